@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/safetensors.h"
+
+namespace shoal {
+
+// Rows of variables and slots read back from a checkpoint. Open checks headers and sizes; contents
+// are verified by checksum (CheckpointStore::Verify) by the caller or here with `verify`.
+// Immutable, thread-safe.
+class CheckpointReader {
+ public:
+  static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(const std::string& directory,
+                                                                bool verify);
+  const Manifest& manifest() const { return manifest_; }
+  // The variables, in the order of the model; slots are left out.
+  const std::vector<TensorEntry>& variables() const { return variables_; }
+  // The slots, as SLOT/VARIABLE, slot by slot in the order of the model.
+  const std::vector<TensorEntry>& slots() const { return slots_; }
+  // Copies `size_bytes` at `offset_bytes` inside tensor `name`, whose shape must be `shape`.
+  // kNotFound: there is none of this name; kInvalidArgument: it has another shape.
+  absl::Status Read(const std::string& name, const Shape& shape, uint64_t offset_bytes, void* out,
+                    uint64_t size_bytes) const;
+
+ private:
+  CheckpointReader() = default;
+  std::string directory_;
+  Manifest manifest_;
+  std::vector<TensorEntry> variables_;
+  std::vector<TensorEntry> slots_;
+  std::map<std::string, std::unique_ptr<SafetensorsFile>> files_;
+  std::map<std::string, const SafetensorsFile*> tensors_;
+};
+
+}  // namespace shoal

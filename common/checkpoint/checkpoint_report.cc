@@ -1,0 +1,209 @@
+#include "common/checkpoint/checkpoint_report.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/checkpoint_verification.h"
+#include "common/checkpoint/durable_file.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Found {
+  std::vector<StoredCheckpoint> checkpoints;  // newest first
+  std::vector<std::string> problems;          // manifests that cannot be read
+};
+
+bool IsDirectory(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+absl::StatusOr<Found> FindOne(const std::string& directory) {
+  Found found;
+  absl::StatusOr<Manifest> manifest = Manifest::Read(directory);
+  if (manifest.ok()) {
+    found.checkpoints.push_back({directory, *std::move(manifest)});
+  } else if (absl::IsNotFound(manifest.status())) {
+    return absl::NotFoundError(
+        absl::StrCat(directory, " is no checkpoint: it has no ", kManifestName,
+                     ", which is written last; its writing is in progress, or was given up"));
+  } else {
+    found.problems.push_back(std::string(manifest.status().message()));
+  }
+  return found;
+}
+
+absl::StatusOr<Found> FindCheckpoints(const std::string& given) {
+  const std::string path = AbsolutePath(given);
+  if (!IsDirectory(path)) return absl::NotFoundError(absl::StrCat(path, " is not a directory"));
+  std::error_code ignored;
+  if (fs::exists(absl::StrCat(path, "/", kManifestName), ignored) ||
+      absl::StartsWith(fs::path(path).filename().string(), "step-")) {
+    return FindOne(path);
+  }
+  const std::string below = absl::StrCat(path, "/checkpoints");
+  Found found;
+  SHOAL_ASSIGN_OR_RETURN(found.checkpoints,
+                         CheckpointStore(IsDirectory(below) ? below : path).List(&found.problems));
+  if (found.checkpoints.empty() && found.problems.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no checkpoint in ", path,
+                     "; give a run directory, its checkpoints/, or one step-* directory in there"));
+  }
+  return found;
+}
+
+std::string SizeText(uint64_t bytes) {
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  double size = static_cast<double>(bytes) / 1024;
+  const char* unit = "KiB";
+  for (const char* larger : {"MiB", "GiB", "TiB"}) {
+    if (size < 1024) break;
+    size /= 1024;
+    unit = larger;
+  }
+  return absl::StrFormat("%.1f %s", size, unit);
+}
+
+// When the checkpoint was committed; the file system knows.
+absl::Time CommitTime(const StoredCheckpoint& checkpoint) {
+  struct stat info;
+  const std::string path = absl::StrCat(checkpoint.directory, "/", kManifestName);
+  if (stat(path.c_str(), &info) != 0) return absl::UnixEpoch();
+  return absl::TimeFromTimespec(info.st_mtim);
+}
+
+std::string DateText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S", time, absl::LocalTimeZone());
+}
+
+std::string AgeText(absl::Duration age) {
+  const int64_t minutes = absl::ToInt64Minutes(age);
+  if (minutes < 1) return absl::StrCat(std::max<int64_t>(0, absl::ToInt64Seconds(age)), " s ago");
+  if (minutes < 2 * 60) return absl::StrCat(minutes, " min ago");
+  if (minutes < 2 * 24 * 60) return absl::StrCat(minutes / 60, " h ago");
+  return absl::StrCat(minutes / (24 * 60), " days ago");
+}
+
+// Columns as wide as their widest cell, two blanks between; `right` tells which are numbers.
+std::string Table(const std::vector<std::vector<std::string>>& rows,
+                  const std::vector<bool>& right) {
+  std::vector<size_t> widths(right.size());
+  for (const auto& row : rows) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      const std::string padding(widths[c] - row[c].size(), ' ');
+      absl::StrAppend(&line, c == 0 ? "" : "  ", right[c] ? padding : "", row[c],
+                      right[c] ? "" : padding);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::Time now) {
+  SHOAL_ASSIGN_OR_RETURN(Found found, FindCheckpoints(path));
+  CheckpointReport report;
+  std::vector<std::vector<std::string>> rows = {
+      {"step", "epoch", "timeline", "size", "written", "", "directory", "whole"}};
+  for (const StoredCheckpoint& checkpoint : found.checkpoints) {
+    const absl::Status status = VerifyCheckpoint(checkpoint);
+    if (!status.ok()) found.problems.push_back(std::string(status.message()));
+    const Manifest& manifest = checkpoint.manifest;
+    const absl::Time time = CommitTime(checkpoint);
+    rows.push_back({absl::StrCat(manifest.cut_step), absl::StrCat(manifest.epoch),
+                    TermText(manifest.timeline), SizeText(checkpoint.size_bytes()), DateText(time),
+                    AgeText(now - time), fs::path(checkpoint.directory).filename().string(),
+                    status.ok() ? "yes" : "NO"});
+  }
+  if (rows.size() > 1) {
+    report.text = Table(rows, {true, true, false, true, false, true, false, false});
+  }
+  for (const std::string& problem : found.problems) {
+    absl::StrAppend(&report.text, "BAD  ", problem, "\n");
+  }
+  report.all_whole = found.problems.empty();
+  return report;
+}
+
+absl::StatusOr<std::string> ShowCheckpoint(const std::string& path) {
+  SHOAL_ASSIGN_OR_RETURN(const Found found, FindCheckpoints(path));
+  if (found.checkpoints.empty()) return absl::DataLossError(found.problems.front());
+  const StoredCheckpoint& checkpoint = found.checkpoints.front();
+  const Manifest& manifest = checkpoint.manifest;
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
+                         CheckpointReader::Open(checkpoint.directory, /*verify=*/false));
+  std::string text = Table(
+      {{"checkpoint", checkpoint.directory},
+       {"job",
+        absl::StrCat(manifest.job_name, ", fingerprint ", ChecksumText(manifest.job_fingerprint))},
+       {"step", absl::StrCat(manifest.cut_step, " of ", manifest.total_steps,
+                             manifest.cut_step == manifest.total_steps ? " (finished)" : "")},
+       {"epoch",
+        absl::StrCat(manifest.epoch, ", ", manifest.epoch_position, " of its examples used")},
+       {"timeline", TermText(manifest.timeline)},
+       {"slots", manifest.slots.empty() ? "none" : absl::StrJoin(manifest.slots, ", ")},
+       {"size",
+        absl::StrCat(SizeText(checkpoint.size_bytes()), " in ", manifest.files.size(), " files")},
+       {"written",
+        absl::StrCat(DateText(CommitTime(checkpoint)), " by Shoal ", manifest.program_version,
+                     ", format version ", manifest.format_version)}},
+      {false, false});
+  std::vector<std::vector<std::string>> rows = {{"variable", "shape", "parameters"}};
+  int64_t parameters = 0;
+  for (const TensorEntry& variable : reader->variables()) {
+    rows.push_back(
+        {variable.name, ShapeToString(variable.shape), absl::StrCat(ElementCount(variable.shape))});
+    parameters += ElementCount(variable.shape);
+  }
+  rows.push_back({"total", "", absl::StrCat(parameters)});
+  absl::StrAppend(&text, "\n", Table(rows, {false, false, true}));
+  return text;
+}
+
+absl::StatusOr<CheckpointReport> VerifyAllFiles(const std::string& path) {
+  SHOAL_ASSIGN_OR_RETURN(const Found found, FindCheckpoints(path));
+  CheckpointReport report;
+  const auto add_bad = [&report](const std::string& problem) {
+    absl::StrAppend(&report.text, "  BAD  ", problem, "\n");
+    report.all_whole = false;
+  };
+  for (const StoredCheckpoint& checkpoint : found.checkpoints) {
+    absl::StrAppend(&report.text, checkpoint.directory, "\n");
+    for (const Manifest::File& file : checkpoint.manifest.files) {
+      const absl::Status status = VerifyFile(checkpoint, file);
+      if (status.ok()) {
+        absl::StrAppend(&report.text, "  ok   ", file.name, "  ", SizeText(file.size_bytes),
+                        "  crc32c ", ChecksumText(file.crc32c), "\n");
+      } else {
+        add_bad(std::string(status.message()));
+      }
+    }
+    absl::StrAppend(&report.text, "  ok   ", kManifestName, "\n");
+  }
+  for (const std::string& problem : found.problems) add_bad(problem);
+  return report;
+}
+
+}  // namespace shoal

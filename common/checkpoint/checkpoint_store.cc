@@ -1,0 +1,232 @@
+#include "common/checkpoint/checkpoint_store.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_verification.h"
+#include "common/checkpoint/crc32c.h"
+#include "common/checkpoint/durable_file.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kDirectoryPrefix[] = "step-";
+
+bool HasManifest(const std::string& directory) {
+  std::error_code ignored;
+  return fs::exists(absl::StrCat(directory, "/", kManifestName), ignored);
+}
+
+// Paths of the directories step-* below `root`.
+absl::StatusOr<std::vector<std::string>> StepDirectories(const std::string& root) {
+  std::vector<std::string> directories;
+  std::error_code failed;
+  fs::directory_iterator entry(root, failed);
+  if (failed == std::errc::no_such_file_or_directory) return directories;
+  while (!failed && entry != fs::directory_iterator()) {
+    std::error_code ignored;
+    if (absl::StartsWith(entry->path().filename().string(), kDirectoryPrefix) &&
+        entry->is_directory(ignored)) {
+      directories.push_back(entry->path().string());
+    }
+    entry.increment(failed);
+  }
+  if (failed) return FileError(failed.value(), "list", root);
+  return directories;
+}
+
+// The step in a directory's name; none when the name is not one that CreateDirectory makes.
+std::optional<uint64_t> StepOfName(const std::string& directory) {
+  std::string digits = fs::path(directory).filename().string().substr(sizeof(kDirectoryPrefix) - 1);
+  digits = digits.substr(0, digits.find('-'));
+  uint64_t step = 0;
+  if (!absl::SimpleAtoi(digits, &step)) return std::nullopt;
+  return step;
+}
+
+// Newer by the protocol's order: timelines of later terms are greater.
+bool Newer(const StoredCheckpoint& a, const StoredCheckpoint& b) {
+  return std::tie(a.manifest.timeline, a.manifest.cut_step, a.directory) >
+         std::tie(b.manifest.timeline, b.manifest.cut_step, b.directory);
+}
+
+absl::Status RemoveDirectory(const std::string& directory) {
+  // The manifest first: what is left if we die on the way is no checkpoint.
+  const std::string manifest = absl::StrCat(directory, "/", kManifestName);
+  if (unlink(manifest.c_str()) == 0) {
+    SHOAL_RETURN_IF_ERROR(SyncDirectory(directory));
+  } else if (errno != ENOENT) {
+    return FileError(errno, "remove", manifest);
+  }
+  std::error_code failed;
+  fs::remove_all(directory, failed);
+  if (failed) return FileError(failed.value(), "remove", directory);
+  return absl::OkStatus();
+}
+
+// Checks everything that the ps wrote and the index beside it; returns the entries for the
+// manifest.
+absl::StatusOr<std::vector<Manifest::File>> CheckLaidOutFiles(
+    const std::string& directory, const CheckpointLayout& layout,
+    const std::vector<WrittenPart>& parts) {
+  std::map<std::string, std::vector<WrittenPart>> parts_of_file;
+  for (const CheckpointLayout::File& file : layout.files) parts_of_file[file.name];
+  for (const WrittenPart& part : parts) {
+    const auto found = parts_of_file.find(part.file);
+    if (found == parts_of_file.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a ps wrote \"", part.file, "\", which is no file of the checkpoint"));
+    }
+    // Empty parts cover nothing, and would only make the order below ambiguous.
+    if (part.size_bytes > 0) found->second.push_back(part);
+  }
+  std::vector<Manifest::File> files;
+  for (const CheckpointLayout::File& file : layout.files) {
+    SHOAL_ASSIGN_OR_RETURN(files.emplace_back(),
+                           CheckWrittenFile(directory, file, parts_of_file[file.name]));
+  }
+  const std::string index_path = absl::StrCat(directory, "/", kModelIndexName);
+  const std::string index = ModelIndexText(layout);
+  SHOAL_ASSIGN_OR_RETURN(const std::string index_there, ReadSmallFile(index_path, index.size()));
+  if (index_there != index) {
+    return absl::DataLossError(absl::StrCat(index_path, " is not what was laid out"));
+  }
+  files.push_back({kModelIndexName, index.size(), Crc32c(0, index.data(), index.size())});
+  return files;
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(std::string root) : root_(AbsolutePath(root)) {}
+
+absl::StatusOr<std::vector<StoredCheckpoint>> CheckpointStore::List(
+    std::vector<std::string>* problems) const {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories, StepDirectories(root_));
+  std::vector<StoredCheckpoint> checkpoints;
+  for (const std::string& directory : directories) {
+    absl::StatusOr<Manifest> manifest = Manifest::Read(directory);
+    if (manifest.ok()) {
+      checkpoints.push_back({directory, *std::move(manifest)});
+    } else if (!absl::IsNotFound(manifest.status()) && problems != nullptr) {
+      problems->push_back(std::string(manifest.status().message()));
+    }
+  }
+  std::sort(checkpoints.begin(), checkpoints.end(), Newer);
+  return checkpoints;
+}
+
+absl::Status CheckpointStore::Verify(const StoredCheckpoint& checkpoint) const {
+  const absl::Status status = VerifyCheckpoint(checkpoint);
+  if (status.ok()) {
+    verified_.insert(checkpoint.directory);
+  } else {
+    verified_.erase(checkpoint.directory);
+  }
+  return status;
+}
+
+absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestWhole(
+    const std::set<std::string>& known_bad, std::vector<std::string>* problems) const {
+  SHOAL_ASSIGN_OR_RETURN(std::vector<StoredCheckpoint> checkpoints, List(problems));
+  for (StoredCheckpoint& checkpoint : checkpoints) {
+    std::string problem;
+    if (known_bad.count(checkpoint.directory) != 0) {
+      problem = absl::StrCat(checkpoint.directory, " was found bad before");
+    } else {
+      const absl::Status status = Verify(checkpoint);
+      if (status.ok()) return std::optional<StoredCheckpoint>(std::move(checkpoint));
+      problem = std::string(status.message());
+    }
+    if (problems != nullptr) problems->push_back(std::move(problem));
+  }
+  return std::optional<StoredCheckpoint>();
+}
+
+absl::StatusOr<std::string> CheckpointStore::CreateDirectory(uint64_t cut_step) {
+  SHOAL_RETURN_IF_ERROR(MakeDirectories(root_));
+  SHOAL_ASSIGN_OR_RETURN(
+      std::string directory,
+      MakeNewDirectory(absl::StrFormat("%s/%s%012d", root_, kDirectoryPrefix, cut_step)));
+  unfinished_.insert(directory);
+  return directory;
+}
+
+absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
+    const std::string& directory, const CheckpointLayout& layout,
+    const std::vector<WrittenPart>& parts, const std::map<std::string, std::string>& texts,
+    Manifest manifest) {
+  SHOAL_ASSIGN_OR_RETURN(manifest.files, CheckLaidOutFiles(directory, layout, parts));
+  for (const auto& [name, content] : texts) {
+    const uint32_t crc = Crc32c(0, content.data(), content.size());
+    if (name == kJobName && crc != manifest.job_fingerprint) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the job text has fingerprint ", ChecksumText(crc),
+                       ", the manifest is of a job with ", ChecksumText(manifest.job_fingerprint)));
+    }
+    SHOAL_RETURN_IF_ERROR(WriteNewFile(absl::StrCat(directory, "/", name), content));
+    manifest.files.push_back({name, content.size(), crc});
+  }
+
+  const std::string path = absl::StrCat(directory, "/", kManifestName);
+  const std::string beside = absl::StrCat(path, ".tmp");
+  const std::string text = manifest.ToText();
+  // What could not be read back must not become a checkpoint.
+  SHOAL_ASSIGN_OR_RETURN(manifest, Manifest::Parse(text, path));
+  SHOAL_RETURN_IF_ERROR(WriteNewFile(beside, text));
+  SHOAL_RETURN_IF_ERROR(SyncDirectory(directory));
+  SHOAL_RETURN_IF_ERROR(SyncDirectory(root_));
+  if (rename(beside.c_str(), path.c_str()) != 0) return FileError(errno, "rename", beside);
+  SHOAL_RETURN_IF_ERROR(SyncDirectory(directory));
+  unfinished_.erase(directory);
+  verified_.insert(directory);
+  return StoredCheckpoint{directory, std::move(manifest)};
+}
+
+void CheckpointStore::Abandon(const std::string& directory) {
+  unfinished_.erase(directory);
+  if (HasManifest(directory)) return;
+  // What cannot be removed now is no checkpoint either; RemoveOld tries again.
+  std::error_code ignored;
+  fs::remove_all(directory, ignored);
+}
+
+absl::Status CheckpointStore::RemoveOld(int keep) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> checkpoints, List(nullptr));
+  size_t older = 0;  // index of the first that is older than two verified ones
+  uint64_t lowest_step = UINT64_MAX;
+  for (int found = 0; found < 2; ++older) {
+    if (older == checkpoints.size()) return absl::OkStatus();
+    if (verified_.count(checkpoints[older].directory) == 0) continue;
+    lowest_step = std::min(lowest_step, checkpoints[older].manifest.cut_step);
+    ++found;
+  }
+  for (size_t i = std::max<size_t>(older, std::max(keep, 0)); i < checkpoints.size(); ++i) {
+    SHOAL_RETURN_IF_ERROR(RemoveDirectory(checkpoints[i].directory));
+    verified_.erase(checkpoints[i].directory);
+  }
+
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories, StepDirectories(root_));
+  for (const std::string& directory : directories) {
+    const std::optional<uint64_t> step = StepOfName(directory);
+    if (step.has_value() && *step < lowest_step && unfinished_.count(directory) == 0 &&
+        !HasManifest(directory)) {
+      SHOAL_RETURN_IF_ERROR(RemoveDirectory(directory));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shoal

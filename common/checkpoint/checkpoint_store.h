@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/checkpoint/checkpoint_layout.h"
+#include "common/checkpoint/checkpoint_reader.h"  // IWYU pragma: export
+#include "common/checkpoint/manifest.h"           // IWYU pragma: export
+
+namespace shoal {
+
+// The checkpoints of one run: RUN_DIR/checkpoints. Not thread-safe. Another process may write into
+// the same directory at the same time (a coordinator that has been fenced off): directories are
+// created exclusively, and only a manifest makes a checkpoint.
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(std::string root);  // root is created when needed
+
+  // Absolute.
+  const std::string& root() const { return root_; }
+
+  // All directories with a manifest that parses, newest first by (timeline, cut_step). A directory
+  // whose manifest is damaged is skipped and described in `problems` (may be null). None when root
+  // does not exist.
+  absl::StatusOr<std::vector<StoredCheckpoint>> List(std::vector<std::string>* problems) const;
+  // Reads everything: sizes and checksums of every file, safetensors headers, job.json against the
+  // fingerprint. The error names the file, what was expected and what is there.
+  absl::Status Verify(const StoredCheckpoint& checkpoint) const;
+  // Newest that verifies, passing over those in `known_bad` (directories); describes each one
+  // passed over.
+  absl::StatusOr<std::optional<StoredCheckpoint>> NewestWhole(
+      const std::set<std::string>& known_bad, std::vector<std::string>* problems) const;
+
+  // Makes an empty directory for a cut, that no one else has: "step-000000000500", or with "-2",
+  // "-3",
+  // ... appended when it is taken. Returns its absolute path.
+  absl::StatusOr<std::string> CreateDirectory(uint64_t cut_step);
+  // Verifies `parts` of all ps against what is in the files (each part's checksum; together they
+  // cover every tensor byte once), adds `texts` (job.json, model.json: name -> content), computes
+  // the files' checksums and commits the manifest: write beside, sync, rename, sync the directory.
+  // kDataLoss: what is on disk is not what the ps say; the directory is still no checkpoint, and
+  // can only be abandoned.
+  absl::StatusOr<StoredCheckpoint> Commit(const std::string& directory,
+                                          const CheckpointLayout& layout,
+                                          const std::vector<WrittenPart>& parts,
+                                          const std::map<std::string, std::string>& texts,
+                                          Manifest manifest);
+  // Removes a directory without a manifest (a cut given up). Does nothing to a checkpoint.
+  void Abandon(const std::string& directory);
+  // Keeps the newest `keep` checkpoints and deletes older ones, but only what is older than two
+  // that have been verified or committed by this object; also removes directories without manifest
+  // that are older than those. Directories with a damaged manifest stay, for people to look at.
+  absl::Status RemoveOld(int keep);
+
+ private:
+  const std::string root_;
+  mutable std::set<std::string> verified_;  // directories found whole, or committed, by this object
+  std::set<std::string> unfinished_;  // directories created and neither committed nor abandoned
+};
+
+}  // namespace shoal

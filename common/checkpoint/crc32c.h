@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shoal {
+
+// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78) of `size` bytes, continuing from `crc`, the
+// value of what came before (0 at the start). Uses the CPU's instruction where there is one.
+// Crc32c(0, "123456789", 9) is 0xE3069283.
+uint32_t Crc32c(uint32_t crc, const void* data, size_t size);
+
+// CRC-32C of A followed by B from those of A and B and B's length.
+uint32_t Crc32cConcat(uint32_t crc_a, uint32_t crc_b, uint64_t size_b_bytes);
+
+// The two ways in which Crc32c computes, for the test that compares them.
+namespace crc32c_internal {
+uint32_t WithTables(uint32_t crc, const void* data, size_t size);
+// Whether this CPU has the instruction that WithInstruction needs.
+bool HasInstruction();
+uint32_t WithInstruction(uint32_t crc, const void* data, size_t size);
+}  // namespace crc32c_internal
+
+}  // namespace shoal

@@ -1,0 +1,228 @@
+#include "common/checkpoint/manifest.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/crc32c.h"
+#include "common/checkpoint/durable_file.h"
+#include "common/json/json_text.h"
+
+// manifest.json is one JSON object of this text:
+//
+//   manifest = summed DIGITS closing
+//   summed   = "{" members "," NEWLINE `  "checksum": "`
+//   DIGITS   = CRC-32C of all bytes of `summed`, 8 hexadecimal digits, lower case
+//   closing  = `"` NEWLINE "}" NEWLINE, the end of the file
+//   members  = those written by ToText below, each once
+//
+// So every byte is covered: by the checksum, by being the checksum, or by being fixed. The checksum
+// stands in the same place in all format versions; members may change with the version.
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr char kBeforeChecksum[] = ",\n  \"checksum\": \"";
+constexpr char kClosing[] = "\"\n}\n";
+constexpr size_t kChecksumDigits = 8;
+
+// Takes the members of one object, each with its type; the first that is wrong is kept as the
+// status.
+class Members {
+ public:
+  Members(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+  const absl::Status& status() const { return status_; }
+
+  std::string String(const char* name) {
+    const Json* member = Find(name, "a string", &Json::is_string);
+    return member == nullptr ? std::string() : member->get<std::string>();
+  }
+  uint64_t Number(const char* name) {
+    const Json* member = Find(name, "a number from 0 on", &Json::is_number_unsigned);
+    return member == nullptr ? 0 : member->get<uint64_t>();
+  }
+  uint32_t Checksum(const char* name) {
+    const Json* member = Find(name, "8 hexadecimal digits", &Json::is_string);
+    if (member == nullptr) return 0;
+    const std::string text = member->get<std::string>();
+    uint32_t value = 0;
+    for (const char digit : text) {
+      value = value * 16 + static_cast<uint32_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    }
+    if (ChecksumText(value) == text) return value;
+    Fail(name, "8 hexadecimal digits");
+    return 0;
+  }
+  // An empty array when it is missing.
+  const Json& Array(const char* name) {
+    static const Json kNone = Json::array();
+    const Json* member = Find(name, "a list", &Json::is_array);
+    return member == nullptr ? kNone : *member;
+  }
+  const Json* Any(const char* name) {
+    const auto found = object_.find(name);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  void Fail(const char* name, const char* expected) {
+    if (!status_.ok()) return;
+    status_ = absl::DataLossError(absl::StrCat(where_, ".", name, " is not ", expected));
+  }
+
+ private:
+  const Json* Find(const char* name, const char* expected, bool (Json::*is)() const noexcept) {
+    const auto found = object_.is_object() ? object_.find(name) : object_.end();
+    if (found == object_.end() || !((*found).*is)()) {
+      Fail(name, expected);
+      return nullptr;
+    }
+    return &*found;
+  }
+  const Json& object_;
+  const std::string where_;
+  absl::Status status_;
+};
+
+// The name of a file of the directory itself, so that no manifest leads out of it.
+bool IsPlainName(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name != kManifestName &&
+         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+absl::StatusOr<std::vector<Manifest::File>> ParseFiles(const Json& list) {
+  std::vector<Manifest::File> files;
+  std::set<std::string> names;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string where = absl::StrCat("$.files[", i, "]");
+    Members members(list[i], where);
+    Manifest::File file;
+    file.name = members.String("name");
+    file.size_bytes = members.Number("size_bytes");
+    file.crc32c = members.Checksum("crc32c");
+    SHOAL_RETURN_IF_ERROR(members.status());
+    if (!IsPlainName(file.name) || !names.insert(file.name).second) {
+      return absl::DataLossError(absl::StrCat(where, ".name is \"", file.name,
+                                              "\", not the name of another file of the directory"));
+    }
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+absl::StatusOr<Manifest> ParseMembers(const Json& json) {
+  Members members(json, "$");
+  Manifest manifest;
+  const uint64_t format_version = members.Number("format_version");
+  manifest.program_version = members.String("program_version");
+  SHOAL_RETURN_IF_ERROR(members.status());
+  if (format_version > Manifest::kFormatVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "it has format version ", format_version, ", written by Shoal ", manifest.program_version,
+        "; this is Shoal ", SHOAL_VERSION, ", which reads versions up to ",
+        Manifest::kFormatVersion, ". Use the Shoal that wrote it, or a newer one"));
+  }
+  manifest.format_version = static_cast<int>(format_version);
+  manifest.job_name = members.String("job_name");
+  manifest.job_fingerprint = members.Checksum("job_fingerprint");
+  manifest.timeline = members.Number("timeline");
+  manifest.cut_step = members.Number("cut_step");
+  manifest.total_steps = members.Number("total_steps");
+  manifest.epoch = members.Number("epoch");
+  manifest.epoch_position = members.Number("epoch_position");
+  for (const Json& slot : members.Array("slots")) {
+    if (!slot.is_string()) {
+      members.Fail("slots", "a list of names");
+      break;
+    }
+    manifest.slots.push_back(slot.get<std::string>());
+  }
+  const Json& files = members.Array("files");
+  SHOAL_RETURN_IF_ERROR(members.status());
+  if (const Json* shard_map = members.Any("shard_map"); shard_map != nullptr) {
+    manifest.shard_map = shard_map->is_string() ? shard_map->get<std::string>() : shard_map->dump();
+  }
+  SHOAL_ASSIGN_OR_RETURN(manifest.files, ParseFiles(files));
+  return manifest;
+}
+
+}  // namespace
+
+std::string ChecksumText(uint32_t crc32c) { return absl::StrFormat("%08x", crc32c); }
+
+uint64_t StoredCheckpoint::size_bytes() const {
+  uint64_t size = 0;
+  for (const Manifest::File& file : manifest.files) size += file.size_bytes;
+  return size;
+}
+
+std::string Manifest::ToText() const {
+  OrderedJson json;
+  json["format_version"] = format_version;
+  json["program_version"] = program_version;
+  json["job_name"] = job_name;
+  json["job_fingerprint"] = ChecksumText(job_fingerprint);
+  json["timeline"] = timeline;
+  json["cut_step"] = cut_step;
+  json["total_steps"] = total_steps;
+  json["epoch"] = epoch;
+  json["epoch_position"] = epoch_position;
+  json["slots"] = slots;
+  // As one level of the manifest, so that what is embedded can be parsed again.
+  const absl::StatusOr<Json> map = ParseJson(absl::StrCat("[", shard_map, "]"), "shard map");
+  const bool embeds = map.ok() && map->size() == 1 && map->front().is_structured();
+  json["shard_map"] = embeds ? OrderedJson::parse(shard_map) : OrderedJson(shard_map);
+  json["files"] = OrderedJson::array();
+  for (const File& file : files) {
+    OrderedJson entry;
+    entry["name"] = file.name;
+    entry["size_bytes"] = file.size_bytes;
+    entry["crc32c"] = ChecksumText(file.crc32c);
+    json["files"].push_back(std::move(entry));
+  }
+  std::string text = json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
+  text.resize(text.size() - 2);  // the closing brace and the line before it
+  text += kBeforeChecksum;
+  return absl::StrCat(text, ChecksumText(Crc32c(0, text.data(), text.size())), kClosing);
+}
+
+absl::StatusOr<Manifest> Manifest::Parse(const std::string& text, const std::string& path) {
+  const size_t tail = kChecksumDigits + sizeof(kClosing) - 1;
+  const size_t before = sizeof(kBeforeChecksum) - 1;
+  if (text.size() < before + tail ||
+      text.compare(text.size() - tail - before, before, kBeforeChecksum) != 0 ||
+      text.compare(text.size() - (sizeof(kClosing) - 1), std::string::npos, kClosing) != 0) {
+    return absl::DataLossError(
+        absl::StrCat(path, " is damaged or cut off: it does not end with its checksum"));
+  }
+  const size_t summed = text.size() - tail;
+  const std::string expected = ChecksumText(Crc32c(0, text.data(), summed));
+  const std::string written = text.substr(summed, kChecksumDigits);
+  if (written != expected) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged: it says that its checksum is \"",
+                                            written, "\", but it is ", expected));
+  }
+  // The checksum is right, so somebody wrote it like this.
+  const absl::StatusOr<Json> json = ParseJson(text, path);
+  if (!json.ok()) return absl::DataLossError(std::string(json.status().message()));
+  absl::StatusOr<Manifest> manifest = ParseMembers(*json);
+  if (!manifest.ok()) {
+    return absl::Status(
+        manifest.status().code(),
+        absl::StrCat(path, " cannot be used: ", std::string(manifest.status().message())));
+  }
+  return manifest;
+}
+
+absl::StatusOr<Manifest> Manifest::Read(const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/", kManifestName);
+  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes));
+  return Parse(text, path);
+}
+
+}  // namespace shoal

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/term.h"
+
+namespace shoal {
+
+inline constexpr char kManifestName[] = "manifest.json";
+inline constexpr char kJobName[] = "job.json";
+inline constexpr char kModelName[] = "model.json";
+
+// manifest.json: what makes a directory a checkpoint. Written last, by rename; ends with its own
+// checksum (docs/formats.md and manifest.cc have the grammar). Plain data.
+struct Manifest {
+  struct File {
+    std::string name;
+    uint64_t size_bytes = 0;
+    uint32_t crc32c = 0;
+  };
+  static constexpr int kFormatVersion = 1;
+
+  int format_version = kFormatVersion;
+  std::string program_version;
+  std::string job_name;
+  uint32_t job_fingerprint = 0;
+  uint64_t timeline = 0;
+  uint64_t cut_step = 0;           // all steps below it are in, no other
+  uint64_t total_steps = 0;        // cut_step == total_steps: the job is finished
+  uint64_t epoch = 0;              // of the last step in it, from 0
+  uint64_t epoch_position = 0;     // examples of that epoch consumed
+  std::vector<std::string> slots;  // slot names of the optimizer: "adam_m", "adam_v"
+  std::string shard_map;           // JSON text, for information; comes back without blanks
+  std::vector<File> files;         // job.json and model.json among them
+
+  std::string ToText() const;
+  // `path` names the file in messages. kDataLoss: damaged or cut off; kFailedPrecondition: written
+  // by a newer Shoal.
+  static absl::StatusOr<Manifest> Parse(const std::string& text, const std::string& path);
+  // Reads and parses the manifest of a checkpoint's directory; kNotFound when there is none.
+  static absl::StatusOr<Manifest> Read(const std::string& directory);
+};
+
+// A checkpoint on disk: a directory with a manifest that parses.
+struct StoredCheckpoint {
+  std::string directory;  // absolute
+  Manifest manifest;
+  // Of all its files, the manifest left out.
+  uint64_t size_bytes() const;
+};
+
+// "1a2b3c4d": how checksums and fingerprints are written.
+std::string ChecksumText(uint32_t crc32c);
+
+}  // namespace shoal

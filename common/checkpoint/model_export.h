@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/checkpoint/manifest.h"
+
+namespace shoal {
+
+// Saves the model of a checkpoint, verified first, in `directory`: model.safetensors with the
+// variables alone, Keras names and shapes, in model order, and model.json. Written beside and
+// renamed, so that `directory` holds the whole model, or what was there before; a model exported
+// there earlier is replaced. kFailedPrecondition: `directory` exists and holds something else,
+// which is left alone.
+absl::Status ExportModel(const StoredCheckpoint& checkpoint, const std::string& directory);
+
+}  // namespace shoal

@@ -1,0 +1,23 @@
+#include "common/daemon/bind_address.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+
+BindAddress BindAddressOf(const Address& own) {
+  const bool ipv6 = own.host.find(':') != std::string::npos;
+  if (own.IsLoopback()) {
+    // "localhost" becomes one address: gRPC would be content with either of two, also where the
+    // other is taken by a stranger.
+    const bool literal = ipv6 || own.host.find_first_not_of("0123456789.") == std::string::npos;
+    return {literal ? own.ToString() : absl::StrCat("127.0.0.1:", own.port), ""};
+  }
+  // gRPC listens for IPv4 and IPv6 on either of these where the host has both.
+  const std::string listen = absl::StrCat(ipv6 ? "[::]:" : "0.0.0.0:", own.port);
+  return {listen, absl::StrCat(
+                      "listening on all interfaces (", listen,
+                      "): traffic is not encrypted and peers "
+                      "are not authenticated; let only the cluster's own network reach this port")};
+}
+
+}  // namespace shoal

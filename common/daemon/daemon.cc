@@ -1,0 +1,110 @@
+#include "common/daemon/daemon.h"
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/daemon/exit_code.h"
+#include "common/daemon/process_environment.h"
+#include "common/daemon/version.h"
+
+namespace shoal {
+namespace {
+
+LogLevel LogLevelFromName(const std::string& name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warning") return LogLevel::kWarning;
+  return name == "error" ? LogLevel::kError : LogLevel::kInfo;
+}
+
+// What to do with a task of another type than this program's.
+std::string AdviceFor(TaskType type) {
+  switch (type) {
+    case TaskType::kChief:
+      return "start shoal-coordinator instead";
+    case TaskType::kWorker:
+      return "start shoal-worker instead";
+    case TaskType::kPs:
+      return "start shoal-ps instead";
+    case TaskType::kEvaluator:
+      break;
+  }
+  return "an evaluator needs no process, as the workers evaluate too";
+}
+
+}  // namespace
+
+Daemon::Daemon(const std::string& program, TaskType type, const std::string& description)
+    : program_(program), type_(type), settings_(program, description) {
+  settings_.AddText("cluster_spec", &cluster_spec_file_,
+                    "File with the cluster spec; without it, the text of the variable TF_CONFIG");
+  settings_.AddChoice("log_format", &log_format_, {"text", "json"}, "Form of the log on stderr");
+  settings_.AddChoice("log_level", &log_level_, {"debug", "info", "warning", "error"},
+                      "What is below is not logged");
+  settings_.AddHidden("exit_with_parent", &parent_pid_, 0, INT32_MAX);
+}
+
+int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body) {
+  if (const std::optional<int> code = settings_.Parse(argc, argv)) return *code;
+  if (parent_pid_ > 0) ExitWithParent(static_cast<int>(parent_pid_));
+  ClearProxyVariables();
+  log_options_ = {log_format_ == "json" ? LogFormat::kJson : LogFormat::kText,
+                  LogLevelFromName(log_level_), TaskTypeName(type_)};
+  StartLogging(log_options_);
+  SignalThread signals;
+  signals_ = &signals;
+  LogConfiguration();
+  const absl::Status status = body();
+  signals.SetHandler(nullptr);
+  signals_ = nullptr;
+  const ExitCode code = ExitCodeOf(status);
+  if (code == kExitDrained) {
+    LogInfo("stopped", {{"exit_code", absl::StrCat(code)}});
+  } else if (!status.ok()) {
+    LogError(std::string(status.message()), {{"exit_code", absl::StrCat(code)}});
+  }
+  return code;
+}
+
+absl::StatusOr<ClusterSpec> Daemon::ReadClusterSpec() {
+  SHOAL_ASSIGN_OR_RETURN(ClusterSpec spec, LoadClusterSpec(cluster_spec_file_, /*need_task=*/true));
+  if (spec.task.type != type_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        cluster_spec_file_.empty() ? "TF_CONFIG" : cluster_spec_file_, ": $.task.type: is \"",
+        TaskTypeName(spec.task.type), "\", but this is ", program_, ", which runs tasks of type \"",
+        TaskTypeName(type_), "\"; ", AdviceFor(spec.task.type)));
+  }
+  NameTask(spec.task);
+  LogInfo("cluster spec read",
+          {{"from", cluster_spec_file_.empty() ? "TF_CONFIG" : cluster_spec_file_},
+           {"chief", spec.chief_address().ToString()},
+           {"ps", absl::StrCat(spec.ps.size())},
+           {"workers", absl::StrCat(spec.workers.size())}});
+  return spec;
+}
+
+bool Daemon::HasClusterSpec() const {
+  const char* variable = std::getenv("TF_CONFIG");
+  return !cluster_spec_file_.empty() || (variable != nullptr && *variable != '\0');
+}
+
+void Daemon::NameTask(const TaskId& task) {
+  log_options_.task = absl::StrCat(TaskTypeName(task.type), "-", task.index);
+  StartLogging(log_options_);
+}
+
+void Daemon::OnStopSignal(std::function<void(int)> handler) {
+  signals_->SetHandler(std::move(handler));
+}
+
+void Daemon::LogConfiguration() const {
+  LogFields fields;
+  for (const Settings::Resolved& setting : settings_.resolved()) {
+    fields.emplace_back(setting.name,
+                        absl::StrCat(setting.value, " (", SettingSourceName(setting.source), ")"));
+  }
+  LogInfo(absl::StrCat(program_, " ", kVersion), fields);
+}
+
+}  // namespace shoal

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/cluster/cluster_spec.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/settings.h"
+#include "common/daemon/signal_thread.h"
+
+namespace shoal {
+
+// What the mains of coordinator, worker and ps have in common. Made in main() before any thread;
+// the daemon's own settings are added, then Run() does the rest:
+//
+//   int main(int argc, char** argv) {
+//     shoal::Daemon daemon("shoal-ps", shoal::TaskType::kPs, "Holds and updates variables.");
+//     daemon.settings().AddText("data_dir", &data_dir, "Where …");
+//     return daemon.Run(argc, argv, [&]() -> absl::Status { … });
+//   }
+//
+// Its common settings: --cluster_spec, --log_format, --log_level, --config, --version, --help.
+class Daemon {
+ public:
+  Daemon(const std::string& program, TaskType type, const std::string& description);
+
+  Settings& settings() { return settings_; }
+
+  // Reads the settings, clears proxy variables, starts logging and takes over signals, logs the
+  // resolved configuration, runs `body`, logs its error, and returns the exit code of the process.
+  // `body` runs on this thread.
+  int Run(int argc, char** argv, const std::function<absl::Status()>& body);
+
+  // For `body`: the cluster spec of --cluster_spec or TF_CONFIG. It is an error when its task is
+  // not of this daemon's type. From here on the log names the task.
+  absl::StatusOr<ClusterSpec> ReadClusterSpec();
+
+  // For `body`: true when --cluster_spec or TF_CONFIG is given.
+  bool HasClusterSpec() const;
+
+  // For `body`: names the task in the log, for a worker that is given its index by the coordinator.
+  void NameTask(const TaskId& task);
+
+  // For `body`: has `handler(count)` called for every SIGTERM and SIGINT; see
+  // SignalThread::SetHandler. `body` must set it back to an empty one before what the handler uses
+  // is destroyed.
+  void OnStopSignal(std::function<void(int count)> handler);
+
+ private:
+  void LogConfiguration() const;
+
+  const std::string program_;
+  const TaskType type_;
+  Settings settings_;
+  std::string cluster_spec_file_;
+  std::string log_format_ = "text";
+  std::string log_level_ = "info";
+  int64_t parent_pid_ = 0;  // 0: this process may outlive its parent
+  LogOptions log_options_;
+  SignalThread* signals_ = nullptr;  // lives while `body` runs
+};
+
+}  // namespace shoal

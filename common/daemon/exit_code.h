@@ -1,0 +1,23 @@
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace shoal {
+
+// How a process of Shoal ends. 64 to 78 are those of sysexits.h; what supervises the process should
+// start it again after 128 and above only.
+enum ExitCode : int {
+  kExitDone = 0,
+  kExitUsage = 64,    // wrong flags
+  kExitBadData = 65,  // a file that is not what it should be: damaged, or outside tolerance
+  kExitBadConfiguration = 78,  // a wrong cluster spec, job or model: starting again does not help
+  kExitRestart = 138,          // a peer was lost or a resource missing: starting again may help
+  kExitDrained = 143,          // stopped in order after SIGTERM or SIGINT
+};
+
+// The exit code of a process whose work ended with `status`: kDataLoss and kOutOfRange are data,
+// kCancelled is a stop in order, what the one who started it can set right is configuration, the
+// rest asks for a restart.
+ExitCode ExitCodeOf(const absl::Status& status);
+
+}  // namespace shoal

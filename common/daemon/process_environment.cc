@@ -1,0 +1,38 @@
+#include "common/daemon/process_environment.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/exit_code.h"
+
+namespace shoal {
+
+void ClearProxyVariables() {
+  for (const char* name : {"http_proxy", "https_proxy", "grpc_proxy", "all_proxy", "HTTP_PROXY",
+                           "HTTPS_PROXY", "GRPC_PROXY", "ALL_PROXY"}) {
+    unsetenv(name);
+  }
+}
+
+absl::Status UsePassiveOpenMpThreads(char** argv) {
+  constexpr char kVariable[] = "OMP_WAIT_POLICY";
+  if (std::getenv(kVariable) != nullptr) return absl::OkStatus();
+  setenv(kVariable, "passive", 1);
+  execv("/proc/self/exe", argv);
+  return absl::UnavailableError(absl::StrCat("/proc/self/exe could not be started again with ",
+                                             kVariable, "=passive: ", std::strerror(errno),
+                                             "; set it in the environment for full speed"));
+}
+
+void ExitWithParent(int parent_pid) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent_pid) _exit(kExitDrained);  // it ended before the line above
+}
+
+}  // namespace shoal

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace shoal {
+
+// These change the process as a whole. Call them first thing in main(), before any thread is
+// started.
+
+// Removes the proxy variables (http_proxy and its like) from the environment: gRPC obeys them, and
+// a proxy that is meant for the web answers cluster traffic with errors that name no cause.
+void ClearProxyVariables();
+
+// Makes OpenMP's threads sleep while they have no work instead of spinning, which stalls every
+// other process on the machine by an order of magnitude. libgomp reads OMP_WAIT_POLICY when it is
+// loaded, before main(): where the variable is not set, this sets it and starts the program again
+// in the same process (same id, same arguments). Returns when the variable is set, or with an error
+// when the program could not be started again, which is worth a warning only.
+absl::Status UsePassiveOpenMpThreads(char** argv);
+
+// Has the kernel kill this process when the thread that started it ends, however it ends, so that
+// the processes of a local cluster never outlive `shoal train`. By SIGKILL: a signal that asks
+// could be waited out. `parent_pid` is the process that should be the parent; where it is gone
+// already this process exits at once, with kExitDrained.
+void ExitWithParent(int parent_pid);
+
+}  // namespace shoal

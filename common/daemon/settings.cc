@@ -1,0 +1,175 @@
+#include "common/daemon/settings.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/daemon/exit_code.h"
+#include "common/daemon/version.h"
+
+namespace shoal {
+namespace {
+
+std::string VariableOf(const std::string& name) {
+  return absl::StrCat("SHOAL_", absl::AsciiStrToUpper(name));
+}
+
+// Value of the environment variable of setting `name`; empty where it is not set.
+std::string FromEnvironment(const std::string& name) {
+  const char* value = std::getenv(VariableOf(name).c_str());
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+struct Settings::Implementation {
+  struct Entry {
+    std::string name;
+    CLI::Option* option = nullptr;
+    std::function<std::string()> value;  // as text
+    bool hidden = false;
+  };
+
+  // All options pass here. Of several values the last counts, so that flags win over what Parse()
+  // puts before them.
+  void Add(const std::string& name, CLI::Option* option, std::function<std::string()> value) {
+    option->take_last()->envname(VariableOf(name));
+    entries.push_back({name, option, std::move(value), false});
+  }
+
+  bool IsFlagGiven(const std::string& name) const {
+    return flags_given.count(absl::StrCat("--", name)) > 0;
+  }
+
+  CLI::App app;
+  std::vector<Entry> entries;
+  std::set<std::string> flags_given;  // "--name"
+  std::string config_file;
+};
+
+Settings::Settings(const std::string& program, const std::string& description)
+    : implementation_(std::make_unique<Implementation>()) {
+  CLI::App& app = implementation_->app;
+  app.name(program);
+  app.description(description);
+  app.set_version_flag("--version", absl::StrCat(program, " ", kVersion));
+  CLI::Option* config = app.set_config(
+      "--config", "", "File with lines `name = value`, for any of these settings (TOML)");
+  config->check(CLI::ExistingFile)->type_name("FILE");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  implementation_->Add("config", config, [config] {
+    return config->empty() ? std::string() : config->as<std::string>();
+  });
+  app.get_formatter()->column_width(34);
+}
+
+Settings::~Settings() = default;
+
+void Settings::AddText(const std::string& name, std::string* value, const std::string& help) {
+  CLI::Option* option = implementation_->app.add_option("--" + name, *value, help);
+  if (!value->empty()) option->capture_default_str();
+  implementation_->Add(name, option, [value] { return *value; });
+}
+
+void Settings::AddChoice(const std::string& name, std::string* value,
+                         const std::vector<std::string>& choices, const std::string& help) {
+  AddText(name, value, help);
+  implementation_->entries.back().option->check(CLI::IsMember(choices));
+}
+
+void Settings::AddInteger(const std::string& name, int64_t* value, int64_t min, int64_t max,
+                          const std::string& help) {
+  CLI::Option* option = implementation_->app.add_option("--" + name, *value, help);
+  option->check(CLI::Range(min, max))->capture_default_str();
+  implementation_->Add(name, option, [value] { return absl::StrCat(*value); });
+}
+
+void Settings::AddNumber(const std::string& name, double* value, double min, double max,
+                         const std::string& help) {
+  CLI::Option* option = implementation_->app.add_option("--" + name, *value, help);
+  option->check(CLI::Range(min, max))->capture_default_str();
+  implementation_->Add(name, option, [value] { return absl::StrCat(*value); });
+}
+
+void Settings::AddSwitch(const std::string& name, bool* value, const std::string& help) {
+  CLI::Option* option = implementation_->app.add_flag("--" + name, *value, help);
+  implementation_->Add(name, option, [value] { return *value ? "true" : "false"; });
+}
+
+void Settings::AddHidden(const std::string& name, int64_t* value, int64_t min, int64_t max) {
+  AddInteger(name, value, min, max, "");
+  implementation_->entries.back().option->group("");  // CLI11's way to hide
+  implementation_->entries.back().hidden = true;
+}
+
+void Settings::SetFooter(const std::string& footer) { implementation_->app.footer(footer); }
+
+std::optional<int> Settings::Parse(int argc, const char* const* argv) {
+  Implementation& self = *implementation_;
+  std::vector<std::string> arguments;
+  for (const Implementation::Entry& entry : self.entries) {
+    // CLI11 itself would let the file win over the environment.
+    const std::string value = FromEnvironment(entry.name);
+    if (!value.empty()) arguments.push_back(absl::StrCat("--", entry.name, "=", value));
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    self.flags_given.insert(argument.substr(0, argument.find('=')));
+    arguments.push_back(argument);
+  }
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
+  try {
+    self.app.parse(std::move(arguments));
+    return std::nullopt;
+  } catch (const CLI::Success& success) {
+    return self.app.exit(success);  // prints the help or the version
+  } catch (const CLI::Error& error) {
+    std::cerr << self.app.get_name() << ": " << error.what() << "\n";
+    for (const Implementation::Entry& entry : self.entries) {
+      if (FromEnvironment(entry.name).empty() || self.IsFlagGiven(entry.name)) continue;
+      if (std::string(error.what()).find("--" + entry.name) == std::string::npos) continue;
+      std::cerr << "The value comes from the environment variable " << VariableOf(entry.name)
+                << ".\n";
+    }
+    std::cerr << "Run with --help for the settings.\n";
+    return kExitUsage;
+  }
+}
+
+std::vector<Settings::Resolved> Settings::resolved() const {
+  std::vector<Resolved> all;
+  for (const Implementation::Entry& entry : implementation_->entries) {
+    if (entry.hidden) continue;
+    Source source = Source::kDefault;
+    if (implementation_->IsFlagGiven(entry.name)) {
+      source = Source::kFlag;
+    } else if (!FromEnvironment(entry.name).empty()) {
+      source = Source::kEnvironment;
+    } else if (entry.option->count() > 0) {
+      source = Source::kFile;
+    }
+    all.push_back({entry.name, entry.value(), source});
+  }
+  return all;
+}
+
+const char* SettingSourceName(Settings::Source source) {
+  switch (source) {
+    case Settings::Source::kFlag:
+      return "flag";
+    case Settings::Source::kEnvironment:
+      return "environment";
+    case Settings::Source::kFile:
+      return "file";
+    case Settings::Source::kDefault:
+      break;
+  }
+  return "default";
+}
+
+}  // namespace shoal

@@ -1,0 +1,21 @@
+#include "common/daemon/version.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+
+const char kVersion[] = SHOAL_VERSION;
+
+absl::Status CheckVersion(const std::string& theirs, const std::string& peer) {
+  if (theirs == kVersion) return absl::OkStatus();
+  // It came over the wire: show no more of it than a version can be.
+  const std::string shown = theirs.empty()
+                                ? "of no stated version"
+                                : absl::StrCat("Shoal ", absl::CHexEscape(theirs.substr(0, 40)));
+  return absl::FailedPreconditionError(
+      absl::StrCat(peer, " is ", shown, ", this process is Shoal ", kVersion,
+                   "; all processes of a cluster must be of the same version"));
+}
+
+}  // namespace shoal

@@ -1,0 +1,61 @@
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/job/job.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+
+// More lines than a person reads: a job that differs so much is another job.
+constexpr size_t kMaxLines = 30;
+
+// `there` and `now` are null where the value is absent.
+void Compare(const json* there, const json* now, const std::string& path,
+             std::vector<std::string>* out) {
+  if (there != nullptr && now != nullptr) {
+    if (*there == *now) return;
+    if (there->is_object() && now->is_object()) {
+      for (const auto& [key, value] : there->items()) {
+        const auto found = now->find(key);
+        Compare(&value, found == now->end() ? nullptr : &*found, JsonPath(path, key), out);
+      }
+      for (const auto& [key, value] : now->items()) {
+        if (!there->contains(key)) Compare(nullptr, &value, JsonPath(path, key), out);
+      }
+      return;
+    }
+    if (there->is_array() && now->is_array()) {
+      for (size_t i = 0; i < std::max(there->size(), now->size()); ++i) {
+        Compare(i < there->size() ? &(*there)[i] : nullptr, i < now->size() ? &(*now)[i] : nullptr,
+                JsonPath(path, i), out);
+      }
+      return;
+    }
+  }
+  out->push_back(absl::StrCat(path, ": ", there == nullptr ? "absent" : ShortJson(*there),
+                              " there, ", now == nullptr ? "absent" : ShortJson(*now), " now"));
+}
+
+}  // namespace
+
+std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now) {
+  const absl::StatusOr<json> parsed_there = ParseJson(there, "there");
+  const absl::StatusOr<json> parsed_now = ParseJson(now, "now");
+  std::vector<std::string> lines;
+  for (const auto* parsed : {&parsed_there, &parsed_now}) {
+    if (!parsed->ok()) lines.emplace_back(parsed->status().message());
+  }
+  if (!lines.empty()) return lines;
+  Compare(&*parsed_there, &*parsed_now, "$", &lines);
+  if (lines.size() > kMaxLines) {
+    const size_t more = lines.size() - kMaxLines;
+    lines.resize(kMaxLines);
+    lines.push_back(absl::StrCat("and ", more, " more differences"));
+  }
+  return lines;
+}
+
+}  // namespace shoal

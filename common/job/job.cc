@@ -1,0 +1,86 @@
+#include "common/job/job.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/crc32c.h"
+#include "common/job/job_reader.h"
+#include "common/job/loss.h"
+#include "common/job/optimizer.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+
+json DataSourceToJson(const Job::DataSource& source) {
+  return {{"images", source.images}, {"labels", source.labels}};
+}
+
+// Whatever is wrong with a job, also what Shoal lacks, is a wrong job file to the one who started
+// it.
+absl::StatusOr<Job> JobOrErrors(Job job, const JsonErrors& errors) {
+  if (!errors.empty()) return absl::InvalidArgumentError(errors.ToStatus().message());
+  return job;
+}
+
+}  // namespace
+
+std::string Job::ResolvedText() const {
+  json root;
+  root["name"] = name;
+  // A text that is not JSON can only come from a Job built by hand; it is kept as the string it is.
+  json model = json::parse(model_json, nullptr, false);
+  root["model"] = model.is_discarded() ? json(model_json) : std::move(model);
+  root["data"]["training"] = DataSourceToJson(training);
+  if (!test.empty()) root["data"]["test"] = DataSourceToJson(test);
+  root["loss"] = LossToJson(loss);
+  root["metrics"] = metrics;
+  root["optimizer"] = OptimizerToJson(optimizer);
+  root["batch_size"] = batch_size;
+  if (epochs > 0) root["epochs"] = epochs;
+  if (steps > 0) root["steps"] = steps;
+  root["strategy"] = {{"name", strategy.name},
+                      {"min_shard_bytes", strategy.min_shard_bytes},
+                      {"chunk_bytes", strategy.chunk_bytes},
+                      {"window_steps", strategy.window_steps},
+                      {"lease_timeout_seconds", strategy.lease_timeout_seconds}};
+  root["checkpoint"] = {{"every_steps", checkpoint.every_steps},
+                        {"every_seconds", checkpoint.every_seconds},
+                        {"keep", checkpoint.keep}};
+  root["seed"] = seed;
+  // nlohmann::json keeps keys sorted and writes the shortest digits that read back as the same
+  // number.
+  return root.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+uint32_t Job::Fingerprint() const {
+  const std::string text = ResolvedText();
+  return Crc32c(0, text.data(), text.size());
+}
+
+absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data) {
+  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
+  SHOAL_ASSIGN_OR_RETURN(const json root, ParseJson(text, path));
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (error) {
+    return absl::UnavailableError(absl::StrCat(path, ": has no absolute path: ", error.message()));
+  }
+  JsonErrors errors(path);
+  Job job = ReadJob(root, {.base_dir = absolute.parent_path().string(), .check_data = check_data},
+                    &errors);
+  return JobOrErrors(std::move(job), errors);
+}
+
+absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source) {
+  SHOAL_ASSIGN_OR_RETURN(const json root, ParseJson(text, source));
+  JsonErrors errors(source);
+  Job job = ReadJob(root, {}, &errors);
+  return JobOrErrors(std::move(job), errors);
+}
+
+}  // namespace shoal

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace shoal {
+
+// What to train: the job file, checked. Plain data; immutable after parsing. docs/job-file.md
+// describes the file field by field.
+struct Job {
+  // A pair of files: examples and labels (IDX, IDX.gz or NPY).
+  struct DataSource {
+    std::string images;  // absolute paths
+    std::string labels;
+    bool empty() const { return images.empty(); }
+  };
+
+  // An optimizer as Keras configures it. Unused fields are at their defaults.
+  struct Optimizer {
+    enum class Kind { kSgd, kAdam };
+    Kind kind = Kind::kSgd;
+    double learning_rate = 0.01;
+    double momentum = 0;  // SGD
+    bool nesterov = false;
+    double beta_1 = 0.9;  // Adam
+    double beta_2 = 0.999;
+    double epsilon = 1e-7;
+    double weight_decay = 0;
+  };
+
+  struct Loss {
+    std::string class_name;  // "SparseCategoricalCrossentropy"
+    bool from_logits = false;
+    double label_smoothing = 0;
+  };
+
+  struct Checkpoint {
+    uint64_t every_steps = 0;  // 0: not by steps
+    double every_seconds = 0;  // 0: not by time
+    int keep = 3;              // whole checkpoints kept
+  };
+
+  struct Strategy {
+    std::string name = "async";
+    int64_t min_shard_bytes = 256 << 10;  // as TensorFlow's MinSizePartitioner
+    int64_t chunk_bytes = 1 << 20;
+    uint64_t window_steps = 4096;  // W of the protocol: steps leased ahead of the first undone one
+    double lease_timeout_seconds = 60;
+  };
+
+  std::string name;
+  std::string model_path;  // absolute; empty where the model came inside the resolved text
+  std::string model_json;  // Keras JSON text
+  DataSource training;
+  DataSource test;  // empty(): no evaluation
+  Loss loss;
+  std::vector<std::string> metrics;
+  Optimizer optimizer;
+  int64_t batch_size = 32;
+  uint64_t epochs = 0;  // exactly one of epochs and steps is not 0
+  uint64_t steps = 0;
+  Strategy strategy;
+  Checkpoint checkpoint;
+  uint64_t seed = 0;
+
+  // The whole job as one JSON text, every default written out, the model inside, all paths
+  // absolute: what the coordinator sends to workers and ps and keeps as job.json in a checkpoint.
+  // Canonical: equal jobs give equal texts.
+  std::string ResolvedText() const;
+  // CRC-32C of ResolvedText().
+  uint32_t Fingerprint() const;
+};
+
+// Reads a job file. All errors at once in one kInvalidArgument status, a line each, with file, JSON
+// path, value, and the nearest valid name or range. Reads the model file too (its content is
+// checked by ParseKerasModel, not here) and says when a data file does not exist only with
+// `check_data`.
+absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data);
+
+// Reads the text that ResolvedText() wrote. `source` names it in messages.
+absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source);
+
+// The JSON paths in which two resolved texts differ, a line each: "$.batch_size: 64 there, 32 now".
+std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now);
+
+// Lists of what is implemented, for messages and docs. ParseLoss / ParseOptimizer read a Keras
+// config
+// ({"class_name", "config"}) or a plain name ("adam"), given as JSON text; `path` is the JSON path
+// for messages. An unknown class is kUnimplemented, else kInvalidArgument.
+absl::StatusOr<Job::Loss> ParseLoss(const std::string& json, const std::string& path);
+absl::StatusOr<Job::Optimizer> ParseOptimizer(const std::string& json, const std::string& path);
+
+}  // namespace shoal

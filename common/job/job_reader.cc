@@ -1,0 +1,246 @@
+#include "common/job/job_reader.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/job/loss.h"
+#include "common/job/optimizer.h"
+#include "common/json/json_object.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxNameBytes = 100;
+constexpr IntegerRange kBatchSize = {1, 1 << 20};
+constexpr IntegerRange kEpochs = {1, 1'000'000};
+constexpr IntegerRange kSteps = {1, 999'999'999'999};  // names of checkpoints have 12 digits
+constexpr IntegerRange kSeed = {0, INT64_MAX};
+constexpr IntegerRange kMinShardBytes = {1, int64_t{1} << 40};
+constexpr IntegerRange kChunkBytes = {64, 16 << 20};
+constexpr int64_t kChunkAlignmentBytes = 64;  // chunks begin on cache lines
+constexpr IntegerRange kWindowSteps = {1, 1 << 20};
+constexpr NumberRange kLeaseTimeoutSeconds = {.min = 0.1, .max = 86400};
+constexpr NumberRange kCheckpointSeconds = {.min = 0, .max = 31'536'000};
+constexpr IntegerRange kCheckpointsKept = {1, 1000};
+
+class JobReader {
+ public:
+  JobReader(const JobReadOptions& options, JsonErrors* errors)
+      : options_(options), errors_(errors) {}
+
+  Job Read(const json& root) {
+    JsonObject top(root, "$", errors_);
+    ReadName(top);
+    ReadModel(top);
+    ReadData(top);
+    if (const json* loss = top.Require("loss",
+                                       "what is minimised, for example "
+                                       "\"sparse_categorical_crossentropy\"")) {
+      job_.loss = ReadLoss(*loss, top.PathOf("loss"), errors_);
+    }
+    ReadMetrics(top);
+    if (const json* optimizer =
+            top.Require("optimizer", "what applies gradients, for example \"adam\"")) {
+      job_.optimizer = ReadOptimizer(*optimizer, top.PathOf("optimizer"), errors_);
+    }
+    top.ReadInteger("batch_size", kBatchSize, &job_.batch_size);
+    ReadLength(top);
+    ReadStrategy(top);
+    ReadCheckpoint(top);
+    top.ReadInteger("seed", kSeed, &job_.seed);
+    top.RejectUnknownKeys();
+    return std::move(job_);
+  }
+
+ private:
+  bool resolved() const { return options_.base_dir.empty(); }
+
+  void ReadName(JsonObject& top) {
+    const json* value =
+        top.Require("name", "what the job is called, for example \"fashion_mnist\"");
+    if (value == nullptr) return;
+    const std::string name = value->is_string() ? value->get<std::string>() : "";
+    const auto allowed = [](unsigned char c) {
+      return (c < 128 && std::isalnum(c)) || c == '_' || c == '-' || c == '.';
+    };
+    if (name.empty() || name.size() > kMaxNameBytes ||
+        !std::all_of(name.begin(), name.end(), allowed) ||
+        !std::isalnum(static_cast<unsigned char>(name[0]))) {
+      return top.AddWrong("name", *value,
+                          absl::StrCat("1 to ", kMaxNameBytes,
+                                       " letters, digits, \"_\", \"-\" or \".\", the "
+                                       "first a letter or digit"));
+    }
+    job_.name = name;
+  }
+
+  // Absolute and normal form of the path at `key`; empty where there is an error or nothing.
+  std::string ReadPath(JsonObject& object, const char* key, const json& value) {
+    const std::string text = value.is_string() ? value.get<std::string>() : "";
+    if (text.empty() || text.find('\0') != std::string::npos) {
+      object.AddWrong(key, value, "the path of a file");
+      return "";
+    }
+    const fs::path path(text);
+    if (resolved() && !path.is_absolute()) {
+      object.AddWrong(key, value, "an absolute path");
+      return "";
+    }
+    return (fs::path(options_.base_dir) / path).lexically_normal().string();
+  }
+
+  void ReadModel(JsonObject& top) {
+    const json* value =
+        top.Require("model", "the path of a Keras model's JSON, as model.to_json() writes it");
+    if (value == nullptr) return;
+    if (value->is_object()) {
+      job_.model_json = value->dump();
+      return;
+    }
+    if (resolved()) return top.AddWrong("model", *value, "a Keras model as an object");
+    job_.model_path = ReadPath(top, "model", *value);
+    if (!job_.model_path.empty()) ReadModelFile(top);
+  }
+
+  void ReadModelFile(JsonObject& top) {
+    const std::string path = top.PathOf("model");
+    absl::StatusOr<std::string> text = ReadJsonFile(job_.model_path);
+    if (!text.ok()) return errors_->Add(path, std::string(text.status().message()));
+    if (text->compare(0, 4, "PK\x03\x04") == 0) {
+      return errors_->Add(path, absl::StrCat(job_.model_path,
+                                             ": is a zip archive (.keras); give the text "
+                                             "that model.to_json() returns"));
+    }
+    absl::StatusOr<json> model = ParseJson(*text, job_.model_path);
+    if (!model.ok()) return errors_->Add(path, std::string(model.status().message()));
+    if (!model->is_object()) {
+      return errors_->Add(
+          path, absl::StrCat(job_.model_path, ": is ", ShortJson(*model), ", ",
+                             JsonTypeName(*model), "; must be a Keras model as an object"));
+    }
+    job_.model_json = *std::move(text);
+  }
+
+  void ReadData(JsonObject& top) {
+    const json* value = top.Require("data",
+                                    "the examples, for example {\"training\": {\"images\": "
+                                    "\"images.idx.gz\", \"labels\": \"labels.idx.gz\"}}");
+    if (value == nullptr) return;
+    JsonObject data(*value, top.PathOf("data"), errors_);
+    if (const json* training = data.Require("training", "what is trained on")) {
+      ReadDataSource(*training, data.PathOf("training"), &job_.training);
+    }
+    if (const json* test = data.Find("test"))
+      ReadDataSource(*test, data.PathOf("test"), &job_.test);
+    data.RejectUnknownKeys();
+  }
+
+  void ReadDataSource(const json& value, const std::string& path, Job::DataSource* out) {
+    JsonObject source(value, path, errors_);
+    ReadDataFile(source, "images", "the file of examples", &out->images);
+    ReadDataFile(source, "labels", "the file of their labels", &out->labels);
+    source.RejectUnknownKeys();
+  }
+
+  void ReadDataFile(JsonObject& source, const char* key, const char* meaning, std::string* out) {
+    const json* value = source.Require(key, meaning);
+    if (value == nullptr) return;
+    *out = ReadPath(source, key, *value);
+    if (!options_.check_data || out->empty()) return;
+    std::error_code error;
+    const fs::file_status status = fs::status(*out, error);
+    if (!fs::exists(status)) {
+      errors_->Add(source.PathOf(key),
+                   absl::StrCat(*out, ": ", error ? error.message() : "is missing"));
+    } else if (!fs::is_regular_file(status)) {
+      errors_->Add(source.PathOf(key), absl::StrCat(*out, ": is not a regular file"));
+    }
+  }
+
+  void ReadMetrics(JsonObject& top) {
+    const json* value = top.Find("metrics");
+    if (value == nullptr) return;
+    if (!value->is_array())
+      return top.AddWrong("metrics", *value, "a list, for example [\"accuracy\"]");
+    for (size_t i = 0; i < value->size(); ++i) {
+      const json& metric = (*value)[i];
+      const std::string path = JsonPath(top.PathOf("metrics"), i);
+      const std::string name = metric.is_string() ? metric.get<std::string>() : "";
+      if (name != "accuracy" && name != "acc") {
+        errors_->Add(path, absl::StrCat("is ", ShortJson(metric), ", a metric that Shoal lacks",
+                                        SuggestName(name, {"accuracy"})));
+      } else if (!job_.metrics.empty()) {
+        errors_->Add(path, absl::StrCat("is ", ShortJson(metric), ", which is there already"));
+      } else {
+        job_.metrics.push_back("accuracy");
+      }
+    }
+  }
+
+  void ReadLength(JsonObject& top) {
+    const bool epochs = top.Find("epochs") != nullptr;
+    const bool steps = top.Find("steps") != nullptr;
+    top.ReadInteger("epochs", kEpochs, &job_.epochs);
+    top.ReadInteger("steps", kSteps, &job_.steps);
+    if (epochs && steps) {
+      errors_->Add("$.steps", "is there beside $.epochs; give one of the two");
+    } else if (!epochs && !steps && top.valid()) {
+      errors_->Add("$.epochs", "is missing, and so is $.steps; give one of the two");
+    }
+  }
+
+  void ReadStrategy(JsonObject& top) {
+    const json* value = top.Find("strategy");
+    if (value == nullptr) return;
+    const std::string path = top.PathOf("strategy");
+    if (value->is_string()) return ReadStrategyName(*value, path);
+    JsonObject strategy(*value, path, errors_);
+    if (const json* name = strategy.Find("name")) ReadStrategyName(*name, strategy.PathOf("name"));
+    Job::Strategy* out = &job_.strategy;
+    strategy.ReadInteger("min_shard_bytes", kMinShardBytes, &out->min_shard_bytes);
+    strategy.ReadInteger("chunk_bytes", kChunkBytes, &out->chunk_bytes);
+    if (out->chunk_bytes % kChunkAlignmentBytes != 0) {
+      strategy.AddWrong("chunk_bytes", out->chunk_bytes,
+                        absl::StrCat("a multiple of ", kChunkAlignmentBytes));
+    }
+    strategy.ReadInteger("window_steps", kWindowSteps, &out->window_steps);
+    strategy.ReadNumber("lease_timeout_seconds", kLeaseTimeoutSeconds, &out->lease_timeout_seconds);
+    strategy.RejectUnknownKeys();
+  }
+
+  void ReadStrategyName(const json& value, const std::string& path) {
+    if (value == "async") return;
+    const std::string name = value.is_string() ? value.get<std::string>() : "";
+    errors_->Add(path, absl::StrCat("is ", ShortJson(value), ", a strategy that Shoal lacks",
+                                    SuggestName(name, {"async"})));
+  }
+
+  void ReadCheckpoint(JsonObject& top) {
+    const json* value = top.Find("checkpoint");
+    if (value == nullptr) return;
+    JsonObject checkpoint(*value, top.PathOf("checkpoint"), errors_);
+    checkpoint.ReadInteger("every_steps", {0, kSteps.max}, &job_.checkpoint.every_steps);
+    checkpoint.ReadNumber("every_seconds", kCheckpointSeconds, &job_.checkpoint.every_seconds);
+    checkpoint.ReadInteger("keep", kCheckpointsKept, &job_.checkpoint.keep);
+    checkpoint.RejectUnknownKeys();
+  }
+
+  const JobReadOptions& options_;
+  JsonErrors* const errors_;
+  Job job_;
+};
+
+}  // namespace
+
+Job ReadJob(const json& root, const JobReadOptions& options, JsonErrors* errors) {
+  return JobReader(options, errors).Read(root);
+}
+
+}  // namespace shoal

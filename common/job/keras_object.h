@@ -1,0 +1,32 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "common/json/json_errors.h"
+#include "common/json/json_object.h"
+
+namespace shoal {
+
+// A loss or optimizer as Keras writes it: {"class_name": "Adam", "config": {…}}, with Keras 3's
+// "module", "registered_name" and "build_config" left aside, or the plain name.
+struct KerasObject {
+  std::string class_name;  // as it stands in the JSON
+  std::string name_path;   // where: "$.optimizer" or "$.optimizer.class_name"
+  // Null: no config was given. Points into the JSON that was read.
+  const nlohmann::json* config = nullptr;
+  std::string config_path;  // "$.optimizer.config"
+};
+
+// Reads `value`, which stands at `path`. False: it is no such object, and an error was added.
+bool ReadKerasObject(const nlohmann::json& value, const std::string& path, JsonErrors* errors,
+                     KerasObject* out);
+
+// Adds an error where `key` of `config` is there and not null: an option that Shoal lacks. `what`
+// ends the message: "clipping of gradients".
+void RejectUnlessNull(JsonObject& config, const char* key, const char* what);
+
+// The same for a flag: neither absent nor null nor false.
+void RejectUnlessFalse(JsonObject& config, const char* key, const char* what);
+
+}  // namespace shoal

@@ -1,0 +1,128 @@
+#include "common/job/validation.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/job/optimizer_slots.h"
+#include "common/sharding/shard_map.h"
+#include "common/step_plan/step_plan.h"
+
+namespace shoal {
+namespace {
+
+constexpr int64_t kBytesPerValue = sizeof(float);
+
+// Bytes for people: "13.6 MiB".
+std::string BytesText(int64_t bytes) {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  if (unit == 0) return absl::StrCat(bytes, " B");
+  return absl::StrFormat("%.1f %s", value, units[unit]);
+}
+
+// Bytes of the shards of one ps, without the alignment between them.
+JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& variables,
+                       int64_t slots) {
+  JobNeeds::Ps needs;
+  needs.chunks = static_cast<int64_t>(shards.chunks.size());
+  for (const Chunk& chunk : shards.chunks) {
+    for (const ChunkPiece& piece : chunk.pieces) {
+      needs.variable_bytes += piece.size * kBytesPerValue;
+      if (variables[piece.variable].trainable)
+        needs.slot_bytes += piece.size * kBytesPerValue * slots;
+    }
+  }
+  return needs;
+}
+
+void Append(const absl::Status& status, std::string* text) {
+  if (!status.ok()) absl::StrAppend(text, text->empty() ? "" : "\n", std::string(status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
+                                           const std::string& job_file) {
+  absl::StatusOr<ClusterSpec> cluster = LoadClusterSpec(cluster_spec_file, /*need_task=*/false);
+  absl::StatusOr<Job> job = LoadJob(job_file, /*check_data=*/false);
+  absl::StatusOr<KerasModel> model = absl::UnknownError("");
+  std::string errors;
+  Append(cluster.status(), &errors);
+  Append(job.status(), &errors);
+  if (job.ok()) {
+    model = ParseKerasModel(job->model_json);
+    // A model inside the job file has no path of its own.
+    const std::string source =
+        job->model_path.empty() ? absl::StrCat(job_file, ": $.model") : job->model_path;
+    if (!model.ok()) {
+      Append(absl::InvalidArgumentError(
+                 absl::StrCat(source, ": ", std::string(model.status().message()))),
+             &errors);
+    }
+  }
+  if (!errors.empty()) return absl::InvalidArgumentError(errors);
+  return ValidatedJob{*std::move(cluster), *std::move(job), *std::move(model)};
+}
+
+JobNeeds NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples) {
+  const Job& job = validated.job;
+  const std::vector<Variable>& variables = validated.model.graph.variables();
+  const auto slots = static_cast<int64_t>(OptimizerSlotNames(job.optimizer).size());
+  JobNeeds needs;
+  for (const Variable& variable : variables) {
+    (variable.trainable ? needs.trainable_parameters : needs.other_parameters) +=
+        ElementCount(variable.shape);
+  }
+  needs.variable_bytes = (needs.trainable_parameters + needs.other_parameters) * kBytesPerValue;
+  needs.slot_bytes = needs.trainable_parameters * slots * kBytesPerValue;
+  const std::vector<std::string> addresses = validated.cluster.PsAddresses();
+  const ShardMap shard_map(
+      variables, static_cast<int>(addresses.size()),
+      {.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes});
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    needs.ps.push_back(NeedsOfPs(shard_map.ps(static_cast<int>(i)), variables, slots));
+    needs.ps.back().address = addresses[i];
+  }
+  needs.total_steps = job.steps;
+  if (examples.has_value()) {
+    const StepPlan plan(*examples, static_cast<uint64_t>(job.batch_size), job.epochs, job.steps);
+    needs.examples = *examples;
+    needs.steps_per_epoch = plan.steps_per_epoch();
+    needs.total_steps = plan.total_steps();
+  }
+  return needs;
+}
+
+std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
+                      const std::string& why_no_examples) {
+  const Job& job = validated.job;
+  std::string text =
+      absl::StrCat("cluster: 1 chief, ", needs.ps.size(), " ps, ", validated.cluster.workers.size(),
+                   validated.cluster.workers.size() == 1 ? " worker\n" : " workers\n");
+  absl::StrAppend(&text, "job: ", job.name, ", fingerprint ",
+                  absl::Hex(job.Fingerprint(), absl::kZeroPad8), "\n");
+  absl::StrAppend(&text, "parameters: ", needs.trainable_parameters, " trainable, ",
+                  needs.other_parameters, " other (", BytesText(needs.variable_bytes),
+                  "), optimizer slots ", BytesText(needs.slot_bytes), "\n");
+  for (size_t i = 0; i < needs.ps.size(); ++i) {
+    const JobNeeds::Ps& ps = needs.ps[i];
+    absl::StrAppend(&text, "ps ", i, " at ", ps.address, ": variables ",
+                    BytesText(ps.variable_bytes), ", slots ", BytesText(ps.slot_bytes), ", ",
+                    ps.chunks, ps.chunks == 1 ? " chunk\n" : " chunks\n");
+  }
+  if (needs.examples > 0) {
+    absl::StrAppend(&text, "steps: ", needs.total_steps, " of ", job.batch_size, " examples, ",
+                    needs.steps_per_epoch, " an epoch of ", needs.examples, " examples\n");
+  } else if (job.steps > 0) {
+    absl::StrAppend(&text, "steps: ", needs.total_steps, " of ", job.batch_size,
+                    " examples; how many epochs these are is not known here: ", why_no_examples,
+                    "\n");
+  } else {
+    absl::StrAppend(&text, "steps: those of ", job.epochs, job.epochs == 1 ? " epoch" : " epochs",
+                    "; how many these are is not known here: ", why_no_examples, "\n");
+  }
+  return text;
+}
+
+}  // namespace shoal

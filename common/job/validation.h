@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/cluster/cluster_spec.h"
+#include "common/job/job.h"
+#include "common/model/keras_model.h"
+
+namespace shoal {
+
+// A cluster spec and a job that were found to be right.
+struct ValidatedJob {
+  ClusterSpec cluster;
+  Job job;
+  KerasModel model;
+};
+
+// Reads a cluster spec (as LoadClusterSpec() does, without need of a task), a job file and its
+// model. All errors of all of them come in one status, a line each. Data files are not looked at.
+absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
+                                           const std::string& job_file);
+
+// What a job needs of its cluster.
+struct JobNeeds {
+  struct Ps {
+    std::string address;
+    int64_t variable_bytes = 0;
+    int64_t slot_bytes = 0;  // of the optimizer
+    int64_t chunks = 0;
+  };
+
+  int64_t trainable_parameters = 0;
+  int64_t other_parameters = 0;
+  int64_t variable_bytes = 0;
+  int64_t slot_bytes = 0;
+  std::vector<Ps> ps;  // by index
+  // These are 0 where the number of examples is not known; total_steps is known with `steps` in the
+  // job.
+  uint64_t examples = 0;
+  uint64_t steps_per_epoch = 0;
+  uint64_t total_steps = 0;
+};
+
+// `examples`: of the training set, > 0; none where its files cannot be read here.
+JobNeeds NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples);
+
+// The needs as lines for people. `why_no_examples` ends the sentence that stands for the steps
+// where the number of examples is not known: the error of opening the data.
+std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
+                      const std::string& why_no_examples);
+
+}  // namespace shoal

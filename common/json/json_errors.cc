@@ -1,0 +1,45 @@
+#include "common/json/json_errors.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/nearest_name.h"
+
+namespace shoal {
+namespace {
+
+// Beyond this a text is not what its author thinks it is, and more lines would not help.
+constexpr size_t kMaxLines = 50;
+
+}  // namespace
+
+void JsonErrors::Add(const std::string& path, const std::string& text) {
+  AddUnimplemented(path, text);
+  all_unimplemented_ = false;
+}
+
+void JsonErrors::AddUnimplemented(const std::string& path, const std::string& text) {
+  lines_.push_back(absl::StrCat(source_, source_.empty() ? "" : ": ", path, ": ", text));
+}
+
+absl::Status JsonErrors::ToStatus() const {
+  if (lines_.empty()) return absl::OkStatus();
+  std::string text;
+  for (size_t i = 0; i < lines_.size() && i < kMaxLines; ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : "\n", lines_[i]);
+  }
+  if (lines_.size() > kMaxLines) {
+    absl::StrAppend(&text, "\n", source_, source_.empty() ? "" : ": ", "and ",
+                    lines_.size() - kMaxLines, " more errors");
+  }
+  return all_unimplemented_ ? absl::UnimplementedError(text) : absl::InvalidArgumentError(text);
+}
+
+std::string SuggestName(const std::string& name, const std::vector<std::string>& known) {
+  const std::string nearest = NearestName(name, known);
+  std::string text;
+  if (!nearest.empty()) absl::StrAppend(&text, "; did you mean \"", nearest, "\"?");
+  absl::StrAppend(&text, nearest.empty() ? "; known: " : " Known: ", absl::StrJoin(known, ", "));
+  return text;
+}
+
+}  // namespace shoal

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace shoal {
+
+// Files and texts that people write are refused beyond these, so that no input exhausts memory or
+// stack.
+inline constexpr int64_t kMaxJsonBytes = 64 << 20;
+inline constexpr int kMaxJsonDepth = 100;
+
+// The whole of a regular file of at most kMaxJsonBytes. Errors name the file: kNotFound,
+// kPermissionDenied, kInvalidArgument (a directory, too large), kUnavailable (it cannot be read).
+absl::StatusOr<std::string> ReadJsonFile(const std::string& path);
+
+// Parses JSON as RFC 8259 has it, at most kMaxJsonDepth deep, no key twice in an object. Errors are
+// kInvalidArgument and begin with `source`, with line and column or the JSON path.
+absl::StatusOr<nlohmann::json> ParseJson(const std::string& text, const std::string& source);
+
+// "$.data" and "training" -> "$.data.training"; a key that is no plain word is quoted: $["a b"].
+std::string JsonPath(const std::string& parent, const std::string& key);
+// "$.metrics" and 1 -> "$.metrics[1]".
+std::string JsonPath(const std::string& parent, size_t index);
+
+// A value as messages show it: JSON on one line, cut to about 80 characters.
+std::string ShortJson(const nlohmann::json& value);
+
+// "an object", "a string", "an integer": the type, as messages name it.
+const char* JsonTypeName(const nlohmann::json& value);
+
+}  // namespace shoal

@@ -1,0 +1,103 @@
+#include "common/model/graph.h"
+
+#include <cassert>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace shoal {
+
+absl::Status Op::Gradient(GradientBuilder&) const {
+  return absl::UnimplementedError(absl::StrCat(type(), " has no gradient"));
+}
+
+ValueId Graph::AddInput(std::string name, Shape shape) {
+  const ValueId id = static_cast<ValueId>(values_.size());
+  values_.push_back({Value::Kind::kInput, std::move(name), std::move(shape)});
+  inputs_.push_back(id);
+  return id;
+}
+
+ValueId Graph::AddVariable(Variable variable) {
+  const ValueId id = static_cast<ValueId>(values_.size());
+  const int index = static_cast<int>(variables_.size());
+  values_.push_back({Value::Kind::kVariable, variable.name, variable.shape, index});
+  variables_.push_back(std::move(variable));
+  variable_values_.push_back(id);
+  return id;
+}
+
+absl::StatusOr<std::vector<ValueId>> Graph::AddNode(std::shared_ptr<const Op> op,
+                                                    std::vector<ValueId> inputs,
+                                                    const std::string& layer,
+                                                    const std::string& value_name) {
+  std::vector<Shape> input_shapes;
+  input_shapes.reserve(inputs.size());
+  for (const ValueId input : inputs) {
+    assert(input >= 0 && input < static_cast<ValueId>(values_.size()));
+    input_shapes.push_back(values_[input].shape);
+  }
+  absl::StatusOr<std::vector<Shape>> shapes = op->InferShapes(input_shapes);
+  absl::Status status = shapes.status();
+  for (size_t i = 0; status.ok() && i < shapes->size(); ++i) {
+    status = CheckElementCount((*shapes)[i]);
+  }
+  if (!status.ok()) {
+    return absl::Status(status.code(), absl::StrCat("layer \"", layer, "\" (", op->type(),
+                                                    "): ", status.message()));
+  }
+  std::vector<ValueId> outputs;
+  for (Shape& shape : *shapes) {
+    outputs.push_back(static_cast<ValueId>(values_.size()));
+    values_.push_back(
+        {Value::Kind::kNode, value_name.empty() ? layer : value_name, std::move(shape)});
+  }
+  nodes_.push_back({std::move(op), std::move(inputs), outputs, layer});
+  return outputs;
+}
+
+absl::StatusOr<ValueId> Graph::Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs,
+                                   const std::string& layer, const std::string& value_name) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         AddNode(std::move(op), std::move(inputs), layer, value_name));
+  assert(outputs.size() == 1);
+  return outputs[0];
+}
+
+absl::Status CheckElementCount(const Shape& shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) {
+    if (extent == kBatch) continue;
+    if (extent < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape ", ShapeToString(shape), " has the negative extent ", extent));
+    }
+    if (extent > 0 && count > kMaxElements / extent) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "shape ", ShapeToString(shape), " has more than 2^40 elements, the most of one tensor"));
+    }
+    count *= extent;
+  }
+  return absl::OkStatus();
+}
+
+GradientBuilder::GradientBuilder(Graph* graph, const Node* node,
+                                 std::vector<ValueId> output_gradients,
+                                 std::vector<bool> input_wanted)
+    : graph_(graph),
+      node_(node),
+      output_gradients_(std::move(output_gradients)),
+      input_wanted_(std::move(input_wanted)),
+      input_gradients_(node->inputs.size(), kNoValue) {}
+
+const Shape& GradientBuilder::input_shape(int i) const { return graph_->value(input(i)).shape; }
+
+absl::StatusOr<ValueId> GradientBuilder::Add(std::shared_ptr<const Op> op,
+                                             std::vector<ValueId> inputs) {
+  return graph_->Add(std::move(op), std::move(inputs), node_->layer,
+                     absl::StrCat("gradient of ", node_->layer));
+}
+
+}  // namespace shoal

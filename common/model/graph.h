@@ -1,0 +1,140 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/shape.h"
+#include "common/model/variable.h"
+
+namespace shoal {
+
+class GradientBuilder;
+
+// What a node computes: an operation's type and attributes, free of any device. Immutable.
+// A backend registers a kernel per type(); the ops themselves are in ops.h.
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  // "Conv2D". The key under which backends register kernels.
+  virtual const char* type() const = 0;
+
+  // Shapes of the outputs from those of the inputs; kBatch may lead any of them and is passed
+  // through. Errors say which extent does not fit, with both shapes.
+  virtual absl::StatusOr<std::vector<Shape>> InferShapes(
+      const std::vector<Shape>& inputs) const = 0;
+
+  // Appends the nodes that compute the gradients of the inputs from those of the outputs
+  // (GradientBuilder). An op without a gradient (a gradient op itself) leaves this as it is.
+  virtual absl::Status Gradient(GradientBuilder& builder) const;
+};
+
+// Index of a value in Graph::values().
+using ValueId = int;
+inline constexpr ValueId kNoValue = -1;
+
+struct Value {
+  enum class Kind {
+    kInput,     // a batch of examples, or the target
+    kVariable,  // a variable of the model; `variable` is its index
+    kNode,      // output of a node
+  };
+  Kind kind;
+  std::string name;  // for messages: "conv2d/kernel", "conv2d", "gradient of conv2d"
+  Shape shape;
+  int variable = -1;
+};
+
+struct Node {
+  std::shared_ptr<const Op> op;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::string layer;  // Keras name of the layer it came from
+};
+
+// The most elements that one tensor may have (an example's, where the batch leads): far beyond what
+// a machine holds, and small enough that sizes in bytes do not overflow.
+inline constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+// An error when an extent is negative (kBatch is not) or their product is above kMaxElements.
+absl::Status CheckElementCount(const Shape& shape);
+
+// A directed acyclic graph of ops over float32 tensors, nodes in an order in which they can run.
+// Built once, then constant; thread-safe when constant. Integer inputs (class ids as target) are
+// held as float32 too: exact up to 2^24.
+class Graph {
+ public:
+  ValueId AddInput(std::string name, Shape shape);
+  ValueId AddVariable(Variable variable);
+  // Appends a node and returns its outputs, which are named `value_name`, or after the layer when
+  // that is empty. Errors are InferShapes's, prefixed with the layer, and CheckElementCount's.
+  absl::StatusOr<std::vector<ValueId>> AddNode(std::shared_ptr<const Op> op,
+                                               std::vector<ValueId> inputs,
+                                               const std::string& layer,
+                                               const std::string& value_name = "");
+  // The same for an op with one output.
+  absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs,
+                              const std::string& layer, const std::string& value_name = "");
+
+  void SetOutputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
+
+  const std::vector<Value>& values() const { return values_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Variable>& variables() const { return variables_; }
+  const std::vector<ValueId>& variable_values() const { return variable_values_; }
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+  const Value& value(ValueId id) const { return values_[id]; }
+
+ private:
+  std::vector<Value> values_;
+  std::vector<Node> nodes_;
+  std::vector<Variable> variables_;       // in the order of Keras's model.weights
+  std::vector<ValueId> variable_values_;  // value of each variable
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+};
+
+// What Op::Gradient sees of its node: inputs, outputs, the gradients of the outputs; and where it
+// leaves the gradients of the inputs.
+class GradientBuilder {
+ public:
+  GradientBuilder(Graph* graph, const Node* node, std::vector<ValueId> output_gradients,
+                  std::vector<bool> input_wanted);
+
+  ValueId input(int i) const { return node_->inputs[i]; }
+  int input_count() const { return static_cast<int>(node_->inputs.size()); }
+  ValueId output(int i) const { return node_->outputs[i]; }
+  ValueId output_gradient(int i) const { return output_gradients_[i]; }
+  const Shape& input_shape(int i) const;
+  // False for inputs whose gradient nobody needs (the images): skip the work.
+  bool wanted(int i) const { return input_wanted_[i]; }
+
+  // Appends a gradient node (one output).
+  absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
+  // Sets the gradient of input `i`; it may be an existing value (Add passes its own through).
+  void SetInputGradient(int i, ValueId gradient) { input_gradients_[i] = gradient; }
+  const std::vector<ValueId>& input_gradients() const { return input_gradients_; }
+
+ private:
+  Graph* const graph_;      // outlives this
+  const Node* const node_;  // outlives this; not one of graph_'s own, which move as it grows
+  const std::vector<ValueId> output_gradients_;
+  const std::vector<bool> input_wanted_;
+  std::vector<ValueId> input_gradients_;
+};
+
+// A graph with its loss and its static reverse pass.
+struct TrainingGraph {
+  Graph graph;                              // forward nodes, the loss node, gradient nodes
+  int forward_nodes = 0;                    // nodes before this index are the model itself
+  ValueId target = kNoValue;                // input: the labels
+  ValueId prediction = kNoValue;            // the model's output, as the user sees it
+  ValueId loss_per_example = kNoValue;      // shape {kBatch}
+  std::vector<ValueId> variable_gradients;  // by variable; kNoValue where not trainable or unused
+};
+
+}  // namespace shoal

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/base/shape.h"
+
+namespace shoal {
+
+// How a variable gets its first values; the distributions of Keras's initializers.
+struct Initializer {
+  enum class Kind {
+    kConstant,         // a = value (Zeros, Ones, Constant)
+    kUniform,          // [a, b)
+    kNormal,           // mean a, standard deviation b
+    kTruncatedNormal,  // the same, redrawn beyond two standard deviations
+    kVarianceScaling,  // scale a; fan mode and distribution below (Glorot, He, Lecun)
+    kOrthogonal,       // gain a
+    kIdentity,         // gain a
+  };
+  enum class FanMode { kFanIn, kFanOut, kFanAvg };
+  enum class Distribution { kUniform, kTruncatedNormal, kUntruncatedNormal };
+
+  Kind kind = Kind::kConstant;
+  double a = 0;
+  double b = 0;
+  FanMode fan_mode = FanMode::kFanAvg;
+  Distribution distribution = Distribution::kUniform;
+  int64_t seed = -1;  // from the Keras config; -1: none was given
+};
+
+// Writes rows [row_begin, row_end) (along axis 0; a scalar has one row) of the variable's first
+// values into `out`, which holds exactly those rows. Each value is a pure function of (job_seed,
+// variable name, flat index), so that the whole is the same however it is cut over ps. Thread-safe.
+void InitializeRows(const Initializer& initializer, const std::string& variable_name,
+                    const Shape& shape, uint64_t job_seed, int64_t row_begin, int64_t row_end,
+                    std::span<float> out);
+
+}  // namespace shoal

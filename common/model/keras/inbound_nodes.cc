@@ -1,0 +1,113 @@
+#include "common/model/keras/inbound_nodes.h"
+
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace shoal {
+namespace {
+
+using References = std::vector<TensorReference>;
+
+// An argument that would change what a layer computes.
+absl::Status RefuseArguments(const JsonNode& arguments) {
+  for (const std::string& key : arguments.keys()) {
+    const JsonNode argument = arguments[key];
+    if (argument.is_null()) continue;
+    return argument.Unimplemented(absl::StrCat("Shoal calls layers without the argument \"", key,
+                                               "\", which is ", argument.Text()));
+  }
+  return absl::OkStatus();
+}
+
+// ["conv", 0, 0] or, in Keras 2, ["conv", 0, 0, {arguments}].
+absl::StatusOr<TensorReference> ReadReference(const JsonNode& json) {
+  constexpr IntegerRange kIndexes = {0, std::numeric_limits<int32_t>::max()};
+  if (!json.is_array() || json.size() < 3 || json.size() > 4) {
+    return json.Invalid(absl::StrCat("needs a tensor, [\"layer\", 0, 0], got ", json.Text()));
+  }
+  SHOAL_ASSIGN_OR_RETURN(std::string layer, json.at(0).String());
+  SHOAL_ASSIGN_OR_RETURN(const int64_t call, json.at(1).Integer(kIndexes));
+  SHOAL_ASSIGN_OR_RETURN(const int64_t tensor, json.at(2).Integer(kIndexes));
+  if (tensor != 0) {
+    return json.at(2).Invalid(
+        absl::StrCat("layer \"", layer, "\" has one output, number 0, got ", tensor));
+  }
+  if (json.size() == 4) {
+    if (!json.at(3).is_null()) SHOAL_RETURN_IF_ERROR(json.at(3).ExpectObject());
+    SHOAL_RETURN_IF_ERROR(RefuseArguments(json.at(3)));
+  }
+  return TensorReference{std::move(layer), call, json};
+}
+
+bool IsReference(const JsonNode& json) {
+  return json.is_array() && json.size() > 0 && json.at(0).is_string();
+}
+
+// References anywhere inside lists and objects.
+absl::Status CollectReferences(const JsonNode& json, References* references) {
+  if (IsReference(json)) {
+    SHOAL_ASSIGN_OR_RETURN(TensorReference reference, ReadReference(json));
+    references->push_back(std::move(reference));
+    return absl::OkStatus();
+  }
+  if (json.is_object()) {
+    for (const std::string& key : json.keys()) {
+      SHOAL_RETURN_IF_ERROR(CollectReferences(json[key], references));
+    }
+    return absl::OkStatus();
+  }
+  SHOAL_RETURN_IF_ERROR(json.ExpectArray());
+  for (size_t i = 0; i < json.size(); ++i) {
+    SHOAL_RETURN_IF_ERROR(CollectReferences(json.at(i), references));
+  }
+  return absl::OkStatus();
+}
+
+// Keras 3's tensors anywhere inside lists.
+absl::Status CollectTensors(const JsonNode& json, References* references) {
+  if (json.is_null()) return absl::OkStatus();
+  if (json.is_array()) {
+    for (size_t i = 0; i < json.size(); ++i) {
+      SHOAL_RETURN_IF_ERROR(CollectTensors(json.at(i), references));
+    }
+    return absl::OkStatus();
+  }
+  const JsonNode class_name = json["class_name"];
+  if (class_name.is_string() && *class_name.String() == "__keras_tensor__") {
+    SHOAL_ASSIGN_OR_RETURN(TensorReference reference,
+                           ReadReference(json["config"]["keras_history"]));
+    references->push_back(std::move(reference));
+    return absl::OkStatus();
+  }
+  return json.Unimplemented(
+      absl::StrCat("Shoal calls layers on tensors alone; this argument is ", json.Text()));
+}
+
+}  // namespace
+
+absl::StatusOr<References> ReadInboundNode(const JsonNode& json) {
+  References references;
+  if (json.is_array()) {
+    SHOAL_RETURN_IF_ERROR(CollectReferences(json, &references));
+    return references;
+  }
+  SHOAL_RETURN_IF_ERROR(json.ExpectObject());
+  SHOAL_RETURN_IF_ERROR(json["args"].ExpectArray());
+  SHOAL_RETURN_IF_ERROR(CollectTensors(json["args"], &references));
+  SHOAL_RETURN_IF_ERROR(RefuseArguments(json["kwargs"]));
+  return references;
+}
+
+absl::StatusOr<References> ReadTensorReferences(const JsonNode& json) {
+  References references;
+  SHOAL_RETURN_IF_ERROR(CollectReferences(json, &references));
+  if (references.empty()) {
+    return json.Invalid(absl::StrCat("needs at least one [\"layer\", 0, 0], got ", json.Text()));
+  }
+  return references;
+}
+
+}  // namespace shoal

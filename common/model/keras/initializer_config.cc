@@ -1,0 +1,179 @@
+#include "common/model/keras/initializer_config.h"
+
+#include <limits>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/status_macros.h"
+
+namespace shoal {
+namespace {
+
+using Kind = Initializer::Kind;
+using FanMode = Initializer::FanMode;
+using Distribution = Initializer::Distribution;
+
+// The most elements of an orthogonal matrix: making one takes its size times its shorter side.
+constexpr int64_t kMaxOrthogonalElements = int64_t{1} << 24;
+
+absl::Status ReadConstant(ConfigReader& config, Initializer* result) {
+  result->kind = Kind::kConstant;
+  SHOAL_ASSIGN_OR_RETURN(result->a, config["value"].Number(0));
+  return absl::OkStatus();
+}
+
+absl::Status ReadUniform(ConfigReader& config, Initializer* result) {
+  result->kind = Kind::kUniform;
+  SHOAL_ASSIGN_OR_RETURN(result->a, config["minval"].Number(-0.05));
+  SHOAL_ASSIGN_OR_RETURN(result->b, config["maxval"].Number(0.05));
+  if (result->a <= result->b) return absl::OkStatus();
+  return config["minval"].Invalid(absl::StrCat(result->a, " is above maxval ", result->b));
+}
+
+absl::Status ReadNormal(ConfigReader& config, Kind kind, Initializer* result) {
+  result->kind = kind;
+  SHOAL_ASSIGN_OR_RETURN(result->a, config["mean"].Number(0));
+  SHOAL_ASSIGN_OR_RETURN(result->b, config["stddev"].Number(0.05));
+  if (result->b >= 0) return absl::OkStatus();
+  return config["stddev"].Invalid(absl::StrCat(result->b, " is negative"));
+}
+
+absl::Status ReadVarianceScaling(ConfigReader& config, Initializer* result) {
+  result->kind = Kind::kVarianceScaling;
+  SHOAL_ASSIGN_OR_RETURN(result->a, config["scale"].Number(1));
+  if (result->a <= 0) return config["scale"].Invalid(absl::StrCat(result->a, " is not above 0"));
+  SHOAL_ASSIGN_OR_RETURN(const size_t mode,
+                         config["mode"].OneOf({"fan_in", "fan_out", "fan_avg"}, 0));
+  result->fan_mode = mode == 0 ? FanMode::kFanIn : mode == 1 ? FanMode::kFanOut : FanMode::kFanAvg;
+  // "normal" is what Keras called the truncated one first.
+  SHOAL_ASSIGN_OR_RETURN(const size_t distribution,
+                         config["distribution"].OneOf(
+                             {"truncated_normal", "normal", "untruncated_normal", "uniform"}, 0));
+  result->distribution = distribution == 2   ? Distribution::kUntruncatedNormal
+                         : distribution == 3 ? Distribution::kUniform
+                                             : Distribution::kTruncatedNormal;
+  return absl::OkStatus();
+}
+
+absl::Status ReadMatrix(ConfigReader& config, Kind kind, const Shape& shape, Initializer* result) {
+  result->kind = kind;
+  SHOAL_ASSIGN_OR_RETURN(result->a, config["gain"].Number(1));
+  const bool fits = kind == Kind::kIdentity ? shape.size() == 2 : shape.size() >= 2;
+  if (!fits) {
+    return config.config().Invalid(
+        absl::StrCat("this initializer needs ", kind == Kind::kIdentity ? "" : "at least ",
+                     "two axes; the variable has shape ", ShapeToString(shape)));
+  }
+  if (kind == Kind::kOrthogonal && ElementCount(shape) > kMaxOrthogonalElements) {
+    return config.config().Unimplemented(
+        absl::StrCat("Shoal makes orthogonal matrices of up to ", kMaxOrthogonalElements,
+                     " elements; the variable has shape ", ShapeToString(shape)));
+  }
+  return absl::OkStatus();
+}
+
+// A name of variance scaling with everything fixed.
+struct NamedScaling {
+  const char* name;
+  double scale;
+  FanMode fan_mode;
+  Distribution distribution;
+};
+constexpr NamedScaling kNamedScalings[] = {
+    {"glorot_uniform", 1, FanMode::kFanAvg, Distribution::kUniform},
+    {"glorot_normal", 1, FanMode::kFanAvg, Distribution::kTruncatedNormal},
+    {"he_uniform", 2, FanMode::kFanIn, Distribution::kUniform},
+    {"he_normal", 2, FanMode::kFanIn, Distribution::kTruncatedNormal},
+    {"lecun_uniform", 1, FanMode::kFanIn, Distribution::kUniform},
+    {"lecun_normal", 1, FanMode::kFanIn, Distribution::kTruncatedNormal},
+};
+
+const std::vector<std::string>& KnownNames() {
+  static const auto& names =
+      *new std::vector<std::string>{"constant",         "glorot_normal",    "glorot_uniform",
+                                    "he_normal",        "he_uniform",       "identity",
+                                    "lecun_normal",     "lecun_uniform",    "ones",
+                                    "orthogonal",       "random_normal",    "random_uniform",
+                                    "truncated_normal", "variance_scaling", "zeros"};
+  return names;
+}
+
+// "GlorotUniform" and "glorot_uniform" alike; Keras's aliases resolved. What is unknown stays
+// itself.
+std::string Canonical(const std::string& name) {
+  std::string plain = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", ""}});
+  if (plain == "identityinitializer") plain = "identity";
+  if (plain == "orthogonalinitializer") plain = "orthogonal";
+  if (plain == "zero") plain = "zeros";
+  if (plain == "one") plain = "ones";
+  if (plain == "uniform") plain = "randomuniform";
+  if (plain == "normal") plain = "randomnormal";
+  for (const std::string& known : KnownNames()) {
+    if (absl::StrReplaceAll(known, {{"_", ""}}) == plain) return known;
+  }
+  return name;
+}
+
+// Sets everything but the seed. False when there is no initializer of that name.
+absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, const Shape& shape,
+                               Initializer* result) {
+  for (const NamedScaling& scaling : kNamedScalings) {
+    if (name != scaling.name) continue;
+    *result = {.kind = Kind::kVarianceScaling,
+               .a = scaling.scale,
+               .fan_mode = scaling.fan_mode,
+               .distribution = scaling.distribution};
+    return true;
+  }
+  absl::Status status;
+  if (name == "zeros" || name == "ones") {
+    result->a = name == "ones" ? 1 : 0;
+  } else if (name == "constant") {
+    status = ReadConstant(config, result);
+  } else if (name == "random_uniform") {
+    status = ReadUniform(config, result);
+  } else if (name == "random_normal") {
+    status = ReadNormal(config, Kind::kNormal, result);
+  } else if (name == "truncated_normal") {
+    status = ReadNormal(config, Kind::kTruncatedNormal, result);
+  } else if (name == "variance_scaling") {
+    status = ReadVarianceScaling(config, result);
+  } else if (name == "orthogonal") {
+    status = ReadMatrix(config, Kind::kOrthogonal, shape, result);
+  } else if (name == "identity") {
+    status = ReadMatrix(config, Kind::kIdentity, shape, result);
+  } else {
+    return false;
+  }
+  if (!status.ok()) return status;
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<Initializer> ReadInitializer(const JsonNode& json, const std::string& default_name,
+                                            const Shape& shape) {
+  const JsonNode name_json = json.is_object() ? json["class_name"] : json;
+  SHOAL_ASSIGN_OR_RETURN(const std::string name, name_json.String(default_name));
+  ConfigReader config(json["config"], name);
+  if (!config.config().is_null()) SHOAL_RETURN_IF_ERROR(config.config().ExpectObject());
+
+  Initializer result;
+  SHOAL_ASSIGN_OR_RETURN(const bool known, ReadNamed(Canonical(name), config, shape, &result));
+  if (!known) {
+    return name_json.Unimplemented(absl::StrCat("Shoal has no initializer ", name_json.Text(),
+                                                SuggestName(name, KnownNames())));
+  }
+  // A seed generator, which Keras writes as an object, has its seed inside.
+  JsonNode seed = config["seed"];
+  if (seed.is_object()) seed = seed["config"]["seed"];
+  SHOAL_ASSIGN_OR_RETURN(
+      result.seed,
+      seed.Integer({std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}, -1));
+  SHOAL_RETURN_IF_ERROR(config.RefuseUnread());
+  return result;
+}
+
+}  // namespace shoal

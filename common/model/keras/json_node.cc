@@ -1,0 +1,147 @@
+#include "common/model/keras/json_node.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+
+JsonNode::JsonNode(const nlohmann::json& root) : value_(&root), path_("$") {}
+
+bool JsonNode::is_null() const { return value_ == nullptr || value_->is_null(); }
+bool JsonNode::is_array() const { return value_ != nullptr && value_->is_array(); }
+bool JsonNode::is_object() const { return value_ != nullptr && value_->is_object(); }
+bool JsonNode::is_string() const { return value_ != nullptr && value_->is_string(); }
+
+JsonNode JsonNode::operator[](const std::string& key) const {
+  std::string path = JsonPath(path_, key);
+  if (!is_object()) return JsonNode(nullptr, std::move(path));
+  const auto member = value_->find(key);
+  return JsonNode(member == value_->end() ? nullptr : &*member, std::move(path));
+}
+
+JsonNode JsonNode::at(size_t index) const {
+  return JsonNode(&(*value_)[index], JsonPath(path_, index));
+}
+
+size_t JsonNode::size() const { return is_array() || is_object() ? value_->size() : 0; }
+
+std::vector<std::string> JsonNode::keys() const {
+  std::vector<std::string> keys;
+  if (!is_object()) return keys;
+  for (const auto& item : value_->items()) keys.push_back(item.key());
+  return keys;
+}
+
+absl::StatusOr<int64_t> JsonNode::Integer(IntegerRange range, std::optional<int64_t> absent) const {
+  if (is_null() && absent.has_value()) return *absent;
+  int64_t number = 0;
+  if (value_ != nullptr && value_->is_number_unsigned()) {
+    number = static_cast<int64_t>(std::min(value_->get<uint64_t>(), uint64_t{INT64_MAX}));
+  } else if (value_ != nullptr && value_->is_number_integer()) {
+    number = value_->get<int64_t>();
+  } else if (value_ != nullptr && value_->is_number_float() &&
+             std::abs(value_->get<double>()) < 0x1p53 &&
+             std::trunc(value_->get<double>()) == value_->get<double>()) {
+    number =
+        static_cast<int64_t>(value_->get<double>());  // Python writes 6.0 for a float in a model
+  } else {
+    return WrongType("a whole number");
+  }
+  if (number < range.min || number > range.max) {
+    return Invalid(absl::StrCat(Text(), " is too ", number < range.min ? "small" : "large",
+                                "; it must be ", range.min, " to ", range.max));
+  }
+  return number;
+}
+
+absl::StatusOr<double> JsonNode::Number(std::optional<double> absent) const {
+  if (is_null() && absent.has_value()) return *absent;
+  if (value_ == nullptr || !value_->is_number()) return WrongType("a number");
+  return value_->get<double>();
+}
+
+absl::StatusOr<bool> JsonNode::Bool(std::optional<bool> absent) const {
+  if (is_null() && absent.has_value()) return *absent;
+  if (value_ == nullptr || !value_->is_boolean()) return WrongType("true or false");
+  return value_->get<bool>();
+}
+
+absl::StatusOr<std::string> JsonNode::String(std::optional<std::string> absent) const {
+  if (is_null() && absent.has_value()) return *std::move(absent);
+  if (!is_string()) return WrongType("a string");
+  return value_->get<std::string>();
+}
+
+absl::StatusOr<size_t> JsonNode::OneOf(const std::vector<std::string>& names,
+                                       std::optional<size_t> absent) const {
+  if (is_null() && absent.has_value()) return *absent;
+  if (!is_string()) return WrongType(absl::StrCat("one of ", absl::StrJoin(names, ", ")));
+  const std::string name = value_->get<std::string>();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return i;
+  }
+  return Invalid(absl::StrCat(Text(), " is unknown", SuggestName(name, names)));
+}
+
+absl::StatusOr<std::array<int64_t, 2>> JsonNode::Pair(
+    IntegerRange range, std::optional<std::array<int64_t, 2>> absent) const {
+  if (is_null() && absent.has_value()) return *absent;
+  if (!is_array()) {
+    if (value_ == nullptr || !value_->is_number()) {
+      return WrongType("a whole number or a list of two");
+    }
+    SHOAL_ASSIGN_OR_RETURN(const int64_t both, Integer(range));
+    return std::array<int64_t, 2>{both, both};
+  }
+  if (size() != 2) return WrongType("a whole number or a list of two");
+  SHOAL_ASSIGN_OR_RETURN(const int64_t first, at(0).Integer(range));
+  SHOAL_ASSIGN_OR_RETURN(const int64_t second, at(1).Integer(range));
+  return std::array<int64_t, 2>{first, second};
+}
+
+absl::Status JsonNode::ExpectObject() const {
+  return is_object() ? absl::OkStatus() : WrongType("an object {...}");
+}
+
+absl::Status JsonNode::ExpectArray() const {
+  return is_array() ? absl::OkStatus() : WrongType("a list [...]");
+}
+
+std::string JsonNode::Text() const { return value_ == nullptr ? "nothing" : ShortJson(*value_); }
+
+absl::Status JsonNode::Invalid(const std::string& message) const {
+  return absl::InvalidArgumentError(absl::StrCat(path_, ": ", message));
+}
+
+absl::Status JsonNode::Unimplemented(const std::string& message) const {
+  return absl::UnimplementedError(absl::StrCat(path_, ": ", message));
+}
+
+absl::Status JsonNode::WrongType(const std::string& needed) const {
+  return Invalid(absl::StrCat("needs ", needed, ", got ", Text()));
+}
+
+JsonNode ConfigReader::operator[](const std::string& key) {
+  read_.insert(key);
+  return config_[key];
+}
+
+absl::Status ConfigReader::RefuseUnread() const {
+  for (const std::string& key : config_.keys()) {
+    const JsonNode option = config_[key];
+    if (option.is_null() || read_.contains(key)) continue;
+    return option.Unimplemented(
+        absl::StrCat("is ", option.Text(), ", and Shoal has no such option of ", owner_,
+                     SuggestName(key, std::vector<std::string>(read_.begin(), read_.end()))));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shoal

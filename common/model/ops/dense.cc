@@ -1,0 +1,82 @@
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/model/ops.h"
+#include "common/model/ops/shape_checks.h"
+
+namespace shoal {
+
+absl::StatusOr<std::vector<Shape>> DenseOp::InferShapes(const std::vector<Shape>& inputs) const {
+  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 2, 3));
+  const Shape& x = inputs[0];
+  const Shape& kernel = inputs[1];
+  SHOAL_RETURN_IF_ERROR(CheckRank("kernel", kernel, 2));
+  if (x.size() < 2 || x.back() != kernel[0]) {
+    return absl::InvalidArgumentError(absl::StrCat("input of shape ", ShapeToString(x),
+                                                   " does not fit the kernel of shape ",
+                                                   ShapeToString(kernel)));
+  }
+  if (inputs.size() == 3) SHOAL_RETURN_IF_ERROR(CheckSameShape("bias", inputs[2], {kernel[1]}));
+  Shape y = x;
+  y.back() = kernel[1];
+  return OneShape(y);
+}
+
+// The variables' gradients come first: they can leave the worker while the input's is computed.
+absl::Status DenseOp::Gradient(GradientBuilder& builder) const {
+  const ValueId dy = builder.output_gradient(0);
+  if (builder.input_count() == 3 && builder.wanted(2)) {
+    SHOAL_ASSIGN_OR_RETURN(const ValueId dbias,
+                           builder.Add(std::make_shared<BiasBackwardOp>(), {dy}));
+    builder.SetInputGradient(2, dbias);
+  }
+  if (builder.wanted(1)) {
+    SHOAL_ASSIGN_OR_RETURN(
+        const ValueId dkernel,
+        builder.Add(std::make_shared<DenseBackwardWeightsOp>(), {builder.input(0), dy}));
+    builder.SetInputGradient(1, dkernel);
+  }
+  if (builder.wanted(0)) {
+    SHOAL_ASSIGN_OR_RETURN(const ValueId dx, builder.Add(std::make_shared<DenseBackwardDataOp>(),
+                                                         {dy, builder.input(1)}));
+    builder.SetInputGradient(0, dx);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Shape>> DenseBackwardDataOp::InferShapes(
+    const std::vector<Shape>& inputs) const {
+  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
+  const Shape& kernel = inputs[1];
+  SHOAL_RETURN_IF_ERROR(CheckRank("kernel", kernel, 2));
+  Shape dx = inputs[0];
+  if (dx.empty() || dx.back() != kernel[1]) {
+    return absl::InvalidArgumentError(absl::StrCat("gradient of shape ", ShapeToString(dx),
+                                                   " does not fit the kernel of shape ",
+                                                   ShapeToString(kernel)));
+  }
+  dx.back() = kernel[0];
+  return OneShape(dx);
+}
+
+absl::StatusOr<std::vector<Shape>> DenseBackwardWeightsOp::InferShapes(
+    const std::vector<Shape>& inputs) const {
+  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
+  const Shape& x = inputs[0];
+  const Shape& dy = inputs[1];
+  if (x.size() < 2 || dy.size() != x.size() || !std::equal(x.begin(), x.end() - 1, dy.begin())) {
+    return absl::InvalidArgumentError(absl::StrCat("input of shape ", ShapeToString(x),
+                                                   " does not fit the gradient of shape ",
+                                                   ShapeToString(dy)));
+  }
+  return OneShape({x.back(), dy.back()});
+}
+
+absl::StatusOr<std::vector<Shape>> BiasBackwardOp::InferShapes(
+    const std::vector<Shape>& inputs) const {
+  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
+  if (inputs[0].size() < 2) return CheckRank("gradient", inputs[0], 2);
+  return OneShape({inputs[0].back()});
+}
+
+}  // namespace shoal

@@ -1,0 +1,40 @@
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/model/ops.h"
+#include "common/model/ops/shape_checks.h"
+
+namespace shoal {
+namespace {
+
+// Elements of one example.
+int64_t ExampleElements(const Shape& shape) {
+  return shape.empty() ? 1 : ElementCount(Shape(shape.begin() + 1, shape.end()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Shape>> ReshapeOp::InferShapes(const std::vector<Shape>& inputs) const {
+  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
+  SHOAL_RETURN_IF_ERROR(CheckElementCount(shape));
+  if (shape.empty() || inputs[0].empty() || shape[0] != inputs[0][0] ||
+      ExampleElements(shape) != ExampleElements(inputs[0])) {
+    return absl::InvalidArgumentError(absl::StrCat("input of shape ", ShapeToString(inputs[0]),
+                                                   " cannot be reshaped to ",
+                                                   ShapeToString(shape)));
+  }
+  return OneShape(shape);
+}
+
+absl::Status ReshapeOp::Gradient(GradientBuilder& builder) const {
+  if (!builder.wanted(0)) return absl::OkStatus();
+  auto op = std::make_shared<ReshapeOp>();
+  op->shape = builder.input_shape(0);
+  SHOAL_ASSIGN_OR_RETURN(const ValueId dx, builder.Add(op, {builder.output_gradient(0)}));
+  builder.SetInputGradient(0, dx);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal

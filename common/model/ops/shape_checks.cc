@@ -1,0 +1,26 @@
+#include "common/model/ops/shape_checks.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+
+absl::Status CheckInputCount(const std::vector<Shape>& inputs, size_t least, size_t most) {
+  if (inputs.size() >= least && inputs.size() <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("takes ", least == most ? absl::StrCat(least) : absl::StrCat(least, " or more"),
+                   most == 1 ? " input" : " inputs", ", got ", inputs.size()));
+}
+
+absl::Status CheckRank(const std::string& what, const Shape& shape, size_t rank) {
+  if (shape.size() == rank) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the ", what, " must have ", rank, " axes, got shape ", ShapeToString(shape)));
+}
+
+absl::Status CheckSameShape(const std::string& what, const Shape& actual, const Shape& expected) {
+  if (actual == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the ", what, " must have shape ", ShapeToString(expected), ", got ", ShapeToString(actual)));
+}
+
+}  // namespace shoal

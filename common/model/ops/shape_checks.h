@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/shape.h"
+
+// Checks that several ops' InferShapes share. Errors name what was wanted and the shape that came.
+
+namespace shoal {
+
+// One shape as a result of InferShapes.
+inline std::vector<Shape> OneShape(Shape shape) { return {std::move(shape)}; }
+
+// That there are `least` to `most` inputs.
+absl::Status CheckInputCount(const std::vector<Shape>& inputs, size_t least, size_t most);
+
+// That `shape` has `rank` axes.
+absl::Status CheckRank(const std::string& what, const Shape& shape, size_t rank);
+
+// That `actual` is `expected`.
+absl::Status CheckSameShape(const std::string& what, const Shape& actual, const Shape& expected);
+
+}  // namespace shoal

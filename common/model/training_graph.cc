@@ -1,0 +1,142 @@
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/model/graph.h"
+#include "common/model/ops.h"
+
+namespace shoal {
+namespace {
+
+// Walks a graph's nodes backwards and appends the gradients of whatever depends on a trainable
+// variable.
+class ReversePass {
+ public:
+  explicit ReversePass(Graph* graph)
+      : graph_(graph),
+        node_count_(static_cast<int>(graph->nodes().size())),
+        wanted_(graph->values().size(), false),
+        first_user_(graph->values().size(), -1),
+        contributions_(graph->values().size()),
+        gradients_(graph->values().size(), kNoValue) {
+    for (size_t v = 0; v < graph->variables().size(); ++v) {
+      wanted_[graph->variable_values()[v]] = graph->variables()[v].trainable;
+    }
+    for (int i = node_count_ - 1; i >= 0; --i) {
+      for (const ValueId input : graph->nodes()[i].inputs) first_user_[input] = i;
+    }
+    for (const Node& node : graph->nodes()) {
+      for (const ValueId input : node.inputs) {
+        if (!wanted_[input]) continue;
+        for (const ValueId output : node.outputs) wanted_[output] = true;
+      }
+    }
+  }
+
+  // The last node is the loss.
+  absl::Status Run() {
+    for (int i = node_count_ - 1; i >= 0; --i) SHOAL_RETURN_IF_ERROR(Visit(i));
+    return absl::OkStatus();
+  }
+
+  ValueId gradient(ValueId value) const { return gradients_[value]; }
+
+ private:
+  absl::Status Visit(int index) {
+    const Node node =
+        graph_->nodes()[index];  // a copy: the graph's own move when nodes are appended
+    std::vector<ValueId> output_gradients;
+    bool reached = index == node_count_ - 1;
+    for (const ValueId output : node.outputs) {
+      output_gradients.push_back(gradients_[output]);
+      reached = reached || gradients_[output] != kNoValue;
+    }
+    if (reached) {
+      std::vector<bool> input_wanted;
+      for (const ValueId input : node.inputs) input_wanted.push_back(wanted_[input]);
+      GradientBuilder builder(graph_, &node, std::move(output_gradients), std::move(input_wanted));
+      SHOAL_RETURN_IF_ERROR(node.op->Gradient(builder));
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const ValueId gradient = builder.input_gradients()[i];
+        if (gradient != kNoValue) contributions_[node.inputs[i]].push_back(gradient);
+      }
+    }
+    // A value's gradient is whole once its first user has added its part: nodes come after their
+    // inputs.
+    for (const ValueId input : node.inputs) {
+      if (first_user_[input] == index) SHOAL_RETURN_IF_ERROR(Complete(input, node.layer));
+    }
+    return absl::OkStatus();
+  }
+
+  // Adds up the parts that the users of `value` left.
+  absl::Status Complete(ValueId value, const std::string& layer) {
+    std::vector<ValueId> parts = std::exchange(contributions_[value], {});
+    if (parts.empty()) return absl::OkStatus();
+    gradients_[value] = parts[0];
+    if (parts.size() == 1) return absl::OkStatus();
+    SHOAL_ASSIGN_OR_RETURN(gradients_[value],
+                           graph_->Add(std::make_shared<AddOp>(), std::move(parts), layer,
+                                       absl::StrCat("gradient of ", graph_->value(value).name)));
+    return absl::OkStatus();
+  }
+
+  Graph* const graph_;    // outlives this
+  const int node_count_;  // without the gradients
+  // By value of the forward pass:
+  std::vector<bool> wanted_;     // whether it depends on a trainable variable
+  std::vector<int> first_user_;  // the first node that reads it; -1: none
+  std::vector<std::vector<ValueId>> contributions_;
+  std::vector<ValueId> gradients_;
+};
+
+// The input of the softmax that yields `value`; kNoValue when it comes from anything else.
+ValueId LogitsOf(const Graph& graph, ValueId value) {
+  for (const Node& node : graph.nodes()) {
+    if (node.outputs[0] == value && dynamic_cast<const SoftmaxOp*>(node.op.get()) != nullptr) {
+      return node.inputs[0];
+    }
+  }
+  return kNoValue;
+}
+
+}  // namespace
+
+absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const LossAttributes& loss) {
+  if (model.outputs().size() != 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("a model with ", model.outputs().size(),
+                     " outputs cannot be trained here; it must have one"));
+  }
+  TrainingGraph result;
+  Graph& graph = result.graph;
+  graph = model;
+  result.forward_nodes = static_cast<int>(model.nodes().size());
+  result.prediction = model.outputs()[0];
+
+  auto op = std::make_shared<LossOp>();
+  op->attributes = loss;
+  ValueId prediction = result.prediction;
+  if (loss.kind != LossAttributes::Kind::kMeanSquaredError && !loss.from_logits) {
+    if (const ValueId logits = LogitsOf(graph, prediction); logits != kNoValue) {
+      prediction = logits;
+      op->attributes.from_logits = true;
+    }
+  }
+  SHOAL_ASSIGN_OR_RETURN(Shape target_shape, TargetShape(loss, graph.value(prediction).shape));
+  result.target = graph.AddInput("target", std::move(target_shape));
+  SHOAL_ASSIGN_OR_RETURN(result.loss_per_example,
+                         graph.Add(std::move(op), {prediction, result.target}, "loss"));
+
+  ReversePass reverse(&graph);
+  SHOAL_RETURN_IF_ERROR(reverse.Run());
+  for (const ValueId value : graph.variable_values()) {
+    result.variable_gradients.push_back(reverse.gradient(value));
+  }
+  return result;
+}
+
+}  // namespace shoal

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+namespace shoal {
+
+// Time as the protocol sees it: since an arbitrary start, never going back. Injected, so that tests
+// and the simulator own it.
+using Time = std::chrono::nanoseconds;
+
+// Where protocol logic runs: one thread calls all callbacks of a task, one at a time, so that the
+// logic needs no locks. Implementations: the gRPC completion queue (a daemon), an in-process loop
+// on a thread (cluster tests), a simulated one (fake clock). Everything but Post may be called on
+// the loop's thread only.
+class EventLoop {
+ public:
+  using TimerId = uint64_t;
+  virtual ~EventLoop() = default;
+
+  virtual Time Now() const = 0;
+  // Runs `callback` once at Now() + delay or soon after. Never returns 0.
+  virtual TimerId CallAfter(Time delay, std::function<void()> callback) = 0;
+  // No effect when the timer has fired or was cancelled.
+  virtual void CancelTimer(TimerId timer) = 0;
+  // Runs `callback` on the loop, after what is queued already. From any thread; may be the only
+  // call that wakes the loop. Dropped when the loop has ended.
+  virtual void Post(std::function<void()> callback) = 0;
+  // Runs `work` off the loop (file reading and writing; one at a time, in order), then `done` on
+  // the loop.
+  virtual void Offload(std::function<void()> work, std::function<void()> done) = 0;
+  // Makes Run return after the callback that is running.
+  virtual void Stop() = 0;
+};
+
+}  // namespace shoal

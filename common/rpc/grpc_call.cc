@@ -1,0 +1,179 @@
+#include "common/rpc/grpc_call.h"
+
+#include <cassert>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/grpc_byte_buffer.h"
+#include "common/rpc/message_wire.h"
+
+namespace shoal {
+
+// The owner's end; outlives the call when the owner keeps it after on_closed.
+class GrpcCall::Handle : public Stream {
+ public:
+  Handle(GrpcCall* call, std::string peer) : call_(call), peer_(std::move(peer)) {}
+  ~Handle() override {
+    if (call_ != nullptr) call_->HandleDropped();
+  }
+  void Send(Message message) override {
+    if (call_ != nullptr) call_->Send(std::move(message));
+  }
+  void Finish(absl::Status status) override {
+    if (call_ != nullptr && !call_->closed_) call_->Finish(std::move(status));
+  }
+  std::string peer() const override { return peer_; }
+
+ private:
+  friend class GrpcCall;
+  GrpcCall* call_;
+  const std::string peer_;
+};
+
+GrpcCall::Operation::Operation(GrpcCall* call, std::function<void(bool ok)> done)
+    : call_(call), done_(std::move(done)) {}
+
+void* GrpcCall::Operation::Start() {
+  assert(!outstanding_);
+  outstanding_ = true;
+  ++call_->outstanding_;
+  return static_cast<CompletionTag*>(this);
+}
+
+void GrpcCall::Operation::Complete(bool ok) {
+  GrpcCall* const call = call_;
+  outstanding_ = false;
+  --call->outstanding_;
+  done_(ok);
+  // Destroys this operation, too.
+  if (call->closed_ && call->outstanding_ == 0) call->remove_(call);
+}
+
+GrpcCall::GrpcCall(const Limits& limits, Remove remove)
+    : limits_(limits),
+      remove_(std::move(remove)),
+      read_(this, [this](bool ok) { OnRead(ok); }),
+      write_(this, [this](bool ok) { OnWritten(ok); }) {}
+
+GrpcCall::~GrpcCall() {
+  if (handle_ != nullptr) handle_->call_ = nullptr;
+}
+
+std::unique_ptr<Stream> GrpcCall::MakeHandle(std::string peer) {
+  auto handle = std::make_unique<Handle>(this, std::move(peer));
+  handle_ = handle.get();
+  return handle;
+}
+
+void GrpcCall::set_callbacks(StreamCallbacks callbacks) { callbacks_ = std::move(callbacks); }
+
+void GrpcCall::StartMessages() {
+  started_ = true;
+  StartRead(&read_buffer_, read_.Start());
+  WriteNext();
+}
+
+void GrpcCall::Send(Message message) {
+  if (end_ || broken_ || closed_) return;
+  const size_t bytes = EncodedSize(message);
+  if (bytes > limits_.max_message_bytes) {
+    return Fail(absl::ResourceExhaustedError(
+        absl::StrCat("a message of ", bytes, " bytes; the most is ", limits_.max_message_bytes)));
+  }
+  if (queue_.size() >= limits_.max_queued_messages ||
+      queued_bytes_ + bytes > limits_.max_queued_bytes) {
+    return Break(absl::ResourceExhaustedError(
+        absl::StrCat(handle_->peer(), " does not read: ", queue_.size(), " messages of ",
+                     queued_bytes_, " bytes are waiting")));
+  }
+  queued_bytes_ += bytes;
+  queue_.push_back(std::move(message));
+  WriteNext();
+}
+
+void GrpcCall::EndAfterQueue(absl::Status status) {
+  if (end_ || closed_) return;
+  end_ = std::move(status);
+  WriteNext();
+}
+
+void GrpcCall::WriteNext() {
+  if (!started_ || write_.outstanding() || broken_) return;
+  if (!queue_.empty()) {
+    const Message message = std::move(queue_.front());
+    queue_.pop_front();
+    queued_bytes_ -= EncodedSize(message);
+    StartWrite(ToByteBuffer(message), write_.Start());
+  } else if (end_ && !end_said_) {
+    end_said_ = true;
+    StartEnd(*end_);
+  }
+}
+
+void GrpcCall::OnWritten(bool ok) {
+  if (ok) return WriteNext();
+  // The call is broken; what it broke of comes with its status.
+  queue_.clear();
+  queued_bytes_ = 0;
+}
+
+void GrpcCall::OnRead(bool ok) {
+  if (!ok || closed_) return OnReadsEnded();
+  grpc::ByteBuffer received;
+  received.Swap(&read_buffer_);
+  // Before the callback, so that the peer may go on sending while it runs.
+  StartRead(&read_buffer_, read_.Start());
+  if (deaf_) return;
+  absl::StatusOr<Message> message = FromByteBuffer(received);
+  received.Clear();
+  if (!message.ok()) {
+    deaf_ = true;
+    return Fail(message.status());
+  }
+  if (callbacks_.on_message) Call([&] { callbacks_.on_message(*std::move(message)); });
+}
+
+void GrpcCall::Break(const absl::Status& error) {
+  if (broken_ || closed_) return;
+  broken_ = error;
+  deaf_ = true;
+  queue_.clear();
+  queued_bytes_ = 0;
+  Cancel();
+}
+
+void GrpcCall::Close(absl::Status status) {
+  if (closed_) return;
+  closed_ = true;
+  deaf_ = true;
+  queue_.clear();
+  if (callbacks_.on_closed) Call([&] { callbacks_.on_closed(std::move(status)); });
+  FreeCallbacks();
+}
+
+void GrpcCall::Silence() {
+  deaf_ = true;
+  FreeCallbacks();
+}
+
+void GrpcCall::HandleDropped() {
+  handle_ = nullptr;
+  deaf_ = true;
+  if (!end_ && !closed_) OnDropped();
+  if (!in_callback_) FreeCallbacks();
+}
+
+void GrpcCall::Call(const std::function<void()>& callback) {
+  if (handle_ == nullptr) return;
+  in_callback_ = true;
+  callback();
+  in_callback_ = false;
+  if (handle_ == nullptr) FreeCallbacks();
+}
+
+void GrpcCall::FreeCallbacks() {
+  // What they hold may come back here when it is destroyed.
+  const StreamCallbacks freed = std::exchange(callbacks_, {});
+}
+
+}  // namespace shoal

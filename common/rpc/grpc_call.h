@@ -1,0 +1,135 @@
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/rpc/message.h"
+#include "common/rpc/network.h"
+
+namespace shoal {
+
+// What a completion queue brings back: the end of one operation.
+class CompletionTag {
+ public:
+  virtual ~CompletionTag() = default;
+  virtual void Complete(bool ok) = 0;
+};
+
+// One call on a completion queue, seen from either end: one read always outstanding, one write at a
+// time, a bounded queue behind it. The owner of the stream has a handle (Stream); the call itself
+// lives until all its operations have come back, with or without the handle, and then removes
+// itself from the network. Everything on the loop's thread.
+//
+//             Finish, or the handle is dropped          last operation is back
+//   open ───────────────────────────────────▶ ending ─────────────────────────▶ closed ───▶ removed
+//     └──── Break: cancelled, queue dropped ────▲            (on_closed)
+class GrpcCall {
+ public:
+  struct Limits {
+    size_t max_message_bytes;
+    size_t max_queued_bytes;
+    size_t max_queued_messages;
+  };
+  // Destroys the call.
+  using Remove = std::function<void(GrpcCall*)>;
+
+  GrpcCall(const Limits& limits, Remove remove);
+  virtual ~GrpcCall();
+  GrpcCall(const GrpcCall&) = delete;
+  GrpcCall& operator=(const GrpcCall&) = delete;
+
+  // Neither ended, nor told to end.
+  bool open() const { return !end_ && !broken_ && !closed_; }
+  // No more callbacks.
+  void Silence();
+  // Ends when all that is queued is sent. No effect when an end is wanted already.
+  void EndAfterQueue(absl::Status status);
+  // Cancels the call; it closes with `error`.
+  void Break(const absl::Status& error);
+
+ protected:
+  // An operation of this call that can be outstanding once at a time.
+  class Operation : public CompletionTag {
+   public:
+    Operation(GrpcCall* call, std::function<void(bool ok)> done);
+    // The tag of an operation that is about to be started.
+    void* Start();
+    bool outstanding() const { return outstanding_; }
+    void Complete(bool ok) override;
+
+   private:
+    GrpcCall* const call_;
+    const std::function<void(bool)> done_;
+    bool outstanding_ = false;
+  };
+
+  virtual void StartRead(grpc::ByteBuffer* buffer, void* tag) = 0;
+  virtual void StartWrite(const grpc::ByteBuffer& buffer, void* tag) = 0;
+  virtual void Cancel() = 0;
+  // All that was queued is sent and the end is wanted: says so to the peer.
+  virtual void StartEnd(const absl::Status& status) = 0;
+  // The peer will send no more, or the call is broken.
+  virtual void OnReadsEnded() = 0;
+  // This end wants to end the call (as Stream::Finish).
+  virtual void Finish(absl::Status status) = 0;
+  // The owner dropped the handle of a call that was not to end yet.
+  virtual void OnDropped() = 0;
+  // Ends a call that cannot go on, telling the peer why where that is possible.
+  virtual void Fail(absl::Status error) = 0;
+
+  // A handle for the owner of the stream; at most one.
+  std::unique_ptr<Stream> MakeHandle(std::string peer);
+  void set_callbacks(StreamCallbacks callbacks);
+  bool has_handle() const { return handle_ != nullptr; }
+
+  // The call can carry messages: reads, and writes what is queued.
+  void StartMessages();
+  void DropMessages() { deaf_ = true; }
+  // Last state; on_closed is called. To be called in the done function of an operation.
+  void Close(absl::Status status);
+
+  bool closed() const { return closed_; }
+  const std::optional<absl::Status>& end() const { return end_; }
+  const std::optional<absl::Status>& broken() const { return broken_; }
+
+ private:
+  class Handle;
+
+  void Send(Message message);
+  void HandleDropped();
+  // Starts the next write, or the end, when nothing is being written.
+  void WriteNext();
+  void OnRead(bool ok);
+  void OnWritten(bool ok);
+  // Calls one of callbacks_; they are freed afterwards when the handle was dropped meanwhile.
+  void Call(const std::function<void()>& callback);
+  void FreeCallbacks();
+
+  const Limits limits_;
+  const Remove remove_;
+  Handle* handle_ = nullptr;
+  StreamCallbacks callbacks_;
+  bool in_callback_ = false;
+
+  std::deque<Message> queue_;
+  size_t queued_bytes_ = 0;
+  grpc::ByteBuffer read_buffer_;
+  Operation read_;
+  Operation write_;
+  int outstanding_ = 0;
+
+  bool started_ = false;
+  bool deaf_ = false;      // Messages of the peer are dropped.
+  bool end_said_ = false;  // StartEnd was called.
+  bool closed_ = false;
+  std::optional<absl::Status> end_;     // What this end wanted to end with.
+  std::optional<absl::Status> broken_;  // Why this end cancelled.
+};
+
+}  // namespace shoal

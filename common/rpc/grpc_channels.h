@@ -1,0 +1,28 @@
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace shoal {
+
+// The channels of one network: one for each address, kept for the next stream. Not thread-safe.
+class GrpcChannels {
+ public:
+  explicit GrpcChannels(int max_message_bytes) : max_message_bytes_(max_message_bytes) {}
+
+  // Does not connect yet.
+  std::shared_ptr<grpc::Channel> Get(const std::string& address);
+  // A stream found nobody at the address, so that the next one tries afresh, name lookup included,
+  // instead of waiting until gRPC's own pauses are over. No effect when there is another channel by
+  // now.
+  void Forget(const std::string& address, const grpc::Channel* channel);
+
+ private:
+  const int max_message_bytes_;
+  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,67 @@
+#include "common/rpc/grpc_client_call.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+
+GrpcClientCall::GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels* channels,
+                               const std::string& address)
+    : GrpcCall(limits, std::move(remove)),
+      channels_(channels),
+      address_(address),
+      channel_(channels->Get(address)),
+      start_(this, [this](bool ok) { OnStarted(ok); }),
+      writes_done_(this, [](bool) {}),
+      status_read_(this, [this](bool) { OnStatus(); }) {}
+
+std::unique_ptr<Stream> GrpcClientCall::Open(const std::string& method, StreamCallbacks callbacks,
+                                             grpc::CompletionQueue* queue) {
+  set_callbacks(std::move(callbacks));
+  call_ = grpc::GenericStub(channel_).PrepareCall(&context_, method, queue);
+  call_->StartCall(start_.Start());
+  return MakeHandle(address_);
+}
+
+void GrpcClientCall::OnStarted(bool ok) {
+  if (!ok) return OnReadsEnded();
+  StartMessages();
+}
+
+void GrpcClientCall::StartRead(grpc::ByteBuffer* buffer, void* tag) { call_->Read(buffer, tag); }
+
+void GrpcClientCall::StartWrite(const grpc::ByteBuffer& buffer, void* tag) {
+  call_->Write(buffer, tag);
+}
+
+void GrpcClientCall::Cancel() { context_.TryCancel(); }
+
+void GrpcClientCall::StartEnd(const absl::Status&) { call_->WritesDone(writes_done_.Start()); }
+
+void GrpcClientCall::OnReadsEnded() { call_->Finish(&status_, status_read_.Start()); }
+
+void GrpcClientCall::Finish(absl::Status status) {
+  if (status.ok()) return EndAfterQueue(std::move(status));
+  Break(status);
+}
+
+void GrpcClientCall::OnDropped() { Break(absl::CancelledError("the stream was dropped")); }
+
+void GrpcClientCall::Fail(absl::Status error) { Break(error); }
+
+void GrpcClientCall::OnStatus() {
+  if (broken()) return Close(*broken());
+  const auto code = static_cast<absl::StatusCode>(status_.error_code());
+  if (code == absl::StatusCode::kUnavailable) channels_->Forget(address_, channel_.get());
+  if (code == absl::StatusCode::kCancelled) {
+    // Not by this end: the server has dropped the stream.
+    return Close(absl::UnavailableError(absl::StrCat(address_, ": the stream was dropped there")));
+  }
+  if (code == absl::StatusCode::kUnavailable) {
+    return Close(absl::UnavailableError(absl::StrCat(address_, ": ", status_.error_message())));
+  }
+  Close(absl::Status(code, status_.error_message()));
+}
+
+}  // namespace shoal

@@ -1,0 +1,311 @@
+#include "common/rpc/grpc_network.h"
+
+#include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/grpc_call.h"
+#include "common/rpc/grpc_channels.h"
+#include "common/rpc/grpc_client_call.h"
+#include "common/rpc/grpc_server_call.h"
+#include "common/rpc/health_service.h"
+#include "common/rpc/listen_address.h"
+#include "common/rpc/offload_thread.h"
+#include "common/rpc/timer_queue.h"
+
+namespace shoal {
+namespace {
+
+using Calls = std::map<GrpcCall*, std::unique_ptr<GrpcCall>>;
+
+gpr_timespec ToGrpc(Time time) {
+  // Both clocks are CLOCK_MONOTONIC, but the conversion does not rely on it.
+  const Time wait = time - std::chrono::steady_clock::now().time_since_epoch();
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(wait.count(), GPR_TIMESPAN));
+}
+
+class GrpcNetworkImpl : public GrpcNetwork {
+ public:
+  explicit GrpcNetworkImpl(const Options& options);
+  ~GrpcNetworkImpl() override { End(Time::zero()); }
+
+  Time Now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
+  TimerId CallAfter(Time delay, std::function<void()> callback) override {
+    return timers_.Add(Now() + delay, std::move(callback));
+  }
+  void CancelTimer(TimerId timer) override { timers_.Cancel(timer); }
+  void Post(std::function<void()> callback) override;
+  void Offload(std::function<void()> work, std::function<void()> done) override;
+  void Stop() override { stopped_ = true; }
+  void Run(Time grace) override;
+
+  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+                               StreamCallbacks callbacks) override;
+  absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
+
+ private:
+  // Wakes the loop for what was posted.
+  class Wake : public CompletionTag {
+   public:
+    explicit Wake(GrpcNetworkImpl* network) : network_(network) {}
+    void Complete(bool ok) override;
+
+   private:
+    GrpcNetworkImpl* const network_;
+  };
+
+  void RunPosted();
+  // Waits until `deadline` for one event and handles it; false without one.
+  bool HandleEvent(gpr_timespec deadline);
+  gpr_timespec NextDeadline() const;
+  // Waits for the next client that opens a call.
+  void AwaitClient();
+  void OnClient(GrpcServerCall* call);
+  void End(Time grace);
+  void WindDown(Time deadline);
+
+  const Options options_;
+  const GrpcCall::Limits limits_;
+  // The queue is made by the builder, though there may never be a server, so that clients and
+  // server share one.
+  grpc::ServerBuilder builder_;
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+
+  Mutex mutex_;
+  std::vector<std::function<void()>> posted_ ABSL_GUARDED_BY(mutex_);
+  bool waking_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Alarm alarm_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> has_posted_{false};
+  std::atomic<std::thread::id> loop_thread_{};
+  Wake wake_{this};
+
+  bool stopped_ = false;
+  bool winding_down_ = false;  // Streams are ending in order.
+  bool cancelling_ = false;    // Streams are being cut.
+  TimerQueue timers_;
+  GrpcChannels channels_;
+  Acceptor acceptor_;
+  std::string address_;  // Where the server listens.
+  grpc::AsyncGenericService service_;
+  std::unique_ptr<grpc::Server> server_;
+  Calls client_calls_;
+  Calls server_calls_;
+  // The call that awaits a client.
+  std::unique_ptr<GrpcCall> awaiting_;
+  OffloadThread offload_;
+};
+
+GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
+    : options_(options),
+      limits_{static_cast<size_t>(options.max_message_bytes), options.max_queued_bytes,
+              options.max_queued_messages},
+      queue_(builder_.AddCompletionQueue()),
+      channels_(options.max_message_bytes) {}
+
+void GrpcNetworkImpl::Post(std::function<void()> callback) {
+  MutexLock lock(&mutex_);
+  if (ended_) return;
+  posted_.push_back(std::move(callback));
+  has_posted_ = true;
+  // The loop itself looks at posted_ before it waits.
+  if (waking_ || loop_thread_ == std::this_thread::get_id()) return;
+  waking_ = true;
+  alarm_.Set(queue_.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), static_cast<CompletionTag*>(&wake_));
+}
+
+void GrpcNetworkImpl::Wake::Complete(bool) {
+  MutexLock lock(&network_->mutex_);
+  network_->waking_ = false;
+}
+
+void GrpcNetworkImpl::Offload(std::function<void()> work, std::function<void()> done) {
+  offload_.Add([this, work = std::move(work), done = std::move(done)] {
+    work();
+    Post(done);
+  });
+}
+
+void GrpcNetworkImpl::Run(Time grace) {
+  loop_thread_ = std::this_thread::get_id();
+  while (!stopped_) {
+    RunPosted();
+    while (!stopped_) {
+      const std::function<void()> due = timers_.TakeDue(Now());
+      if (due == nullptr) break;
+      due();
+    }
+    if (!stopped_) HandleEvent(NextDeadline());
+  }
+  End(grace);
+}
+
+void GrpcNetworkImpl::RunPosted() {
+  if (!has_posted_) return;
+  std::vector<std::function<void()>> posted;
+  {
+    MutexLock lock(&mutex_);
+    posted.swap(posted_);
+    has_posted_ = false;
+  }
+  for (const auto& callback : posted) {
+    if (stopped_) return;
+    callback();
+  }
+}
+
+gpr_timespec GrpcNetworkImpl::NextDeadline() const {
+  if (has_posted_) return gpr_inf_past(GPR_CLOCK_MONOTONIC);
+  const std::optional<Time> due = timers_.next_due();
+  return due ? ToGrpc(*due) : gpr_inf_future(GPR_CLOCK_MONOTONIC);
+}
+
+bool GrpcNetworkImpl::HandleEvent(gpr_timespec deadline) {
+  void* tag = nullptr;
+  bool ok = false;
+  if (queue_->AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) return false;
+  static_cast<CompletionTag*>(tag)->Complete(ok);
+  return true;
+}
+
+std::unique_ptr<Stream> GrpcNetworkImpl::Open(const std::string& address, const std::string& method,
+                                              StreamCallbacks callbacks) {
+  auto call = std::make_unique<GrpcClientCall>(
+      limits_, [this](GrpcCall* call) { client_calls_.erase(call); }, &channels_, address);
+  GrpcClientCall* const opened = call.get();
+  client_calls_.emplace(opened, std::move(call));
+  return opened->Open(method, std::move(callbacks), queue_.get());
+}
+
+absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, Acceptor acceptor) {
+  // gRPC itself only logs why it could not listen.
+  SHOAL_RETURN_IF_ERROR(CheckCanListen(address));
+  int port = 0;
+  builder_.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder_.RegisterAsyncGenericService(&service_);
+  builder_.SetMaxReceiveMessageSize(options_.max_message_bytes);
+  for (int algorithm = 1; algorithm < GRPC_COMPRESS_ALGORITHMS_COUNT; ++algorithm) {
+    // A compressed message could grow beyond the cap.
+    builder_.SetCompressionAlgorithmSupportStatus(
+        static_cast<grpc_compression_algorithm>(algorithm), false);
+  }
+  // gRPC's own cap is per connection and makes clients wait; ours refuses what is above.
+  builder_.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options_.max_streams + 64);
+  // A port in use is an error.
+  builder_.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder_.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10000);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder_.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+  server_ = builder_.BuildAndStart();
+  if (server_ == nullptr) {
+    SHOAL_RETURN_IF_ERROR(CheckCanListen(address));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot listen at ", address, ": gRPC could not bind to it; its log says why"));
+  }
+  address_ = absl::StartsWith(address, "unix:")
+                 ? address
+                 : absl::StrCat(address.substr(0, address.rfind(':') + 1), port);
+  acceptor_ = std::move(acceptor);
+  AwaitClient();
+  return address_;
+}
+
+void GrpcNetworkImpl::AwaitClient() {
+  auto call = std::make_unique<GrpcServerCall>(
+      limits_,
+      [this](GrpcCall* call) {
+        if (call == awaiting_.get()) awaiting_.reset();
+        server_calls_.erase(call);
+      },
+      [this](GrpcServerCall* call) { OnClient(call); });
+  call->Request(&service_, queue_.get());
+  awaiting_ = std::move(call);
+}
+
+void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
+  const auto open = std::count_if(server_calls_.begin(), server_calls_.end(),
+                                  [](const auto& entry) { return entry.first->open(); });
+  server_calls_.emplace(call, std::move(awaiting_));
+  if (cancelling_) return call->Break(absl::CancelledError("shutting down"));
+  AwaitClient();
+  if (winding_down_) {
+    call->Refuse(absl::UnavailableError("shutting down"));
+  } else if (IsHealthMethod(call->method())) {
+    call->Accept(AcceptHealthCheck);
+  } else if (open >= options_.max_streams) {
+    call->Refuse(absl::ResourceExhaustedError(
+        absl::StrCat(address_, " has ", open, " streams open, the most it takes")));
+  } else {
+    call->Accept(acceptor_);
+  }
+}
+
+void GrpcNetworkImpl::WindDown(Time deadline) {
+  winding_down_ = true;
+  for (const auto& [call, owner] : client_calls_) call->EndAfterQueue(absl::OkStatus());
+  for (const auto& [call, owner] : server_calls_) {
+    call->EndAfterQueue(absl::UnavailableError("shutting down"));
+  }
+  while (!(client_calls_.empty() && server_calls_.empty()) && HandleEvent(ToGrpc(deadline))) {
+  }
+}
+
+void GrpcNetworkImpl::End(Time grace) {
+  std::vector<std::function<void()>> dropped;
+  {
+    MutexLock lock(&mutex_);
+    if (ended_) return;
+    ended_ = true;
+    dropped.swap(posted_);
+  }
+  offload_.Stop();
+  const Time deadline = Now() + grace;
+  for (const Calls* calls : {&client_calls_, &server_calls_}) {
+    for (const auto& [call, owner] : *calls) call->Silence();
+  }
+  if (grace > Time::zero()) WindDown(deadline);
+  cancelling_ = true;
+  const absl::Status reason = absl::CancelledError("shutting down");
+  for (const auto& [call, owner] : client_calls_) call->Break(reason);
+  for (const auto& [call, owner] : server_calls_) call->Break(reason);
+  if (server_ != nullptr) {
+    // Lets connections without streams close in order; at the deadline they are cut.
+    server_->Shutdown(std::chrono::system_clock::now() +
+                      std::chrono::duration_cast<std::chrono::microseconds>(deadline - Now()));
+  }
+  // While calls are left they may start operations, for which the queue must be open.
+  const gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  while (awaiting_ != nullptr || !client_calls_.empty() || !server_calls_.empty()) {
+    HandleEvent(never);
+  }
+  queue_->Shutdown();
+  while (HandleEvent(never)) {
+  }
+  timers_.Clear();
+}
+
+}  // namespace
+
+std::unique_ptr<GrpcNetwork> GrpcNetwork::Create(Options options) {
+  return std::make_unique<GrpcNetworkImpl>(options);
+}
+
+}  // namespace shoal

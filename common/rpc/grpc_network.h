@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/rpc/event_loop.h"
+#include "common/rpc/network.h"
+
+namespace shoal {
+
+// The network and event loop of a daemon: gRPC over TCP (or "unix:PATH") on one completion queue,
+// and one thread, the caller of Run, that polls, reads, applies and writes. Payload is sent from
+// where it lies and received as gRPC's slices. A server that listens answers grpc.health.v1.Health,
+// too.
+class GrpcNetwork : public EventLoop, public Network {
+ public:
+  struct Options {
+    // A longer message is refused with RESOURCE_EXHAUSTED, and its stream ends.
+    int max_message_bytes = 64 << 20;
+    // Bytes and messages queued on one stream, beyond which it is ended.
+    size_t max_queued_bytes = size_t{1} << 30;
+    size_t max_queued_messages = 65536;
+    // Streams that clients may have open at once; more are refused.
+    int max_streams = 4096;
+  };
+  static std::unique_ptr<GrpcNetwork> Create(Options options);
+
+  // Runs callbacks until Stop. Then ends every stream and the server within `grace`, without
+  // further callbacks: in order where the peer plays along (what is queued is still sent), else by
+  // cancelling. With 0, and on destruction without Run, cancels at once.
+  virtual void Run(Time grace = std::chrono::seconds(2)) = 0;
+};
+
+}  // namespace shoal

@@ -1,0 +1,104 @@
+#include "common/rpc/grpc_server_call.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace shoal {
+namespace {
+
+// "127.0.0.1:4711" of gRPC's "ipv4:127.0.0.1:4711", "[::1]:4711" of "ipv6:%5B::1%5D:4711".
+std::string ReadablePeer(const std::string& peer) {
+  std::string text = absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
+  if (absl::StartsWith(text, "ipv4:") || absl::StartsWith(text, "ipv6:")) text.erase(0, 5);
+  return text;
+}
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+}  // namespace
+
+GrpcServerCall::GrpcServerCall(const Limits& limits, Remove remove, OnRequested on_requested)
+    : GrpcCall(limits, std::move(remove)),
+      on_requested_(std::move(on_requested)),
+      request_(this, [this](bool ok) { OnRequest(ok); }),
+      finish_(this, [this](bool) { CloseIfOver(); }),
+      over_(this, [this](bool) { CloseIfOver(); }) {}
+
+void GrpcServerCall::Request(grpc::AsyncGenericService* service,
+                             grpc::ServerCompletionQueue* queue) {
+  // Comes back only for a call that a client has opened; counted as outstanding then.
+  context_.AsyncNotifyWhenDone(static_cast<CompletionTag*>(&over_));
+  service->RequestCall(&context_, &call_, queue, queue, request_.Start());
+}
+
+void GrpcServerCall::OnRequest(bool ok) {
+  if (!ok) return Close(absl::CancelledError("the server has ended"));
+  over_.Start();
+  peer_ = ReadablePeer(context_.peer());
+  on_requested_(this);
+}
+
+void GrpcServerCall::Accept(const Network::Acceptor& acceptor) {
+  deciding_ = true;
+  absl::StatusOr<StreamCallbacks> callbacks = acceptor(context_.method(), MakeHandle(peer_));
+  deciding_ = false;
+  if (!callbacks.ok()) return Refuse(callbacks.status());
+  if (has_handle()) {
+    set_callbacks(*std::move(callbacks));
+  } else if (!end()) {
+    return OnDropped();
+  }
+  StartMessages();
+}
+
+void GrpcServerCall::Refuse(const absl::Status& reason) {
+  DropMessages();
+  EndAfterQueue(reason);
+  StartMessages();
+}
+
+void GrpcServerCall::StartRead(grpc::ByteBuffer* buffer, void* tag) { call_.Read(buffer, tag); }
+
+void GrpcServerCall::StartWrite(const grpc::ByteBuffer& buffer, void* tag) {
+  call_.Write(buffer, tag);
+}
+
+void GrpcServerCall::Cancel() { context_.TryCancel(); }
+
+void GrpcServerCall::StartEnd(const absl::Status& status) {
+  call_.Finish(ToGrpc(status), finish_.Start());
+}
+
+void GrpcServerCall::OnReadsEnded() {
+  // The client has said all it wants to say, or is gone, which over_ tells.
+  EndAfterQueue(absl::OkStatus());
+}
+
+void GrpcServerCall::Finish(absl::Status status) {
+  DropMessages();
+  EndAfterQueue(std::move(status));
+}
+
+void GrpcServerCall::OnDropped() {
+  // An acceptor that refuses has usually dropped the stream before its answer is known.
+  if (!deciding_) Break(absl::CancelledError("the stream was dropped"));
+}
+
+void GrpcServerCall::Fail(absl::Status error) { Finish(std::move(error)); }
+
+void GrpcServerCall::CloseIfOver() {
+  if (over_.outstanding() || finish_.outstanding()) return;
+  if (broken()) return Close(*broken());
+  if (context_.IsCancelled()) {
+    return Close(absl::UnavailableError(
+        absl::StrCat(peer_, ": the client is gone or has dropped the stream")));
+  }
+  Close(end().value_or(absl::OkStatus()));
+}
+
+}  // namespace shoal

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/rpc/event_loop.h"
+#include "common/rpc/message.h"
+
+namespace shoal {
+
+// One end of a long two-way stream of messages; ordered, and broken as a whole. Loop thread only.
+// It may be destroyed at any time, in its own callbacks too, and no callback comes after that.
+// Destroying it before Finish cancels the call, and the peer's on_closed says kUnavailable; after
+// Finish, what is queued is still sent.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // Queues a message. What is queued when the stream breaks is lost without a word. A peer that
+  // does not read, so that more than the network's queue cap is waiting, gets its stream closed,
+  // and so does a message above the cap (kResourceExhausted). No effect after Finish or on_closed.
+  virtual void Send(Message message) = 0;
+  // Client: with OK, no more messages come from here. When the server has received all, its end
+  // finishes with OK by itself, unless it has finished before; what it sent until then still comes.
+  // With an error, cancels the call: on_closed brings that error here, kUnavailable to the server.
+  // Server: receives no more, sends what is queued, then ends the call with `status`.
+  // on_closed follows on both ends, as a later callback.
+  virtual void Finish(absl::Status status) = 0;
+  // Address of the other end, for messages to people.
+  virtual std::string peer() const = 0;
+};
+
+// What happens to a stream. Called on the loop, after the call that created the stream has
+// returned.
+struct StreamCallbacks {
+  std::function<void(Message)> on_message;
+  // The last callback: the status with which the server finished, else why the stream broke
+  // (kUnavailable: not reachable or lost, naming the peer).
+  std::function<void(absl::Status)> on_closed;
+};
+
+// Streams between tasks. One implementation speaks gRPC, one connects tasks of one process.
+// Loop thread only.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  // Opens a stream to "/shoal.proto.ParameterServer/Exchange" at `address`. Returns at once; what
+  // goes wrong comes as on_closed. Sends may be queued at once.
+  virtual std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+                                       StreamCallbacks callbacks) = 0;
+
+  // Decides over a stream that a client opened: takes it and returns its callbacks, or returns an
+  // error, with which it is ended. The stream is usable once the function has returned.
+  using Acceptor = std::function<absl::StatusOr<StreamCallbacks>(const std::string& method,
+                                                                 std::unique_ptr<Stream> stream)>;
+  // Listens at `address` ("127.0.0.1:0" takes a free port); the bound address comes back. Once per
+  // Network. Errors name the address and what to do (another port).
+  virtual absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) = 0;
+};
+
+inline constexpr char kWorkMethod[] = "/shoal.proto.Coordinator/Work";
+inline constexpr char kExchangeMethod[] = "/shoal.proto.ParameterServer/Exchange";
+inline constexpr char kControlMethod[] = "/shoal.proto.ParameterServer/Control";
+inline constexpr char kStatusMethod[] = "/shoal.proto.Cluster/Status";
+
+}  // namespace shoal

@@ -1,0 +1,44 @@
+#include "common/rpc/offload_thread.h"
+
+#include <utility>
+
+namespace shoal {
+
+OffloadThread::~OffloadThread() { Stop(); }
+
+void OffloadThread::Add(std::function<void()> work) {
+  MutexLock lock(&mutex_);
+  if (stopping_) return;
+  work_.push_back(std::move(work));
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  changed_.NotifyOne();
+}
+
+void OffloadThread::Stop() {
+  std::thread thread;
+  std::deque<std::function<void()>> dropped;
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.NotifyOne();
+    dropped.swap(work_);
+    thread = std::move(thread_);
+  }
+  if (thread.joinable()) thread.join();
+}
+
+void OffloadThread::Run() {
+  while (true) {
+    std::function<void()> work;
+    {
+      MutexLock lock(&mutex_);
+      while (work_.empty() && !stopping_) changed_.Wait(&mutex_);
+      if (stopping_) return;
+      work = std::move(work_.front());
+      work_.pop_front();
+    }
+    work();
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "common/base/mutex.h"
+
+namespace shoal {
+
+// Runs work beside a loop, one piece at a time in the order in which it was given. The thread
+// starts with the first piece. Destruction waits for the piece that is running and drops the
+// others. Thread-safe.
+class OffloadThread {
+ public:
+  OffloadThread() = default;
+  ~OffloadThread();
+  OffloadThread(const OffloadThread&) = delete;
+  OffloadThread& operator=(const OffloadThread&) = delete;
+
+  void Add(std::function<void()> work);
+  // As destruction does; what is added later is dropped.
+  void Stop();
+
+ private:
+  void Run();
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace shoal
