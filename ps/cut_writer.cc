@@ -1,0 +1,61 @@
+#include "ps/cut_writer.h"
+
+#include <utility>
+
+namespace shoal {
+
+// Used off the loop, by one piece of work at a time, and on the loop between them.
+struct CutWriter::Files {
+  Files(const VariableStore::Options& store, const std::string& directory)
+      : layout(LayOutCheckpoint(store.variables, store.optimizer->slot_names())),
+        writer(&layout, directory) {}
+
+  const CheckpointLayout layout;
+  CheckpointWriter writer;
+  absl::StatusOr<std::vector<WrittenPart>> result;
+};
+
+CutWriter::CutWriter(EventLoop* loop, const VariableStore* store, const std::string& directory,
+                     Done done)
+    : loop_(loop),
+      store_(store),
+      done_(std::move(done)),
+      files_(std::make_shared<Files>(store->options(), directory)) {
+  files_->result = std::vector<WrittenPart>();
+  WriteNextChunk();
+}
+
+void CutWriter::WriteNextChunk() {
+  if (next_chunk_ == store_->chunk_count() || !files_->result.ok()) return Finish();
+  const auto pieces = std::make_shared<const std::vector<VariableStore::CutPiece>>(
+      store_->CopyCutChunk(next_chunk_++));
+  loop_->Offload(
+      [files = files_, pieces] {
+        for (const VariableStore::CutPiece& piece : *pieces) {
+          const absl::Status written =
+              files->writer.Write(piece.tensor, piece.offset_bytes, piece.values.data(),
+                                  piece.values.size() * sizeof(float));
+          if (!written.ok()) {
+            files->result = written;
+            return;
+          }
+        }
+      },
+      [this, alive = std::weak_ptr<bool>(alive_)] {
+        if (!alive.expired()) WriteNextChunk();
+      });
+}
+
+void CutWriter::Finish() {
+  loop_->Offload(
+      [files = files_] {
+        if (files->result.ok()) files->result = files->writer.Finish();
+      },
+      [this, alive = std::weak_ptr<bool>(alive_)] {
+        if (alive.expired()) return;
+        const Done done = done_;  // which may destroy this
+        done(std::move(files_->result));
+      });
+}
+
+}  // namespace shoal

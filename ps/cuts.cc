@@ -1,0 +1,101 @@
+#include "ps/cuts.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/logging.h"
+#include "proto/parameter_server.pb.h"
+
+namespace shoal {
+
+void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence) {
+  const auto name = std::pair(term, fence.cut_step());
+  if (cut_ && name < std::pair(cut_->term, cut_->step)) return;
+  const bool repeated = cut_ && name == std::pair(cut_->term, cut_->step);
+  proto::ControlReply reply;
+  uint64_t highest_step = 0;
+  if (!repeated && !store_->StartCut(fence.cut_step(), &highest_step)) {
+    reply.mutable_fence_refused()->set_cut_step(fence.cut_step());
+    reply.mutable_fence_refused()->set_highest_step(highest_step);
+    reply.mutable_fence_refused()->set_reason(absl::StrCat("ps ", ps_index_, " has applied step ",
+                                                           highest_step, " already; a cut at ",
+                                                           fence.cut_step(), " comes too late"));
+    return session->Send(reply);
+  }
+  reply.mutable_fence_accepted()->set_cut_step(fence.cut_step());
+  session->Send(reply);
+  if (repeated) {
+    cut_->session = session;
+    if (cut_->ready) SendReady();
+    if (cut_->written) SendWritten();
+    return;
+  }
+  LogInfo("cut begins", {{"step", absl::StrCat(fence.cut_step())}});
+  cut_.emplace();
+  cut_->term = term;
+  cut_->step = fence.cut_step();
+  cut_->directory = fence.directory();
+  cut_->hold = fence.hold();
+  cut_->session = session;
+  Advance();
+}
+
+void Cuts::Advance() {
+  if (!cut_ || cut_->ready || !store_->CutReady()) return;
+  cut_->ready = true;
+  SendReady();
+  if (!cut_->directory.empty()) {
+    cut_->writer = std::make_unique<CutWriter>(
+        loop_, store_, cut_->directory,
+        [this](absl::StatusOr<std::vector<WrittenPart>> result) { OnWritten(std::move(result)); });
+  } else if (!cut_->hold) {
+    store_->EndCut();
+  }
+}
+
+void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
+  const std::string step = absl::StrCat(cut_->step);
+  if (result.ok()) {
+    LogInfo("cut written", {{"step", step}, {"directory", cut_->directory}});
+  } else {
+    LogError("cut not written",
+             {{"step", step}, {"reason", std::string(result.status().message())}});
+  }
+  cut_->writer.reset();
+  cut_->written = std::move(result);
+  if (!cut_->hold) store_->EndCut();
+  SendWritten();
+}
+
+void Cuts::OnRelease(const proto::Release& release) {
+  if (!cut_ || cut_->step != release.cut_step() || !cut_->hold) return;
+  cut_->hold = false;
+  const bool to_be_written = !cut_->directory.empty() && !cut_->written;
+  if (!to_be_written) store_->EndCut();
+}
+
+void Cuts::SendReady() const {
+  proto::ControlReply reply;
+  reply.mutable_cut_ready()->set_cut_step(cut_->step);
+  if (const SessionPtr session = cut_->session.lock()) session->Send(reply);
+}
+
+void Cuts::SendWritten() const {
+  proto::ControlReply reply;
+  proto::Written* written = reply.mutable_written();
+  written->set_cut_step(cut_->step);
+  if (cut_->written->ok()) {
+    for (const WrittenPart& part : **cut_->written) {
+      proto::WrittenRange* range = written->add_ranges();
+      range->set_file(part.file);
+      range->set_offset_bytes(part.offset_bytes);
+      range->set_size_bytes(part.size_bytes);
+      range->set_crc32c(part.crc32c);
+    }
+  } else {
+    written->set_error(std::string(cut_->written->status().message()));
+  }
+  if (const SessionPtr session = cut_->session.lock()) session->Send(reply);
+}
+
+}  // namespace shoal

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/checkpoint/checkpoint_layout.h"
+#include "ps/cut_writer.h"
+#include "ps/session.h"
+
+namespace shoal {
+
+namespace proto {
+class Fence;
+class Release;
+}  // namespace proto
+
+// The cuts of one timeline, one at a time: rules 6 and 7 of the protocol. Answers go to the session
+// that has asked last. Destroying it ends the cut without an answer. Loop thread only.
+//
+//   none ──Fence──▶ waiting ──all steps below F──▶ ready ──written, or nothing to write──▶ kept
+//   until Release
+//     ▲ (hold) or ended └── a newer Fence, in every state, begins again
+class Cuts {
+ public:
+  Cuts(int ps_index, EventLoop* loop, VariableStore* store)  // loop and store outlive this
+      : ps_index_(ps_index), loop_(loop), store_(store) {}
+
+  // Rule 6, for a Fence of this timeline and of no lower term than promised.
+  void OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence);
+  void OnRelease(const proto::Release& release);
+  // Rule 7, after every push.
+  void Advance();
+
+ private:
+  // The last Fence accepted; kept after its cut has ended, to answer repetitions.
+  struct Cut {
+    uint64_t term = 0;
+    uint64_t step = 0;
+    std::string directory;  // empty: is not written
+    bool hold = false;
+    std::weak_ptr<Session> session;  // who asked last
+    bool ready = false;
+    std::unique_ptr<CutWriter> writer;  // while it writes
+    std::optional<absl::StatusOr<std::vector<WrittenPart>>> written;
+  };
+
+  void OnWritten(absl::StatusOr<std::vector<WrittenPart>> result);
+  void SendReady() const;
+  void SendWritten() const;
+
+  const int ps_index_;
+  EventLoop* const loop_;
+  VariableStore* const store_;
+  std::optional<Cut> cut_;
+};
+
+}  // namespace shoal

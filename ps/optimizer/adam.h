@@ -1,0 +1,24 @@
+#pragma once
+
+#include "ps/optimizer/optimizer.h"
+
+namespace shoal {
+
+// Keras's Adam: m += (g - m)(1 - beta_1), v += (g g - v)(1 - beta_2), w -= alpha m / (sqrt(v) +
+// epsilon) with alpha = lr sqrt(1 - beta_2^t) / (1 - beta_1^t). Decoupled weight decay comes first:
+// w -= lr decay w.
+class Adam : public Optimizer {
+ public:
+  explicit Adam(const Job::Optimizer& options) : options_(options) {}
+
+  const std::vector<std::string>& slot_names() const override { return slot_names_; }
+  float initial_slot_value(int) const override { return 0; }
+  void Apply(std::span<const float> gradient, uint64_t iteration, std::span<const float> values,
+             std::span<float> out, std::span<float* const> slots) const override;
+
+ private:
+  const Job::Optimizer options_;
+  const std::vector<std::string> slot_names_ = {"adam_m", "adam_v"};
+};
+
+}  // namespace shoal

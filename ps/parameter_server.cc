@@ -1,0 +1,330 @@
+#include "ps/parameter_server.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/manifest.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/version.h"
+#include "proto/parameter_server.pb.h"
+
+namespace shoal {
+
+namespace {
+
+// Chunk numbers beyond int become one that no ps has.
+int ChunkIndex(uint32_t chunk) {
+  return static_cast<int>(std::min<uint32_t>(chunk, std::numeric_limits<int>::max()));
+}
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+}  // namespace
+
+ParameterServer::ParameterServer(Options options) : options_(std::move(options)) {}
+
+ParameterServer::~ParameterServer() = default;
+
+// ---- Streams ----
+
+absl::StatusOr<StreamCallbacks> ParameterServer::Accept(const std::string& method,
+                                                        std::unique_ptr<Stream> stream) {
+  if (method != kExchangeMethod && method != kControlMethod) {
+    return absl::UnimplementedError(
+        absl::StrCat(method, ": a ps serves ", kExchangeMethod, " and ", kControlMethod));
+  }
+  const auto session = std::make_shared<Session>();
+  session->stream = std::move(stream);
+  session->control = method == kControlMethod;
+  const uint64_t id = next_session_++;
+  sessions_[id] = session;
+  const std::weak_ptr<Session> weak = session;
+  // The stream is usable only after this function has returned.
+  options_.loop->Post([this, weak] {
+    if (const SessionPtr opened = weak.lock()) Greet(opened);
+  });
+  return StreamCallbacks{.on_message =
+                             [this, weak](Message message) {
+                               if (const SessionPtr receiver = weak.lock())
+                                 OnMessage(receiver, message);
+                             },
+                         .on_closed = [this, id](absl::Status) { sessions_.erase(id); }};
+}
+
+void ParameterServer::Greet(const SessionPtr& session) {
+  if (std::exchange(session->greeted, true)) return;
+  const auto fill = [this](proto::ServerHello* hello) {
+    hello->set_incarnation(options_.incarnation);
+    hello->set_promised_term(promised_term_);
+    hello->set_timeline(timeline());
+    hello->set_version(kVersion);
+    hello->set_index(options_.index);
+  };
+  if (session->control) {
+    proto::ControlReply reply;
+    fill(reply.mutable_hello());
+    session->Send(reply);
+  } else {
+    proto::ExchangeReply reply;
+    fill(reply.mutable_hello());
+    session->Send(reply);
+  }
+}
+
+void ParameterServer::End(const SessionPtr& session, const absl::Status& status) {
+  if (std::exchange(session->ended, true)) return;
+  LogWarning("stream ended", {{"peer", session->stream->peer()}, {"reason", Text(status)}});
+  session->stream->Finish(status);
+}
+
+void ParameterServer::OnMessage(const SessionPtr& session, const Message& message) {
+  if (session->ended) return;
+  Greet(session);
+  if (session->control) {
+    OnControl(session, message);
+  } else {
+    OnExchange(session, message);
+  }
+}
+
+void ParameterServer::OnExchange(const SessionPtr& session, const Message& message) {
+  proto::ExchangeRequest request;
+  if (!ParseMessage(message, &request)) {
+    return End(session, absl::InvalidArgumentError("not an ExchangeRequest"));
+  }
+  if (!session->introduced && !request.has_hello()) {
+    return End(session, absl::InvalidArgumentError(
+                            "the first message of an Exchange stream must be an ExchangeHello"));
+  }
+  switch (request.kind_case()) {
+    case proto::ExchangeRequest::kHello:
+      return OnExchangeHello(session, request.hello());
+    case proto::ExchangeRequest::kPush:
+      return OnPush(session, request.push(), message);
+    case proto::ExchangeRequest::kPull:
+      return OnPull(session, request.pull());
+    case proto::ExchangeRequest::KIND_NOT_SET:
+      break;
+  }
+  End(session,
+      absl::InvalidArgumentError("an ExchangeRequest of a kind that this ps does not know"));
+}
+
+void ParameterServer::OnControl(const SessionPtr& session, const Message& message) {
+  proto::ControlRequest request;
+  if (!ParseMessage(message, &request)) {
+    return End(session, absl::InvalidArgumentError("not a ControlRequest"));
+  }
+  const uint64_t term = request.term();
+  if (request.kind_case() == proto::ControlRequest::KIND_NOT_SET || term == 0) {
+    return End(session,
+               absl::InvalidArgumentError(
+                   "a ControlRequest without a term, or of a kind that this ps does not know"));
+  }
+  if (term < promised_term_) {  // rule 1
+    proto::ControlReply reply;
+    reply.mutable_term_refused()->set_promised_term(promised_term_);
+    return session->Send(reply);
+  }
+  switch (request.kind_case()) {
+    case proto::ControlRequest::kClaim:
+      return OnClaim(session, term, request.claim());
+    case proto::ControlRequest::kLoad:
+      return OnLoad(session, term, request.load());
+    case proto::ControlRequest::kFence:
+      // Rule 6; of another timeline: ignored.
+      if (timeline_ && request.fence().timeline() == timeline_->term) {
+        timeline_->cuts.OnFence(session, term, request.fence());
+      }
+      return;
+    case proto::ControlRequest::kRelease:
+      if (timeline_) timeline_->cuts.OnRelease(request.release());
+      return;
+    case proto::ControlRequest::kStop:
+      return OnStop(session, term);
+    case proto::ControlRequest::KIND_NOT_SET:
+      return;
+  }
+}
+
+// ---- Workers ----
+
+void ParameterServer::OnExchangeHello(const SessionPtr& session,
+                                      const proto::ExchangeHello& hello) {
+  const absl::Status version = CheckVersion(
+      hello.version(), absl::StrCat("worker ", hello.worker(), " at ", session->stream->peer()));
+  if (!version.ok()) return End(session, version);
+  session->introduced = true;
+  session->shard_map_fingerprint = hello.shard_map_fingerprint();
+  CheckShardMap(session);
+}
+
+// Rule 4: what belongs to another timeline is refused.
+bool ParameterServer::AcceptTimeline(const SessionPtr& session, uint64_t timeline) {
+  if (timeline_ && timeline_->term == timeline) return true;
+  proto::ExchangeReply reply;
+  reply.mutable_refused()->set_timeline(this->timeline());
+  reply.mutable_refused()->set_reason(absl::StrCat(
+      "ps ", options_.index,
+      timeline_ ? absl::StrCat(" is in timeline ", TermText(timeline_->term)) : " is empty",
+      "; the request was of timeline ", TermText(timeline)));
+  session->Send(reply);
+  return false;
+}
+
+// A worker that cuts the variables otherwise has another job: false, and its stream ends.
+bool ParameterServer::CheckShardMap(const SessionPtr& session) {
+  const uint32_t theirs = session->shard_map_fingerprint;
+  if (!timeline_ || theirs == 0) return true;
+  const uint32_t ours = timeline_->variables.shard_map_fingerprint;
+  if (theirs == ours) return true;
+  End(session,
+      absl::FailedPreconditionError(absl::StrCat(
+          "the worker's shard map is ", ChecksumText(theirs), ", that of ps ", options_.index,
+          " is ", ChecksumText(ours), ": they have different jobs or numbers of ps")));
+  return false;
+}
+
+// Rule 5.
+void ParameterServer::OnPush(const SessionPtr& session, const proto::Push& push,
+                             const Message& message) {
+  if (!AcceptTimeline(session, push.timeline()) || !CheckShardMap(session)) return;
+  const int chunk = ChunkIndex(push.chunk());
+  const absl::StatusOr<PushResult> result =
+      store().Push(message, push.step(), chunk, push.pulled_version());
+  if (!result.ok()) return End(session, result.status());
+
+  proto::ExchangeReply reply;
+  proto::Applied* applied = reply.mutable_applied();
+  applied->set_timeline(timeline());
+  applied->set_step(push.step());
+  applied->set_chunk(push.chunk());
+  applied->set_version(result->version);
+  applied->set_repeated(result->repeated);
+  applied->set_staleness(result->staleness);
+  session->Send(reply, push.want_values() ? store().Read(chunk)->payload : std::vector<Slice>());
+  timeline_->cuts.Advance();
+}
+
+void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull) {
+  if (!AcceptTimeline(session, pull.timeline()) || !CheckShardMap(session)) return;
+  const uint64_t end = uint64_t{pull.first_chunk()} + pull.chunk_count();
+  if (end > static_cast<uint64_t>(store().chunk_count())) {
+    return End(session, absl::InvalidArgumentError(absl::StrCat(
+                            "a Pull of ", pull.chunk_count(), " chunks from ", pull.first_chunk(),
+                            " on; ps ", options_.index, " has ", store().chunk_count())));
+  }
+  for (uint64_t chunk = pull.first_chunk(); chunk < end; ++chunk) {
+    absl::StatusOr<ChunkSnapshot> snapshot =
+        pull.cut_step() == 0 ? store().Read(chunk) : store().ReadCut(chunk, pull.cut_step());
+    proto::ExchangeReply reply;
+    if (!snapshot.ok()) {
+      reply.mutable_refused()->set_timeline(timeline());
+      reply.mutable_refused()->set_reason(Text(snapshot.status()));
+      return session->Send(reply);
+    }
+    reply.mutable_values()->set_timeline(timeline());
+    reply.mutable_values()->set_chunk(static_cast<uint32_t>(chunk));
+    reply.mutable_values()->set_version(snapshot->version);
+    reply.mutable_values()->set_cut_step(pull.cut_step());
+    session->Send(reply, std::move(snapshot->payload));
+  }
+}
+
+// ---- The coordinator ----
+
+// Rule 2. A cut in progress goes on; a Load of a lower term ends when it has been read
+// (FinishLoad).
+void ParameterServer::OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim) {
+  const absl::Status version =
+      CheckVersion(claim.version(), absl::StrCat("the coordinator at ", session->stream->peer()));
+  if (!version.ok()) return End(session, version);
+  if (term != promised_term_) {
+    LogInfo("claimed", {{"term", TermText(term)}, {"by", session->stream->peer()}});
+  }
+  promised_term_ = term;
+  proto::ControlReply reply;
+  proto::Claimed* claimed = reply.mutable_claimed();
+  claimed->set_promised_term(term);
+  claimed->set_incarnation(options_.incarnation);
+  claimed->set_timeline(timeline());
+  if (timeline_) {
+    claimed->set_job_fingerprint(timeline_->variables.job_fingerprint);
+    claimed->set_base(store().base());
+    for (const uint64_t step : store().AppliedAfterBase()) claimed->add_applied_after_base(step);
+    claimed->set_applied_chunks(store().counters().applied);
+    claimed->set_repeated_chunks(store().counters().repeated);
+    claimed->set_staleness_sum(store().counters().staleness_sum);
+    claimed->set_staleness_max(store().counters().staleness_max);
+  }
+  session->Send(reply);
+}
+
+// Rule 3. The ps is empty from here until the load has been read, so that no push is in its way.
+void ParameterServer::OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load) {
+  proto::ControlReply reply;
+  if (load.incarnation() != options_.incarnation) {
+    reply.mutable_load_failed()->set_term(term);
+    reply.mutable_load_failed()->set_reason(
+        absl::StrCat("the Load is for incarnation ", absl::Hex(load.incarnation()), " of ps ",
+                     options_.index, ", which is ", absl::Hex(options_.incarnation), " now"));
+    return session->Send(reply);
+  }
+  if (timeline() == term) {
+    reply.mutable_loaded()->set_timeline(term);
+    return session->Send(reply);
+  }
+  if (loading_ && loading_->term == term) {
+    loading_->session = session;
+    return;
+  }
+  LogInfo("loading", {{"term", TermText(term)},
+                      {"from", load.checkpoint().empty() ? "seed" : load.checkpoint()}});
+  promised_term_ = term;
+  timeline_.reset();
+  loading_ = {term, session};
+  const auto outcome = std::make_shared<LoadOutcome>();
+  LoadRequest request{options_.index, load.ps_count(), load.job(), load.checkpoint()};
+  options_.loop->Offload(
+      [outcome, request = std::move(request)] { *outcome = LoadVariables(request); },
+      [this, outcome, term, alive = std::weak_ptr<bool>(alive_)] {
+        if (!alive.expired()) FinishLoad(term, std::move(*outcome));
+      });
+}
+
+void ParameterServer::FinishLoad(uint64_t term, LoadOutcome outcome) {
+  if (!loading_ || loading_->term != term) return;  // a newer Load has taken its place
+  const SessionPtr session = loading_->session.lock();
+  loading_.reset();
+  proto::ControlReply reply;
+  if (term < promised_term_) {  // rule 1: claimed by another coordinator while it was being read
+    reply.mutable_term_refused()->set_promised_term(promised_term_);
+  } else if (!outcome.status.ok()) {
+    LogError("load failed", {{"term", TermText(term)}, {"reason", Text(outcome.status)}});
+    reply.mutable_load_failed()->set_term(term);
+    reply.mutable_load_failed()->set_reason(Text(outcome.status));
+    reply.mutable_load_failed()->set_checkpoint_is_bad(outcome.checkpoint_is_bad);
+  } else {
+    VariableStore* const store = outcome.variables.store.get();
+    timeline_.emplace(Timeline{.term = term,
+                               .variables = std::move(outcome.variables),
+                               .cuts = Cuts(options_.index, options_.loop, store)});
+    LogInfo("timeline begins",
+            {{"timeline", TermText(term)}, {"chunks", absl::StrCat(store->chunk_count())}});
+    reply.mutable_loaded()->set_timeline(term);
+  }
+  if (session) session->Send(reply);
+}
+
+void ParameterServer::OnStop(const SessionPtr& session, uint64_t term) {
+  proto::ControlReply reply;
+  reply.mutable_stopping();
+  session->Send(reply);
+  if (std::exchange(stopped_, true)) return;
+  LogInfo("stopped by the coordinator: the job is over", {{"term", TermText(term)}});
+  if (options_.on_stopped) options_.on_stopped();
+}
+
+}  // namespace shoal

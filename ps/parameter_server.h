@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/rpc/network.h"
+#include "ps/cuts.h"
+#include "ps/session.h"
+#include "ps/variable_loading.h"
+
+namespace shoal {
+
+namespace proto {
+class Claim;
+class ExchangeHello;
+class Load;
+class Pull;
+class Push;
+}  // namespace proto
+
+// The ps as a state machine over streams: rules 1 to 7 of the protocol. Accepts Exchange and
+// Control streams; holds term, timeline, and a VariableStore once a Load has filled it. Whatever
+// comes over a stream, the worst that happens is that this stream ends. All calls on the loop's
+// thread.
+class ParameterServer {
+ public:
+  struct Options {
+    int index = 0;
+    uint64_t incarnation = 0;   // random, not 0
+    EventLoop* loop = nullptr;  // outlives this
+    // Called once, when the coordinator has said that the job is over.
+    std::function<void()> on_stopped;
+  };
+  explicit ParameterServer(Options options);
+  ~ParameterServer();
+
+  // For Network::Listen.
+  absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
+
+  uint64_t promised_term() const { return promised_term_; }
+  // 0 when empty.
+  uint64_t timeline() const { return timeline_ ? timeline_->term : 0; }
+
+ private:
+  // What a Load has opened.
+  struct Timeline {
+    uint64_t term = 0;
+    LoadedVariables variables;
+    Cuts cuts;
+  };
+  // A Load that is being read off the loop. Meanwhile the ps is empty.
+  struct Loading {
+    uint64_t term = 0;
+    std::weak_ptr<Session> session;  // who asked last
+  };
+
+  void Greet(const SessionPtr& session);
+  void End(const SessionPtr& session, const absl::Status& status);
+  void OnMessage(const SessionPtr& session, const Message& message);
+  void OnExchange(const SessionPtr& session, const Message& message);
+  void OnControl(const SessionPtr& session, const Message& message);
+
+  void OnExchangeHello(const SessionPtr& session, const proto::ExchangeHello& hello);
+  void OnPush(const SessionPtr& session, const proto::Push& push, const Message& message);
+  void OnPull(const SessionPtr& session, const proto::Pull& pull);
+  bool AcceptTimeline(const SessionPtr& session, uint64_t timeline);
+  bool CheckShardMap(const SessionPtr& session);
+
+  void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);
+  void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);
+  void FinishLoad(uint64_t term, LoadOutcome outcome);
+  void OnStop(const SessionPtr& session, uint64_t term);
+
+  VariableStore& store() { return *timeline_->variables.store; }
+
+  const Options options_;
+  uint64_t promised_term_ = 0;
+  std::optional<Timeline> timeline_;  // none: empty
+  std::optional<Loading> loading_;
+  bool stopped_ = false;
+  uint64_t next_session_ = 0;
+  std::map<uint64_t, SessionPtr> sessions_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace shoal

@@ -1,0 +1,60 @@
+// shoal-ps: holds and updates the variables of one ps of the cluster spec.
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/base/status_macros.h"
+#include "common/daemon/bind_address.h"
+#include "common/daemon/daemon.h"
+#include "common/rpc/grpc_network.h"
+#include "ps/parameter_server.h"
+
+namespace {
+
+uint64_t DrawIncarnation() {
+  std::random_device device;
+  return (uint64_t{device()} << 32 | device()) | 1;  // never 0
+}
+
+absl::Status RunPs(shoal::Daemon& daemon) {
+  SHOAL_ASSIGN_OR_RETURN(const shoal::ClusterSpec spec, daemon.ReadClusterSpec());
+  const std::unique_ptr<shoal::GrpcNetwork> network = shoal::GrpcNetwork::Create({});
+  absl::Status result = absl::OkStatus();
+  shoal::ParameterServer server({.index = spec.task.index,
+                                 .incarnation = DrawIncarnation(),
+                                 .loop = network.get(),
+                                 .on_stopped = [&] { network->Stop(); }});
+
+  const shoal::BindAddress address = shoal::BindAddressOf(*spec.Find(spec.task));
+  if (!address.warning.empty()) shoal::LogWarning(address.warning);
+  const auto accept = [&](const std::string& method, std::unique_ptr<shoal::Stream> stream) {
+    return server.Accept(method, std::move(stream));
+  };
+  SHOAL_ASSIGN_OR_RETURN(const std::string bound, network->Listen(address.listen, accept));
+  shoal::LogInfo("listening", {{"address", bound}});
+  daemon.OnStopSignal([&](int) {
+    network->Post([&] {
+      result = absl::CancelledError("stopped by a signal");
+      network->Stop();
+    });
+  });
+  network->Run();
+  daemon.OnStopSignal(nullptr);
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  shoal::Daemon daemon(
+      "shoal-ps", shoal::TaskType::kPs,
+      "Parameter server of a Shoal cluster: holds its shards of the variables in memory "
+      "and applies the gradients that workers push.");
+  daemon.settings().SetFooter(
+      "Example, as `shoal train` starts it:\n"
+      "  TF_CONFIG='{\"cluster\": {\"chief\": [\"host0:2222\"], \"ps\": [\"host1:2222\"]},\n"
+      "              \"task\": {\"type\": \"ps\", \"index\": 0}}' shoal-ps\n"
+      "It waits for the coordinator, needs no files of its own, and ends with the job.");
+  return daemon.Run(argc, argv, [&] { return RunPs(daemon); });
+}

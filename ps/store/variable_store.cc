@@ -1,0 +1,282 @@
+#include "ps/store/variable_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/model/initializer.h"
+#include "ps/store/gradient_runs.h"
+
+namespace shoal {
+namespace {
+
+int64_t RowSize(const Variable& variable) {
+  return variable.shape.empty() ? 1 : ElementCount(variable.shape) / variable.shape[0];
+}
+
+// Floats of the slab's trained part, which lies first: as long as a slab of slots must be.
+int64_t SlotSlabSize(const PsShards& shards) {
+  int64_t size = 0;
+  for (const Chunk& chunk : shards.chunks) {
+    if (chunk.trainable) size = chunk.slab_offset + chunk.size;
+  }
+  return size;
+}
+
+}  // namespace
+
+VariableStore::VariableStore(Options options)
+    : options_(std::move(options)), buffers_(std::make_shared<ValueBuffers>(shards())) {
+  const size_t slot_count = options_.optimizer->slot_names().size();
+  for (size_t i = 0; i < slot_count; ++i) slot_slabs_.emplace_back(SlotSlabSize(shards()));
+  for (int k = 0; k < static_cast<int>(shards().chunks.size()); ++k) {
+    const Chunk& chunk = shards().chunks[k];
+    State live{.values = buffers_->Take(k), .slots = {}};
+    for (size_t i = 0; chunk.trainable && i < slot_count; ++i) {
+      live.slots.push_back(slot_slabs_[i].data() + chunk.slab_offset);
+    }
+    chunks_.push_back({std::move(live), AppliedSet(options_.window_steps), nullptr});
+  }
+}
+
+VariableStore::~VariableStore() = default;
+
+void VariableStore::InitializeFromSeed() {
+  for (const Shard& shard : shards().shards) {
+    const Variable& variable = options_.variables[shard.variable];
+    const size_t size = (shard.row_end - shard.row_begin) * RowSize(variable);
+    InitializeRows(variable.initializer, variable.name, variable.shape, options_.seed,
+                   shard.row_begin, shard.row_end, {buffers_->slab() + shard.slab_offset, size});
+  }
+  for (size_t i = 0; i < slot_slabs_.size(); ++i) {
+    std::fill_n(slot_slabs_[i].data(), SlotSlabSize(shards()),
+                options_.optimizer->initial_slot_value(i));
+  }
+  SetApplied(0);
+}
+
+absl::Status VariableStore::LoadCheckpoint(const std::string& directory) {
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                         CheckpointReader::Open(directory, /*verify=*/true));
+  const std::vector<std::string>& there = checkpoint->manifest().slots;
+  std::vector<std::string> missing;
+  for (const std::string& name : options_.optimizer->slot_names()) {
+    if (std::find(there.begin(), there.end(), name) == there.end()) missing.push_back(name);
+  }
+  if (!missing.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        directory, ": the job's optimizer needs the slots ", absl::StrJoin(missing, ", "),
+        ", which this checkpoint of another optimizer lacks (it has: ",
+        there.empty() ? "none" : absl::StrJoin(there, ", "), ")"));
+  }
+  for (const Shard& shard : shards().shards) {
+    const Variable& variable = options_.variables[shard.variable];
+    const uint64_t row_bytes = RowSize(variable) * sizeof(float);
+    const auto read = [&](const std::string& tensor, float* slab) {
+      return checkpoint->Read(tensor, variable.shape, shard.row_begin * row_bytes,
+                              slab + shard.slab_offset,
+                              (shard.row_end - shard.row_begin) * row_bytes);
+    };
+    SHOAL_RETURN_IF_ERROR(read(variable.name, buffers_->slab()));
+    for (size_t i = 0; variable.trainable && i < slot_slabs_.size(); ++i) {
+      SHOAL_RETURN_IF_ERROR(
+          read(options_.optimizer->slot_names()[i] + "/" + variable.name, slot_slabs_[i].data()));
+    }
+  }
+  SetApplied(checkpoint->manifest().cut_step);
+  return absl::OkStatus();
+}
+
+void VariableStore::SetApplied(uint64_t base) {
+  for (ChunkState& chunk : chunks_) {
+    chunk.applied.Reset(base);
+    chunk.live.version = base;
+  }
+}
+
+absl::Status VariableStore::CheckChunk(int chunk) const {
+  if (chunk >= 0 && chunk < chunk_count()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("chunk ", chunk, ": ps ", options_.ps_index,
+                                                 " has the chunks 0 to ", chunk_count() - 1));
+}
+
+absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t step, int chunk,
+                                               uint64_t pulled_version) {
+  SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
+  if (!shards().chunks[chunk].trainable) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("chunk ", chunk, " holds variables that are not trained; it takes no pushes"));
+  }
+  if (message.payload_bytes() != chunk_size(chunk) * sizeof(float)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "chunk ", chunk, " of step ", step, ": a gradient of ", message.payload_bytes(),
+        " bytes, which must have ", chunk_size(chunk) * sizeof(float)));
+  }
+  ChunkState& state = chunks_[chunk];
+  if (pulled_version > state.live.version) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("chunk ", chunk, " of step ", step, ": pulled version ", pulled_version,
+                     ", but the chunk is only at ", state.live.version));
+  }
+  if (state.applied.Contains(step)) {
+    ++counters_.repeated;
+    return PushResult{.repeated = true, .version = state.live.version};
+  }
+  if (step >= state.applied.limit()) {
+    return absl::OutOfRangeError(absl::StrCat("chunk ", chunk, ": step ", step,
+                                              " is beyond the window, which ends at ",
+                                              state.applied.limit(), " now"));
+  }
+
+  const PushResult result{.version = state.live.version + 1,
+                          .staleness = state.live.version - pulled_version};
+  if (cut_step_ && step >= *cut_step_ && !state.copy) CopyForCut(chunk);  // 5a
+  Apply(message, chunk, &state.live);                                     // 5b
+  if (cut_step_ && step < *cut_step_ && state.copy)
+    Apply(message, chunk, &state.copy->state);  // 5c
+  const bool was_before_cut = cut_step_ && state.applied.base() < *cut_step_;
+  state.applied.Add(step);  // 5d
+  if (was_before_cut && state.applied.base() >= *cut_step_) --chunks_before_cut_;
+
+  ++counters_.applied;
+  counters_.staleness_sum += result.staleness;
+  counters_.staleness_max = std::max(counters_.staleness_max, result.staleness);
+  return result;
+}
+
+// In place where nobody else holds the values; else into another buffer, which then replaces them.
+void VariableStore::Apply(const Message& gradient, int chunk, State* state) {
+  ValueBuffers::Hold target = state->values.sole() ? ValueBuffers::Hold() : buffers_->Take(chunk);
+  const float* const values = state->values.data();
+  float* const out = target.empty() ? state->values.data() : target.data();
+  std::vector<float*> slots = state->slots;
+  ++state->version;
+  ForEachRun(gradient, [&](size_t offset, std::span<const float> run) {
+    for (size_t i = 0; i < slots.size(); ++i) slots[i] = state->slots[i] + offset;
+    options_.optimizer->Apply(run, state->version, {values + offset, run.size()},
+                              {out + offset, run.size()}, slots);
+  });
+  if (!target.empty()) state->values = std::move(target);
+}
+
+// The values are shared, not copied: whoever is updated next, moves to another buffer.
+void VariableStore::CopyForCut(int chunk) {
+  const State& live = chunks_[chunk].live;
+  const size_t size = chunk_size(chunk);
+  const size_t stride = (size + 15) / 16 * 16;
+  auto copy = std::make_unique<Copy>();
+  copy->slot_memory = AlignedBuffer(stride * live.slots.size());
+  copy->state = {.values = live.values, .slots = {}, .version = live.version};
+  for (size_t i = 0; i < live.slots.size(); ++i) {
+    float* const slot = copy->slot_memory.data() + i * stride;
+    std::memcpy(slot, live.slots[i], size * sizeof(float));
+    copy->state.slots.push_back(slot);
+  }
+  chunks_[chunk].copy = std::move(copy);
+}
+
+ChunkSnapshot VariableStore::Snapshot(int chunk, const State& state) const {
+  struct Reader {
+    std::shared_ptr<const ValueBuffers> buffers;
+    ValueBuffers::Hold hold;
+  };
+  auto reader = std::make_shared<Reader>(Reader{buffers_, state.values});
+  const auto* data = reinterpret_cast<const char*>(state.values.data());
+  return {.version = state.version,
+          .payload = {{data, chunk_size(chunk) * sizeof(float), std::move(reader)}}};
+}
+
+absl::StatusOr<ChunkSnapshot> VariableStore::Read(int chunk) const {
+  SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
+  return Snapshot(chunk, chunks_[chunk].live);
+}
+
+const VariableStore::State& VariableStore::CutState(int chunk) const {
+  const ChunkState& state = chunks_[chunk];
+  return state.copy ? state.copy->state : state.live;
+}
+
+absl::StatusOr<ChunkSnapshot> VariableStore::ReadCut(int chunk, uint64_t cut_step) const {
+  SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
+  if (cut_step_ != cut_step) {
+    return absl::FailedPreconditionError(absl::StrCat("no cut at step ", cut_step, " is held"));
+  }
+  if (!CutReady()) {
+    return absl::FailedPreconditionError(absl::StrCat("the cut at step ", cut_step,
+                                                      " is not ready: ", chunks_before_cut_,
+                                                      " chunks lack steps below it"));
+  }
+  return Snapshot(chunk, CutState(chunk));
+}
+
+bool VariableStore::StartCut(uint64_t cut_step, uint64_t* highest_step) {
+  uint64_t end = 0;
+  int before_cut = 0;
+  for (int k = 0; k < chunk_count(); ++k) {
+    if (!shards().chunks[k].trainable) continue;
+    end = std::max(end, chunks_[k].applied.end());
+    if (chunks_[k].applied.base() < cut_step) ++before_cut;
+  }
+  if (end > cut_step) {
+    *highest_step = end - 1;
+    return false;
+  }
+  EndCut();
+  cut_step_ = cut_step;
+  chunks_before_cut_ = before_cut;
+  return true;
+}
+
+std::vector<VariableStore::CutPiece> VariableStore::CopyCutChunk(int chunk) const {
+  const State& state = CutState(chunk);
+  const std::vector<std::string>& slot_names = options_.optimizer->slot_names();
+  std::vector<CutPiece> pieces;
+  const auto copy = [&](const std::string& prefix, const float* values) {
+    for (const ChunkPiece& piece : shards().chunks[chunk].pieces) {
+      const float* const begin = values + piece.chunk_offset;
+      pieces.push_back({prefix + options_.variables[piece.variable].name,
+                        piece.variable_offset * sizeof(float),
+                        {begin, begin + piece.size}});
+    }
+  };
+  copy("", state.values.data());
+  for (size_t i = 0; i < state.slots.size(); ++i) copy(slot_names[i] + "/", state.slots[i]);
+  return pieces;
+}
+
+void VariableStore::EndCut() {
+  for (ChunkState& chunk : chunks_) chunk.copy.reset();
+  cut_step_.reset();
+  chunks_before_cut_ = 0;
+}
+
+uint64_t VariableStore::base() const {
+  uint64_t base = std::numeric_limits<uint64_t>::max();
+  for (int k = 0; k < chunk_count(); ++k) {
+    if (shards().chunks[k].trainable) base = std::min(base, chunks_[k].applied.base());
+  }
+  return base;
+}
+
+std::vector<uint64_t> VariableStore::AppliedAfterBase() const {
+  std::vector<uint64_t> steps;
+  uint64_t end = std::numeric_limits<uint64_t>::max();
+  for (int k = 0; k < chunk_count(); ++k) {
+    if (shards().chunks[k].trainable) end = std::min(end, chunks_[k].applied.end());
+  }
+  for (uint64_t step = base(); step < end; ++step) {
+    bool everywhere = true;
+    for (int k = 0; k < chunk_count() && everywhere; ++k) {
+      everywhere = !shards().chunks[k].trainable || chunks_[k].applied.Contains(step);
+    }
+    if (everywhere) steps.push_back(step);
+  }
+  return steps;
+}
+
+}  // namespace shoal

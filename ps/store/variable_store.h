@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/model/variable.h"
+#include "common/rpc/message.h"
+#include "common/sharding/shard_map.h"
+#include "ps/optimizer/optimizer.h"
+#include "ps/store/aligned_buffer.h"
+#include "ps/store/applied_set.h"
+#include "ps/store/value_buffers.h"
+
+namespace shoal {
+
+// The values of one chunk as they were at one moment, for sending: `payload` stays unchanged while
+// its owner is held, also when the chunk is updated meanwhile (rule 5: publish by swapping
+// buffers).
+struct ChunkSnapshot {
+  uint64_t version = 0;
+  std::vector<Slice> payload;
+};
+
+struct PushResult {
+  bool repeated = false;
+  uint64_t version = 0;
+  uint64_t staleness = 0;
+};
+
+// The shards of one ps: values in one aligned slab, slots beside it, and per chunk version,
+// iteration counter and applied set; and the cut in progress (rules 5 to 7 of the protocol). Filled
+// once, by InitializeFromSeed or LoadCheckpoint. Variables that are not trainable lie in chunks of
+// their own, which have no slots and take no pushes. No threads, sockets or clock: calls come one
+// at a time. Snapshots may outlive the store.
+class VariableStore {
+ public:
+  struct Options {
+    std::vector<Variable> variables;
+    ShardMap shard_map;
+    int ps_index = 0;
+    std::shared_ptr<const Optimizer> optimizer;
+    uint64_t window_steps = 4096;
+    uint64_t seed = 0;
+  };
+  // Throws std::bad_alloc when there is no memory for the shards.
+  explicit VariableStore(Options options);
+  ~VariableStore();
+
+  const Options& options() const { return options_; }
+  int chunk_count() const { return static_cast<int>(chunks_.size()); }
+  int64_t chunk_size(int chunk) const { return shards().chunks[chunk].size; }  // floats
+
+  // Rule 3: first values by the initializers; nothing applied.
+  void InitializeFromSeed();
+  // Rule 3: values and slots of the checkpoint, verified completely first; all steps below its cut
+  // applied, which is also the number of updates that each chunk has had. After an error the store
+  // is not to be used. kFailedPrecondition: the checkpoint lacks slots of this optimizer; others
+  // are CheckpointReader's.
+  absl::Status LoadCheckpoint(const std::string& directory);
+
+  // Rule 5. The payload of `message` is the gradient, whose size must be the chunk's. kOutOfRange:
+  // the step is beyond the window; kInvalidArgument: no such chunk or one that is not trained,
+  // wrong size, a pulled version that the chunk has not had. After an error nothing has changed.
+  absl::StatusOr<PushResult> Push(const Message& message, uint64_t step, int chunk,
+                                  uint64_t pulled_version);
+  // The live values. kInvalidArgument: no such chunk.
+  absl::StatusOr<ChunkSnapshot> Read(int chunk) const;
+  // The values of the cut, exactly the steps below it applied. kFailedPrecondition: no such cut, or
+  // it is not ready.
+  absl::StatusOr<ChunkSnapshot> ReadCut(int chunk, uint64_t cut_step) const;
+
+  // Rule 6. False: some chunk has applied a step >= cut_step (`highest_step` says which), and an
+  // older cut goes on. Otherwise it is replaced.
+  bool StartCut(uint64_t cut_step, uint64_t* highest_step);
+  std::optional<uint64_t> cut_step() const { return cut_step_; }
+  // Rule 7: there is a cut, and every chunk has all steps below it.
+  bool CutReady() const { return cut_step_.has_value() && chunks_before_cut_ == 0; }
+  // One chunk of the ready cut, copied out for writing: each piece as tensor name (variable or
+  // SLOT/VARIABLE), byte offset in that tensor, and values.
+  struct CutPiece {
+    std::string tensor;
+    uint64_t offset_bytes = 0;
+    std::vector<float> values;
+  };
+  std::vector<CutPiece> CopyCutChunk(int chunk) const;
+  // Drops the copies and forgets the cut.
+  void EndCut();
+
+  // Steps applied on every chunk: all below base, and these after it. Where nothing is trained,
+  // every step counts as applied: base is the largest number there is.
+  uint64_t base() const;
+  std::vector<uint64_t> AppliedAfterBase() const;
+  struct Counters {
+    uint64_t applied = 0;   // chunk updates
+    uint64_t repeated = 0;  // pushes dropped because they had been applied
+    uint64_t staleness_sum = 0;
+    uint64_t staleness_max = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  // Everything that an update touches: a copy of it is a copy of the chunk.
+  struct State {
+    ValueBuffers::Hold values;
+    std::vector<float*> slots;  // none where the chunk is not trained
+    uint64_t version = 0;       // updates so far: the iteration counter too
+  };
+  // The applied set of a copy is what `applied` holds below the cut.
+  struct Copy {
+    State state;
+    AlignedBuffer slot_memory;
+  };
+  struct ChunkState {
+    State live;
+    AppliedSet applied;
+    std::unique_ptr<Copy> copy;  // rule 5a
+  };
+
+  const PsShards& shards() const { return options_.shard_map.ps(options_.ps_index); }
+  absl::Status CheckChunk(int chunk) const;
+  void Apply(const Message& gradient, int chunk, State* state);
+  void CopyForCut(int chunk);
+  const State& CutState(int chunk) const;
+  ChunkSnapshot Snapshot(int chunk, const State& state) const;
+  void SetApplied(uint64_t base);
+
+  const Options options_;
+  const std::shared_ptr<ValueBuffers> buffers_;  // shared with snapshots
+  std::vector<AlignedBuffer> slot_slabs_;        // laid out as the values
+  std::vector<ChunkState> chunks_;
+  std::optional<uint64_t> cut_step_;
+  int chunks_before_cut_ = 0;  // that lack steps below the cut
+  Counters counters_;
+};
+
+}  // namespace shoal

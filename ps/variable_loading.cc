@@ -1,0 +1,66 @@
+#include "ps/variable_loading.h"
+
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/crc32c.h"
+#include "common/job/job.h"
+#include "common/model/keras_model.h"
+
+namespace shoal {
+namespace {
+
+constexpr uint32_t kMostPs = 65536;
+
+absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request) {
+  if (request.ps_count <= static_cast<uint32_t>(request.ps_index) || request.ps_count > kMostPs) {
+    return absl::InvalidArgumentError(absl::StrCat("ps_count ", request.ps_count, ": must be from ",
+                                                   request.ps_index + 1, " to ", kMostPs,
+                                                   ", as this is ps ", request.ps_index));
+  }
+  SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(request.job, "the job of the Load"));
+  SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(job.model_json));
+  const std::vector<Variable>& variables = model.graph.variables();
+  const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
+                                 .chunk_bytes = job.strategy.chunk_bytes};
+  return VariableStore::Options{
+      .variables = variables,
+      .shard_map = ShardMap(variables, static_cast<int>(request.ps_count), sharding),
+      .ps_index = request.ps_index,
+      .optimizer = MakeOptimizer(job.optimizer),
+      .window_steps = job.strategy.window_steps,
+      .seed = job.seed};
+}
+
+LoadOutcome Load(const LoadRequest& request) {
+  absl::StatusOr<VariableStore::Options> options = StoreOptions(request);
+  if (!options.ok()) return {.status = options.status(), .variables = {}};
+
+  LoadedVariables loaded;
+  loaded.job_fingerprint = Crc32c(0, request.job.data(), request.job.size());
+  loaded.shard_map_fingerprint = options->shard_map.Fingerprint();
+  loaded.store = std::make_unique<VariableStore>(*std::move(options));
+  if (request.checkpoint.empty()) {
+    loaded.store->InitializeFromSeed();
+  } else if (absl::Status read = loaded.store->LoadCheckpoint(request.checkpoint); !read.ok()) {
+    return {.status = read, .checkpoint_is_bad = true, .variables = {}};
+  }
+  return {.status = absl::OkStatus(), .variables = std::move(loaded)};
+}
+
+}  // namespace
+
+LoadOutcome LoadVariables(const LoadRequest& request) {
+  try {
+    return Load(request);
+  } catch (const std::bad_alloc&) {
+    return {.status = absl::ResourceExhaustedError(
+                absl::StrCat("ps ", request.ps_index,
+                             " has not enough memory for its shards of the job; add ps or memory")),
+            .variables = {}};
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "ps/store/variable_store.h"
+
+namespace shoal {
+
+// What a Load asks of one ps.
+struct LoadRequest {
+  int ps_index = 0;
+  uint32_t ps_count = 0;
+  std::string job;         // resolved text
+  std::string checkpoint;  // absolute directory; empty: from the seed
+};
+
+// The variables of one ps, filled, and the fingerprints of what they came from.
+struct LoadedVariables {
+  std::unique_ptr<VariableStore> store;
+  uint32_t job_fingerprint = 0;  // CRC-32C of the job's text
+  uint32_t shard_map_fingerprint = 0;
+};
+
+struct LoadOutcome {
+  absl::Status status;
+  // The checkpoint, not the job, is at fault: it is not to be tried again.
+  bool checkpoint_is_bad = false;
+  LoadedVariables variables;  // when status is OK
+};
+
+// Builds and fills the store: rule 3, "verify the file completely, then replace everything". Reads
+// files and may take long, so it runs off the loop. Needs no state of a ps.
+LoadOutcome LoadVariables(const LoadRequest& request);
+
+}  // namespace shoal
