@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cmath>
+
+#include "common/model/ops.h"
+
+namespace shoal {
+
+// Keras's activations (keras.activations), one element at a time.
+template <typename Scalar>
+Scalar Activate(const ActivationAttributes& attributes, Scalar x) {
+  using Kind = ActivationAttributes::Kind;
+  const Scalar slope = static_cast<Scalar>(attributes.negative_slope);
+  switch (attributes.kind) {
+    case Kind::kRelu: {
+      const Scalar threshold = static_cast<Scalar>(attributes.threshold);
+      const Scalar max_value = static_cast<Scalar>(attributes.max_value);
+      if (x <= threshold) return slope * (x - threshold);
+      return max_value >= 0 && x > max_value ? max_value : x;
+    }
+    case Kind::kLeakyRelu:
+      return x > 0 ? x : slope * x;
+    case Kind::kTanh:
+      return std::tanh(x);
+    case Kind::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Kind::kElu:
+      return x > 0 ? x : slope * std::expm1(x);
+    case Kind::kSelu:
+      return Scalar(1.0507009873554805) * (x > 0 ? x : Scalar(1.6732632423543772) * std::expm1(x));
+    case Kind::kSoftplus:
+      return (x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x)));
+    case Kind::kSoftsign:
+      return x / (1 + std::abs(x));
+    case Kind::kSilu:
+      return x / (1 + std::exp(-x));
+    case Kind::kGelu:
+      return x / 2 * (1 + std::erf(x * Scalar(0.7071067811865476)));
+    case Kind::kExponential:
+      return std::exp(x);
+    case Kind::kHardSigmoid:
+      return x <= -3 ? 0 : x >= 3 ? 1 : x / 6 + Scalar(0.5);
+  }
+  return x;
+}
+
+// The derivative at x, where y = Activate(x).
+template <typename Scalar>
+Scalar ActivationDerivative(const ActivationAttributes& attributes, Scalar x, Scalar y) {
+  using Kind = ActivationAttributes::Kind;
+  const Scalar slope = static_cast<Scalar>(attributes.negative_slope);
+  switch (attributes.kind) {
+    case Kind::kRelu: {
+      const Scalar max_value = static_cast<Scalar>(attributes.max_value);
+      if (x <= static_cast<Scalar>(attributes.threshold)) return slope;
+      return max_value >= 0 && x >= max_value ? 0 : 1;
+    }
+    case Kind::kLeakyRelu:
+      return x > 0 ? 1 : slope;
+    case Kind::kTanh:
+      return 1 - y * y;
+    case Kind::kSigmoid:
+      return y * (1 - y);
+    case Kind::kElu:
+      return x > 0 ? 1 : y + slope;
+    case Kind::kSelu:
+      return x > 0 ? Scalar(1.0507009873554805) : y + Scalar(1.7580993408473766);
+    case Kind::kSoftplus:
+      return 1 / (1 + std::exp(-x));
+    case Kind::kSoftsign:
+      return 1 / ((1 + std::abs(x)) * (1 + std::abs(x)));
+    case Kind::kSilu: {
+      const Scalar sigmoid = 1 / (1 + std::exp(-x));
+      return sigmoid * (1 + x * (1 - sigmoid));
+    }
+    case Kind::kGelu:
+      return (1 + std::erf(x * Scalar(0.7071067811865476))) / 2 +
+             x * Scalar(0.3989422804014327) * std::exp(-x * x / 2);
+    case Kind::kExponential:
+      return y;
+    case Kind::kHardSigmoid:
+      return x > -3 && x < 3 ? Scalar(1) / 6 : 0;
+  }
+  return 1;
+}
+
+}  // namespace shoal

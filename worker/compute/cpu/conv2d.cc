@@ -1,0 +1,146 @@
+#include <algorithm>
+
+#include "common/model/ops.h"
+#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/relu_post_op.h"
+
+namespace shoal::cpu {
+namespace {
+
+using dnnl::memory;
+
+// A convolution in oneDNN's terms.
+struct Geometry {
+  Geometry(const Window& window, int64_t groups, const Shape& x, const Shape& kernel, const Shape& y);
+
+  memory::dims strides, dilates, padding_before, padding_after;
+  memory::desc x, y;             // any layout
+  memory::desc kernel;           // any layout
+  memory::desc kernel_canonical;  // Keras's [kh, kw, C / groups, F]
+  memory::desc bias;
+};
+
+Geometry::Geometry(const Window& window, int64_t groups, const Shape& x_shape,
+                   const Shape& kernel_shape, const Shape& y_shape)
+    : strides{window.strides[0], window.strides[1]},
+      dilates{window.dilation[0] - 1, window.dilation[1] - 1},
+      x(CpuProgram::AnyImage(x_shape)),
+      y(CpuProgram::AnyImage(y_shape)),
+      bias({y_shape[3]}, memory::data_type::f32, memory::format_tag::x) {
+  for (int axis = 0; axis < 2; ++axis) {
+    const int64_t in = x_shape[1 + axis], out = y_shape[1 + axis];
+    const int64_t reach = (window.size[axis] - 1) * window.dilation[axis] + 1;
+    padding_before.push_back(window.PaddingBefore(axis, in));
+    padding_after.push_back(std::max<int64_t>(
+        0, (out - 1) * window.strides[axis] + reach - in - padding_before.back()));
+  }
+  const int64_t height = kernel_shape[0], width = kernel_shape[1];
+  const int64_t in = kernel_shape[2], filters = kernel_shape[3];
+  memory::dims dims = {filters / groups, in, height, width};
+  memory::dims canonical = {1, filters, width * in * filters, in * filters};
+  if (groups > 1) {
+    dims.insert(dims.begin(), groups);
+    canonical.insert(canonical.begin(), filters / groups);
+  }
+  kernel = memory::desc(dims, memory::data_type::f32, memory::format_tag::any);
+  kernel_canonical = memory::desc(dims, memory::data_type::f32, canonical);
+}
+
+dnnl::convolution_forward::primitive_desc Forward(const Geometry& g, bool bias,
+                                                  const dnnl::primitive_attr& attributes,
+                                                  const dnnl::engine& engine) {
+  const dnnl::convolution_forward::desc desc(
+      dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, g.x, g.kernel,
+      bias ? g.bias : memory::desc(), g.y, g.strides, g.dilates, g.padding_before, g.padding_after);
+  return {desc, attributes, engine};
+}
+
+absl::Status Conv2D(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = builder.graph().nodes()[index];
+  const auto& op = static_cast<const Conv2DOp&>(*node.op);
+  const Geometry geometry(op.window, op.groups, builder.shape(node.inputs[0]),
+                          builder.shape(node.inputs[1]), builder.shape(node.outputs[0]));
+  dnnl::primitive_attr attributes = CpuProgram::Attributes();
+  const ValueId output = AppendRelu(index, program, &attributes);
+  const bool bias = node.inputs.size() == 3;
+  const auto pd = Forward(geometry, bias, attributes, program.engine());
+  std::vector<CpuProgram::Argument> arguments = {
+      {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
+      {DNNL_ARG_WEIGHTS,
+       program.Reordered(builder.tensor(node.inputs[1]), geometry.kernel_canonical,
+                         pd.weights_desc()),
+       pd.weights_desc()},
+      {DNNL_ARG_DST, program.ImageOutput(output, pd.dst_desc()), pd.dst_desc()}};
+  if (bias) arguments.push_back({DNNL_ARG_BIAS, builder.tensor(node.inputs[2]), pd.bias_desc()});
+  program.AddPrimitive(dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments));
+  return absl::OkStatus();
+}
+
+absl::Status Conv2DBackwardData(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = builder.graph().nodes()[index];
+  const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
+  const Geometry geometry(op.window, op.groups, builder.shape(node.outputs[0]),
+                          builder.shape(node.inputs[1]), builder.shape(node.inputs[0]));
+  const auto forward = Forward(geometry, false, CpuProgram::Attributes(), program.engine());
+  const dnnl::convolution_backward_data::desc desc(
+      dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel, geometry.y,
+      geometry.strides, geometry.dilates, geometry.padding_before, geometry.padding_after);
+  const dnnl::convolution_backward_data::primitive_desc pd(desc, CpuProgram::Attributes(),
+                                                           program.engine(), forward);
+  const TensorId kernel = program.Reordered(builder.tensor(node.inputs[1]),
+                                            geometry.kernel_canonical, pd.weights_desc());
+  program.AddPrimitive(
+      dnnl::convolution_backward_data(pd), pd.scratchpad_desc(),
+      {{DNNL_ARG_DIFF_DST, program.ImageIn(node.inputs[0], pd.diff_dst_desc()), pd.diff_dst_desc()},
+       {DNNL_ARG_WEIGHTS, kernel, pd.weights_desc()},
+       {DNNL_ARG_DIFF_SRC, program.ImageOutput(node.outputs[0], pd.diff_src_desc()),
+        pd.diff_src_desc()}});
+  return absl::OkStatus();
+}
+
+absl::Status Conv2DBackwardWeights(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = builder.graph().nodes()[index];
+  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
+  const int bias_node = program.fusions().bias_gradient[index];
+  const Geometry geometry(op.window, op.groups, builder.shape(node.inputs[0]), op.kernel_shape,
+                          builder.shape(node.inputs[1]));
+  const auto forward =
+      Forward(geometry, bias_node >= 0, CpuProgram::Attributes(), program.engine());
+  const dnnl::convolution_backward_weights::desc desc(
+      dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel,
+      bias_node >= 0 ? geometry.bias : memory::desc(), geometry.y, geometry.strides,
+      geometry.dilates, geometry.padding_before, geometry.padding_after);
+  const dnnl::convolution_backward_weights::primitive_desc pd(desc, CpuProgram::Attributes(),
+                                                              program.engine(), forward);
+  const memory::desc gradient_desc = pd.diff_weights_desc();
+  const bool canonical = gradient_desc == geometry.kernel_canonical;
+  const TensorId output = builder.Output(node.outputs[0]);
+  const TensorId computed = canonical ? output : builder.AddTensor(gradient_desc.get_size());
+  std::vector<CpuProgram::Argument> arguments = {
+      {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
+      {DNNL_ARG_DIFF_DST, program.ImageIn(node.inputs[1], pd.diff_dst_desc()), pd.diff_dst_desc()},
+      {DNNL_ARG_DIFF_WEIGHTS, computed, gradient_desc}};
+  if (bias_node >= 0) {
+    const ValueId bias = builder.graph().nodes()[bias_node].outputs[0];
+    arguments.push_back({DNNL_ARG_DIFF_BIAS, builder.Output(bias), pd.diff_bias_desc()});
+  }
+  program.AddPrimitive(dnnl::convolution_backward_weights(pd), pd.scratchpad_desc(),
+                       std::move(arguments));
+  if (!canonical) {
+    program.AddReorder(computed, gradient_desc, output, geometry.kernel_canonical);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddConv2DFactories(StepFactories& factories) {
+  factories["Conv2D"] = Conv2D;
+  factories["Conv2DBackwardData"] = Conv2DBackwardData;
+  factories["Conv2DBackwardWeights"] = Conv2DBackwardWeights;
+}
+
+}  // namespace shoal::cpu

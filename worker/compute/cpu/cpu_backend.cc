@@ -1,0 +1,74 @@
+#include "worker/compute/cpu/cpu_backend.h"
+
+#include <omp.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/fusions.h"
+#include "worker/compute/cpu/unused_borders.h"
+
+namespace shoal {
+namespace cpu {
+namespace {
+
+StepFactories AllFactories() {
+  StepFactories factories;
+  AddDenseFactories(factories);
+  AddConv2DFactories(factories);
+  AddPool2DFactories(factories);
+  AddElementwiseFactories(factories);
+  AddLossFactories(factories);
+  return factories;
+}
+
+class CpuBackend : public Backend {
+ public:
+  absl::StatusOr<Graph> Rewrite(const Graph& model) const override {
+    return CropUnusedBorders(model);
+  }
+
+  absl::Status AddSteps(ProgramBuilder& builder) const override {
+    try {
+      return AddStepsOrThrow(builder);
+    } catch (const dnnl::error& error) {
+      return absl::InternalError(absl::StrCat("oneDNN: ", error.what()));
+    }
+  }
+
+  void UseThreads(int threads) const override { omp_set_num_threads(threads); }
+
+ private:
+  absl::Status AddStepsOrThrow(ProgramBuilder& builder) const {
+    const Graph& graph = builder.graph();
+    const Fusions fusions = FindFusions(builder);
+    // Measured: with AVX-512 oneDNN's matrix products win at a few dozen rows, without it OpenBLAS's.
+    const bool prefer_onednn_matmul =
+        dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
+    CpuProgram program(&builder, &fusions, engine_, prefer_onednn_matmul);
+    for (const int index : builder.nodes()) {
+      if (fusions.absorbed[index]) continue;
+      const Node& node = graph.nodes()[index];
+      const auto factory = factories_.find(node.op->type());
+      if (factory == factories_.end()) {
+        return absl::UnimplementedError(
+            absl::StrCat("the cpu backend has no kernel for ", node.op->type()));
+      }
+      SHOAL_RETURN_IF_ERROR(factory->second(index, program));
+    }
+    // The caller reads row-major.
+    const ValueId prediction = builder.prediction();
+    builder.Bind(prediction, program.RowMajor(prediction));
+    return absl::OkStatus();
+  }
+
+  const dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  const StepFactories factories_ = AllFactories();
+};
+
+}  // namespace
+}  // namespace cpu
+
+std::unique_ptr<Backend> CreateCpuBackend() { return std::make_unique<cpu::CpuBackend>(); }
+
+}  // namespace shoal

@@ -1,0 +1,121 @@
+#include "worker/compute/cpu/cpu_program.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal::cpu {
+namespace {
+
+// A oneDNN primitive. Its memory objects are made once; only their addresses change, and those rarely.
+class PrimitiveKernel : public Kernel {
+ public:
+  PrimitiveKernel(dnnl::primitive primitive, dnnl::stream stream, const dnnl::engine& engine,
+                  const std::vector<CpuProgram::Argument>& arguments)
+      : primitive_(std::move(primitive)), stream_(std::move(stream)) {
+    for (const CpuProgram::Argument& argument : arguments) {
+      memories_.push_back(dnnl::memory(argument.desc, engine, DNNL_MEMORY_NONE));
+      arguments_.emplace(argument.index, memories_.back());  // shares the memory object
+    }
+    addresses_.resize(memories_.size());
+  }
+
+  absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
+    try {
+      for (size_t i = 0; i < memories_.size(); ++i) {
+        if (addresses_[i] == tensors[i]) continue;
+        memories_[i].set_data_handle(tensors[i]);
+        addresses_[i] = tensors[i];
+      }
+      primitive_.execute(stream_, arguments_);
+    } catch (const dnnl::error& error) {
+      return absl::InternalError(absl::StrCat("oneDNN: ", error.what()));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const dnnl::primitive primitive_;
+  const dnnl::stream stream_;
+  std::vector<dnnl::memory> memories_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+  std::vector<void*> addresses_;
+};
+
+dnnl::memory::dims ImageDims(const Shape& shape) {
+  return {shape[0], shape[3], shape[1], shape[2]};
+}
+
+}  // namespace
+
+dnnl::primitive_attr CpuProgram::Attributes() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+dnnl::memory::desc CpuProgram::RowMajorImage(const Shape& shape) {
+  return {ImageDims(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::nhwc};
+}
+
+dnnl::memory::desc CpuProgram::AnyImage(const Shape& shape) {
+  return {ImageDims(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
+
+dnnl::memory::desc CpuProgram::ImageDesc(ValueId value) const {
+  const Tensor& tensor = builder_.tensor_info(builder_.tensor(value));
+  if (tensor.layout != nullptr) return static_cast<const DnnlLayout&>(*tensor.layout).desc;
+  return RowMajorImage(builder_.shape(value));
+}
+
+TensorId CpuProgram::ImageIn(ValueId value, const dnnl::memory::desc& wanted) {
+  return Reordered(builder_.tensor(value), ImageDesc(value), wanted);
+}
+
+TensorId CpuProgram::RowMajor(ValueId value) {
+  const TensorId tensor = builder_.tensor(value);
+  if (builder_.tensor_info(tensor).layout == nullptr) return tensor;
+  return Reordered(tensor, ImageDesc(value), RowMajorImage(builder_.shape(value)));
+}
+
+TensorId CpuProgram::Reordered(TensorId tensor, const dnnl::memory::desc& from,
+                               const dnnl::memory::desc& to) {
+  if (from == to) return tensor;
+  for (const Reorder& reorder : reorders_) {
+    if (reorder.from == tensor && reorder.to_desc == to) return reorder.to;
+  }
+  const TensorId copy = builder_.AddTensor(to.get_size());
+  AddReorder(tensor, from, copy, to);
+  reorders_.push_back({tensor, to, copy});
+  return copy;
+}
+
+void CpuProgram::AddReorder(TensorId from, const dnnl::memory::desc& from_desc, TensorId to,
+                            const dnnl::memory::desc& to_desc) {
+  const dnnl::reorder::primitive_desc pd(engine_, from_desc, engine_, to_desc, Attributes());
+  AddPrimitive(dnnl::reorder(pd), pd.scratchpad_desc(),
+               {{DNNL_ARG_FROM, from, from_desc}, {DNNL_ARG_TO, to, to_desc}});
+}
+
+TensorId CpuProgram::ImageOutput(ValueId value, const dnnl::memory::desc& desc) {
+  if (desc == RowMajorImage(builder_.shape(value))) return builder_.Output(value);
+  const TensorId tensor =
+      builder_.AddTensor(desc.get_size(), std::make_shared<const DnnlLayout>(desc));
+  builder_.Bind(value, tensor);
+  return tensor;
+}
+
+void CpuProgram::AddPrimitive(const dnnl::primitive& primitive,
+                              const dnnl::memory::desc& scratchpad,
+                              std::vector<Argument> arguments) {
+  if (scratchpad.get_size() > 0) {
+    arguments.push_back({DNNL_ARG_SCRATCHPAD,
+                         builder_.AddTensor(scratchpad.get_size()), scratchpad});
+  }
+  std::vector<TensorId> tensors;
+  for (const Argument& argument : arguments) tensors.push_back(argument.tensor);
+  builder_.AddStep(std::make_unique<PrimitiveKernel>(primitive, stream_, engine_, arguments),
+                   std::move(tensors));
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <dnnl.hpp>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "worker/compute/cpu/fusions.h"
+#include "worker/compute/program_builder.h"
+
+namespace shoal::cpu {
+
+// A layout of oneDNN's, of an image: its axes are numbered B, C, H, W whatever their order in memory.
+class DnnlLayout : public TensorLayout {
+ public:
+  explicit DnnlLayout(dnnl::memory::desc desc) : desc(std::move(desc)) {}
+  const dnnl::memory::desc desc;
+};
+
+// What the CPU backend's kernel factories build with: ProgramBuilder, and on top of it oneDNN's
+// primitives and the layouts of images between them. Not thread-safe; lives while one program is built.
+// Its methods throw dnnl::error; CpuBackend catches it.
+class CpuProgram {
+ public:
+  // One memory argument of a primitive.
+  struct Argument {
+    int index;  // DNNL_ARG_SRC, ...
+    TensorId tensor;
+    dnnl::memory::desc desc;
+  };
+  // What a max pooling leaves for its gradient.
+  struct Pooling {
+    dnnl::pooling_v2_forward::primitive_desc forward;
+    TensorId workspace = -1;  // -1: the average has none
+  };
+
+  CpuProgram(ProgramBuilder* builder, const Fusions* fusions, const dnnl::engine& engine,
+             bool prefer_onednn_matmul)
+      : builder_(*builder),
+        fusions_(*fusions),
+        engine_(engine),
+        stream_(engine),
+        prefer_onednn_matmul_(prefer_onednn_matmul) {}
+
+  ProgramBuilder& builder() { return builder_; }
+  const Graph& graph() const { return builder_.graph(); }
+  const Fusions& fusions() const { return fusions_; }
+  const dnnl::engine& engine() const { return engine_; }
+  // Whether oneDNN multiplies matrices faster here than OpenBLAS.
+  bool prefer_onednn_matmul() const { return prefer_onednn_matmul_; }
+  // Attributes with the scratchpad in our hands, so that it lies in the arena.
+  static dnnl::primitive_attr Attributes();
+
+  // How the image `value` lies in its tensor.
+  dnnl::memory::desc ImageDesc(ValueId value) const;
+  // The row-major layout [B, H, W, C] of an image of this shape.
+  static dnnl::memory::desc RowMajorImage(const Shape& shape);
+  // The layout that the primitive may choose, for an image of this shape.
+  static dnnl::memory::desc AnyImage(const Shape& shape);
+
+  // The tensor of `value` as it is needed, reordered if it lies otherwise.
+  TensorId ImageIn(ValueId value, const dnnl::memory::desc& wanted);
+  TensorId RowMajor(ValueId value);
+  // `tensor` in another layout: itself, or a copy, which is made once.
+  TensorId Reordered(TensorId tensor, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+  // Copies `from` to `to` in another layout.
+  void AddReorder(TensorId from, const dnnl::memory::desc& from_desc, TensorId to,
+                  const dnnl::memory::desc& to_desc);
+  // The tensor for an image that is about to be computed.
+  TensorId ImageOutput(ValueId value, const dnnl::memory::desc& desc);
+
+  // Appends a primitive. `scratchpad` is its scratchpad_desc().
+  void AddPrimitive(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
+                    std::vector<Argument> arguments);
+
+  // By the value that the pooling computed.
+  std::unordered_map<ValueId, Pooling>& poolings() { return poolings_; }
+
+ private:
+  struct Reorder {
+    TensorId from;
+    dnnl::memory::desc to_desc;
+    TensorId to;
+  };
+
+  ProgramBuilder& builder_;
+  const Fusions& fusions_;
+  const dnnl::engine engine_;
+  const dnnl::stream stream_;
+  const bool prefer_onednn_matmul_;
+  std::unordered_map<ValueId, Pooling> poolings_;
+  std::vector<Reorder> reorders_;
+};
+
+// Adds the steps of a node: the registry's entry for an op.
+using StepFactory = absl::Status (*)(int node_index, CpuProgram& program);
+using StepFactories = std::map<std::string, StepFactory>;  // by Op::type()
+
+// Each adds its family.
+void AddDenseFactories(StepFactories& factories);
+void AddConv2DFactories(StepFactories& factories);
+void AddPool2DFactories(StepFactories& factories);
+void AddElementwiseFactories(StepFactories& factories);
+void AddLossFactories(StepFactories& factories);
+
+}  // namespace shoal::cpu

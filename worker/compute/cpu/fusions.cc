@@ -1,0 +1,101 @@
+#include "worker/compute/cpu/fusions.h"
+
+#include <string>
+
+namespace shoal::cpu {
+namespace {
+
+class FusionSearch {
+ public:
+  explicit FusionSearch(const ProgramBuilder& builder)
+      : builder_(builder), nodes_(builder.graph().nodes()) {
+    fusions_.relu.assign(nodes_.size(), -1);
+    fusions_.bias_gradient.assign(nodes_.size(), -1);
+    fusions_.relu_gradient.assign(nodes_.size(), -1);
+    fusions_.absorbed.assign(nodes_.size(), false);
+  }
+
+  Fusions Run() && {
+    for (const int index : builder_.nodes()) {
+      const std::string type = nodes_[index].op->type();
+      if (type == "Conv2D" || type == "Dense") {
+        Absorb(fusions_.relu, index, FindRelu(index));
+      } else if (type == "Conv2DBackwardWeights") {
+        Absorb(fusions_.bias_gradient, index, FindBiasGradient(index));
+      } else if (type == "Pool2DBackward") {
+        Absorb(fusions_.relu_gradient, index, FindReluGradient(index));
+      }
+    }
+    return std::move(fusions_);
+  }
+
+ private:
+  void Absorb(std::vector<int>& by_node, int index, int absorbed) {
+    if (absorbed < 0) return;
+    by_node[index] = absorbed;
+    fusions_.absorbed[absorbed] = true;
+  }
+
+  template <typename OpType>
+  const OpType* OpAt(int index) const {
+    return dynamic_cast<const OpType*>(nodes_[index].op.get());
+  }
+
+  // The ReLU that alone reads the output, but for its own gradient, which can do with the result.
+  int FindRelu(int index) const {
+    const ValueId output = nodes_[index].outputs[0];
+    if (builder_.wanted_outside(output)) return -1;
+    int relu = -1;
+    for (const int consumer : builder_.consumers(output)) {
+      const auto* gradient = OpAt<ActivationBackwardOp>(consumer);
+      if (gradient != nullptr && IsPlainRelu(gradient->attributes) &&
+          nodes_[consumer].inputs[0] == output && nodes_[consumer].inputs[1] != output &&
+          nodes_[consumer].inputs[2] != output) {
+        continue;
+      }
+      const auto* activation = OpAt<ActivationOp>(consumer);
+      if (relu >= 0 || activation == nullptr || !IsPlainRelu(activation->attributes)) return -1;
+      relu = consumer;
+    }
+    return relu;
+  }
+
+  int FindBiasGradient(int index) const {
+    for (const int consumer : builder_.consumers(nodes_[index].inputs[1])) {
+      const bool same_layer = nodes_[consumer].layer == nodes_[index].layer;
+      if (same_layer && OpAt<BiasBackwardOp>(consumer) != nullptr && !fusions_.absorbed[consumer]) {
+        return consumer;
+      }
+    }
+    return -1;
+  }
+
+  int FindReluGradient(int index) const {
+    const Node& pooling = nodes_[index];
+    const std::vector<int>& consumers = builder_.consumers(pooling.outputs[0]);
+    if (OpAt<Pool2DBackwardOp>(index)->kind != Pool2DOp::Kind::kMax || consumers.size() != 1 ||
+        builder_.wanted_outside(pooling.outputs[0])) {
+      return -1;
+    }
+    const auto* relu = OpAt<ActivationBackwardOp>(consumers[0]);
+    const bool fits = relu != nullptr && IsPlainRelu(relu->attributes) &&
+                      nodes_[consumers[0]].inputs[1] == pooling.inputs[0] &&
+                      nodes_[consumers[0]].inputs[2] == pooling.outputs[0];
+    return fits ? consumers[0] : -1;
+  }
+
+  const ProgramBuilder& builder_;
+  const std::vector<Node>& nodes_;
+  Fusions fusions_;
+};
+
+}  // namespace
+
+bool IsPlainRelu(const ActivationAttributes& attributes) {
+  return attributes.kind == ActivationAttributes::Kind::kRelu && attributes.negative_slope == 0 &&
+         attributes.threshold == 0 && attributes.max_value != 0;
+}
+
+Fusions FindFusions(const ProgramBuilder& builder) { return FusionSearch(builder).Run(); }
+
+}  // namespace shoal::cpu

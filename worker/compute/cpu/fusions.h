@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "common/model/ops.h"
+#include "worker/compute/program_builder.h"
+
+namespace shoal::cpu {
+
+// Nodes that are computed as a part of another node. By node index; -1: none.
+struct Fusions {
+  // The ReLU that a Conv2D or Dense applies to its output while it has it in registers.
+  std::vector<int> relu;
+  // The BiasBackward that a Conv2DBackwardWeights computes along with the kernel's gradient.
+  std::vector<int> bias_gradient;
+  // The gradient of a ReLU that a max pooling's Pool2DBackward applies to the pooled gradient, a
+  // fraction of the elements: the largest of a window is cut off exactly when the pooled value is.
+  std::vector<int> relu_gradient;
+  // Whether the node is computed by another.
+  std::vector<bool> absorbed;
+};
+
+// Whether an activation is a ReLU whose derivative its result tells: y > 0, and below the maximum.
+bool IsPlainRelu(const ActivationAttributes& attributes);
+
+// The fusions among builder.nodes(), before any step is added.
+Fusions FindFusions(const ProgramBuilder& builder);
+
+}  // namespace shoal::cpu

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/loops.h"
+
+namespace shoal::cpu {
+
+// A step that is a loop over like elements (or rows), cut into ranges over the threads:
+// run(context, data, begin, end), with the addresses of the step's tensors in `data`.
+template <typename RunRange>
+class LoopKernel : public Kernel {
+ public:
+  LoopKernel(int64_t count, int64_t grain, size_t tensors, RunRange run)
+      : count_(count), grain_(grain), run_(std::move(run)), data_(tensors) {}
+
+  absl::Status Run(const RunContext& context, std::span<void* const> tensors) override {
+    for (size_t i = 0; i < tensors.size(); ++i) data_[i] = static_cast<float*>(tensors[i]);
+    ParallelFor(count_, grain_,
+                [&](int64_t begin, int64_t end) { run_(context, data_.data(), begin, end); });
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t count_;
+  const int64_t grain_;
+  const RunRange run_;
+  std::vector<float*> data_;
+};
+
+// Appends a LoopKernel over `count` elements, `grain` of which are worth a thread.
+template <typename RunRange>
+void AddLoopStep(int64_t count, int64_t grain, std::vector<TensorId> tensors, RunRange run,
+                 CpuProgram& program) {
+  auto kernel =
+      std::make_unique<LoopKernel<RunRange>>(count, grain, tensors.size(), std::move(run));
+  program.builder().AddStep(std::move(kernel), std::move(tensors));
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <memory>
+
+#include "common/model/ops.h"
+#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/elementwise.h"
+
+namespace shoal::cpu {
+namespace {
+
+using dnnl::memory;
+
+// How a window slides, in oneDNN's terms.
+struct Geometry {
+  Geometry(const Window& window, const Shape& x, const Shape& y) {
+    for (int axis = 0; axis < 2; ++axis) {
+      const int64_t reach = (window.size[axis] - 1) * window.dilation[axis] + 1;
+      kernel.push_back(window.size[axis]);
+      strides.push_back(window.strides[axis]);
+      dilation.push_back(window.dilation[axis] - 1);
+      before.push_back(window.PaddingBefore(axis, x[1 + axis]));
+      after.push_back(std::max<int64_t>(0, (y[1 + axis] - 1) * window.strides[axis] + reach -
+                                               x[1 + axis] - before.back()));
+    }
+  }
+  memory::dims kernel, strides, dilation, before, after;
+};
+
+dnnl::algorithm Algorithm(Pool2DOp::Kind kind) {
+  return kind == Pool2DOp::Kind::kMax ? dnnl::algorithm::pooling_max
+                                      : dnnl::algorithm::pooling_avg_exclude_padding;
+}
+
+dnnl::pooling_v2_forward::primitive_desc Forward(const CpuProgram& program, bool for_training,
+                                                 Pool2DOp::Kind kind, const Geometry& geometry,
+                                                 const memory::desc& x, const memory::desc& y) {
+  const dnnl::pooling_v2_forward::desc desc(
+      for_training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference,
+      Algorithm(kind), x, y, geometry.strides, geometry.kernel, geometry.dilation, geometry.before,
+      geometry.after);
+  return {desc, CpuProgram::Attributes(), program.engine()};
+}
+
+dnnl::pooling_v2_backward::primitive_desc Backward(
+    const CpuProgram& program, Pool2DOp::Kind kind, const Geometry& geometry, const Shape& x,
+    const Shape& y, const dnnl::pooling_v2_forward::primitive_desc& forward) {
+  const dnnl::pooling_v2_backward::desc desc(
+      Algorithm(kind), CpuProgram::AnyImage(x), CpuProgram::AnyImage(y), geometry.strides,
+      geometry.kernel, geometry.dilation, geometry.before, geometry.after);
+  return {desc, CpuProgram::Attributes(), program.engine(), forward};
+}
+
+// Whether a node of the program needs what the pooling found out about its input.
+bool HasGradient(CpuProgram& program, ValueId pooled) {
+  const std::vector<Node>& nodes = program.graph().nodes();
+  const std::vector<int>& consumers = program.builder().consumers(pooled);
+  return std::any_of(consumers.begin(), consumers.end(), [&](int consumer) {
+    return dynamic_cast<const Pool2DBackwardOp*>(nodes[consumer].op.get()) != nullptr;
+  });
+}
+
+absl::Status Pool2D(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = builder.graph().nodes()[index];
+  const auto& op = static_cast<const Pool2DOp&>(*node.op);
+  const ValueId x = node.inputs[0], y = node.outputs[0];
+  const Geometry geometry(op.window, builder.shape(x), builder.shape(y));
+  const auto pd = Forward(program, HasGradient(program, y), op.kind, geometry, program.ImageDesc(x),
+                          CpuProgram::AnyImage(builder.shape(y)));
+  std::vector<CpuProgram::Argument> arguments = {
+      {DNNL_ARG_SRC, builder.tensor(x), pd.src_desc()},
+      {DNNL_ARG_DST, program.ImageOutput(y, pd.dst_desc()), pd.dst_desc()}};
+  CpuProgram::Pooling pooling = {.forward = pd};
+  if (pd.workspace_desc().get_size() > 0) {
+    pooling.workspace = builder.AddTensor(pd.workspace_desc().get_size());
+    arguments.push_back({DNNL_ARG_WORKSPACE, pooling.workspace, pd.workspace_desc()});
+  }
+  program.poolings().emplace(y, pooling);
+  program.AddPrimitive(dnnl::pooling_v2_forward(pd), pd.scratchpad_desc(), std::move(arguments));
+  return absl::OkStatus();
+}
+
+absl::Status Pool2DBackward(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const std::vector<Node>& nodes = builder.graph().nodes();
+  const Node& node = nodes[index];
+  const auto& op = static_cast<const Pool2DBackwardOp&>(*node.op);
+  const ValueId y = node.inputs[1], dy = node.inputs[2];
+  const int relu_node = program.fusions().relu_gradient[index];
+  const ValueId dx = nodes[relu_node >= 0 ? relu_node : index].outputs[0];
+  const CpuProgram::Pooling& pooling = program.poolings().at(y);
+  const Geometry geometry(op.window, builder.shape(dx), builder.shape(dy));
+  const auto pd = Backward(program, op.kind, geometry, builder.shape(dx), builder.shape(dy),
+                           pooling.forward);
+  TensorId pooled_gradient = program.ImageIn(dy, pd.diff_dst_desc());
+  if (relu_node >= 0) {
+    const auto& relu = static_cast<const ActivationBackwardOp&>(*nodes[relu_node].op);
+    const TensorId pooled = program.ImageIn(y, pd.diff_dst_desc());
+    pooled_gradient = AddReluBackward(relu.attributes, pooled, pooled_gradient,
+                                      pd.diff_dst_desc().get_size(), program);
+  }
+  std::vector<CpuProgram::Argument> arguments = {
+      {DNNL_ARG_DIFF_DST, pooled_gradient, pd.diff_dst_desc()},
+      {DNNL_ARG_DIFF_SRC, program.ImageOutput(dx, pd.diff_src_desc()), pd.diff_src_desc()}};
+  if (pooling.workspace >= 0) {
+    arguments.push_back({DNNL_ARG_WORKSPACE, pooling.workspace, pd.workspace_desc()});
+  }
+  program.AddPrimitive(dnnl::pooling_v2_backward(pd), pd.scratchpad_desc(), std::move(arguments));
+  return absl::OkStatus();
+}
+
+// The window that covers a whole image.
+Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[1], x[2]}}; }
+
+Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
+
+absl::Status GlobalAveragePool2D(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = builder.graph().nodes()[index];
+  const Shape x_shape = builder.shape(node.inputs[0]);
+  const Shape y_shape = PooledShape(x_shape);
+  const auto pd = Forward(program, false, Pool2DOp::Kind::kAverage,
+                          Geometry(WholeImage(x_shape), x_shape, y_shape),
+                          program.ImageDesc(node.inputs[0]), CpuProgram::AnyImage(y_shape));
+  const memory::desc row_major = CpuProgram::RowMajorImage(y_shape);
+  const bool direct = pd.dst_desc() == row_major;
+  const TensorId output = builder.Output(node.outputs[0]);
+  const TensorId computed = direct ? output : builder.AddTensor(pd.dst_desc().get_size());
+  program.AddPrimitive(dnnl::pooling_v2_forward(pd), pd.scratchpad_desc(),
+                       {{DNNL_ARG_SRC, builder.tensor(node.inputs[0]), pd.src_desc()},
+                        {DNNL_ARG_DST, computed, pd.dst_desc()}});
+  if (!direct) program.AddReorder(computed, pd.dst_desc(), output, row_major);
+  return absl::OkStatus();
+}
+
+// How the image lies that the layer of node `index` averages in the forward pass: the layout for its
+// gradient too.
+memory::desc AveragedImage(int index, CpuProgram& program) {
+  const std::vector<Node>& nodes = program.graph().nodes();
+  const Shape shape = program.builder().shape(nodes[index].outputs[0]);
+  for (const int other : program.builder().nodes()) {
+    const bool forward = dynamic_cast<const GlobalAveragePool2DOp*>(nodes[other].op.get()) != nullptr;
+    if (!forward || nodes[other].layer != nodes[index].layer) continue;
+    const ValueId image = nodes[other].inputs[0];
+    if (program.builder().shape(image) == shape) return program.ImageDesc(image);
+  }
+  return CpuProgram::RowMajorImage(shape);
+}
+
+absl::Status GlobalAveragePool2DBackward(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = builder.graph().nodes()[index];
+  const Shape x_shape = builder.shape(node.outputs[0]);
+  const Shape y_shape = PooledShape(x_shape);
+  const Geometry geometry(WholeImage(x_shape), x_shape, y_shape);
+  const auto forward = Forward(program, true, Pool2DOp::Kind::kAverage, geometry,
+                               AveragedImage(index, program), CpuProgram::AnyImage(y_shape));
+  const auto pd =
+      Backward(program, Pool2DOp::Kind::kAverage, geometry, x_shape, y_shape, forward);
+  const TensorId dy = program.Reordered(builder.tensor(node.inputs[0]),
+                                        CpuProgram::RowMajorImage(y_shape), pd.diff_dst_desc());
+  program.AddPrimitive(dnnl::pooling_v2_backward(pd), pd.scratchpad_desc(),
+                       {{DNNL_ARG_DIFF_DST, dy, pd.diff_dst_desc()},
+                        {DNNL_ARG_DIFF_SRC, program.ImageOutput(node.outputs[0], pd.diff_src_desc()),
+                         pd.diff_src_desc()}});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddPool2DFactories(StepFactories& factories) {
+  factories["Pool2D"] = Pool2D;
+  factories["Pool2DBackward"] = Pool2DBackward;
+  factories["GlobalAveragePool2D"] = GlobalAveragePool2D;
+  factories["GlobalAveragePool2DBackward"] = GlobalAveragePool2DBackward;
+}
+
+}  // namespace shoal::cpu

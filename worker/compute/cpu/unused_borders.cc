@@ -1,0 +1,117 @@
+#include "worker/compute/cpu/unused_borders.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/model/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+using Extents = std::array<int64_t, 2>;  // height, width
+
+bool IsImage(const Value& value) { return value.shape.size() == 4 && value.shape[0] == kBatch; }
+
+// The window of an op that reads only what its windows cover; null for other ops.
+const Window* ValidWindow(const Op& op) {
+  const Window* window = nullptr;
+  if (const auto* conv = dynamic_cast<const Conv2DOp*>(&op)) window = &conv->window;
+  if (const auto* pool = dynamic_cast<const Pool2DOp*>(&op)) window = &pool->window;
+  return window != nullptr && window->padding == Padding::kValid ? window : nullptr;
+}
+
+// Whether an element of the output needs the same element of the input alone, wherever it is.
+bool IsElementwise(const Op& op) {
+  return dynamic_cast<const ActivationOp*>(&op) != nullptr ||
+         dynamic_cast<const RescaleOp*>(&op) != nullptr;
+}
+
+// By value: how much of an image is read by anything that reaches the model's output.
+std::vector<Extents> ReadExtents(const Graph& model) {
+  std::vector<Extents> read(model.values().size(), Extents{0, 0});
+  const auto full = [&](ValueId value) {
+    const Shape& shape = model.value(value).shape;
+    return Extents{shape[1], shape[2]};
+  };
+  const auto extend = [&](ValueId value, const Extents& by) {
+    for (int axis = 0; axis < 2; ++axis) {
+      read[value][axis] = std::max(read[value][axis], by[axis]);
+    }
+  };
+  for (const ValueId output : model.outputs()) {
+    if (IsImage(model.value(output))) extend(output, full(output));
+  }
+  for (int i = static_cast<int>(model.nodes().size()) - 1; i >= 0; --i) {
+    const Node& node = model.nodes()[i];
+    const Extents& wanted = read[node.outputs[0]];
+    const Window* window = ValidWindow(*node.op);
+    for (const ValueId input : node.inputs) {
+      if (!IsImage(model.value(input))) continue;
+      if (window != nullptr) {
+        Extents covered;
+        for (int axis = 0; axis < 2; ++axis) {
+          const int64_t reach = (window->size[axis] - 1) * window->dilation[axis] + 1;
+          covered[axis] = (wanted[axis] - 1) * window->strides[axis] + reach;
+        }
+        extend(input, covered);
+      } else {
+        extend(input, IsElementwise(*node.op) ? wanted : full(input));
+      }
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Shape>> CropOp::InferShapes(const std::vector<Shape>& inputs) const {
+  const Shape& x = inputs[0];
+  return std::vector<Shape>{{x[0], height, width, x[3]}};
+}
+
+absl::StatusOr<Graph> CropUnusedBorders(const Graph& model) {
+  const std::vector<Extents> read = ReadExtents(model);
+  Graph cropped;
+  std::vector<ValueId> replacement(model.values().size(), kNoValue);
+  for (const ValueId input : model.inputs()) {
+    const Value& value = model.value(input);
+    replacement[input] = cropped.AddInput(value.name, value.shape);
+  }
+  for (size_t v = 0; v < model.variables().size(); ++v) {
+    replacement[model.variable_values()[v]] = cropped.AddVariable(model.variables()[v]);
+  }
+  for (const ValueId input : model.inputs()) {
+    const Value& value = model.value(input);
+    const auto [height, width] = read[input];
+    if (!IsImage(value) || height == 0 || (height == value.shape[1] && width == value.shape[2])) {
+      continue;
+    }
+    auto crop = std::make_shared<CropOp>();
+    crop->height = height;
+    crop->width = width;
+    SHOAL_ASSIGN_OR_RETURN(replacement[input],
+                           cropped.Add(std::move(crop), {replacement[input]}, "crop"));
+  }
+  bool smaller = false;
+  for (const Node& node : model.nodes()) {
+    std::vector<ValueId> inputs;
+    for (const ValueId input : node.inputs) inputs.push_back(replacement[input]);
+    SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                           cropped.AddNode(node.op, std::move(inputs), node.layer));
+    for (size_t i = 0; i < outputs.size(); ++i) replacement[node.outputs[i]] = outputs[i];
+    smaller = smaller || (dynamic_cast<const Conv2DOp*>(node.op.get()) != nullptr &&
+                          cropped.value(outputs[0]).shape != model.value(node.outputs[0]).shape);
+  }
+  if (!smaller) return model;
+  std::vector<ValueId> outputs;
+  for (const ValueId output : model.outputs()) outputs.push_back(replacement[output]);
+  cropped.SetOutputs(std::move(outputs));
+  return cropped;
+}
+
+}  // namespace shoal::cpu

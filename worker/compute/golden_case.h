@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/checkpoint/safetensors.h"
+#include "common/model/keras_model.h"
+#include "common/model/ops.h"
+
+namespace shoal {
+
+// What Keras computed for one model and one batch, read from a folder with model.json, case.json and
+// case.safetensors (docs/keras-parity.md describes them). Immutable after Load.
+struct GoldenCase {
+  struct Optimizer {
+    std::string name;  // "adam": prefix of its tensors
+    std::string json;  // Keras config
+  };
+
+  // Errors name the file and what is wrong in it: kInvalidArgument; kUnimplemented for a layer, a loss
+  // or an option that Shoal lacks.
+  static absl::StatusOr<GoldenCase> Load(const std::string& directory);
+
+  KerasModel model;
+  LossAttributes loss;
+  std::vector<Optimizer> optimizers;
+  int64_t steps = 0;              // of each optimizer, on the same batch
+  double relative_tolerance = 0;  // of outputs, loss and gradients
+  double after_tolerance = 0;     // of what the optimizers leave
+  std::unique_ptr<SafetensorsFile> tensors;
+  std::vector<std::vector<float>> inputs;  // in the order of the graph's inputs
+  std::vector<float> target;
+  int64_t examples = 0;
+};
+
+// How far one tensor is from Keras's.
+struct GoldenRow {
+  std::string what;  // the tensor's name in the file: "gradient/dense/kernel"
+  // max |a - b| / max(max |b| of the tensor, 0.01 max |b| of all tensors of its kind)
+  double largest_relative_error = 0;
+  double tolerance = 0;
+  bool ok = false;
+  // Not empty: not compared, since Shoal lacks what it takes; says what that is. `ok` is false.
+  std::string not_supported;
+};
+
+// Computes everything in the case with the backend ("cpu" or "reference") on one thread: outputs in
+// inference and training, loss, gradients, then for each optimizer the losses and the variables. An
+// optimizer that Shoal lacks is one row. Errors are Load's and ModelRunner's.
+absl::StatusOr<std::vector<GoldenRow>> VerifyGoldenCase(const std::string& directory,
+                                                        const std::string& backend);
+
+}  // namespace shoal

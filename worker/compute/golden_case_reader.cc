@@ -1,0 +1,88 @@
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/job/job.h"
+#include "common/json/json_object.h"
+#include "common/json/json_text.h"
+#include "worker/compute/golden_case.h"
+#include "worker/loss_attributes.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+
+// The error with the file that it is about in front.
+absl::Status InFile(const std::string& file, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(file, ": ", std::string(status.message())));
+}
+
+absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
+  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
+  SHOAL_ASSIGN_OR_RETURN(const json value, ParseJson(text, path));
+  JsonErrors errors(path);
+  JsonObject object(value, "$", &errors);
+  const json* loss = object.Require("loss", "the loss, as a Keras config");
+  const json* optimizers = object.Require("optimizers", "Keras configs by the prefix of their tensors");
+  object.Require("steps", "how often each optimizer is applied");
+  object.Require("relative_tolerance", "the largest relative error of outputs and gradients");
+  object.Require("after_tolerance", "the largest relative error after the optimizers' steps");
+  object.ReadInteger("steps", {.min = 1, .max = 1000}, &result->steps);
+  const NumberRange tolerances = {.min = 0, .max = 1, .above_min = true};
+  object.ReadNumber("relative_tolerance", tolerances, &result->relative_tolerance);
+  object.ReadNumber("after_tolerance", tolerances, &result->after_tolerance);
+  if (optimizers != nullptr && !optimizers->is_object()) {
+    object.AddWrong("optimizers", *optimizers, "an object of Keras configs");
+  }
+  SHOAL_RETURN_IF_ERROR(errors.ToStatus());
+  for (const auto& [name, config] : optimizers->items()) {
+    result->optimizers.push_back({name, config.dump()});
+  }
+  const absl::StatusOr<Job::Loss> parsed = ParseLoss(loss->dump(), "$.loss");
+  if (!parsed.ok()) return InFile(path, parsed.status());
+  const absl::StatusOr<LossAttributes> attributes = LossAttributesOf(*parsed);
+  if (!attributes.ok()) return InFile(path, attributes.status());
+  result->loss = *attributes;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<float>> ReadTensor(const SafetensorsFile& file, const std::string& name) {
+  const TensorEntry* entry = file.Find(name);
+  if (entry == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(file.path(), ": there is no tensor \"", name, "\""));
+  }
+  return file.ReadFloats(*entry);
+}
+
+absl::Status ReadBatch(GoldenCase* result) {
+  const Graph& graph = result->model.graph;
+  const SafetensorsFile& file = *result->tensors;
+  for (const ValueId input : graph.inputs()) {
+    std::string name = absl::StrCat("input/", graph.value(input).name);
+    if (graph.inputs().size() == 1 && file.Find(name) == nullptr) name = "input/x";
+    SHOAL_ASSIGN_OR_RETURN(std::vector<float> values, ReadTensor(file, name));
+    const Shape& shape = file.Find(name)->shape;
+    if (!shape.empty()) result->examples = shape[0];
+    result->inputs.push_back(std::move(values));
+  }
+  SHOAL_ASSIGN_OR_RETURN(result->target, ReadTensor(file, "target"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<GoldenCase> GoldenCase::Load(const std::string& directory) {
+  GoldenCase result;
+  const std::string model_path = directory + "/model.json";
+  SHOAL_ASSIGN_OR_RETURN(const std::string model_text, ReadJsonFile(model_path));
+  absl::StatusOr<KerasModel> model = ParseKerasModel(model_text);
+  if (!model.ok()) return InFile(model_path, model.status());
+  result.model = *std::move(model);
+  SHOAL_RETURN_IF_ERROR(ReadCaseFile(directory + "/case.json", &result));
+  SHOAL_ASSIGN_OR_RETURN(result.tensors, SafetensorsFile::Open(directory + "/case.safetensors"));
+  SHOAL_RETURN_IF_ERROR(ReadBatch(&result));
+  return result;
+}
+
+}  // namespace shoal

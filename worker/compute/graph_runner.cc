@@ -1,0 +1,151 @@
+#include "worker/compute/graph_runner.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "worker/compute/metrics.h"
+
+namespace shoal {
+namespace {
+
+// Training and evaluation with a full and a last, smaller batch each need four.
+constexpr size_t kMaxPlans = 8;
+
+absl::Status CheckSize(const std::string& what, size_t actual, int64_t expected) {
+  if (static_cast<int64_t>(actual) == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " has ", actual, " values; ", expected, " are needed"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options,
+                                                                 std::unique_ptr<Backend> backend) {
+  if (options.threads < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a model runs on at least one thread, not on ", options.threads));
+  }
+  SHOAL_ASSIGN_OR_RETURN(options.model, backend->Rewrite(options.model));
+  SHOAL_ASSIGN_OR_RETURN(TrainingGraph training, BuildTrainingGraph(options.model, options.loss));
+  return std::unique_ptr<GraphRunner>(
+      new GraphRunner(std::move(options), std::move(backend), std::move(training)));
+}
+
+absl::StatusOr<BatchResult> GraphRunner::Train(
+    const Batch& batch, uint64_t step, std::span<const float> parameters,
+    std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {
+  SHOAL_RETURN_IF_ERROR(CheckBatch(batch, parameters, /*needs_target=*/true));
+  SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of gradients", gradients.size(), layout_.size));
+  SHOAL_ASSIGN_OR_RETURN(const Plan* plan, RunPlan(ProgramMode::kTrain, batch, step, parameters,
+                                                   gradients, on_variable_done));
+  return Results(*plan, batch);
+}
+
+absl::StatusOr<BatchResult> GraphRunner::Evaluate(const Batch& batch,
+                                                  std::span<const float> parameters) {
+  SHOAL_RETURN_IF_ERROR(CheckBatch(batch, parameters, /*needs_target=*/true));
+  SHOAL_ASSIGN_OR_RETURN(const Plan* plan,
+                         RunPlan(ProgramMode::kEvaluate, batch, 0, parameters, {}, nullptr));
+  return Results(*plan, batch);
+}
+
+absl::StatusOr<std::vector<float>> GraphRunner::Predict(const Batch& batch,
+                                                        std::span<const float> parameters,
+                                                        bool training) {
+  SHOAL_RETURN_IF_ERROR(CheckBatch(batch, parameters, /*needs_target=*/false));
+  const ProgramMode mode = training ? ProgramMode::kPredictTraining : ProgramMode::kPredict;
+  SHOAL_ASSIGN_OR_RETURN(const Plan* plan, RunPlan(mode, batch, 0, parameters, {}, nullptr));
+  const std::span<const float> prediction = Prediction(*plan);
+  return std::vector<float>(prediction.begin(), prediction.end());
+}
+
+absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> parameters,
+                                     bool needs_target) const {
+  if (batch.examples < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", batch.examples, " examples; at least 1 is needed"));
+  }
+  SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of parameters", parameters.size(), layout_.size));
+  const std::vector<ValueId>& inputs = options_.model.inputs();
+  if (batch.inputs.size() != inputs.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the batch has ", batch.inputs.size(),
+                                                   " inputs; the model has ", inputs.size()));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    SHOAL_RETURN_IF_ERROR(
+        CheckSize(absl::StrCat("input \"", training_.graph.value(inputs[i]).name, "\" of ",
+                               batch.examples, " examples"),
+                  batch.inputs[i].size(), ElementCount(BatchShape(inputs[i], batch.examples))));
+  }
+  if (!needs_target) return absl::OkStatus();
+  SHOAL_RETURN_IF_ERROR(
+      CheckSize(absl::StrCat("the target of ", batch.examples, " examples"), batch.target.size(),
+                ElementCount(BatchShape(training_.target, batch.examples))));
+  if (options_.loss.kind != LossAttributes::Kind::kSparseCategoricalCrossentropy) {
+    return absl::OkStatus();
+  }
+  return CheckLabels(batch.target, batch.examples,
+                     training_.graph.value(training_.prediction).shape.back());
+}
+
+absl::StatusOr<GraphRunner::Plan*> GraphRunner::FindPlan(ProgramMode mode, int64_t examples) {
+  const auto found = std::find_if(plans_.begin(), plans_.end(), [&](const Plan& plan) {
+    return plan.mode == mode && plan.examples == examples;
+  });
+  if (found != plans_.end()) {
+    plans_.splice(plans_.begin(), plans_, found);
+    return &plans_.front();
+  }
+  ProgramBuilder builder(training_, layout_, mode, examples);
+  SHOAL_RETURN_IF_ERROR(backend_->AddSteps(builder));
+  const TensorId prediction = builder.tensor(training_.prediction);
+  const bool has_loss = mode == ProgramMode::kTrain || mode == ProgramMode::kEvaluate;
+  const TensorId loss = has_loss ? builder.tensor(training_.loss_per_example) : -1;
+  plans_.push_front({mode, examples, prediction, loss, std::move(builder).Build()});
+  if (plans_.size() > kMaxPlans) plans_.pop_back();
+  return &plans_.front();
+}
+
+absl::StatusOr<GraphRunner::Plan*> GraphRunner::RunPlan(
+    ProgramMode mode, const Batch& batch, uint64_t step, std::span<const float> parameters,
+    std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {
+  backend_->UseThreads(options_.threads);
+  SHOAL_ASSIGN_OR_RETURN(Plan * plan, FindPlan(mode, batch.examples));
+  SHOAL_RETURN_IF_ERROR(arena_.Reserve(plan->program.arena_size_bytes()));
+  Program::Buffers buffers = {batch.inputs, parameters, gradients};
+  buffers.inputs.push_back(batch.target);  // the training graph's last input
+  SHOAL_RETURN_IF_ERROR(plan->program.Run({options_.seed, step}, buffers, arena_, on_variable_done));
+  return plan;
+}
+
+BatchResult GraphRunner::Results(const Plan& plan, const Batch& batch) const {
+  BatchResult result;
+  result.examples = batch.examples;
+  const float* losses = plan.program.address(plan.loss_per_example);
+  for (int64_t i = 0; i < batch.examples; ++i) result.loss_sum += losses[i];
+  const Shape shape = BatchShape(training_.prediction, batch.examples);
+  for (const Metric metric : options_.metrics) {
+    result.metric_sums.push_back(MetricSum(metric, shape, Prediction(plan), batch.target));
+  }
+  return result;
+}
+
+Shape GraphRunner::BatchShape(ValueId value, int64_t examples) const {
+  Shape shape = training_.graph.value(value).shape;
+  std::replace(shape.begin(), shape.end(), kBatch, examples);
+  return shape;
+}
+
+std::span<const float> GraphRunner::Prediction(const Plan& plan) const {
+  const Shape shape = BatchShape(training_.prediction, plan.examples);
+  return {plan.program.address(plan.prediction), static_cast<size_t>(ElementCount(shape))};
+}
+
+absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options) {
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, CreateBackend(options.backend));
+  return GraphRunner::Create(std::move(options), std::move(backend));
+}
+
+}  // namespace shoal

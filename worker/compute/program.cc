@@ -1,0 +1,43 @@
+#include "worker/compute/program.h"
+
+#include "common/base/status_macros.h"
+
+namespace shoal {
+namespace {
+
+// Tensors are handed to kernels without const; no kernel writes to inputs or parameters.
+char* Writable(const void* address) { return static_cast<char*>(const_cast<void*>(address)); }
+
+}  // namespace
+
+absl::Status Program::Run(const RunContext& context, const Buffers& buffers, const Arena& arena,
+                          const std::function<void(int variable)>& on_variable_done) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& tensor = tensors_[i];
+    switch (tensor.place) {
+      case Tensor::Place::kArena:
+        addresses_[i] = arena.data() + tensor.offset;
+        break;
+      case Tensor::Place::kInput:
+        addresses_[i] = Writable(buffers.inputs[tensor.index].data());
+        break;
+      case Tensor::Place::kParameter:
+        addresses_[i] = Writable(buffers.parameters.data()) + tensor.offset;
+        break;
+      case Tensor::Place::kGradient:
+        addresses_[i] = Writable(buffers.gradients.data()) + tensor.offset;
+        break;
+    }
+  }
+  std::vector<void*> step_addresses;
+  for (const Step& step : steps_) {
+    step_addresses.clear();
+    for (const TensorId id : step.tensors) step_addresses.push_back(addresses_[id]);
+    SHOAL_RETURN_IF_ERROR(step.kernel->Run(context, step_addresses));
+    if (!on_variable_done) continue;
+    for (const int variable : step.variables_done) on_variable_done(variable);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shoal

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "worker/compute/arena.h"
+
+namespace shoal {
+
+// How a tensor lies in memory when it is not row-major. Only the backend that made it can read it.
+class TensorLayout {
+ public:
+  virtual ~TensorLayout() = default;
+};
+
+// Index of a tensor in its program.
+using TensorId = int;
+
+// A piece of memory that steps read and write; several values of the graph may lie in one (a reshape).
+struct Tensor {
+  enum class Place {
+    kArena,      // in the program's arena, shared with tensors that live at other times
+    kInput,      // the caller's batch; `index` is the graph's input
+    kParameter,  // the caller's parameters; `index` is the variable
+    kGradient,   // the caller's gradients; `index` is the variable
+  };
+  Place place = Place::kArena;
+  int index = -1;
+  int64_t size_bytes = 0;
+  std::shared_ptr<const TensorLayout> layout = nullptr;  // null: row-major
+  bool kept = false;                           // read by the caller after the last step
+  int64_t offset = 0;                          // bytes, within the arena, parameters or gradients
+};
+
+// What differs from one run to the next beside the tensors.
+struct RunContext {
+  uint64_t job_seed = 0;
+  uint64_t step = 0;
+};
+
+// One computation with everything decided but the addresses: shapes, layouts, attributes.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // Computes. `tensors` are the addresses of the tensors that the kernel was added with, in that order.
+  virtual absl::Status Run(const RunContext& context, std::span<void* const> tensors) = 0;
+};
+
+// Kernels in the order in which they run, for one batch size, with a place for every tensor.
+// Made by ProgramBuilder. Not thread-safe: kernels keep state between Run's calls.
+class Program {
+ public:
+  struct Step {
+    std::unique_ptr<Kernel> kernel;
+    std::vector<TensorId> tensors;
+    std::vector<int> variables_done;  // those whose value and gradient no later step touches
+  };
+  // The caller's memory for one run.
+  struct Buffers {
+    std::vector<std::span<const float>> inputs;  // in the order of the graph's inputs
+    std::span<const float> parameters;
+    std::span<float> gradients;
+  };
+
+  Program(std::vector<Tensor> tensors, std::vector<Step> steps, int64_t arena_size_bytes)
+      : tensors_(std::move(tensors)),
+        steps_(std::move(steps)),
+        arena_size_bytes_(arena_size_bytes),
+        addresses_(tensors_.size()) {}
+
+  // Runs all steps in `arena`, which must have arena_size_bytes(). `on_variable_done` may be empty.
+  // Tensors with `kept` stay readable through address() until the arena is used again.
+  absl::Status Run(const RunContext& context, const Buffers& buffers, const Arena& arena,
+                   const std::function<void(int variable)>& on_variable_done);
+
+  // Where a tensor lay in the last run.
+  const float* address(TensorId id) const { return static_cast<const float*>(addresses_[id]); }
+
+  int64_t arena_size_bytes() const { return arena_size_bytes_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const std::vector<Step>& steps() const { return steps_; }
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::vector<Step> steps_;
+  int64_t arena_size_bytes_;
+  std::vector<void*> addresses_;  // by tensor, of the current run
+};
+
+}  // namespace shoal

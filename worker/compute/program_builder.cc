@@ -1,0 +1,196 @@
+#include "worker/compute/program_builder.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "worker/compute/memory_plan.h"
+
+namespace shoal {
+namespace {
+
+// (from, to)
+class CopyKernel : public Kernel {
+ public:
+  explicit CopyKernel(int64_t size_bytes) : size_bytes_(size_bytes) {}
+  absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
+    std::memcpy(tensors[1], tensors[0], size_bytes_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t size_bytes_;
+};
+
+// (to)
+class ZeroKernel : public Kernel {
+ public:
+  explicit ZeroKernel(int64_t size_bytes) : size_bytes_(size_bytes) {}
+  absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
+    std::memset(tensors[0], 0, size_bytes_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t size_bytes_;
+};
+
+int64_t SizeBytes(const Shape& shape) {
+  return ElementCount(shape) * static_cast<int64_t>(sizeof(float));
+}
+
+}  // namespace
+
+ProgramBuilder::ProgramBuilder(const TrainingGraph& training, const ModelLayout& layout,
+                               ProgramMode mode, int64_t examples)
+    : training_(training),
+      examples_(examples),
+      dropout_(mode == ProgramMode::kTrain || mode == ProgramMode::kPredictTraining),
+      train_(mode == ProgramMode::kTrain),
+      consumers_(training.graph.values().size()),
+      bindings_(training.graph.values().size(), -1),
+      gradients_(training.graph.variables().size(), -1) {
+  SelectNodes(mode);
+  const Graph& graph = training_.graph;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ValueId value = graph.inputs()[i];
+    bindings_[value] = static_cast<TensorId>(tensors_.size());
+    tensors_.push_back({.place = Tensor::Place::kInput,
+                        .index = static_cast<int>(i),
+                        .size_bytes = SizeBytes(shape(value))});
+  }
+  for (size_t i = 0; i < graph.variables().size(); ++i) {
+    Tensor tensor = {.place = Tensor::Place::kParameter,
+                     .index = static_cast<int>(i),
+                     .size_bytes = SizeBytes(graph.variables()[i].shape),
+                     .offset = layout.variables[i].offset * static_cast<int64_t>(sizeof(float))};
+    bindings_[graph.variable_values()[i]] = static_cast<TensorId>(tensors_.size());
+    parameters_.push_back(static_cast<TensorId>(tensors_.size()));
+    tensors_.push_back(tensor);
+    if (!train_ || !graph.variables()[i].trainable) continue;
+    tensor.place = Tensor::Place::kGradient;
+    gradients_[i] = static_cast<TensorId>(tensors_.size());
+    tensors_.push_back(tensor);
+    // What does not reach the loss has a gradient of zero.
+    if (training_.variable_gradients[i] == kNoValue) {
+      AddStep(std::make_unique<ZeroKernel>(tensor.size_bytes), {gradients_[i]});
+    }
+  }
+}
+
+void ProgramBuilder::SelectNodes(ProgramMode mode) {
+  const std::vector<Node>& nodes = training_.graph.nodes();
+  for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
+    const bool is_loss = nodes[i].outputs[0] == training_.loss_per_example;
+    if (i < training_.forward_nodes || mode == ProgramMode::kTrain ||
+        (mode == ProgramMode::kEvaluate && is_loss)) {
+      nodes_.push_back(i);
+      for (const ValueId input : nodes[i].inputs) consumers_[input].push_back(i);
+    }
+  }
+}
+
+bool ProgramBuilder::wanted_outside(ValueId value) const {
+  if (value == training_.prediction || value == training_.loss_per_example) return true;
+  return train_ && std::count(training_.variable_gradients.begin(),
+                              training_.variable_gradients.end(), value) > 0;
+}
+
+Shape ProgramBuilder::shape(ValueId value) const {
+  Shape shape = training_.graph.value(value).shape;
+  std::replace(shape.begin(), shape.end(), kBatch, examples_);
+  return shape;
+}
+
+TensorId ProgramBuilder::tensor(ValueId value) const {
+  assert(bound(value));
+  return bindings_[value];
+}
+
+TensorId ProgramBuilder::Output(ValueId value) {
+  if (train_) {
+    for (size_t i = 0; i < gradients_.size(); ++i) {
+      if (gradients_[i] < 0 || training_.variable_gradients[i] != value) continue;
+      return bindings_[value] = gradients_[i];
+    }
+  }
+  return bindings_[value] = AddTensor(SizeBytes(shape(value)));
+}
+
+void ProgramBuilder::Bind(ValueId value, TensorId tensor) {
+  const bool is_gradient =
+      train_ && std::count(training_.variable_gradients.begin(), training_.variable_gradients.end(),
+                           value) > 0;
+  if (!is_gradient) {
+    bindings_[value] = tensor;
+    return;
+  }
+  assert(tensors_[tensor].layout == nullptr);
+  AddStep(std::make_unique<CopyKernel>(SizeBytes(shape(value))), {tensor, Output(value)});
+}
+
+TensorId ProgramBuilder::AddTensor(int64_t size_bytes, std::shared_ptr<const TensorLayout> layout) {
+  tensors_.push_back({.size_bytes = size_bytes, .layout = std::move(layout)});
+  return static_cast<TensorId>(tensors_.size()) - 1;
+}
+
+void ProgramBuilder::AddStep(std::unique_ptr<Kernel> kernel, std::vector<TensorId> tensors) {
+  steps_.push_back({std::move(kernel), std::move(tensors), {}});
+}
+
+Program ProgramBuilder::Build() && {
+  // Variables whose gradient is the value that another variable's is, too.
+  for (size_t i = 0; i < gradients_.size(); ++i) {
+    if (gradients_[i] < 0 || training_.variable_gradients[i] == kNoValue) continue;
+    const TensorId computed = tensor(training_.variable_gradients[i]);
+    if (computed == gradients_[i]) continue;
+    AddStep(std::make_unique<CopyKernel>(tensors_[computed].size_bytes), {computed, gradients_[i]});
+  }
+  for (const ValueId value : {training_.prediction, training_.loss_per_example}) {
+    if (value != kNoValue && bound(value)) tensors_[tensor(value)].kept = true;
+  }
+  int64_t arena_size_bytes = 0;
+  PlaceArenaTensors(&arena_size_bytes);
+  if (train_) MarkVariablesDone();
+  return Program(std::move(tensors_), std::move(steps_), arena_size_bytes);
+}
+
+void ProgramBuilder::PlaceArenaTensors(int64_t* arena_size_bytes) {
+  const int last_step = static_cast<int>(steps_.size());
+  std::vector<Lifetime> by_tensor(tensors_.size(), {.first_step = -1});
+  for (int s = 0; s < last_step; ++s) {
+    for (const TensorId id : steps_[s].tensors) {
+      if (by_tensor[id].first_step < 0) by_tensor[id].first_step = s;
+      by_tensor[id].last_step = s;
+    }
+  }
+  std::vector<TensorId> ids;
+  std::vector<Lifetime> lifetimes;
+  for (TensorId id = 0; id < static_cast<TensorId>(tensors_.size()); ++id) {
+    if (tensors_[id].place != Tensor::Place::kArena || by_tensor[id].first_step < 0) continue;
+    by_tensor[id].size_bytes = tensors_[id].size_bytes;
+    if (tensors_[id].kept) by_tensor[id].last_step = last_step;
+    ids.push_back(id);
+    lifetimes.push_back(by_tensor[id]);
+  }
+  const MemoryPlan plan = PlanMemory(lifetimes);
+  for (size_t i = 0; i < ids.size(); ++i) tensors_[ids[i]].offset = plan.offsets[i];
+  *arena_size_bytes = plan.size_bytes;
+}
+
+void ProgramBuilder::MarkVariablesDone() {
+  for (size_t variable = 0; variable < gradients_.size(); ++variable) {
+    if (gradients_[variable] < 0) continue;
+    // The gradient is written by some step, so that the search ends.
+    int step = static_cast<int>(steps_.size()) - 1;
+    const auto touches = [&](int s) {
+      return std::any_of(steps_[s].tensors.begin(), steps_[s].tensors.end(), [&](TensorId id) {
+        return id == parameters_[variable] || id == gradients_[variable];
+      });
+    };
+    while (step > 0 && !touches(step)) --step;
+    steps_[step].variables_done.push_back(static_cast<int>(variable));
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,191 @@
+#include "worker/compute_thread.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/model/keras_model.h"
+#include "worker/loss_attributes.h"
+
+namespace shoal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+uint32_t MicrosecondsBetween(Clock::time_point begin, Clock::time_point end) {
+  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count());
+}
+
+Batch ViewOf(const LoadedBatch& loaded) {
+  return {.examples = static_cast<int64_t>(loaded.examples), .inputs = {loaded.inputs}, .target = loaded.targets};
+}
+
+BatchOutcome OutcomeOf(const BatchResult& result) {
+  return {.examples = static_cast<uint64_t>(result.examples),
+          .loss_sum = result.loss_sum,
+          .metric_sums = result.metric_sums};
+}
+
+}  // namespace
+
+ComputeThread::ComputeThread(Options options)
+    : options_(std::move(options)), thread_([this] { Run(); }) {}
+
+ComputeThread::~ComputeThread() {
+  {
+    MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  wake_.NotifyOne();
+  thread_.join();
+}
+
+void ComputeThread::Run() {
+  pthread_setname_np(pthread_self(), "compute");
+  for (;;) {
+    std::function<void()> task;
+    {
+      MutexLock lock(&mutex_);
+      while (tasks_.empty() && !ending_) wake_.Wait(&mutex_);
+      if (ending_) return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task();
+  }
+}
+
+void ComputeThread::Enqueue(std::function<void()> task) {
+  {
+    MutexLock lock(&mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  wake_.NotifyOne();
+}
+
+void ComputeThread::Prepare(const std::string& job_text, int ps_count,
+                            std::function<void(absl::StatusOr<Prepared>)> done) {
+  Enqueue([this, job_text, ps_count, done = std::move(done)] {
+    options_.loop->Post([done, prepared = PrepareNow(job_text, ps_count)] { done(prepared); });
+  });
+}
+
+absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::string& job_text, int ps_count) {
+  SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(job_text, "the coordinator's job"));
+  SHOAL_ASSIGN_OR_RETURN(KerasModel model, ParseKerasModel(job.model_json));
+  const Graph& graph = model.graph;
+  if (graph.inputs().size() != 1 || graph.outputs().size() != 1) {
+    return absl::UnimplementedError(absl::StrCat("model ", model.name, " has ", graph.inputs().size(), " inputs and ",
+                                                 graph.outputs().size(), " outputs; a job has data for one of each"));
+  }
+  const Shape& input_shape = graph.value(graph.inputs()[0]).shape;
+  const Shape& output_shape = graph.value(graph.outputs()[0]).shape;
+  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
+  std::vector<Metric> metrics;
+  for (const std::string& name : job.metrics) {
+    SHOAL_ASSIGN_OR_RETURN(const Metric metric, ResolveMetric(name, loss, output_shape));
+    metrics.push_back(metric);
+  }
+
+  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training, OpenDataset(job.training, input_shape));
+  SHOAL_RETURN_IF_ERROR(CheckLabels(loss, output_shape, training->label_shape(), job.training.labels));
+  const uint64_t training_examples = training->size();
+  uint64_t test_examples = 0;
+  if (!job.test.empty()) {
+    SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test, OpenDataset(job.test, input_shape));
+    SHOAL_RETURN_IF_ERROR(CheckLabels(loss, output_shape, test->label_shape(), job.test.labels));
+    test_examples = test->size();
+    test_ = std::make_unique<BatchSource>(
+        BatchSource::Options{.dataset = test,
+                             .plan = StepPlan(test_examples, job.batch_size, /*epochs=*/1, /*steps=*/0),
+                             .shuffle = false});
+  }
+  training_ = std::make_unique<BatchSource>(
+      BatchSource::Options{.dataset = training,
+                           .plan = StepPlan(training_examples, job.batch_size, job.epochs, job.steps),
+                           .seed = job.seed,
+                           .shuffle = true});
+
+  shard_map_ = std::make_unique<ShardMap>(
+      graph.variables(), ps_count,
+      ShardingOptions{.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes});
+  chunks_of_variable_.resize(graph.variables().size());
+  for (int ps = 0; ps < ps_count; ++ps) {
+    for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i) {
+      const Chunk& chunk = shard_map_->ps(ps).chunks[i];
+      if (!chunk.trainable) continue;
+      const int id = static_cast<int>(chunk_ids_.size());
+      chunk_ids_.push_back({ps, i});
+      variables_of_chunk_.push_back(static_cast<int>(chunk.pieces.size()));
+      for (const ChunkPiece& piece : chunk.pieces) chunks_of_variable_[piece.variable].push_back(id);
+    }
+  }
+
+  SHOAL_ASSIGN_OR_RETURN(runner_, ModelRunner::Create({.model = graph,
+                                                       .loss = loss,
+                                                       .metrics = metrics,
+                                                       .backend = options_.backend,
+                                                       .threads = options_.threads,
+                                                       .seed = job.seed}));
+  parameters_.resize(runner_->layout().size);
+  cut_parameters_.resize(test_examples > 0 ? runner_->layout().size : 0);
+  gradients_.resize(runner_->layout().size);
+  return Prepared{.training_examples = training_examples,
+                  .test_examples = test_examples,
+                  .shard_map = shard_map_.get(),
+                  .layout = &runner_->layout(),
+                  .parameters = parameters_,
+                  .cut_parameters = cut_parameters_,
+                  .gradients = gradients_};
+}
+
+void ComputeThread::Expect(uint64_t first_step, uint64_t count) { training_->Expect(first_step, count); }
+
+void ComputeThread::Forget() { training_->Forget(); }
+
+void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
+                          std::function<void(absl::StatusOr<BatchOutcome>)> done) {
+  Enqueue([this, step, on_chunk = std::move(on_chunk), done = std::move(done)] {
+    options_.loop->Post([done, outcome = TrainNow(step, on_chunk)] { done(outcome); });
+  });
+}
+
+absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(uint64_t step, const std::function<void(int, int)>& on_chunk) {
+  const Clock::time_point begin = Clock::now();
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> batch, training_->Take(step));
+  const Clock::time_point loaded = Clock::now();
+  if (options_.on_batch != nullptr) options_.on_batch(*batch);
+  variables_missing_ = variables_of_chunk_;
+  const auto on_variable_done = [this, &on_chunk](int variable) {
+    for (const int id : chunks_of_variable_[variable]) {
+      if (--variables_missing_[id] > 0) continue;
+      options_.loop->Post([on_chunk, chunk = chunk_ids_[id]] { on_chunk(chunk.ps, chunk.chunk); });
+    }
+  };
+  SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
+                         runner_->Train(ViewOf(*batch), step, parameters_, gradients_, on_variable_done));
+  BatchOutcome outcome = OutcomeOf(result);
+  outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
+  outcome.compute_us = MicrosecondsBetween(loaded, Clock::now());
+  training_->Recycle(std::move(batch));
+  return outcome;
+}
+
+void ComputeThread::Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) {
+  Enqueue([this, batch, done = std::move(done)] {
+    options_.loop->Post([done, outcome = EvaluateNow(batch)] { done(outcome); });
+  });
+}
+
+absl::StatusOr<BatchOutcome> ComputeThread::EvaluateNow(uint64_t batch) {
+  if (test_ == nullptr) return absl::InternalError("told to evaluate, but the job has no test set");
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> loaded, test_->Take(batch));
+  SHOAL_ASSIGN_OR_RETURN(const BatchResult result, runner_->Evaluate(ViewOf(*loaded), cut_parameters_));
+  test_->Recycle(std::move(loaded));
+  return OutcomeOf(result);
+}
+
+}  // namespace shoal

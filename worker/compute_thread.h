@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/base/mutex.h"
+#include "common/job/job.h"
+#include "common/rpc/event_loop.h"
+#include "worker/compute/model_runner.h"
+#include "worker/input/batch_source.h"
+#include "worker/step_computer.h"
+
+namespace shoal {
+
+// The real StepComputer: runs a ModelRunner on the batches of a BatchSource, on one thread of its own;
+// results are posted to the loop. Methods are called on the loop's thread.
+class ComputeThread : public StepComputer {
+ public:
+  struct Options {
+    EventLoop* loop = nullptr;  // outlives this
+    std::string backend = "cpu";
+    int threads = 1;
+    // Called on the compute thread with each training batch before it is computed; for step records. May be
+    // null.
+    std::function<void(const LoadedBatch&)> on_batch;
+  };
+  explicit ComputeThread(Options options);
+  // Waits for the computation at hand.
+  ~ComputeThread() override;
+
+  void Prepare(const std::string& job_text, int ps_count,
+               std::function<void(absl::StatusOr<Prepared>)> done) override;
+  void Expect(uint64_t first_step, uint64_t count) override;
+  void Forget() override;
+  void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
+             std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
+  void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
+
+ private:
+  struct ChunkId {
+    int ps = 0;
+    int chunk = 0;
+  };
+  void Run();
+  void Enqueue(std::function<void()> task);
+  absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);
+  absl::StatusOr<BatchOutcome> TrainNow(uint64_t step, const std::function<void(int, int)>& on_chunk);
+  absl::StatusOr<BatchOutcome> EvaluateNow(uint64_t batch);
+
+  const Options options_;
+
+  // Written by Prepare on the compute thread, constant once its `done` was posted.
+  std::unique_ptr<ShardMap> shard_map_;
+  std::unique_ptr<ModelRunner> runner_;
+  std::unique_ptr<BatchSource> training_;
+  std::unique_ptr<BatchSource> test_;
+  // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it has.
+  std::vector<std::vector<int>> chunks_of_variable_;
+  std::vector<ChunkId> chunk_ids_;
+  std::vector<int> variables_of_chunk_;
+  std::vector<int> variables_missing_;  // of the step being computed; compute thread only
+  std::vector<float> parameters_;
+  std::vector<float> cut_parameters_;
+  std::vector<float> gradients_;
+
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // "compute"; last, so that it starts when all else is there
+};
+
+}  // namespace shoal

@@ -1,0 +1,120 @@
+#include "worker/input/array_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace shoal {
+namespace {
+
+// Plain files up to this size are copied: the MNIST family's images, and all labels but the
+// longest.
+constexpr uint64_t kMaxCopiedBytes = 64 << 20;
+
+absl::Status Named(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
+}
+
+// Opens a file that has a size. O_NONBLOCK: opening a pipe would wait for its writer.
+absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, uint64_t* size) {
+  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info;
+  if (!file.ok() || fstat(file.get(), &info) != 0) return absl::ErrnoToStatus(errno, path);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is ", S_ISDIR(info.st_mode) ? "a directory" : "not a regular file",
+                     "; expected an IDX or NPY file"));
+  }
+  *size = static_cast<uint64_t>(info.st_size);
+  return file;
+}
+
+std::string Describe(const ArrayHeader& header) {
+  return absl::StrCat("its header says ", ShapeToString(header.shape), " ",
+                      ElementTypeName(header.format.type), " from byte ", header.data_offset,
+                      " to byte ", header.file_bytes());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::Open(const std::string& path) {
+  uint64_t stored_bytes = 0;
+  SHOAL_ASSIGN_OR_RETURN(FileDescriptor file, OpenRegularFile(path, &stored_bytes));
+  SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
+  std::string head(kMaxHeaderBytes, '\0');
+  SHOAL_ASSIGN_OR_RETURN(const size_t head_bytes, stream.Read(head));
+  head.resize(head_bytes);
+  absl::StatusOr<ArrayHeader> header = ParseArrayHeader(head);
+  if (!header.ok()) return Named(path, header.status());
+
+  if (!stream.compressed() && stored_bytes != header->file_bytes()) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": ends at byte ", stored_bytes, "; ", Describe(*header)));
+  }
+  std::optional<PrivateCopy> copy;
+  if (stream.compressed() || stored_bytes <= kMaxCopiedBytes) {
+    absl::StatusOr<PrivateCopy> made = PrivateCopy::Make(head, stream, header->file_bytes(), path);
+    // A plain file can do without a copy, where there is no room for one.
+    if (!made.ok() && stream.compressed()) return made.status();
+    if (made.ok()) copy.emplace(*std::move(made));
+  }
+  return std::unique_ptr<ArrayFile>(
+      new ArrayFile(path, std::move(file), *std::move(header), std::move(copy)));
+}
+
+ArrayFile::ArrayFile(std::string path, FileDescriptor file, ArrayHeader header,
+                     std::optional<PrivateCopy> copy)
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      header_(std::move(header)),
+      row_shape_(header_.shape.begin() + 1, header_.shape.end()),
+      row_elements_(static_cast<size_t>(ElementCount(row_shape_))),
+      copy_(std::move(copy)) {}
+
+absl::Status ArrayFile::ReadRow(uint64_t index, std::span<float> out) const {
+  if (index >= rows() || out.size() != row_elements_) {
+    return absl::OutOfRangeError(absl::StrCat(path_, ": row ", index, " asked for as ", out.size(),
+                                              " numbers; there are ", rows(), " rows of ",
+                                              row_elements_));
+  }
+  const uint64_t row_bytes = row_elements_ * ElementBytes(header_.format.type);
+  const uint64_t offset = header_.data_offset + index * row_bytes;
+  if (!copy_.has_value()) return ReadFromFile(offset, out);
+  ConvertToFloat(header_.format, copy_->bytes().data() + offset, out);
+  return absl::OkStatus();
+}
+
+absl::Status ArrayFile::ReadFromFile(uint64_t offset, std::span<float> out) const {
+  char buffer[32 << 10];
+  const size_t element_bytes = ElementBytes(header_.format.type);
+  while (!out.empty()) {
+    const size_t elements = std::min(out.size(), sizeof(buffer) / element_bytes);
+    for (size_t done = 0; done < elements * element_bytes;) {
+      const ssize_t count = pread(file_.get(), buffer + done, elements * element_bytes - done,
+                                  static_cast<off_t>(offset + done));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) {
+        return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": reading at byte ", offset + done));
+      }
+      if (count == 0) {
+        return absl::DataLossError(absl::StrCat(path_, ": ends before byte ", offset + done, "; ",
+                                                Describe(header_),
+                                                ", and so it was when it was opened"));
+      }
+      done += static_cast<size_t>(count);
+    }
+    ConvertToFloat(header_.format, buffer, out.first(elements));
+    out = out.subspan(elements);
+    offset += elements * element_bytes;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shoal

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/shape.h"
+#include "worker/input/array_header.h"
+#include "worker/input/file_descriptor.h"
+#include "worker/input/private_copy.h"
+
+namespace shoal {
+
+// An array in an IDX or NPY file, plain or gzipped, read by rows (the entries along its first
+// axis).
+//
+// A user's file can be shortened while it is read: under a mapping that is a SIGBUS, which ends the
+// process, with pread(2) an error with a name. But a system call costs about 0.5 µs, more than
+// converting a 28x28 image. So compressed and small files are copied once (PrivateCopy) and read
+// through memory, and large ones, whose rows are usually large too, with pread. Immutable after
+// opening, thread-safe.
+class ArrayFile {
+ public:
+  // Errors name the file, the offset and what was expected; a missing file is kNotFound.
+  static absl::StatusOr<std::unique_ptr<ArrayFile>> Open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  uint64_t rows() const { return static_cast<uint64_t>(header_.shape[0]); }
+  // Shape of one row; {} where the array has one axis.
+  const Shape& row_shape() const { return row_shape_; }
+
+  // Writes row `index` as float32. `out` holds ElementCount(row_shape()).
+  absl::Status ReadRow(uint64_t index, std::span<float> out) const;
+
+ private:
+  ArrayFile(std::string path, FileDescriptor file, ArrayHeader header,
+            std::optional<PrivateCopy> copy);
+  absl::Status ReadFromFile(uint64_t offset, std::span<float> out) const;
+
+  const std::string path_;
+  const FileDescriptor file_;
+  const ArrayHeader header_;
+  const Shape row_shape_;
+  const size_t row_elements_;
+  const std::optional<PrivateCopy> copy_;  // else rows are read from file_
+};
+
+}  // namespace shoal

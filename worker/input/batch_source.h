@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/step_plan/step_plan.h"
+#include "worker/input/dataset.h"
+
+namespace shoal {
+
+// One batch in memory.
+struct LoadedBatch {
+  uint64_t step = 0;  // training: the step; evaluation: the batch index
+  uint64_t examples = 0;
+  std::vector<float> inputs;      // [examples, example shape]
+  std::vector<float> targets;     // [examples, label shape]
+  std::vector<uint64_t> indices;  // which examples of the data set, in order
+};
+
+// Prepares the batches of steps ahead of need, on one thread of its own. The batch of a step is a
+// pure function of (seed, step): it takes the StepPlan's range through the epoch's
+// IndexPermutation. Thread-safe.
+class BatchSource {
+ public:
+  struct Options {
+    std::shared_ptr<const Dataset> dataset;
+    // Training: the plan and the job's seed. Evaluation: a plan of one epoch, and shuffle = false.
+    // The plan's examples are those of the data set.
+    StepPlan plan;
+    uint64_t seed = 0;
+    bool shuffle = true;
+    int prefetch = 4;  // batches kept ready
+  };
+  explicit BatchSource(Options options);
+  // Stops the thread; waiting Takes return kCancelled.
+  ~BatchSource();
+
+  // Announces steps that will be taken, in this order; the thread works on them. Steps already
+  // announced and not yet taken, and steps beyond the plan, are left out.
+  void Expect(uint64_t first_step, uint64_t count);
+  // Forgets everything expected and prepared (the timeline is over). Batches already taken stay
+  // good.
+  void Forget();
+
+  // The batch of `step`, prepared by the thread: waits for the one that it is reading now. A step
+  // that the thread has not begun, announced or not, is read here and now, so no order of taking
+  // can get stuck. Errors are the data set's; kOutOfRange beyond the plan. Give the batch back with
+  // Recycle so that its memory is used again. A step can be taken again.
+  absl::StatusOr<std::unique_ptr<LoadedBatch>> Take(uint64_t step);
+  void Recycle(std::unique_ptr<LoadedBatch> batch);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shoal

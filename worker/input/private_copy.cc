@@ -1,0 +1,88 @@
+#include "worker/input/private_copy.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "worker/input/file_descriptor.h"
+
+namespace shoal {
+namespace {
+
+std::string TemporaryDirectory() {
+  const char* directory = std::getenv("TMPDIR");
+  return directory != nullptr && *directory != '\0' ? directory : "/tmp";
+}
+
+// A temporary file without a name.
+FileDescriptor OpenUnnamed(const std::string& directory) {
+  FileDescriptor file(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (file.ok()) return file;
+  // Not every file system has O_TMPFILE.
+  std::string name = absl::StrCat(directory, "/shoal-input-XXXXXX");
+  FileDescriptor named(mkostemp(name.data(), O_CLOEXEC));
+  if (named.ok()) unlink(name.c_str());
+  return named;
+}
+
+// Returns false, with errno set, when not everything could be written.
+bool WriteAll(int fd, std::string_view data) {
+  while (!data.empty()) {
+    const ssize_t count = write(fd, data.data(), data.size());
+    if (count < 0 && errno != EINTR) return false;
+    if (count > 0) data.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, DecodedStream& stream,
+                                              uint64_t size, const std::string& path) {
+  const std::string directory = TemporaryDirectory();
+  const auto no_room = [&](int error) {
+    return absl::ErrnoToStatus(
+        error, absl::StrCat(path, ": no temporary file of ", size, " bytes for its content in ",
+                            directory, " (TMPDIR can name another directory)"));
+  };
+  const FileDescriptor file = OpenUnnamed(directory);
+  if (!file.ok()) return no_room(errno);
+
+  std::vector<char> buffer(256 << 10);
+  std::string_view piece = head;
+  uint64_t written = 0;
+  while (!piece.empty()) {
+    if (piece.size() > size - written) {
+      return absl::DataLossError(absl::StrCat(path, ": goes on after byte ", size,
+                                              ", where its header says that it ends"));
+    }
+    if (!WriteAll(file.get(), piece)) return no_room(errno);
+    written += piece.size();
+    SHOAL_ASSIGN_OR_RETURN(const size_t count, stream.Read(buffer));
+    piece = std::string_view(buffer.data(), count);
+  }
+  if (written < size) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": ends at byte ", written, "; expected ", size, " by its header"));
+  }
+
+  void* address = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (address == MAP_FAILED) return no_room(errno);
+  return PrivateCopy(std::span(static_cast<const char*>(address), size));
+}
+
+PrivateCopy::PrivateCopy(PrivateCopy&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, std::span<const char>())) {}
+
+PrivateCopy::~PrivateCopy() {
+  if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace shoal

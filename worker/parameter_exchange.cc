@@ -1,0 +1,248 @@
+#include "worker/parameter_exchange.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/version.h"
+
+namespace shoal {
+
+ParameterExchange::ParameterExchange(Options options) : options_(std::move(options)) {
+  peers_.resize(options_.addresses.size());
+  for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
+    peers_[ps].backoff = std::make_unique<Backoff>(std::chrono::milliseconds(50), std::chrono::seconds(1),
+                                                   options_.worker * uint64_t{7919} + ps);
+    peers_[ps].versions.resize(options_.shard_map->ps(ps).chunks.size(), 0);
+    peers_[ps].pulled = peers_[ps].versions;
+    Open(ps);
+  }
+}
+
+ParameterExchange::~ParameterExchange() {
+  for (Peer& peer : peers_) {
+    if (peer.retry != 0) options_.loop->CancelTimer(peer.retry);
+  }
+}
+
+void ParameterExchange::SetTimeline(uint64_t timeline) {
+  timeline_ = timeline;
+  pull_done_ = nullptr;
+  step_done_ = nullptr;
+  pulls_missing_ = chunks_missing_ = cut_pulls_missing_ = 0;
+  for (Peer& peer : peers_) {
+    peer.pulls.clear();
+    peer.cut_pulls.clear();
+    peer.pushes.clear();
+  }
+  if (cut_done_ != nullptr) std::exchange(cut_done_, nullptr)(absl::CancelledError("another timeline"));
+}
+
+void ParameterExchange::PullAll(std::function<void()> done) {
+  pull_done_ = std::move(done);
+  for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
+    for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i) peers_[ps].pulls.insert(i);
+    pulls_missing_ += static_cast<int>(peers_[ps].pulls.size());
+    SendPulls(ps, peers_[ps].pulls, 0);
+  }
+}
+
+void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out, std::function<void(absl::Status)> done) {
+  cut_done_ = std::move(done);
+  cut_step_ = cut_step;
+  cut_out_ = out;
+  for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
+    for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i) peers_[ps].cut_pulls.insert(i);
+    cut_pulls_missing_ += static_cast<int>(peers_[ps].cut_pulls.size());
+    SendPulls(ps, peers_[ps].cut_pulls, cut_step);
+  }
+}
+
+void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done) {
+  step_ = step;
+  step_done_ = std::move(done);
+  chunks_missing_ = 0;
+  for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
+    peers_[ps].pushes.clear();
+    // The gradient is of the values that are here now, whatever arrives while it is computed.
+    peers_[ps].pulled = peers_[ps].versions;
+    for (const Chunk& each : options_.shard_map->ps(ps).chunks) chunks_missing_ += each.trainable ? 1 : 0;
+  }
+}
+
+void ParameterExchange::PushChunk(int ps, int chunk) {
+  if (step_done_ == nullptr) return;  // the timeline was lost meanwhile
+  peers_[ps].pushes.insert(chunk);
+  SendPush(ps, chunk);
+}
+
+void ParameterExchange::SendPush(int ps, int index) {
+  Peer& peer = peers_[ps];
+  if (!peer.hello_seen) return;  // it is sent when the stream is there
+  proto::ExchangeRequest request;
+  proto::Push* push = request.mutable_push();
+  push->set_timeline(timeline_);
+  push->set_step(step_);
+  push->set_chunk(index);
+  push->set_pulled_version(peer.pulled[index]);
+  push->set_want_values(true);
+  // The gradient stays as it is until every chunk of the step is acknowledged, which is longer than any
+  // transport reads it: no owner is needed.
+  std::vector<Slice> payload;
+  for (const ChunkPiece& piece : chunk(ps, index).pieces) {
+    const float* begin = options_.gradients.data() + options_.layout->variables[piece.variable].offset +
+                         piece.variable_offset;
+    payload.push_back({reinterpret_cast<const char*>(begin), piece.size * sizeof(float), nullptr});
+  }
+  peer.stream->Send(MakeMessage(request, std::move(payload)));
+}
+
+void ParameterExchange::SendPulls(int ps, const std::set<int>& chunks, uint64_t cut_step) {
+  Peer& peer = peers_[ps];
+  if (!peer.hello_seen) return;
+  for (auto first = chunks.begin(); first != chunks.end();) {
+    auto last = std::next(first);
+    int count = 1;
+    for (; last != chunks.end() && *last == *first + count; ++last) ++count;
+    proto::ExchangeRequest request;
+    proto::Pull* pull = request.mutable_pull();
+    pull->set_timeline(timeline_);
+    pull->set_first_chunk(*first);
+    pull->set_chunk_count(count);
+    pull->set_cut_step(cut_step);
+    peer.stream->Send(MakeMessage(request));
+    first = last;
+  }
+}
+
+void ParameterExchange::Open(int ps) {
+  Peer& peer = peers_[ps];
+  peer.retry = 0;
+  peer.hello_seen = false;
+  peer.stream = options_.network->Open(options_.addresses[ps], kExchangeMethod,
+                                       {.on_message = [this, ps](Message message) { OnMessage(ps, message); },
+                                        .on_closed = [this, ps](absl::Status status) { OnClosed(ps, status); }});
+  proto::ExchangeRequest request;
+  proto::ExchangeHello* hello = request.mutable_hello();
+  hello->set_version(kVersion);
+  hello->set_worker(options_.worker);
+  hello->set_shard_map_fingerprint(options_.shard_map->Fingerprint());
+  peer.stream->Send(MakeMessage(request));
+}
+
+void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
+  Peer& peer = peers_[ps];
+  if (peer.hello_seen) {
+    LogWarning(absl::StrCat("lost the stream to ps ", ps, " at ", options_.addresses[ps], ": ",
+                            std::string(status.message())));
+  }
+  peer.hello_seen = false;
+  peer.stream.reset();
+  if (status.code() == absl::StatusCode::kFailedPrecondition) return options_.on_failed(status);
+  peer.retry = options_.loop->CallAfter(peer.backoff->Next(), [this, ps] { Open(ps); });
+}
+
+void ParameterExchange::OnMessage(int ps, const Message& message) {
+  proto::ExchangeReply reply;
+  if (!ParseMessage(message, &reply)) {
+    return options_.on_failed(absl::FailedPreconditionError(
+        absl::StrCat(options_.addresses[ps], " does not speak as a ps of this version does")));
+  }
+  switch (reply.kind_case()) {
+    case proto::ExchangeReply::kHello:
+      return OnHello(ps, reply.hello());
+    case proto::ExchangeReply::kApplied:
+      return OnApplied(ps, reply.applied(), message);
+    case proto::ExchangeReply::kValues:
+      return OnValues(ps, reply.values(), message);
+    case proto::ExchangeReply::kRefused:
+      return OnRefused(reply.refused());
+    case proto::ExchangeReply::KIND_NOT_SET:
+      return;
+  }
+}
+
+void ParameterExchange::OnHello(int ps, const proto::ServerHello& hello) {
+  Peer& peer = peers_[ps];
+  peer.hello_seen = true;
+  peer.backoff->Reset();
+  if (timeline_ == 0) return;
+  if (hello.timeline() != timeline_) return Lose(absl::StrCat("ps ", ps, " is in another timeline"));
+  // What was on the old stream may have been lost; what arrives twice is recognised.
+  for (const int chunk : peer.pushes) SendPush(ps, chunk);
+  SendPulls(ps, peer.pulls, 0);
+  SendPulls(ps, peer.cut_pulls, cut_step_);
+}
+
+void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const Message& message) {
+  Peer& peer = peers_[ps];
+  const int index = static_cast<int>(applied.chunk());
+  if (applied.timeline() != timeline_ || applied.step() != step_ || !peer.pushes.contains(index)) return;
+  if (!Scatter(chunk(ps, index), message, options_.parameters)) return;
+  peer.versions[index] = applied.version();
+  peer.pushes.erase(index);
+  if (--chunks_missing_ == 0) std::exchange(step_done_, nullptr)();
+}
+
+void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const Message& message) {
+  Peer& peer = peers_[ps];
+  const int index = static_cast<int>(values.chunk());
+  if (values.timeline() != timeline_) return;
+  if (values.cut_step() != 0) {
+    if (values.cut_step() != cut_step_ || !peer.cut_pulls.contains(index)) return;
+    if (!Scatter(chunk(ps, index), message, cut_out_)) return;
+    peer.cut_pulls.erase(index);
+    if (--cut_pulls_missing_ == 0) std::exchange(cut_done_, nullptr)(absl::OkStatus());
+    return;
+  }
+  if (!peer.pulls.contains(index) || !Scatter(chunk(ps, index), message, options_.parameters)) return;
+  peer.versions[index] = values.version();
+  peer.pulls.erase(index);
+  if (--pulls_missing_ == 0) std::exchange(pull_done_, nullptr)();
+}
+
+// Rule 4.
+void ParameterExchange::OnRefused(const proto::Refused& refused) {
+  if (timeline_ == 0) return;
+  if (refused.timeline() != timeline_) return Lose(refused.reason());
+  // The right timeline, but the cut is not held any more.
+  if (cut_done_ == nullptr) return;
+  cut_pulls_missing_ = 0;
+  for (Peer& peer : peers_) peer.cut_pulls.clear();
+  std::exchange(cut_done_, nullptr)(absl::FailedPreconditionError(refused.reason()));
+}
+
+void ParameterExchange::Lose(const std::string& why) {
+  SetTimeline(0);
+  options_.on_timeline_lost(why);
+}
+
+bool ParameterExchange::Scatter(const Chunk& chunk, const Message& message, std::span<float> out) const {
+  if (message.payload_bytes() != chunk.size * sizeof(float)) {
+    LogWarning("dropped a chunk of a wrong size");
+    return false;
+  }
+  size_t offset = 0;
+  for (const ChunkPiece& piece : chunk.pieces) {
+    const size_t bytes = piece.size * sizeof(float);
+    CopyPayload(message, offset,
+                out.data() + options_.layout->variables[piece.variable].offset + piece.variable_offset, bytes);
+    offset += bytes;
+  }
+  return true;
+}
+
+std::string ParameterExchange::Waiting() const {
+  std::vector<std::string> waiting;
+  for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
+    const Peer& peer = peers_[ps];
+    if (!peer.hello_seen || !peer.pulls.empty() || !peer.pushes.empty() || !peer.cut_pulls.empty()) {
+      waiting.push_back(absl::StrCat("ps ", ps, " at ", options_.addresses[ps],
+                                     peer.hello_seen ? "" : " (no connection)"));
+    }
+  }
+  return absl::StrJoin(waiting, ", ");
+}
+
+}  // namespace shoal

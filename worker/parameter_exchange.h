@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/model/model_layout.h"
+#include "common/rpc/backoff.h"
+#include "common/rpc/network.h"
+#include "common/sharding/shard_map.h"
+#include "proto/parameter_server.pb.h"
+
+namespace shoal {
+
+// The worker's side of the Exchange streams, one to each ps: brings parameters, sends gradients, and keeps
+// asking and sending until every ps has answered, over as many streams as that takes. Rules 4 and 5 seen
+// from the worker. Holds no tensors: it reads gradients and writes parameters in the caller's buffers, both
+// laid out by ModelLayout. Loop thread only.
+//
+// Push answers bring the chunk's fresh values, so that after a step the parameters hold it.
+class ParameterExchange {
+ public:
+  struct Options {
+    EventLoop* loop = nullptr;   // these outlive this
+    Network* network = nullptr;
+    const ShardMap* shard_map = nullptr;
+    const ModelLayout* layout = nullptr;
+    uint32_t worker = 0;
+    std::vector<std::string> addresses;  // of the ps
+    std::span<float> parameters;
+    std::span<const float> gradients;
+    // A ps is in another timeline: nothing of this one counts any more. What was going on is dropped.
+    std::function<void(const std::string& why)> on_timeline_lost;
+    // This worker can't talk to a ps at all (another version).
+    std::function<void(const absl::Status&)> on_failed;
+  };
+  explicit ParameterExchange(Options options);
+  ~ParameterExchange();
+
+  // Messages carry `timeline` from now on. Drops what is going on.
+  void SetTimeline(uint64_t timeline);
+
+  // Fills `parameters` with the live values of every chunk, then calls `done`.
+  void PullAll(std::function<void()> done);
+  // Fills `out` with the values of the held cut at `cut_step`, then calls `done`; kFailedPrecondition when a
+  // ps does not hold it any more.
+  void PullCut(uint64_t cut_step, std::span<float> out, std::function<void(absl::Status)> done);
+
+  // Begins the pushes of a step; `done` is called when every chunk of it is applied on every ps.
+  void BeginStep(uint64_t step, std::function<void()> done);
+  // The chunk's part of `gradients` is complete, and its part of `parameters` may be overwritten.
+  void PushChunk(int ps, int chunk);
+
+  // What is waited for, for logs: "ps 1 at 10.0.0.3:2222".
+  std::string Waiting() const;
+
+ private:
+  struct Peer {
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Backoff> backoff;
+    EventLoop::TimerId retry = 0;
+    bool hello_seen = false;
+    std::vector<uint64_t> versions;   // by chunk: of the values in `parameters`
+    std::vector<uint64_t> pulled;     // by chunk: the version the gradient was computed from
+    std::set<int> pulls;              // chunks asked for and not here yet
+    std::set<int> cut_pulls;
+    std::set<int> pushes;             // chunks complete and not acknowledged
+  };
+  void Open(int ps);
+  void OnMessage(int ps, const Message& message);
+  void OnClosed(int ps, const absl::Status& status);
+  void OnHello(int ps, const proto::ServerHello& hello);
+  void OnApplied(int ps, const proto::Applied& applied, const Message& message);
+  void OnValues(int ps, const proto::ChunkValues& values, const Message& message);
+  void OnRefused(const proto::Refused& refused);
+  void SendPush(int ps, int chunk);
+  void SendPulls(int ps, const std::set<int>& chunks, uint64_t cut_step);
+  void Lose(const std::string& why);
+  // Copies the payload of a chunk to its pieces' places; false when its size is not the chunk's.
+  bool Scatter(const Chunk& chunk, const Message& message, std::span<float> out) const;
+  const Chunk& chunk(int ps, int index) const { return options_.shard_map->ps(ps).chunks[index]; }
+
+  const Options options_;
+  std::vector<Peer> peers_;
+  uint64_t timeline_ = 0;
+
+  std::function<void()> pull_done_;
+  int pulls_missing_ = 0;
+
+  std::function<void(absl::Status)> cut_done_;
+  uint64_t cut_step_ = 0;
+  std::span<float> cut_out_;
+  int cut_pulls_missing_ = 0;
+
+  std::function<void()> step_done_;
+  uint64_t step_ = 0;
+  int chunks_missing_ = 0;  // of the step, not acknowledged
+};
+
+}  // namespace shoal

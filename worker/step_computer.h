@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/model/model_layout.h"
+#include "common/sharding/shard_map.h"
+
+namespace shoal {
+
+// What a finished batch says for itself.
+struct BatchOutcome {
+  uint64_t examples = 0;
+  double loss_sum = 0;
+  std::vector<double> metric_sums;
+  uint32_t input_wait_us = 0;
+  uint32_t compute_us = 0;
+};
+
+// What computes: input pipeline and model, behind an interface without waiting, so that the session's
+// logic has no threads. All calls and callbacks on the loop's thread; one computation at a time.
+class StepComputer {
+ public:
+  virtual ~StepComputer() = default;
+
+  // What a job needs to be known of.
+  struct Prepared {
+    uint64_t training_examples = 0;
+    uint64_t test_examples = 0;
+    const ShardMap* shard_map = nullptr;  // owned by the computer, as are the buffers
+    const ModelLayout* layout = nullptr;
+    std::span<float> parameters;
+    std::span<float> cut_parameters;  // for evaluations
+    std::span<float> gradients;
+  };
+  // Reads the job, opens its data, builds the model. Errors say what is wrong or missing here. Once.
+  virtual void Prepare(const std::string& job_text, int ps_count,
+                       std::function<void(absl::StatusOr<Prepared>)> done) = 0;
+
+  // Steps that will be trained, in this order: their batches are prepared ahead.
+  virtual void Expect(uint64_t first_step, uint64_t count) = 0;
+  // Drops what is prepared.
+  virtual void Forget() = 0;
+
+  // Computes the gradient of a step from `parameters` into `gradients`. `on_chunk(ps, chunk)`: this part of
+  // the gradient is complete, and this part of the parameters is not read any more.
+  virtual void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
+                     std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
+  // Loss and metrics of a batch of the test set on `cut_parameters`.
+  virtual void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
+};
+
+}  // namespace shoal

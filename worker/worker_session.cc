@@ -1,0 +1,391 @@
+#include "worker/worker_session.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/version.h"
+
+namespace shoal {
+namespace {
+
+// A coordinator that does not close the stream within this time is not waited for.
+constexpr Time kLeaveTimeout = std::chrono::seconds(1);
+
+uint32_t Microseconds(Time time) {
+  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+}
+
+}  // namespace
+
+WorkerSession::WorkerSession(Options options)
+    : options_(std::move(options)),
+      backoff_(std::chrono::milliseconds(50), std::chrono::seconds(2), options_.incarnation),
+      index_(options_.index) {}
+
+WorkerSession::~WorkerSession() {
+  *alive_ = false;
+  if (retry_ != 0) options_.loop->CancelTimer(retry_);
+  if (drain_deadline_ != 0) options_.loop->CancelTimer(drain_deadline_);
+  if (leave_deadline_ != 0) options_.loop->CancelTimer(leave_deadline_);
+}
+
+void WorkerSession::Start() {
+  alone_since_ = options_.loop->Now();
+  LogInfo("looking for the coordinator at " + options_.chief);
+  Open();
+}
+
+// --- The stream to the coordinator -----------------------------------------------------------------
+
+void WorkerSession::Open() {
+  retry_ = 0;
+  welcomed_ = false;
+  stream_ = options_.network->Open(options_.chief, kWorkMethod,
+                                   {.on_message = [this](Message message) { OnMessage(message); },
+                                    .on_closed = [this](absl::Status status) { OnClosed(status); }});
+  SendHello();
+}
+
+void WorkerSession::SendHello() {
+  proto::WorkerReport report;
+  proto::WorkerHello* hello = report.mutable_hello();
+  hello->set_version(kVersion);
+  if (index_.has_value()) hello->set_index(*index_);
+  hello->set_host(options_.host);
+  hello->set_pid(options_.pid);
+  hello->set_device(options_.device);
+  hello->set_threads(options_.threads);
+  hello->set_incarnation(options_.incarnation);
+  hello->set_timeline(timeline_);
+  if (activity_ == Activity::kTraining) hello->add_held_steps(step_);
+  for (const uint64_t step : leases_) hello->add_held_steps(step);
+  Report(report);
+}
+
+void WorkerSession::Report(const proto::WorkerReport& report) {
+  if (stream_ != nullptr) stream_->Send(MakeMessage(report));
+}
+
+void WorkerSession::OnClosed(const absl::Status& status) {
+  stream_.reset();
+  if (over_) return FinishLeaving();
+  if (draining_ && activity_ != Activity::kTraining) return Over(End::kDrained, absl::OkStatus());
+  const Time now = options_.loop->Now();
+  if (std::exchange(welcomed_, false)) {
+    alone_since_ = now;
+    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ", std::string(status.message())));
+  }
+  if (now - alone_since_ >= options_.coordinator_timeout) {
+    return Over(End::kNoCoordinator,
+                absl::UnavailableError(absl::StrCat("no coordinator at ", options_.chief, " since ",
+                                                    std::chrono::duration_cast<std::chrono::seconds>(now - alone_since_).count(),
+                                                    " s: ", std::string(status.message()))));
+  }
+  retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
+}
+
+void WorkerSession::OnMessage(const Message& message) {
+  proto::WorkerOrder order;
+  if (!ParseMessage(message, &order)) {
+    return Over(End::kFailed, absl::FailedPreconditionError(
+                                  options_.chief + " does not speak as a coordinator of this version does"));
+  }
+  switch (order.kind_case()) {
+    case proto::WorkerOrder::kWelcome:
+      return OnWelcome(order.welcome());
+    case proto::WorkerOrder::kRejected: {
+      const absl::Status why = absl::FailedPreconditionError("the coordinator says: " + order.rejected().reason());
+      if (order.rejected().final()) return Over(End::kFailed, why);
+      LogWarning(std::string(why.message()));
+      return;
+    }
+    case proto::WorkerOrder::kTimelineOpened:
+      return OnTimelineOpened(order.timeline_opened().timeline());
+    case proto::WorkerOrder::kLease:
+      return OnLease(order.lease());
+    case proto::WorkerOrder::kEvaluate:
+      if (order.evaluate().timeline() != timeline_ || draining_) return;
+      evaluations_.push_back({order.evaluate().cut_step(), order.evaluate().batch()});
+      return Next();
+    case proto::WorkerOrder::kDrain:
+      return Drain("the coordinator says: " + order.drain().reason());
+    case proto::WorkerOrder::kJobDone:
+      return Over(End::kJobDone, absl::OkStatus());
+    case proto::WorkerOrder::KIND_NOT_SET:
+      return;
+  }
+}
+
+void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
+  welcomed_ = true;
+  backoff_.Reset();
+  const std::vector<std::string> ps(welcome.ps().begin(), welcome.ps().end());
+  if (prepared_.has_value() || preparing_) {
+    if (ps != ps_) {
+      return Over(End::kNoCoordinator, absl::UnavailableError("the cluster has other ps now; to be started again"));
+    }
+    if (prepared_.has_value()) SendReady();
+    return;
+  }
+  index_ = welcome.index();
+  ps_ = ps;
+  if (options_.on_index != nullptr) options_.on_index(*index_);
+  preparing_ = true;
+  options_.computer->Prepare(welcome.job(), static_cast<int>(ps_.size()),
+                             [this, alive = alive_](absl::StatusOr<StepComputer::Prepared> prepared) {
+                               if (*alive && !over_) OnPrepared(std::move(prepared));
+                             });
+}
+
+void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) {
+  preparing_ = false;
+  if (!prepared.ok()) return Leave(prepared.status());
+  prepared_ = *std::move(prepared);
+  exchange_ = std::make_unique<ParameterExchange>(ParameterExchange::Options{
+      .loop = options_.loop,
+      .network = options_.network,
+      .shard_map = prepared_->shard_map,
+      .layout = prepared_->layout,
+      .worker = *index_,
+      .addresses = ps_,
+      .parameters = prepared_->parameters,
+      .gradients = prepared_->gradients,
+      .on_timeline_lost = [this](const std::string& why) { OnTimelineLost(why); },
+      .on_failed =
+          [this](const absl::Status& status) {
+            // Not from inside one of its own callbacks.
+            options_.loop->Post([this, alive = alive_, status] {
+              if (*alive && !over_) Leave(status);
+            });
+          }});
+  if (draining_) return Leave(absl::OkStatus());
+  if (welcomed_) SendReady();
+}
+
+void WorkerSession::SendReady() {
+  proto::WorkerReport report;
+  report.mutable_ready()->set_training_examples(prepared_->training_examples);
+  report.mutable_ready()->set_test_examples(prepared_->test_examples);
+  report.mutable_ready()->set_shard_map_fingerprint(prepared_->shard_map->Fingerprint());
+  Report(report);
+  if (unreported_.empty() || unreported_timeline_ != timeline_) return;
+  // Finished while there was no coordinator: still facts.
+  proto::WorkerReport done;
+  done.mutable_steps_done()->set_timeline(timeline_);
+  for (const proto::StepDone& step : unreported_) *done.mutable_steps_done()->add_steps() = step;
+  unreported_.clear();
+  Report(done);
+}
+
+// --- Timelines and leases --------------------------------------------------------------------------
+
+void WorkerSession::OnTimelineOpened(uint64_t timeline) {
+  if (exchange_ == nullptr || timeline == timeline_) return;
+  timeline_ = timeline;
+  leases_.clear();
+  evaluations_.clear();
+  unreported_.clear();
+  parameters_fresh_ = false;
+  cut_here_ = 0;
+  activity_ = Activity::kIdle;
+  options_.computer->Forget();
+  exchange_->SetTimeline(timeline);
+  Next();
+}
+
+// Rule 4: this timeline is over; everything of it is dropped.
+void WorkerSession::OnTimelineLost(const std::string& why) {
+  LogWarning("the timeline is over: " + why);
+  proto::WorkerReport report;
+  report.mutable_timeline_lost()->set_timeline(timeline_);
+  Report(report);
+  timeline_ = 0;
+  leases_.clear();
+  evaluations_.clear();
+  unreported_.clear();
+  activity_ = Activity::kIdle;
+  options_.computer->Forget();
+  Next();
+}
+
+void WorkerSession::OnLease(const proto::Lease& lease) {
+  constexpr uint64_t kMostSteps = 1 << 20;  // a coordinator never leases more ahead
+  if (lease.timeline() != timeline_ || draining_ || lease.count() > kMostSteps) return;
+  for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back(lease.first() + i);
+  options_.computer->Expect(lease.first(), lease.count());
+  Next();
+}
+
+// --- Work ------------------------------------------------------------------------------------------
+
+void WorkerSession::Next() {
+  if (over_ || activity_ != Activity::kIdle || computing_) return;
+  if (draining_) return Leave(absl::OkStatus());
+  if (timeline_ == 0) return;
+  if (!evaluations_.empty()) {
+    const EvaluationOrder order = evaluations_.front();
+    if (order.cut_step != cut_here_) return PullCut(order);
+    evaluations_.pop_front();
+    return Evaluate(order);
+  }
+  if (leases_.empty()) return;
+  if (!parameters_fresh_) return PullParameters();
+  const uint64_t step = leases_.front();
+  leases_.pop_front();
+  Train(step);
+}
+
+void WorkerSession::PullParameters() {
+  activity_ = Activity::kPulling;
+  exchange_->PullAll([this] {
+    activity_ = Activity::kIdle;
+    parameters_fresh_ = true;
+    Next();
+  });
+}
+
+void WorkerSession::Train(uint64_t step) {
+  activity_ = Activity::kTraining;
+  computing_ = true;
+  step_ = step;
+  step_began_ = options_.loop->Now();
+  outcome_.reset();
+  step_applied_ = false;
+  exchange_->BeginStep(step, [this] {
+    step_applied_ = true;
+    MaybeFinishStep();
+  });
+  options_.computer->Train(
+      step,
+      [this, timeline = timeline_](int ps, int chunk) {
+        if (timeline == timeline_) exchange_->PushChunk(ps, chunk);
+      },
+      [this, alive = alive_, timeline = timeline_](absl::StatusOr<BatchOutcome> outcome) {
+        if (!*alive || over_) return;
+        computing_ = false;
+        if (timeline != timeline_) return Next();
+        OnComputed(std::move(outcome));
+      });
+}
+
+void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
+  if (!outcome.ok()) {
+    activity_ = Activity::kIdle;
+    return Leave(outcome.status());
+  }
+  outcome_ = *std::move(outcome);
+  MaybeFinishStep();
+}
+
+void WorkerSession::MaybeFinishStep() {
+  if (!outcome_.has_value() || !step_applied_) return;
+  proto::StepDone done;
+  done.set_step(step_);
+  done.set_examples(static_cast<uint32_t>(outcome_->examples));
+  done.set_loss_sum(outcome_->loss_sum);
+  for (const double sum : outcome_->metric_sums) done.add_metric_sums(sum);
+  done.set_input_wait_us(outcome_->input_wait_us);
+  done.set_compute_us(outcome_->compute_us);
+  const uint32_t whole_us = Microseconds(options_.loop->Now() - step_began_);
+  const uint32_t own_us = outcome_->input_wait_us + outcome_->compute_us;
+  done.set_exchange_us(whole_us > own_us ? whole_us - own_us : 0);
+  if (options_.on_step != nullptr) options_.on_step(timeline_, step_);
+  activity_ = Activity::kIdle;
+  if (welcomed_) {
+    proto::WorkerReport report;
+    report.mutable_steps_done()->set_timeline(timeline_);
+    *report.mutable_steps_done()->add_steps() = std::move(done);
+    Report(report);
+  } else {
+    unreported_timeline_ = timeline_;
+    unreported_.push_back(std::move(done));
+  }
+  Next();
+}
+
+void WorkerSession::PullCut(const EvaluationOrder& order) {
+  activity_ = Activity::kPullingCut;
+  exchange_->PullCut(order.cut_step, prepared_->cut_parameters, [this, order](absl::Status status) {
+    if (activity_ != Activity::kPullingCut) return;
+    activity_ = Activity::kIdle;
+    if (status.ok()) {
+      cut_here_ = order.cut_step;
+    } else {
+      // The evaluation was given up; what is left of it is void.
+      std::erase_if(evaluations_, [&order](const EvaluationOrder& each) { return each.cut_step == order.cut_step; });
+    }
+    Next();
+  });
+}
+
+void WorkerSession::Evaluate(const EvaluationOrder& order) {
+  activity_ = Activity::kEvaluating;
+  computing_ = true;
+  options_.computer->Evaluate(
+      order.batch, [this, alive = alive_, timeline = timeline_, order](absl::StatusOr<BatchOutcome> outcome) {
+        if (!*alive || over_) return;
+        computing_ = false;
+        if (timeline != timeline_) return Next();
+        activity_ = Activity::kIdle;
+        if (!outcome.ok()) return Leave(outcome.status());
+        proto::WorkerReport report;
+        proto::EvaluationDone* done = report.mutable_evaluation_done();
+        done->set_timeline(timeline_);
+        done->set_cut_step(order.cut_step);
+        done->set_batch(order.batch);
+        done->set_examples(outcome->examples);
+        done->set_loss_sum(outcome->loss_sum);
+        for (const double sum : outcome->metric_sums) done->add_metric_sums(sum);
+        Report(report);
+        Next();
+      });
+}
+
+// --- The end ---------------------------------------------------------------------------------------
+
+void WorkerSession::Drain(const std::string& reason) {
+  if (draining_ || over_) return;
+  draining_ = true;
+  drain_reason_ = reason;
+  LogInfo("draining: " + reason);
+  leases_.clear();
+  evaluations_.clear();
+  drain_deadline_ = options_.loop->CallAfter(options_.drain_timeout, [this] {
+    drain_deadline_ = 0;
+    Over(End::kDrained, absl::OkStatus());
+  });
+  if (activity_ != Activity::kTraining && !preparing_) Leave(absl::OkStatus());
+}
+
+void WorkerSession::Leave(const absl::Status& why) {
+  if (over_) return;
+  proto::WorkerReport report;
+  report.mutable_leaving()->set_reason(why.ok() ? drain_reason_ : std::string(why.message()));
+  report.mutable_leaving()->set_failed(!why.ok());
+  Report(report);
+  const End end = why.ok() ? End::kDrained : End::kFailed;
+  if (stream_ == nullptr) return Over(end, why);
+  // The coordinator hears of it before the process ends: it closes the stream when it has read this.
+  over_ = true;
+  leaving_ = {end, why};
+  stream_->Finish(absl::OkStatus());
+  leave_deadline_ = options_.loop->CallAfter(kLeaveTimeout, [this] {
+    leave_deadline_ = 0;
+    FinishLeaving();
+  });
+}
+
+void WorkerSession::FinishLeaving() {
+  if (!leaving_.has_value()) return;
+  const auto [end, why] = *std::exchange(leaving_, std::nullopt);
+  options_.on_over(end, why);
+}
+
+void WorkerSession::Over(End end, const absl::Status& status) {
+  if (over_) return;
+  over_ = true;
+  options_.on_over(end, status);
+}
+
+}  // namespace shoal

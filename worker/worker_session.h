@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/rpc/backoff.h"
+#include "common/rpc/network.h"
+#include "proto/coordinator.pb.h"
+#include "proto/worker.pb.h"
+#include "worker/parameter_exchange.h"
+#include "worker/step_computer.h"
+
+namespace shoal {
+
+// A worker from its hello to its end: asks the coordinator for work, does it, reports it.
+//
+//   joining ── Welcome ──▶ preparing ── ready ──▶ idle ⇄ pulling / training / evaluating
+//      ▲                                            │
+//      └── stream lost (work goes on meanwhile) ────┤── JobDone, Drain, SIGTERM, failure ──▶ over
+//
+// A step is over when its gradient is computed and every ps has acknowledged every chunk; then it is
+// reported, over a later stream if this one is gone. State machine; loop thread only.
+class WorkerSession {
+ public:
+  enum class End {
+    kJobDone,  // exit 0
+    kDrained,  // 143
+    kFailed,   // this worker cannot do the job: 65 or 78, by the status
+    kNoCoordinator,  // 138: worth a restart
+  };
+  struct Options {
+    EventLoop* loop = nullptr;   // these outlive this
+    Network* network = nullptr;
+    StepComputer* computer = nullptr;
+    std::string chief;           // address of the coordinator
+    std::optional<uint32_t> index;
+    uint64_t incarnation = 0;    // random
+    std::string host;
+    uint64_t pid = 0;
+    std::string device = "cpu";
+    uint32_t threads = 1;
+    // Without a coordinator for this long the worker gives up.
+    Time coordinator_timeout = std::chrono::minutes(10);
+    Time drain_timeout = std::chrono::seconds(8);
+    // Every finished step, for step records; may be null.
+    std::function<void(uint64_t timeline, uint64_t step)> on_step;
+    // The worker has its index; may be null.
+    std::function<void(uint32_t index)> on_index;
+    std::function<void(End, const absl::Status&)> on_over;
+  };
+  explicit WorkerSession(Options options);
+  ~WorkerSession();
+
+  void Start();
+  // Finishes the step at hand, hands back the rest, and is over.
+  void Drain(const std::string& reason);
+
+ private:
+  enum class Activity { kIdle, kPulling, kTraining, kPullingCut, kEvaluating };
+  struct EvaluationOrder {
+    uint64_t cut_step = 0;
+    uint64_t batch = 0;
+  };
+
+  // The stream to the coordinator.
+  void Open();
+  void OnMessage(const Message& message);
+  void OnClosed(const absl::Status& status);
+  void SendHello();
+  void Report(const proto::WorkerReport& report);
+
+  void OnWelcome(const proto::Welcome& welcome);
+  void OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared);
+  void SendReady();
+  void OnTimelineOpened(uint64_t timeline);
+  void OnLease(const proto::Lease& lease);
+  void OnTimelineLost(const std::string& why);
+
+  // Begins whatever is next, if nothing is going on.
+  void Next();
+  void PullParameters();
+  void Train(uint64_t step);
+  void OnComputed(absl::StatusOr<BatchOutcome> outcome);
+  void MaybeFinishStep();
+  void PullCut(const EvaluationOrder& order);
+  void Evaluate(const EvaluationOrder& order);
+  // Tells the coordinator, then ends.
+  void Leave(const absl::Status& why);
+  void FinishLeaving();
+  void Over(End end, const absl::Status& status);
+
+  const Options options_;
+  std::unique_ptr<Stream> stream_;
+  Backoff backoff_;
+  EventLoop::TimerId retry_ = 0;
+  Time alone_since_{};   // without a stream to the coordinator
+  bool welcomed_ = false;
+
+  std::optional<uint32_t> index_;
+  std::vector<std::string> ps_;
+  bool preparing_ = false;
+  std::optional<StepComputer::Prepared> prepared_;
+  std::unique_ptr<ParameterExchange> exchange_;
+
+  uint64_t timeline_ = 0;
+  std::deque<uint64_t> leases_;
+  std::deque<EvaluationOrder> evaluations_;
+  Activity activity_ = Activity::kIdle;
+  bool computing_ = false;         // the computer is busy, perhaps with something of a former timeline
+  bool parameters_fresh_ = false;  // they hold this timeline and this worker's last push
+  uint64_t cut_here_ = 0;          // step of the cut in cut_parameters; 0 = none
+  uint64_t step_ = 0;              // the one being trained
+  Time step_began_{};
+  std::optional<BatchOutcome> outcome_;  // of step_, once computed
+  bool step_applied_ = false;            // on every ps
+  std::vector<proto::StepDone> unreported_;
+  uint64_t unreported_timeline_ = 0;
+
+  bool draining_ = false;
+  std::string drain_reason_;
+  EventLoop::TimerId drain_deadline_ = 0;
+  bool over_ = false;
+  // Set by Leave: how to end once the coordinator has closed the stream.
+  std::optional<std::pair<End, absl::Status>> leaving_;
+  EventLoop::TimerId leave_deadline_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace shoal
