@@ -1,0 +1,197 @@
+#include "coordinator/checkpointer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/logging.h"
+
+namespace shoal {
+
+Checkpointer::Checkpointer(Options options) : options_(std::move(options)) {}
+
+Checkpointer::~Checkpointer() {
+  *alive_ = false;
+  if (deadline_timer_ != 0) options_.loop->CancelTimer(deadline_timer_);
+}
+
+void Checkpointer::SetLast(const StoredCheckpoint& checkpoint) {
+  last_ = checkpoint;
+  last_at_ = options_.loop->Now();
+}
+
+// Lays the files out, so that every ps finds them when the fence reaches it.
+void Checkpointer::Begin(const Cut& cut) {
+  cut_ = cut;
+  peers_.assign(options_.ps_count, Peer());
+  parts_.clear();
+  directory_.clear();
+  all_accepted_ = committing_ = files_done_ = false;
+  held_ = cut.hold;
+  began_ = options_.loop->Now();
+  deadline_timer_ = options_.loop->CallAfter(options_.deadline, [this] {
+    deadline_timer_ = 0;
+    GiveUp("it was not complete in time");
+  });
+  auto directory = std::make_shared<absl::StatusOr<std::string>>();
+  options_.loop->Offload(
+      [store = options_.store, layout = options_.layout, step = cut.step, directory] {
+        *directory = store->CreateDirectory(step);
+        if (!directory->ok()) return;
+        if (absl::Status created = CreateCheckpointFiles(*layout, **directory); !created.ok()) {
+          store->Abandon(**directory);
+          *directory = created;
+        }
+      },
+      [this, alive = alive_, directory, began = began_] {
+        if (!*alive || !cut_.has_value() || began != began_) return;
+        if (directory->ok()) {
+          directory_ = **directory;
+          return Fence();
+        }
+        last_error_ = std::string(directory->status().message());
+        LogError("no checkpoint: " + last_error_);
+        // An evaluation needs no files.
+        files_done_ = true;
+        if (held_) return Fence();
+        GiveUp(last_error_);
+      });
+}
+
+void Checkpointer::Fence() {
+  proto::ControlRequest request;
+  proto::Fence* fence = request.mutable_fence();
+  fence->set_timeline(cut_->timeline);
+  fence->set_cut_step(cut_->step);
+  fence->set_directory(directory_);
+  fence->set_hold(cut_->hold);
+  options_.broadcast(request);
+}
+
+void Checkpointer::Resend() {
+  if (cut_.has_value() && (!directory_.empty() || files_done_)) Fence();
+}
+
+void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
+  if (!cut_.has_value()) return;
+  const auto all = [this](bool Peer::*fact) {
+    return std::all_of(peers_.begin(), peers_.end(), [fact](const Peer& peer) { return peer.*fact; });
+  };
+  switch (reply.kind_case()) {
+    case proto::ControlReply::kFenceAccepted:
+      if (reply.fence_accepted().cut_step() != cut_->step) return;
+      peers_[ps].accepted = true;
+      if (!all_accepted_ && all(&Peer::accepted)) {
+        all_accepted_ = true;
+        options_.on_accepted(cut_->step);
+      }
+      return;
+    case proto::ControlReply::kFenceRefused:
+      if (reply.fence_refused().cut_step() != cut_->step) return;
+      return GiveUp(absl::StrCat("ps ", ps, ": ", reply.fence_refused().reason()),
+                    reply.fence_refused().highest_step());
+    case proto::ControlReply::kCutReady:
+      if (reply.cut_ready().cut_step() != cut_->step || peers_[ps].ready) return;
+      peers_[ps].ready = true;
+      if (all(&Peer::ready)) options_.on_ready(cut_->step);
+      return;
+    case proto::ControlReply::kWritten:
+      if (reply.written().cut_step() == cut_->step) OnWritten(ps, reply.written());
+      return;
+    default:
+      return;
+  }
+}
+
+void Checkpointer::OnWritten(int ps, const proto::Written& written) {
+  if (files_done_ || committing_ || peers_[ps].written) return;
+  if (!written.error().empty()) {
+    last_error_ = absl::StrCat("ps ", ps, ": ", written.error());
+    LogError("no checkpoint: " + last_error_);
+    options_.loop->Offload([store = options_.store, directory = directory_] { store->Abandon(directory); },
+                           [] {});
+    files_done_ = true;
+    if (!held_) GiveUp(last_error_);
+    return;
+  }
+  peers_[ps].written = true;
+  for (const proto::WrittenRange& range : written.ranges()) {
+    parts_.push_back({range.file(), range.offset_bytes(), range.size_bytes(), range.crc32c()});
+  }
+  if (std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.written; })) Commit();
+}
+
+// Section 6.3: verify the files, write the manifest. Only this makes a checkpoint.
+void Checkpointer::Commit() {
+  committing_ = true;
+  Manifest manifest = options_.manifest;
+  manifest.timeline = cut_->timeline;
+  manifest.cut_step = cut_->step;
+  manifest.total_steps = cut_->total_steps;
+  manifest.epoch = cut_->epoch;
+  manifest.epoch_position = cut_->epoch_position;
+  auto stored = std::make_shared<absl::StatusOr<StoredCheckpoint>>();
+  options_.loop->Offload(
+      [store = options_.store, layout = options_.layout, texts = options_.texts, keep = options_.keep,
+       directory = directory_, parts = parts_, manifest, stored] {
+        *stored = store->Commit(directory, *layout, parts, texts, manifest);
+        if (!stored->ok()) {
+          store->Abandon(directory);
+        } else if (const absl::Status removed = store->RemoveOld(keep); !removed.ok()) {
+          LogWarning("old checkpoints stay: " + std::string(removed.message()));
+        }
+      },
+      [this, alive = alive_, stored, began = began_] {
+        if (!*alive) return;
+        const bool current = cut_.has_value() && began == began_;
+        if (stored->ok()) {
+          last_error_.clear();
+          last_duration_ = options_.loop->Now() - began;
+          SetLast(**stored);
+          options_.on_committed(**stored);
+        } else {
+          last_error_ = std::string(stored->status().message());
+          LogError("no checkpoint: " + last_error_);
+        }
+        if (!current) return;
+        committing_ = false;
+        files_done_ = true;
+        if (!stored->ok() && !held_) return GiveUp(last_error_);
+        MaybeIdle();
+      });
+}
+
+void Checkpointer::Release() {
+  if (!cut_.has_value() || !held_) return;
+  held_ = false;
+  proto::ControlRequest request;
+  request.mutable_release()->set_cut_step(cut_->step);
+  options_.broadcast(request);
+  MaybeIdle();
+}
+
+void Checkpointer::MaybeIdle() {
+  if (!files_done_ || held_ || committing_) return;
+  if (deadline_timer_ != 0) options_.loop->CancelTimer(deadline_timer_);
+  deadline_timer_ = 0;
+  cut_.reset();
+  options_.on_idle();
+}
+
+void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highest_step) {
+  if (!cut_.has_value()) return;
+  const uint64_t step = cut_->step;
+  LogWarning(absl::StrCat("gave the cut at step ", step, " up: ", why));
+  if (!directory_.empty() && !committing_ && !files_done_) {
+    options_.loop->Offload([store = options_.store, directory = directory_] { store->Abandon(directory); },
+                           [] {});
+  }
+  if (deadline_timer_ != 0) options_.loop->CancelTimer(deadline_timer_);
+  deadline_timer_ = 0;
+  cut_.reset();
+  committing_ = false;
+  options_.on_given_up(step, why, highest_step);
+  options_.on_idle();
+}
+
+}  // namespace shoal

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/checkpoint/checkpoint_layout.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/rpc/event_loop.h"
+#include "proto/parameter_server.pb.h"
+
+namespace shoal {
+
+// Takes one cut at a time through its life (section 6 of the protocol).
+//
+//   idle ── Begin ──▶ preparing ──▶ fencing ── all accepted ──▶ cutting ── all written ──▶ committing
+//    ▲               (files laid out)  │                          │   └ all ready: on_ready      │
+//    │                                 └─ refused, deadline ──────┤                              │
+//    └────────────── released, when nobody holds it ◀─────────────┴──────────────────────────────┘
+//
+// A cut that is given up needs no message: the next fence replaces it. Loop thread only; files are
+// written in Offload.
+class Checkpointer {
+ public:
+  struct Options {
+    EventLoop* loop = nullptr;  // these outlive this
+    CheckpointStore* store = nullptr;
+    const CheckpointLayout* layout = nullptr;
+    int ps_count = 0;
+    int keep = 3;
+    Time deadline = std::chrono::seconds(120);  // from Begin to all written
+    std::map<std::string, std::string> texts;   // job.json, model.json
+    Manifest manifest;                          // what every manifest of this job says
+    // Sends to all ps.
+    std::function<void(const proto::ControlRequest&)> broadcast;
+    // Every ps has accepted: steps from the cut on may be leased.
+    std::function<void(uint64_t cut_step)> on_accepted;
+    // Every ps serves the values of the held cut.
+    std::function<void(uint64_t cut_step)> on_ready;
+    std::function<void(const StoredCheckpoint&)> on_committed;
+    // `highest_step`: where a ps refused, the highest step it has applied.
+    std::function<void(uint64_t cut_step, const std::string& why, std::optional<uint64_t> highest_step)>
+        on_given_up;
+    // The cut is over, whatever became of it; the next may begin.
+    std::function<void()> on_idle;
+  };
+  explicit Checkpointer(Options options);
+  ~Checkpointer();
+
+  struct Cut {
+    uint64_t timeline = 0;
+    uint64_t step = 0;
+    uint64_t epoch = 0;           // for the manifest
+    uint64_t epoch_position = 0;  // examples
+    uint64_t total_steps = 0;
+    bool hold = false;  // for an evaluation: kept until Release
+  };
+  // Only when idle.
+  void Begin(const Cut& cut);
+  bool idle() const { return !cut_.has_value(); }
+  // Of the cut in progress.
+  uint64_t step() const { return cut_->step; }
+  bool accepted() const { return cut_.has_value() && all_accepted_; }
+  // The cut in progress is kept for an evaluation.
+  bool held() const { return cut_.has_value() && held_; }
+
+  void OnReply(int ps, const proto::ControlReply& reply);
+  // Sends the fence again to a ps whose stream is new; it answers again.
+  void Resend();
+  // The held cut is not needed any more.
+  void Release();
+  // The timeline is over, or the cut takes too long.
+  void GiveUp(const std::string& why, std::optional<uint64_t> highest_step = std::nullopt);
+
+  const std::optional<StoredCheckpoint>& last() const { return last_; }
+  Time last_at() const { return last_at_; }
+  Time last_duration() const { return last_duration_; }
+  const std::string& last_error() const { return last_error_; }
+  // What a restore has loaded counts as the last one.
+  void SetLast(const StoredCheckpoint& checkpoint);
+
+ private:
+  struct Peer {
+    bool accepted = false;
+    bool ready = false;
+    bool written = false;
+  };
+  void Fence();
+  void OnWritten(int ps, const proto::Written& written);
+  void Commit();
+  void MaybeIdle();
+
+  const Options options_;
+  std::optional<Cut> cut_;
+  std::string directory_;
+  std::vector<Peer> peers_;
+  std::vector<WrittenPart> parts_;
+  bool all_accepted_ = false;
+  bool held_ = false;
+  bool committing_ = false;
+  bool files_done_ = false;
+  Time began_{};
+  EventLoop::TimerId deadline_timer_ = 0;
+  std::optional<StoredCheckpoint> last_;
+  Time last_at_{};
+  Time last_duration_{};
+  std::string last_error_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace shoal

@@ -1,0 +1,143 @@
+#include "coordinator/membership.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/version.h"
+
+namespace shoal {
+
+Membership::Membership(Options options) : options_(std::move(options)) {}
+
+Membership::~Membership() = default;
+
+StreamCallbacks Membership::Accept(std::unique_ptr<Stream> stream) {
+  const StepDispatcher::WorkerKey key = next_key_++;
+  auto worker = std::make_unique<Worker>();
+  worker->key = key;
+  worker->stream = std::move(stream);
+  workers_[key] = std::move(worker);
+  return {.on_message = [this, key](Message message) { OnMessage(key, message); },
+          .on_closed = [this, key](absl::Status status) { OnClosed(key, status); }};
+}
+
+void Membership::Reject(Worker& worker, const std::string& reason, bool final) {
+  LogWarning(absl::StrCat("rejected ", worker.index >= 0 ? absl::StrCat("worker ", worker.index) : "a worker",
+                          " at ", worker.stream->peer(), ": ", reason));
+  proto::WorkerOrder order;
+  order.mutable_rejected()->set_reason(reason);
+  order.mutable_rejected()->set_final(final);
+  worker.Send(order);
+  worker.stream->Finish(absl::OkStatus());
+  rejected_[worker.key] = std::move(worker.stream);
+  Remove(worker.key, reason);
+}
+
+void Membership::Broadcast(const proto::WorkerOrder& order) {
+  for (auto& [key, worker] : workers_) {
+    if (worker->index >= 0) worker->Send(order);
+  }
+}
+
+std::vector<Worker*> Membership::Ready() {
+  std::vector<Worker*> ready;
+  for (auto& [key, worker] : workers_) {
+    if (worker->ready) ready.push_back(worker.get());
+  }
+  return ready;
+}
+
+void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message) {
+  auto found = workers_.find(key);
+  if (found == workers_.end()) return;
+  Worker& worker = *found->second;
+  proto::WorkerReport report;
+  if (!ParseMessage(message, &report)) {
+    return Reject(worker, "what was sent is not a WorkerReport of proto/coordinator.proto", true);
+  }
+  if (report.kind_case() == proto::WorkerReport::kHello) {
+    if (worker.index >= 0) return Reject(worker, "said hello twice on one stream", true);
+    return OnHello(worker, report.hello());
+  }
+  if (worker.index < 0) return Reject(worker, "the first message of a worker must be its hello", true);
+  if (report.kind_case() == proto::WorkerReport::kReady) {
+    if (worker.ready) return;
+    return options_.on_ready(worker, report.ready());
+  }
+  options_.on_report(worker, report);
+}
+
+void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
+  const std::string who = absl::StrCat("the worker at ", worker.stream->peer());
+  if (const absl::Status same = CheckVersion(hello.version(), who); !same.ok()) {
+    return Reject(worker, std::string(same.message()), true);
+  }
+  const absl::StatusOr<int> index = IndexFor(hello);
+  if (!index.ok()) return Reject(worker, std::string(index.status().message()), true);
+  // A stream that was not seen to break yet gives way to the new one of the same worker.
+  for (auto& [key, other] : workers_) {
+    if (other->index != *index) continue;
+    if (other->hello.incarnation() != hello.incarnation()) {
+      Reject(*other, absl::StrCat("worker ", *index, " was started again as ", hello.host(), ", pid ", hello.pid()), true);
+    } else {
+      Remove(key, "it has opened a new stream");
+    }
+    break;
+  }
+  worker.index = *index;
+  worker.hello = hello;
+  worker.last_report = options_.loop->Now();
+  incarnations_[*index] = hello.incarnation();
+  Record& record = records_[*index];
+  record.state = "preparing";
+  record.address = absl::StrCat(hello.host(), ", pid ", hello.pid());
+  record.detail.clear();
+  LogInfo(absl::StrCat("worker ", *index, " has joined (", record.address, ", ", hello.device(), ", ",
+                       hello.threads(), " threads)"));
+  proto::WorkerOrder order;
+  proto::Welcome* welcome = order.mutable_welcome();
+  welcome->set_index(*index);
+  welcome->set_job(options_.job_text);
+  for (const std::string& address : options_.ps_addresses) welcome->add_ps(address);
+  worker.Send(order);
+}
+
+absl::StatusOr<int> Membership::IndexFor(const proto::WorkerHello& hello) const {
+  if (hello.has_index()) {
+    const int index = static_cast<int>(hello.index());
+    if (options_.listed.contains(index)) return index;
+    // One that was given its index comes back under it.
+    auto before = incarnations_.find(index);
+    if (before != incarnations_.end() && before->second == hello.incarnation()) return index;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "worker ", hello.index(), " is not in the cluster spec of the coordinator (listed: ",
+        options_.listed.empty() ? "none" : absl::StrJoin(options_.listed, ", "),
+        "); start it with --chief=HOST:PORT alone to be given an index"));
+  }
+  int next = options_.listed.empty() ? 0 : *options_.listed.rbegin() + 1;
+  while (records_.contains(next)) ++next;
+  return next;
+}
+
+void Membership::OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status) {
+  rejected_.erase(key);
+  Remove(key, status.ok() ? "it ended its stream" : std::string(status.message()));
+}
+
+void Membership::Remove(StepDispatcher::WorkerKey key, const std::string& why) {
+  auto found = workers_.find(key);
+  if (found == workers_.end()) return;
+  const std::unique_ptr<Worker> worker = std::move(found->second);
+  workers_.erase(found);
+  if (worker->index < 0) return;
+  Record& record = records_[worker->index];
+  if (record.state != "left") {
+    record.state = "lost";
+    record.detail = why;
+  }
+  options_.on_gone(*worker, why);
+}
+
+}  // namespace shoal

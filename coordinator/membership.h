@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/network.h"
+#include "coordinator/step_dispatcher.h"
+#include "proto/coordinator.pb.h"
+#include "proto/worker.pb.h"
+
+namespace shoal {
+
+// One worker that is connected.
+struct Worker {
+  StepDispatcher::WorkerKey key = 0;  // of this connection; never used again
+  int index = -1;                     // -1 before its hello
+  proto::WorkerHello hello;
+  std::unique_ptr<Stream> stream;
+  bool ready = false;  // it has job and data and can compute
+  uint64_t steps_done = 0;
+  double step_seconds = 0;  // smoothed time from one step to the next; 0 before two
+  Time last_report{};
+
+  void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
+};
+
+// Who takes part: the streams that workers have opened, and the indices they go by. A listed worker comes
+// with its index; one that is not listed is given the next free one. Loop thread only.
+class Membership {
+ public:
+  struct Options {
+    EventLoop* loop = nullptr;  // outlives this
+    std::set<int> listed;       // worker indices of the cluster spec
+    std::string job_text;
+    std::vector<std::string> ps_addresses;
+    std::function<void(Worker&, const proto::WorkerReady&)> on_ready;
+    // Everything else that a worker with a valid hello says.
+    std::function<void(Worker&, const proto::WorkerReport&)> on_report;
+    // Its stream is gone; called once for each that had said hello, before the Worker is destroyed.
+    std::function<void(Worker&, const std::string& why)> on_gone;
+  };
+  explicit Membership(Options options);
+  ~Membership();
+
+  // A new Work stream.
+  StreamCallbacks Accept(std::unique_ptr<Stream> stream);
+
+  // Tells a worker why it cannot take part and ends its stream.
+  void Reject(Worker& worker, const std::string& reason, bool final);
+  void Broadcast(const proto::WorkerOrder& order);
+
+  // Connected workers that are ready.
+  std::vector<Worker*> Ready();
+  const std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>>& workers() const { return workers_; }
+
+  // What is known of every worker that ever said hello, by index.
+  struct Record {
+    std::string state;   // "up", "preparing", "lost", "left"
+    std::string address; // "host, pid 12"
+    std::string detail;
+    uint64_t steps_done = 0;
+  };
+  const std::map<int, Record>& records() const { return records_; }
+  Record& record(const Worker& worker) { return records_[worker.index]; }
+
+ private:
+  void OnMessage(StepDispatcher::WorkerKey key, const Message& message);
+  void OnHello(Worker& worker, const proto::WorkerHello& hello);
+  void OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status);
+  void Remove(StepDispatcher::WorkerKey key, const std::string& why);
+  // The index for a hello; an error when it cannot have the one it asks for.
+  absl::StatusOr<int> IndexFor(const proto::WorkerHello& hello) const;
+
+  const Options options_;
+  StepDispatcher::WorkerKey next_key_ = 1;
+  std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>> workers_;
+  // Streams that have been refused: they live until they have closed, so that the reason arrives.
+  std::map<StepDispatcher::WorkerKey, std::unique_ptr<Stream>> rejected_;
+  std::map<int, Record> records_;
+  std::map<int, uint64_t> incarnations_;  // by index: who had it last
+};
+
+}  // namespace shoal

@@ -1,0 +1,358 @@
+#include "coordinator/ps_fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/term.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/version.h"
+
+namespace shoal {
+namespace {
+
+constexpr Time kProbePeriod = std::chrono::seconds(1);
+
+int64_t Seconds(Time time) { return std::chrono::duration_cast<std::chrono::seconds>(time).count(); }
+
+}  // namespace
+
+PsFleet::PsFleet(Options options) : options_(std::move(options)) {}
+
+PsFleet::~PsFleet() {
+  *alive_ = false;
+  Close();
+}
+
+void PsFleet::Start() {
+  phase_since_ = options_.loop->Now();
+  peers_.resize(options_.addresses.size());
+  // Terms must sort above every stored timeline, also when all ps have forgotten theirs.
+  auto highest = std::make_shared<absl::StatusOr<uint32_t>>(0);
+  options_.loop->Offload(
+      [store = options_.store, highest] {
+        const auto stored = store->List(nullptr);
+        if (!stored.ok()) {
+          *highest = stored.status();
+          return;
+        }
+        for (const StoredCheckpoint& checkpoint : *stored) {
+          *highest = std::max(**highest, TermNumber(checkpoint.manifest.timeline));
+        }
+      },
+      [this, alive = alive_, highest] {
+        if (!*alive || closed_) return;
+        if (!highest->ok()) return Fail(highest->status());
+        highest_term_number_ = std::max(highest_term_number_, **highest);
+        for (int ps = 0; ps < size(); ++ps) {
+          peers_[ps].link = std::make_unique<PsLink>(PsLink::Options{
+              .loop = options_.loop,
+              .network = options_.network,
+              .index = ps,
+              .address = options_.addresses[ps],
+              .seed = options_.coordinator_id + uint64_t{977} * ps,
+              .on_hello = [this](int i, const proto::ServerHello& hello) { OnHello(i, hello); },
+              .on_reply = [this](int i, const proto::ControlReply& reply) { OnReply(i, reply); },
+              .on_lost =
+                  [this](int i, const absl::Status& status) {
+                    LogWarning(absl::StrCat("lost ps ", i, " at ", options_.addresses[i], ": ",
+                                            std::string(status.message())));
+                  }});
+        }
+        Claim();
+        Probe();
+      });
+}
+
+void PsFleet::Close() {
+  closed_ = true;
+  for (Peer& peer : peers_) {
+    if (peer.link != nullptr) peer.link->Close();
+  }
+  if (probe_ != 0) options_.loop->CancelTimer(probe_);
+  if (claim_again_ != 0) options_.loop->CancelTimer(claim_again_);
+  probe_ = claim_again_ = 0;
+}
+
+void PsFleet::Send(int ps, proto::ControlRequest request) {
+  request.set_term(term_);
+  peers_[ps].link->Send(request);
+}
+
+void PsFleet::Broadcast(const proto::ControlRequest& request) {
+  for (int ps = 0; ps < size(); ++ps) Send(ps, request);
+}
+
+// Section 1: a fresh term has number 1 + the highest known.
+void PsFleet::Claim() {
+  claim_again_ = 0;
+  term_ = MakeTerm(++highest_term_number_, options_.coordinator_id);
+  timeline_ = 0;
+  phase_ = Phase::kClaiming;
+  phase_since_ = options_.loop->Now();
+  for (Peer& peer : peers_) peer.claimed_now = peer.loaded = false;
+  proto::ControlRequest request;
+  request.mutable_claim()->set_version(kVersion);
+  Broadcast(request);
+}
+
+// Section 7.1: the claim repeated every second finds lost ps and brings applied sets; while claiming,
+// the store is watched too (7.2).
+void PsFleet::Probe() {
+  probe_ = options_.loop->CallAfter(kProbePeriod, [this] { Probe(); });
+  proto::ControlRequest request;
+  request.mutable_claim()->set_version(kVersion);
+  Broadcast(request);
+  if (phase_ != Phase::kClaiming) return;
+  auto finished = std::make_shared<std::optional<StoredCheckpoint>>();
+  options_.loop->Offload(
+      [store = options_.store, finished, fingerprint = options_.job_fingerprint] {
+        const auto stored = store->List(nullptr);
+        if (!stored.ok() || stored->empty()) return;
+        const StoredCheckpoint& newest = stored->front();
+        if (newest.manifest.job_fingerprint == fingerprint &&
+            newest.manifest.cut_step == newest.manifest.total_steps && store->Verify(newest).ok()) {
+          *finished = newest;
+        }
+      },
+      [this, alive = alive_, finished] {
+        if (!*alive || closed_ || phase_ != Phase::kClaiming || !finished->has_value()) return;
+        options_.on_job_finished(**finished);
+      });
+}
+
+void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
+  Peer& peer = peers_[ps];
+  if (const absl::Status same = CheckVersion(hello.version(), absl::StrCat("ps ", ps, " at ", options_.addresses[ps]));
+      !same.ok()) {
+    return Fail(same);
+  }
+  if (hello.index() != static_cast<uint32_t>(ps)) {
+    return Fail(absl::FailedPreconditionError(absl::StrCat(
+        "the process at ", options_.addresses[ps], " says it is ps ", hello.index(),
+        ", but the cluster spec has ps ", ps, " there; give every process the same cluster spec")));
+  }
+  const bool restarted = peer.hello.has_value() && peer.hello->incarnation() != hello.incarnation();
+  peer.hello = hello;
+  peer.claimed_now = false;
+  LogInfo(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " is reachable"));
+  if (hello.promised_term() > term_) return OnTermRefused(hello.promised_term());
+  if (phase_ != Phase::kClaiming && restarted) {
+    return StartOver(absl::StrCat("ps ", ps, " was started again and has lost its variables"));
+  }
+  proto::ControlRequest request;
+  request.mutable_claim()->set_version(kVersion);
+  Send(ps, request);
+  if (phase_ == Phase::kLoading && !peer.loaded) SendLoad(ps);
+  if (phase_ == Phase::kLeading) options_.on_reconnected(ps);
+}
+
+void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
+  switch (reply.kind_case()) {
+    case proto::ControlReply::kClaimed:
+      return OnClaimed(ps, reply.claimed());
+    case proto::ControlReply::kTermRefused:
+      return OnTermRefused(reply.term_refused().promised_term());
+    case proto::ControlReply::kLoaded: {
+      if (phase_ != Phase::kLoading || reply.loaded().timeline() != term_) return;
+      peers_[ps].loaded = true;
+      for (const Peer& peer : peers_) {
+        if (!peer.loaded) return;
+      }
+      phase_ = Phase::kLeading;
+      phase_since_ = options_.loop->Now();
+      timeline_ = term_;
+      Opened opened{.timeline = timeline_};
+      if (loading_.has_value()) {
+        opened.base = loading_->manifest.cut_step;
+        opened.checkpoint = loading_->directory;
+      }
+      return options_.on_opened(opened);
+    }
+    case proto::ControlReply::kLoadFailed:
+      if (phase_ == Phase::kLoading && reply.load_failed().term() == term_) OnLoadFailed(reply.load_failed());
+      return;
+    default:
+      return options_.on_reply(ps, reply);
+  }
+}
+
+void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
+  Peer& peer = peers_[ps];
+  peer.claimed = claimed;
+  if (phase_ == Phase::kLeading) {
+    if (claimed.timeline() != timeline_) {
+      StartOver(absl::StrCat("ps ", ps, " is in timeline ", TermText(claimed.timeline()), ", not in ",
+                             TermText(timeline_)));
+    }
+    return;
+  }
+  if (phase_ != Phase::kClaiming || claimed.promised_term() != term_ || peer.claimed_now) return;
+  peer.claimed_now = true;
+  for (const Peer& other : peers_) {
+    if (!other.claimed_now) return;
+  }
+  Decide();
+}
+
+// Rule 1 seen from here. Losing a race while claiming is ordinary; losing office later is final.
+void PsFleet::OnTermRefused(uint64_t promised_term) {
+  if (promised_term <= term_) return;  // of a claim made before a newer one of ours
+  highest_term_number_ = std::max(highest_term_number_, TermNumber(promised_term));
+  if (phase_ != Phase::kClaiming) {
+    return Fail(absl::AbortedError(
+        absl::StrCat("fenced off by term ", TermText(promised_term), ": another coordinator has taken over "
+                     "this job (own term: ", TermText(term_), "); this one has nothing left to do")));
+  }
+  if (claim_again_ != 0) return;
+  // A pause that differs between coordinators, so that two of them do not outbid each other for ever.
+  const Time pause = std::chrono::milliseconds(20 + options_.coordinator_id % 180);
+  claim_again_ = options_.loop->CallAfter(pause, [this] { Claim(); });
+}
+
+void PsFleet::Decide() {
+  const uint64_t first = peers_[0].claimed->timeline();
+  const bool agree = std::all_of(peers_.begin(), peers_.end(), [first](const Peer& peer) {
+    return peer.claimed->timeline() == first;
+  });
+  for (int ps = 0; ps < size(); ++ps) {
+    const proto::Claimed& claimed = *peers_[ps].claimed;
+    if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint) {
+      return Fail(absl::FailedPreconditionError(absl::StrFormat(
+          "ps %d at %s holds the variables of another job (fingerprint %08x, this job has %08x); stop that "
+          "ps process and start it anew, or start the coordinator with that job",
+          ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
+    }
+  }
+  if (agree && first != 0) return Adopt();
+  LookForCheckpoint();
+}
+
+// Section 7.3.
+void PsFleet::Adopt() {
+  phase_ = Phase::kLeading;
+  phase_since_ = options_.loop->Now();
+  timeline_ = peers_[0].claimed->timeline();
+  Opened opened{.timeline = timeline_, .adopted = true};
+  std::vector<std::set<uint64_t>> after(size());
+  uint64_t lowest = UINT64_MAX, end = 0;
+  for (int ps = 0; ps < size(); ++ps) {
+    const proto::Claimed& claimed = *peers_[ps].claimed;
+    after[ps] = {claimed.applied_after_base().begin(), claimed.applied_after_base().end()};
+    lowest = std::min(lowest, claimed.base());
+    end = std::max({end, claimed.base(), after[ps].empty() ? 0 : *after[ps].rbegin() + 1});
+  }
+  opened.base = lowest;
+  for (uint64_t step = lowest; step < end; ++step) {
+    bool everywhere = true;
+    for (int ps = 0; ps < size() && everywhere; ++ps) {
+      everywhere = step < peers_[ps].claimed->base() || after[ps].contains(step);
+    }
+    if (everywhere) opened.done_after_base.push_back(step);
+  }
+  LogInfo(absl::StrCat("adopted timeline ", TermText(timeline_), ": all steps below ", opened.base,
+                       " are applied"));
+  options_.on_opened(opened);
+}
+
+// Section 7.4: the newest whole checkpoint not known bad.
+void PsFleet::LookForCheckpoint() {
+  phase_ = Phase::kLooking;
+  phase_since_ = options_.loop->Now();
+  struct Found {
+    absl::StatusOr<std::optional<StoredCheckpoint>> newest;
+    std::vector<std::string> problems;
+  };
+  auto found = std::make_shared<Found>();
+  options_.loop->Offload(
+      [store = options_.store, found, bad = bad_checkpoints_] {
+        found->newest = store->NewestWhole(bad, &found->problems);
+      },
+      [this, alive = alive_, found, term = term_] {
+        if (!*alive || closed_ || phase_ != Phase::kLooking || term != term_) return;
+        for (const std::string& problem : found->problems) LogWarning(problem);
+        if (!found->newest.ok()) return Fail(found->newest.status());
+        const std::optional<StoredCheckpoint>& newest = *found->newest;
+        if (!newest.has_value() && !(found->problems.empty() && bad_checkpoints_.empty())) {
+          return Fail(absl::DataLossError(absl::StrCat(
+              "no checkpoint of this job can be read:\n  ", absl::StrJoin(found->problems, "\n  "),
+              "\nrestore one from a backup, or start over with another --run_dir")));
+        }
+        if (newest.has_value() && newest->manifest.job_fingerprint != options_.job_fingerprint) {
+          return Fail(absl::FailedPreconditionError(absl::StrCat(
+              newest->directory, " is a checkpoint of another job (", newest->manifest.job_name,
+              "); its job.json says which; choose another --run_dir")));
+        }
+        if (newest.has_value() && newest->manifest.cut_step == newest->manifest.total_steps) {
+          return options_.on_job_finished(*newest);
+        }
+        LoadAll(newest);
+      });
+}
+
+// Rule 3 seen from here: the term that claimed opens the timeline.
+void PsFleet::LoadAll(const std::optional<StoredCheckpoint>& checkpoint) {
+  phase_ = Phase::kLoading;
+  phase_since_ = options_.loop->Now();
+  loading_ = checkpoint;
+  LogInfo(checkpoint.has_value() ? "loading checkpoint " + checkpoint->directory
+                                 : std::string("initializing the variables from the seed"));
+  for (int ps = 0; ps < size(); ++ps) SendLoad(ps);
+}
+
+void PsFleet::SendLoad(int ps) {
+  proto::ControlRequest request;
+  proto::Load* load = request.mutable_load();
+  load->set_incarnation(peers_[ps].hello->incarnation());
+  load->set_job(options_.job_text);
+  load->set_ps_count(size());
+  if (loading_.has_value()) load->set_checkpoint(loading_->directory);
+  Send(ps, request);
+}
+
+void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {
+  if (failed.checkpoint_is_bad() && loading_.has_value()) {
+    bad_checkpoints_.insert(loading_->directory);
+    return StartOver(failed.reason());
+  }
+  Fail(absl::FailedPreconditionError("a ps cannot load the job: " + failed.reason()));
+}
+
+void PsFleet::StartOver(const std::string& why) {
+  LogWarning(absl::StrCat("timeline ", TermText(timeline_), " is over: ", why));
+  if (phase_ == Phase::kLeading) options_.on_over(why);
+  Claim();
+}
+
+void PsFleet::Fail(const absl::Status& status) {
+  Close();
+  options_.on_failed(status);
+}
+
+std::vector<std::string> PsFleet::Waiting() const {
+  std::vector<std::string> lines;
+  const Time now = options_.loop->Now();
+  for (int ps = 0; ps < size(); ++ps) {
+    const Peer& peer = peers_[ps];
+    const std::string name = absl::StrCat("ps ", ps, " at ", options_.addresses[ps]);
+    if (peer.link == nullptr) continue;
+    if (!peer.link->connected()) {
+      lines.push_back(absl::StrCat(name, ": not reachable since ", Seconds(now - peer.link->since()), " s (",
+                                   peer.link->last_error().empty() ? "connecting" : peer.link->last_error(),
+                                   ")"));
+    } else if (phase_ == Phase::kClaiming && !peer.claimed_now) {
+      lines.push_back(absl::StrCat(name, ": has not answered the claim since ",
+                                   Seconds(now - phase_since_), " s"));
+    } else if (phase_ == Phase::kLoading && !peer.loaded) {
+      lines.push_back(absl::StrCat(name, ": loading its variables since ", Seconds(now - phase_since_), " s"));
+    }
+  }
+  if (phase_ == Phase::kLooking) {
+    lines.push_back(absl::StrCat("verifying checkpoints since ", Seconds(now - phase_since_), " s"));
+  }
+  return lines;
+}
+
+}  // namespace shoal

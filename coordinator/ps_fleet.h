@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/rpc/network.h"
+#include "coordinator/ps_link.h"
+#include "proto/parameter_server.pb.h"
+
+namespace shoal {
+
+// Takeover and restore (section 7 of the protocol): claims all ps under a fresh term, then adopts the
+// timeline they agree on, or has them load the newest whole checkpoint, or the seed. In office it probes
+// them every second and starts over when one has lost its variables.
+//
+//              all claimed, one timeline
+//   claiming ───────────────────────────────────────▶ leading
+//    ▲  ▲ │                                            ▲  │
+//    │  │ └── otherwise ──▶ looking ──▶ loading ───────┘  │
+//    │  └─ load failed, new incarnation ────┘ all loaded  │
+//    └───────── new incarnation, other timeline ──────────┘
+//
+// No threads of its own; loop thread only.
+class PsFleet {
+ public:
+  enum class Phase { kClaiming, kLooking, kLoading, kLeading };
+
+  // A timeline that work may begin in.
+  struct Opened {
+    uint64_t timeline = 0;
+    bool adopted = false;   // workers of the former coordinator may still hold leases
+    uint64_t base = 0;      // all steps below are applied everywhere,
+    std::vector<uint64_t> done_after_base;  // and these
+    std::string checkpoint;  // what was loaded: directory, or empty (seed, or adopted)
+  };
+
+  struct Options {
+    EventLoop* loop = nullptr;   // these outlive this
+    Network* network = nullptr;
+    CheckpointStore* store = nullptr;  // used in Offload only
+    std::vector<std::string> addresses;
+    std::string job_text;
+    uint32_t job_fingerprint = 0;
+    uint32_t coordinator_id = 0;  // random
+    std::function<void(const Opened&)> on_opened;
+    // The timeline is over: nothing of it counts any more.
+    std::function<void(const std::string& why)> on_over;
+    // The store holds a final checkpoint of this job: nothing is left to do.
+    std::function<void(const StoredCheckpoint&)> on_job_finished;
+    // Answers about cuts and stopping.
+    std::function<void(int ps, const proto::ControlReply&)> on_reply;
+    // The stream to a ps is new: what is pending has to be sent again.
+    std::function<void(int ps)> on_reconnected;
+    // This coordinator can't go on.
+    std::function<void(const absl::Status&)> on_failed;
+  };
+  explicit PsFleet(Options options);
+  ~PsFleet();
+
+  void Start();
+  // Adds the term and sends to one ps or to all that are connected.
+  void Send(int ps, proto::ControlRequest request);
+  void Broadcast(const proto::ControlRequest& request);
+  // No more claims, probes or reconnecting.
+  void Close();
+
+  int size() const { return static_cast<int>(peers_.size()); }
+  Phase phase() const { return phase_; }
+  uint64_t term() const { return term_; }
+  uint64_t timeline() const { return timeline_; }
+  // What is waited for, a line each, for console and status.
+  std::vector<std::string> Waiting() const;
+
+  struct Peer {
+    std::unique_ptr<PsLink> link;
+    std::optional<proto::ServerHello> hello;
+    std::optional<proto::Claimed> claimed;  // the latest answer, of any term
+    bool claimed_now = false;               // it answered a Claim of term_
+    bool loaded = false;                    // it answered Loaded for term_
+  };
+  const Peer& peer(int ps) const { return peers_[ps]; }
+
+ private:
+  void Claim();
+  void Probe();
+  void OnHello(int ps, const proto::ServerHello& hello);
+  void OnReply(int ps, const proto::ControlReply& reply);
+  void OnClaimed(int ps, const proto::Claimed& claimed);
+  void OnTermRefused(uint64_t promised_term);
+  void OnLoadFailed(const proto::LoadFailed& failed);
+  void Decide();
+  void LookForCheckpoint();
+  void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
+  void SendLoad(int ps);
+  void Adopt();
+  // The timeline is over; claims again under a fresh term.
+  void StartOver(const std::string& why);
+  void Fail(const absl::Status& status);
+
+  const Options options_;
+  std::vector<Peer> peers_;
+  Phase phase_ = Phase::kClaiming;
+  uint64_t term_ = 0;
+  uint64_t timeline_ = 0;
+  uint32_t highest_term_number_ = 0;
+  std::optional<StoredCheckpoint> loading_;
+  std::set<std::string> bad_checkpoints_;
+  EventLoop::TimerId probe_ = 0;
+  EventLoop::TimerId claim_again_ = 0;
+  Time phase_since_{};
+  bool closed_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace shoal

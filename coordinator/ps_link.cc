@@ -1,0 +1,63 @@
+#include "coordinator/ps_link.h"
+
+#include <utility>
+
+namespace shoal {
+
+PsLink::PsLink(Options options)
+    : options_(std::move(options)),
+      backoff_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.seed),
+      since_(options_.loop->Now()) {
+  Open();
+}
+
+PsLink::~PsLink() { Close(); }
+
+void PsLink::Send(const proto::ControlRequest& request) {
+  if (hello_seen_) stream_->Send(MakeMessage(request));
+}
+
+void PsLink::Close() {
+  closed_ = true;
+  hello_seen_ = false;
+  stream_.reset();
+  if (retry_ != 0) options_.loop->CancelTimer(retry_);
+  retry_ = 0;
+}
+
+void PsLink::Open() {
+  retry_ = 0;
+  stream_ = options_.network->Open(
+      options_.address, kControlMethod,
+      {.on_message = [this](Message message) { OnMessage(message); },
+       .on_closed = [this](absl::Status status) { OnClosed(status); }});
+}
+
+void PsLink::OnMessage(const Message& message) {
+  proto::ControlReply reply;
+  if (!ParseMessage(message, &reply)) {
+    return OnClosed(absl::InvalidArgumentError(options_.address +
+                                               " does not speak as a ps of this version does"));
+  }
+  if (reply.kind_case() != proto::ControlReply::kHello) {
+    if (hello_seen_) options_.on_reply(options_.index, reply);
+    return;
+  }
+  hello_seen_ = true;
+  since_ = options_.loop->Now();
+  last_error_.clear();
+  backoff_.Reset();
+  options_.on_hello(options_.index, reply.hello());
+}
+
+void PsLink::OnClosed(const absl::Status& status) {
+  if (closed_) return;
+  const bool was_connected = std::exchange(hello_seen_, false);
+  if (was_connected) since_ = options_.loop->Now();
+  last_error_ = std::string(status.message());
+  stream_.reset();
+  retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
+  if (was_connected) options_.on_lost(options_.index, status);
+}
+
+}  // namespace shoal

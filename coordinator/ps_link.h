@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/rpc/backoff.h"
+#include "common/rpc/network.h"
+#include "proto/parameter_server.pb.h"
+
+namespace shoal {
+
+// The Control stream to one ps, opened again whenever it breaks, for ever. Loop thread only.
+class PsLink {
+ public:
+  struct Options {
+    EventLoop* loop = nullptr;   // both outlive this
+    Network* network = nullptr;
+    int index = 0;
+    std::string address;
+    uint64_t seed = 0;  // of the pauses between tries
+    // The ps has opened a stream with its hello; from here on Send reaches it.
+    std::function<void(int ps, const proto::ServerHello&)> on_hello;
+    std::function<void(int ps, const proto::ControlReply&)> on_reply;
+    std::function<void(int ps, const absl::Status&)> on_lost;
+  };
+  explicit PsLink(Options options);
+  ~PsLink();
+
+  // Dropped while there is no stream: whatever matters is sent again after a hello.
+  void Send(const proto::ControlRequest& request);
+  bool connected() const { return hello_seen_; }
+  const std::string& address() const { return options_.address; }
+  // Since when it has been connected, or not.
+  Time since() const { return since_; }
+  const std::string& last_error() const { return last_error_; }
+  // No more tries.
+  void Close();
+
+ private:
+  void Open();
+  void OnMessage(const Message& message);
+  void OnClosed(const absl::Status& status);
+
+  const Options options_;
+  Backoff backoff_;
+  std::unique_ptr<Stream> stream_;
+  bool hello_seen_ = false;
+  bool closed_ = false;
+  Time since_{};
+  std::string last_error_;
+  EventLoop::TimerId retry_ = 0;
+};
+
+}  // namespace shoal

@@ -1,0 +1,113 @@
+#include "coordinator/step_dispatcher.h"
+
+#include <algorithm>
+
+namespace shoal {
+
+StepDispatcher::StepDispatcher(const Options& options, uint64_t base,
+                               const std::vector<uint64_t>& done_after_base)
+    : options_(options),
+      base_(base),
+      done_after_base_(done_after_base.begin(), done_after_base.end()),
+      next_(base),
+      limit_(options.total_steps) {
+  // Steps below the highest done one were leased by somebody once; the gaps are open.
+  if (!done_after_base_.empty()) {
+    next_ = *done_after_base_.rbegin() + 1;
+    for (uint64_t step = base_; step < next_; ++step) {
+      if (!done_after_base_.contains(step)) open_.insert(step);
+    }
+  }
+  AdvanceBase();
+}
+
+StepRun StepDispatcher::Take(WorkerKey worker, uint64_t max_count, Time now) {
+  const uint64_t end = std::min({options_.total_steps, limit_, base_ + options_.window_steps});
+  StepRun run;
+  if (!open_.empty()) {
+    run.first = *open_.begin();
+    while (run.count < max_count && run.first + run.count < end &&
+           IsOpenBelowNext(run.first + run.count)) {
+      open_.erase(run.first + run.count);
+      Lease(worker, run.first + run.count, now);
+      ++run.count;
+    }
+    leased_again_ += run.count;
+    return run;
+  }
+  run.first = next_;
+  while (run.count < max_count && next_ < end) {
+    Lease(worker, next_, now);
+    ++next_;
+    ++run.count;
+  }
+  return run;
+}
+
+void StepDispatcher::Hold(WorkerKey worker, uint64_t step, Time now) {
+  if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return;
+  if (step >= base_ + options_.window_steps || leased_.contains(step)) return;
+  for (; next_ <= step; ++next_) open_.insert(next_);
+  open_.erase(step);
+  Lease(worker, step, now);
+}
+
+bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
+  if (auto reporter = holders_.find(worker); reporter != holders_.end()) {
+    reporter->second.deadline = now + options_.lease_timeout;
+  }
+  if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return false;
+  if (auto lease = leased_.find(step); lease != leased_.end()) {
+    holders_[lease->second].steps.erase(step);
+    leased_.erase(lease);
+  }
+  for (; next_ <= step; ++next_) open_.insert(next_);
+  open_.erase(step);
+  done_after_base_.insert(step);
+  AdvanceBase();
+  return true;
+}
+
+uint64_t StepDispatcher::Release(WorkerKey worker) {
+  auto holder = holders_.find(worker);
+  if (holder == holders_.end()) return 0;
+  const uint64_t count = holder->second.steps.size();
+  for (const uint64_t step : holder->second.steps) {
+    leased_.erase(step);
+    open_.insert(step);
+  }
+  holders_.erase(holder);
+  return count;
+}
+
+std::vector<StepDispatcher::WorkerKey> StepDispatcher::Expire(Time now) {
+  std::vector<WorkerKey> expired;
+  for (const auto& [worker, holder] : holders_) {
+    if (!holder.steps.empty() && holder.deadline <= now) expired.push_back(worker);
+  }
+  for (const WorkerKey worker : expired) Release(worker);
+  return expired;
+}
+
+uint64_t StepDispatcher::held(WorkerKey worker) const {
+  auto holder = holders_.find(worker);
+  return holder == holders_.end() ? 0 : holder->second.steps.size();
+}
+
+void StepDispatcher::Lease(WorkerKey worker, uint64_t step, Time now) {
+  Holder& holder = holders_[worker];
+  // The clock of a lease starts when the worker has nothing older to do.
+  if (holder.steps.empty()) holder.deadline = now + options_.lease_timeout;
+  holder.steps.insert(step);
+  leased_[step] = worker;
+}
+
+void StepDispatcher::AdvanceBase() {
+  while (!done_after_base_.empty() && *done_after_base_.begin() == base_) {
+    done_after_base_.erase(done_after_base_.begin());
+    ++base_;
+  }
+  next_ = std::max(next_, base_);
+}
+
+}  // namespace shoal

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/rpc/event_loop.h"
+
+namespace shoal {
+
+// Steps [first, first + count).
+struct StepRun {
+  uint64_t first = 0;
+  uint64_t count = 0;
+};
+
+// Hands out the steps of one timeline to whoever asks, lowest first, and knows which are done.
+//
+//            Take                   Done (from anybody)
+//   open ───────────────▶ leased ───────────────▶ done
+//    ▲                       │                     ▲
+//    └───────────────────────┘                     │
+//     Release, Expire, or its worker asked again   └── also straight from open: an applied set
+//
+// Leases only save work; that a step is applied once is the ps' business. Plain state machine: no
+// threads, no clock of its own.
+class StepDispatcher {
+ public:
+  using WorkerKey = uint64_t;
+
+  struct Options {
+    uint64_t total_steps = 0;
+    // W of the protocol: no lease from base() + window on.
+    uint64_t window_steps = 4096;
+    // A worker that holds steps and reports none for this long loses them.
+    Time lease_timeout = std::chrono::seconds(60);
+  };
+  // All steps below `base`, and those in `done_after_base`, are done.
+  StepDispatcher(const Options& options, uint64_t base, const std::vector<uint64_t>& done_after_base);
+
+  // Leases up to `max_count` steps with adjoining numbers to `worker`; count 0 when there is none to give.
+  StepRun Take(WorkerKey worker, uint64_t max_count, Time now);
+  // The worker says that it holds this step already (after a takeover); no effect when it is done or leased.
+  void Hold(WorkerKey worker, uint64_t step, Time now);
+  // False when it was done before. `worker` is who reports; its remaining leases get a new deadline.
+  bool Done(WorkerKey worker, uint64_t step, Time now);
+  // The worker is gone or hands back: its steps are open again. Returns how many.
+  uint64_t Release(WorkerKey worker);
+  // Opens the steps of workers whose deadline has passed; returns those workers.
+  std::vector<WorkerKey> Expire(Time now);
+
+  // No lease from `limit` on, until it is raised; the cut withholds them.
+  void set_limit(uint64_t limit) { limit_ = limit; }
+  uint64_t limit() const { return limit_; }
+
+  // First step that is not done.
+  uint64_t base() const { return base_; }
+  // All steps from here on have never been leased, nor done.
+  uint64_t first_unleased() const { return next_; }
+  uint64_t done_count() const { return base_ + done_after_base_.size(); }
+  bool finished() const { return base_ == options_.total_steps; }
+  uint64_t held(WorkerKey worker) const;
+  uint64_t total_steps() const { return options_.total_steps; }
+  uint64_t leased_count() const { return leased_.size(); }
+  uint64_t leased_again() const { return leased_again_; }
+
+ private:
+  struct Holder {
+    std::set<uint64_t> steps;
+    Time deadline{};
+  };
+  bool IsOpenBelowNext(uint64_t step) const { return open_.contains(step); }
+  void Lease(WorkerKey worker, uint64_t step, Time now);
+  void AdvanceBase();
+
+  const Options options_;
+  uint64_t base_ = 0;
+  std::set<uint64_t> done_after_base_;
+  uint64_t next_ = 0;                      // first step that is neither done, leased nor in open_
+  std::set<uint64_t> open_;                // below next_, to be leased again
+  std::map<uint64_t, WorkerKey> leased_;   // step -> holder
+  std::map<WorkerKey, Holder> holders_;
+  uint64_t limit_;
+  uint64_t leased_again_ = 0;
+};
+
+}  // namespace shoal

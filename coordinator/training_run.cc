@@ -1,0 +1,549 @@
+#include "coordinator/training_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/durable_file.h"
+#include "common/checkpoint/model_export.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/version.h"
+#include "common/job/optimizer_slots.h"
+
+namespace shoal {
+namespace {
+
+constexpr Time kTickPeriod = std::chrono::milliseconds(250);
+// How much work a worker holds ahead, so that its next step is there before it is needed.
+constexpr double kLeaseAheadSeconds = 0.2;
+constexpr uint64_t kMinLeasesAhead = 2;
+constexpr uint64_t kMaxLeasesAhead = 256;
+constexpr uint64_t kEvaluationsAhead = 2;
+constexpr Time kRetryCutAfter = std::chrono::seconds(5);
+// Workers and ps that do not answer at the end are gone.
+constexpr Time kDismissTimeout = std::chrono::seconds(5);
+constexpr uint64_t kHistoryLimitBytes = 64 << 20;
+
+Time FromSeconds(double seconds) {
+  return std::chrono::duration_cast<Time>(std::chrono::duration<double>(seconds));
+}
+
+uint64_t LeasesAhead(const Worker& worker) {
+  if (worker.step_seconds <= 0) return kMinLeasesAhead;
+  return std::clamp(static_cast<uint64_t>(kLeaseAheadSeconds / worker.step_seconds), kMinLeasesAhead,
+                    kMaxLeasesAhead);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Create(Options options) {
+  std::unique_ptr<TrainingRun> run(new TrainingRun(std::move(options)));
+  SHOAL_RETURN_IF_ERROR(run->Prepare());
+  return run;
+}
+
+TrainingRun::TrainingRun(Options options)
+    : options_(std::move(options)),
+      job_text_(options_.job.ResolvedText()),
+      fingerprint_(options_.job.Fingerprint()),
+      store_(options_.run_dir + "/checkpoints"),
+      started_(options_.loop->Now()),
+      progress_(options_.job.metrics) {}
+
+TrainingRun::~TrainingRun() {
+  *alive_ = false;
+  if (tick_ != 0) options_.loop->CancelTimer(tick_);
+  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
+}
+
+absl::Status TrainingRun::Prepare() {
+  const Job& job = options_.job;
+  SHOAL_ASSIGN_OR_RETURN(model_, ParseKerasModel(job.model_json));
+  const std::vector<Variable>& variables = model_.graph.variables();
+  const std::vector<std::string> slots = OptimizerSlotNames(job.optimizer);
+  shard_map_ = std::make_unique<ShardMap>(
+      variables, static_cast<int>(options_.ps_addresses.size()),
+      ShardingOptions{.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes});
+  layout_ = LayOutCheckpoint(variables, slots);
+  Manifest manifest;
+  manifest.program_version = kVersion;
+  manifest.job_name = job.name;
+  manifest.job_fingerprint = fingerprint_;
+  manifest.slots = slots;
+  manifest.shard_map = shard_map_->ToText();
+  fleet_ = std::make_unique<PsFleet>(PsFleet::Options{
+      .loop = options_.loop,
+      .network = options_.network,
+      .store = &store_,
+      .addresses = options_.ps_addresses,
+      .job_text = job_text_,
+      .job_fingerprint = fingerprint_,
+      .coordinator_id = options_.coordinator_id,
+      .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
+      .on_over = [this](const std::string& why) { OnTimelineOver(why); },
+      .on_job_finished = [this](const StoredCheckpoint& checkpoint) { OnJobFinished(checkpoint); },
+      .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
+      .on_reconnected = [this](int) { checkpointer_->Resend(); },
+      .on_failed = [this](const absl::Status& status) { Over(status); }});
+  membership_ = std::make_unique<Membership>(Membership::Options{
+      .loop = options_.loop,
+      .listed = options_.listed_workers,
+      .job_text = job_text_,
+      .ps_addresses = options_.ps_addresses,
+      .on_ready = [this](Worker& worker, const proto::WorkerReady& ready) { OnWorkerReady(worker, ready); },
+      .on_report = [this](Worker& worker, const proto::WorkerReport& report) { OnWorkerReport(worker, report); },
+      .on_gone = [this](Worker& worker, const std::string& why) { OnWorkerGone(worker, why); }});
+  checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Options{
+      .loop = options_.loop,
+      .store = &store_,
+      .layout = &layout_,
+      .ps_count = static_cast<int>(options_.ps_addresses.size()),
+      .keep = job.checkpoint.keep,
+      .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),
+      .texts = {{"job.json", job_text_}, {"model.json", job.model_json}},
+      .manifest = manifest,
+      .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
+      .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
+      .on_ready = [this](uint64_t step) { OnCutReady(step); },
+      .on_committed = [this](const StoredCheckpoint& checkpoint) { OnCommitted(checkpoint); },
+      .on_given_up = [this](uint64_t step, const std::string& why,
+                            std::optional<uint64_t> highest) { OnCutGivenUp(step, why, highest); },
+      .on_idle = [this] { Advance(); }});
+  return absl::OkStatus();
+}
+
+void TrainingRun::Start() {
+  fleet_->Start();
+  Tick();
+}
+
+absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method, std::unique_ptr<Stream> stream) {
+  if (method == kWorkMethod) return membership_->Accept(std::move(stream));
+  if (method == kStatusMethod) return AcceptStatus(std::move(stream));
+  return absl::UnimplementedError("a coordinator has no method " + method);
+}
+
+void TrainingRun::Stop() {
+  if (stopping_ || over_) return;
+  stopping_ = true;
+  if (!training()) return Over(absl::CancelledError("stopped before training began"));
+  LogInfo("stopping: no more steps are handed out; a checkpoint follows");
+  Advance();
+}
+
+// --- The timeline ----------------------------------------------------------------------------------
+
+void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
+  opened_ = opened;
+  if (!opened.checkpoint.empty()) {
+    LogInfo(absl::StrCat("resumed from ", opened.checkpoint, " at step ", opened.base));
+  }
+  proto::WorkerOrder order;
+  order.mutable_timeline_opened()->set_timeline(opened.timeline);
+  for (Worker* worker : membership_->Ready()) worker->Send(order);
+  BeginTraining();
+}
+
+void TrainingRun::OnTimelineOver(const std::string& why) {
+  if (dispatcher_ != nullptr) leased_again_before_ += dispatcher_->leased_again();
+  dispatcher_.reset();
+  evaluation_.reset();
+  opened_.reset();
+  late_cut_.reset();
+  checkpointer_->GiveUp(why);
+  if (stopping_) Over(absl::CancelledError("stopped while the ps were being restored"));
+}
+
+void TrainingRun::BeginTraining() {
+  if (!opened_.has_value() || !plan_.has_value() || dispatcher_ != nullptr) return;
+  dispatcher_ = std::make_unique<StepDispatcher>(
+      StepDispatcher::Options{.total_steps = plan_->total_steps(),
+                              .window_steps = options_.job.strategy.window_steps,
+                              .lease_timeout = FromSeconds(options_.job.strategy.lease_timeout_seconds)},
+      opened_->base, opened_->done_after_base);
+  const Time now = options_.loop->Now();
+  last_cut_ = opened_->adopted ? std::max(last_cut_, opened_->base) : opened_->base;
+  last_cut_at_ = now;
+  no_cut_before_ = now;
+  closed_epochs_ = 0;
+  while (closed_epochs_ < plan_->epochs() && plan_->EpochEnd(closed_epochs_) <= opened_->base) ++closed_epochs_;
+  next_epoch_cut_ = closed_epochs_;
+  progress_.Rewind(closed_epochs_);
+  if (absl::StatusOr<std::string> history =
+          ReadSmallFile(options_.run_dir + "/history.csv", kHistoryLimitBytes);
+      history.ok()) {
+    progress_.ReadHistoryCsv(*history, closed_epochs_);
+  }
+  for (Worker* worker : membership_->Ready()) {
+    if (worker->hello.timeline() != opened_->timeline) continue;
+    for (const uint64_t step : worker->hello.held_steps()) dispatcher_->Hold(worker->key, step, now);
+  }
+  LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(), " steps in ",
+                       plan_->epochs(), " epochs, from step ", dispatcher_->base(), " on"));
+  Advance();
+}
+
+void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
+  if (reply.kind_case() != proto::ControlReply::kStopping) return checkpointer_->OnReply(ps, reply);
+  stopping_ps_.insert(ps);
+  if (finishing_ && static_cast<int>(stopping_ps_.size()) == fleet_->size()) Over(absl::OkStatus());
+}
+
+// Section 8: a successor finds the final checkpoint and does the rest.
+void TrainingRun::OnJobFinished(const StoredCheckpoint& checkpoint) {
+  if (finishing_) return;
+  LogInfo("the job is finished already: " + checkpoint.directory);
+  found_finished_ = true;
+  checkpointer_->SetLast(checkpoint);
+  SaveModel(checkpoint);
+}
+
+// --- Workers ---------------------------------------------------------------------------------------
+
+void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready) {
+  if (ready.shard_map_fingerprint() != shard_map_->Fingerprint()) {
+    return membership_->Reject(worker, "cuts the model into other shards than the coordinator: not the same build",
+                               true);
+  }
+  if (ready.training_examples() == 0) return membership_->Reject(worker, "sees no training examples", true);
+  if (!plan_.has_value()) {
+    plan_.emplace(ready.training_examples(), options_.job.batch_size, options_.job.epochs, options_.job.steps);
+    test_examples_ = ready.test_examples();
+  } else if (plan_->examples() != ready.training_examples() || test_examples_ != ready.test_examples()) {
+    return membership_->Reject(
+        worker,
+        absl::StrCat("sees ", ready.training_examples(), " training and ", ready.test_examples(),
+                     " test examples where others see ", plan_->examples(), " and ", test_examples_,
+                     "; give every worker the same data"),
+        true);
+  }
+  worker.ready = true;
+  membership_->record(worker).state = "up";
+  LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
+  if (finishing_) {
+    proto::WorkerOrder order;
+    order.mutable_job_done();
+    return worker.Send(order);
+  }
+  if (opened_.has_value()) {
+    proto::WorkerOrder order;
+    order.mutable_timeline_opened()->set_timeline(opened_->timeline);
+    worker.Send(order);
+    if (training() && worker.hello.timeline() == opened_->timeline) {
+      for (const uint64_t step : worker.hello.held_steps()) {
+        dispatcher_->Hold(worker.key, step, options_.loop->Now());
+      }
+    }
+  }
+  BeginTraining();
+  if (training()) GiveWork(worker);
+}
+
+void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& report) {
+  switch (report.kind_case()) {
+    case proto::WorkerReport::kStepsDone:
+      return OnStepsDone(worker, report.steps_done());
+    case proto::WorkerReport::kEvaluationDone:
+      return OnEvaluationDone(worker, report.evaluation_done());
+    case proto::WorkerReport::kLeaving: {
+      const proto::Leaving& leaving = report.leaving();
+      Membership::Record& record = membership_->record(worker);
+      record.state = "left";
+      record.detail = leaving.reason();
+      LogWarning(absl::StrCat("worker ", worker.index, " leaves: ", leaving.reason()));
+      worker.ready = false;
+      if (dispatcher_ != nullptr) dispatcher_->Release(worker.key);
+      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      return Advance();
+    }
+    default:
+      return;  // TimelineLost: the probe of the ps finds out why
+  }
+}
+
+void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
+  uint64_t returned = 0;
+  if (dispatcher_ != nullptr) returned = dispatcher_->Release(worker.key);
+  if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+  if (finishing_) {
+    if (membership_->workers().empty() && !found_finished_) DismissAll();
+    return;
+  }
+  LogWarning(absl::StrCat("worker ", worker.index, " is gone (", why, "); ", returned,
+                          " of its steps are leased again"));
+  Advance();
+}
+
+void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
+  if (!training() || done.timeline() != opened_->timeline) return;
+  const Time now = options_.loop->Now();
+  const double seconds = std::chrono::duration<double>(now - worker.last_report).count();
+  worker.last_report = now;
+  if (worker.steps_done > 0 && done.steps_size() > 0) {
+    const double each = seconds / done.steps_size();
+    worker.step_seconds = worker.step_seconds == 0 ? each : 0.9 * worker.step_seconds + 0.1 * each;
+  }
+  for (const proto::StepDone& step : done.steps()) {
+    if (!dispatcher_->Done(worker.key, step.step(), now)) continue;
+    ++worker.steps_done;
+    ++membership_->record(worker).steps_done;
+    ++steps_done_here_;
+    progress_.StepDone(plan_->EpochOf(step.step()), step.examples(), step.loss_sum(),
+                       {step.metric_sums().begin(), step.metric_sums().end()}, now);
+  }
+  Advance();
+}
+
+void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {
+  if (evaluation_ == nullptr || done.timeline() != opened_->timeline ||
+      done.cut_step() != evaluation_->cut_step()) {
+    return;
+  }
+  worker.last_report = options_.loop->Now();
+  evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
+                    {done.metric_sums().begin(), done.metric_sums().end()}, options_.loop->Now());
+  if (evaluation_->finished()) return FinishEvaluation();
+  GiveWork(worker);
+}
+
+void TrainingRun::GiveWork(Worker& worker) {
+  if (!training() || finishing_ || !worker.ready) return;
+  const Time now = options_.loop->Now();
+  if (evaluation_ != nullptr) {
+    while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
+      const StepRun batch = evaluation_->batches().Take(worker.key, 1, now);
+      if (batch.count == 0) break;
+      proto::WorkerOrder order;
+      proto::Evaluate* evaluate = order.mutable_evaluate();
+      evaluate->set_timeline(opened_->timeline);
+      evaluate->set_cut_step(evaluation_->cut_step());
+      evaluate->set_batch(batch.first);
+      worker.Send(order);
+    }
+  }
+  if (stopping_) return;
+  const uint64_t ahead = LeasesAhead(worker);
+  uint64_t held = dispatcher_->held(worker.key);
+  if (held >= kMinLeasesAhead && held * 2 > ahead) return;
+  while (held < ahead) {
+    const StepRun run = dispatcher_->Take(worker.key, ahead - held, now);
+    if (run.count == 0) return;
+    held += run.count;
+    progress_.EpochBegins(plan_->EpochOf(run.first), now);
+    proto::WorkerOrder order;
+    proto::Lease* lease = order.mutable_lease();
+    lease->set_timeline(opened_->timeline);
+    lease->set_first(run.first);
+    lease->set_count(run.count);
+    lease->set_timeout_ms(static_cast<uint64_t>(options_.job.strategy.lease_timeout_seconds * 1000));
+    worker.Send(order);
+  }
+}
+
+// --- Progress --------------------------------------------------------------------------------------
+
+void TrainingRun::Advance() {
+  if (!training() || finishing_ || over_) return;
+  CloseEpochs();
+  PlanCut();
+  if (over_ || finishing_) return;
+  uint64_t limit = NextMandatoryCut();
+  if (!checkpointer_->idle() && !checkpointer_->accepted()) limit = std::min(limit, checkpointer_->step());
+  dispatcher_->set_limit(limit);
+  for (Worker* worker : membership_->Ready()) GiveWork(*worker);
+}
+
+void TrainingRun::CloseEpochs() {
+  while (closed_epochs_ < plan_->epochs() && dispatcher_->base() >= plan_->EpochEnd(closed_epochs_)) {
+    const EpochRecord& record = progress_.CloseEpoch(closed_epochs_, options_.loop->Now());
+    std::string text = absl::StrFormat("epoch %d of %d: loss %.4f", closed_epochs_ + 1, plan_->epochs(), record.loss);
+    for (size_t i = 0; i < record.metrics.size(); ++i) {
+      absl::StrAppendFormat(&text, ", %s %.4f", progress_.metric_names()[i], record.metrics[i]);
+    }
+    absl::StrAppendFormat(&text, ", %.1f s, %.0f examples/s", record.seconds, record.examples_per_second);
+    LogInfo(text);
+    ++closed_epochs_;
+    WriteHistory();
+  }
+}
+
+uint64_t TrainingRun::NextMandatoryCut() const {
+  if (late_cut_.has_value()) return *late_cut_;
+  return test_examples_ > 0 ? plan_->EpochEnd(next_epoch_cut_) : plan_->total_steps();
+}
+
+// Which cut is due? The end of an epoch, when it is to be evaluated, and of the job are cut in any case, and
+// no lease passes them before the cut is accepted; the others are taken where the steps happen to be.
+void TrainingRun::PlanCut() {
+  if (!checkpointer_->idle()) return;
+  const uint64_t total = plan_->total_steps();
+  const uint64_t next = dispatcher_->first_unleased();
+  const bool final_is_stored =
+      checkpointer_->last().has_value() && checkpointer_->last()->manifest.cut_step == total;
+  if (dispatcher_->finished() && final_is_stored && evaluation_ == nullptr) {
+    return SaveModel(*checkpointer_->last());
+  }
+  const Time now = options_.loop->Now();
+  if (stopping_) {
+    const bool stored = checkpointer_->last().has_value() &&
+                        checkpointer_->last()->manifest.cut_step == next &&
+                        checkpointer_->last()->manifest.timeline == opened_->timeline;
+    const bool nothing_new = next == opened_->base && !opened_->adopted && !opened_->checkpoint.empty();
+    if (stored || nothing_new) return Over(absl::CancelledError("stopped; the checkpoint is written"));
+    return BeginCut(next, false);
+  }
+  if (now < no_cut_before_ || final_is_stored) return;
+  const uint64_t mandatory = NextMandatoryCut();
+  const uint64_t near = next + dispatcher_->leased_count() + 8;
+  if (near >= mandatory) {
+    const bool evaluated = progress_.history().contains(next_epoch_cut_) &&
+                           progress_.history().at(next_epoch_cut_).test_loss.has_value();
+    return BeginCut(mandatory, test_examples_ > 0 && next_epoch_cut_ < plan_->epochs() && !evaluated);
+  }
+  const Job::Checkpoint& when = options_.job.checkpoint;
+  if (when.every_steps > 0 && near >= last_cut_ + when.every_steps) {
+    return BeginCut(std::min(std::max(last_cut_ + when.every_steps, next), mandatory), false);
+  }
+  if (when.every_seconds > 0 && now - last_cut_at_ >= FromSeconds(when.every_seconds) && next > last_cut_) {
+    BeginCut(next, false);
+  }
+}
+
+void TrainingRun::BeginCut(uint64_t step, bool hold) {
+  const uint64_t epoch = step == 0 ? 0 : plan_->EpochOf(step - 1);
+  const uint64_t epoch_first_step = epoch * plan_->steps_per_epoch();
+  const uint64_t position =
+      std::min<uint64_t>((step - epoch_first_step) * options_.job.batch_size, plan_->examples());
+  last_cut_ = step;
+  last_cut_at_ = options_.loop->Now();
+  checkpointer_->Begin({.timeline = opened_->timeline,
+                        .step = step,
+                        .epoch = epoch,
+                        .epoch_position = position,
+                        .total_steps = plan_->total_steps(),
+                        .hold = hold});
+}
+
+void TrainingRun::OnCutAccepted(uint64_t step) {
+  if (!training()) return;
+  if (step == NextMandatoryCut() && next_epoch_cut_ < plan_->epochs()) {
+    ++next_epoch_cut_;
+    late_cut_.reset();
+  }
+  Advance();
+}
+
+void TrainingRun::OnCutReady(uint64_t step) {
+  // Only a held cut is evaluated; it was the one of the epoch before next_epoch_cut_.
+  if (!training() || !checkpointer_->held()) return;
+  const uint64_t batch_size = options_.job.batch_size;
+  evaluation_ = std::make_unique<Evaluation>(
+      next_epoch_cut_ - 1, step, (test_examples_ + batch_size - 1) / batch_size,
+      static_cast<int>(options_.job.metrics.size()), FromSeconds(options_.job.strategy.lease_timeout_seconds));
+  Advance();
+}
+
+void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
+  LogInfo(absl::StrCat("checkpoint ", checkpoint.directory, " (", checkpoint.size_bytes() >> 10, " KiB)"));
+}
+
+void TrainingRun::OnCutGivenUp(uint64_t step, const std::string&, std::optional<uint64_t> highest_step) {
+  evaluation_.reset();
+  no_cut_before_ = options_.loop->Now() + kRetryCutAfter;
+  if (!training()) return;
+  if (stopping_) return Over(absl::CancelledError("stopped, without a checkpoint of the last steps"));
+  if (highest_step.has_value() && step == NextMandatoryCut()) {
+    // After a takeover somebody was further than was known; the next try is above all that.
+    late_cut_ = std::min(std::max(*highest_step + 1, dispatcher_->first_unleased()), plan_->total_steps());
+    no_cut_before_ = options_.loop->Now();
+  }
+}
+
+void TrainingRun::FinishEvaluation() {
+  const std::unique_ptr<Evaluation> done = std::move(evaluation_);
+  progress_.SetTestResult(done->epoch(), done->loss(), done->metrics());
+  std::string text = absl::StrFormat("epoch %d of %d: test loss %.4f", done->epoch() + 1, plan_->epochs(), done->loss());
+  const std::vector<double> metrics = done->metrics();
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    absl::StrAppendFormat(&text, ", test %s %.4f", progress_.metric_names()[i], metrics[i]);
+  }
+  LogInfo(text);
+  WriteHistory();
+  checkpointer_->Release();
+  Advance();
+}
+
+void TrainingRun::WriteHistory() {
+  options_.loop->Offload(
+      [path = options_.run_dir + "/history.csv", text = progress_.HistoryCsv()] {
+        if (const absl::Status written = ReplaceFile(path, text); !written.ok()) {
+          LogWarning("history.csv: " + std::string(written.message()));
+        }
+      },
+      [] {});
+}
+
+void TrainingRun::Tick() {
+  tick_ = options_.loop->CallAfter(kTickPeriod, [this] { Tick(); });
+  const Time now = options_.loop->Now();
+  if (dispatcher_ != nullptr) {
+    for (const StepDispatcher::WorkerKey worker : dispatcher_->Expire(now)) {
+      LogWarning(absl::StrCat("the leases of worker ",
+                              membership_->workers().contains(worker) ? membership_->workers().at(worker)->index : -1,
+                              " have expired; its steps are leased again"));
+    }
+  }
+  if (evaluation_ != nullptr) evaluation_->batches().Expire(now);
+  Advance();
+}
+
+// --- The end ---------------------------------------------------------------------------------------
+
+void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
+  finishing_ = true;
+  auto saved = std::make_shared<absl::Status>();
+  const std::string directory = options_.run_dir + "/model";
+  options_.loop->Offload([final_checkpoint, directory, saved] { *saved = ExportModel(final_checkpoint, directory); },
+                         [this, alive = alive_, saved, directory] {
+                           if (!*alive || over_) return;
+                           if (!saved->ok()) return Over(*saved);
+                           LogInfo("the model is saved in " + directory);
+                           proto::WorkerOrder order;
+                           order.mutable_job_done();
+                           membership_->Broadcast(order);
+                           dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+                             dismiss_deadline_ = 0;
+                             DismissAll();
+                           });
+                           // Workers that have not found this successor yet hear it when they do.
+                           if (membership_->workers().empty() && !found_finished_) DismissAll();
+                         });
+}
+
+// The workers have gone; now the ps. Those that can't be reached count as stopped.
+void TrainingRun::DismissAll() {
+  if (over_) return;
+  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
+  proto::ControlRequest request;
+  request.mutable_stop();
+  fleet_->Broadcast(request);
+  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+    dismiss_deadline_ = 0;
+    Over(absl::OkStatus());
+  });
+}
+
+void TrainingRun::Over(const absl::Status& status) {
+  if (over_) return;
+  over_ = true;
+  if (!status.ok() && status.code() != absl::StatusCode::kCancelled) failure_ = std::string(status.message());
+  fleet_->Close();
+  // After the history has been written.
+  options_.loop->Offload([] {}, [this, alive = alive_, status] {
+    if (*alive) options_.on_over(status);
+  });
+}
+
+}  // namespace shoal

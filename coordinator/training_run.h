@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/job/job.h"
+#include "common/model/keras_model.h"
+#include "common/rpc/network.h"
+#include "common/sharding/shard_map.h"
+#include "common/step_plan/step_plan.h"
+#include "coordinator/checkpointer.h"
+#include "coordinator/evaluation.h"
+#include "coordinator/membership.h"
+#include "coordinator/progress.h"
+#include "coordinator/ps_fleet.h"
+#include "coordinator/step_dispatcher.h"
+#include "proto/cluster.pb.h"
+
+namespace shoal {
+
+// The training of one job, from the first claim to the saved model: brings together who computes
+// (Membership), what is to be computed (StepDispatcher), where the variables are (PsFleet), what is kept
+// (Checkpointer) and what it has come to (Progress, Evaluation).
+//
+//   waiting ── a timeline is open and a worker has counted the examples ──▶ training ──▶ saving ──▶ over
+//      ▲                                                                       │  │
+//      └──────────────────────────── timeline over ────────────────────────────┘  └── Stop ──▶ over
+//
+// State machine over loop and network, without threads of its own; every call on the loop's thread.
+class TrainingRun {
+ public:
+  struct Options {
+    EventLoop* loop = nullptr;   // both outlive this
+    Network* network = nullptr;
+    Job job;
+    std::vector<std::string> ps_addresses;
+    std::set<int> listed_workers;
+    std::string run_dir;          // absolute; on a file system that every ps sees
+    uint32_t coordinator_id = 0;  // random
+    // The run is over; once. OK: the job is done. kCancelled: stopped by Stop. Else why it failed.
+    std::function<void(const absl::Status&)> on_over;
+  };
+  // Errors are those of the model.
+  static absl::StatusOr<std::unique_ptr<TrainingRun>> Create(Options options);
+  ~TrainingRun();
+
+  void Start();
+  // For Network::Listen: Work and Status streams.
+  absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
+  // An orderly stop: no more leases, a checkpoint when the leased steps are done, then on_over(kCancelled).
+  void Stop();
+
+  proto::StatusReply Status() const;
+
+ private:
+  explicit TrainingRun(Options options);
+  absl::Status Prepare();
+
+  // PsFleet.
+  void OnTimelineOpened(const PsFleet::Opened& opened);
+  void OnTimelineOver(const std::string& why);
+  void OnPsReply(int ps, const proto::ControlReply& reply);
+  void OnJobFinished(const StoredCheckpoint& checkpoint);
+  // Membership.
+  void OnWorkerReady(Worker& worker, const proto::WorkerReady& ready);
+  void OnWorkerReport(Worker& worker, const proto::WorkerReport& report);
+  void OnWorkerGone(Worker& worker, const std::string& why);
+  void OnStepsDone(Worker& worker, const proto::StepsDone& done);
+  void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);
+  // Checkpointer.
+  void OnCutAccepted(uint64_t step);
+  void OnCutReady(uint64_t step);
+  void OnCommitted(const StoredCheckpoint& checkpoint);
+  void OnCutGivenUp(uint64_t step, const std::string& why, std::optional<uint64_t> highest_step);
+
+  // Begins to hand out steps, once timeline and plan are known.
+  void BeginTraining();
+  // After anything that may have changed what is to be done: closes epochs, begins cuts, gives work.
+  void Advance();
+  void CloseEpochs();
+  void PlanCut();
+  void BeginCut(uint64_t step, bool hold);
+  // First step from which no lease may be given before a cut there is accepted.
+  uint64_t NextMandatoryCut() const;
+  void GiveWork(Worker& worker);
+  void Tick();
+  void FinishEvaluation();
+  void WriteHistory();
+  void SaveModel(const StoredCheckpoint& final_checkpoint);
+  void DismissAll();
+  void Over(const absl::Status& status);
+  bool training() const { return dispatcher_ != nullptr; }
+
+  StreamCallbacks AcceptStatus(std::unique_ptr<Stream> stream);
+  void FillTasks(proto::StatusReply* reply) const;
+
+  Options options_;
+  std::string job_text_;
+  uint32_t fingerprint_ = 0;
+  KerasModel model_;
+  std::unique_ptr<ShardMap> shard_map_;
+  CheckpointLayout layout_;
+  CheckpointStore store_;  // used in Offload only
+  Time started_{};
+
+  std::unique_ptr<PsFleet> fleet_;
+  std::unique_ptr<Membership> membership_;
+  std::unique_ptr<Checkpointer> checkpointer_;
+  Progress progress_;
+
+  // Known once the first worker has counted.
+  std::optional<StepPlan> plan_;
+  uint64_t test_examples_ = 0;
+  // What OnTimelineOpened brought, until training begins.
+  std::optional<PsFleet::Opened> opened_;
+  std::unique_ptr<StepDispatcher> dispatcher_;
+  std::unique_ptr<Evaluation> evaluation_;
+
+  uint64_t closed_epochs_ = 0;       // epochs whose steps are all done
+  uint64_t next_epoch_cut_ = 0;      // first epoch whose end has not been cut
+  std::optional<uint64_t> late_cut_; // where that cut goes instead, when a ps refused it
+  uint64_t last_cut_ = 0;            // step of the newest cut begun
+  Time last_cut_at_{};
+  Time no_cut_before_{};             // after a failure
+  uint64_t steps_done_here_ = 0;
+  uint64_t leased_again_before_ = 0;  // in former timelines
+
+  bool stopping_ = false;
+  bool finishing_ = false;
+  bool found_finished_ = false;  // by a former coordinator
+  bool over_ = false;
+  std::set<int> stopping_ps_;  // those that answered Stop
+  EventLoop::TimerId tick_ = 0;
+  EventLoop::TimerId dismiss_deadline_ = 0;
+  std::string failure_;
+  uint64_t next_status_stream_ = 0;
+  std::map<uint64_t, std::unique_ptr<Stream>> status_streams_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace shoal

@@ -1,0 +1,160 @@
+// What a TrainingRun answers to Cluster.Status.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/version.h"
+#include "coordinator/training_run.h"
+
+namespace shoal {
+namespace {
+
+void FillMetrics(const std::vector<std::string>& names, const std::vector<double>& values,
+                 google::protobuf::RepeatedPtrField<proto::MetricValue>* out) {
+  for (size_t i = 0; i < names.size() && i < values.size(); ++i) {
+    proto::MetricValue* metric = out->Add();
+    metric->set_name(names[i]);
+    metric->set_value(values[i]);
+  }
+}
+
+double Seconds(Time time) { return std::chrono::duration<double>(time).count(); }
+
+const char* PhaseName(PsFleet::Phase phase) {
+  switch (phase) {
+    case PsFleet::Phase::kClaiming:
+      return "claiming";
+    case PsFleet::Phase::kLooking:
+    case PsFleet::Phase::kLoading:
+      return "loading";
+    case PsFleet::Phase::kLeading:
+      return "training";
+  }
+  return "";
+}
+
+}  // namespace
+
+StreamCallbacks TrainingRun::AcceptStatus(std::unique_ptr<Stream> stream) {
+  const uint64_t id = next_status_stream_++;
+  status_streams_[id] = std::move(stream);
+  return {.on_message =
+              [this, id](Message message) {
+                Stream& stream = *status_streams_.at(id);
+                proto::StatusRequest request;
+                if (!ParseMessage(message, &request)) {
+                  return stream.Finish(absl::InvalidArgumentError("not a StatusRequest of proto/cluster.proto"));
+                }
+                stream.Send(MakeMessage(Status()));
+                stream.Finish(absl::OkStatus());
+              },
+          .on_closed = [this, id](absl::Status) { status_streams_.erase(id); }};
+}
+
+proto::StatusReply TrainingRun::Status() const {
+  const Time now = options_.loop->Now();
+  proto::StatusReply reply;
+  reply.set_version(kVersion);
+  reply.set_job_name(options_.job.name);
+  reply.set_job_fingerprint(fingerprint_);
+  reply.set_run_dir(options_.run_dir);
+  reply.set_uptime_seconds(Seconds(now - started_));
+  reply.set_phase(!failure_.empty() ? "failed"
+                  : finishing_      ? "finished"
+                  : stopping_       ? "stopping"
+                                    : PhaseName(fleet_->phase()));
+  reply.set_error(failure_);
+  for (const std::string& line : fleet_->Waiting()) reply.add_waiting(line);
+  if (fleet_->phase() == PsFleet::Phase::kLeading && membership_->Ready().empty() && !finishing_) {
+    reply.add_waiting("no worker is ready; start one with --chief=ADDRESS of this coordinator");
+  }
+  reply.set_term(fleet_->term());
+  reply.set_timeline(fleet_->timeline());
+  if (plan_.has_value()) {
+    reply.set_total_steps(plan_->total_steps());
+    reply.set_steps_per_epoch(plan_->steps_per_epoch());
+    reply.set_epochs(plan_->epochs());
+  }
+  if (training()) {
+    const uint64_t base = dispatcher_->base();
+    const uint64_t epoch = plan_->EpochOf(std::min(base, plan_->total_steps() - 1));
+    reply.set_base_step(base);
+    reply.set_steps_done(dispatcher_->done_count());
+    reply.set_epoch(epoch);
+    reply.set_loss(progress_.loss(epoch));
+    FillMetrics(progress_.metric_names(), progress_.metrics(epoch), reply.mutable_metrics());
+    reply.set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
+  }
+  reply.set_steps_per_second(progress_.steps_per_second(now));
+  reply.set_examples_per_second(progress_.examples_per_second(now));
+  for (const auto& [epoch, record] : progress_.history()) {
+    proto::EpochResult* result = reply.add_history();
+    result->set_epoch(epoch);
+    result->set_loss(record.loss);
+    FillMetrics(progress_.metric_names(), record.metrics, result->mutable_metrics());
+    if (record.test_loss.has_value()) result->set_test_loss(*record.test_loss);
+    FillMetrics(progress_.metric_names(), record.test_metrics, result->mutable_test_metrics());
+    result->set_seconds(record.seconds);
+    result->set_examples_per_second(record.examples_per_second);
+  }
+  reply.set_steps_done_here(steps_done_here_);
+  if (evaluation_ != nullptr) {
+    reply.set_evaluation_batches_done(evaluation_->batches().done_count());
+    reply.set_evaluation_batches(evaluation_->batches().total_steps());
+  }
+  proto::CheckpointStatus* checkpoint = reply.mutable_last_checkpoint();
+  if (checkpointer_->last().has_value()) {
+    checkpoint->set_directory(checkpointer_->last()->directory);
+    checkpoint->set_step(checkpointer_->last()->manifest.cut_step);
+    checkpoint->set_age_seconds(Seconds(now - checkpointer_->last_at()));
+    checkpoint->set_size_bytes(checkpointer_->last()->size_bytes());
+    checkpoint->set_duration_seconds(Seconds(checkpointer_->last_duration()));
+  }
+  checkpoint->set_last_error(checkpointer_->last_error());
+  FillTasks(&reply);
+  return reply;
+}
+
+void TrainingRun::FillTasks(proto::StatusReply* reply) const {
+  uint64_t applied = 0, repeated = 0, staleness_sum = 0, staleness_max = 0;
+  for (int ps = 0; ps < fleet_->size(); ++ps) {
+    const PsFleet::Peer& peer = fleet_->peer(ps);
+    proto::TaskStatus* task = reply->add_tasks();
+    task->set_type("ps");
+    task->set_index(ps);
+    task->set_address(options_.ps_addresses[ps]);
+    const bool connected = peer.link != nullptr && peer.link->connected();
+    task->set_state(!connected                                                        ? "connecting"
+                    : fleet_->phase() == PsFleet::Phase::kLoading && !peer.loaded ? "loading"
+                                                                                  : "up");
+    if (peer.link != nullptr) task->set_detail(peer.link->last_error());
+    if (!peer.claimed.has_value()) continue;
+    task->set_done(peer.claimed->applied_chunks());
+    applied += peer.claimed->applied_chunks();
+    repeated += peer.claimed->repeated_chunks();
+    staleness_sum += peer.claimed->staleness_sum();
+    staleness_max = std::max<uint64_t>(staleness_max, peer.claimed->staleness_max());
+  }
+  reply->set_repeated_chunks(repeated);
+  reply->set_staleness_max(staleness_max);
+  if (applied > 0) reply->set_staleness_mean(static_cast<double>(staleness_sum) / static_cast<double>(applied));
+  std::map<int, const Worker*> connected;
+  for (const auto& [key, worker] : membership_->workers()) {
+    if (worker->index >= 0) connected[worker->index] = worker.get();
+  }
+  for (const auto& [index, record] : membership_->records()) {
+    proto::TaskStatus* task = reply->add_tasks();
+    task->set_type("worker");
+    task->set_index(index);
+    task->set_address(record.address);
+    task->set_state(record.state);
+    task->set_detail(record.detail);
+    task->set_done(record.steps_done);
+    if (!connected.contains(index)) continue;
+    const Worker& worker = *connected[index];
+    if (training()) task->set_held(dispatcher_->held(worker.key));
+    if (worker.step_seconds > 0) task->set_steps_per_second(1 / worker.step_seconds);
+  }
+}
+
+}  // namespace shoal
