@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace shoal {
+
+// What the command line asks for; returns the exit code of the process.
+using Command = std::function<int()>;
+
+// Each adds a command with its flags and help to `app`; parsing then sets `chosen` when it is the
+// one that was typed. Both outlive the parsing and the command.
+void AddTrainCommand(CLI::App* app, Command* chosen);
+void AddStatusCommand(CLI::App* app, Command* chosen);
+void AddValidateCommand(CLI::App* app, Command* chosen);
+void AddCheckpointCommand(CLI::App* app, Command* chosen);
+void AddModelCommand(CLI::App* app, Command* chosen);
+
+// Prints an error on standard error and returns the exit code that fits it; kExitDone when it is
+// none.
+int ReportStatus(const absl::Status& status);
+
+}  // namespace shoal

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace shoal {
+
+// What a terminal can show.
+struct TerminalStyle {
+  bool terminal = false;  // false: a file or a pipe
+  int width = 80;         // columns
+  bool color = false;
+  bool unicode = false;
+
+  // As standard output is now; NO_COLOR, TERM, LC_ALL, LC_CTYPE and LANG are honoured.
+  static TerminalStyle Detect();
+};
+
+// Lines for people, and below them, on a terminal, one live line that is redrawn in place.
+// Not thread-safe.
+class Console {
+ public:
+  // Both streams outlive this.
+  Console(std::FILE* out, std::FILE* err, TerminalStyle style);
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  // Prints a line (or several) that stays.
+  void Print(const std::string& text);
+  // The same on standard error.
+  void PrintError(const std::string& text);
+  // Replaces the live line, which must fit the width; no effect when not on a terminal.
+  void ShowLive(const std::string& text);
+  // Takes the live line away.
+  void ClearLive();
+
+  const TerminalStyle& style() const { return style_; }
+  void set_style(TerminalStyle style) { style_ = style; }
+
+ private:
+  void PrintTo(std::FILE* stream, const std::string& text);
+
+  std::FILE* const out_;
+  std::FILE* const err_;
+  TerminalStyle style_;
+  std::string live_;
+};
+
+}  // namespace shoal

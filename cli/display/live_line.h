@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "cli/display/console.h"
+#include "proto/cluster.pb.h"
+
+namespace shoal {
+
+// The live line of a training, for example
+//   epoch 2/5 ━━━━━━━────── step 1204/4690  9120 examples/s  loss 0.312  accuracy 0.886  1:12 left
+// or, while something is missing, what is waited for. Never wider than `style.width` columns: the
+// bar shrinks first, then the parts that matter least are left out. Colours add no columns.
+std::string FormatLiveLine(const proto::StatusReply& status, const TerminalStyle& style);
+
+// The same facts for a log: no bar, no limit of width.
+std::string FormatProgressLine(const proto::StatusReply& status);
+
+// "epoch 2/5: loss 0.312, accuracy 0.886, test loss 0.330, test accuracy 0.881, 12.4 s, 4830
+// examples/s".
+std::string FormatEpochLine(const proto::EpochResult& epoch, uint64_t epochs);
+
+}  // namespace shoal

@@ -1,0 +1,63 @@
+#include "cli/display/training_display.h"
+
+#include <algorithm>
+
+#include "cli/display/live_line.h"
+
+namespace shoal {
+
+TrainingDisplay::TrainingDisplay(Console* console, bool has_test_set, uint64_t first_epoch)
+    : console_(console), has_test_set_(has_test_set), next_epoch_(first_epoch) {}
+
+void TrainingDisplay::Update(const proto::StatusReply& status, Time now) {
+  epochs_ = status.epochs();
+  PrintEpochs(status);
+  PrintCheckpointError(status);
+  if (console_->style().terminal) {
+    console_->ShowLive(FormatLiveLine(status, console_->style()));
+  } else {
+    const std::string waiting = status.waiting_size() > 0 ? "waiting" : "";
+    PrintPlain(status.phase() + waiting, FormatProgressLine(status), now);
+  }
+}
+
+void TrainingDisplay::ShowActivity(const std::string& text, Time now) {
+  if (console_->style().terminal) {
+    console_->ShowLive(text.substr(0, std::max(1, console_->style().width - 1)));
+  } else {
+    PrintPlain(text, text, now);
+  }
+}
+
+void TrainingDisplay::PrintPlain(const std::string& key, const std::string& text, Time now) {
+  if (key == last_key_ && last_plain_.has_value() && now - *last_plain_ < kPlainInterval) return;
+  last_key_ = key;
+  last_plain_ = now;
+  console_->Print(text);
+}
+
+void TrainingDisplay::PrintEpochs(const proto::StatusReply& status) {
+  for (const proto::EpochResult& epoch : status.history()) {
+    if (epoch.epoch() < next_epoch_) continue;
+    if (has_test_set_ && !epoch.has_test_loss()) return;
+    console_->Print(FormatEpochLine(epoch, epochs_));
+    next_epoch_ = epoch.epoch() + 1;
+  }
+}
+
+void TrainingDisplay::PrintRemainingEpochs(const std::vector<proto::EpochResult>& history) {
+  for (const proto::EpochResult& epoch : history) {
+    if (epoch.epoch() < next_epoch_) continue;
+    console_->Print(FormatEpochLine(epoch, std::max(epochs_, epoch.epoch() + 1)));
+    next_epoch_ = epoch.epoch() + 1;
+  }
+}
+
+void TrainingDisplay::PrintCheckpointError(const proto::StatusReply& status) {
+  const std::string& error = status.last_checkpoint().last_error();
+  if (error == last_checkpoint_error_) return;
+  last_checkpoint_error_ = error;
+  if (!error.empty()) console_->PrintError("the last checkpoint failed: " + error);
+}
+
+}  // namespace shoal

@@ -1,0 +1,62 @@
+#include "cli/local_cluster/task_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace shoal {
+
+absl::StatusOr<std::unique_ptr<TaskLog>> TaskLog::Open(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (descriptor < 0) {
+    return absl::FailedPreconditionError(path +
+                                         ": cannot be opened for writing: " + std::strerror(errno));
+  }
+  return std::unique_ptr<TaskLog>(new TaskLog(path, descriptor));
+}
+
+TaskLog::TaskLog(std::string path, int descriptor)
+    : path_(std::move(path)), descriptor_(descriptor) {}
+
+TaskLog::~TaskLog() { close(descriptor_); }
+
+std::vector<std::string> TaskLog::Append(const std::string& bytes) {
+  std::vector<std::string> lines;
+  for (const char c : bytes) {
+    if (c != '\n') partial_ += c;
+    if (c == '\n' || partial_.size() >= kMaxLineBytes) Keep(std::exchange(partial_, ""), &lines);
+  }
+  return lines;
+}
+
+std::vector<std::string> TaskLog::Flush() {
+  std::vector<std::string> lines;
+  if (!partial_.empty()) Keep(std::exchange(partial_, ""), &lines);
+  return lines;
+}
+
+void TaskLog::Keep(const std::string& line, std::vector<std::string>* lines) {
+  const std::string text = line + "\n";
+  // A full disk must not end the training that the log is about; the line is still shown.
+  if (write(descriptor_, text.data(), text.size()) < 0) errno = 0;
+  last_lines_.push_back(line);
+  if (last_lines_.size() > kLastLines) last_lines_.pop_front();
+  lines->push_back(line);
+}
+
+bool IsWarningOrWorse(const std::string& line) {
+  if (line.starts_with('{')) {
+    return line.find("\"level\":\"warning\"") != std::string::npos ||
+           line.find("\"level\":\"error\"") != std::string::npos;
+  }
+  // "2026-11-21T13:00:00.123Z W worker-0 ...": the level is the second word.
+  const size_t space = line.find(' ');
+  if (space == std::string::npos || space == 0 || line[space - 1] != 'Z') return false;
+  const std::string level = line.substr(space + 1, 2);
+  return level == "W " || level == "E ";
+}
+
+}  // namespace shoal

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace shoal {
+
+// What one child says: cut into lines, kept in a file, the last lines in memory too. Not
+// thread-safe.
+class TaskLog {
+ public:
+  static constexpr size_t kLastLines = 20;
+  static constexpr size_t kMaxLineBytes = 64 << 10;  // a longer line is broken
+
+  // Appends to the file at `path`: a run that goes on keeps what was logged before.
+  static absl::StatusOr<std::unique_ptr<TaskLog>> Open(const std::string& path);
+  ~TaskLog();
+  TaskLog(const TaskLog&) = delete;
+  TaskLog& operator=(const TaskLog&) = delete;
+
+  // Takes output as it comes; returns the lines that it completes.
+  std::vector<std::string> Append(const std::string& bytes);
+  // The end of the output; returns the last line, if it lacked its newline.
+  std::vector<std::string> Flush();
+
+  const std::string& path() const { return path_; }
+  const std::deque<std::string>& last_lines() const { return last_lines_; }
+
+ private:
+  TaskLog(std::string path, int descriptor);
+  void Keep(const std::string& line, std::vector<std::string>* lines);
+
+  const std::string path_;
+  const int descriptor_;
+  std::string partial_;
+  std::deque<std::string> last_lines_;
+};
+
+// True for a line of level warning or error, in the text or the JSON format of the daemons' logs
+// (common/daemon/logging.h): one that people should see at once.
+bool IsWarningOrWorse(const std::string& line);
+
+}  // namespace shoal

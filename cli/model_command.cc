@@ -1,0 +1,99 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/command.h"
+#include "cli/display/text_table.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/durable_file.h"
+#include "common/daemon/exit_code.h"
+#include "common/model/keras_model.h"
+#include "worker/compute/golden_case.h"
+
+namespace shoal {
+namespace {
+
+constexpr uint64_t kMaxModelBytes = 64 << 20;
+
+absl::Status Summarize(const std::string& path) {
+  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxModelBytes));
+  const absl::StatusOr<KerasModel> model = ParseKerasModel(text);
+  if (!model.ok()) {
+    return absl::Status(model.status().code(), path + ": " + std::string(model.status().message()));
+  }
+  std::fputs(SummarizeModel(*model).c_str(), stdout);
+  return absl::OkStatus();
+}
+
+void AddSummary(CLI::App* model, Command* chosen) {
+  auto path = std::make_shared<std::string>();
+  CLI::App* summary = model->add_subcommand("summary", "Show layers, shapes and parameters");
+  summary->add_option("MODEL", *path, "Text of Keras's model.to_json()")->required();
+  summary->footer("Example:\n  shoal model summary examples/fashion_mnist/model.json");
+  summary->callback([=] { *chosen = [=] { return ReportStatus(Summarize(*path)); }; });
+}
+
+struct VerifyOptions {
+  std::string directory;
+  std::string backend = "cpu";
+};
+
+std::string ErrorText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1e", value);
+  return text;
+}
+
+int Verify(const VerifyOptions& options) {
+  const auto rows = VerifyGoldenCase(options.directory, options.backend);
+  if (!rows.ok()) return ReportStatus(rows.status());
+  TextTable table({"<tensor", "largest relative error", "tolerance", "<"});
+  bool all_within = true, all_supported = true;
+  for (const GoldenRow& row : *rows) {
+    if (!row.not_supported.empty()) {
+      all_supported = false;
+      table.AddRow({row.what, "", "", "not supported: " + row.not_supported});
+      continue;
+    }
+    all_within = all_within && row.ok;
+    table.AddRow({row.what, ErrorText(row.largest_relative_error), ErrorText(row.tolerance),
+                  row.ok ? "ok" : "TOO FAR"});
+  }
+  std::fputs(table.ToString().c_str(), stdout);
+  if (!all_within) return kExitBadData;
+  return all_supported ? kExitDone : kExitBadConfiguration;
+}
+
+void AddVerify(CLI::App* model, Command* chosen) {
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App* verify =
+      model->add_subcommand("verify", "Compare what Shoal computes with what Keras did");
+  verify->add_option("CASE_DIR", options->directory, "A case, as docs/keras-parity.md describes it")
+      ->required();
+  verify->add_option("--backend", options->backend, "cpu: what workers use; reference: plain loops")
+      ->check(CLI::IsMember({"cpu", "reference"}))
+      ->capture_default_str();
+  verify->footer(
+      "Example:\n  shoal model verify tests/golden/fashion_cnn\n"
+      "\nExit codes: 0 all within tolerance, 65 something is not, 78 Shoal lacks what the case "
+      "uses.");
+  verify->callback([=] { *chosen = [=] { return Verify(*options); }; });
+}
+
+}  // namespace
+
+void AddModelCommand(CLI::App* app, Command* chosen) {
+  CLI::App* model =
+      app->add_subcommand("model", "Look at Keras models and check what Shoal computes");
+  model->require_subcommand(1);
+  AddSummary(model, chosen);
+  AddVerify(model, chosen);
+  model->footer(
+      "Examples:\n"
+      "  shoal model summary examples/fashion_mnist/model.json\n"
+      "  shoal model verify tests/golden/fashion_cnn");
+}
+
+}  // namespace shoal

@@ -1,0 +1,40 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/command.h"
+#include "common/daemon/exit_code.h"
+#include "common/daemon/process_environment.h"
+#include "common/daemon/version.h"
+
+// `shoal`, the command people type.
+int main(int argc, char** argv) {
+  shoal::ClearProxyVariables();
+  CLI::App app("Trains neural networks with parameter servers.", "shoal");
+  app.set_version_flag("--version", std::string("shoal ") + shoal::kVersion);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  app.footer(
+      "Examples:\n"
+      "  shoal train examples/fashion_mnist/job.json              train on this machine\n"
+      "  shoal status --chief 10.0.0.1:2222                       how a running job goes\n"
+      "  shoal validate --job job.json --cluster_spec spec.json   check before starting\n"
+      "  shoal checkpoint list runs/fashion_mnist                 what has been saved\n"
+      "  shoal model summary examples/fashion_mnist/model.json    layers and parameters\n"
+      "\n`shoal COMMAND --help` says more about each.");
+  shoal::Command chosen;
+  shoal::AddTrainCommand(&app, &chosen);
+  shoal::AddStatusCommand(&app, &chosen);
+  shoal::AddValidateCommand(&app, &chosen);
+  shoal::AddCheckpointCommand(&app, &chosen);
+  shoal::AddModelCommand(&app, &chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);  // prints the help or the version
+  } catch (const CLI::Error& error) {
+    std::cerr << "shoal: " << error.what()
+              << "\nRun with --help for the commands and their flags.\n";
+    return shoal::kExitUsage;
+  }
+  return chosen();
+}

@@ -1,0 +1,75 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/command.h"
+#include "cli/display/console.h"
+#include "cli/status_query.h"
+#include "cli/status_report.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/cluster_spec.h"
+#include "common/rpc/grpc_network.h"
+
+namespace shoal {
+namespace {
+
+constexpr Time kTimeout = std::chrono::seconds(5);
+constexpr Time kWatchInterval = std::chrono::seconds(1);
+constexpr char kClearScreen[] = "\x1b[H\x1b[J";
+
+struct StatusOptions {
+  std::string chief;
+  bool json = false;
+  bool watch = false;
+};
+
+void Print(const proto::StatusReply& status, const StatusOptions& options) {
+  if (options.watch && TerminalStyle::Detect().terminal) std::fputs(kClearScreen, stdout);
+  std::fputs((options.json ? StatusToJson(status) : FormatStatusReport(status)).c_str(), stdout);
+  std::fflush(stdout);
+}
+
+absl::Status ShowStatus(const StatusOptions& options) {
+  SHOAL_ASSIGN_OR_RETURN(const Address chief, Address::Parse(options.chief));
+  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  absl::Status result;
+  const auto on_result = [&](const absl::StatusOr<proto::StatusReply>& status) {
+    result = status.status();
+    if (status.ok()) Print(*status, options);
+    // Watching goes on until the job is over and its coordinator gone.
+    if (!options.watch || !status.ok()) network->Stop();
+  };
+  std::unique_ptr<StatusQuery> query;
+  std::unique_ptr<StatusPoller> poller;
+  if (options.watch) {
+    poller = std::make_unique<StatusPoller>(network.get(), network.get(), chief.ToString(),
+                                            kWatchInterval, on_result);
+  } else {
+    query = std::make_unique<StatusQuery>(network.get(), network.get(), chief.ToString(), kTimeout,
+                                          on_result);
+  }
+  network->Run();
+  return result;
+}
+
+}  // namespace
+
+void AddStatusCommand(CLI::App* app, Command* chosen) {
+  auto options = std::make_shared<StatusOptions>();
+  CLI::App* status = app->add_subcommand("status", "Show how a running job goes");
+  status->add_option("--chief", options->chief, "Address of the coordinator, HOST:PORT")
+      ->required();
+  status->add_flag("--json", options->json, "As JSON, with the fields of proto/cluster.proto");
+  status->add_flag("--watch", options->watch, "Again every second, until the coordinator is gone");
+  status->footer(
+      "Examples:\n"
+      "  shoal status --chief 10.0.0.1:2222\n"
+      "  shoal status --chief 10.0.0.1:2222 --watch\n"
+      "  shoal status --chief [::1]:2222 --json | jq .steps_done");
+  status->callback(
+      [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });
+}
+
+}  // namespace shoal

@@ -1,0 +1,79 @@
+#include "cli/status_report.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/display/history.h"
+#include "cli/display/live_line.h"
+#include "cli/display/number_text.h"
+#include "cli/display/text_table.h"
+
+namespace shoal {
+namespace {
+
+std::string TaskTable(const proto::StatusReply& status) {
+  if (status.tasks_size() == 0) return "";
+  TextTable table({"<task", "<state", "<address", "done", "held", "steps/s", "<detail"});
+  for (const proto::TaskStatus& task : status.tasks()) {
+    const bool worker = task.type() == "worker";
+    table.AddRow({absl::StrCat(task.type(), " ", task.index()), task.state(), task.address(),
+                  FormatCount(static_cast<double>(task.done())),
+                  worker ? std::to_string(task.held()) : "",
+                  worker ? FormatNumber(task.steps_per_second()) : "", task.detail()});
+  }
+  return absl::StrCat("\n", table.ToString());
+}
+
+std::string LastCheckpoint(const proto::CheckpointStatus& checkpoint) {
+  std::string text;
+  if (!checkpoint.directory().empty()) {
+    absl::StrAppend(&text, "checkpoint  step ", checkpoint.step(), ", ",
+                    FormatDuration(checkpoint.age_seconds()), " ago, ",
+                    FormatBytes(static_cast<double>(checkpoint.size_bytes())), ", ",
+                    checkpoint.directory(), "\n");
+  }
+  if (!checkpoint.last_error().empty()) {
+    absl::StrAppend(&text, "            the last one failed: ", checkpoint.last_error(), "\n");
+  }
+  return text.empty() ? "checkpoint  none yet\n" : text;
+}
+
+std::string Updates(const proto::StatusReply& status) {
+  return absl::StrCat("updates     staleness ", FormatNumber(status.staleness_mean()),
+                      " in the mean, at most ", status.staleness_max(), "; ",
+                      status.steps_leased_again(), " steps leased again, ",
+                      status.repeated_chunks(), " repeated chunks dropped\n");
+}
+
+}  // namespace
+
+std::string FormatStatusReport(const proto::StatusReply& status) {
+  std::string text =
+      absl::StrCat(status.job_name(), ", ", status.phase(), " (shoal ", status.version(), ", up ",
+                   FormatDuration(status.uptime_seconds()), ")\n");
+  absl::StrAppend(&text, "progress    ", FormatProgressLine(status), "\n");
+  for (const std::string& waiting : status.waiting()) {
+    absl::StrAppend(&text, "waiting     ", waiting, "\n");
+  }
+  if (!status.error().empty()) absl::StrAppend(&text, "error       ", status.error(), "\n");
+  absl::StrAppend(&text, LastCheckpoint(status.last_checkpoint()), Updates(status), "run         ",
+                  status.run_dir(), "\n", TaskTable(status));
+  const std::vector<proto::EpochResult> history(status.history().begin(), status.history().end());
+  if (!history.empty()) absl::StrAppend(&text, "\n", FormatHistoryTable(history));
+  return text;
+}
+
+std::string StatusToJson(const proto::StatusReply& status) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  // Fails only for messages with unknown types inside, which a status has none of.
+  const auto converted = google::protobuf::util::MessageToJsonString(status, &json, options);
+  return converted.ok() ? json : "{}\n";
+}
+
+}  // namespace shoal

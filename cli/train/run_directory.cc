@@ -1,0 +1,85 @@
+#include "cli/train/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/durable_file.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxJobBytes = 64 << 20;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::string& path) {
+  const std::string absolute = AbsolutePath(path);
+  SHOAL_RETURN_IF_ERROR(MakeDirectories(absolute));
+  const std::string lock_path = absolute + "/.lock";
+  const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock < 0) {
+    return absl::FailedPreconditionError(lock_path +
+                                         ": cannot be written: " + std::strerror(errno));
+  }
+  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    close(lock);
+    return absl::FailedPreconditionError(absolute +
+                                         ": another `shoal train` uses this run directory; "
+                                         "wait for it, or choose another --run_dir");
+  }
+  return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock));
+}
+
+RunDirectory::~RunDirectory() { close(lock_); }
+
+absl::Status RunDirectory::CheckSameJob(const Job& job) const {
+  if (!fs::exists(job_path())) return absl::OkStatus();
+  SHOAL_ASSIGN_OR_RETURN(const std::string there, ReadSmallFile(job_path(), kMaxJobBytes));
+  const std::string now = job.ResolvedText();
+  if (there == now) return absl::OkStatus();
+  std::string message =
+      path_ + ": this run directory is that of another job, and goes on only with it:";
+  for (const std::string& difference : DescribeDifferences(there, now))
+    message += "\n  " + difference;
+  return absl::FailedPreconditionError(
+      message +
+      "\nChoose another --run_dir for the changed job, or undo the "
+      "change.");
+}
+
+absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) const {
+  SHOAL_RETURN_IF_ERROR(CheckSameJob(job));
+  Decision decision;
+  if (!fs::exists(checkpoints_dir())) return decision;
+  SHOAL_ASSIGN_OR_RETURN(const std::optional<StoredCheckpoint> newest,
+                         CheckpointStore(checkpoints_dir()).NewestWhole({}, &decision.problems));
+  if (!newest.has_value()) return decision;
+  decision.step = newest->manifest.cut_step;
+  decision.epoch = newest->manifest.epoch;
+  decision.total_steps = newest->manifest.total_steps;
+  decision.checkpoint = newest->directory;
+  // A coordinator may have been stopped after the last checkpoint and before the model was written.
+  const bool has_model = fs::exists(model_dir() + "/model.safetensors");
+  const bool all_steps = decision.total_steps > 0 && decision.step == decision.total_steps;
+  decision.state = all_steps && has_model ? State::kFinished : State::kResumed;
+  return decision;
+}
+
+absl::Status RunDirectory::Prepare(const Job& job) const {
+  SHOAL_RETURN_IF_ERROR(MakeDirectories(logs_dir()));
+  return ReplaceFile(job_path(), job.ResolvedText());
+}
+
+}  // namespace shoal

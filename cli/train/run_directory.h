@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/job/job.h"
+
+namespace shoal {
+
+// The directory of one run of a job, held by one process at a time:
+//   job.json      the resolved job; a run is only ever continued with an equal one
+//   checkpoints/  written by the coordinator, as are
+//   history.csv
+//   model/        the final model
+//   logs/         what each task said
+// Not thread-safe.
+class RunDirectory {
+ public:
+  // Makes the directory where there is none and locks it until destruction; an error when another
+  // process has it, or it cannot be written.
+  static absl::StatusOr<std::unique_ptr<RunDirectory>> Open(const std::string& path);
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+
+  enum class State {
+    kFresh,     // no checkpoint yet
+    kResumed,   // goes on from a checkpoint
+    kFinished,  // nothing left to do
+  };
+  struct Decision {
+    State state = State::kFresh;
+    uint64_t step = 0;   // of the checkpoint: all steps below it are done
+    uint64_t epoch = 0;  // that this step is in: all epochs before it are done
+    uint64_t total_steps = 0;
+    std::string checkpoint;             // its directory
+    std::vector<std::string> problems;  // damaged checkpoints that were passed over, a line each
+  };
+  // What starting `job` here means. kFailedPrecondition when the directory is another job's, with
+  // the fields that differ. Reads the newest checkpoint whole.
+  absl::StatusOr<Decision> Decide(const Job& job) const;
+
+  // Writes job.json and makes logs/.
+  absl::Status Prepare(const Job& job) const;
+
+  const std::string& path() const { return path_; }  // absolute
+  std::string job_path() const { return path_ + "/job.json"; }
+  std::string checkpoints_dir() const { return path_ + "/checkpoints"; }
+  std::string model_dir() const { return path_ + "/model"; }
+  std::string history_path() const { return path_ + "/history.csv"; }
+  std::string logs_dir() const { return path_ + "/logs"; }
+
+ private:
+  RunDirectory(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  absl::Status CheckSameJob(const Job& job) const;
+
+  const std::string path_;
+  const int lock_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,215 @@
+#include "cli/train/train.h"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cli/display/console.h"
+#include "cli/display/history.h"
+#include "cli/display/training_display.h"
+#include "cli/local_cluster/daemon_commands.h"
+#include "cli/local_cluster/local_cluster.h"
+#include "cli/local_cluster/signal_watch.h"
+#include "cli/status_query.h"
+#include "cli/train/run_directory.h"
+#include "cli/train/supervisor.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/daemon/exit_code.h"
+#include "common/daemon/version.h"
+#include "common/job/job.h"
+#include "common/rpc/grpc_network.h"
+
+namespace shoal {
+namespace {
+
+constexpr Time kStatusInterval = std::chrono::milliseconds(200);
+
+const std::vector<int>& WatchedSignals() {
+  static const std::vector<int> signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+  return signals;
+}
+
+// As short as it can be written from here.
+std::string ShortPath(const std::string& path) {
+  std::error_code error;
+  const std::string relative = std::filesystem::proximate(path, error).string();
+  return error || relative.starts_with("..") ? path : relative;
+}
+
+std::string Plural(int count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+// One training, from its run directory to its last words.
+class Training {
+ public:
+  explicit Training(TrainOptions options)
+      : options_(std::move(options)), console_(stdout, stderr, TerminalStyle::Detect()) {}
+
+  int Run() {
+    const absl::StatusOr<bool> anything_to_do = Prepare();
+    if (!anything_to_do.ok()) return Report(anything_to_do.status());
+    if (!*anything_to_do) return kExitDone;
+    const absl::Status started = RunCluster();
+    if (!started.ok()) return Report(started);
+    return exit_code_;
+  }
+
+ private:
+  int Report(const absl::Status& status) {
+    console_.PrintError("shoal: " + std::string(status.message()));
+    return ExitCodeOf(status);
+  }
+
+  // Reads the job and looks at the run directory; false when the job is finished already.
+  absl::StatusOr<bool> Prepare() {
+    SHOAL_ASSIGN_OR_RETURN(job_, LoadJob(options_.job_path, /*check_data=*/true));
+    if (options_.seed.has_value()) job_.seed = *options_.seed;
+    SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(options_.run_dir.empty() ? "runs/" + job_.name
+                                                                             : options_.run_dir));
+    SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
+    for (const std::string& problem : decision.problems)
+      console_.PrintError("passed over: " + problem);
+    if (decision.state == RunDirectory::State::kFinished) {
+      console_.Print(job_.name + " is finished: all " + std::to_string(decision.total_steps) +
+                     " steps are done.");
+      PrintPlaces();
+      console_.Print("To train again, choose another --run_dir.");
+      return false;
+    }
+    SHOAL_RETURN_IF_ERROR(run_->Prepare(job_));
+    first_epoch_ = decision.epoch;
+    if (decision.state == RunDirectory::State::kResumed) {
+      console_.Print(absl::StrCat("resuming from step ", decision.step, " (",
+                                  ShortPath(decision.checkpoint), ")"));
+    }
+    return true;
+  }
+
+  absl::StatusOr<ClusterPlan> PlanCluster() {
+    ClusterPlan plan;
+    SHOAL_ASSIGN_OR_RETURN(plan.addresses, ChooseAddresses(options_.workers, options_.ps));
+    plan.binary_dir = OwnBinaryDirectory();
+    plan.job_path = run_->job_path();
+    plan.run_dir = run_->path();
+    plan.threads_per_worker =
+        options_.threads > 0 ? options_.threads : ThreadsPerWorker(options_.workers);
+    console_.Print(absl::StrCat("shoal ", kVersion, ": training ", job_.name, " with ",
+                                Plural(options_.workers, "worker"), " of ",
+                                Plural(plan.threads_per_worker, "thread"), " and ", options_.ps,
+                                " ps in ", ShortPath(run_->path())));
+    return plan;
+  }
+
+  absl::Status RunCluster() {
+    SHOAL_ASSIGN_OR_RETURN(const ClusterPlan plan, PlanCluster());
+    SignalWatch::BlockSignals(WatchedSignals());
+    std::signal(SIGPIPE, SIG_IGN);
+    const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+    DescriptorWatch watch(network.get());
+    TrainingDisplay display(&console_, !job_.test.empty(), first_epoch_);
+    std::unique_ptr<Supervisor> supervisor;
+    LocalCluster cluster(
+        {.loop = network.get(),
+         .watch = &watch,
+         .log_dir = run_->logs_dir(),
+         .on_line = [this](const Child& child, const std::string& line) { OnLine(child, line); },
+         .on_exit = [&supervisor](const Child& child) { supervisor->OnChildExit(child); }});
+    supervisor = std::make_unique<Supervisor>(Supervisor::Options{
+        .loop = network.get(), .cluster = &cluster, .console = &console_, .on_ended = [&network] {
+          network->Stop();
+        }});
+    SignalWatch signals(&watch, WatchedSignals(), [&](int signal) {
+      if (signal == SIGCHLD) return cluster.ReapEnded();
+      if (signal == SIGWINCH) return console_.set_style(TerminalStyle::Detect());
+      supervisor->OnStopSignal();
+    });
+    SHOAL_RETURN_IF_ERROR(cluster.Start(DaemonCommands(plan, OwnEnvironment())));
+    StatusPoller poller(network.get(), network.get(), plan.addresses.chief, kStatusInterval,
+                        [&](absl::StatusOr<proto::StatusReply> status) {
+                          ShowStatus(status, *supervisor, network->Now(), &display);
+                        });
+    network->Run();
+    console_.ClearLive();
+    Conclude(*supervisor, &display);
+    return absl::OkStatus();
+  }
+
+  void OnLine(const Child& child, const std::string& line) {
+    if (!options_.verbose && !IsWarningOrWorse(line)) return;
+    console_.Print(absl::StrCat("[", TaskName(child.task), "] ", line));
+  }
+
+  static void ShowStatus(const absl::StatusOr<proto::StatusReply>& status,
+                         const Supervisor& supervisor, Time now, TrainingDisplay* display) {
+    if (supervisor.phase() == Supervisor::Phase::kEnding) {
+      display->ShowActivity("waiting for the processes to end", now);
+    } else if (status.ok()) {
+      display->Update(*status, now);
+    } else {
+      display->ShowActivity("waiting for the coordinator to answer", now);
+    }
+  }
+
+  void Conclude(const Supervisor& supervisor, TrainingDisplay* display) {
+    exit_code_ = supervisor.exit_code();
+    absl::StatusOr<std::vector<proto::EpochResult>> history = ReadHistory(run_->history_path());
+    if (!history.ok()) {
+      console_.PrintError(std::string(history.status().message()));
+      history.emplace();
+    }
+    display->PrintRemainingEpochs(*history);
+    if (supervisor.outcome() == Supervisor::Outcome::kDone) {
+      console_.Print(absl::StrCat("\n", FormatHistoryTable(*history)));
+      PrintPlaces();
+      return;
+    }
+    if (supervisor.outcome() == Supervisor::Outcome::kStopped) console_.PrintError("Stopped.");
+    console_.PrintError(NewestCheckpoint() + "\n  " + ResumeCommand());
+  }
+
+  // What there is to go on from.
+  std::string NewestCheckpoint() const {
+    const auto checkpoints = CheckpointStore(run_->checkpoints_dir()).List(nullptr);
+    if (!checkpoints.ok() || checkpoints->empty())
+      return "There is no checkpoint yet. To start again:";
+    return "The newest checkpoint has the first " +
+           std::to_string(checkpoints->front().manifest.cut_step) + " steps. To go on from it:";
+  }
+
+  std::string ResumeCommand() const {
+    std::string command = "shoal train " + options_.job_path;
+    if (options_.workers != 2) command += " --workers " + std::to_string(options_.workers);
+    if (options_.ps != 1) command += " --ps " + std::to_string(options_.ps);
+    if (!options_.run_dir.empty()) command += " --run_dir " + options_.run_dir;
+    if (options_.threads > 0) command += " --threads " + std::to_string(options_.threads);
+    if (options_.seed.has_value()) command += " --seed " + std::to_string(*options_.seed);
+    return command;
+  }
+
+  void PrintPlaces() {
+    console_.Print("model        " + ShortPath(run_->model_dir()) + "\n" + "checkpoints  " +
+                   ShortPath(run_->checkpoints_dir()) + "\n" + "history      " +
+                   ShortPath(run_->history_path()) + "\n" + "logs         " +
+                   ShortPath(run_->logs_dir()));
+  }
+
+  const TrainOptions options_;
+  Console console_;
+  Job job_;
+  std::unique_ptr<RunDirectory> run_;
+  uint64_t first_epoch_ = 0;  // that this start works on
+  int exit_code_ = kExitDone;
+};
+
+}  // namespace
+
+int Train(const TrainOptions& options) { return Training(options).Run(); }
+
+}  // namespace shoal

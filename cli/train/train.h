@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace shoal {
+
+// What `shoal train` was asked for.
+struct TrainOptions {
+  std::string job_path;
+  int workers = 2;
+  int ps = 1;
+  std::string run_dir;           // empty: runs/NAME, by the name of the job
+  int threads = 0;               // for each worker; 0: chosen from the cores
+  std::optional<uint64_t> seed;  // instead of the job's
+  bool verbose = false;          // every line of every daemon on the console
+};
+
+// Trains a job on a local cluster of child processes, from start to end, and talks to the person
+// about it. Returns the exit code of the process.
+int Train(const TrainOptions& options);
+
+}  // namespace shoal

@@ -1,0 +1,42 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/train/train.h"
+
+namespace shoal {
+
+void AddTrainCommand(CLI::App* app, Command* chosen) {
+  auto options = std::make_shared<TrainOptions>();
+  CLI::App* train =
+      app->add_subcommand("train", "Train a job on a cluster of processes on this machine");
+  train->add_option("JOB", options->job_path, "The job file")->required();
+  train->add_option("--workers", options->workers, "Workers, which compute gradients")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  train->add_option("--ps", options->ps, "Parameter servers, which hold the variables")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  train->add_option("--run_dir", options->run_dir,
+                    "Where checkpoints, model, history and logs go [runs/NAME]");
+  train
+      ->add_option("--threads", options->threads,
+                   "Compute threads of each worker [cores / workers]")
+      ->check(CLI::Range(1, 1024));
+  train->add_option("--seed", options->seed, "Seed, instead of the job's");
+  train->add_flag("--verbose", options->verbose, "Show every line that a process logs");
+  train->footer(
+      "A run directory with a checkpoint is resumed; Ctrl-C stops with a checkpoint, a second "
+      "one at "
+      "once.\n"
+      "\nExamples:\n"
+      "  shoal train job.json\n"
+      "  shoal train job.json --workers 4 --ps 2\n"
+      "  shoal train job.json --seed 2 --run_dir runs/second_try\n"
+      "\nExit codes: 0 done, 143 stopped with a checkpoint, 64 wrong flags, 78 wrong job or run "
+      "directory,\n"
+      "65 damaged data, 138 worth another try.");
+  train->callback([options, chosen] { *chosen = [options] { return Train(*options); }; });
+}
+
+}  // namespace shoal
