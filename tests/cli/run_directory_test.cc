@@ -1,0 +1,133 @@
+#include "cli/train/run_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/common/checkpoint/small_checkpoint.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using State = RunDirectory::State;
+
+Job SmallJob() {
+  Job job;
+  job.name = "small";
+  job.model_json = "{}";
+  job.loss.class_name = "MeanSquaredError";
+  job.batch_size = 32;
+  job.steps = 100;
+  return job;
+}
+
+class RunDirectoryTest : public testing::Test {
+ protected:
+  std::string path() const { return temporary_.path() + "/runs/small"; }
+
+  std::unique_ptr<RunDirectory> Open() {
+    auto run = RunDirectory::Open(path());
+    EXPECT_TRUE(run.ok()) << run.status();
+    return *std::move(run);
+  }
+
+  // As the coordinator writes one; total_steps decides whether it is the last.
+  StoredCheckpoint WriteCheckpoint(uint64_t cut_step, uint64_t total_steps) {
+    CheckpointStore store(path() + "/checkpoints");
+    const auto directory = store.CreateDirectory(cut_step);
+    EXPECT_TRUE(directory.ok()) << directory.status();
+    const CheckpointLayout layout = SmallLayout();
+    EXPECT_TRUE(CreateCheckpointFiles(layout, *directory).ok());
+    const auto parts = WriteElements(layout, *directory, 0, ~uint64_t{0}, cut_step);
+    Manifest manifest = SmallManifest(/*timeline=*/1, cut_step);
+    manifest.total_steps = total_steps;
+    auto stored = store.Commit(*directory, layout, parts, SmallTexts(), manifest);
+    EXPECT_TRUE(stored.ok()) << stored.status();
+    return *std::move(stored);
+  }
+
+  TemporaryDirectory temporary_;
+};
+
+TEST_F(RunDirectoryTest, ANewOneIsFresh) {
+  const auto run = Open();
+  const auto decision = run->Decide(SmallJob());
+  ASSERT_TRUE(decision.ok()) << decision.status();
+  EXPECT_EQ(decision->state, State::kFresh);
+  ASSERT_TRUE(run->Prepare(SmallJob()).ok());
+  EXPECT_TRUE(std::filesystem::is_directory(run->logs_dir()));
+  EXPECT_EQ(ReadAll(run->job_path()), SmallJob().ResolvedText());
+  EXPECT_EQ(run->Decide(SmallJob())->state, State::kFresh);
+}
+
+TEST_F(RunDirectoryTest, IsResumedFromItsNewestCheckpoint) {
+  const auto run = Open();
+  ASSERT_TRUE(run->Prepare(SmallJob()).ok());
+  WriteCheckpoint(50, 100);
+  const StoredCheckpoint newest = WriteCheckpoint(75, 100);
+  const auto decision = run->Decide(SmallJob());
+  ASSERT_TRUE(decision.ok()) << decision.status();
+  EXPECT_EQ(decision->state, State::kResumed);
+  EXPECT_EQ(decision->step, 75);
+  EXPECT_EQ(decision->checkpoint, newest.directory);
+}
+
+TEST_F(RunDirectoryTest, PassesOverADamagedCheckpointAndSaysSo) {
+  const auto run = Open();
+  WriteCheckpoint(50, 100);
+  const StoredCheckpoint newest = WriteCheckpoint(75, 100);
+  const std::string victim = newest.directory + "/" + newest.manifest.files.front().name;
+  std::string bytes = ReadAll(victim);
+  bytes.back() ^= 1;
+  WriteAll(victim, bytes);
+  const auto decision = run->Decide(SmallJob());
+  ASSERT_TRUE(decision.ok()) << decision.status();
+  EXPECT_EQ(decision->step, 50);
+  EXPECT_THAT(decision->problems, ElementsAre(HasSubstr(newest.manifest.files.front().name)));
+}
+
+TEST_F(RunDirectoryTest, IsFinishedWithTheLastStepAndTheModel) {
+  const auto run = Open();
+  WriteCheckpoint(100, 100);
+  // Stopped between the two: the coordinator still has the model to write.
+  EXPECT_EQ(run->Decide(SmallJob())->state, State::kResumed);
+  std::filesystem::create_directories(run->model_dir());
+  WriteAll(run->model_dir() + "/model.safetensors", "");
+  const auto decision = run->Decide(SmallJob());
+  ASSERT_TRUE(decision.ok()) << decision.status();
+  EXPECT_EQ(decision->state, State::kFinished);
+  EXPECT_EQ(decision->total_steps, 100);
+}
+
+TEST_F(RunDirectoryTest, RefusesAnotherJobAndNamesTheFields) {
+  const auto run = Open();
+  ASSERT_TRUE(run->Prepare(SmallJob()).ok());
+  Job changed = SmallJob();
+  changed.batch_size = 64;
+  const auto decision = run->Decide(changed);
+  EXPECT_EQ(decision.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(decision.status().message(), HasSubstr("$.batch_size: 32 there, 64 now"));
+  EXPECT_THAT(decision.status().message(), HasSubstr("another --run_dir"));
+}
+
+TEST_F(RunDirectoryTest, IsHeldByOneAtATime) {
+  auto first = Open();
+  const auto second = RunDirectory::Open(path());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(second.status().message(),
+              HasSubstr("another `shoal train` uses this run directory"));
+  first.reset();
+  EXPECT_TRUE(RunDirectory::Open(path()).ok());
+}
+
+TEST_F(RunDirectoryTest, NamesAPathThatCannotBeADirectory) {
+  WriteAll(temporary_.path() + "/file", "");
+  const auto run = RunDirectory::Open(temporary_.path() + "/file/run");
+  EXPECT_THAT(run.status().message(), HasSubstr(temporary_.path() + "/file"));
+}
+
+}  // namespace
+}  // namespace shoal

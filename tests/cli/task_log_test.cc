@@ -1,0 +1,81 @@
+#include "cli/local_cluster/task_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace shoal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string FreshPath() {
+  const std::string path = testing::TempDir() + "/task_log_test.log";
+  std::filesystem::remove(path);
+  return path;
+}
+
+std::string Contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(TaskLogTest, CutsOutputIntoLinesWhereverItIsBroken) {
+  const std::string path = FreshPath();
+  const auto log = TaskLog::Open(path);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_THAT((*log)->Append("one\ntw"), ElementsAre("one"));
+  EXPECT_THAT((*log)->Append("o"), IsEmpty());
+  EXPECT_THAT((*log)->Append("\n\nthree"), ElementsAre("two", ""));
+  EXPECT_THAT((*log)->Flush(), ElementsAre("three"));
+  EXPECT_THAT((*log)->Flush(), IsEmpty());
+  EXPECT_EQ(Contents(path), "one\ntwo\n\nthree\n");
+}
+
+TEST(TaskLogTest, KeepsTheLastLines) {
+  const auto log = TaskLog::Open(FreshPath());
+  ASSERT_TRUE(log.ok());
+  for (int i = 0; i < 30; ++i) (*log)->Append(std::to_string(i) + "\n");
+  ASSERT_EQ((*log)->last_lines().size(), TaskLog::kLastLines);
+  EXPECT_EQ((*log)->last_lines().front(), "10");
+  EXPECT_EQ((*log)->last_lines().back(), "29");
+}
+
+TEST(TaskLogTest, BreaksALineWithoutEnd) {
+  const auto log = TaskLog::Open(FreshPath());
+  ASSERT_TRUE(log.ok());
+  EXPECT_EQ((*log)->Append(std::string(3 * TaskLog::kMaxLineBytes + 1, 'x')).size(), 3);
+  EXPECT_THAT((*log)->Flush(), ElementsAre("x"));
+}
+
+TEST(TaskLogTest, GoesOnWithTheFileOfAnEarlierStart) {
+  const std::string path = FreshPath();
+  (*TaskLog::Open(path))->Append("before\n");
+  (*TaskLog::Open(path))->Append("after\n");
+  EXPECT_EQ(Contents(path), "before\nafter\n");
+}
+
+TEST(TaskLogTest, NamesAFileThatCannotBeWritten) {
+  const auto log = TaskLog::Open("/no/such/directory/worker-0.log");
+  EXPECT_THAT(log.status().message(), HasSubstr("/no/such/directory/worker-0.log"));
+}
+
+TEST(IsWarningOrWorseTest, KnowsBothFormats) {
+  EXPECT_TRUE(IsWarningOrWorse("2026-11-21T13:00:00.123Z W worker-0 slow"));
+  EXPECT_TRUE(IsWarningOrWorse("2026-11-21T13:00:00.123Z E worker-0 gone"));
+  EXPECT_FALSE(IsWarningOrWorse("2026-11-21T13:00:00.123Z I worker-0 W is not the level"));
+  EXPECT_FALSE(IsWarningOrWorse("2026-11-21T13:00:00.123Z D ps-0 chunk"));
+  EXPECT_TRUE(IsWarningOrWorse(R"({"time":"t","level":"warning","task":"ps-0","message":"m"})"));
+  EXPECT_TRUE(IsWarningOrWorse(R"({"time":"t","level":"error","task":"ps-0","message":"m"})"));
+  EXPECT_FALSE(IsWarningOrWorse(R"({"time":"t","level":"info","task":"ps-0","message":"m"})"));
+  EXPECT_FALSE(IsWarningOrWorse(""));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,316 @@
+// `shoal train` as a person starts it: the real program, with stand-ins (fake_daemon.cc) for the
+// daemons.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/local_cluster/child_process.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kDeadline = std::chrono::seconds(60);
+
+std::string Contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// True once the process has ended, also as somebody else's zombie; false after the deadline.
+bool AwaitEnd(pid_t pid) {
+  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (descriptor < 0) return errno == ESRCH;
+  pollfd ended = {.fd = descriptor, .events = POLLIN};
+  const int count = poll(&ended, 1, std::chrono::milliseconds(kDeadline).count());
+  close(descriptor);
+  return count == 1;
+}
+
+class TrainProcessTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "train_process_test_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+    fs::create_directories(root_ + "/bin");
+    fs::create_directories(root_ + "/fake");
+    // The daemons are looked for beside the program itself.
+    fs::copy_file(SHOAL_BINARY, root_ + "/bin/shoal");
+    for (const char* name : {"shoal-coordinator", "shoal-ps", "shoal-worker"}) {
+      fs::create_symlink(FAKE_DAEMON_BINARY, root_ + "/bin/" + name);
+    }
+    std::ofstream(root_ + "/data") << "";
+    WriteJob(/*batch_size=*/32);
+  }
+
+  void TearDown() override {
+    train_.reset();
+    fs::remove_all(root_);
+  }
+
+  void WriteJob(int batch_size) {
+    std::ofstream(root_ + "/job.json")
+        << R"({"name": "small", "model": {}, "loss": "mean_squared_error", "optimizer": "sgd", "steps": 9,
+               "data": {"training": {"images": "data", "labels": "data"}}, "batch_size": )"
+        << batch_size << "}";
+  }
+
+  // What a task is to do, a command a line.
+  void Behave(const std::string& task, const std::string& commands) {
+    std::ofstream(root_ + "/fake/" + task) << commands << "\n";
+  }
+  void Touch(const std::string& file) { std::ofstream(root_ + "/fake/" + file) << ""; }
+
+  void Start(const std::vector<std::string>& flags = {}) {
+    std::vector<std::string> arguments = {"train", root_ + "/job.json", "--run_dir",
+                                          root_ + "/run"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    auto train = ChildProcess::Spawn(
+        {.program = root_ + "/bin/shoal",
+         .arguments = arguments,
+         .environment = {"FAKE_DAEMON_DIR=" + root_ + "/fake", "TF_CONFIG=somebody else's"}});
+    ASSERT_TRUE(train.ok()) << train.status();
+    train_ = *std::move(train);
+    output_.clear();
+  }
+
+  // Reads what `shoal train` prints until `text` is there; false at its end or after the deadline.
+  bool AwaitOutput(const std::string& text) {
+    const Clock::time_point deadline = Clock::now() + kDeadline;
+    while (output_.find(text) == std::string::npos) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+      pollfd readable = {.fd = train_->output(), .events = POLLIN};
+      if (left.count() <= 0 || poll(&readable, 1, static_cast<int>(left.count())) != 1)
+        return false;
+      char buffer[4096];
+      const ssize_t size = read(train_->output(), buffer, sizeof(buffer));
+      if (size == 0) return false;
+      if (size > 0) output_.append(buffer, size);
+    }
+    return true;
+  }
+
+  // The exit of `shoal train`, with all its output read.
+  std::string AwaitExit() {
+    EXPECT_FALSE(AwaitOutput("no such text ever comes"));
+    if (!AwaitEnd(train_->pid())) return "still running";
+    return train_->TryReap()->ToString();
+  }
+
+  pid_t Pid(const std::string& task) {
+    return std::atoi(Contents(root_ + "/fake/" + task + ".pid").c_str());
+  }
+
+  // All tasks have begun: each says so in a warning, which is shown.
+  static constexpr char kHello[] = "say 2026-11-21T13:00:00.123Z W x hello\n";
+  void AwaitHello(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      ASSERT_TRUE(AwaitOutput("[" + name + "] 2026-11-21T13:00:00.123Z W x hello")) << output_;
+    }
+  }
+
+  std::string root_;
+  std::unique_ptr<ChildProcess> train_;
+  std::string output_;
+};
+
+TEST_F(TrainProcessTest, AJobThatIsDone) {
+  Behave("chief-0",
+         "write history.csv epoch,loss,accuracy,val_loss,val_accuracy,seconds,examples_per_second\n"
+         "write history.csv 1,0.5,0.8,0.25,0.9,12.5,4800\n"
+         "touch done\n"
+         "exit 0");
+  for (const char* task : {"ps-0", "worker-0", "worker-1"}) Behave(task, "await done\nexit 0");
+  Start({"--threads", "3", "--seed", "17"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  EXPECT_THAT(output_, HasSubstr("2 workers of 3 threads and 1 ps"));
+  EXPECT_THAT(output_, HasSubstr("epoch 1/1: loss 0.5000, accuracy 0.8000, test loss 0.2500"));
+  EXPECT_THAT(output_,
+              HasSubstr("    1  0.5000    0.8000     0.2500         0.9000     12.5       4,800"));
+  EXPECT_THAT(output_, AllOf(HasSubstr("/run/model"), HasSubstr("/run/checkpoints"),
+                             HasSubstr("/run/history.csv"), HasSubstr("/run/logs")));
+  EXPECT_THAT(Contents(root_ + "/run/job.json"), HasSubstr("\"seed\":17"));
+  EXPECT_THAT(Contents(root_ + "/fake/chief-0.args"), HasSubstr("--run_dir=" + root_ + "/run\n"));
+  EXPECT_THAT(Contents(root_ + "/fake/worker-1.args"), HasSubstr("--threads=3\n"));
+  EXPECT_THAT(Contents(root_ + "/fake/worker-1.environ"), Not(HasSubstr("somebody else's")));
+}
+
+TEST_F(TrainProcessTest, WarningsAreShownAndEverythingIsLogged) {
+  Behave("chief-0", "await said\nexit 0");
+  Behave("ps-0",
+         "say 2026-11-21T13:00:00.123Z I ps-0 quiet\n"
+         "say 2026-11-21T13:00:00.123Z W ps-0 loud\ntouch said\nexit 0");
+  Behave("worker-0", "await said\nexit 0");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  EXPECT_THAT(output_, HasSubstr("[ps 0] 2026-11-21T13:00:00.123Z W ps-0 loud\n"));
+  EXPECT_THAT(output_, Not(HasSubstr("quiet")));
+  EXPECT_EQ(Contents(root_ + "/run/logs/ps-0.log"),
+            "2026-11-21T13:00:00.123Z I ps-0 quiet\n2026-11-21T13:00:00.123Z W ps-0 loud\n");
+}
+
+TEST_F(TrainProcessTest, VerboseShowsEveryLine) {
+  Behave("chief-0", "await said\nexit 0");
+  Behave("ps-0", "say 2026-11-21T13:00:00.123Z I ps-0 quiet\ntouch said\nexit 0");
+  Behave("worker-0", "await said\nexit 0");
+  Start({"--workers", "1", "--verbose"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  EXPECT_THAT(output_, HasSubstr("[ps 0] 2026-11-21T13:00:00.123Z I ps-0 quiet\n"));
+}
+
+TEST_F(TrainProcessTest, CtrlCStopsTheCoordinatorFirst) {
+  Behave("chief-0", std::string(kHello) + "term\ntouch stopped\nexit 143");
+  for (const char* task : {"ps-0", "worker-0", "worker-1"}) {
+    Behave(task, std::string(kHello) + "term\nneed stopped\nexit 143");
+  }
+  Start();
+  AwaitHello({"chief 0", "ps 0", "worker 0", "worker 1"});
+  train_->Signal(SIGINT);
+  EXPECT_EQ(AwaitExit(), "exit code 143") << output_;
+  EXPECT_THAT(output_,
+              AllOf(HasSubstr("Stopping with a checkpoint"), HasSubstr("Stopped."),
+                    HasSubstr("shoal train " + root_ + "/job.json --run_dir " + root_ + "/run")));
+  for (const char* task : {"ps-0", "worker-0", "worker-1"}) {
+    EXPECT_THAT(Contents(root_ + "/run/logs/" + task + ".log"), Not(HasSubstr("missing")));
+    EXPECT_TRUE(AwaitEnd(Pid(task)));
+  }
+}
+
+TEST_F(TrainProcessTest, ASecondSignalKillsAll) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"})
+    Behave(task, std::string(kHello) + "wait");
+  Start({"--workers", "1"});
+  AwaitHello({"chief 0", "ps 0", "worker 0"});
+  train_->Signal(SIGTERM);
+  ASSERT_TRUE(AwaitOutput("Stopping with a checkpoint")) << output_;
+  train_->Signal(SIGTERM);
+  EXPECT_EQ(AwaitExit(), "exit code 143") << output_;
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) EXPECT_TRUE(AwaitEnd(Pid(task))) << task;
+}
+
+TEST_F(TrainProcessTest, NothingIsLeftWhenItIsKilled) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"})
+    Behave(task, std::string(kHello) + "wait");
+  Start({"--workers", "1"});
+  AwaitHello({"chief 0", "ps 0", "worker 0"});
+  kill(train_->pid(), SIGKILL);
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) EXPECT_TRUE(AwaitEnd(Pid(task))) << task;
+}
+
+TEST_F(TrainProcessTest, APsThatDiesIsTheRootCause) {
+  Behave("chief-0", "term 143");
+  Behave("ps-0", "say the disk is on fire\nkill 9");
+  Behave("worker-0", "term 143");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 138") << output_;
+  EXPECT_THAT(output_,
+              HasSubstr("The training failed: ps 0 (pid " + std::to_string(Pid("ps-0")) + ")"));
+  EXPECT_THAT(output_, AllOf(HasSubstr("killed by SIGKILL (signal 9)"),
+                             HasSubstr("Its last lines:\n  the disk is on fire\n"),
+                             HasSubstr(root_ + "/run/logs/ps-0.log")));
+  EXPECT_TRUE(AwaitEnd(Pid("chief-0")));
+}
+
+TEST_F(TrainProcessTest, TheExitCodeOfTheCoordinatorIsPassedOn) {
+  Behave("chief-0", "exit 65");
+  Behave("ps-0", "term 143");
+  Behave("worker-0", "term 143");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 65") << output_;
+  EXPECT_THAT(output_,
+              AllOf(HasSubstr("chief 0"), HasSubstr("exit code 65"), HasSubstr("It said nothing")));
+}
+
+TEST_F(TrainProcessTest, GoesOnWhileAWorkerIsLeft) {
+  Behave("chief-0", "await go_on\nexit 0");
+  Behave("ps-0", "await go_on\nexit 0");
+  Behave("worker-0", "exit 1");
+  Behave("worker-1", "await go_on\nexit 0");
+  Start();
+  ASSERT_TRUE(AwaitOutput("worker 0 ended: exit code 1; the job goes on with 1 worker")) << output_;
+  Touch("go_on");
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+}
+
+TEST_F(TrainProcessTest, FailsWithTheFirstOfItsWorkersThatDied) {
+  Behave("chief-0", "term 143");
+  Behave("ps-0", "term 143");
+  Behave("worker-0", "await second\nexit 1");
+  Behave("worker-1", "say no such file: images.idx\nexit 78");
+  Start();
+  ASSERT_TRUE(AwaitOutput("worker 1 ended: exit code 78")) << output_;
+  Touch("second");
+  EXPECT_EQ(AwaitExit(), "exit code 78") << output_;
+  EXPECT_THAT(output_,
+              AllOf(HasSubstr("The training failed: worker 1"),
+                    HasSubstr("  no such file: images.idx\n"), HasSubstr("No worker is left")));
+}
+
+TEST_F(TrainProcessTest, ARunDirectoryOfAnotherJobIsRefused) {
+  Behave("chief-0", "exit 0");
+  Behave("ps-0", "exit 0");
+  Behave("worker-0", "exit 0");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  WriteJob(/*batch_size=*/64);
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 78");
+  EXPECT_THAT(output_,
+              AllOf(HasSubstr("$.batch_size: 32 there, 64 now"), HasSubstr("another --run_dir")));
+}
+
+TEST_F(TrainProcessTest, TwoDoNotShareARunDirectory) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"})
+    Behave(task, std::string(kHello) + "term 143");
+  Start({"--workers", "1"});
+  AwaitHello({"chief 0", "ps 0", "worker 0"});
+  const auto first = std::move(train_);
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 78");
+  EXPECT_THAT(output_, HasSubstr("another `shoal train` uses this run directory"));
+}
+
+TEST_F(TrainProcessTest, EveryErrorOfTheJobIsShown) {
+  std::ofstream(root_ + "/job.json") << R"({"name": "small", "batch_size": -1, "lost": "mse"})";
+  Start();
+  EXPECT_EQ(AwaitExit(), "exit code 78");
+  EXPECT_THAT(output_, AllOf(HasSubstr("$.batch_size"), HasSubstr("$.lost"), HasSubstr("$.model")));
+}
+
+TEST_F(TrainProcessTest, AMissingDaemonIsNamed) {
+  fs::remove(root_ + "/bin/shoal-ps");
+  Behave("chief-0", "term 143");
+  Start();
+  EXPECT_EQ(AwaitExit(), "exit code 78");
+  EXPECT_THAT(output_, HasSubstr("cannot start " + root_ + "/bin/shoal-ps"));
+}
+
+TEST_F(TrainProcessTest, WrongFlagsAreUsageErrors) {
+  Start({"--workers", "0"});
+  EXPECT_EQ(AwaitExit(), "exit code 64");
+  EXPECT_THAT(output_, HasSubstr("--workers"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/mutex.h"
+#include "common/job/job.h"
+#include "common/rpc/in_process_network.h"
+#include "coordinator/training_run.h"
+#include "ps/parameter_server.h"
+#include "worker/compute_thread.h"
+#include "worker/worker_session.h"
+
+namespace shoal {
+
+// A whole cluster in this process: coordinator, ps and workers as the daemons run them, each with its loop on
+// a thread, connected by an InProcessHub.
+class InProcessCluster {
+ public:
+  struct Options {
+    Job job;
+    int ps = 1;
+    int workers = 1;
+    std::string run_dir;
+    std::string backend = "reference";
+  };
+  explicit InProcessCluster(Options options);
+  ~InProcessCluster();
+
+  void StartCoordinator();
+  void StartPs(int index);
+  void StartWorker(int index);
+  void StartAll();
+
+  // Asks for an orderly stop.
+  void StopCoordinator();
+  // Waits until the coordinator is over; its status. A minute without that is a failure.
+  absl::Status WaitForCoordinator();
+  // The same for every worker: how each ended.
+  std::vector<WorkerSession::End> WaitForWorkers();
+
+  // Runs `function` on the coordinator's loop and returns its result.
+  proto::StatusReply Status();
+  // Waits until `condition` holds for the status, for a minute at most; false when it never did.
+  bool WaitForStatus(const std::function<bool(const proto::StatusReply&)>& condition);
+
+  // Every (step, examples) that a worker has finished, in the order of finishing.
+  struct FinishedStep {
+    int worker = 0;
+    uint64_t timeline = 0;
+    uint64_t step = 0;
+  };
+  std::vector<FinishedStep> finished_steps();
+
+ private:
+  struct Task {
+    std::unique_ptr<InProcessHub::Node> node;
+    std::unique_ptr<TrainingRun> run;
+    std::unique_ptr<ParameterServer> server;
+    std::unique_ptr<ComputeThread> computer;
+    std::unique_ptr<WorkerSession> session;
+    std::thread thread;
+    bool over = false;      // guarded by the cluster's mutex_
+    absl::Status status;    // likewise
+    WorkerSession::End end = WorkerSession::End::kFailed;
+    ~Task();
+  };
+  bool WaitUntilOver(Task& task);
+
+  const Options options_;
+  InProcessHub hub_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<FinishedStep> finished_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Task> coordinator_;
+  std::vector<std::unique_ptr<Task>> ps_;
+  std::vector<std::unique_ptr<Task>> workers_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,193 @@
+// Whole clusters inside one process, with the reference kernels.
+
+#include "tests/cluster/in_process_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/safetensors.h"
+#include "common/model/initializer.h"
+#include "ps/optimizer/optimizer.h"
+#include "tests/cluster/small_job.h"
+#include "worker/input/batch_source.h"
+#include "worker/loss_attributes.h"
+
+namespace shoal {
+namespace {
+
+using Variables = std::map<std::string, std::vector<float>>;
+
+Variables ReadModel(const std::string& run_dir) {
+  Variables variables;
+  absl::StatusOr<std::unique_ptr<SafetensorsFile>> file = SafetensorsFile::Open(run_dir + "/model/model.safetensors");
+  EXPECT_TRUE(file.ok()) << file.status();
+  if (!file.ok()) return variables;
+  for (const TensorEntry& entry : (*file)->tensors()) variables[entry.name] = *(*file)->ReadFloats(entry);
+  return variables;
+}
+
+// Trains `steps` steps as one process would: the same batches, kernels and optimizer, no cluster.
+Variables TrainLocally(const Job& job, uint64_t steps) {
+  absl::StatusOr<KerasModel> model = ParseKerasModel(job.model_json);
+  EXPECT_TRUE(model.ok()) << model.status();
+  const std::vector<Variable>& variables = model->graph.variables();
+  auto runner = *ModelRunner::Create({.model = model->graph,
+                                      .loss = *LossAttributesOf(job.loss),
+                                      .metrics = {Metric::kSparseCategoricalAccuracy},
+                                      .backend = "reference",
+                                      .seed = job.seed});
+  const ModelLayout& layout = runner->layout();
+  std::vector<float> parameters(layout.size), gradients(layout.size);
+  const std::unique_ptr<const Optimizer> optimizer = MakeOptimizer(job.optimizer);
+  std::vector<std::vector<float>> slots;
+  for (size_t i = 0; i < optimizer->slot_names().size(); ++i) {
+    slots.emplace_back(layout.size, optimizer->initial_slot_value(static_cast<int>(i)));
+  }
+  for (size_t i = 0; i < variables.size(); ++i) {
+    InitializeRows(variables[i].initializer, variables[i].name, variables[i].shape, job.seed, 0,
+                   variables[i].shape[0],
+                   std::span(parameters).subspan(layout.variables[i].offset, layout.variables[i].size));
+  }
+  std::shared_ptr<const Dataset> dataset =
+      *OpenDataset(job.training, model->graph.value(model->graph.inputs()[0]).shape);
+  BatchSource batches({.dataset = dataset,
+                       .plan = StepPlan(dataset->size(), job.batch_size, job.epochs, job.steps),
+                       .seed = job.seed});
+  for (uint64_t step = 0; step < steps; ++step) {
+    std::unique_ptr<LoadedBatch> batch = *batches.Take(step);
+    EXPECT_TRUE(runner
+                    ->Train({.examples = static_cast<int64_t>(batch->examples),
+                             .inputs = {batch->inputs},
+                             .target = batch->targets},
+                            step, parameters, gradients, nullptr)
+                    .ok());
+    for (const ModelLayout::Extent& extent : layout.variables) {
+      const std::span<float> values = std::span(parameters).subspan(extent.offset, extent.size);
+      std::vector<float*> slot_pointers;
+      for (std::vector<float>& slot : slots) slot_pointers.push_back(slot.data() + extent.offset);
+      optimizer->Apply(std::span(gradients).subspan(extent.offset, extent.size), step + 1, values, values,
+                       slot_pointers);
+    }
+  }
+  Variables result;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const auto begin = parameters.begin() + layout.variables[i].offset;
+    result[variables[i].name] = {begin, begin + layout.variables[i].size};
+  }
+  return result;
+}
+
+void ExpectSameBits(const Variables& got, const Variables& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (const auto& [name, values] : want) {
+    ASSERT_TRUE(got.contains(name)) << name;
+    ASSERT_EQ(got.at(name).size(), values.size()) << name;
+    EXPECT_EQ(std::memcmp(got.at(name).data(), values.data(), values.size() * sizeof(float)), 0) << name;
+  }
+}
+
+class InProcessClusterTest : public testing::Test {
+ protected:
+  const std::string directory_ = NewTestDirectory();
+  const std::string run_dir_ = directory_ + "/run";
+};
+
+TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
+  for (const char* optimizer : {R"({"class_name": "Adam", "config": {"learning_rate": 0.01}})",
+                                R"({"class_name": "SGD", "config": {"learning_rate": 0.05, "momentum": 0.9}})"}) {
+    for (const int ps : {1, 3}) {
+      SCOPED_TRACE(absl::StrCat(optimizer, ", ps: ", ps));
+      SmallJob small{.directory = NewTestDirectory(), .steps = 20, .optimizer = optimizer};
+      const Job job = small.Load();
+      InProcessCluster cluster({.job = job, .ps = ps, .workers = 1, .run_dir = small.directory + "/run"});
+      cluster.StartAll();
+      ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+      EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
+      ExpectSameBits(ReadModel(small.directory + "/run"), TrainLocally(job, 20));
+    }
+  }
+}
+
+TEST_F(InProcessClusterTest, TrainsEveryStepOnceAndLearns) {
+  const Job job = SmallJob{.directory = directory_, .epochs = 4}.Load();
+  InProcessCluster cluster({.job = job, .ps = 2, .workers = 3, .run_dir = run_dir_});
+  cluster.StartAll();
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
+
+  std::multiset<uint64_t> steps;
+  for (const auto& finished : cluster.finished_steps()) steps.insert(finished.step);
+  EXPECT_EQ(steps.size(), 4u * 13u);
+  for (uint64_t step = 0; step < 4 * 13; ++step) EXPECT_EQ(steps.count(step), 1u) << step;
+
+  const proto::StatusReply status = cluster.Status();
+  ASSERT_EQ(status.history_size(), 4);
+  for (const proto::EpochResult& epoch : status.history()) {
+    EXPECT_TRUE(epoch.has_test_loss()) << epoch.epoch();
+  }
+  EXPECT_LT(status.history(3).loss(), status.history(0).loss());
+  EXPECT_GT(status.history(3).test_metrics(0).value(), 0.9);
+  EXPECT_EQ(status.last_checkpoint().step(), 4u * 13u);
+}
+
+TEST_F(InProcessClusterTest, AStoppedJobResumesWhereItWas) {
+  SmallJob small{.directory = directory_, .epochs = 8};
+  const Job job = small.Load();
+  std::multiset<uint64_t> steps;
+  uint64_t stopped_at = 0;
+  {
+    InProcessCluster cluster({.job = job, .ps = 2, .workers = 2, .run_dir = run_dir_});
+    cluster.StartAll();
+    ASSERT_TRUE(cluster.WaitForStatus([](const proto::StatusReply& status) { return status.steps_done() >= 20; }));
+    cluster.StopCoordinator();
+    EXPECT_TRUE(absl::IsCancelled(cluster.WaitForCoordinator()));
+    stopped_at = cluster.Status().last_checkpoint().step();
+    EXPECT_GE(stopped_at, 20u);
+    for (const auto& finished : cluster.finished_steps()) steps.insert(finished.step);
+  }
+  ASSERT_EQ(steps.size(), stopped_at) << "the checkpoint has exactly the finished steps";
+  InProcessCluster cluster({.job = job, .ps = 3, .workers = 1, .run_dir = run_dir_});
+  cluster.StartAll();
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  for (const auto& finished : cluster.finished_steps()) steps.insert(finished.step);
+  EXPECT_EQ(steps.size(), 8u * 13u);
+  for (uint64_t step = 0; step < 8 * 13; ++step) EXPECT_EQ(steps.count(step), 1u) << step;
+  EXPECT_EQ(cluster.Status().history_size(), 8);
+}
+
+TEST_F(InProcessClusterTest, AFinishedJobIsLeftAsItIs) {
+  const Job job = SmallJob{.directory = directory_, .epochs = 1}.Load();
+  for (int run = 0; run < 2; ++run) {
+    InProcessCluster cluster({.job = job, .ps = 1, .workers = 1, .run_dir = run_dir_});
+    cluster.StartAll();
+    ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+    EXPECT_EQ(cluster.finished_steps().size(), run == 0 ? 13u : 0u);
+    EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
+  }
+}
+
+TEST_F(InProcessClusterTest, AWorkerThatLacksTheDataLeavesAndHarmsNobody) {
+  SmallJob small{.directory = directory_, .epochs = 2};
+  Job job = small.Load();
+  // Both workers read the same paths, so one with its own copy of the job's data is the coordinator's job with
+  // the files gone after the first worker has opened them.
+  InProcessCluster cluster({.job = job, .ps = 1, .workers = 2, .run_dir = run_dir_});
+  cluster.StartPs(0);
+  cluster.StartCoordinator();
+  cluster.StartWorker(0);
+  ASSERT_TRUE(cluster.WaitForStatus([](const proto::StatusReply& status) { return status.steps_done() > 0; }));
+  ASSERT_EQ(std::remove((directory_ + "/train-images.idx").c_str()), 0);
+  cluster.StartWorker(1);
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  EXPECT_THAT(cluster.WaitForWorkers(),
+              testing::ElementsAre(WorkerSession::End::kJobDone,
+                                   testing::AnyOf(WorkerSession::End::kFailed, WorkerSession::End::kJobDone)));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/job/job.h"
+
+namespace shoal {
+
+// A job that trains in a moment: 8x8 images of four classes that differ in which quarter is bright, a small
+// network, everything in files under `directory`. What a test wants otherwise goes into the fields.
+struct SmallJob {
+  std::string directory;
+  int training_examples = 200;
+  int test_examples = 50;
+  int batch_size = 16;
+  int epochs = 2;
+  int steps = 0;  // instead of epochs
+  std::string optimizer = R"({"class_name": "Adam", "config": {"learning_rate": 0.01}})";
+  std::string checkpoint = R"({"every_steps": 5, "keep": 2})";
+  std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
+  uint64_t seed = 1;
+
+  // Writes model.json, the data as IDX files and job.json; returns the path of job.json.
+  std::string Write() const;
+  // The same, loaded.
+  Job Load() const;
+};
+
+// A new empty directory under the test's temporary directory.
+std::string NewTestDirectory();
+
+}  // namespace shoal

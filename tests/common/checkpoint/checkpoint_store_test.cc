@@ -1,0 +1,252 @@
+#include "common/checkpoint/checkpoint_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/common/checkpoint/small_checkpoint.h"
+
+namespace shoal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class CheckpointStoreTest : public testing::Test {
+ protected:
+  // Cut steps of what is listed, newest first.
+  std::vector<uint64_t> Steps() {
+    std::vector<uint64_t> steps;
+    const auto listed = store_.List(nullptr);
+    EXPECT_TRUE(listed.ok()) << listed.status();
+    if (!listed.ok()) return steps;
+    for (const StoredCheckpoint& stored : *listed) {
+      steps.push_back(stored.manifest.cut_step);
+    }
+    return steps;
+  }
+  std::string MakeLaidOutDirectory(uint64_t cut_step) {
+    const auto directory = store_.CreateDirectory(cut_step);
+    EXPECT_TRUE(directory.ok()) << directory.status();
+    EXPECT_TRUE(CreateCheckpointFiles(layout_, *directory).ok());
+    return *directory;
+  }
+  absl::Status CommitParts(const std::string& directory, const std::vector<WrittenPart>& parts) {
+    return store_.Commit(directory, layout_, parts, SmallTexts(), SmallManifest(1, 10)).status();
+  }
+  const TemporaryDirectory run_;
+  const std::string root_ = run_.path() + "/deep/checkpoints";
+  const CheckpointLayout layout_ = SmallLayout();
+  CheckpointStore store_{root_ + "/"};
+};
+
+TEST_F(CheckpointStoreTest, NothingThereIsNoError) {
+  EXPECT_THAT(Steps(), IsEmpty());
+  EXPECT_FALSE(store_.NewestWhole({}, nullptr)->has_value());
+  EXPECT_TRUE(store_.RemoveOld(1).ok());
+}
+
+TEST_F(CheckpointStoreTest, WhatSeveralPsWroteIsReadBack) {
+  const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 3, 500);
+  EXPECT_EQ(stored.directory, root_ + "/step-000000000500");
+  EXPECT_THAT(
+      NamesIn(stored.directory),
+      ElementsAre("job.json", "manifest.json", "model-00001-of-00002.safetensors",
+                  "model-00002-of-00002.safetensors", "model.json", "model.safetensors.index.json",
+                  "optimizer-00001-of-00002.safetensors", "optimizer-00002-of-00002.safetensors"));
+  ASSERT_TRUE(store_.Verify(stored).ok());
+  EXPECT_EQ(ReadAll(stored.directory + "/job.json"), SmallTexts().at("job.json"));
+
+  const auto reader = CheckpointReader::Open(stored.directory, /*verify=*/true);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->manifest().timeline, 3u);
+  EXPECT_EQ((*reader)->variables().size(), 4u);
+  EXPECT_EQ((*reader)->variables()[1].name, "dense/bias");
+  EXPECT_EQ((*reader)->slots().size(), 6u);
+  for (const auto& [name, place] : layout_.places) {
+    const uint64_t count = place.entry.size / 4;
+    for (uint64_t i = 0; i < count; ++i) {
+      float value = 0;
+      ASSERT_TRUE((*reader)->Read(name, place.entry.shape, 4 * i, &value, 4).ok());
+      ASSERT_EQ(value, SmallValue(name, i, 500)) << name << " " << i;
+    }
+  }
+}
+
+TEST_F(CheckpointStoreTest, ReaderRefusesWhatTheModelDoesNotHave) {
+  const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 3, 500);
+  const auto reader = CheckpointReader::Open(stored.directory, /*verify=*/false);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  float value = 0;
+  const absl::Status unknown = (*reader)->Read("dense/kernl", {5, 3}, 0, &value, 4);
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("nearest name there is \"dense/kernel\""));
+  const absl::Status shape = (*reader)->Read("dense/kernel", {3, 5}, 0, &value, 4);
+  EXPECT_EQ(shape.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(shape.message()), HasSubstr("(5, 3)"));
+  EXPECT_EQ((*reader)->Read("scale", {}, 4, &value, 4).code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST_F(CheckpointStoreTest, NewestIsOfTheNewestTimeline) {
+  WriteSmallCheckpoint(&store_, 1, 10);
+  WriteSmallCheckpoint(&store_, 1, 90);
+  const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, 2, 30);
+  EXPECT_THAT(Steps(), ElementsAre(30, 90, 10));
+  EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, newest.directory);
+  std::vector<std::string> problems;
+  const auto second = store_.NewestWhole({newest.directory}, &problems);
+  EXPECT_EQ((*second)->manifest.cut_step, 90u);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0], HasSubstr(newest.directory));
+}
+
+TEST_F(CheckpointStoreTest, DirectoriesAreNobodyElses) {
+  EXPECT_EQ(*store_.CreateDirectory(7), root_ + "/step-000000000007");
+  EXPECT_EQ(*CheckpointStore(root_).CreateDirectory(7), root_ + "/step-000000000007-2");
+  EXPECT_EQ(*store_.CreateDirectory(7), root_ + "/step-000000000007-3");
+  EXPECT_THAT(Steps(), IsEmpty());
+}
+
+TEST_F(CheckpointStoreTest, OtherThingsInTheDirectoryAreLeftAlone) {
+  WriteSmallCheckpoint(&store_, 1, 10);
+  std::filesystem::create_directory(root_ + "/notes");
+  WriteAll(root_ + "/step-by-step.txt", "hello");
+  EXPECT_THAT(Steps(), ElementsAre(10));
+  WriteSmallCheckpoint(&store_, 1, 20);
+  WriteSmallCheckpoint(&store_, 1, 30);
+  ASSERT_TRUE(store_.RemoveOld(1).ok());
+  EXPECT_THAT(NamesIn(root_),
+              ElementsAre("notes", "step-000000000020", "step-000000000030", "step-by-step.txt"));
+}
+
+TEST_F(CheckpointStoreTest, CommitFindsWhatNoPsWrote) {
+  const std::string directory = MakeLaidOutDirectory(10);
+  const absl::Status status = CommitParts(directory, WriteElements(layout_, directory, 0, 3, 10));
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no ps"));
+  EXPECT_THAT(Steps(), IsEmpty());
+}
+
+TEST_F(CheckpointStoreTest, CommitFindsRowsWrittenTwice) {
+  const std::string directory = MakeLaidOutDirectory(10);
+  std::vector<WrittenPart> parts = WriteElements(layout_, directory, 0, 3, 10);
+  const auto others = WriteElements(layout_, directory, 2, 100, 10);
+  parts.insert(parts.end(), others.begin(), others.end());
+  const absl::Status status = CommitParts(directory, parts);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("two ps"));
+}
+
+TEST_F(CheckpointStoreTest, CommitFindsWhatIsNotAsWritten) {
+  const std::string directory = MakeLaidOutDirectory(10);
+  const std::vector<WrittenPart> parts = WriteElements(layout_, directory, 0, 100, 10);
+  for (const CheckpointLayout::File& file : layout_.files) {
+    const std::string path = directory + "/" + file.name;
+    const std::string whole = ReadAll(path);
+    for (size_t i = 0; i < whole.size(); ++i) {
+      std::string damaged = whole;
+      damaged[i] ^= 4;
+      WriteAll(path, damaged);
+      const absl::Status status = CommitParts(directory, parts);
+      ASSERT_EQ(status.code(), absl::StatusCode::kDataLoss) << path << " " << i << " " << status;
+      ASSERT_THAT(std::string(status.message()), HasSubstr(path));
+    }
+    WriteAll(path, whole);
+  }
+  EXPECT_TRUE(CommitParts(directory, parts).ok());
+}
+
+TEST_F(CheckpointStoreTest, CommitSurvivesNonsenseFromAPs) {
+  const std::string directory = MakeLaidOutDirectory(10);
+  const std::vector<WrittenPart> parts = WriteElements(layout_, directory, 0, 100, 10);
+  const uint64_t begin = parts[0].offset_bytes;
+  for (const WrittenPart& nonsense :
+       {WrittenPart{parts[0].file, UINT64_MAX, UINT64_MAX, 0}, WrittenPart{parts[0].file, 0, 8, 0},
+        WrittenPart{parts[0].file, begin, UINT64_MAX, 0}, WrittenPart{"../x", 0, 8, 0},
+        WrittenPart{"manifest.json", 0, 8, 0}, WrittenPart{"", 0, 0, 0}}) {
+    std::vector<WrittenPart> bad = parts;
+    bad[0] = nonsense;
+    const absl::Status status = CommitParts(directory, bad);
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.code(), absl::StatusCode::kAlreadyExists) << status;
+  }
+  EXPECT_THAT(Steps(), IsEmpty());
+  std::vector<WrittenPart> with_empty = parts;
+  with_empty.push_back({parts[0].file, begin + 4, 0, 0});
+  EXPECT_TRUE(CommitParts(directory, with_empty).ok());
+}
+
+TEST_F(CheckpointStoreTest, CommitChecksTheJob) {
+  const std::string directory = MakeLaidOutDirectory(10);
+  const auto parts = WriteElements(layout_, directory, 0, 100, 10);
+  const auto status =
+      store_.Commit(directory, layout_, parts, {{"job.json", "another"}}, SmallManifest(1, 10));
+  EXPECT_EQ(status.status().code(), absl::StatusCode::kInvalidArgument) << status.status();
+  EXPECT_THAT(Steps(), IsEmpty());
+}
+
+TEST_F(CheckpointStoreTest, AbandonTakesOnlyWhatIsNoCheckpoint) {
+  const std::string given_up = MakeLaidOutDirectory(20);
+  const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 1, 10);
+  store_.Abandon(given_up);
+  store_.Abandon(stored.directory);
+  store_.Abandon(root_ + "/step-never-there");
+  EXPECT_THAT(NamesIn(root_), ElementsAre("step-000000000010"));
+}
+
+TEST_F(CheckpointStoreTest, RemoveOldKeepsTwoThatThisObjectVerified) {
+  for (const uint64_t step : {10, 20, 30, 40}) WriteSmallCheckpoint(&store_, 1, step);
+  CheckpointStore zombie(root_);
+  ASSERT_TRUE(zombie.RemoveOld(1).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30, 20, 10));
+  const auto listed = zombie.List(nullptr);
+  ASSERT_TRUE(zombie.Verify((*listed)[1]).ok());  // 30
+  ASSERT_TRUE(zombie.RemoveOld(1).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30, 20, 10));
+  ASSERT_TRUE(zombie.Verify((*listed)[2]).ok());  // 20
+  ASSERT_TRUE(zombie.RemoveOld(1).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30, 20));
+  ASSERT_TRUE(store_.RemoveOld(3).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30, 20));
+  ASSERT_TRUE(store_.RemoveOld(2).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30));
+  ASSERT_TRUE(store_.RemoveOld(0).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30));
+}
+
+TEST_F(CheckpointStoreTest, WhatIsFoundDamagedLaterCountsNoMore) {
+  for (const uint64_t step : {10, 20, 30}) WriteSmallCheckpoint(&store_, 1, step);
+  const auto listed = store_.List(nullptr);
+  std::filesystem::remove((*listed)[0].directory + "/job.json");
+  EXPECT_FALSE(store_.Verify((*listed)[0]).ok());
+  ASSERT_TRUE(store_.RemoveOld(1).ok());
+  EXPECT_THAT(Steps(), ElementsAre(30, 20, 10));
+}
+
+TEST_F(CheckpointStoreTest, RemoveOldTakesOrphansThatAreOlder) {
+  const std::string own = MakeLaidOutDirectory(5);
+  CheckpointStore other(root_);
+  const std::string orphan = *other.CreateDirectory(15);
+  const std::string ahead = *other.CreateDirectory(60);
+  for (const uint64_t step : {20, 40}) WriteSmallCheckpoint(&store_, 1, step);
+  ASSERT_TRUE(store_.RemoveOld(5).ok());
+  EXPECT_TRUE(std::filesystem::exists(own));
+  EXPECT_FALSE(std::filesystem::exists(orphan));
+  EXPECT_TRUE(std::filesystem::exists(ahead));
+}
+
+TEST_F(CheckpointStoreTest, ErrorsNameThePathAndTheReason) {
+  WriteAll(run_.path() + "/file", "x");
+  CheckpointStore store(run_.path() + "/file/checkpoints");
+  const auto created = store.CreateDirectory(1);
+  EXPECT_THAT(std::string(created.status().message()), HasSubstr(run_.path() + "/file"));
+  EXPECT_THAT(std::string(created.status().message()), HasSubstr("File exists"));
+  const auto listed = store.List(nullptr);
+  EXPECT_FALSE(listed.ok());
+  EXPECT_THAT(std::string(listed.status().message()), HasSubstr("Not a directory"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,117 @@
+// Promise 6: what is on disk is whole or absent. Goes through every byte of a checkpoint.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "common/checkpoint/checkpoint_store.h"
+#include "tests/common/checkpoint/small_checkpoint.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+class DamageTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    older_ = WriteSmallCheckpoint(&store_, 1, 10);
+    newer_ = WriteSmallCheckpoint(&store_, 1, 20);
+    ASSERT_EQ(NamesIn(newer_.directory).size(), 8u);
+  }
+  // Everything that has to be so while the file `name` of the newer checkpoint is not whole.
+  void ExpectFoundAndPassedOver(const std::string& name) {
+    const absl::Status status = store_.Verify(newer_);
+    ASSERT_FALSE(status.ok());
+    ASSERT_THAT(std::string(status.message()), HasSubstr(newer_.directory + "/" + name));
+    ASSERT_FALSE(CheckpointReader::Open(newer_.directory, /*verify=*/true).ok());
+
+    std::vector<std::string> problems;
+    const auto newest = store_.NewestWhole({}, &problems);
+    ASSERT_TRUE(newest.ok()) << newest.status();
+    ASSERT_TRUE(newest->has_value());
+    ASSERT_EQ((*newest)->directory, older_.directory);
+    ASSERT_EQ(problems.size(), 1u);
+    ASSERT_THAT(problems[0], HasSubstr(newer_.directory + "/" + name));
+  }
+  const TemporaryDirectory run_;
+  CheckpointStore store_{run_.path() + "/checkpoints"};
+  StoredCheckpoint older_;
+  StoredCheckpoint newer_;
+};
+
+TEST_F(DamageTest, EveryFlippedByteIsFound) {
+  for (const std::string& name : NamesIn(newer_.directory)) {
+    const std::string path = newer_.directory + "/" + name;
+    const std::string whole = ReadAll(path);
+    for (size_t i = 0; i < whole.size(); ++i) {
+      for (const char flip : {'\x01', '\x20'}) {
+        SCOPED_TRACE(testing::Message() << name << " byte " << i << " ^ " << int{flip});
+        std::string damaged = whole;
+        damaged[i] ^= flip;
+        WriteAll(path, damaged);
+        ASSERT_NO_FATAL_FAILURE(ExpectFoundAndPassedOver(name));
+      }
+    }
+    WriteAll(path, whole);
+    ASSERT_TRUE(store_.Verify(newer_).ok());
+  }
+}
+
+TEST_F(DamageTest, EveryTruncationIsFound) {
+  for (const std::string& name : NamesIn(newer_.directory)) {
+    const std::string path = newer_.directory + "/" + name;
+    const std::string whole = ReadAll(path);
+    for (size_t size = 0; size < whole.size(); ++size) {
+      SCOPED_TRACE(testing::Message() << name << " cut off at " << size);
+      WriteAll(path, whole.substr(0, size));
+      ASSERT_NO_FATAL_FAILURE(ExpectFoundAndPassedOver(name));
+    }
+    WriteAll(path, whole + "x");
+    ASSERT_NO_FATAL_FAILURE(ExpectFoundAndPassedOver(name));
+    WriteAll(path, whole);
+    ASSERT_TRUE(store_.Verify(newer_).ok());
+  }
+}
+
+TEST_F(DamageTest, EveryMissingFileIsFound) {
+  for (const std::string& name : NamesIn(newer_.directory)) {
+    SCOPED_TRACE(name);
+    const std::string path = newer_.directory + "/" + name;
+    const std::string whole = ReadAll(path);
+    std::filesystem::remove(path);
+    if (name == kManifestName) {
+      // Not a damaged checkpoint but none at all.
+      EXPECT_EQ(store_.List(nullptr)->size(), 1u);
+      EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, older_.directory);
+      EXPECT_EQ(store_.Verify(newer_).code(), absl::StatusCode::kNotFound);
+    } else {
+      ASSERT_NO_FATAL_FAILURE(ExpectFoundAndPassedOver(name));
+    }
+    WriteAll(path, whole);
+  }
+}
+
+TEST_F(DamageTest, DirectoryInThePlaceOfAFile) {
+  const std::string path = newer_.directory + "/job.json";
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  ExpectFoundAndPassedOver("job.json");
+}
+
+TEST_F(DamageTest, JobOfAnotherFingerprint) {
+  // All checksums are right; only the fingerprint is of another job.
+  Manifest manifest = newer_.manifest;
+  manifest.job_fingerprint ^= 1;
+  WriteAll(newer_.directory + "/manifest.json", manifest.ToText());
+  const auto listed = store_.List(nullptr);
+  ASSERT_TRUE(listed.ok());
+  const absl::Status status = store_.Verify(listed->front());
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("job.json"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("fingerprint"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,86 @@
+#include "common/checkpoint/model_export.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/common/checkpoint/small_checkpoint.h"
+
+namespace shoal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ModelExportTest : public testing::Test {
+ protected:
+  const TemporaryDirectory run_;
+  CheckpointStore store_{run_.path() + "/checkpoints"};
+  const std::string target_ = run_.path() + "/out/model";
+};
+
+void ExpectModelOf(const std::string& directory, uint64_t cut_step) {
+  EXPECT_THAT(NamesIn(directory), ElementsAre("model.json", "model.safetensors"));
+  EXPECT_EQ(ReadAll(directory + "/model.json"), SmallTexts().at("model.json"));
+  const auto file = SafetensorsFile::Open(directory + "/model.safetensors");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const std::vector<Variable> variables = SmallVariables();
+  ASSERT_EQ((*file)->tensors().size(), variables.size());
+  for (size_t v = 0; v < variables.size(); ++v) {
+    const TensorEntry& entry = (*file)->tensors()[v];
+    EXPECT_EQ(entry.name, variables[v].name);
+    EXPECT_EQ(entry.shape, variables[v].shape);
+    const auto values = (*file)->ReadFloats(entry);
+    ASSERT_TRUE(values.ok()) << values.status();
+    for (size_t i = 0; i < values->size(); ++i) {
+      EXPECT_EQ((*values)[i], SmallValue(entry.name, i, cut_step));
+    }
+  }
+}
+
+TEST_F(ModelExportTest, VariablesAloneWithTheModel) {
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 10), target_ + "/").ok());
+  ExpectModelOf(target_, 10);
+  EXPECT_THAT(NamesIn(run_.path() + "/out"), ElementsAre("model"));
+}
+
+TEST_F(ModelExportTest, ReplacesAnEarlierModel) {
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 10), target_).ok());
+  const absl::Status again = ExportModel(WriteSmallCheckpoint(&store_, 1, 20), target_);
+  ASSERT_TRUE(again.ok()) << again;
+  ExpectModelOf(target_, 20);
+  EXPECT_THAT(NamesIn(run_.path() + "/out"), ElementsAre("model"));
+}
+
+TEST_F(ModelExportTest, LeavesOtherThingsAlone) {
+  std::filesystem::create_directories(target_);
+  WriteAll(target_ + "/thesis.txt", "years of work");
+  const absl::Status status = ExportModel(WriteSmallCheckpoint(&store_, 1, 10), target_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("thesis.txt"));
+  EXPECT_EQ(ReadAll(target_ + "/thesis.txt"), "years of work");
+}
+
+TEST_F(ModelExportTest, DamagedCheckpointLeavesNothingBehind) {
+  const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 1, 10);
+  ASSERT_TRUE(ExportModel(stored, target_).ok());
+  std::string text = ReadAll(stored.directory + "/model-00002-of-00002.safetensors");
+  text.back() ^= 1;
+  WriteAll(stored.directory + "/model-00002-of-00002.safetensors", text);
+  const absl::Status status = ExportModel(stored, target_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  ExpectModelOf(target_, 10);
+  EXPECT_THAT(NamesIn(run_.path() + "/out"), ElementsAre("model"));
+}
+
+TEST_F(ModelExportTest, TargetThatIsAFile) {
+  WriteAll(run_.path() + "/model", "x");
+  const absl::Status status =
+      ExportModel(WriteSmallCheckpoint(&store_, 1, 10), run_.path() + "/model");
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Not a directory"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/model/variable.h"
+
+namespace shoal {
+
+// An empty directory of its own, removed at the end.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string ReadAll(const std::string& path);
+void WriteAll(const std::string& path, const std::string& content);
+// Names of what is in a directory, sorted.
+std::vector<std::string> NamesIn(const std::string& directory);
+
+// Four variables, one of them not trainable, in several files of both kinds.
+std::vector<Variable> SmallVariables();
+std::vector<std::string> SmallSlots();
+CheckpointLayout SmallLayout();
+std::map<std::string, std::string> SmallTexts();
+Manifest SmallManifest(uint64_t timeline, uint64_t cut_step);
+
+// What the test writes at element `index` of a tensor.
+float SmallValue(const std::string& tensor, uint64_t index, uint64_t cut_step);
+
+// Writes the elements [begin, end), cut to its size, of every tensor, as a ps that holds these
+// would.
+std::vector<WrittenPart> WriteElements(const CheckpointLayout& layout, const std::string& directory,
+                                       uint64_t begin, uint64_t end, uint64_t cut_step);
+
+// A committed checkpoint, written by three ps.
+StoredCheckpoint WriteSmallCheckpoint(CheckpointStore* store, uint64_t timeline, uint64_t cut_step);
+
+}  // namespace shoal

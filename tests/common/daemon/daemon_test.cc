@@ -1,0 +1,125 @@
+#include "common/daemon/daemon.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <future>
+
+#include "common/daemon/exit_code.h"
+#include "common/daemon/version.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kSpec[] =
+    R"({"cluster": {"chief": ["a:1"], "ps": ["b:1"], "worker": {"3": "c:1"}}, "task": )";
+
+class DaemonTest : public ::testing::Test {
+ protected:
+  DaemonTest() { unsetenv("TF_CONFIG"); }
+
+  int Run(Daemon& daemon, std::vector<std::string> arguments,
+          const std::function<absl::Status()>& body) {
+    std::vector<char*> argv;
+    arguments.insert(arguments.begin(), "shoal-test");
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    ::testing::internal::CaptureStderr();
+    const int code = daemon.Run(static_cast<int>(arguments.size()), argv.data(), body);
+    log_ = ::testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  Daemon daemon_{"shoal-test", TaskType::kWorker, "Tests."};
+  std::string log_;
+};
+
+TEST_F(DaemonTest, LogsItsConfigurationWithWhereItCameFrom) {
+  std::string data_dir = "here";
+  daemon_.settings().AddText("data_dir", &data_dir, "Data");
+  EXPECT_EQ(Run(daemon_, {"--log_level=debug"}, [] { return absl::OkStatus(); }), 0);
+  EXPECT_THAT(log_, HasSubstr(std::string(" I worker shoal-test ") + kVersion));
+  EXPECT_THAT(log_, HasSubstr("log_level=\"debug (flag)\""));
+  EXPECT_THAT(log_, HasSubstr("data_dir=\"here (default)\""));
+}
+
+TEST_F(DaemonTest, ReadsItsClusterSpecAndNamesItsTaskInTheLog) {
+  setenv("TF_CONFIG", (std::string(kSpec) + R"({"type": "worker", "index": 3}})").c_str(), 1);
+  int index = -1;
+  EXPECT_EQ(Run(daemon_, {},
+                [&]() -> absl::Status {
+                  EXPECT_TRUE(daemon_.HasClusterSpec());
+                  const auto spec = daemon_.ReadClusterSpec();
+                  if (!spec.ok()) return spec.status();
+                  index = spec->task.index;
+                  return absl::OkStatus();
+                }),
+            0);
+  EXPECT_EQ(index, 3);
+  EXPECT_THAT(log_,
+              HasSubstr(" I worker-3 cluster spec read from=TF_CONFIG chief=a:1 ps=1 workers=1"));
+}
+
+TEST_F(DaemonTest, RefusesATaskOfAnotherType) {
+  setenv("TF_CONFIG", (std::string(kSpec) + R"({"type": "ps", "index": 0}})").c_str(), 1);
+  EXPECT_EQ(Run(daemon_, {}, [&] { return daemon_.ReadClusterSpec().status(); }),
+            kExitBadConfiguration);
+  EXPECT_THAT(
+      log_,
+      HasSubstr(
+          "TF_CONFIG: $.task.type: is \"ps\", but this is shoal-test, which runs tasks of type "
+          "\"worker\"; start shoal-ps instead exit_code=78"));
+}
+
+TEST_F(DaemonTest, WithoutAClusterSpecSaysBothWaysToGiveOne) {
+  EXPECT_EQ(Run(daemon_, {},
+                [&] {
+                  EXPECT_FALSE(daemon_.HasClusterSpec());
+                  return daemon_.ReadClusterSpec().status();
+                }),
+            kExitBadConfiguration);
+  EXPECT_THAT(
+      log_,
+      HasSubstr("neither the flag --cluster_spec=FILE nor the environment variable TF_CONFIG"));
+}
+
+TEST_F(DaemonTest, DoesNotRunAfterAUsageError) {
+  EXPECT_EQ(Run(daemon_, {"--log_format=xml"},
+                [] {
+                  ADD_FAILURE();
+                  return absl::OkStatus();
+                }),
+            kExitUsage);
+}
+
+TEST_F(DaemonTest, StopSignalReachesTheBody) {
+  EXPECT_EQ(Run(daemon_, {},
+                [&]() -> absl::Status {
+                  std::promise<int> told;
+                  daemon_.OnStopSignal([&](int count) { told.set_value(count); });
+                  kill(getpid(), SIGTERM);
+                  auto count = told.get_future();
+                  EXPECT_EQ(count.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+                  EXPECT_EQ(count.get(), 1);
+                  daemon_.OnStopSignal(nullptr);
+                  return absl::CancelledError("stopped");
+                }),
+            kExitDrained);
+}
+
+TEST_F(DaemonTest, ProxiesOfTheEnvironmentAreNotUsed) {
+  setenv("http_proxy", "http://proxy:1", 1);
+  Run(daemon_, {}, [] {
+    EXPECT_EQ(std::getenv("http_proxy"), nullptr);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+}  // namespace shoal

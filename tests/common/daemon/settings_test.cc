@@ -1,0 +1,141 @@
+#include "common/daemon/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "common/daemon/exit_code.h"
+#include "common/daemon/version.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class SettingsTest : public ::testing::Test {
+ protected:
+  SettingsTest() : file_(::testing::TempDir() + "settings_" + std::to_string(getpid()) + ".toml") {
+    settings_.AddText("data_dir", &data_dir_, "Where data is");
+    settings_.AddChoice("format", &format_, {"text", "json"}, "Form");
+    settings_.AddInteger("threads", &threads_, 1, 64, "Threads");
+    settings_.AddNumber("rate", &rate_, 0, 1, "Rate");
+    settings_.AddSwitch("fast", &fast_, "Hurry");
+    settings_.AddHidden("secret_pid", &hidden_, 0, 10);
+    for (const char* name : kVariables) unsetenv(name);
+  }
+  ~SettingsTest() override {
+    for (const char* name : kVariables) unsetenv(name);
+    std::remove(file_.c_str());
+  }
+
+  // Parses and keeps what was printed.
+  std::optional<int> Parse(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "shoal-test");
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const auto code = settings_.Parse(static_cast<int>(arguments.size()), arguments.data());
+    out_ = ::testing::internal::GetCapturedStdout();
+    err_ = ::testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  std::string SourceOf(const std::string& name) {
+    for (const auto& setting : settings_.resolved()) {
+      if (setting.name == name) return setting.value + " from " + SettingSourceName(setting.source);
+    }
+    return "";
+  }
+
+  static constexpr const char* kVariables[] = {"SHOAL_DATA_DIR", "SHOAL_FORMAT", "SHOAL_THREADS",
+                                               "SHOAL_RATE",     "SHOAL_FAST",   "SHOAL_CONFIG"};
+  const std::string file_;
+  Settings settings_{"shoal-test", "Tests settings."};
+  std::string data_dir_ = "/data";
+  std::string format_ = "text";
+  int64_t threads_ = 2;
+  double rate_ = 0.5;
+  bool fast_ = false;
+  int64_t hidden_ = 0;
+  std::string out_;
+  std::string err_;
+};
+
+TEST_F(SettingsTest, DefaultsStayWithoutAnySource) {
+  EXPECT_EQ(Parse({}), std::nullopt) << err_;
+  EXPECT_EQ(threads_, 2);
+  EXPECT_EQ(SourceOf("threads"), "2 from default");
+  EXPECT_EQ(SourceOf("fast"), "false from default");
+}
+
+TEST_F(SettingsTest, FlagWinsOverEnvironmentOverFileOverDefault) {
+  std::ofstream(file_) << "threads = 3\nrate = 0.25\nformat = \"json\"\nfast = true\n";
+  setenv("SHOAL_THREADS", "4", 1);
+  setenv("SHOAL_RATE", "0.75", 1);
+  setenv("SHOAL_DATA_DIR", "", 1);  // set to nothing is not set
+  EXPECT_EQ(Parse({"--config", file_.c_str(), "--threads=5"}), std::nullopt) << err_;
+  EXPECT_EQ(SourceOf("threads"), "5 from flag");
+  EXPECT_EQ(SourceOf("rate"), "0.75 from environment");
+  EXPECT_EQ(SourceOf("format"), "json from file");
+  EXPECT_EQ(SourceOf("fast"), "true from file");
+  EXPECT_EQ(SourceOf("data_dir"), "/data from default");
+  EXPECT_EQ(threads_, 5);
+  EXPECT_EQ(rate_, 0.75);
+  EXPECT_TRUE(fast_);
+}
+
+TEST_F(SettingsTest, TheFileMayBeNamedByTheEnvironment) {
+  std::ofstream(file_) << "threads = 3\n";
+  setenv("SHOAL_CONFIG", file_.c_str(), 1);
+  EXPECT_EQ(Parse({}), std::nullopt) << err_;
+  EXPECT_EQ(threads_, 3);
+  EXPECT_EQ(SourceOf("config"), file_ + " from environment");
+}
+
+TEST_F(SettingsTest, ASwitchOfTheEnvironmentCanBeSwitchedOff) {
+  setenv("SHOAL_FAST", "true", 1);
+  EXPECT_EQ(Parse({"--fast=false"}), std::nullopt) << err_;
+  EXPECT_FALSE(fast_);
+}
+
+TEST_F(SettingsTest, HelpAndVersionEndWithZero) {
+  EXPECT_EQ(Parse({"--help"}), 0);
+  EXPECT_THAT(out_, HasSubstr("Tests settings."));
+  EXPECT_THAT(out_, HasSubstr("--threads"));
+  EXPECT_THAT(out_, HasSubstr("SHOAL_THREADS"));
+  EXPECT_THAT(out_, Not(HasSubstr("secret_pid")));
+  EXPECT_EQ(Parse({"--version"}), 0);
+  EXPECT_EQ(out_, std::string("shoal-test ") + kVersion + "\n");
+}
+
+TEST_F(SettingsTest, UsageErrorsEndWith64) {
+  EXPECT_EQ(Parse({"--thread=3"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--thread"));
+  EXPECT_EQ(Parse({"stray"}), kExitUsage);
+  EXPECT_EQ(Parse({"--threads=0"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--threads: Value 0 not in range"));
+  EXPECT_EQ(Parse({"--threads=many"}), kExitUsage);
+  EXPECT_EQ(Parse({"--format=xml"}), kExitUsage);
+  EXPECT_EQ(Parse({"--config=/no/such/file"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("/no/such/file"));
+  EXPECT_EQ(err_.find("environment"), std::string::npos);
+}
+
+TEST_F(SettingsTest, ErrorsNameTheVariableThatAValueComesFrom) {
+  setenv("SHOAL_FORMAT", "xml", 1);
+  EXPECT_EQ(Parse({}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("The value comes from the environment variable SHOAL_FORMAT."));
+}
+
+TEST_F(SettingsTest, UnknownNamesInTheFileAreErrors) {
+  std::ofstream(file_) << "treads = 3\n";
+  EXPECT_EQ(Parse({"--config", file_.c_str()}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("treads"));
+}
+
+}  // namespace
+}  // namespace shoal

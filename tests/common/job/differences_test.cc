@@ -1,0 +1,45 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/job/job.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(DescribeDifferencesTest, EqualTextsHaveNone) {
+  EXPECT_THAT(DescribeDifferences(R"({"a": 1, "b": [2]})", R"({"b": [2], "a": 1})"), IsEmpty());
+}
+
+TEST(DescribeDifferencesTest, NamesEachJsonPath) {
+  EXPECT_THAT(
+      DescribeDifferences(
+          R"({"batch_size": 64, "data": {"test": {"images": "/t"}}, "model": {"layers": [{"units": 1}, {}]}})",
+          R"({"batch_size": 32, "data": {}, "model": {"layers": [{"units": 2}]}, "seed": 1})"),
+      ElementsAre("$.batch_size: 64 there, 32 now",
+                  "$.data.test: {\"images\":\"/t\"} there, absent now",
+                  "$.model.layers[0].units: 1 there, 2 now",
+                  "$.model.layers[1]: {} there, absent now", "$.seed: absent there, 1 now"));
+}
+
+TEST(DescribeDifferencesTest, ShowsNoMoreThanAPersonReads) {
+  std::string there = "[0";
+  std::string now = "[1";
+  for (int i = 0; i < 100; ++i) {
+    there += ", 0";
+    now += ", 1";
+  }
+  const auto lines = DescribeDifferences(there + "]", now + "]");
+  EXPECT_EQ(lines.size(), 31u);
+  EXPECT_EQ(lines.back(), "and 71 more differences");
+}
+
+TEST(DescribeDifferencesTest, SaysWhichTextIsNotJson) {
+  EXPECT_THAT(DescribeDifferences("{", "{}"), ElementsAre(HasSubstr("there: is not JSON")));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace shoal {
+
+// A folder of its own for a test, with a model file in it; removed at the end.
+class JobFilesTest : public ::testing::Test {
+ protected:
+  JobFilesTest()
+      : directory_(std::filesystem::path(::testing::TempDir()) /
+                   ("job_" + std::to_string(getpid()) + "_" +
+                    ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::create_directories(directory_);
+    Write("model.json", R"({"class_name": "Sequential", "config": {"layers": [], "name": "m"}})");
+  }
+  ~JobFilesTest() override { std::filesystem::remove_all(directory_); }
+
+  // Writes a file of the folder and returns its path.
+  std::string Write(const std::string& name, const std::string& content) {
+    const std::string path = (directory_ / name).string();
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+  std::string WriteJob(const nlohmann::json& job) { return Write("job.json", job.dump()); }
+
+  // The smallest whole job.
+  static nlohmann::json MinimalJob() {
+    return {{"name", "tiny"},
+            {"model", "model.json"},
+            {"data", {{"training", {{"images", "x.npy"}, {"labels", "y.npy"}}}}},
+            {"loss", "mse"},
+            {"optimizer", "sgd"},
+            {"epochs", 1}};
+  }
+
+  const std::filesystem::path directory_;
+};
+
+}  // namespace shoal

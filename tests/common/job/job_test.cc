@@ -1,0 +1,246 @@
+#include "common/job/job.h"
+
+#include <gmock/gmock.h>
+
+#include "common/checkpoint/crc32c.h"
+#include "tests/common/job/job_files.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class JobTest : public JobFilesTest {
+ protected:
+  Job Load(const json& root) {
+    const auto job = LoadJob(WriteJob(root), /*check_data=*/false);
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.value_or(Job{});
+  }
+
+  // The error lines, without the path of the job file that begins each.
+  std::string LoadError(const json& root, bool check_data = false) {
+    const std::string path = WriteJob(root);
+    const auto job = LoadJob(path, check_data);
+    EXPECT_EQ(job.status().code(), absl::StatusCode::kInvalidArgument) << root;
+    std::string message(job.status().message());
+    EXPECT_THAT(message, StartsWith(path + ": "));
+    for (size_t at; (at = message.find(path + ": ")) != std::string::npos;)
+      message.erase(at, path.size() + 2);
+    return message;
+  }
+
+  std::string ErrorWith(const std::string& pointer, const json& value) {
+    json root = MinimalJob();
+    root[json::json_pointer(pointer)] = value;
+    return LoadError(root);
+  }
+};
+
+TEST_F(JobTest, FillsDefaults) {
+  const Job job = Load(MinimalJob());
+  EXPECT_EQ(job.name, "tiny");
+  EXPECT_EQ(job.model_path, (directory_ / "model.json").string());
+  EXPECT_THAT(job.model_json, HasSubstr("Sequential"));
+  EXPECT_EQ(job.training.images, (directory_ / "x.npy").string());
+  EXPECT_TRUE(job.test.empty());
+  EXPECT_EQ(job.loss.class_name, "MeanSquaredError");
+  EXPECT_TRUE(job.metrics.empty());
+  EXPECT_EQ(job.optimizer.learning_rate, 0.01);
+  EXPECT_EQ(job.batch_size, 32);
+  EXPECT_EQ(job.epochs, 1u);
+  EXPECT_EQ(job.steps, 0u);
+  EXPECT_EQ(job.strategy.name, "async");
+  EXPECT_EQ(job.checkpoint.keep, 3);
+}
+
+TEST_F(JobTest, ReadsEveryField) {
+  json root = MinimalJob();
+  root["data"]["test"] = {{"images", "../t.npy"}, {"labels", "/abs//l.npy"}};
+  root["metrics"] = {"accuracy"};
+  root.erase("epochs");
+  root["steps"] = 500;
+  root["batch_size"] = 64;
+  root["strategy"] = {{"name", "async"},
+                      {"min_shard_bytes", 1024},
+                      {"chunk_bytes", 4096},
+                      {"window_steps", 8},
+                      {"lease_timeout_seconds", 1.5}};
+  root["checkpoint"] = {{"every_steps", 100}, {"every_seconds", 30}, {"keep", 2}};
+  root["seed"] = 7;
+  const Job job = Load(root);
+  EXPECT_EQ(job.test.images, (directory_.parent_path() / "t.npy").string());
+  EXPECT_EQ(job.test.labels, "/abs/l.npy");
+  EXPECT_THAT(job.metrics, ElementsAre("accuracy"));
+  EXPECT_EQ(job.steps, 500u);
+  EXPECT_EQ(job.epochs, 0u);
+  EXPECT_EQ(job.batch_size, 64);
+  EXPECT_EQ(job.strategy.min_shard_bytes, 1024);
+  EXPECT_EQ(job.strategy.chunk_bytes, 4096);
+  EXPECT_EQ(job.strategy.window_steps, 8u);
+  EXPECT_EQ(job.strategy.lease_timeout_seconds, 1.5);
+  EXPECT_EQ(job.checkpoint.every_steps, 100u);
+  EXPECT_EQ(job.checkpoint.every_seconds, 30);
+  EXPECT_EQ(job.checkpoint.keep, 2);
+  EXPECT_EQ(job.seed, 7u);
+}
+
+TEST_F(JobTest, TakesPathsFromTheFolderOfAFileNamedRelatively) {
+  WriteJob(MinimalJob());
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory_);
+  const auto job = LoadJob("job.json", false);
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(std::filesystem::path(job->training.images),
+            std::filesystem::canonical(directory_) / "x.npy");
+}
+
+TEST_F(JobTest, ReportsAllErrorsAtOnce) {
+  EXPECT_EQ(
+      LoadError({{"name", "a b"},
+                 {"modell", "m"},
+                 {"data", {{"training", {{"images", 3}}}}},
+                 {"loss", "crossentropy"},
+                 {"optimizer", {{"class_name", "Adam"}, {"config", {{"learning_rate", -0.1}}}}},
+                 {"batch_size", 0},
+                 {"epochs", 1},
+                 {"steps", 1}}),
+      "$.name: is \"a b\"; must be 1 to 100 letters, digits, \"_\", \"-\" or \".\", the first a "
+      "letter or "
+      "digit\n"
+      "$.model: is missing: the path of a Keras model's JSON, as model.to_json() writes it\n"
+      "$.data.training.images: is 3; must be the path of a file\n"
+      "$.data.training.labels: is missing: the file of their labels\n"
+      "$.loss: is \"crossentropy\", a loss that Shoal lacks; known: SparseCategoricalCrossentropy, "
+      "CategoricalCrossentropy, MeanSquaredError\n"
+      "$.optimizer.config.learning_rate: is -0.1; must be a number greater than 0, at most 1000\n"
+      "$.batch_size: is 0; must be an integer from 1 to 1048576\n"
+      "$.steps: is there beside $.epochs; give one of the two\n"
+      "$.modell: is not a known key; did you mean \"model\"? Known: name, model, data, loss, "
+      "metrics, "
+      "optimizer, batch_size, epochs, steps, strategy, checkpoint, seed");
+}
+
+TEST_F(JobTest, RefusesWhatIsNoJob) {
+  EXPECT_EQ(LoadError(json::array()), "$: is [], an array; must be an object");
+  const std::string path = Write("job.json", "{\"name\": ");
+  EXPECT_THAT(std::string(LoadJob(path, false).status().message()),
+              StartsWith(path + ": is not JSON: "));
+  EXPECT_THAT(std::string(LoadJob(path + "x", false).status().message()),
+              StartsWith(path + "x: No such file"));
+}
+
+TEST_F(JobTest, RefusesWrongValuesByPath) {
+  EXPECT_EQ(
+      ErrorWith("/data/training/image", "x"),
+      "$.data.training.image: is not a known key; did you mean \"images\"? Known: images, labels");
+  EXPECT_EQ(ErrorWith("/data/test", json::object()),
+            "$.data.test.images: is missing: the file of examples\n"
+            "$.data.test.labels: is missing: the file of their labels");
+  EXPECT_EQ(ErrorWith("/metrics", {"precision", "accuracy", "acc"}),
+            "$.metrics[0]: is \"precision\", a metric that Shoal lacks; known: accuracy\n"
+            "$.metrics[2]: is \"acc\", which is there already");
+  EXPECT_EQ(ErrorWith("/metrics", "accuracy"),
+            "$.metrics: is \"accuracy\"; must be a list, for example [\"accuracy\"]");
+  EXPECT_EQ(
+      ErrorWith("/strategy", "sync"),
+      "$.strategy: is \"sync\", a strategy that Shoal lacks; did you mean \"async\"? Known: async");
+  EXPECT_EQ(ErrorWith("/strategy", {{"name", "asyn"}, {"chunk_bytes", 100}}),
+            "$.strategy.name: is \"asyn\", a strategy that Shoal lacks; did you mean \"async\"? "
+            "Known: async\n"
+            "$.strategy.chunk_bytes: is 100; must be a multiple of 64");
+  EXPECT_EQ(ErrorWith("/checkpoint", {{"every", 5}}),
+            "$.checkpoint.every: is not a known key; known: every_steps, every_seconds, keep");
+  EXPECT_EQ(ErrorWith("/batch_size", "64"),
+            "$.batch_size: is \"64\"; must be an integer from 1 to 1048576");
+  EXPECT_EQ(ErrorWith("/seed", -1),
+            "$.seed: is -1; must be an integer from 0 to 9223372036854775807");
+  json neither = MinimalJob();
+  neither.erase("epochs");
+  EXPECT_EQ(LoadError(neither), "$.epochs: is missing, and so is $.steps; give one of the two");
+}
+
+TEST_F(JobTest, NamesTheModelFileInItsErrors) {
+  const std::string model = (directory_ / "other.json").string();
+  EXPECT_EQ(ErrorWith("/model", "other.json"), "$.model: " + model + ": No such file or directory");
+  Write("other.json", "PK\x03\x04 and more");
+  EXPECT_EQ(ErrorWith("/model", "other.json"),
+            "$.model: " + model +
+                ": is a zip archive (.keras); give the text that model.to_json() returns");
+  Write("other.json", "[");
+  EXPECT_THAT(ErrorWith("/model", "other.json"), StartsWith("$.model: " + model + ": is not JSON"));
+  Write("other.json", "[1]");
+  EXPECT_EQ(ErrorWith("/model", "other.json"),
+            "$.model: " + model + ": is [1], an array; must be a Keras model as an object");
+  EXPECT_EQ(ErrorWith("/model", ""), "$.model: is \"\"; must be the path of a file");
+}
+
+TEST_F(JobTest, MissingDataIsAnErrorWhereItIsAskedFor) {
+  Write("x.npy", "");
+  std::filesystem::create_directory(directory_ / "y.npy");
+  json root = MinimalJob();
+  root["data"]["test"] = {{"images", "x.npy"}, {"labels", "none.npy"}};
+  EXPECT_EQ(LoadError(root, /*check_data=*/true),
+            "$.data.training.labels: " + (directory_ / "y.npy").string() +
+                ": is not a regular file\n" + "$.data.test.labels: " +
+                (directory_ / "none.npy").string() + ": No such file or directory");
+  Load(root);
+}
+
+TEST_F(JobTest, ResolvedTextReadsBackTheSame) {
+  json root = MinimalJob();
+  root["data"]["test"] = root["data"]["training"];
+  root["loss"] = {{"class_name", "CategoricalCrossentropy"},
+                  {"config", {{"from_logits", true}, {"label_smoothing", 0.1}}}};
+  root["optimizer"] = {{"class_name", "Adam"},
+                       {"config", {{"learning_rate", 1}, {"epsilon", 1e-8}}}};
+  root["metrics"] = {"acc"};
+  root["seed"] = 9223372036854775807;
+  const Job job = Load(root);
+  const std::string text = job.ResolvedText();
+  const auto again = ParseResolvedJob(text, "job.json");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->ResolvedText(), text);
+  EXPECT_EQ(again->model_path, "");
+  EXPECT_EQ(again->test.labels, job.test.labels);
+  EXPECT_EQ(again->loss.label_smoothing, 0.1);
+  EXPECT_EQ(again->optimizer.epsilon, 1e-8);
+  EXPECT_EQ(again->optimizer.kind, Job::Optimizer::Kind::kAdam);
+  EXPECT_EQ(again->seed, 9223372036854775807u);
+  EXPECT_EQ(again->Fingerprint(), job.Fingerprint());
+  EXPECT_EQ(job.Fingerprint(), Crc32c(0, text.data(), text.size()));
+  // A resolved job is a job file too.
+  const auto loaded = LoadJob(Write("resolved.json", text), false);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->ResolvedText(), text);
+}
+
+TEST_F(JobTest, ResolvedTextIsCanonical) {
+  json root = MinimalJob();
+  root["optimizer"] = "SGD";
+  root["strategy"] = "async";
+  root["loss"] = {{"class_name", "MeanSquaredError"}, {"config", {{"name", "x"}}}};
+  root["model"] = "../" + directory_.filename().string() + "/./model.json";
+  const Job same = Load(root);
+  const Job job = Load(MinimalJob());
+  EXPECT_EQ(same.ResolvedText(), job.ResolvedText());
+  root["seed"] = 1;
+  EXPECT_NE(Load(root).Fingerprint(), job.Fingerprint());
+}
+
+TEST_F(JobTest, ResolvedJobIsWholeInItself) {
+  json root = json::parse(Load(MinimalJob()).ResolvedText());
+  root["model"] = "model.json";
+  root["data"]["training"]["images"] = "x.npy";
+  EXPECT_EQ(ParseResolvedJob(root.dump(), "checkpoint").status(),
+            absl::InvalidArgumentError(
+                "checkpoint: $.model: is \"model.json\"; must be a Keras model as an object\n"
+                "checkpoint: $.data.training.images: is \"x.npy\"; must be an absolute path"));
+}
+
+}  // namespace
+}  // namespace shoal

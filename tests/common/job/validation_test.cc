@@ -1,0 +1,102 @@
+#include "common/job/validation.h"
+
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/common/job/job_files.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A Dense of 6 to `units`: 6 * units + units parameters.
+json DenseModel(int units) {
+  return {{"class_name", "Sequential"},
+          {"config",
+           {{"name", "m"},
+            {"layers",
+             {{{"class_name", "InputLayer"},
+               {"config", {{"name", "x"}, {"batch_shape", {nullptr, 6}}}}},
+              {{"class_name", "Dense"}, {"config", {{"name", "dense"}, {"units", units}}}}}}}}};
+}
+
+class ValidationTest : public JobFilesTest {
+ protected:
+  ValidationTest() {
+    Write("model.json", DenseModel(10).dump());
+    spec_ = Write("spec.json",
+                  R"({"cluster": {"chief": ["a:1"], "ps": ["b:1", "c:1"], "worker": ["d:1"]}})");
+  }
+
+  std::string spec_;
+};
+
+TEST_F(ValidationTest, CountsWhatAJobNeeds) {
+  json root = MinimalJob();
+  root["optimizer"] = "adam";
+  root["batch_size"] = 64;
+  root["epochs"] = 3;
+  const auto validated = ValidateFiles(spec_, WriteJob(root));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  const JobNeeds needs = NeedsOf(*validated, 100);
+  EXPECT_EQ(needs.trainable_parameters, 70);
+  EXPECT_EQ(needs.other_parameters, 0);
+  EXPECT_EQ(needs.variable_bytes, 280);
+  EXPECT_EQ(needs.slot_bytes, 560);
+  EXPECT_EQ(needs.steps_per_epoch, 2u);
+  EXPECT_EQ(needs.total_steps, 6u);
+  ASSERT_EQ(needs.ps.size(), 2u);
+  int64_t variable_bytes = 0;
+  int64_t slot_bytes = 0;
+  for (const JobNeeds::Ps& ps : needs.ps) {
+    variable_bytes += ps.variable_bytes;
+    slot_bytes += ps.slot_bytes;
+    EXPECT_EQ(ps.slot_bytes, 2 * ps.variable_bytes);
+  }
+  EXPECT_EQ(variable_bytes, 280);
+  EXPECT_EQ(slot_bytes, 560);
+  const std::string text = NeedsText(*validated, needs, "");
+  EXPECT_THAT(text, HasSubstr("cluster: 1 chief, 2 ps, 1 worker\n"));
+  EXPECT_THAT(text,
+              HasSubstr("parameters: 70 trainable, 0 other (280 B), optimizer slots 560 B\n"));
+  EXPECT_THAT(text, HasSubstr("ps 1 at c:1: variables "));
+  EXPECT_THAT(text, HasSubstr("steps: 6 of 64 examples, 2 an epoch of 100 examples\n"));
+}
+
+TEST_F(ValidationTest, LeavesOutStepsWhereTheDataIsNotHere) {
+  json root = MinimalJob();
+  auto validated = ValidateFiles(spec_, WriteJob(root));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  EXPECT_THAT(
+      NeedsText(*validated, NeedsOf(*validated, std::nullopt), "/x.npy is missing"),
+      HasSubstr(
+          "steps: those of 1 epoch; how many these are is not known here: /x.npy is missing\n"));
+  root.erase("epochs");
+  root["steps"] = 7;
+  validated = ValidateFiles(spec_, WriteJob(root));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  EXPECT_EQ(NeedsOf(*validated, std::nullopt).total_steps, 7u);
+}
+
+TEST_F(ValidationTest, ReportsTheErrorsOfBothFilesAndOfTheModel) {
+  Write("spec.json", R"({"cluster": {"chief": ["a"], "ps": ["b:1"], "worker": ["c:1"]}})");
+  const std::string job = WriteJob({{"name", "n"}});
+  const std::string message(ValidateFiles(spec_, job).status().message());
+  EXPECT_THAT(message, StartsWith(spec_ + ": $.cluster.chief[0]: is \"a\"; has no port"));
+  EXPECT_THAT(message, HasSubstr(absl::StrCat("\n", job, ": $.model: is missing")));
+
+  json model = DenseModel(10);
+  model["config"]["layers"][1]["class_name"] = "Dens";
+  Write("model.json", model.dump());
+  const std::string model_message(ValidateFiles(spec_, WriteJob(MinimalJob())).status().message());
+  EXPECT_THAT(model_message, HasSubstr("has no port"));
+  EXPECT_THAT(model_message, HasSubstr(absl::StrCat("\n", (directory_ / "model.json").string(),
+                                                    ": $.config.layers[1]")));
+  EXPECT_THAT(model_message, HasSubstr("Dens"));
+}
+
+}  // namespace
+}  // namespace shoal

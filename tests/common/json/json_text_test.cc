@@ -1,0 +1,105 @@
+#include "common/json/json_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string ParseError(const std::string& text) {
+  const auto parsed = ParseJson(text, "f.json");
+  EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << text;
+  return std::string(parsed.status().message());
+}
+
+TEST(ParseJsonTest, ReadsAValue) {
+  const auto parsed = ParseJson(R"({"a": [1, {"b": null}], "c": {"a": 2}})", "f.json");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ((*parsed)["a"][0], 1);
+  EXPECT_EQ((*parsed)["c"]["a"], 2);
+}
+
+TEST(ParseJsonTest, SaysWhereTheTextIsNotJson) {
+  EXPECT_THAT(ParseError("{\n  \"a\": tru}\n"), StartsWith("f.json: is not JSON: "));
+  EXPECT_THAT(ParseError("{\n  \"a\": tru}\n"), HasSubstr("line 2"));
+  EXPECT_THAT(ParseError(""), HasSubstr("is not JSON"));
+  EXPECT_THAT(ParseError("{} {}"), HasSubstr("is not JSON"));
+  EXPECT_THAT(ParseError("{\"a\": NaN}"), HasSubstr("is not JSON"));
+  EXPECT_THAT(ParseError("{\"a\": 1e999}"), HasSubstr("is not JSON"));
+  EXPECT_THAT(ParseError("\"\xff\""), HasSubstr("is not JSON"));
+}
+
+TEST(ParseJsonTest, MessageIsShortWhateverTheText) {
+  EXPECT_LT(ParseError("\"" + std::string(100000, 'x')).size(), 400u);
+}
+
+TEST(ParseJsonTest, RefusesAKeyThatComesTwice) {
+  EXPECT_EQ(ParseError(R"({"a": {"b": 1, "c": 2, "b": 3}})"),
+            "f.json: $.a.b: this key comes twice in one object");
+}
+
+TEST(ParseJsonTest, RefusesDeepNesting) {
+  const auto nested = [](int depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_TRUE(ParseJson(nested(kMaxJsonDepth), "f.json").ok());
+  EXPECT_THAT(ParseError(nested(kMaxJsonDepth + 1)), HasSubstr("is nested deeper than 100 levels"));
+  // Neither the stack nor time runs out where nobody closes what was opened.
+  EXPECT_THAT(ParseError(std::string(1'000'000, '[')), HasSubstr("f.json: "));
+}
+
+TEST(JsonPathTest, QuotesKeysThatAreNoWords) {
+  EXPECT_EQ(JsonPath("$", "batch_size"), "$.batch_size");
+  EXPECT_EQ(JsonPath("$.a", "b c"), "$.a[\"b c\"]");
+  EXPECT_EQ(JsonPath("$.a", ""), "$.a[\"\"]");
+  EXPECT_EQ(JsonPath("$.a", 3), "$.a[3]");
+}
+
+TEST(ShortJsonTest, CutsBetweenCharacters) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "ö";
+  const std::string shown = ShortJson(nlohmann::json(text));
+  EXPECT_LE(shown.size(), 80u);
+  EXPECT_EQ((shown.size() - 1 - 3) % 2, 0u) << shown;  // quote, whole letters, dots
+}
+
+class ReadJsonFileTest : public ::testing::Test {
+ protected:
+  ReadJsonFileTest() : directory_(::testing::TempDir() + "read_json_" + std::to_string(getpid())) {
+    std::filesystem::create_directories(directory_);
+  }
+  ~ReadJsonFileTest() override { std::filesystem::remove_all(directory_); }
+
+  const std::string directory_;
+};
+
+TEST_F(ReadJsonFileTest, ReadsTheWholeFile) {
+  std::ofstream(directory_ + "/f") << std::string("a\0b\n", 4);
+  EXPECT_EQ(*ReadJsonFile(directory_ + "/f"), std::string("a\0b\n", 4));
+}
+
+TEST_F(ReadJsonFileTest, NamesTheFileInErrors) {
+  const auto missing = ReadJsonFile(directory_ + "/none");
+  EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.status().message()),
+              StartsWith(directory_ + "/none: No such file"));
+  EXPECT_THAT(std::string(ReadJsonFile(directory_).status().message()),
+              HasSubstr("is not a regular file"));
+}
+
+TEST_F(ReadJsonFileTest, RefusesAFileAboveTheCap) {
+  std::ofstream(directory_ + "/large").close();
+  std::filesystem::resize_file(directory_ + "/large", kMaxJsonBytes + 1);  // sparse
+  EXPECT_THAT(std::string(ReadJsonFile(directory_ + "/large").status().message()),
+              HasSubstr("has 67108865 bytes; at most 67108864 are read"));
+}
+
+}  // namespace
+}  // namespace shoal

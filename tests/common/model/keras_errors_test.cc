@@ -1,0 +1,367 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/model/test_models.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr absl::StatusCode kLacking = absl::StatusCode::kUnimplemented;
+
+void ExpectError(const std::string& text, absl::StatusCode code,
+                 const std::vector<std::string>& parts) {
+  const absl::Status status = ParseKerasModel(text).status();
+  EXPECT_EQ(status.code(), code) << status;
+  for (const std::string& part : parts) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+}
+
+// A change to a model that is right, at a JSON pointer, and what the message must say of it.
+struct Fault {
+  const char* pointer;
+  Json value;
+  absl::StatusCode code;
+  std::vector<std::string> parts;
+};
+
+void ExpectErrors(const Json& base, const std::vector<Fault>& faults) {
+  ASSERT_TRUE(ParseKerasModel(base.dump()).ok()) << ParseKerasModel(base.dump()).status();
+  for (const Fault& fault : faults) {
+    SCOPED_TRACE(testing::Message() << fault.pointer << " = " << fault.value.dump().substr(0, 200));
+    Json json = base;
+    json[Json::json_pointer(fault.pointer)] = fault.value;
+    ExpectError(json.dump(), fault.code, fault.parts);
+  }
+}
+
+Json Cnn() {
+  return SequentialJson(
+      {nullptr, 9, 11, 3},
+      {LayerJson("Conv2D", "conv", {{"filters", 4}, {"kernel_size", {3, 3}}}),
+       LayerJson("MaxPooling2D", "pool", {{"pool_size", {2, 2}}}),
+       LayerJson("Flatten", "flat", Json::object()), LayerJson("Dropout", "drop", {{"rate", 0.5}}),
+       LayerJson("Dense", "dense", {{"units", 10}, {"activation", "relu"}})});
+}
+
+TEST(KerasErrorsTest, NotAModel) {
+  ExpectError("", kInvalid, {"not JSON"});
+  ExpectError("{\"class_name\": \"Sequential\",", kInvalid, {"not JSON", "line 1"});
+  ExpectError("[]", kInvalid, {"$: needs an object", "[]"});
+  ExpectError("{}", kInvalid, {"$.class_name: needs a string, got nothing"});
+  ExpectError(R"({"class_name": "Sequential"})", kInvalid, {"$.config: needs an object"});
+  ExpectError(R"({"class_name": "Sequental", "config": {}})", kLacking,
+              {"$.class_name", "did you mean \"Sequential\""});
+  ExpectError(R"({"class_name": "Sequential", "config": {"layers": []}})", kInvalid,
+              {"$.config.layers", "at least one layer"});
+  ExpectError(R"({"class_name": "Functional", "config": {"layers": []}})", kInvalid,
+              {"$.config.input_layers"});
+}
+
+TEST(KerasErrorsTest, Bombs) {
+  ExpectError(std::string(100000, '['), kInvalid, {});
+  ExpectError(std::string(100000, '[') + std::string(100000, ']'), kInvalid, {"deep"});
+  std::string objects;
+  for (int i = 0; i < 5000; ++i) objects += "{\"args\":[";
+  ExpectError(objects, kInvalid, {});
+}
+
+TEST(KerasErrorsTest, LayersAndModels) {
+  ExpectErrors(Cnn(),
+               {{"/config/layers/1/class_name",
+                 "Conv2d",
+                 kLacking,
+                 {"$.config.layers[1].class_name", "\"Conv2d\"", "did you mean \"Conv2D\"?",
+                  "MaxPooling2D"}},
+                {"/config/layers/1/class_name", "LSTM", kLacking, {"\"LSTM\"", "Activation, Add,"}},
+                {"/config/layers/1/class_name", 3, kInvalid, {"$.config.layers[1].class_name"}},
+                {"/config/layers/1", 3, kInvalid, {"$.config.layers[1]: needs an object", "got 3"}},
+                {"/config/layers/1/registered_name", "mine>Conv2D", kLacking, {"mine>Conv2D"}},
+                {"/config/layers/1/module", "mine.layers", kLacking, {"$.config.layers[1].module"}},
+                {"/config/layers/1/config", nullptr, kInvalid, {"$.config.layers[1].config"}},
+                {"/config/layers/1/config/name", "", kInvalid, {"$.config.layers[1].config.name"}},
+                {"/config/layers/2/config/name",
+                 "conv",
+                 kInvalid,
+                 {"$.config.layers[2].config.name", "\"conv\""}},
+                {"/config/layers/1/config/dtype",
+                 "float16",
+                 kLacking,
+                 {"$.config.layers[1].config.dtype", "float16"}},
+                {"/config/layers/1/config/dtype",
+                 {{"class_name", "DTypePolicy"}, {"config", {{"name", "mixed_bfloat16"}}}},
+                 kLacking,
+                 {"$.config.layers[1].config.dtype.config.name"}},
+                {"/config/layers/2",
+                 LayerJson("InputLayer", "again", {{"batch_shape", {nullptr, 3}}}),
+                 kInvalid,
+                 {"$.config.layers[2]", "only the first layer"}},
+                {"/config/layers/2",
+                 LayerJson("Add", "add", Json::object()),
+                 kInvalid,
+                 {"$.config.layers[2]", "layer \"add\" (Add) takes two or more inputs, got 1"}},
+                {"/config/activity", "on", kLacking, {"$.config.activity"}},
+                {"/config/layers", "none", kInvalid, {"$.config.layers: needs a list"}}});
+}
+
+TEST(KerasErrorsTest, Inputs) {
+  ExpectErrors(
+      Cnn(),
+      {{"/config/layers/0/config/batch_shape",
+        nullptr,
+        kInvalid,
+        {"$.config.layers[0].config.batch_input_shape"}},
+       {"/config/layers/0/config/batch_shape", Json::array(), kInvalid, {"[null, 28, 28, 1]"}},
+       {"/config/layers/0/config/batch_shape",
+        {nullptr, nullptr, 11, 3},
+        kLacking,
+        {"$.config.layers[0].config.batch_shape[1]", "fixed input shape"}},
+       {"/config/layers/0/config/batch_shape",
+        {nullptr, 9, -11, 3},
+        kInvalid,
+        {"$.config.layers[0].config.batch_shape[2]", "-11 is too small"}},
+       {"/config/layers/0/config/batch_shape",
+        {nullptr, 2000000000, 2000000000, 2000000000},
+        kInvalid,
+        {"$.config.layers[0].config.batch_shape", "2^40"}},
+       {"/config/layers/0/config/batch_shape",
+        {nullptr, 20},
+        kInvalid,
+        {"layer \"conv\" (Conv2D)", "(batch, height, width, channels)", "(None, 20)"}},
+       {"/config/layers/0/config/sparse", true, kLacking, {"$.config.layers[0].config.sparse"}},
+       {"/config/layers/0/config/ragged", true, kLacking, {"$.config.layers[0].config.ragged"}},
+       {"/config/layers/0/config/dtype", "int32", kLacking, {"int32", "float32"}}});
+  Json json = Cnn();
+  json["config"]["layers"].erase(0);
+  ExpectError(json.dump(), kInvalid, {"$.config", "\"conv\"", "build_input_shape", "keras.Input"});
+}
+
+TEST(KerasErrorsTest, Options) {
+  const std::string conv = "$.config.layers[1].config.";
+  const std::string dense = "$.config.layers[5].config.";
+  ExpectErrors(
+      Cnn(),
+      {{"/config/layers/1/config/filters", nullptr, kInvalid, {conv + "filters", "got null"}},
+       {"/config/layers/1/config/filters", -4, kInvalid, {conv + "filters: -4 is too small"}},
+       {"/config/layers/1/config/filters", 1e300, kInvalid, {conv + "filters", "a whole number"}},
+       {"/config/layers/1/config/filters", 18446744073709551615u, kInvalid, {"too large"}},
+       {"/config/layers/1/config/padding",
+        "valit",
+        kInvalid,
+        {conv + "padding", "\"valit\"", "did you mean \"valid\"", "same"}},
+       {"/config/layers/1/config/padding", 1, kInvalid, {conv + "padding"}},
+       {"/config/layers/1/config/strides", {2, 2, 2}, kInvalid, {conv + "strides", "list of two"}},
+       {"/config/layers/1/config/strides", {2, 0}, kInvalid, {conv + "strides[1]: 0 is too small"}},
+       {"/config/layers/1/config/strides", "2", kInvalid, {conv + "strides"}},
+       {"/config/layers/1/config/kernel_size",
+        12,
+        kInvalid,
+        {"$.config.layers[1]: layer \"conv\" (Conv2D)", "(12, 12)", "(None, 9, 11, 3)"}},
+       {"/config/layers/1/config/dilation_rate", 1048577, kInvalid, {conv + "dilation_rate"}},
+       {"/config/layers/1/config/groups", 2, kInvalid, {conv + "groups", "3 channels"}},
+       {"/config/layers/1/config/data_format",
+        "channels_first",
+        kLacking,
+        {conv + "data_format", "channels_last"}},
+       {"/config/layers/1/config/use_bias", "yes", kInvalid, {conv + "use_bias"}},
+       {"/config/layers/1/config/trainable", 1, kInvalid, {conv + "trainable"}},
+       {"/config/layers/1/config/kernel_regularizer",
+        {{"class_name", "L2"}},
+        kLacking,
+        {conv + "kernel_regularizer", "L2", "Conv2D"}},
+       {"/config/layers/1/config/kernel_constraint",
+        "max_norm",
+        kLacking,
+        {conv + "kernel_constraint"}},
+       {"/config/layers/1/config/activity_regularizer",
+        "l1",
+        kLacking,
+        {conv + "activity_regularizer"}},
+       {"/config/layers/1/config/stride",
+        2,
+        kLacking,
+        {conv + "stride", "did you mean \"strides\""}},
+       {"/config/layers/4/config/rate", 1, kInvalid, {"$.config.layers[4].config.rate", "below 1"}},
+       {"/config/layers/4/config/rate", -0.5, kInvalid, {"$.config.layers[4].config.rate"}},
+       {"/config/layers/4/config/noise_shape",
+        {1, 2},
+        kLacking,
+        {"$.config.layers[4].config.noise_shape"}},
+       {"/config/layers/5/config/units", 0, kInvalid, {dense + "units: 0 is too small"}},
+       {"/config/layers/5/config/units", 2.5, kInvalid, {dense + "units", "2.5"}},
+       {"/config/layers/5/config/activation",
+        "rellu",
+        kLacking,
+        {dense + "activation", "\"rellu\"", "did you mean \"relu\""}},
+       {"/config/layers/5/config/activation", 7, kInvalid, {dense + "activation"}},
+       {"/config/layers/5/config/activation",
+        {{"class_name", "Snake"}, {"config", Json::object()}},
+        kLacking,
+        {dense + "activation.class_name", "Snake"}},
+       {"/config/layers/5/config/activation",
+        {{"class_name", "relu"}, {"config", {{"alpha", 2}}}},
+        kLacking,
+        {dense + "activation.config.alpha"}},
+       {"/config/layers/2/config/strides", -1, kInvalid, {"$.config.layers[2].config.strides"}},
+       {"/config/layers/3",
+        LayerJson("Reshape", "reshape", {{"target_shape", {5, -1}}}),
+        kInvalid,
+        {"$.config.layers[3].config.target_shape", "layer \"reshape\"", "(None, 3, 4, 4)",
+         "[5,-1]"}},
+       {"/config/layers/3",
+        LayerJson("Reshape", "reshape", {{"target_shape", {-1, -1}}}),
+        kInvalid,
+        {"only one"}},
+       {"/config/layers/3",
+        LayerJson("Reshape", "reshape", {{"target_shape", {49}}}),
+        kInvalid,
+        {"48 elements"}},
+       {"/config/layers/3",
+        LayerJson("Reshape", "reshape", {{"target_shape", {0, -1}}}),
+        kInvalid,
+        {}},
+       {"/config/layers/3",
+        LayerJson("Softmax", "softmax", {{"axis", 1}}),
+        kLacking,
+        {"$.config.layers[3].config.axis", "last axis"}},
+       {"/config/layers/3",
+        LayerJson("ReLU", "relu", {{"max_value", -6}}),
+        kInvalid,
+        {"$.config.layers[3].config.max_value"}},
+       {"/config/layers/3",
+        LayerJson("Rescaling", "rescaling", {{"scale", {1, 2}}}),
+        kInvalid,
+        {"$.config.layers[3]: layer \"rescaling\"", "2 values", "(None, 3, 4, 4)"}}});
+}
+
+TEST(KerasErrorsTest, VariablesTooLarge) {
+  ExpectError(
+      SequentialJson({nullptr, 600}, {LayerJson("Dense", "dense", {{"units", 2147483647}})}).dump(),
+      kInvalid,
+      {"$.config.layers[1]: layer \"dense\" (Dense)", "kernel", "(600, 2147483647)", "2^40"});
+}
+
+TEST(KerasErrorsTest, Initializers) {
+  const char* at = "/config/layers/5/config/kernel_initializer";
+  const std::string path = "$.config.layers[5].config.kernel_initializer";
+  ExpectErrors(
+      Cnn(),
+      {{at, "glorot_unifrom", kLacking, {path, "did you mean \"glorot_uniform\"", "he_normal"}},
+       {at, 3, kInvalid, {path}},
+       {at,
+        {{"class_name", "GlorotUniform"}, {"config", {{"input_axes", {0}}}}},
+        kLacking,
+        {path + ".config.input_axes"}},
+       {at,
+        {{"class_name", "GlorotUniform"}, {"config", {{"seed", "x"}}}},
+        kInvalid,
+        {path + ".config.seed"}},
+       {at, {{"class_name", "GlorotUniform"}, {"config", 3}}, kInvalid, {path + ".config"}},
+       {at,
+        {{"class_name", "RandomUniform"}, {"config", {{"minval", 1}}}},
+        kInvalid,
+        {path + ".config.minval"}},
+       {at,
+        {{"class_name", "RandomNormal"}, {"config", {{"stddev", -1}}}},
+        kInvalid,
+        {path + ".config.stddev"}},
+       {at,
+        {{"class_name", "VarianceScaling"}, {"config", {{"scale", 0}}}},
+        kInvalid,
+        {path + ".config.scale"}},
+       {at,
+        {{"class_name", "VarianceScaling"}, {"config", {{"mode", "fan"}}}},
+        kInvalid,
+        {path + ".config.mode", "fan_in"}},
+       {"/config/layers/5/config/bias_initializer", "orthogonal", kInvalid, {"two axes", "(10,)"}},
+       {"/config/layers/1/config/kernel_initializer", "identity", kInvalid, {"(3, 3, 3, 4)"}}});
+  Json json = Cnn();
+  json["config"]["layers"][5]["config"]["units"] = 10000000;
+  json["config"]["layers"][5]["config"]["kernel_initializer"] = "orthogonal";
+  ExpectError(json.dump(), kLacking, {path, "16777216"});
+}
+
+TEST(KerasErrorsTest, HardSigmoidOfKeras2) {
+  Json json = Cnn();
+  json["config"]["layers"][5]["config"]["activation"] = "hard_sigmoid";
+  EXPECT_TRUE(ParseKerasModel(json.dump()).ok());
+  json["keras_version"] = "2.15.0";
+  ExpectError(json.dump(), kLacking, {"$.config.layers[5].config.activation", "hard_sigmoid"});
+}
+
+TEST(KerasErrorsTest, FunctionalModels) {
+  const Json base =
+      FunctionalJson({CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", {nullptr, 4}}}), {}),
+                      CalledJson(LayerJson("Dense", "wide", {{"units", 5}}), {"x"}),
+                      CalledJson(LayerJson("Dense", "same", {{"units", 4}}), {"x"}),
+                      CalledJson(LayerJson("Add", "sum", Json::object()), {"x", "same"})},
+                     "x", "sum");
+  const std::string node = "$.config.layers[3].inbound_nodes[0]";
+  const Json object = Json::object();
+  const Json tensor = {{"class_name", "__keras_tensor__"},
+                       {"config", {{"keras_history", {"x", 0, 0}}}}};
+  ExpectErrors(
+      base,
+      {{"/config/layers/3/inbound_nodes/0/0/0",
+        "sam",
+        kInvalid,
+        {node + "[0]", "\"sam\"", "did you mean \"same\""}},
+       {"/config/layers/3/inbound_nodes/0/0/0",
+        "wide",
+        kInvalid,
+        {"$.config.layers[3]: layer \"sum\" (Add)", "(None, 5)", "(None, 4)"}},
+       {"/config/layers/3/inbound_nodes/0/0/1", 1, kInvalid, {node + "[0]", "no call 1"}},
+       {"/config/layers/3/inbound_nodes/0/0/1", -1, kInvalid, {node + "[0][1]"}},
+       {"/config/layers/3/inbound_nodes/0/0/2", 1, kInvalid, {node + "[0][2]", "one output"}},
+       {"/config/layers/3/inbound_nodes/0/0", {"x", 0}, kInvalid, {node + "[0]"}},
+       {"/config/layers/3/inbound_nodes/0/0/3",
+        {{"training", true}},
+        kLacking,
+        {node + "[0][3].training"}},
+       {"/config/layers/3/inbound_nodes/0",
+        {{"args", {tensor, tensor}}, {"kwargs", {{"training", true}}}},
+        kLacking,
+        {node + ".kwargs.training"}},
+       {"/config/layers/3/inbound_nodes/0",
+        {{"args", {tensor, 3}}, {"kwargs", object}},
+        kLacking,
+        {node + ".args[1]"}},
+       {"/config/layers/3/inbound_nodes/0",
+        {{"args", {tensor}}, {"kwargs", object}},
+        kInvalid,
+        {"two or more inputs, got 1"}},
+       {"/config/layers/3/inbound_nodes/0",
+        {{"args", Json::array()}},
+        kInvalid,
+        {"without an input"}},
+       {"/config/layers/3/inbound_nodes/0", 5, kInvalid, {node}},
+       {"/config/layers/3/inbound_nodes", Json::array(), kInvalid, {"\"sum\" is never called"}},
+       {"/config/layers/3/inbound_nodes", "x", kInvalid, {"$.config.layers[3].inbound_nodes"}},
+       {"/config/layers/0/inbound_nodes",
+        Json::array({Json::array({{"x", 0, 0}})}),
+        kInvalid,
+        {"$.config.layers[0].inbound_nodes"}},
+       {"/config/layers/2/config/name", "wide", kInvalid, {"\"wide\"", "names must differ"}},
+       {"/config/input_layers", Json::array(), kInvalid, {"$.config.input_layers"}},
+       {"/config/input_layers",
+        {"sum", 0, 0},
+        kInvalid,
+        {"$.config.input_layers", "not an InputLayer"}},
+       {"/config/input_layers",
+        Json::array({{"x", 0, 0}, {"x", 0, 0}}),
+        kInvalid,
+        {"listed twice"}},
+       {"/config/output_layers",
+        {"nothing", 0, 0},
+        kInvalid,
+        {"$.config.output_layers", "no layer"}},
+       {"/config/output_layers", nullptr, kInvalid, {"$.config.output_layers"}},
+       {"/config/layers/1",
+        CalledJson(LayerJson("InputLayer", "y", {{"batch_shape", {nullptr, 4}}}), {}),
+        kInvalid,
+        {"\"y\"", "$.config.input_layers"}}});
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,131 @@
+#include "common/rpc/grpc_network.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/listen_address.h"
+#include "tests/common/rpc/event_loop_conformance.h"
+#include "tests/common/rpc/network_conformance.h"
+
+namespace shoal {
+namespace {
+
+class GrpcTransport {
+ public:
+  explicit GrpcTransport(TransportLimits limits)
+      : options_{.max_message_bytes = static_cast<int>(limits.message_bytes),
+                 .max_queued_bytes = limits.queued_bytes,
+                 .max_queued_messages = limits.queued_messages} {}
+  std::unique_ptr<TestNode> CreateNode() const {
+    return std::make_unique<TestNode>(GrpcNetwork::Create(options_),
+                                      [](GrpcNetwork* network) { network->Run(Time::zero()); });
+  }
+  static std::string ListenAddress() { return "127.0.0.1:0"; }
+  static std::string UnreachableAddress() { return "127.0.0.1:1"; }
+
+ private:
+  const GrpcNetwork::Options options_;
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Grpc, EventLoopConformance, GrpcTransport);
+INSTANTIATE_TYPED_TEST_SUITE_P(Grpc, NetworkConformance, GrpcTransport);
+
+class GrpcNetworkTest : public NetworkConformance<GrpcTransport> {};
+
+TEST_F(GrpcNetworkTest, ListensAtAUnixSocket) {
+  Start();
+  StopServer();
+  const std::string address =
+      absl::StrCat("unix:", ::testing::TempDir(), "/shoal_rpc_", getpid(), ".sock");
+  StartServer(address);
+  EXPECT_EQ(address_, address);
+  ExpectWorks(0);
+}
+
+TEST_F(GrpcNetworkTest, ListensAtIpv6) {
+  Start();
+  StopServer();
+  if (!CheckCanListen("[::1]:0").ok()) GTEST_SKIP() << "no IPv6 here";
+  StartServer("[::1]:0");
+  EXPECT_THAT(address_, ::testing::StartsWith("[::1]:"));
+  ExpectWorks(0);
+  EXPECT_THAT(accepted_.at(0)->log.WaitForClose(), absl::OkStatus());
+}
+
+TEST_F(GrpcNetworkTest, AddressThatCannotBeListenedAtIsExplained) {
+  struct Case {
+    const char* address;
+    const char* why;
+  };
+  for (const auto& [address, why] : {Case{"10.0.0.3", "HOST:PORT"}, Case{"localhost:", "HOST:PORT"},
+                                     Case{"localhost:http:x", "not known"},
+                                     Case{"192.0.2.7:2222", "not an address of this machine"},
+                                     Case{"unix:/nowhere/at/all.sock", "could not bind"}}) {
+    const absl::Status status =
+        GrpcNetwork::Create({})
+            ->Listen(address,
+                     [](const std::string&, std::unique_ptr<Stream>) {
+                       return absl::StatusOr<StreamCallbacks>(StreamCallbacks{});
+                     })
+            .status();
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::AllOf(::testing::HasSubstr(address), ::testing::HasSubstr(why)));
+  }
+}
+
+TEST_F(GrpcNetworkTest, ProxyOfTheEnvironmentIsIgnored) {
+  setenv("http_proxy", "http://127.0.0.1:1", 1);
+  Start();
+  ExpectWorks(0);
+  unsetenv("http_proxy");
+}
+
+// A daemon may say its last words and stop in one callback.
+TEST_F(GrpcNetworkTest, WhatIsQueuedAtStopIsStillSent) {
+  constexpr size_t kMessages = 20;
+  const auto run = [](GrpcNetwork* network) { network->Run(kTestDeadline); };
+  const std::string payload(1 << 20, 'a');
+  transport_ = std::make_unique<GrpcTransport>(TransportLimits{});
+  client_ = std::make_unique<TestNode>(GrpcNetwork::Create({}), run);
+  StartServer("127.0.0.1:0");
+  StreamLog& leaving_log = NewLog();
+  Stream* const leaving = Open(&leaving_log);
+  const auto left = WaitForAccepted(0);
+  client_->OnLoop([&] {
+    for (size_t i = 0; i < kMessages; ++i) leaving->Send(NumberedMessage(i, payload));
+    client_->loop()->Stop();
+  });
+  EXPECT_EQ(left->log.WaitForClose(), absl::OkStatus());
+  EXPECT_EQ(left->log.entries().size(), kMessages);
+  streams_.clear();
+
+  client_ = transport_->CreateNode();
+  server_->OnLoop([&] { left->stream.reset(); });
+  server_ = std::make_unique<TestNode>(GrpcNetwork::Create({}), run);
+  server_->OnLoop([&] {
+    address_ = server_->network()
+                   ->Listen("127.0.0.1:0",
+                            [&](const std::string& method, std::unique_ptr<Stream> stream) {
+                              return AcceptAndLog(method, std::move(stream));
+                            })
+                   .value();
+  });
+  StreamLog& log = NewLog();
+  Open(&log);
+  const auto stopping = WaitForAccepted(1);
+  server_->OnLoop([&] {
+    for (size_t i = 0; i < kMessages; ++i) stopping->stream->Send(NumberedMessage(i, payload));
+    server_->loop()->Stop();
+  });
+  EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(log.entries().size(), kMessages);
+  stopping->stream.reset();
+  server_.reset();
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "common/base/mutex.h"
+#include "common/rpc/event_loop.h"
+#include "common/rpc/network.h"
+
+namespace shoal {
+
+// How long a test waits for what must happen; only a test that fails takes so long.
+inline constexpr std::chrono::seconds kTestDeadline{60};
+
+// Something that happens once, on another thread.
+class Event {
+ public:
+  void Set() {
+    MutexLock lock(&mutex_);
+    set_ = true;
+    changed_.NotifyAll();
+  }
+  // False, and the test fails, when it does not happen.
+  bool Wait() {
+    const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
+    MutexLock lock(&mutex_);
+    while (!set_) {
+      if (!changed_.WaitUntil(&mutex_, deadline)) {
+        ADD_FAILURE() << "waited in vain";
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool set_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// A loop and network with a thread that runs it. Destruction stops it and cuts its streams.
+class TestNode {
+ public:
+  // `Both` is an EventLoop and a Network; run(Both*) returns after Stop.
+  template <typename Both, typename Run>
+  TestNode(std::unique_ptr<Both> node, Run run)
+      : loop_(node.get()),
+        network_(node.get()),
+        thread_([run, both = node.get()] { run(both); }),
+        owner_(std::move(node)) {}
+
+  ~TestNode() {
+    loop_->Post([loop = loop_] { loop->Stop(); });
+    thread_.join();
+  }
+
+  EventLoop* loop() { return loop_; }
+  // To be used on the loop.
+  Network* network() { return network_; }
+
+  // Runs `callback` on the loop and waits for its end.
+  void OnLoop(const std::function<void()>& callback) {
+    Event done;
+    loop_->Post([&] {
+      callback();
+      done.Set();
+    });
+    // Without the end, what `callback` refers to would not live long enough.
+    if (!done.Wait()) std::abort();
+  }
+
+ private:
+  EventLoop* const loop_;
+  Network* const network_;
+  std::thread thread_;
+  const std::shared_ptr<void> owner_;
+};
+
+}  // namespace shoal

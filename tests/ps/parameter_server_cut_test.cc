@@ -1,0 +1,215 @@
+// Rules 6 and 7 of the protocol: fences, cuts, and what is written of them.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "common/checkpoint/checkpoint_store.h"
+#include "tests/ps/parameter_server_fixture.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
+
+class ParameterServerCutTest : public ParameterServerTest {
+ protected:
+  ParameterServerCutTest() {
+    std::string pattern = testing::TempDir() + "/shoal_cut_XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    control_ = ConnectControl();
+    LoadJob(control_, kTerm);
+    worker_ = ConnectWorker();
+  }
+  ~ParameterServerCutTest() override { std::filesystem::remove_all(root_); }
+
+  CheckpointLayout Layout() const { return LayOutCheckpoint(JobVariables(job_), {}); }
+  // A directory with the files laid out.
+  std::string Prepare(uint64_t cut_step) {
+    const std::string directory = *checkpoints().CreateDirectory(cut_step);
+    EXPECT_TRUE(CreateCheckpointFiles(Layout(), directory).ok());
+    return directory;
+  }
+  CheckpointStore& checkpoints() {
+    if (!checkpoints_) checkpoints_.emplace(root_);
+    return *checkpoints_;
+  }
+  proto::ControlReply TakeControl() { return control_.Take<proto::ControlReply>(); }
+  // Sends a Fence and expects that it is accepted.
+  void Accepted(const proto::ControlRequest& fence) {
+    SendOnly(control_, fence);
+    EXPECT_EQ(TakeControl().fence_accepted().cut_step(), fence.fence().cut_step());
+  }
+
+  std::string root_;
+  std::optional<CheckpointStore> checkpoints_;
+  Client control_;
+  Client worker_;
+};
+
+TEST_F(ParameterServerCutTest, FenceOfAnotherTimelineIsIgnored) {
+  SendOnly(control_, Fence(kTerm, kTerm + 1, 5));
+  SendOnly(control_, Fence(kTerm, 0, 5));
+  EXPECT_TRUE(control_.quiet());
+}
+
+TEST_F(ParameterServerCutTest, FenceThatComesTooLateIsRefusedWithTheHighestStep) {
+  Push(worker_, kTerm, 7, 1);
+  const proto::FenceRefused refused = Ask(control_, Fence(kTerm, kTerm, 7)).fence_refused();
+  EXPECT_EQ(refused.cut_step(), 7u);
+  EXPECT_EQ(refused.highest_step(), 7u);
+  EXPECT_THAT(refused.reason(), HasSubstr("step 7"));
+  Accepted(Fence(kTerm, kTerm, 8));
+}
+
+TEST_F(ParameterServerCutTest, HeldCutIsServedUntilItsRelease) {
+  Accepted(Fence(kTerm, kTerm, 1, "", /*hold=*/true));
+  EXPECT_EQ(Ask(worker_, Pull(kTerm, 0, 1, 1)).refused().timeline(), kTerm) << "not ready";
+  PushStep(worker_, kTerm, 1);
+  EXPECT_TRUE(control_.quiet());
+  PushStep(worker_, kTerm, 0);
+  EXPECT_EQ(TakeControl().cut_ready().cut_step(), 1u);
+  const std::vector<float> cut = Values(worker_, kTerm, 0, 1);
+  EXPECT_NE(cut, Values(worker_, kTerm, 0));
+  PushStep(worker_, kTerm, 2);
+  EXPECT_EQ(Values(worker_, kTerm, 0, 1), cut);
+  EXPECT_THAT(Ask(worker_, Pull(kTerm, 0, 1, 2)).refused().reason(), HasSubstr("no cut at step 2"));
+  SendOnly(control_, Release(kTerm, 2));
+  EXPECT_EQ(Values(worker_, kTerm, 0, 1), cut);
+  SendOnly(control_, Release(kTerm, 1));
+  EXPECT_TRUE(Ask(worker_, Pull(kTerm, 0, 1, 1)).has_refused());
+  EXPECT_TRUE(control_.quiet());
+}
+
+TEST_F(ParameterServerCutTest, ReleaseBeforeTheCutIsReadyEndsIt) {
+  Accepted(Fence(kTerm, kTerm, 1, "", /*hold=*/true));
+  SendOnly(control_, Release(kTerm, 1));
+  PushStep(worker_, kTerm, 0);
+  EXPECT_TRUE(control_.quiet());
+}
+
+TEST_F(ParameterServerCutTest, WrittenRangesMakeACheckpoint) {
+  PushStep(worker_, kTerm, 0);
+  const std::string directory = Prepare(2);
+  Accepted(Fence(kTerm, kTerm, 2, directory));
+  PushStep(worker_, kTerm, 2);
+  PushStep(worker_, kTerm, 1);
+  EXPECT_EQ(TakeControl().cut_ready().cut_step(), 2u);
+  // Pushes go on while it is written.
+  PushStep(worker_, kTerm, 3);
+  EXPECT_TRUE(loop_->RunOneOffloaded());
+  PushStep(worker_, kTerm, 4);
+  EXPECT_TRUE(control_.quiet());
+  loop_->Run();
+  const proto::Written written = TakeControl().written();
+  EXPECT_EQ(written.cut_step(), 2u);
+  EXPECT_EQ(written.error(), "");
+  std::vector<WrittenPart> parts;
+  for (const proto::WrittenRange& range : written.ranges()) {
+    parts.push_back({range.file(), range.offset_bytes(), range.size_bytes(), range.crc32c()});
+  }
+  Manifest manifest;
+  manifest.timeline = kTerm;
+  manifest.cut_step = 2;
+  manifest.shard_map = "{}";
+  const auto committed = checkpoints().Commit(directory, Layout(), parts, {}, manifest);
+  ASSERT_TRUE(committed.ok()) << committed.status();
+  EXPECT_TRUE(Ask(worker_, Pull(kTerm, 0, 1, 2)).has_refused()) << "its copies are dropped";
+
+  // Loaded under a fresh term it has the steps below 2 and no other.
+  const uint64_t next = kTerm + (uint64_t{1} << 32);
+  const proto::ControlReply loaded = Ask(control_, Load(next, job_.ResolvedText(), directory));
+  ASSERT_EQ(loaded.loaded().timeline(), next) << loaded.DebugString();
+  const std::vector<float> restored = Values(worker_, next, 0);
+  EXPECT_EQ(Ask(control_, Claim(next)).claimed().base(), 2u);
+  Ask(control_, Load(next + 1, job_.ResolvedText()));
+  PushStep(worker_, next + 1, 0);
+  PushStep(worker_, next + 1, 1);
+  EXPECT_EQ(Values(worker_, next + 1, 0), restored);
+}
+
+TEST_F(ParameterServerCutTest, RepeatedFenceGetsItsAnswersAgainOnTheNewStream) {
+  const proto::ControlRequest fence = Fence(kTerm, kTerm, 1, Prepare(1), /*hold=*/true);
+  Accepted(fence);
+  control_ = ConnectControl();
+  Accepted(fence);
+  EXPECT_TRUE(control_.quiet());
+  PushStep(worker_, kTerm, 0);
+  EXPECT_TRUE(TakeControl().has_cut_ready()) << "answered where it was asked last";
+  Accepted(fence);
+  EXPECT_TRUE(TakeControl().has_cut_ready());
+  loop_->Run();
+  const proto::Written written = TakeControl().written();
+  EXPECT_GT(written.ranges_size(), 0);
+  PushStep(worker_, kTerm, 1);
+  Accepted(fence);
+  EXPECT_TRUE(TakeControl().has_cut_ready());
+  EXPECT_EQ(TakeControl().written().SerializeAsString(), written.SerializeAsString());
+  EXPECT_TRUE(control_.quiet());
+  EXPECT_FALSE(loop_->RunOneOffloaded()) << "written again";
+}
+
+TEST_F(ParameterServerCutTest, NewerFenceReplacesACutThatIsBeingWritten) {
+  Accepted(Fence(kTerm, kTerm, 0, Prepare(0)));
+  EXPECT_TRUE(TakeControl().has_cut_ready());
+  loop_->RunOneOffloaded();
+  PushStep(worker_, kTerm, 0);
+  Accepted(Fence(kTerm, kTerm, 2, Prepare(2)));
+  PushStep(worker_, kTerm, 1);
+  EXPECT_EQ(TakeControl().cut_ready().cut_step(), 2u);
+  loop_->Run();
+  EXPECT_EQ(TakeControl().written().cut_step(), 2u);
+  EXPECT_TRUE(control_.quiet());
+}
+
+TEST_F(ParameterServerCutTest, OlderFenceIsIgnored) {
+  Accepted(Fence(kTerm, kTerm, 3, "", true));
+  SendOnly(control_, Fence(kTerm, kTerm, 2, "", true));
+  EXPECT_TRUE(control_.quiet());
+  // A lower cut of a higher term is newer.
+  Ask(control_, Claim(kTerm + 1));
+  Accepted(Fence(kTerm + 1, kTerm, 2, "", true));
+  PushStep(worker_, kTerm, 0);
+  PushStep(worker_, kTerm, 1);
+  EXPECT_EQ(TakeControl().cut_ready().cut_step(), 2u);
+}
+
+TEST_F(ParameterServerCutTest, ClaimLeavesTheCutAlone) {
+  Accepted(Fence(kTerm, kTerm, 1, "", true));
+  Ask(control_, Claim(kTerm + 1));
+  PushStep(worker_, kTerm, 0);
+  EXPECT_TRUE(TakeControl().has_cut_ready());
+}
+
+TEST_F(ParameterServerCutTest, LoadEndsTheCutAlsoWhileItIsWritten) {
+  Accepted(Fence(kTerm, kTerm, 0, Prepare(0)));
+  EXPECT_TRUE(TakeControl().has_cut_ready());
+  EXPECT_EQ(Ask(control_, Load(kTerm + 1, job_.ResolvedText())).loaded().timeline(), kTerm + 1);
+  EXPECT_TRUE(control_.quiet());
+  EXPECT_TRUE(Ask(worker_, Pull(kTerm + 1, 0, 1, 1)).has_refused());
+}
+
+TEST_F(ParameterServerCutTest, ErrorOfWritingIsToldAndPushesGoOn) {
+  Accepted(Fence(kTerm, kTerm, 0, root_ + "/nowhere"));
+  EXPECT_TRUE(TakeControl().has_cut_ready());
+  loop_->Run();
+  const proto::Written written = TakeControl().written();
+  EXPECT_THAT(written.error(), HasSubstr(root_ + "/nowhere"));
+  EXPECT_EQ(written.ranges_size(), 0);
+  PushStep(worker_, kTerm, 0);
+  Accepted(Fence(kTerm, kTerm, 1, Prepare(1)));
+  loop_->Run();
+  EXPECT_TRUE(TakeControl().has_cut_ready());
+  EXPECT_EQ(TakeControl().written().error(), "");
+}
+
+TEST_F(ParameterServerCutTest, DestroyedWhileWriting) {
+  Accepted(Fence(kTerm, kTerm, 0, Prepare(0)));
+  server_.reset();
+  loop_->Run();
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,379 @@
+// Streams, and rules 1 to 5 of the protocol.
+#include "ps/parameter_server.h"
+
+#include <gmock/gmock.h>
+
+#include "common/daemon/version.h"
+#include "tests/ps/parameter_server_fixture.h"
+
+namespace shoal {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
+
+TEST_F(ParameterServerTest, HelloTellsWhoAndWhere) {
+  proto::ServerHello hello;
+  Client control = Connect(kControlMethod, &hello);
+  EXPECT_EQ(hello.version(), kVersion);
+  EXPECT_EQ(hello.promised_term(), 0u);
+  EXPECT_EQ(hello.timeline(), 0u);
+  LoadJob(control, kTerm);
+  ASSERT_EQ(Ask(control, Claim(kTerm + 1)).kind_case(), proto::ControlReply::kClaimed);
+  Connect(kExchangeMethod, &hello);
+  EXPECT_EQ(hello.promised_term(), kTerm + 1);
+  EXPECT_EQ(hello.timeline(), kTerm);
+  EXPECT_EQ(server_->promised_term(), kTerm + 1);
+  EXPECT_EQ(server_->timeline(), kTerm);
+}
+
+TEST_F(ParameterServerTest, HelloComesBeforeTheAnswerOfAQuickClient) {
+  const auto received = std::make_shared<Received>();
+  auto callbacks = server_->Accept(kControlMethod, std::make_unique<FakeStream>(received));
+  callbacks->on_message(MakeMessage(Claim(kTerm)));
+  loop_->Run();
+  ASSERT_EQ(received->messages.size(), 2u);
+  proto::ControlReply reply;
+  ASSERT_TRUE(ParseMessage(received->messages[0], &reply));
+  EXPECT_TRUE(reply.has_hello());
+  ASSERT_TRUE(ParseMessage(received->messages[1], &reply));
+  EXPECT_TRUE(reply.has_claimed());
+}
+
+TEST_F(ParameterServerTest, UnknownMethodIsRefusedByName) {
+  const auto refused = server_->Accept("/shoal.proto.Coordinator/Work",
+                                       std::make_unique<FakeStream>(std::make_shared<Received>()));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(refused.status().message(), HasSubstr("/shoal.proto.Coordinator/Work"));
+}
+
+TEST_F(ParameterServerTest, ClosedStreamIsForgotten) {
+  Client control = ConnectControl();
+  control.callbacks.on_closed(absl::UnavailableError("gone"));
+  EXPECT_TRUE(control.received->destroyed);
+  control.callbacks.on_message(MakeMessage(Claim(kTerm)));
+  EXPECT_EQ(server_->promised_term(), 0u);
+}
+
+TEST_F(ParameterServerTest, OtherVersionsAreRefusedNamingBoth) {
+  Client worker = Connect(kExchangeMethod);
+  proto::ExchangeRequest hello;
+  hello.mutable_hello()->set_version("9.9.9");
+  worker.callbacks.on_message(MakeMessage(hello));
+  ASSERT_TRUE(worker.received->finished.has_value());
+  EXPECT_EQ(worker.received->finished->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(worker.received->finished->message(), HasSubstr("9.9.9"));
+  EXPECT_THAT(worker.received->finished->message(), HasSubstr(kVersion));
+
+  Client control = ConnectControl();
+  proto::ControlRequest claim = Claim(kTerm);
+  claim.mutable_claim()->set_version("9.9.9");
+  SendOnly(control, claim);
+  EXPECT_EQ(control.received->finished->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(server_->promised_term(), 0u);
+}
+
+TEST_F(ParameterServerTest, WorkerOfAnotherJobIsRefused) {
+  Client control = ConnectControl();
+  const uint32_t fingerprint = shard_map_.Fingerprint();
+  Client early = ConnectWorker(fingerprint ^ 1);  // before anybody knows the job
+  LoadJob(control, kTerm);
+  Client right = ConnectWorker(fingerprint);
+  EXPECT_TRUE(Ask(right, Pull(kTerm, 0, 1)).has_values());
+  Client wrong = ConnectWorker(fingerprint ^ 1);
+  ASSERT_TRUE(wrong.received->finished.has_value());
+  EXPECT_EQ(wrong.received->finished->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(early.received->finished.has_value());
+  early.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
+  ASSERT_TRUE(early.received->finished.has_value());
+  EXPECT_EQ(early.received->finished->code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ParameterServerTest, NothingBeforeTheHello) {
+  Client worker = Connect(kExchangeMethod);
+  worker.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
+  ASSERT_TRUE(worker.received->finished.has_value());
+  EXPECT_EQ(worker.received->finished->code(), absl::StatusCode::kInvalidArgument);
+  // What still comes is dropped.
+  worker.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
+  EXPECT_TRUE(worker.quiet());
+}
+
+// Rule 1.
+TEST_F(ParameterServerTest, LowerTermsAreRefused) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Ask(control, Claim(kTerm + 9));
+  const std::string job = job_.ResolvedText();
+  for (const proto::ControlRequest& request :
+       {Claim(kTerm), Load(kTerm + 1, job), Fence(kTerm, kTerm, 5), Release(kTerm, 5),
+        Stop(kTerm)}) {
+    const proto::ControlReply reply = Ask(control, request);
+    EXPECT_EQ(reply.term_refused().promised_term(), kTerm + 9) << request.DebugString();
+  }
+  EXPECT_EQ(server_->promised_term(), kTerm + 9);
+  EXPECT_EQ(server_->timeline(), kTerm);
+  EXPECT_EQ(stops_, 0);
+}
+
+// Rule 2.
+TEST_F(ParameterServerTest, ClaimTellsWhatIsApplied) {
+  Client control = ConnectControl();
+  proto::Claimed claimed = Ask(control, Claim(kTerm)).claimed();
+  EXPECT_EQ(claimed.incarnation(), kIncarnation);
+  EXPECT_EQ(claimed.promised_term(), kTerm);
+  EXPECT_EQ(claimed.timeline(), 0u);
+  EXPECT_EQ(claimed.job_fingerprint(), 0u);
+  LoadJob(control, kTerm);
+  Client worker = ConnectWorker();
+  for (const uint64_t step : {0, 1, 3}) PushStep(worker, kTerm, step);
+  Push(worker, kTerm, 2, 0);
+  Push(worker, kTerm, 2, 0);
+  claimed = Ask(control, Claim(kTerm)).claimed();
+  EXPECT_EQ(claimed.timeline(), kTerm);
+  EXPECT_EQ(claimed.job_fingerprint(), job_.Fingerprint());
+  EXPECT_EQ(claimed.base(), 2u);
+  EXPECT_THAT(claimed.applied_after_base(), ElementsAre(3));
+  EXPECT_EQ(claimed.applied_chunks(), 3 * shard_map_.ps(0).chunks.size() + 1);
+  EXPECT_EQ(claimed.repeated_chunks(), 1u);
+  EXPECT_GT(claimed.staleness_sum(), 0u);
+  EXPECT_EQ(claimed.staleness_max(), 3u);
+}
+
+// Rule 3.
+TEST_F(ParameterServerTest, LoadForAnotherIncarnationIsRefused) {
+  Client control = ConnectControl();
+  proto::ControlRequest load = Load(kTerm, job_.ResolvedText());
+  load.mutable_load()->set_incarnation(kIncarnation + 1);
+  const proto::ControlReply reply = Ask(control, load);
+  EXPECT_EQ(reply.load_failed().term(), kTerm);
+  EXPECT_FALSE(reply.load_failed().checkpoint_is_bad());
+  EXPECT_THAT(reply.load_failed().reason(), HasSubstr("incarnation"));
+  EXPECT_EQ(server_->promised_term(), 0u);
+  EXPECT_EQ(server_->timeline(), 0u);
+}
+
+TEST_F(ParameterServerTest, RepeatedLoadIsAnsweredAndChangesNothing) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client worker = ConnectWorker();
+  PushStep(worker, kTerm, 0);
+  const std::vector<float> values = Values(worker, kTerm, 0);
+  EXPECT_EQ(Ask(control, Load(kTerm, job_.ResolvedText())).loaded().timeline(), kTerm);
+  EXPECT_EQ(Values(worker, kTerm, 0), values);
+}
+
+TEST_F(ParameterServerTest, LoadRepeatedWhileLoadingIsAnsweredOnceToTheLastAsker) {
+  Client first = ConnectControl();
+  Client second = ConnectControl();
+  SendOnly(first, Load(kTerm, job_.ResolvedText()));
+  SendOnly(second, Load(kTerm, job_.ResolvedText()));
+  EXPECT_EQ(server_->timeline(), 0u);
+  EXPECT_TRUE(loop_->RunOneOffloaded());
+  EXPECT_FALSE(loop_->RunOneOffloaded()) << "read twice";
+  EXPECT_TRUE(first.quiet());
+  EXPECT_EQ(second.Take<proto::ControlReply>().loaded().timeline(), kTerm);
+  EXPECT_EQ(server_->timeline(), kTerm);
+}
+
+TEST_F(ParameterServerTest, NewerLoadSupersedesTheOneBeingRead) {
+  Client control = ConnectControl();
+  SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  SendOnly(control, Load(kTerm + 1, job_.ResolvedText()));
+  loop_->Run();
+  EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm + 1);
+  EXPECT_TRUE(control.quiet());
+  EXPECT_EQ(server_->timeline(), kTerm + 1);
+}
+
+TEST_F(ParameterServerTest, ClaimDuringALoadEndsIt) {
+  Client old = ConnectControl();
+  Client next = ConnectControl();
+  SendOnly(old, Load(kTerm, job_.ResolvedText()));
+  SendOnly(next, Claim(kTerm + 1));
+  EXPECT_EQ(next.Take<proto::ControlReply>().claimed().timeline(), 0u);
+  loop_->Run();
+  EXPECT_EQ(old.Take<proto::ControlReply>().term_refused().promised_term(), kTerm + 1);
+  EXPECT_EQ(server_->timeline(), 0u);
+}
+
+TEST_F(ParameterServerTest, OwnProbeDuringALoadDoesNotEndIt) {
+  Client control = ConnectControl();
+  SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  SendOnly(control, Claim(kTerm));
+  EXPECT_EQ(control.Take<proto::ControlReply>().claimed().timeline(), 0u);
+  loop_->Run();
+  EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm);
+}
+
+TEST_F(ParameterServerTest, OldTimelineIsOverAsSoonAsALoadHasCome) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client worker = ConnectWorker();
+  SendOnly(control, Load(kTerm + 1, job_.ResolvedText()));
+  EXPECT_EQ(server_->promised_term(), kTerm + 1);
+  const proto::ExchangeReply reply = Push(worker, kTerm, 0, 0);
+  EXPECT_EQ(reply.refused().timeline(), 0u);
+  EXPECT_THAT(reply.refused().reason(), HasSubstr("empty"));
+  loop_->Run();
+  EXPECT_EQ(server_->timeline(), kTerm + 1);
+}
+
+TEST_F(ParameterServerTest, LoadThatFailsLeavesThePsEmptyAndSaysWhy) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  struct Case {
+    proto::ControlRequest load;
+    std::string reason;
+    bool checkpoint_is_bad;
+  };
+  Job no_model = job_;
+  no_model.model_json = R"({"class_name": "Nothing"})";
+  const std::string job = job_.ResolvedText();
+  for (const auto& [load, reason, checkpoint_is_bad] :
+       {Case{Load(kTerm + 1, "not JSON"), "the job", false},
+        Case{Load(kTerm + 2, no_model.ResolvedText()), "Nothing", false},
+        Case{Load(kTerm + 3, job, "", 0), "ps_count 0", false},
+        Case{Load(kTerm + 4, job, "", 4'000'000'000), "ps_count 4000000000", false},
+        Case{Load(kTerm + 5, job, "/nowhere"), "/nowhere", true}}) {
+    const proto::LoadFailed failed = Ask(control, load).load_failed();
+    EXPECT_EQ(failed.term(), load.term());
+    EXPECT_THAT(failed.reason(), HasSubstr(reason));
+    EXPECT_EQ(failed.checkpoint_is_bad(), checkpoint_is_bad) << reason;
+    EXPECT_EQ(server_->timeline(), 0u);
+  }
+  EXPECT_EQ(Ask(control, Load(kTerm + 6, job)).loaded().timeline(), kTerm + 6);
+}
+
+TEST_F(ParameterServerTest, LoadOutlivedByNobody) {
+  Client control = ConnectControl();
+  SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  server_.reset();
+  EXPECT_TRUE(control.received->destroyed);
+  loop_->Run();
+}
+
+TEST_F(ParameterServerTest, LoadWhoseAskerIsGoneStillCounts) {
+  Client control = ConnectControl();
+  SendOnly(control, Load(kTerm, job_.ResolvedText()));
+  control.callbacks.on_closed(absl::UnavailableError("gone"));
+  loop_->Run();
+  EXPECT_EQ(server_->timeline(), kTerm);
+  Client again = ConnectControl();
+  EXPECT_EQ(Ask(again, Load(kTerm, job_.ResolvedText())).loaded().timeline(), kTerm);
+}
+
+// Rule 4.
+TEST_F(ParameterServerTest, OtherTimelinesAreRefusedAndChangeNothing) {
+  Client control = ConnectControl();
+  Client worker = ConnectWorker();
+  EXPECT_EQ(Ask(worker, Pull(0, 0, 1)).refused().timeline(), 0u) << "0 is no timeline";
+  LoadJob(control, kTerm);
+  const std::vector<float> values = Values(worker, kTerm, 0);
+  for (const uint64_t timeline : {uint64_t{0}, kTerm - 1, kTerm + 1}) {
+    EXPECT_EQ(Push(worker, timeline, 0, 0).refused().timeline(), kTerm);
+    const proto::ExchangeReply reply = Ask(worker, Pull(timeline, 0, 1));
+    EXPECT_EQ(reply.refused().timeline(), kTerm);
+    EXPECT_THAT(reply.refused().reason(), HasSubstr("is in timeline"));
+  }
+  EXPECT_EQ(Values(worker, kTerm, 0), values);
+  EXPECT_EQ(Ask(control, Claim(kTerm)).claimed().applied_chunks(), 0u);
+}
+
+// Rule 5.
+TEST_F(ParameterServerTest, PushIsAppliedOnceAndBringsFreshValues) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client worker = ConnectWorker(shard_map_.Fingerprint());
+  Client other = ConnectWorker(shard_map_.Fingerprint());
+  const std::vector<float> before = Values(worker, kTerm, 1);
+  proto::ExchangeReply reply = Push(worker, kTerm, 4, 1, /*want_values=*/true);
+  EXPECT_EQ(reply.applied().timeline(), kTerm);
+  EXPECT_EQ(reply.applied().step(), 4u);
+  EXPECT_EQ(reply.applied().chunk(), 1u);
+  EXPECT_EQ(reply.applied().version(), 1u);
+  EXPECT_FALSE(reply.applied().repeated());
+  std::vector<float> fresh(before.size());
+  Message message;
+  message.payload = worker.payload;
+  ASSERT_EQ(message.payload_bytes(), before.size() * sizeof(float));
+  CopyPayload(message, 0, fresh.data(), message.payload_bytes());
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_FLOAT_EQ(fresh[i], before[i] - 1);
+
+  reply = Push(other, kTerm, 4, 1, /*want_values=*/true);
+  EXPECT_TRUE(reply.applied().repeated());
+  EXPECT_EQ(reply.applied().version(), 1u);
+  EXPECT_FALSE(other.payload.empty());
+  reply = Push(other, kTerm, 5, 1);
+  EXPECT_EQ(reply.applied().staleness(), 1u);
+  EXPECT_TRUE(other.payload.empty());
+}
+
+TEST_F(ParameterServerTest, ProtocolErrorsEndTheStreamOnly) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client good = ConnectWorker();
+  const std::vector<float> values = Values(good, kTerm, 0);
+  const uint32_t chunks = shard_map_.ps(0).chunks.size();
+  const auto ended = [&](const proto::ExchangeRequest& request) {
+    Client worker = ConnectWorker();
+    worker.callbacks.on_message(MakeMessage(request));
+    EXPECT_TRUE(worker.quiet());
+    return worker.received->finished.value_or(absl::OkStatus()).code();
+  };
+  proto::ExchangeRequest push;
+  push.mutable_push()->set_timeline(kTerm);
+  EXPECT_EQ(ended(push), absl::StatusCode::kInvalidArgument) << "no gradient";
+  push.mutable_push()->set_chunk(UINT32_MAX);
+  EXPECT_EQ(ended(push), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ended(Pull(kTerm, 0, chunks + 1)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ended(Pull(kTerm, UINT32_MAX, UINT32_MAX)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ended({}), absl::StatusCode::kInvalidArgument) << "no kind";
+
+  Client window = ConnectWorker();
+  proto::ExchangeRequest far;
+  far.mutable_push()->set_timeline(kTerm);
+  far.mutable_push()->set_step(64);
+  const std::vector<float> ones(shard_map_.ps(0).chunks[0].size, 1);
+  window.callbacks.on_message(MakeMessage(
+      far, {{reinterpret_cast<const char*>(ones.data()), ones.size() * sizeof(float), nullptr}}));
+  EXPECT_EQ(window.received->finished->code(), absl::StatusCode::kOutOfRange);
+
+  Client bad_control = ConnectControl();
+  SendOnly(bad_control, Claim(0));
+  EXPECT_EQ(bad_control.received->finished->code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Values(good, kTerm, 0), values);
+}
+
+TEST_F(ParameterServerTest, PullOfAllChunks) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client worker = ConnectWorker();
+  const uint32_t chunks = shard_map_.ps(0).chunks.size();
+  ASSERT_GE(chunks, 3u);
+  worker.callbacks.on_message(MakeMessage(Pull(kTerm, 0, chunks)));
+  for (uint32_t k = 0; k < chunks; ++k) {
+    const proto::ChunkValues values = worker.Take<proto::ExchangeReply>().values();
+    EXPECT_EQ(values.chunk(), k);
+    EXPECT_EQ(values.timeline(), kTerm);
+    EXPECT_EQ(values.version(), 0u);
+    ASSERT_EQ(worker.payload.size(), 1u);
+    EXPECT_EQ(worker.payload[0].size, shard_map_.ps(0).chunks[k].size * sizeof(float));
+  }
+  worker.callbacks.on_message(MakeMessage(Pull(kTerm, chunks, 0)));
+  EXPECT_TRUE(worker.quiet());
+  EXPECT_FALSE(worker.received->finished.has_value());
+}
+
+TEST_F(ParameterServerTest, StopIsAnsweredAndReportedOnce) {
+  Client control = ConnectControl();
+  EXPECT_TRUE(Ask(control, Stop(kTerm)).has_stopping());
+  EXPECT_TRUE(Ask(control, Stop(kTerm)).has_stopping());
+  EXPECT_EQ(stops_, 1);
+}
+
+}  // namespace
+}  // namespace shoal

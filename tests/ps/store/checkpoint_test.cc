@@ -1,0 +1,161 @@
+// Writing a cut and loading it again, by any number of ps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "common/checkpoint/checkpoint_store.h"
+#include "tests/ps/store/test_store.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+using Tensors = std::map<std::string, std::vector<float>>;
+
+class StoreCheckpointTest : public testing::Test {
+ protected:
+  StoreCheckpointTest() {
+    std::string pattern = testing::TempDir() + "/shoal_store_XXXXXX";
+    root_ = mkdtemp(pattern.data());
+  }
+  ~StoreCheckpointTest() override { std::filesystem::remove_all(root_); }
+
+  // Lets `ps_count` ps apply `steps` steps, writes them at the cut behind, and returns what they
+  // had.
+  Tensors Write(const Job::Optimizer& optimizer, int ps_count, uint64_t steps) {
+    CheckpointStore checkpoints(root_);
+    directory_ = *checkpoints.CreateDirectory(steps);
+    const auto slots = MakeOptimizer(optimizer)->slot_names();
+    const CheckpointLayout layout = LayOutCheckpoint(TestVariables(), slots);
+    EXPECT_TRUE(CreateCheckpointFiles(layout, directory_).ok());
+    Tensors tensors;
+    std::vector<WrittenPart> parts;
+    for (int p = 0; p < ps_count; ++p) {
+      const auto store =
+          MakeTestStore({.optimizer = optimizer, .ps_index = p, .ps_count = ps_count});
+      store->InitializeFromSeed();
+      for (uint64_t step = 0; step < steps; ++step) {
+        for (int k = 0; k < TrainableChunks(*store); ++k) {
+          const std::vector<float> gradient(store->chunk_size(k), 0.5f + static_cast<float>(step));
+          EXPECT_TRUE(store->Push(GradientMessage(gradient), step, k, 0).ok());
+        }
+      }
+      uint64_t highest = 0;
+      EXPECT_TRUE(store->StartCut(steps, &highest));
+      CollectCut(*store, &tensors);
+      CheckpointWriter writer(&layout, directory_);
+      for (int k = 0; k < store->chunk_count(); ++k) {
+        for (const VariableStore::CutPiece& piece : store->CopyCutChunk(k)) {
+          EXPECT_TRUE(writer
+                          .Write(piece.tensor, piece.offset_bytes, piece.values.data(),
+                                 piece.values.size() * sizeof(float))
+                          .ok());
+        }
+      }
+      const auto written = writer.Finish();
+      EXPECT_TRUE(written.ok()) << written.status();
+      parts.insert(parts.end(), written->begin(), written->end());
+    }
+    Manifest manifest;
+    manifest.timeline = uint64_t{1} << 32;
+    manifest.cut_step = steps;
+    manifest.slots = slots;
+    manifest.shard_map = "{}";
+    const auto committed = checkpoints.Commit(directory_, layout, parts, {}, manifest);
+    EXPECT_TRUE(committed.ok()) << committed.status();
+    return tensors;
+  }
+
+  std::string root_;
+  std::string directory_;
+};
+
+const Job::Optimizer kAdam = {.kind = Job::Optimizer::Kind::kAdam};
+
+TEST_F(StoreCheckpointTest, WrittenByOneLoadedByThree) {
+  const Tensors before = Write(kAdam, 1, 5);
+  EXPECT_EQ(before.size(), TestVariables().size() + 2 * 4);
+  Tensors after;
+  for (int p = 0; p < 3; ++p) {
+    const auto store = MakeTestStore({.optimizer = kAdam, .ps_index = p, .ps_count = 3, .seed = 9});
+    const absl::Status loaded = store->LoadCheckpoint(directory_);
+    ASSERT_TRUE(loaded.ok()) << loaded;
+    EXPECT_EQ(store->base(), 5u);
+    uint64_t highest = 0;
+    EXPECT_FALSE(store->StartCut(4, &highest));
+    EXPECT_EQ(highest, 4u);
+    ASSERT_TRUE(store->StartCut(5, &highest));
+    ASSERT_TRUE(store->CutReady());
+    CollectCut(*store, &after);
+    for (int k = 0; k < store->chunk_count(); ++k) EXPECT_EQ(store->Read(k)->version, 5u);
+    // Steps below the cut are known; the counter goes on from it.
+    const Message gradient = GradientMessage(std::vector<float>(store->chunk_size(0), 1));
+    EXPECT_TRUE(store->Push(gradient, 4, 0, 5)->repeated);
+    EXPECT_EQ(store->Push(gradient, 5, 0, 5)->version, 6u);
+  }
+  EXPECT_EQ(after, before);
+}
+
+TEST_F(StoreCheckpointTest, WrittenByThreeLoadedByTwo) {
+  const Tensors before = Write(CountingSgd(0.9), 3, 4);
+  Tensors after;
+  for (int p = 0; p < 2; ++p) {
+    const auto store =
+        MakeTestStore({.optimizer = CountingSgd(0.9), .ps_index = p, .ps_count = 2, .seed = 9});
+    ASSERT_TRUE(store->LoadCheckpoint(directory_).ok());
+    uint64_t highest = 0;
+    ASSERT_TRUE(store->StartCut(4, &highest));
+    CollectCut(*store, &after);
+  }
+  EXPECT_EQ(after, before);
+}
+
+// Training that is interrupted by a load ends with the same bits, iteration counters included.
+TEST_F(StoreCheckpointTest, GoesOnAsIfNothingHadBeen) {
+  Write(kAdam, 1, 3);
+  const auto loaded = MakeTestStore({.optimizer = kAdam});
+  ASSERT_TRUE(loaded->LoadCheckpoint(directory_).ok());
+  const auto through = MakeTestStore({.optimizer = kAdam});
+  through->InitializeFromSeed();
+  for (uint64_t step = 0; step < 6; ++step) {
+    for (int k = 0; k < TrainableChunks(*through); ++k) {
+      const Message gradient = GradientMessage(
+          std::vector<float>(through->chunk_size(k), 0.5f + static_cast<float>(step)));
+      ASSERT_TRUE(through->Push(gradient, step, k, 0).ok());
+      EXPECT_EQ(loaded->Push(gradient, step, k, 0)->repeated, step < 3);
+    }
+  }
+  Tensors a, b;
+  CollectValues(*through, &a);
+  CollectValues(*loaded, &b);
+  EXPECT_EQ(a, b);
+}
+
+TEST_F(StoreCheckpointTest, SlotsOfAnotherOptimizerAreNamed) {
+  Write(CountingSgd(0.9), 1, 1);
+  const absl::Status status = MakeTestStore({.optimizer = kAdam})->LoadCheckpoint(directory_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("adam_m, adam_v"));
+  EXPECT_THAT(status.message(), HasSubstr("it has: sgd_momentum"));
+}
+
+TEST_F(StoreCheckpointTest, DamageIsNamed) {
+  Write(kAdam, 1, 1);
+  EXPECT_FALSE(MakeTestStore({.optimizer = kAdam})->LoadCheckpoint(root_ + "/none").ok());
+  const std::string file = directory_ + "/model-00001-of-00001.safetensors";
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekg(-3, std::ios::end);
+  const char byte = static_cast<char>(stream.get() ^ 1);
+  stream.seekp(-3, std::ios::end);
+  stream.put(byte);
+  stream.close();
+  const absl::Status status = MakeTestStore({.optimizer = kAdam})->LoadCheckpoint(directory_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("model-00001-of-00001.safetensors"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,223 @@
+// The cut of a VariableStore: rules 5a, 5c, 6 and 7.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/ps/store/test_store.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+using Tensors = std::map<std::string, std::vector<float>>;
+
+std::unique_ptr<VariableStore> SeededStore(const TestStoreOptions& options = {}) {
+  auto store = MakeTestStore(options);
+  store->InitializeFromSeed();
+  return store;
+}
+
+// The gradient of a chunk in a step: small integers, so that sums are exact; depends on both.
+Message Gradient(const VariableStore& store, uint64_t step, int chunk) {
+  std::vector<float> values(store.chunk_size(chunk));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>((step * 31 + chunk * 17 + i * 7) % 13) - 6;
+  }
+  return GradientMessage(values);
+}
+
+void Push(VariableStore* store, uint64_t step, int chunk) {
+  const auto result = store->Push(Gradient(*store, step, chunk), step, chunk, 0);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_FALSE(result->repeated);
+}
+
+void PushStep(VariableStore* store, uint64_t step) {
+  for (int k = 0; k < TrainableChunks(*store); ++k) Push(store, step, k);
+}
+
+std::unique_ptr<VariableStore> StoreWithSteps(const TestStoreOptions& options, uint64_t steps) {
+  auto store = SeededStore(options);
+  for (uint64_t step = 0; step < steps; ++step) PushStep(store.get(), step);
+  return store;
+}
+
+// What a cut must hold: a store that has applied the steps below it and no other.
+Tensors Expected(const TestStoreOptions& options, uint64_t cut_step) {
+  const auto store = StoreWithSteps(options, cut_step);
+  uint64_t highest = 0;
+  EXPECT_TRUE(store->StartCut(cut_step, &highest));
+  EXPECT_TRUE(store->CutReady());
+  Tensors tensors;
+  CollectCut(*store, &tensors);
+  return tensors;
+}
+
+TEST(CutTest, ReadyWhenEveryChunkHasTheStepsBelow) {
+  const auto store = SeededStore();
+  uint64_t highest = 0;
+  PushStep(store.get(), 0);
+  EXPECT_FALSE(store->CutReady());
+  ASSERT_TRUE(store->StartCut(2, &highest));
+  EXPECT_EQ(store->cut_step(), 2u);
+  EXPECT_FALSE(store->CutReady());
+  PushStep(store.get(), 2);
+  for (int k = 0; k < TrainableChunks(*store); ++k) {
+    EXPECT_FALSE(store->CutReady());
+    Push(store.get(), 1, k);
+  }
+  EXPECT_TRUE(store->CutReady());
+  store->EndCut();
+  EXPECT_FALSE(store->CutReady());
+  EXPECT_EQ(store->cut_step(), std::nullopt);
+}
+
+TEST(CutTest, RefusedWhenAStepFromItOnIsApplied) {
+  const auto store = SeededStore();
+  uint64_t highest = 0;
+  Push(store.get(), 4, 1);
+  EXPECT_FALSE(store->StartCut(4, &highest));
+  EXPECT_EQ(highest, 4u);
+  EXPECT_EQ(store->cut_step(), std::nullopt);
+  EXPECT_TRUE(store->StartCut(5, &highest));
+  EXPECT_FALSE(store->StartCut(3, &highest)) << "refused, and the older one goes on";
+  EXPECT_EQ(store->cut_step(), 5u);
+}
+
+TEST(CutTest, NewerCutReplacesTheOlderOne) {
+  const auto store = SeededStore({.random_values = false});
+  uint64_t highest = 0;
+  ASSERT_TRUE(store->StartCut(1, &highest));
+  Push(store.get(), 1, 0);  // copies chunk 0
+  ASSERT_TRUE(store->StartCut(2, &highest));
+  PushStep(store.get(), 0);
+  for (int k = 1; k < TrainableChunks(*store); ++k) Push(store.get(), 1, k);
+  ASSERT_TRUE(store->CutReady());
+  PushStep(store.get(), 2);
+  Tensors cut;
+  CollectCut(*store, &cut);
+  EXPECT_EQ(cut, Expected({.random_values = false}, 2));
+}
+
+TEST(CutTest, HeldCutIsReadWhilePushesGoOn) {
+  const auto store = SeededStore();
+  uint64_t highest = 0;
+  EXPECT_THAT(store->ReadCut(0, 1).status().message(), HasSubstr("no cut at step 1"));
+  ASSERT_TRUE(store->StartCut(1, &highest));
+  EXPECT_EQ(store->ReadCut(0, 1).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(store->ReadCut(0, 1).status().message(), HasSubstr("not ready"));
+  PushStep(store.get(), 0);
+  const ChunkSnapshot early = *store->ReadCut(0, 1);  // of the live chunk, as there is no copy yet
+  const std::vector<float> values = ToFloats(early.payload);
+  EXPECT_EQ(early.version, 1u);
+  for (uint64_t step = 1; step < 20; ++step) PushStep(store.get(), step);
+  EXPECT_EQ(ToFloats(early.payload), values);
+  EXPECT_EQ(ToFloats(store->ReadCut(0, 1)->payload), values);
+  EXPECT_EQ(store->ReadCut(0, 1)->version, 1u);
+  EXPECT_NE(ToFloats(store->Read(0)->payload), values);
+  EXPECT_FALSE(store->ReadCut(0, 2).ok());
+  EXPECT_EQ(store->ReadCut(99, 1).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(store->ReadCut(TrainableChunks(*store), 1).ok()) << "a chunk that is not trained";
+}
+
+TEST(CutTest, ReaderOfAChunkBeforeTheCutIsNotDisturbedByTheCopy) {
+  const auto store = SeededStore();
+  uint64_t highest = 0;
+  const ChunkSnapshot reader = *store->Read(0);
+  const std::vector<float> values = ToFloats(reader.payload);
+  ASSERT_TRUE(store->StartCut(1, &highest));
+  Push(store.get(), 1, 0);  // 5a: the copy shares what is being read
+  Push(store.get(), 0, 0);  // 5c: and is updated
+  EXPECT_EQ(ToFloats(reader.payload), values);
+}
+
+using Pushes = std::vector<std::pair<uint64_t, int>>;  // step, chunk
+
+// Every chunk of every step, out of order by a few steps, as several workers send them.
+Pushes RandomPushes(uint64_t steps, int chunks, std::mt19937_64& random) {
+  std::vector<std::pair<double, std::pair<uint64_t, int>>> ordered;
+  for (uint64_t step = 0; step < steps; ++step) {
+    for (int k = 0; k < chunks; ++k) {
+      const double delay = static_cast<double>(random() % 4096) / 1024;
+      ordered.push_back({static_cast<double>(step) + delay, {step, k}});
+    }
+  }
+  std::sort(ordered.begin(), ordered.end());
+  Pushes pushes;
+  for (const auto& [key, push] : ordered) pushes.push_back(push);
+  return pushes;
+}
+
+// A cut begins somewhere among the pushes, repeated ones and readers between them. It must hold
+// what a store holds that has had only the pushes of steps below it, slots included.
+void CheckRandomPushes(uint64_t seed, const TestStoreOptions& options) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  const auto store = SeededStore(options);
+  const int chunks = TrainableChunks(*store);
+  const uint64_t steps = 16;
+  const Pushes pushes = RandomPushes(steps, chunks, random);
+
+  uint64_t cut_step = 0;
+  const size_t cut_at = random() % pushes.size();
+  std::vector<ChunkSnapshot> readers;
+  for (size_t i = 0; i < pushes.size(); ++i) {
+    if (i == cut_at) {
+      uint64_t highest = 0;
+      if (!store->StartCut(0, &highest)) cut_step = highest + 1;
+      cut_step = std::min(steps, cut_step + random() % 3);
+      ASSERT_TRUE(store->StartCut(cut_step, &highest));
+    }
+    const auto [step, chunk] = pushes[i];
+    Push(store.get(), step, chunk);
+    if (random() % 4 == 0) {
+      ASSERT_TRUE(store->Push(Gradient(*store, step, chunk), step, chunk, 0)->repeated);
+    }
+    if (random() % 2 == 0) readers.push_back(*store->Read(random() % chunks));
+    if (readers.size() > 5) readers.erase(readers.begin() + random() % readers.size());
+  }
+  ASSERT_TRUE(store->CutReady());
+
+  const auto reference = SeededStore(options);
+  for (const auto& [step, chunk] : pushes) {
+    if (step < cut_step) Push(reference.get(), step, chunk);
+  }
+  uint64_t highest = 0;
+  ASSERT_TRUE(reference->StartCut(cut_step, &highest));
+  ASSERT_TRUE(reference->CutReady());
+  Tensors cut, expected;
+  CollectCut(*store, &cut);
+  CollectCut(*reference, &expected);
+  ASSERT_EQ(cut, expected) << "cut at " << cut_step;
+  if (options.optimizer.momentum == 0 && options.optimizer.kind == Job::Optimizer::Kind::kSgd) {
+    ASSERT_EQ(cut, Expected(options, cut_step)) << "cut at " << cut_step;
+    Tensors live, all;
+    CollectValues(*store, &live);
+    CollectValues(*StoreWithSteps(options, steps), &all);
+    ASSERT_EQ(live, all);
+  }
+}
+
+TEST(CutTest, HoldsExactlyTheStepsBelow) {
+  for (uint64_t seed = 0; seed < 200 && !HasFailure(); ++seed) {
+    CheckRandomPushes(
+        seed, {.ps_index = static_cast<int>(seed % 2), .ps_count = 2, .random_values = false});
+  }
+}
+
+TEST(CutTest, HoldsTheSlotsOfMomentum) {
+  for (uint64_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
+    CheckRandomPushes(seed, {.optimizer = CountingSgd(0.5)});
+  }
+}
+
+TEST(CutTest, HoldsTheSlotsAndCountersOfAdam) {
+  for (uint64_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
+    CheckRandomPushes(seed, {.optimizer = {.kind = Job::Optimizer::Kind::kAdam}});
+  }
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ps/store/variable_store.h"
+
+namespace shoal {
+
+// A small model with everything that matters: a variable that is split over ps and cut into chunks,
+// small ones that share a chunk, a scalar, and one that is not trained. Random first values, or
+// all 3.
+std::vector<Variable> TestVariables(bool random_values = true);
+
+// Chunks of 64 floats, shards of at least 80.
+ShardingOptions TestSharding();
+
+// SGD with learning rate 1: with integers as values and gradients every order of updates gives the
+// same.
+Job::Optimizer CountingSgd(double momentum = 0);
+
+struct TestStoreOptions {
+  Job::Optimizer optimizer = CountingSgd();
+  int ps_index = 0;
+  int ps_count = 1;
+  uint64_t window_steps = 64;
+  uint64_t seed = 1;
+  bool random_values = true;
+};
+// Not filled yet.
+std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options = {});
+
+// A Push payload with these floats, in slices of `slice_bytes` (0: one slice).
+Message GradientMessage(const std::vector<float>& values, size_t slice_bytes = 0);
+
+std::vector<float> ToFloats(const std::vector<Slice>& payload);
+
+// Adds every rows that `store` has (its live values) to whole tensors, by variable name.
+void CollectValues(const VariableStore& store, std::map<std::string, std::vector<float>>* tensors);
+// The same of the ready cut: values and slots, under the names of the checkpoint.
+void CollectCut(const VariableStore& store, std::map<std::string, std::vector<float>>* tensors);
+
+// Chunks of the store that take pushes: 0 to this, exclusive.
+int TrainableChunks(const VariableStore& store);
+
+}  // namespace shoal

@@ -1,0 +1,58 @@
+#include "ps/store/value_buffers.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+PsShards TwoChunks() {
+  PsShards shards;
+  shards.chunks.resize(2);
+  shards.chunks[0].size = 20;
+  shards.chunks[1].slab_offset = 32;
+  shards.chunks[1].size = 100;
+  shards.slab_size = 144;
+  return shards;
+}
+
+TEST(ValueBuffersTest, HomesLieInTheAlignedSlab) {
+  ValueBuffers buffers(TwoChunks());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffers.slab()) % 64, 0u);
+  EXPECT_EQ(buffers.Take(0).data(), buffers.slab());
+  EXPECT_EQ(buffers.Take(1).data(), buffers.slab() + 32);
+  EXPECT_EQ(buffers.spare_count(), 0u);
+}
+
+TEST(ValueBuffersTest, AHeldBufferIsNotTakenAgainUntilItIsFree) {
+  ValueBuffers buffers(TwoChunks());
+  ValueBuffers::Hold home = buffers.Take(0);
+  EXPECT_TRUE(home.sole());
+  {
+    const ValueBuffers::Hold reader = home;
+    EXPECT_FALSE(home.sole());
+    EXPECT_EQ(reader.data(), home.data());
+  }
+  EXPECT_TRUE(home.sole());
+  const ValueBuffers::Hold spare = buffers.Take(0);
+  EXPECT_NE(spare.data(), home.data());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(spare.data()) % 64, 0u);
+  float* const old_home = home.data();
+  home = ValueBuffers::Hold();
+  EXPECT_EQ(buffers.Take(0).data(), old_home);
+}
+
+TEST(ValueBuffersTest, SparesAreUsedAgainByEveryChunk) {
+  ValueBuffers buffers(TwoChunks());
+  const ValueBuffers::Hold home0 = buffers.Take(0);
+  const ValueBuffers::Hold home1 = buffers.Take(1);
+  for (int i = 0; i < 100; ++i) {
+    const ValueBuffers::Hold first = buffers.Take(i % 2);
+    const ValueBuffers::Hold second = buffers.Take(1);
+    EXPECT_NE(first.data(), second.data());
+    second.data()[99] = 1;  // room for the largest chunk
+  }
+  EXPECT_EQ(buffers.spare_count(), 2u);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,197 @@
+#include "ps/store/variable_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include "tests/ps/store/test_store.h"
+
+namespace shoal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Tensors = std::map<std::string, std::vector<float>>;
+
+std::unique_ptr<VariableStore> SeededStore(const TestStoreOptions& options = {}) {
+  auto store = MakeTestStore(options);
+  store->InitializeFromSeed();
+  return store;
+}
+
+Message Ones(const VariableStore& store, int chunk, float value = 1) {
+  return GradientMessage(std::vector<float>(store.chunk_size(chunk), value));
+}
+
+TEST(VariableStoreTest, PushAppliesAndCounts) {
+  const auto store = SeededStore();
+  const std::vector<float> before = ToFloats(store->Read(0)->payload);
+  const auto first = store->Push(Ones(*store, 0), 0, 0, 0);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_FALSE(first->repeated);
+  EXPECT_EQ(first->version, 1u);
+  EXPECT_EQ(first->staleness, 0u);
+  const auto second = store->Push(Ones(*store, 0), 1, 0, 0);
+  EXPECT_EQ(second->version, 2u);
+  EXPECT_EQ(second->staleness, 1u);
+  const std::vector<float> after = ToFloats(store->Read(0)->payload);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_FLOAT_EQ(after[i], before[i] - 2);
+  EXPECT_EQ(store->Read(0)->version, 2u);
+  EXPECT_EQ(store->Read(1)->version, 0u);
+  EXPECT_EQ(store->counters().applied, 2u);
+  EXPECT_EQ(store->counters().staleness_sum, 1u);
+  EXPECT_EQ(store->counters().staleness_max, 1u);
+}
+
+TEST(VariableStoreTest, RepeatedPushIsDropped) {
+  const auto store = SeededStore();
+  ASSERT_TRUE(store->Push(Ones(*store, 1), 3, 1, 0).ok());
+  const std::vector<float> before = ToFloats(store->Read(1)->payload);
+  for (int i = 0; i < 3; ++i) {
+    const auto again = store->Push(Ones(*store, 1, 7), 3, 1, 0);
+    ASSERT_TRUE(again.ok());
+    EXPECT_TRUE(again->repeated);
+    EXPECT_EQ(again->version, 1u);
+  }
+  EXPECT_EQ(ToFloats(store->Read(1)->payload), before);
+  EXPECT_EQ(store->counters().repeated, 3u);
+  EXPECT_EQ(store->counters().applied, 1u);
+}
+
+TEST(VariableStoreTest, StepBeyondTheWindowIsRefusedUntilTheBaseHasMoved) {
+  const auto store = SeededStore({.window_steps = 64});
+  const std::vector<float> before = ToFloats(store->Read(0)->payload);
+  EXPECT_EQ(store->Push(Ones(*store, 0), 64, 0, 0).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(store->Push(Ones(*store, 0), UINT64_MAX, 0, 0).status().code(),
+            absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(ToFloats(store->Read(0)->payload), before);
+  ASSERT_TRUE(store->Push(Ones(*store, 0), 0, 0, 0).ok());
+  EXPECT_TRUE(store->Push(Ones(*store, 0), 64, 0, 0).ok());
+}
+
+TEST(VariableStoreTest, WrongPushesAreNamedAndChangeNothing) {
+  const auto store = SeededStore();
+  const int trainable = TrainableChunks(*store);
+  ASSERT_EQ(trainable + 1, store->chunk_count());
+  Tensors before, after;
+  CollectValues(*store, &before);
+  const auto message = [&](const Message& gradient, int chunk, uint64_t version = 0) {
+    const auto result = store->Push(gradient, 0, chunk, version);
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(result.status().message());
+  };
+  EXPECT_THAT(message(Ones(*store, 0), -1), HasSubstr("chunk -1"));
+  EXPECT_THAT(message(Ones(*store, 0), store->chunk_count()), HasSubstr("has the chunks 0 to"));
+  EXPECT_THAT(message(Ones(*store, trainable), trainable), HasSubstr("not trained"));
+  EXPECT_THAT(message(GradientMessage({1, 2, 3}), 0), HasSubstr("12 bytes, which must have 256"));
+  EXPECT_THAT(message(Message{}, 0), HasSubstr("0 bytes"));
+  EXPECT_THAT(message(Ones(*store, 0), 0, 1), HasSubstr("pulled version 1"));
+  EXPECT_FALSE(store->Read(-1).ok());
+  EXPECT_FALSE(store->Read(store->chunk_count()).ok());
+  CollectValues(*store, &after);
+  EXPECT_EQ(before, after);
+}
+
+TEST(VariableStoreTest, SnapshotStaysWhileHundredPushesAreApplied) {
+  const auto store = SeededStore({.window_steps = 128});
+  const ChunkSnapshot held = *store->Read(2);
+  const std::vector<float> before = ToFloats(held.payload);
+  for (uint64_t step = 0; step < 100; ++step) {
+    ASSERT_TRUE(store->Push(Ones(*store, 2), step, 2, step).ok());
+    ASSERT_EQ(ToFloats(held.payload), before) << step;
+  }
+  EXPECT_EQ(held.version, 0u);
+  const ChunkSnapshot now = *store->Read(2);
+  EXPECT_EQ(now.version, 100u);
+  EXPECT_FLOAT_EQ(ToFloats(now.payload)[0], before[0] - 100);
+}
+
+TEST(VariableStoreTest, SnapshotOutlivesTheStore) {
+  auto store = SeededStore();
+  const ChunkSnapshot held = *store->Read(0);
+  const std::vector<float> before = ToFloats(held.payload);
+  store.reset();
+  EXPECT_EQ(ToFloats(held.payload), before);
+}
+
+// Readers on other threads, as gRPC's: a chunk's values must all be of one version.
+TEST(VariableStoreTest, NoReaderSeesATornChunk) {
+  const auto store = SeededStore({.window_steps = 4096});
+  ASSERT_TRUE(store->Push(GradientMessage(ToFloats(store->Read(0)->payload)), 0, 0, 0).ok());
+  std::atomic<bool> torn = false;
+  for (uint64_t step = 1; step < 1000; step += 4) {
+    std::vector<std::thread> readers;
+    for (int r = 0; r < 2; ++r) {
+      readers.emplace_back([snapshot = *store->Read(0), &torn]() mutable {
+        for (const float value : ToFloats(snapshot.payload)) {
+          if (value != -static_cast<float>(snapshot.version - 1)) torn = true;
+        }
+        snapshot = {};
+      });
+    }
+    for (uint64_t i = 0; i < 4; ++i) {
+      ASSERT_TRUE(store->Push(Ones(*store, 0), step + i, 0, 0).ok());
+    }
+    for (std::thread& reader : readers) reader.join();
+  }
+  EXPECT_FALSE(torn);
+}
+
+TEST(VariableStoreTest, SlicesThatSplitFloatsGiveTheSameValues) {
+  const Job::Optimizer adam = {.kind = Job::Optimizer::Kind::kAdam};
+  const auto whole = SeededStore({.optimizer = adam});
+  std::vector<float> gradient(whole->chunk_size(0));
+  std::iota(gradient.begin(), gradient.end(), -20.5f);
+  ASSERT_TRUE(whole->Push(GradientMessage(gradient), 0, 0, 0).ok());
+  for (const size_t slice_bytes : {1, 2, 3, 5, 7, 63, 130, 255}) {
+    const auto split = SeededStore({.optimizer = adam});
+    ASSERT_TRUE(split->Push(GradientMessage(gradient, slice_bytes), 0, 0, 0).ok());
+    EXPECT_EQ(ToFloats(split->Read(0)->payload), ToFloats(whole->Read(0)->payload)) << slice_bytes;
+  }
+}
+
+TEST(VariableStoreTest, InitialValuesAreTheSameWhateverTheNumberOfPs) {
+  Tensors one;
+  CollectValues(*SeededStore(), &one);
+  EXPECT_EQ(one.size(), TestVariables().size());
+  EXPECT_NE(one["dense/kernel"][0], one["dense/kernel"][1]);
+  for (const int ps_count : {2, 5}) {
+    Tensors several;
+    for (int p = 0; p < ps_count; ++p) {
+      CollectValues(*SeededStore({.ps_index = p, .ps_count = ps_count}), &several);
+    }
+    EXPECT_EQ(several, one) << ps_count;
+  }
+  Tensors other;
+  CollectValues(*SeededStore({.seed = 2}), &other);
+  EXPECT_NE(other, one);
+}
+
+TEST(VariableStoreTest, AppliedOnEveryChunk) {
+  const auto store = SeededStore();
+  const int chunks = TrainableChunks(*store);
+  for (const uint64_t step : {0, 1, 3, 5}) {
+    for (int k = 0; k < chunks; ++k) {
+      if (step == 5 && k == 1) continue;
+      ASSERT_TRUE(store->Push(Ones(*store, k), step, k, 0).ok());
+    }
+  }
+  EXPECT_EQ(store->base(), 2u);
+  EXPECT_THAT(store->AppliedAfterBase(), ElementsAre(3));
+}
+
+TEST(VariableStoreTest, WithoutTrainedChunksEveryStepIsApplied) {
+  const auto store = SeededStore({.ps_index = 19, .ps_count = 20});
+  ASSERT_EQ(store->chunk_count(), 0);
+  EXPECT_EQ(store->base(), UINT64_MAX);
+  EXPECT_TRUE(store->AppliedAfterBase().empty());
+  uint64_t highest = 0;
+  EXPECT_TRUE(store->StartCut(5, &highest));
+  EXPECT_TRUE(store->CutReady());
+}
+
+}  // namespace
+}  // namespace shoal

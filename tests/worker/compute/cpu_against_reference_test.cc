@@ -1,0 +1,297 @@
+// The cpu backend against the reference backend, over random shapes.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/random_batch.h"
+#include "worker/compute/model_runner.h"
+
+namespace shoal {
+namespace {
+
+using Kind = LossAttributes::Kind;
+const LossAttributes kMse = {.kind = Kind::kMeanSquaredError};
+
+std::unique_ptr<ModelRunner> MakeRunner(const Graph& model, const LossAttributes& loss,
+                                        const std::string& backend, int threads) {
+  ModelRunner::Options options;
+  options.model = model;
+  options.loss = loss;
+  options.backend = backend;
+  options.threads = threads;
+  options.seed = 5;
+  auto runner = ModelRunner::Create(std::move(options));
+  EXPECT_TRUE(runner.ok()) << runner.status();
+  return runner.ok() ? *std::move(runner) : nullptr;
+}
+
+double Largest(std::span<const float> values) {
+  double largest = 0;
+  for (const float value : values) largest = std::max(largest, std::abs(double{value}));
+  return largest;
+}
+
+// |a - b| <= bound * max(largest |b|, least), for every element.
+void ExpectNear(std::span<const float> actual, std::span<const float> expected, double bound,
+                double least, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  const double largest = std::max(Largest(expected), least);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], bound * largest) << what << "[" << i << "]";
+  }
+}
+
+// Values of about the same size after every layer.
+std::vector<float> RandomParameters(const Graph& model, const ModelLayout& layout,
+                                    std::mt19937& random) {
+  std::vector<float> parameters(layout.size);
+  for (size_t v = 0; v < model.variables().size(); ++v) {
+    const Shape& shape = model.variables()[v].shape;
+    const ModelLayout::Extent& extent = layout.variables[v];
+    const float fan_in = static_cast<float>(extent.size / shape.back());
+    const float spread = shape.size() == 1 ? 0.3f : 1.2f / std::sqrt(fan_in);
+    const std::vector<float> values = RandomFloats(random, extent.size, spread);
+    std::copy(values.begin(), values.end(), parameters.begin() + extent.offset);
+  }
+  return parameters;
+}
+
+// Predictions, loss and all gradients of one batch size on both backends.
+void ExpectSame(ModelRunner& cpu, ModelRunner& reference, const Graph& model,
+                const LossAttributes& loss, int64_t examples, double bound, std::mt19937& random) {
+  SCOPED_TRACE(testing::Message() << examples << " examples");
+  const RandomBatch data(random, model, loss, examples);
+  const std::vector<float> parameters = RandomParameters(model, reference.layout(), random);
+  std::vector<float> expected(parameters.size()), actual(parameters.size());
+  const auto expected_result =
+      reference.Train(data.batch(), 3, parameters, expected, nullptr);
+  const auto actual_result = cpu.Train(data.batch(), 3, parameters, actual, nullptr);
+  ASSERT_TRUE(expected_result.ok()) << expected_result.status();
+  ASSERT_TRUE(actual_result.ok()) << actual_result.status();
+  EXPECT_NEAR(actual_result->loss_sum, expected_result->loss_sum,
+              bound * std::abs(expected_result->loss_sum));
+  // Some gradients are small differences of large sums.
+  const double least_gradient = 0.01 * Largest(expected) + 1e-6;
+  for (size_t v = 0; v < model.variables().size(); ++v) {
+    const ModelLayout::Extent& extent = reference.layout().variables[v];
+    ExpectNear(std::span(actual).subspan(extent.offset, extent.size),
+               std::span(expected).subspan(extent.offset, extent.size), bound,
+               least_gradient, "gradient of " + model.variables()[v].name);
+  }
+  for (const bool training : {false, true}) {
+    const auto wanted = reference.Predict(data.batch(), parameters, training);
+    const auto got = cpu.Predict(data.batch(), parameters, training);
+    ASSERT_TRUE(wanted.ok() && got.ok()) << got.status();
+    ExpectNear(*got, *wanted, bound, 1e-6, "prediction");
+  }
+}
+
+void CompareBackends(const Graph& model, const LossAttributes& loss, double bound,
+                     std::mt19937& random) {
+  for (const int threads : {1, 2}) {
+    auto reference = MakeRunner(model, loss, "reference", 1);
+    auto cpu = MakeRunner(model, loss, "cpu", threads);
+    ASSERT_TRUE(reference != nullptr && cpu != nullptr);
+    // A full batch, the last smaller one, and a single example.
+    for (const int64_t examples : {5, 3, 1}) {
+      ExpectSame(*cpu, *reference, model, loss, examples, bound, random);
+    }
+  }
+}
+
+int64_t Pick(std::mt19937& random, int64_t least, int64_t most) {
+  return least + static_cast<int64_t>(random() % (most - least + 1));
+}
+
+Window RandomWindow(std::mt19937& random, bool dilated) {
+  Window window;
+  for (int axis = 0; axis < 2; ++axis) {
+    window.size[axis] = Pick(random, 1, 4);
+    window.strides[axis] = Pick(random, 1, 5);
+    // Keras has strides or dilation, not both.
+    if (dilated) {
+      window.strides[axis] = 1;
+      window.dilation[axis] = Pick(random, 1, 3);
+    }
+  }
+  window.padding = random() % 2 == 0 ? Padding::kSame : Padding::kValid;
+  return window;
+}
+
+bool Fits(const Window& window, const Shape& image) {
+  return window.OutputExtent(0, image[1]) > 0 && window.OutputExtent(1, image[2]) > 0;
+}
+
+// An image of odd size and channels, a random convolution and activation, something in the middle, a
+// second convolution, so that gradients pass through it.
+class RandomImageModelTest : public ::testing::TestWithParam<unsigned> {
+ protected:
+  Window FittingWindow(const Shape& image, bool dilated) {
+    Window window = RandomWindow(random_, dilated);
+    while (!Fits(window, image)) window = RandomWindow(random_, dilated);
+    return window;
+  }
+
+  ModelBuilding StartModel() {
+    ModelBuilding model({kBatch, Pick(random_, 7, 15), Pick(random_, 7, 15), Pick(random_, 1, 5)});
+    model.Conv2D(Pick(random_, 1, 4) * 6, {.size = {3, 3}, .padding = Padding::kSame});
+    if (random_() % 2 == 0) model.Relu();
+    return model;
+  }
+
+  std::mt19937 random_{GetParam()};
+};
+
+TEST_P(RandomImageModelTest, Conv2D) {
+  SCOPED_TRACE(testing::Message() << "seed " << GetParam());
+  ModelBuilding model = StartModel();
+  const int64_t groups = std::vector<int64_t>{1, 1, 2, 3, 6}[random_() % 5];
+  model.Conv2D(groups * Pick(random_, 1, 9), FittingWindow(model.shape(), random_() % 2 == 0),
+               groups, random_() % 3 > 0);
+  if (random_() % 2 == 0) model.Activation({.max_value = 1.5});
+  CompareBackends(model.Build(), kMse, 2e-5, random_);
+}
+
+TEST_P(RandomImageModelTest, Pool2D) {
+  SCOPED_TRACE(testing::Message() << "seed " << GetParam());
+  ModelBuilding model = StartModel();
+  const auto kind = random_() % 2 == 0 ? Pool2DOp::Kind::kMax : Pool2DOp::Kind::kAverage;
+  model.Pool2D(kind, FittingWindow(model.shape(), false));
+  if (random_() % 2 == 0) model.Relu();
+  if (random_() % 2 == 0) model.Conv2D(5, {});
+  CompareBackends(model.Build(), kMse, 2e-5, random_);
+}
+
+// Poolings and strides without padding, of which the cpu backend crops what they do not read.
+TEST_P(RandomImageModelTest, UnusedBorders) {
+  SCOPED_TRACE(testing::Message() << "seed " << GetParam());
+  ModelBuilding model({kBatch, Pick(random_, 20, 30), Pick(random_, 20, 30), Pick(random_, 1, 3)});
+  model.Rescale({0.5}, {0.1});
+  for (int i = 0; i < 2; ++i) {
+    model.Conv2D(Pick(random_, 1, 20), {.size = {Pick(random_, 1, 3), Pick(random_, 1, 3)},
+                                        .strides = {Pick(random_, 1, 2), Pick(random_, 1, 2)}});
+    model.Relu().Pool2D(Pool2DOp::Kind::kMax, {.size = {2, 2}, .strides = {2, 2}});
+  }
+  CompareBackends(model.Flatten().Dense(3).Build(), kMse, 2e-5, random_);
+}
+
+TEST_P(RandomImageModelTest, GlobalAveragePool2D) {
+  SCOPED_TRACE(testing::Message() << "seed " << GetParam());
+  ModelBuilding model = StartModel();
+  model.GlobalAveragePool2D(random_() % 2 == 0);
+  CompareBackends(model.Build(), kMse, 2e-5, random_);
+}
+
+TEST_P(RandomImageModelTest, BranchesAndReshapes) {
+  SCOPED_TRACE(testing::Message() << "seed " << GetParam());
+  ModelBuilding model = StartModel();
+  const ValueId shared = model.current();
+  model.Conv2D(model.shape()[3], {.size = {3, 3}, .padding = Padding::kSame}).Relu().Add(shared);
+  model.Rescale({0.5}, {0.1}).Dropout(0.3).Flatten().Dense(Pick(random_, 1, 40)).Relu().Dense(3);
+  CompareBackends(model.Build(), {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true},
+                  2e-5, random_);
+}
+
+TEST_P(RandomImageModelTest, OutputIsAnImage) {
+  SCOPED_TRACE(testing::Message() << "seed " << GetParam());
+  CompareBackends(StartModel().Build(), kMse, 2e-5, random_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomImageModelTest, ::testing::Range(0u, 25u));
+
+class RandomDenseModelTest : public ::testing::TestWithParam<unsigned> {};
+
+TEST_P(RandomDenseModelTest, Dense) {
+  SCOPED_TRACE(testing::Message() << "seed " << GetParam());
+  std::mt19937 random(GetParam());
+  Shape input = {kBatch, Pick(random, 1, 70)};
+  if (random() % 3 == 0) input.insert(input.begin() + 1, Pick(random, 1, 4));
+  ModelBuilding model(input);
+  model.Dense(Pick(random, 1, 90), random() % 2 == 0).Relu().Dense(Pick(random, 1, 50)).Relu();
+  model.Dense(Pick(random, 2, 12));
+  if (random() % 2 == 0) model.Softmax();
+  CompareBackends(model.Build(), kMse, 2e-5, random);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomDenseModelTest, ::testing::Range(0u, 20u));
+
+struct NamedActivation {
+  std::string name;
+  ActivationAttributes attributes;
+};
+void PrintTo(const NamedActivation& activation, std::ostream* out) { *out << activation.name; }
+
+class ActivationTest : public ::testing::TestWithParam<NamedActivation> {};
+
+// After a convolution with channels that blocked layouts pad, and after a Dense.
+TEST_P(ActivationTest, OnImagesAndRows) {
+  std::mt19937 random(3);
+  const ActivationAttributes& attributes = GetParam().attributes;
+  CompareBackends(ModelBuilding({kBatch, 6, 5, 3})
+                      .Conv2D(18, {.size = {3, 3}})
+                      .Activation(attributes)
+                      .Conv2D(4, {.size = {2, 2}})
+                      .Activation(attributes)
+                      .Flatten()
+                      .Dense(7)
+                      .Activation(attributes)
+                      .Build(),
+                  kMse, 2e-5, random);
+}
+
+using Activation = ActivationAttributes::Kind;
+// Once: a chain of exponentials leaves the range of numbers.
+TEST(CpuAgainstReferenceTest, Exponential) {
+  std::mt19937 random(3);
+  ModelBuilding model({kBatch, 6, 5, 3});
+  model.Conv2D(18, {.size = {1, 1}}).Activation({.kind = Activation::kExponential});
+  CompareBackends(model.Build(), kMse, 2e-5, random);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, ActivationTest,
+    ::testing::Values(
+        NamedActivation{"Relu", {}}, NamedActivation{"Relu6", {.max_value = 6}},
+        NamedActivation{"ReluAllOptions",
+                        {.max_value = 1, .negative_slope = 0.2, .threshold = 0.3}},
+        NamedActivation{"LeakyRelu", {.kind = Activation::kLeakyRelu, .negative_slope = 0.3}},
+        NamedActivation{"Tanh", {.kind = Activation::kTanh}},
+        NamedActivation{"Sigmoid", {.kind = Activation::kSigmoid}},
+        NamedActivation{"Elu", {.kind = Activation::kElu, .negative_slope = 0.7}},
+        NamedActivation{"Selu", {.kind = Activation::kSelu}},
+        NamedActivation{"Softplus", {.kind = Activation::kSoftplus}},
+        NamedActivation{"Softsign", {.kind = Activation::kSoftsign}},
+        NamedActivation{"Silu", {.kind = Activation::kSilu}},
+        NamedActivation{"Gelu", {.kind = Activation::kGelu}},
+        NamedActivation{"HardSigmoid", {.kind = Activation::kHardSigmoid}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(CpuAgainstReferenceTest, FashionModels) {
+  std::mt19937 random(1);
+  const LossAttributes loss = {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true};
+  CompareBackends(FashionMlp(65), loss, 2e-5, random);
+  CompareBackends(FashionCnn(), loss, 5e-5, random);
+}
+
+TEST(CpuAgainstReferenceTest, Losses) {
+  std::mt19937 random(1);
+  for (const Kind kind : {Kind::kSparseCategoricalCrossentropy, Kind::kCategoricalCrossentropy}) {
+    for (const bool from_logits : {false, true}) {
+      ModelBuilding model({kBatch, 4});
+      model.Dense(5);
+      if (!from_logits) model.Softmax();
+      CompareBackends(model.Build(), {.kind = kind, .from_logits = from_logits}, 2e-5, random);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shoal

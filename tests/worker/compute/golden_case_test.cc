@@ -1,0 +1,143 @@
+#include "worker/compute/golden_case.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kGolden = std::string(SHOAL_SOURCE_DIR) + "/tests/golden/";
+
+int CountPrefix(const std::vector<GoldenRow>& rows, const std::string& prefix) {
+  return static_cast<int>(std::count_if(rows.begin(), rows.end(), [&](const GoldenRow& row) {
+    return row.what.rfind(prefix, 0) == 0 && row.not_supported.empty();
+  }));
+}
+
+class GoldenCaseTest : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(GoldenCaseTest, EqualsKeras) {
+  const auto& [name, backend] = GetParam();
+  const auto rows = VerifyGoldenCase(kGolden + name, backend);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(CountPrefix(*rows, "output/"), 2);
+  EXPECT_EQ(CountPrefix(*rows, "loss"), 1);
+  EXPECT_GE(CountPrefix(*rows, "gradient/"), 2);
+  EXPECT_GE(CountPrefix(*rows, "after/"), 3);
+  for (const GoldenRow& row : *rows) {
+    if (!row.not_supported.empty()) continue;
+    EXPECT_TRUE(row.ok) << row.what << " is off by " << row.largest_relative_error << " of "
+                        << row.tolerance;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, GoldenCaseTest,
+    ::testing::Combine(::testing::Values("mlp", "fashion_cnn", "keras2_fashion_cnn", "optimizers",
+                                         "loss_categorical_smooth"),
+                       ::testing::Values("reference", "cpu")),
+    [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
+
+TEST(VerifyGoldenCaseTest, OptimizersThatShoalLacksAreNamed) {
+  const auto rows = VerifyGoldenCase(kGolden + "optimizers", "reference");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  int named = 0;
+  for (const GoldenRow& row : *rows) {
+    if (row.what == "after/adamax") {
+      EXPECT_THAT(row.not_supported, HasSubstr("Adamax"));
+      EXPECT_FALSE(row.ok);
+      ++named;
+    }
+  }
+  EXPECT_EQ(named, 1);
+  // Those that it has are compared.
+  EXPECT_EQ(CountPrefix(*rows, "after/adam/"), 5);
+  EXPECT_EQ(CountPrefix(*rows, "after/nesterov/"), 5);
+}
+
+// A copy of a case that a test can change.
+class ChangedCaseTest : public ::testing::Test {
+ protected:
+  ChangedCaseTest() {
+    directory_ = std::filesystem::path(::testing::TempDir()) /
+                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(directory_);
+    std::filesystem::copy(kGolden + "mlp", directory_);
+    // The originals may be read-only.
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_all);
+    }
+  }
+  ~ChangedCaseTest() override { std::filesystem::remove_all(directory_); }
+
+  void Write(const std::string& file, const std::string& text) {
+    std::ofstream(directory_ / file, std::ios::trunc) << text;
+  }
+  std::string Read(const std::string& file) {
+    std::ifstream in(directory_ / file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void Replace(const std::string& file, const std::string& from, const std::string& to) {
+    std::string text = Read(file);
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    Write(file, text.replace(at, from.size(), to));
+  }
+  absl::Status Verify() { return VerifyGoldenCase(directory_.string(), "reference").status(); }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(ChangedCaseTest, AnUnknownLossIsUnimplementedByName) {
+  Replace("case.json", "SparseCategoricalCrossentropy", "LogCosh");
+  EXPECT_EQ(Verify().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(Verify().ToString(), HasSubstr("LogCosh"));
+  EXPECT_THAT(Verify().ToString(), HasSubstr("case.json"));
+}
+
+TEST_F(ChangedCaseTest, AnUnknownLayerIsUnimplementedByName) {
+  Replace("model.json", "\"class_name\": \"Dense\"", "\"class_name\": \"Lambda\"");
+  EXPECT_EQ(Verify().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(Verify().ToString(), HasSubstr("Lambda"));
+  EXPECT_THAT(Verify().ToString(), HasSubstr("model.json"));
+}
+
+TEST_F(ChangedCaseTest, FieldsOfTheCaseAreChecked) {
+  Replace("case.json", "\"steps\": 3", "\"steps\": -3");
+  EXPECT_EQ(Verify().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Verify().ToString(), HasSubstr("$.steps"));
+  Write("case.json", "{}");
+  EXPECT_THAT(Verify().ToString(), HasSubstr("$.loss"));
+  Write("case.json", "[");
+  EXPECT_THAT(Verify().ToString(), HasSubstr("case.json"));
+}
+
+TEST_F(ChangedCaseTest, MissingTensorsAndFilesAreNamed) {
+  Replace("case.safetensors", "\"weights/dense/bias\"", "\"weights/dense/bia5\"");
+  EXPECT_THAT(Verify().ToString(), HasSubstr("no tensor \"weights/dense/bias\""));
+  std::filesystem::remove(directory_ / "case.safetensors");
+  EXPECT_THAT(Verify().ToString(), HasSubstr("case.safetensors"));
+  EXPECT_EQ(VerifyGoldenCase("/nowhere", "cpu").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ChangedCaseTest, AWrongValueIsSeen) {
+  // The last tensor of the file gets another value.
+  std::string file = Read("case.safetensors");
+  file[file.size() - 1] ^= 0x40;
+  Write("case.safetensors", file);
+  const auto rows = VerifyGoldenCase(directory_.string(), "reference");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_TRUE(std::any_of(rows->begin(), rows->end(), [](const GoldenRow& row) { return !row.ok; }));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,296 @@
+#include "worker/compute/graph_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/random_batch.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = LossAttributes::Kind;
+
+const LossAttributes kSparse = {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true};
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// A model with a use of everything that has to do with the order of steps: branches, a reshape, dropout,
+// fused activations, odd channels.
+Graph SmallModel(double dropout_rate = 0) {
+  ModelBuilding model({kBatch, 9, 9, 2});
+  model.Conv2D(5, {.size = {3, 3}, .padding = Padding::kSame}).Relu();
+  const ValueId shared = model.current();
+  model.Conv2D(5, {.size = {1, 1}}).Relu().Add(shared);
+  model.Pool2D(Pool2DOp::Kind::kMax, {.size = {2, 2}, .strides = {2, 2}});
+  model.Conv2D(7, {.size = {3, 3}}).Relu();
+  model.Pool2D(Pool2DOp::Kind::kMax, {.size = {2, 2}, .strides = {1, 1}});
+  return model.Flatten().Dropout(dropout_rate).Dense(6).Relu().Dense(4).Build();
+}
+
+class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<GraphRunner> MakeRunner(Graph model, uint64_t seed = 0,
+                                          LossAttributes loss = kSparse) {
+    GraphRunner::Options options;
+    options.model = std::move(model);
+    options.loss = loss;
+    options.metrics = {Metric::kSparseCategoricalAccuracy};
+    options.backend = GetParam();
+    options.seed = seed;
+    auto backend = CreateBackend(GetParam());
+    EXPECT_TRUE(backend.ok()) << backend.status();
+    auto runner = GraphRunner::Create(std::move(options), *std::move(backend));
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    return *std::move(runner);
+  }
+
+  static void Poison(GraphRunner& runner) {
+    std::span<char> memory = runner.scratch_memory();
+    std::memset(memory.data(), 0xff, memory.size());  // not-a-number
+  }
+
+  std::mt19937 random_{11};
+};
+
+TEST_P(GraphRunnerTest, ReadsNothingThatItDidNotWrite) {
+  auto runner = MakeRunner(SmallModel(0.3));
+  const RandomBatch data(random_, SmallModel(), kSparse, 5);
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+  std::vector<float> first(parameters.size()), second(parameters.size());
+  const auto result = runner->Train(data.batch(), 1, parameters, first, nullptr);
+  ASSERT_TRUE(result.ok()) << result.status();
+  Poison(*runner);
+  const auto again = runner->Train(data.batch(), 1, parameters, second, nullptr);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(result->loss_sum, again->loss_sum);
+  EXPECT_EQ(first, second);
+
+  const auto prediction = runner->Predict(data.batch(), parameters, false);
+  const auto evaluation = runner->Evaluate(data.batch(), parameters);
+  Poison(*runner);
+  EXPECT_EQ(*prediction, *runner->Predict(data.batch(), parameters, false));
+  Poison(*runner);
+  EXPECT_EQ(evaluation->loss_sum, runner->Evaluate(data.batch(), parameters)->loss_sum);
+}
+
+TEST_P(GraphRunnerTest, GapsOfTheGradientsAreLeftAlone) {
+  auto runner = MakeRunner(SmallModel());
+  const RandomBatch data(random_, SmallModel(), kSparse, 2);
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+  std::vector<float> gradients(parameters.size(), 12345.0f);
+  ASSERT_TRUE(runner->Train(data.batch(), 1, parameters, gradients, nullptr).ok());
+  std::vector<bool> owned(gradients.size(), false);
+  for (const auto& extent : runner->layout().variables) {
+    std::fill_n(owned.begin() + extent.offset, extent.size, true);
+  }
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    EXPECT_EQ(gradients[i] == 12345.0f, !owned[i]) << i;
+  }
+}
+
+TEST_P(GraphRunnerTest, VariableDoneIsItsLastUse) {
+  auto runner = MakeRunner(SmallModel());
+  const RandomBatch data(random_, SmallModel(), kSparse, 4);
+  const std::vector<float> original = RandomFloats(random_, runner->layout().size, 0.3f);
+  std::vector<float> expected(original.size()), gradients(original.size());
+  const auto result = runner->Train(data.batch(), 1, original, expected, nullptr);
+  ASSERT_TRUE(result.ok());
+
+  std::vector<float> parameters = original;
+  std::map<int, int> calls;
+  std::map<int, std::vector<float>> sent;
+  const auto on_done = [&](int variable) {
+    ++calls[variable];
+    const auto& extent = runner->layout().variables[variable];
+    // Take the gradient, then overwrite value and gradient: nothing may depend on them.
+    sent[variable].assign(gradients.begin() + extent.offset,
+                          gradients.begin() + extent.offset + extent.size);
+    std::fill_n(parameters.begin() + extent.offset, extent.size, kNan);
+    std::fill_n(gradients.begin() + extent.offset, extent.size, kNan);
+  };
+  const auto again = runner->Train(data.batch(), 1, parameters, gradients, on_done);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->loss_sum, result->loss_sum);
+  const int variables = static_cast<int>(runner->layout().variables.size());
+  for (int v = 0; v < variables; ++v) {
+    EXPECT_EQ(calls[v], 1) << v;
+    const auto& extent = runner->layout().variables[v];
+    EXPECT_EQ(sent[v], std::vector<float>(expected.begin() + extent.offset,
+                                          expected.begin() + extent.offset + extent.size))
+        << v;
+  }
+  EXPECT_EQ(calls.size(), static_cast<size_t>(variables));
+}
+
+TEST_P(GraphRunnerTest, LastLayersAreDoneFirst) {
+  auto runner = MakeRunner(SmallModel());
+  const RandomBatch data(random_, SmallModel(), kSparse, 4);
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+  std::vector<float> gradients(parameters.size());
+  std::vector<int> order;
+  ASSERT_TRUE(runner
+                  ->Train(data.batch(), 1, parameters, gradients,
+                          [&](int variable) { order.push_back(variable); })
+                  .ok());
+  const int last = static_cast<int>(runner->layout().variables.size()) - 1;
+  EXPECT_THAT((std::vector<int>{order[0], order[1]}),
+              ::testing::UnorderedElementsAre(last, last - 1));
+  EXPECT_LE(order.back(), 1);
+}
+
+TEST_P(GraphRunnerTest, UntrainableVariablesHaveNoGradient) {
+  Graph graph;
+  const ValueId x = graph.AddInput("x", {kBatch, 2});
+  Variable frozen;
+  frozen.name = "frozen";
+  frozen.shape = {2, 3};
+  frozen.trainable = false;
+  Variable trained = frozen;
+  trained.name = "trained";
+  trained.shape = {3, 2};
+  trained.trainable = true;
+  const ValueId kernel = graph.AddVariable(frozen);
+  const ValueId kernel2 = graph.AddVariable(trained);
+  const ValueId hidden = *graph.Add(std::make_shared<DenseOp>(), {x, kernel}, "a");
+  graph.SetOutputs({*graph.Add(std::make_shared<DenseOp>(), {hidden, kernel2}, "b")});
+  auto runner = MakeRunner(graph);
+  const RandomBatch data(random_, graph, kSparse, 3);
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size);
+  std::vector<float> gradients(parameters.size(), kNan);
+  std::vector<int> done;
+  ASSERT_TRUE(runner
+                  ->Train(data.batch(), 0, parameters, gradients,
+                          [&](int variable) { done.push_back(variable); })
+                  .ok());
+  EXPECT_EQ(done, std::vector<int>{1});
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(std::isnan(gradients[i]));
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(std::isnan(gradients[16 + i]));
+}
+
+TEST_P(GraphRunnerTest, DropoutIsAFunctionOfSeedAndStep) {
+  const Graph model = SmallModel(0.5);
+  const RandomBatch data(random_, model, kSparse, 6);
+  auto runner = MakeRunner(model, 7), same = MakeRunner(model, 7), other = MakeRunner(model, 8);
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+  std::vector<float> gradients(parameters.size());
+  const auto loss = [&](GraphRunner& r, uint64_t step) {
+    return r.Train(data.batch(), step, parameters, gradients, nullptr)->loss_sum;
+  };
+  const double step_3 = loss(*runner, 3);
+  EXPECT_NE(step_3, loss(*runner, 4));
+  EXPECT_EQ(step_3, loss(*runner, 3));
+  EXPECT_EQ(step_3, loss(*same, 3));
+  EXPECT_NE(step_3, loss(*other, 3));
+}
+
+TEST_P(GraphRunnerTest, DropoutKeepsTheMean) {
+  ModelBuilding building({kBatch, 1000});
+  building.Dropout(0.25);
+  const Graph model = building.Build();
+  auto runner = MakeRunner(model, 1, {.kind = Kind::kMeanSquaredError});
+  const std::vector<float> ones(20000, 1.0f);
+  const Batch batch = {.examples = 20, .inputs = {ones}, .target = {}};
+  const auto trained = runner->Predict(batch, {}, true);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  int kept = 0;
+  for (const float value : *trained) {
+    ASSERT_TRUE(value == 0 || value == static_cast<float>(1 / 0.75));
+    kept += value != 0;
+  }
+  EXPECT_NEAR(kept, 15000, 400);  // 6 standard deviations
+  EXPECT_EQ(*runner->Predict(batch, {}, false), ones);
+}
+
+TEST_P(GraphRunnerTest, ManyBatchSizesInTurn) {
+  auto runner = MakeRunner(SmallModel());
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+  std::vector<std::unique_ptr<RandomBatch>> batches;
+  std::vector<std::vector<float>> expected;
+  for (int64_t examples = 1; examples <= 12; ++examples) {
+    batches.push_back(std::make_unique<RandomBatch>(random_, SmallModel(), kSparse, examples));
+    std::vector<float> gradients(parameters.size());
+    ASSERT_TRUE(
+        runner->Train(batches.back()->batch(), 0, parameters, gradients, nullptr).ok());
+    expected.push_back(gradients);
+  }
+  for (size_t i = 0; i < batches.size(); ++i) {
+    std::vector<float> gradients(parameters.size());
+    ASSERT_TRUE(runner->Train(batches[i]->batch(), 0, parameters, gradients, nullptr).ok());
+    EXPECT_EQ(gradients, expected[i]) << i + 1 << " examples";
+  }
+}
+
+TEST_P(GraphRunnerTest, BatchIsTheSumOfItsExamples) {
+  auto runner = MakeRunner(SmallModel());
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+  const RandomBatch data(random_, SmallModel(), kSparse, 3);
+  const auto whole = runner->Evaluate(data.batch(), parameters);
+  double loss_sum = 0, correct = 0;
+  for (int i = 0; i < 3; ++i) {
+    const Batch one = {.examples = 1,
+                       .inputs = {std::span(data.input).subspan(i * 162, 162)},
+                       .target = std::span(data.target).subspan(i, 1)};
+    const auto result = runner->Evaluate(one, parameters);
+    loss_sum += result->loss_sum;
+    correct += result->metric_sums[0];
+  }
+  EXPECT_EQ(whole->examples, 3);
+  EXPECT_NEAR(whole->loss_sum, loss_sum, 1e-5 * loss_sum);
+  EXPECT_EQ(whole->metric_sums[0], correct);
+}
+
+TEST_P(GraphRunnerTest, RefusesWhatDoesNotFit) {
+  auto runner = MakeRunner(SmallModel());
+  const std::vector<float> parameters(runner->layout().size);
+  std::vector<float> gradients(parameters.size());
+  const RandomBatch data(random_, SmallModel(), kSparse, 3);
+  const auto error = [&](const Batch& batch) {
+    const auto result = runner->Train(batch, 0, parameters, gradients, nullptr);
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+    return result.status().ToString();
+  };
+  Batch batch = data.batch();
+  batch.examples = 4;
+  EXPECT_THAT(error(batch), HasSubstr("input \"input\" of 4 examples has 486 values; 648"));
+  batch.examples = 0;
+  EXPECT_THAT(error(batch), HasSubstr("at least 1"));
+  batch = data.batch();
+  batch.target = batch.target.subspan(1);
+  EXPECT_THAT(error(batch), HasSubstr("the target of 3 examples has 2 values; 3"));
+  batch = data.batch();
+  batch.inputs.clear();
+  EXPECT_THAT(error(batch), HasSubstr("0 inputs; the model has 1"));
+  const std::vector<float> labels = {0, 3, 4};
+  batch = data.batch();
+  batch.target = labels;
+  EXPECT_THAT(error(batch), HasSubstr("example 2 of the batch has the label 4"));
+  EXPECT_FALSE(runner->Train(data.batch(), 0, {}, gradients, nullptr).ok());
+  EXPECT_FALSE(runner->Train(data.batch(), 0, parameters, {}, nullptr).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, GraphRunnerTest, ::testing::Values("reference", "cpu"),
+                         [](const auto& info) { return info.param; });
+
+TEST(ModelRunnerTest, RefusesUnknownBackendsAndNoThreads) {
+  ModelRunner::Options options;
+  options.model = SmallModel();
+  options.loss = kSparse;
+  options.backend = "cpus";
+  EXPECT_THAT(ModelRunner::Create(options).status().ToString(),
+              HasSubstr("did you mean \"cpu\"?"));
+  options.backend = "reference";
+  options.threads = 0;
+  EXPECT_THAT(ModelRunner::Create(options).status().ToString(), HasSubstr("at least one thread"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,90 @@
+#include "worker/compute/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = LossAttributes::Kind;
+
+const LossAttributes kSparse = {.kind = Kind::kSparseCategoricalCrossentropy};
+const LossAttributes kCategorical = {.kind = Kind::kCategoricalCrossentropy};
+const LossAttributes kMse = {.kind = Kind::kMeanSquaredError};
+
+TEST(ResolveMetricTest, AccuracyIsWhatKerasPicks) {
+  EXPECT_EQ(*ResolveMetric("accuracy", kSparse, {kBatch, 10}), Metric::kSparseCategoricalAccuracy);
+  EXPECT_EQ(*ResolveMetric("acc", kCategorical, {kBatch, 10}), Metric::kCategoricalAccuracy);
+  EXPECT_EQ(*ResolveMetric("accuracy", kMse, {kBatch, 3}), Metric::kCategoricalAccuracy);
+  EXPECT_EQ(*ResolveMetric("Accuracy", kMse, {kBatch, 1}), Metric::kBinaryAccuracy);
+}
+
+TEST(ResolveMetricTest, KnowsKerasNames) {
+  EXPECT_EQ(*ResolveMetric("sparse_categorical_accuracy", kSparse, {kBatch, 3}),
+            Metric::kSparseCategoricalAccuracy);
+  EXPECT_EQ(*ResolveMetric("SparseCategoricalAccuracy", kSparse, {kBatch, 3}),
+            Metric::kSparseCategoricalAccuracy);
+  EXPECT_EQ(*ResolveMetric("MSE", kMse, {kBatch, 3}), Metric::kMeanSquaredError);
+  EXPECT_EQ(*ResolveMetric("mae", kMse, {kBatch, 3}), Metric::kMeanAbsoluteError);
+  EXPECT_EQ(*ResolveMetric("MeanAbsoluteError", kMse, {kBatch, 3}), Metric::kMeanAbsoluteError);
+}
+
+TEST(ResolveMetricTest, RefusesUnknownNamesWithTheNearest) {
+  const auto metric = ResolveMetric("acuracy", kSparse, {kBatch, 10});
+  EXPECT_EQ(metric.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(metric.status().ToString(), HasSubstr("\"acuracy\""));
+  EXPECT_THAT(metric.status().ToString(), HasSubstr("did you mean \"accuracy\"?"));
+}
+
+TEST(ResolveMetricTest, RefusesWhatTheTargetDoesNotFit) {
+  EXPECT_THAT(ResolveMetric("mse", kSparse, {kBatch, 10}).status().ToString(),
+              HasSubstr("class ids"));
+  EXPECT_THAT(
+      ResolveMetric("sparse_categorical_accuracy", kCategorical, {kBatch, 10}).status().ToString(),
+      HasSubstr("class ids"));
+}
+
+TEST(MetricSumTest, SumsOverExamples) {
+  const std::vector<float> prediction = {0.1f, 0.9f, 0.8f, 0.2f, 0.3f, 0.7f};
+  EXPECT_EQ(MetricSum(Metric::kSparseCategoricalAccuracy, {3, 2}, prediction,
+                      std::vector<float>{1, 0, 0}),
+            2);
+  EXPECT_EQ(MetricSum(Metric::kCategoricalAccuracy, {3, 2}, prediction,
+                      std::vector<float>{0, 1, 0, 1, 0, 1}),
+            2);
+  EXPECT_EQ(MetricSum(Metric::kBinaryAccuracy, {3, 2}, prediction,
+                      std::vector<float>{0, 1, 1, 1, 1, 0}),
+            1.5);
+}
+
+TEST(MetricSumTest, ErrorsAreMeansPerExample) {
+  const std::vector<float> prediction = {1, 2, 3, 4};
+  const std::vector<float> target = {1, 4, 3, 3};
+  EXPECT_EQ(MetricSum(Metric::kMeanSquaredError, {2, 2}, prediction, target), 2.5);
+  EXPECT_EQ(MetricSum(Metric::kMeanAbsoluteError, {2, 2}, prediction, target), 1.5);
+}
+
+TEST(MetricSumTest, InnerAxesAreAveraged) {
+  const std::vector<float> prediction = {0, 1, 1, 0, 0, 1, 0, 1};  // [2, 2, 2]
+  EXPECT_EQ(MetricSum(Metric::kSparseCategoricalAccuracy, {2, 2, 2}, prediction,
+                      std::vector<float>{1, 1, 1, 1}),
+            1.5);
+}
+
+TEST(CheckLabelsTest, NamesTheExampleAndTheLabel) {
+  EXPECT_TRUE(CheckLabels(std::vector<float>{0, 9, 4}, 3, 10).ok());
+  for (const float bad : {-1.0f, 10.0f, 2.5f, NAN, INFINITY}) {
+    const absl::Status status = CheckLabels(std::vector<float>{0, bad, 4}, 3, 10);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.ToString(), HasSubstr("example 1 "));
+  }
+  EXPECT_THAT(CheckLabels(std::vector<float>{0, 0, 10, 0}, 2, 10).ToString(),
+              HasSubstr("example 1 of the batch has the label 10; a whole number from 0 to 9"));
+}
+
+}  // namespace
+}  // namespace shoal

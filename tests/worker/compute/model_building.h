@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/model/graph.h"
+#include "common/model/ops.h"
+
+namespace shoal {
+
+// Builds Sequential-like graphs in a line each, for tests and benchmarks. A step that does not fit ends
+// the test program with the error.
+class ModelBuilding {
+ public:
+  // One input of the given shape, kBatch first.
+  explicit ModelBuilding(Shape input);
+
+  ModelBuilding& Dense(int64_t units, bool bias = true);
+  ModelBuilding& Conv2D(int64_t filters, Window window, int64_t groups = 1, bool bias = true);
+  ModelBuilding& Activation(ActivationAttributes attributes);
+  ModelBuilding& Relu() { return Activation({}); }
+  ModelBuilding& Pool2D(Pool2DOp::Kind kind, Window window);
+  ModelBuilding& GlobalAveragePool2D(bool keep_dims = false);
+  ModelBuilding& Flatten();
+  ModelBuilding& Dropout(double rate);
+  ModelBuilding& Softmax();
+  ModelBuilding& Rescale(std::vector<double> scale, std::vector<double> offset);
+  // Adds an earlier value of the same shape.
+  ModelBuilding& Add(ValueId other);
+
+  // The value that the last step left.
+  ValueId current() const { return current_; }
+  const Shape& shape() const { return graph_.value(current_).shape; }
+  // Goes on from an earlier value.
+  ModelBuilding& From(ValueId value);
+  Graph Build();
+
+ private:
+  void Append(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
+  ValueId AddVariable(const std::string& name, Shape shape);
+  std::string NextLayer(const std::string& type);
+
+  Graph graph_;
+  ValueId current_;
+  int layers_ = 0;
+};
+
+// Conv 32 3x3, pool, Conv 64 3x3, pool, Dense 128, Dense 10 over 28x28x1; ReLU between; logits.
+Graph FashionCnn();
+// Three Dense layers of `units`, then 10 logits, over 28x28x1.
+Graph FashionMlp(int64_t units);
+
+}  // namespace shoal

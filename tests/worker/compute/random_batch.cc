@@ -1,0 +1,43 @@
+#include "tests/worker/compute/random_batch.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shoal {
+namespace {
+
+int64_t BatchElements(Shape shape, int64_t examples) {
+  std::replace(shape.begin(), shape.end(), kBatch, examples);
+  return ElementCount(shape);
+}
+
+}  // namespace
+
+std::vector<float> RandomFloats(std::mt19937& random, int64_t count, float spread) {
+  std::normal_distribution<float> normal(0, spread);
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+RandomBatch::RandomBatch(std::mt19937& random, const Graph& model, const LossAttributes& loss,
+                         int64_t batch_examples)
+    : examples(batch_examples) {
+  const Shape& output = model.value(model.outputs()[0]).shape;
+  input = RandomFloats(random, BatchElements(model.value(model.inputs()[0]).shape, examples));
+  target = RandomFloats(random, BatchElements(TargetShape(loss, output).value(), examples));
+  for (float& value : target) {
+    switch (loss.kind) {
+      case LossAttributes::Kind::kSparseCategoricalCrossentropy:
+        value = static_cast<float>(random() % output.back());
+        break;
+      case LossAttributes::Kind::kCategoricalCrossentropy:
+        value = std::abs(value);
+        break;
+      case LossAttributes::Kind::kMeanSquaredError:
+        break;
+    }
+  }
+}
+
+}  // namespace shoal

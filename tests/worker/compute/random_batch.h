@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "common/model/graph.h"
+#include "common/model/ops.h"
+#include "worker/compute/model_runner.h"
+
+namespace shoal {
+
+std::vector<float> RandomFloats(std::mt19937& random, int64_t count, float spread = 1);
+
+// A batch with random content for a model with one input, and the memory behind it.
+struct RandomBatch {
+  // Targets fit `loss`; class ids are below the extent of the model's last axis.
+  RandomBatch(std::mt19937& random, const Graph& model, const LossAttributes& loss,
+              int64_t examples);
+  Batch batch() const { return {.examples = examples, .inputs = {input}, .target = target}; }
+
+  int64_t examples;
+  std::vector<float> input;
+  std::vector<float> target;
+};
+
+}  // namespace shoal

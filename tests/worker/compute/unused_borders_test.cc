@@ -1,0 +1,54 @@
+#include "worker/compute/cpu/unused_borders.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/worker/compute/model_building.h"
+
+namespace shoal::cpu {
+namespace {
+
+// Shapes of the outputs of all nodes.
+std::vector<Shape> NodeShapes(const Graph& graph) {
+  std::vector<Shape> shapes;
+  for (const Node& node : graph.nodes()) shapes.push_back(graph.value(node.outputs[0]).shape);
+  return shapes;
+}
+
+TEST(CropUnusedBordersTest, LeavesOutWhatAPoolingDiscards) {
+  const auto cropped = CropUnusedBorders(FashionCnn());
+  ASSERT_TRUE(cropped.ok()) << cropped.status();
+  const std::vector<Shape> shapes = NodeShapes(*cropped);
+  EXPECT_EQ(shapes[0], (Shape{kBatch, 26, 26, 1}));   // crop
+  EXPECT_EQ(shapes[1], (Shape{kBatch, 24, 24, 32}));  // convolution
+  EXPECT_EQ(shapes[3], (Shape{kBatch, 12, 12, 32}));  // pooling
+  EXPECT_EQ(shapes[4], (Shape{kBatch, 10, 10, 64}));
+  EXPECT_EQ(shapes[6], (Shape{kBatch, 5, 5, 64}));
+  EXPECT_EQ(cropped->variables().size(), FashionCnn().variables().size());
+  EXPECT_EQ(cropped->value(cropped->outputs()[0]).shape, (Shape{kBatch, 10}));
+}
+
+TEST(CropUnusedBordersTest, KeepsWhatIsRead) {
+  const Window conv = {.size = {3, 3}};
+  const Window pool = {.size = {2, 2}, .strides = {2, 2}};
+  const Window same = {.size = {3, 3}, .padding = Padding::kSame};
+  const auto max = Pool2DOp::Kind::kMax;
+  ModelBuilding padded({kBatch, 9, 9, 1});
+  padded.Conv2D(2, same).Pool2D(max, pool).Flatten();
+  ModelBuilding branch({kBatch, 9, 9, 1});
+  branch.Conv2D(2, conv);
+  const ValueId read_whole = branch.current();
+  branch.Conv2D(2, same).Add(read_whole).Pool2D(max, pool);
+  ModelBuilding strided({kBatch, 10, 10, 1});
+  strided.Conv2D(2, {.size = {3, 3}, .strides = {2, 2}});
+  ModelBuilding output({kBatch, 9, 9, 1});
+  output.Conv2D(2, conv);
+  for (ModelBuilding* model : {&padded, &branch, &strided, &output}) {
+    const Graph graph = model->Build();
+    const auto cropped = CropUnusedBorders(graph);
+    ASSERT_TRUE(cropped.ok()) << cropped.status();
+    EXPECT_EQ(NodeShapes(*cropped), NodeShapes(graph));
+  }
+}
+
+}  // namespace
+}  // namespace shoal::cpu
