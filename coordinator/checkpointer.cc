@@ -12,7 +12,7 @@ Checkpointer::Checkpointer(Options options) : options_(std::move(options)) {}
 
 Checkpointer::~Checkpointer() {
   *alive_ = false;
-  if (deadline_timer_ != 0) options_.loop->CancelTimer(deadline_timer_);
+  StopDeadline();
 }
 
 void Checkpointer::SetLast(const StoredCheckpoint& checkpoint) {
@@ -28,6 +28,7 @@ void Checkpointer::Begin(const Cut& cut) {
   directory_.clear();
   all_accepted_ = committing_ = files_done_ = false;
   held_ = cut.hold;
+  ++attempt_;
   began_ = options_.loop->Now();
   deadline_timer_ = options_.loop->CallAfter(options_.deadline, [this] {
     deadline_timer_ = 0;
@@ -43,8 +44,12 @@ void Checkpointer::Begin(const Cut& cut) {
           *directory = created;
         }
       },
-      [this, alive = alive_, directory, began = began_] {
-        if (!*alive || !cut_.has_value() || began != began_) return;
+      [this, alive = alive_, directory, attempt = attempt_] {
+        if (!*alive) return;
+        if (!cut_.has_value() || attempt != attempt_) {  // given up meanwhile
+          if (directory->ok()) Abandon(**directory);
+          return;
+        }
         if (directory->ok()) {
           directory_ = **directory;
           return Fence();
@@ -108,8 +113,7 @@ void Checkpointer::OnWritten(int ps, const proto::Written& written) {
   if (!written.error().empty()) {
     last_error_ = absl::StrCat("ps ", ps, ": ", written.error());
     LogError("no checkpoint: " + last_error_);
-    options_.loop->Offload([store = options_.store, directory = directory_] { store->Abandon(directory); },
-                           [] {});
+    Abandon(directory_);
     files_done_ = true;
     if (!held_) GiveUp(last_error_);
     return;
@@ -141,9 +145,9 @@ void Checkpointer::Commit() {
           LogWarning("old checkpoints stay: " + std::string(removed.message()));
         }
       },
-      [this, alive = alive_, stored, began = began_] {
+      [this, alive = alive_, stored, attempt = attempt_, began = began_] {
         if (!*alive) return;
-        const bool current = cut_.has_value() && began == began_;
+        const bool current = cut_.has_value() && attempt == attempt_;
         if (stored->ok()) {
           last_error_.clear();
           last_duration_ = options_.loop->Now() - began;
@@ -157,6 +161,8 @@ void Checkpointer::Commit() {
         committing_ = false;
         files_done_ = true;
         if (!stored->ok() && !held_) return GiveUp(last_error_);
+        // An evaluation takes the time it takes.
+        if (stored->ok()) StopDeadline();
         MaybeIdle();
       });
 }
@@ -172,10 +178,18 @@ void Checkpointer::Release() {
 
 void Checkpointer::MaybeIdle() {
   if (!files_done_ || held_ || committing_) return;
-  if (deadline_timer_ != 0) options_.loop->CancelTimer(deadline_timer_);
-  deadline_timer_ = 0;
+  StopDeadline();
   cut_.reset();
   options_.on_idle();
+}
+
+void Checkpointer::StopDeadline() {
+  if (deadline_timer_ != 0) options_.loop->CancelTimer(deadline_timer_);
+  deadline_timer_ = 0;
+}
+
+void Checkpointer::Abandon(const std::string& directory) {
+  options_.loop->Offload([store = options_.store, directory] { store->Abandon(directory); }, [] {});
 }
 
 void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highest_step) {
@@ -183,11 +197,9 @@ void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highes
   const uint64_t step = cut_->step;
   LogWarning(absl::StrCat("gave the cut at step ", step, " up: ", why));
   if (!directory_.empty() && !committing_ && !files_done_) {
-    options_.loop->Offload([store = options_.store, directory = directory_] { store->Abandon(directory); },
-                           [] {});
+    Abandon(directory_);
   }
-  if (deadline_timer_ != 0) options_.loop->CancelTimer(deadline_timer_);
-  deadline_timer_ = 0;
+  StopDeadline();
   cut_.reset();
   committing_ = false;
   options_.on_given_up(step, why, highest_step);

@@ -94,6 +94,9 @@ class Checkpointer {
   void OnWritten(int ps, const proto::Written& written);
   void Commit();
   void MaybeIdle();
+  void StopDeadline();
+  // Off the loop: the directory of a cut that was given up goes.
+  void Abandon(const std::string& directory);
 
   const Options options_;
   std::optional<Cut> cut_;
@@ -104,6 +107,7 @@ class Checkpointer {
   bool held_ = false;
   bool committing_ = false;
   bool files_done_ = false;
+  uint64_t attempt_ = 0;  // numbers the cuts begun, so that what was offloaded finds its own
   Time began_{};
   EventLoop::TimerId deadline_timer_ = 0;
   std::optional<StoredCheckpoint> last_;

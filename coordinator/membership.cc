@@ -108,13 +108,14 @@ absl::StatusOr<int> Membership::IndexFor(const proto::WorkerHello& hello) const 
   if (hello.has_index()) {
     const int index = static_cast<int>(hello.index());
     if (options_.listed.contains(index)) return index;
-    // One that was given its index comes back under it.
-    auto before = incarnations_.find(index);
-    if (before != incarnations_.end() && before->second == hello.incarnation()) return index;
     return absl::InvalidArgumentError(absl::StrCat(
         "worker ", hello.index(), " is not in the cluster spec of the coordinator (listed: ",
         options_.listed.empty() ? "none" : absl::StrJoin(options_.listed, ", "),
         "); start it with --chief=HOST:PORT alone to be given an index"));
+  }
+  // One that was given its index comes back under it.
+  for (const auto& [index, incarnation] : incarnations_) {
+    if (incarnation == hello.incarnation() && !options_.listed.contains(index)) return index;
   }
   int next = options_.listed.empty() ? 0 : *options_.listed.rbegin() + 1;
   while (records_.contains(next)) ++next;

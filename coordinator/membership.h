@@ -23,6 +23,7 @@ struct Worker {
   proto::WorkerHello hello;
   std::unique_ptr<Stream> stream;
   bool ready = false;  // it has job and data and can compute
+  bool lost_timeline = false;  // it has dropped the open timeline and waits to be told of it again
   uint64_t steps_done = 0;
   double step_seconds = 0;  // smoothed time from one step to the next; 0 before two
   Time last_report{};

@@ -46,7 +46,8 @@ const EpochRecord& Progress::CloseEpoch(uint64_t epoch, Time now) {
   record.loss = loss(epoch);
   record.metrics = metrics(epoch);
   const Sums& sums = running_[epoch];
-  record.seconds = ToSeconds(now - sums.began);
+  // After a takeover an epoch may close of which nothing was seen here.
+  if (sums.began != Time{}) record.seconds = ToSeconds(now - sums.began);
   if (record.seconds > 0) record.examples_per_second = static_cast<double>(sums.examples) / record.seconds;
   running_.erase(epoch);
   return record;
@@ -122,16 +123,19 @@ void Progress::ReadHistoryCsv(const std::string& text, uint64_t epoch) {
   for (const auto& line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     const std::vector<std::string> fields = absl::StrSplit(line, ',');
     if (fields.size() != 5 + 2 * metrics) continue;
-    std::vector<double> numbers(fields.size(), NAN);
+    std::vector<double> numbers(fields.size());
+    const bool tested = !fields[2 + metrics].empty();
     bool fits = true;
     for (size_t i = 0; i < fields.size(); ++i) {
-      const bool may_be_empty = i >= 2 + metrics && i < 3 + 2 * metrics;
-      fits = fits && (absl::SimpleAtod(fields[i], &numbers[i]) || (may_be_empty && fields[i].empty()));
+      const bool is_empty = !tested && i >= 2 + metrics && i < 3 + 2 * metrics;
+      fits = fits && (is_empty ? fields[i].empty() : absl::SimpleAtod(fields[i], &numbers[i]));
     }
-    if (!fits || numbers[0] < 1 || numbers[0] > static_cast<double>(epoch)) continue;
+    // Also false where it is not a number.
+    fits = fits && numbers[0] >= 1 && numbers[0] <= static_cast<double>(epoch);
+    if (!fits || numbers[0] != std::floor(numbers[0])) continue;
     EpochRecord record{.epoch = static_cast<uint64_t>(numbers[0]) - 1, .loss = numbers[1]};
     record.metrics.assign(numbers.begin() + 2, numbers.begin() + 2 + metrics);
-    if (!std::isnan(numbers[2 + metrics])) {
+    if (tested) {
       record.test_loss = numbers[2 + metrics];
       record.test_metrics.assign(numbers.begin() + 3 + metrics, numbers.begin() + 3 + 2 * metrics);
     }

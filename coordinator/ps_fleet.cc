@@ -15,6 +15,12 @@ namespace {
 
 constexpr Time kProbePeriod = std::chrono::seconds(1);
 
+proto::ControlRequest ClaimRequest() {
+  proto::ControlRequest request;
+  request.mutable_claim()->set_version(kVersion);
+  return request;
+}
+
 int64_t Seconds(Time time) { return std::chrono::duration_cast<std::chrono::seconds>(time).count(); }
 
 }  // namespace
@@ -93,18 +99,19 @@ void PsFleet::Claim() {
   phase_ = Phase::kClaiming;
   phase_since_ = options_.loop->Now();
   for (Peer& peer : peers_) peer.claimed_now = peer.loaded = false;
-  proto::ControlRequest request;
-  request.mutable_claim()->set_version(kVersion);
-  Broadcast(request);
+  Broadcast(ClaimRequest());
+}
+
+void PsFleet::RenewTerm() {
+  term_ = MakeTerm(++highest_term_number_, options_.coordinator_id);
+  Broadcast(ClaimRequest());
 }
 
 // Section 7.1: the claim repeated every second finds lost ps and brings applied sets; while claiming,
 // the store is watched too (7.2).
 void PsFleet::Probe() {
   probe_ = options_.loop->CallAfter(kProbePeriod, [this] { Probe(); });
-  proto::ControlRequest request;
-  request.mutable_claim()->set_version(kVersion);
-  Broadcast(request);
+  Broadcast(ClaimRequest());
   if (phase_ != Phase::kClaiming) return;
   auto finished = std::make_shared<std::optional<StoredCheckpoint>>();
   options_.loop->Offload(
@@ -142,9 +149,7 @@ void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
   if (phase_ != Phase::kClaiming && restarted) {
     return StartOver(absl::StrCat("ps ", ps, " was started again and has lost its variables"));
   }
-  proto::ControlRequest request;
-  request.mutable_claim()->set_version(kVersion);
-  Send(ps, request);
+  Send(ps, ClaimRequest());
   if (phase_ == Phase::kLoading && !peer.loaded) SendLoad(ps);
   if (phase_ == Phase::kLeading) options_.on_reconnected(ps);
 }
@@ -190,6 +195,7 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
     return;
   }
   if (phase_ != Phase::kClaiming || claimed.promised_term() != term_ || peer.claimed_now) return;
+  if (claim_again_ != 0) return;  // outbid: this term has failed already
   peer.claimed_now = true;
   for (const Peer& other : peers_) {
     if (!other.claimed_now) return;
@@ -237,15 +243,14 @@ void PsFleet::Adopt() {
   timeline_ = peers_[0].claimed->timeline();
   Opened opened{.timeline = timeline_, .adopted = true};
   std::vector<std::set<uint64_t>> after(size());
-  uint64_t lowest = UINT64_MAX, end = 0;
+  int lowest = 0;
   for (int ps = 0; ps < size(); ++ps) {
     const proto::Claimed& claimed = *peers_[ps].claimed;
     after[ps] = {claimed.applied_after_base().begin(), claimed.applied_after_base().end()};
-    lowest = std::min(lowest, claimed.base());
-    end = std::max({end, claimed.base(), after[ps].empty() ? 0 : *after[ps].rbegin() + 1});
+    if (claimed.base() < peers_[lowest].claimed->base()) lowest = ps;
   }
-  opened.base = lowest;
-  for (uint64_t step = lowest; step < end; ++step) {
+  opened.base = peers_[lowest].claimed->base();
+  for (const uint64_t step : after[lowest]) {
     bool everywhere = true;
     for (int ps = 0; ps < size() && everywhere; ++ps) {
       everywhere = step < peers_[ps].claimed->base() || after[ps].contains(step);

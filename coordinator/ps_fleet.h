@@ -68,6 +68,9 @@ class PsFleet {
   // Adds the term and sends to one ps or to all that are connected.
   void Send(int ps, proto::ControlRequest request);
   void Broadcast(const proto::ControlRequest& request);
+  // A fresh term for the rest of the office, which keeps its timeline: a ps names cuts by term and step, so
+  // one at a step that was fenced before needs it. Only while leading.
+  void RenewTerm();
   // No more claims, probes or reconnecting.
   void Close();
 

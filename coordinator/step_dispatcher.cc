@@ -11,6 +11,9 @@ StepDispatcher::StepDispatcher(const Options& options, uint64_t base,
       done_after_base_(done_after_base.begin(), done_after_base.end()),
       next_(base),
       limit_(options.total_steps) {
+  std::erase_if(done_after_base_, [this, &options](uint64_t step) {
+    return step < base_ || step >= options.total_steps || step - base_ >= options.window_steps;
+  });
   // Steps below the highest done one were leased by somebody once; the gaps are open.
   if (!done_after_base_.empty()) {
     next_ = *done_after_base_.rbegin() + 1;
@@ -57,6 +60,8 @@ bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
     reporter->second.deadline = now + options_.lease_timeout;
   }
   if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return false;
+  // Nothing that far was ever leased: whoever reports it is mistaken.
+  if (step >= base_ + options_.window_steps) return false;
   if (auto lease = leased_.find(step); lease != leased_.end()) {
     holders_[lease->second].steps.erase(step);
     leased_.erase(lease);

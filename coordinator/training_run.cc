@@ -140,10 +140,15 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   if (!opened.checkpoint.empty()) {
     LogInfo(absl::StrCat("resumed from ", opened.checkpoint, " at step ", opened.base));
   }
-  proto::WorkerOrder order;
-  order.mutable_timeline_opened()->set_timeline(opened.timeline);
-  for (Worker* worker : membership_->Ready()) worker->Send(order);
+  for (Worker* worker : membership_->Ready()) Announce(*worker);
   BeginTraining();
+}
+
+void TrainingRun::Announce(Worker& worker) {
+  worker.lost_timeline = false;
+  proto::WorkerOrder order;
+  order.mutable_timeline_opened()->set_timeline(opened_->timeline);
+  worker.Send(order);
 }
 
 void TrainingRun::OnTimelineOver(const std::string& why) {
@@ -228,9 +233,7 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
     return worker.Send(order);
   }
   if (opened_.has_value()) {
-    proto::WorkerOrder order;
-    order.mutable_timeline_opened()->set_timeline(opened_->timeline);
-    worker.Send(order);
+    Announce(worker);
     if (training() && worker.hello.timeline() == opened_->timeline) {
       for (const uint64_t step : worker.hello.held_steps()) {
         dispatcher_->Hold(worker.key, step, options_.loop->Now());
@@ -258,8 +261,16 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
       return Advance();
     }
+    case proto::WorkerReport::kTimelineLost:
+      // Usually a ps was started again, which the next probe shows. If not, the worker was misled by an
+      // answer from before the timeline; it has dropped its leases, and the next tick brings it back.
+      if (!opened_.has_value() || report.timeline_lost().timeline() != opened_->timeline) return;
+      worker.lost_timeline = true;
+      if (dispatcher_ != nullptr) dispatcher_->Release(worker.key);
+      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      return Advance();
     default:
-      return;  // TimelineLost: the probe of the ps finds out why
+      return;
   }
 }
 
@@ -309,7 +320,7 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
 }
 
 void TrainingRun::GiveWork(Worker& worker) {
-  if (!training() || finishing_ || !worker.ready) return;
+  if (!training() || finishing_ || !worker.ready || worker.lost_timeline) return;
   const Time now = options_.loop->Now();
   if (evaluation_ != nullptr) {
     while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
@@ -323,7 +334,6 @@ void TrainingRun::GiveWork(Worker& worker) {
       worker.Send(order);
     }
   }
-  if (stopping_) return;
   const uint64_t ahead = LeasesAhead(worker);
   uint64_t held = dispatcher_->held(worker.key);
   if (held >= kMinLeasesAhead && held * 2 > ahead) return;
@@ -351,6 +361,11 @@ void TrainingRun::Advance() {
   if (over_ || finishing_) return;
   uint64_t limit = NextMandatoryCut();
   if (!checkpointer_->idle() && !checkpointer_->accepted()) limit = std::min(limit, checkpointer_->step());
+  if (stopping_) {
+    // Nothing new, but all that the last checkpoints need, also when a worker hands steps back.
+    const uint64_t needed = checkpointer_->idle() ? 0 : checkpointer_->step();
+    limit = std::min(limit, std::max(needed, dispatcher_->first_unleased()));
+  }
   dispatcher_->set_limit(limit);
   for (Worker* worker : membership_->Ready()) GiveWork(*worker);
 }
@@ -416,6 +431,7 @@ void TrainingRun::BeginCut(uint64_t step, bool hold) {
   const uint64_t epoch_first_step = epoch * plan_->steps_per_epoch();
   const uint64_t position =
       std::min<uint64_t>((step - epoch_first_step) * options_.job.batch_size, plan_->examples());
+  if (step <= last_cut_) fleet_->RenewTerm();
   last_cut_ = step;
   last_cut_at_ = options_.loop->Now();
   checkpointer_->Begin({.timeline = opened_->timeline,
@@ -496,6 +512,9 @@ void TrainingRun::Tick() {
     }
   }
   if (evaluation_ != nullptr) evaluation_->batches().Expire(now);
+  for (Worker* worker : membership_->Ready()) {
+    if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
+  }
   Advance();
 }
 

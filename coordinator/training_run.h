@@ -82,6 +82,8 @@ class TrainingRun {
   void OnCommitted(const StoredCheckpoint& checkpoint);
   void OnCutGivenUp(uint64_t step, const std::string& why, std::optional<uint64_t> highest_step);
 
+  // Tells a worker of the open timeline.
+  void Announce(Worker& worker);
   // Begins to hand out steps, once timeline and plan are known.
   void BeginTraining();
   // After anything that may have changed what is to be done: closes epochs, begins cuts, gives work.

@@ -10,7 +10,7 @@ namespace shoal {
 absl::Status StepRecords::Open(uint32_t worker) {
   MutexLock lock(&mutex_);
   const std::string path = absl::StrCat(directory_, "/steps-worker-", worker, ".csv");
-  file_.open(path, std::ios::app);
+  file_ = std::ofstream(path, std::ios::app);
   if (file_.is_open()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
 }

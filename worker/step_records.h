@@ -17,7 +17,7 @@ class StepRecords {
  public:
   explicit StepRecords(std::string directory) : directory_(std::move(directory)) {}
 
-  // Opens the worker's file for appending.
+  // Opens the worker's file for appending; again when the worker has another index.
   absl::Status Open(uint32_t worker);
   // The examples of a step that is being computed now.
   void Computing(uint64_t step, const std::vector<uint64_t>& examples);

@@ -20,8 +20,7 @@ uint32_t Microseconds(Time time) {
 
 WorkerSession::WorkerSession(Options options)
     : options_(std::move(options)),
-      backoff_(std::chrono::milliseconds(50), std::chrono::seconds(2), options_.incarnation),
-      index_(options_.index) {}
+      backoff_(std::chrono::milliseconds(50), std::chrono::seconds(2), options_.incarnation) {}
 
 WorkerSession::~WorkerSession() {
   *alive_ = false;
@@ -51,7 +50,7 @@ void WorkerSession::SendHello() {
   proto::WorkerReport report;
   proto::WorkerHello* hello = report.mutable_hello();
   hello->set_version(kVersion);
-  if (index_.has_value()) hello->set_index(*index_);
+  if (options_.index.has_value()) hello->set_index(*options_.index);
   hello->set_host(options_.host);
   hello->set_pid(options_.pid);
   hello->set_device(options_.device);
@@ -120,6 +119,11 @@ void WorkerSession::OnMessage(const Message& message) {
 void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   welcomed_ = true;
   backoff_.Reset();
+  // A worker that is not listed may be given another one by a later coordinator.
+  if (index_ != welcome.index()) {
+    index_ = welcome.index();
+    if (options_.on_index != nullptr) options_.on_index(*index_);
+  }
   const std::vector<std::string> ps(welcome.ps().begin(), welcome.ps().end());
   if (prepared_.has_value() || preparing_) {
     if (ps != ps_) {
@@ -128,9 +132,8 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
     if (prepared_.has_value()) SendReady();
     return;
   }
-  index_ = welcome.index();
   ps_ = ps;
-  if (options_.on_index != nullptr) options_.on_index(*index_);
+  LogInfo(absl::StrCat("taking part as worker ", *index_));
   preparing_ = true;
   options_.computer->Prepare(welcome.job(), static_cast<int>(ps_.size()),
                              [this, alive = alive_](absl::StatusOr<StepComputer::Prepared> prepared) {

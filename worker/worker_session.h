@@ -40,7 +40,7 @@ class WorkerSession {
     Network* network = nullptr;
     StepComputer* computer = nullptr;
     std::string chief;           // address of the coordinator
-    std::optional<uint32_t> index;
+    std::optional<uint32_t> index;  // in the cluster spec; without, the coordinator gives one
     uint64_t incarnation = 0;    // random
     std::string host;
     uint64_t pid = 0;
@@ -51,7 +51,7 @@ class WorkerSession {
     Time drain_timeout = std::chrono::seconds(8);
     // Every finished step, for step records; may be null.
     std::function<void(uint64_t timeline, uint64_t step)> on_step;
-    // The worker has its index; may be null.
+    // The worker has its index, or another than before; may be null.
     std::function<void(uint32_t index)> on_index;
     std::function<void(End, const absl::Status&)> on_over;
   };

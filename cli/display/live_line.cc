@@ -51,7 +51,7 @@ std::string Hindrance(const proto::StatusReply& status) {
   if (status.phase() == "failed") return "failed: " + Printable(status.error());
   std::string text;
   if (status.waiting_size() > 0) {
-    text = "waiting for " + Printable(status.waiting(0));
+    text = "waiting: " + Printable(status.waiting(0));
     if (status.waiting_size() > 1) {
       text += " (and " + std::to_string(status.waiting_size() - 1) + " more)";
     }

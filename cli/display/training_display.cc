@@ -15,23 +15,31 @@ void TrainingDisplay::Update(const proto::StatusReply& status, Time now) {
   PrintCheckpointError(status);
   if (console_->style().terminal) {
     console_->ShowLive(FormatLiveLine(status, console_->style()));
-  } else {
-    const std::string waiting = status.waiting_size() > 0 ? "waiting" : "";
-    PrintPlain(status.phase() + waiting, FormatProgressLine(status), now);
+    return;
   }
+  const bool hindered = status.phase() != "training" || status.waiting_size() > 0;
+  PrintPlain(hindered ? status.phase() + " hindered" : status.phase(), FormatProgressLine(status),
+             hindered ? kWaitingPatience : Time(0), now);
 }
 
 void TrainingDisplay::ShowActivity(const std::string& text, Time now) {
   if (console_->style().terminal) {
     console_->ShowLive(text.substr(0, std::max(1, console_->style().width - 1)));
   } else {
-    PrintPlain(text, text, now);
+    PrintPlain(text, text, kWaitingPatience, now);
   }
 }
 
-void TrainingDisplay::PrintPlain(const std::string& key, const std::string& text, Time now) {
-  if (key == last_key_ && last_plain_.has_value() && now - *last_plain_ < kPlainInterval) return;
-  last_key_ = key;
+void TrainingDisplay::PrintPlain(const std::string& key, const std::string& text, Time patience,
+                                 Time now) {
+  if (key != plain_key_) {
+    plain_key_ = key;
+    plain_key_since_ = now;
+    last_plain_.reset();
+  }
+  const bool due = last_plain_.has_value() ? now - *last_plain_ >= kPlainInterval
+                                           : now - plain_key_since_ >= patience;
+  if (!due) return;
   last_plain_ = now;
   console_->Print(text);
 }

@@ -18,6 +18,8 @@ namespace shoal {
 class TrainingDisplay {
  public:
   static constexpr Time kPlainInterval = std::chrono::seconds(10);
+  // What is waited for only for a moment, as at every start, is not worth a line.
+  static constexpr Time kWaitingPatience = std::chrono::seconds(1);
 
   // `has_test_set`: the line of an epoch waits for its test results. `first_epoch`: epochs below it
   // are known from earlier and get no line. `console` outlives this.
@@ -35,15 +37,17 @@ class TrainingDisplay {
  private:
   void PrintEpochs(const proto::StatusReply& status);
   void PrintCheckpointError(const proto::StatusReply& status);
-  // Off a terminal; `key` changes when there is something new to say.
-  void PrintPlain(const std::string& key, const std::string& text, Time now);
+  // Off a terminal. `key` changes when there is something new to say, which is said once it has
+  // lasted for `patience`.
+  void PrintPlain(const std::string& key, const std::string& text, Time patience, Time now);
 
   Console* const console_;
   const bool has_test_set_;
   uint64_t next_epoch_;  // first one without its line
   uint64_t epochs_ = 0;
-  std::optional<Time> last_plain_;
-  std::string last_key_;
+  std::string plain_key_;
+  Time plain_key_since_{0};
+  std::optional<Time> last_plain_;  // when a line of this key was printed
   std::string last_checkpoint_error_;
 };
 

@@ -20,7 +20,9 @@ bool IsLeftOut(std::string name) {
                                         "GRPC_PROXY",      "ALL_PROXY",      "NO_PROXY",
                                         "OMP_NUM_THREADS", "OMP_WAIT_POLICY"};
   if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) return true;
-  return name.starts_with("SHOAL_") && !name.starts_with("SHOAL_LOG_");
+  // Settings of one daemon would be everybody's; those of logging and records suit them all.
+  return name.starts_with("SHOAL_") && !name.starts_with("SHOAL_LOG_") &&
+         name != "SHOAL_STEP_RECORDS";
 }
 
 ChildProcess::Options Command(const ClusterPlan& plan, const TaskId& task, const char* program,

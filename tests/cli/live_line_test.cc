@@ -81,14 +81,14 @@ TEST(LiveLineTest, SaysWhatIsWaitedFor) {
   status.add_waiting("ps 0 at 127.0.0.1:3333: not reachable, since 12 s");
   status.add_waiting("ps 1 at 127.0.0.1:3334: not reachable, since 12 s");
   EXPECT_EQ(FormatLiveLine(status, {.width = 120}),
-            "starting, waiting for ps 0 at 127.0.0.1:3333: not reachable, since 12 s (and 1 more)");
+            "starting, waiting: ps 0 at 127.0.0.1:3333: not reachable, since 12 s (and 1 more)");
 
   status = InTheMiddle();
-  status.add_waiting("any worker");
-  EXPECT_THAT(FormatLiveLine(status, {.width = 120}), HasSubstr("waiting for any worker"));
+  status.add_waiting("no worker is ready");
+  EXPECT_THAT(FormatLiveLine(status, {.width = 120}), HasSubstr("waiting: no worker is ready"));
   status.set_phase("stopping");
   EXPECT_THAT(FormatLiveLine(status, {.width = 120}),
-              HasSubstr("stopping, waiting for any worker"));
+              HasSubstr("stopping, waiting: no worker is ready"));
 }
 
 TEST(LiveLineTest, ShowsEvaluation) {

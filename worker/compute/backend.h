@@ -11,8 +11,8 @@
 
 namespace shoal {
 
-// Turns graphs into programs: a kernel per node, from a table of the backend's own. Thread-safe when
-// constant.
+// Turns graphs into programs: a kernel per node, from a table of the backend's own. Thread-safe
+// when constant.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -23,7 +23,8 @@ class Backend {
   // Adds the steps of all of builder.nodes(). An op without kernel is kUnimplemented, by name.
   virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;
 
-  // Called on the thread that runs or builds programs, before it does: its threads for what follows.
+  // Called on the thread that runs or builds programs, before it does: its threads for what
+  // follows.
   virtual void UseThreads(int threads) const = 0;
 };
 

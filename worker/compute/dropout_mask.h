@@ -4,9 +4,10 @@
 
 namespace shoal {
 
-// The random bits of one dropout layer in one step: element i is kept or dropped as a pure function of
-// (job seed, step, layer seed, i), so that a step computed twice, by whichever backend and however many
-// threads, is the same. Counter-based: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+// The random bits of one dropout layer in one step: element i is kept or dropped as a pure function
+// of (job seed, step, layer seed, i), so that a step computed twice, by whichever backend and
+// however many threads, is the same. Counter-based: the finaliser of SplitMix64 (Steele, Lea, Flood
+// 2014).
 class DropoutMask {
  public:
   DropoutMask(uint64_t job_seed, uint64_t step, uint64_t layer_seed, double rate)

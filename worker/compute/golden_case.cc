@@ -98,7 +98,8 @@ class Verification {
   }
 
   // The variables in `buffer`, or only the trainable ones, named under `prefix`.
-  Tensors Named(const std::string& prefix, const std::vector<float>& buffer, bool only_trainable) const {
+  Tensors Named(const std::string& prefix, const std::vector<float>& buffer,
+                bool only_trainable) const {
     Tensors tensors;
     for (size_t v = 0; v < variables_.size(); ++v) {
       if (only_trainable && !variables_[v].trainable) continue;
@@ -123,7 +124,8 @@ class Verification {
   absl::Status CompareOutputs() {
     Tensors outputs;
     for (const bool training : {false, true}) {
-      SHOAL_ASSIGN_OR_RETURN(std::vector<float> output, runner_->Predict(batch_, weights_, training));
+      SHOAL_ASSIGN_OR_RETURN(std::vector<float> output,
+                             runner_->Predict(batch_, weights_, training));
       outputs.emplace_back(training ? "output/training" : "output/inference", std::move(output));
     }
     return Compare(outputs, golden_.relative_tolerance);
@@ -159,8 +161,7 @@ class Verification {
       Apply(*rule, step + 1, gradients, parameters, slots);
     }
     const std::string prefix = absl::StrCat("after/", optimizer.name, "/");
-    SHOAL_RETURN_IF_ERROR(
-        Compare({{prefix + "loss", std::move(losses)}}, golden_.after_tolerance));
+    SHOAL_RETURN_IF_ERROR(Compare({{prefix + "loss", std::move(losses)}}, golden_.after_tolerance));
     return Compare(Named(prefix, parameters, false), golden_.after_tolerance);
   }
 

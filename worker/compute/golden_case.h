@@ -12,16 +12,16 @@
 
 namespace shoal {
 
-// What Keras computed for one model and one batch, read from a folder with model.json, case.json and
-// case.safetensors (docs/keras-parity.md describes them). Immutable after Load.
+// What Keras computed for one model and one batch, read from a folder with model.json, case.json
+// and case.safetensors (docs/keras-parity.md describes them). Immutable after Load.
 struct GoldenCase {
   struct Optimizer {
     std::string name;  // "adam": prefix of its tensors
     std::string json;  // Keras config
   };
 
-  // Errors name the file and what is wrong in it: kInvalidArgument; kUnimplemented for a layer, a loss
-  // or an option that Shoal lacks.
+  // Errors name the file and what is wrong in it: kInvalidArgument; kUnimplemented for a layer, a
+  // loss or an option that Shoal lacks.
   static absl::StatusOr<GoldenCase> Load(const std::string& directory);
 
   KerasModel model;

@@ -24,7 +24,8 @@ absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
   JsonErrors errors(path);
   JsonObject object(value, "$", &errors);
   const json* loss = object.Require("loss", "the loss, as a Keras config");
-  const json* optimizers = object.Require("optimizers", "Keras configs by the prefix of their tensors");
+  const json* optimizers =
+      object.Require("optimizers", "Keras configs by the prefix of their tensors");
   object.Require("steps", "how often each optimizer is applied");
   object.Require("relative_tolerance", "the largest relative error of outputs and gradients");
   object.Require("after_tolerance", "the largest relative error after the optimizers' steps");
@@ -47,10 +48,12 @@ absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<float>> ReadTensor(const SafetensorsFile& file, const std::string& name) {
+absl::StatusOr<std::vector<float>> ReadTensor(const SafetensorsFile& file,
+                                              const std::string& name) {
   const TensorEntry* entry = file.Find(name);
   if (entry == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(file.path(), ": there is no tensor \"", name, "\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.path(), ": there is no tensor \"", name, "\""));
   }
   return file.ReadFloats(*entry);
 }

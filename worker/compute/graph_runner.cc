@@ -74,15 +74,15 @@ absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> 
                                                    " inputs; the model has ", inputs.size()));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    SHOAL_RETURN_IF_ERROR(
-        CheckSize(absl::StrCat("input \"", training_.graph.value(inputs[i]).name, "\" of ",
-                               batch.examples, " examples"),
-                  batch.inputs[i].size(), ElementCount(BatchShape(inputs[i], batch.examples))));
+    SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat("input \"", training_.graph.value(inputs[i]).name,
+                                                 "\" of ", batch.examples, " examples"),
+                                    batch.inputs[i].size(),
+                                    ElementCount(BatchShape(inputs[i], batch.examples))));
   }
   if (!needs_target) return absl::OkStatus();
-  SHOAL_RETURN_IF_ERROR(
-      CheckSize(absl::StrCat("the target of ", batch.examples, " examples"), batch.target.size(),
-                ElementCount(BatchShape(training_.target, batch.examples))));
+  SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat("the target of ", batch.examples, " examples"),
+                                  batch.target.size(),
+                                  ElementCount(BatchShape(training_.target, batch.examples))));
   if (options_.loss.kind != LossAttributes::Kind::kSparseCategoricalCrossentropy) {
     return absl::OkStatus();
   }
@@ -116,7 +116,8 @@ absl::StatusOr<GraphRunner::Plan*> GraphRunner::RunPlan(
   SHOAL_RETURN_IF_ERROR(arena_.Reserve(plan->program.arena_size_bytes()));
   Program::Buffers buffers = {batch.inputs, parameters, gradients};
   buffers.inputs.push_back(batch.target);  // the training graph's last input
-  SHOAL_RETURN_IF_ERROR(plan->program.Run({options_.seed, step}, buffers, arena_, on_variable_done));
+  SHOAL_RETURN_IF_ERROR(
+      plan->program.Run({options_.seed, step}, buffers, arena_, on_variable_done));
   return plan;
 }
 

@@ -18,8 +18,8 @@
 
 namespace shoal {
 
-// The ModelRunner over any backend: keeps the training graph of the model, a few programs made from it
-// (one per mode and batch size) and the one arena in which they run in turn. Not thread-safe.
+// The ModelRunner over any backend: keeps the training graph of the model, a few programs made from
+// it (one per mode and batch size) and the one arena in which they run in turn. Not thread-safe.
 class GraphRunner : public ModelRunner {
  public:
   static absl::StatusOr<std::unique_ptr<GraphRunner>> Create(Options options,

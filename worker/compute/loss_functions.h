@@ -14,8 +14,9 @@ inline int64_t LossRowLength(const Shape& prediction) {
   return prediction.size() > 1 ? prediction.back() : 1;
 }
 
-// Keras's losses (keras.losses, keras.ops) of one row: the predictions along the last axis and their
-// target. Both backends use these loops; rows are short and few beside the layers before them.
+// Keras's losses (keras.losses, keras.ops) of one row: the predictions along the last axis and
+// their target. Both backends use these loops; rows are short and few beside the layers before
+// them.
 template <typename Scalar>
 class LossRow {
  public:
@@ -51,7 +52,8 @@ class LossRow {
   void Gradient(const Scalar* prediction, const Scalar* target, double scale, Scalar* gradient) {
     if (attributes_.kind == LossAttributes::Kind::kMeanSquaredError) {
       for (int64_t i = 0; i < classes_; ++i) {
-        gradient[i] = static_cast<Scalar>(scale * 2 / classes_ * (double{prediction[i]} - target[i]));
+        gradient[i] =
+            static_cast<Scalar>(scale * 2 / classes_ * (double{prediction[i]} - target[i]));
       }
       return;
     }
@@ -70,8 +72,8 @@ class LossRow {
     return attributes_.kind == LossAttributes::Kind::kSparseCategoricalCrossentropy;
   }
 
-  // The distribution over classes that the target stands for. A label that is no class gives a loss of
-  // zero here; ModelRunner refuses it before.
+  // The distribution over classes that the target stands for. A label that is no class gives a loss
+  // of zero here; ModelRunner refuses it before.
   void LoadTarget(const Scalar* target) {
     if (sparse()) {
       std::fill(target_.begin(), target_.end(), 0.0);
@@ -96,8 +98,8 @@ class LossRow {
     double target_sum = 0;
     for (const double t : target_) target_sum += t;
     for (int64_t i = 0; i < classes_; ++i) {
-      gradient[i] = static_cast<Scalar>(
-          scale * (target_sum * std::exp(logits[i] - log_sum) - target_[i]));
+      gradient[i] =
+          static_cast<Scalar>(scale * (target_sum * std::exp(logits[i] - log_sum) - target_[i]));
     }
   }
 
@@ -109,8 +111,8 @@ class LossRow {
     return sum;
   }
 
-  // With q = p / S: dL/dq_i = -t_i / q_i where q_i is not clipped; dL/dp_j = (dL/dq_j - sum_i dL/dq_i
-  // q_i) / S.
+  // With q = p / S: dL/dq_i = -t_i / q_i where q_i is not clipped; dL/dp_j = (dL/dq_j - sum_i
+  // dL/dq_i q_i) / S.
   void GradientOfProbabilities(const Scalar* prediction, double scale, Scalar* gradient) {
     const double sum = Normalise(prediction);
     double dot = 0;

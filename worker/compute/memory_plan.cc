@@ -9,9 +9,8 @@ MemoryPlan PlanMemory(const std::vector<Lifetime>& lifetimes) {
   constexpr int64_t kAlignment = 64;  // a cache line, and a vector of the widest instructions
   std::vector<int> order(lifetimes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return lifetimes[a].size_bytes > lifetimes[b].size_bytes;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return lifetimes[a].size_bytes > lifetimes[b].size_bytes; });
 
   MemoryPlan plan;
   plan.offsets.resize(lifetimes.size());

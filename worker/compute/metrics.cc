@@ -99,9 +99,10 @@ absl::Status CheckLabels(std::span<const float> labels, int64_t examples, int64_
     // A comparison that not-a-number fails too.
     const bool valid = labels[i] >= 0 && labels[i] < classes && labels[i] == std::floor(labels[i]);
     if (valid) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "example ", i / (labels.size() / examples), " of the batch has the label ", labels[i],
-        "; a whole number from 0 to ", classes - 1, ", one per class of the model's output, is needed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("example ", i / (labels.size() / examples), " of the batch has the label ",
+                     labels[i], "; a whole number from 0 to ", classes - 1,
+                     ", one per class of the model's output, is needed"));
   }
   return absl::OkStatus();
 }

@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-// Sum over the examples of `metric`, each example's value averaged over its inner axes, as Keras does.
-// `prediction` has the given shape, batch extent included; `target` as the loss takes it.
+// Sum over the examples of `metric`, each example's value averaged over its inner axes, as Keras
+// does. `prediction` has the given shape, batch extent included; `target` as the loss takes it.
 double MetricSum(Metric metric, const Shape& shape, std::span<const float> prediction,
                  std::span<const float> target);
 

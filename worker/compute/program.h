@@ -20,7 +20,8 @@ class TensorLayout {
 // Index of a tensor in its program.
 using TensorId = int;
 
-// A piece of memory that steps read and write; several values of the graph may lie in one (a reshape).
+// A piece of memory that steps read and write; several values of the graph may lie in one (a
+// reshape).
 struct Tensor {
   enum class Place {
     kArena,      // in the program's arena, shared with tensors that live at other times
@@ -32,8 +33,8 @@ struct Tensor {
   int index = -1;
   int64_t size_bytes = 0;
   std::shared_ptr<const TensorLayout> layout = nullptr;  // null: row-major
-  bool kept = false;                           // read by the caller after the last step
-  int64_t offset = 0;                          // bytes, within the arena, parameters or gradients
+  bool kept = false;                                     // read by the caller after the last step
+  int64_t offset = 0;  // bytes, within the arena, parameters or gradients
 };
 
 // What differs from one run to the next beside the tensors.
@@ -46,7 +47,8 @@ struct RunContext {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Computes. `tensors` are the addresses of the tensors that the kernel was added with, in that order.
+  // Computes. `tensors` are the addresses of the tensors that the kernel was added with, in that
+  // order.
   virtual absl::Status Run(const RunContext& context, std::span<void* const> tensors) = 0;
 };
 

@@ -118,9 +118,8 @@ TensorId ProgramBuilder::Output(ValueId value) {
 }
 
 void ProgramBuilder::Bind(ValueId value, TensorId tensor) {
-  const bool is_gradient =
-      train_ && std::count(training_.variable_gradients.begin(), training_.variable_gradients.end(),
-                           value) > 0;
+  const bool is_gradient = train_ && std::count(training_.variable_gradients.begin(),
+                                                training_.variable_gradients.end(), value) > 0;
   if (!is_gradient) {
     bindings_[value] = tensor;
     return;

@@ -101,9 +101,9 @@ TEST_F(GrpcNetworkTest, WhatIsQueuedAtStopIsStillSent) {
   });
   EXPECT_EQ(left->log.WaitForClose(), absl::OkStatus());
   EXPECT_EQ(left->log.entries().size(), kMessages);
-  streams_.clear();
 
   client_ = transport_->CreateNode();
+  streams_.clear();
   server_->OnLoop([&] { left->stream.reset(); });
   server_ = std::make_unique<TestNode>(GrpcNetwork::Create({}), run);
   server_->OnLoop([&] {
@@ -123,8 +123,8 @@ TEST_F(GrpcNetworkTest, WhatIsQueuedAtStopIsStillSent) {
   });
   EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(log.entries().size(), kMessages);
-  stopping->stream.reset();
   server_.reset();
+  stopping->stream.reset();
 }
 
 }  // namespace

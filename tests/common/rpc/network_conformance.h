@@ -295,10 +295,11 @@ TYPED_TEST_P(NetworkConformance, DestroyedClientIsNoticed) {
   });
   EXPECT_TRUE(dropped.Wait());
   EXPECT_EQ(second->log.WaitForClose().code(), absl::StatusCode::kUnavailable);
-  // The handle outlives the loop's streams, and does no harm.
-  this->streams_.back()->Send(NumberedMessage(1));
-  this->streams_.clear();
   this->client_.reset();
+  // The handle has outlived the network, and does no harm.
+  this->streams_.back()->Send(NumberedMessage(1));
+  this->streams_.back()->Finish(absl::OkStatus());
+  this->streams_.clear();
 }
 
 TYPED_TEST_P(NetworkConformance, DroppedServerStreamIsNoticed) {

@@ -21,7 +21,8 @@ constexpr int64_t kBatchSize = 64;
 void TrainModel(benchmark::State& state, Graph model) {
   ModelRunner::Options options;
   options.model = std::move(model);
-  options.loss = {.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy, .from_logits = true};
+  options.loss = {.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy,
+                  .from_logits = true};
   options.metrics = {Metric::kSparseCategoricalAccuracy};
   options.threads = static_cast<int>(state.range(0));
   auto runner = ModelRunner::Create(std::move(options));
@@ -41,8 +42,8 @@ void TrainModel(benchmark::State& state, Graph model) {
     auto result = (*runner)->Train(batch, step++, parameters, gradients, nullptr);
     if (!result.ok()) return state.SkipWithError(result.status().ToString().c_str());
   }
-  state.counters["images/s"] = benchmark::Counter(static_cast<double>(kBatchSize * step),
-                                                  benchmark::Counter::kIsRate);
+  state.counters["images/s"] =
+      benchmark::Counter(static_cast<double>(kBatchSize * step), benchmark::Counter::kIsRate);
 }
 
 void BM_FashionCnn(benchmark::State& state) { TrainModel(state, FashionCnn()); }

@@ -71,8 +71,7 @@ void ExpectSame(ModelRunner& cpu, ModelRunner& reference, const Graph& model,
   const RandomBatch data(random, model, loss, examples);
   const std::vector<float> parameters = RandomParameters(model, reference.layout(), random);
   std::vector<float> expected(parameters.size()), actual(parameters.size());
-  const auto expected_result =
-      reference.Train(data.batch(), 3, parameters, expected, nullptr);
+  const auto expected_result = reference.Train(data.batch(), 3, parameters, expected, nullptr);
   const auto actual_result = cpu.Train(data.batch(), 3, parameters, actual, nullptr);
   ASSERT_TRUE(expected_result.ok()) << expected_result.status();
   ASSERT_TRUE(actual_result.ok()) << actual_result.status();
@@ -83,8 +82,8 @@ void ExpectSame(ModelRunner& cpu, ModelRunner& reference, const Graph& model,
   for (size_t v = 0; v < model.variables().size(); ++v) {
     const ModelLayout::Extent& extent = reference.layout().variables[v];
     ExpectNear(std::span(actual).subspan(extent.offset, extent.size),
-               std::span(expected).subspan(extent.offset, extent.size), bound,
-               least_gradient, "gradient of " + model.variables()[v].name);
+               std::span(expected).subspan(extent.offset, extent.size), bound, least_gradient,
+               "gradient of " + model.variables()[v].name);
   }
   for (const bool training : {false, true}) {
     const auto wanted = reference.Predict(data.batch(), parameters, training);
@@ -130,8 +129,8 @@ bool Fits(const Window& window, const Shape& image) {
   return window.OutputExtent(0, image[1]) > 0 && window.OutputExtent(1, image[2]) > 0;
 }
 
-// An image of odd size and channels, a random convolution and activation, something in the middle, a
-// second convolution, so that gradients pass through it.
+// An image of odd size and channels, a random convolution and activation, something in the middle,
+// a second convolution, so that gradients pass through it.
 class RandomImageModelTest : public ::testing::TestWithParam<unsigned> {
  protected:
   Window FittingWindow(const Shape& image, bool dilated) {
@@ -196,8 +195,9 @@ TEST_P(RandomImageModelTest, BranchesAndReshapes) {
   const ValueId shared = model.current();
   model.Conv2D(model.shape()[3], {.size = {3, 3}, .padding = Padding::kSame}).Relu().Add(shared);
   model.Rescale({0.5}, {0.1}).Dropout(0.3).Flatten().Dense(Pick(random_, 1, 40)).Relu().Dense(3);
-  CompareBackends(model.Build(), {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true},
-                  2e-5, random_);
+  CompareBackends(model.Build(),
+                  {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true}, 2e-5,
+                  random_);
 }
 
 TEST_P(RandomImageModelTest, OutputIsAnImage) {
@@ -258,20 +258,20 @@ TEST(CpuAgainstReferenceTest, Exponential) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, ActivationTest,
-    ::testing::Values(
-        NamedActivation{"Relu", {}}, NamedActivation{"Relu6", {.max_value = 6}},
-        NamedActivation{"ReluAllOptions",
-                        {.max_value = 1, .negative_slope = 0.2, .threshold = 0.3}},
-        NamedActivation{"LeakyRelu", {.kind = Activation::kLeakyRelu, .negative_slope = 0.3}},
-        NamedActivation{"Tanh", {.kind = Activation::kTanh}},
-        NamedActivation{"Sigmoid", {.kind = Activation::kSigmoid}},
-        NamedActivation{"Elu", {.kind = Activation::kElu, .negative_slope = 0.7}},
-        NamedActivation{"Selu", {.kind = Activation::kSelu}},
-        NamedActivation{"Softplus", {.kind = Activation::kSoftplus}},
-        NamedActivation{"Softsign", {.kind = Activation::kSoftsign}},
-        NamedActivation{"Silu", {.kind = Activation::kSilu}},
-        NamedActivation{"Gelu", {.kind = Activation::kGelu}},
-        NamedActivation{"HardSigmoid", {.kind = Activation::kHardSigmoid}}),
+    ::testing::Values(NamedActivation{"Relu", {}}, NamedActivation{"Relu6", {.max_value = 6}},
+                      NamedActivation{"ReluAllOptions",
+                                      {.max_value = 1, .negative_slope = 0.2, .threshold = 0.3}},
+                      NamedActivation{"LeakyRelu",
+                                      {.kind = Activation::kLeakyRelu, .negative_slope = 0.3}},
+                      NamedActivation{"Tanh", {.kind = Activation::kTanh}},
+                      NamedActivation{"Sigmoid", {.kind = Activation::kSigmoid}},
+                      NamedActivation{"Elu", {.kind = Activation::kElu, .negative_slope = 0.7}},
+                      NamedActivation{"Selu", {.kind = Activation::kSelu}},
+                      NamedActivation{"Softplus", {.kind = Activation::kSoftplus}},
+                      NamedActivation{"Softsign", {.kind = Activation::kSoftsign}},
+                      NamedActivation{"Silu", {.kind = Activation::kSilu}},
+                      NamedActivation{"Gelu", {.kind = Activation::kGelu}},
+                      NamedActivation{"HardSigmoid", {.kind = Activation::kHardSigmoid}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(CpuAgainstReferenceTest, FashionModels) {

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <tuple>
 #include <vector>
+
+#include "tests/worker/compute/tested_backends.h"
 
 namespace shoal {
 namespace {
@@ -44,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
     Cases, GoldenCaseTest,
     ::testing::Combine(::testing::Values("mlp", "fashion_cnn", "keras2_fashion_cnn", "optimizers",
                                          "loss_categorical_smooth"),
-                       ::testing::Values("reference", "cpu")),
+                       ::testing::ValuesIn(TestedBackends())),
     [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
 
 TEST(VerifyGoldenCaseTest, OptimizersThatShoalLacksAreNamed) {
@@ -136,7 +138,8 @@ TEST_F(ChangedCaseTest, AWrongValueIsSeen) {
   Write("case.safetensors", file);
   const auto rows = VerifyGoldenCase(directory_.string(), "reference");
   ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_TRUE(std::any_of(rows->begin(), rows->end(), [](const GoldenRow& row) { return !row.ok; }));
+  EXPECT_TRUE(
+      std::any_of(rows->begin(), rows->end(), [](const GoldenRow& row) { return !row.ok; }));
 }
 
 }  // namespace

@@ -91,8 +91,8 @@ TEST_P(GradientTest, EqualsFiniteDifferences) {
 
 const LossAttributes kMse = {.kind = Kind::kMeanSquaredError};
 
-// A model in which the op under test comes between layers with variables, so that its own gradients and
-// those it passes on are seen.
+// A model in which the op under test comes between layers with variables, so that its own gradients
+// and those it passes on are seen.
 Case Image(const std::string& name, std::function<void(ModelBuilding&)> op) {
   return {name,
           [op] {
@@ -130,10 +130,20 @@ std::vector<Case> Cases() {
   using Activation = ActivationAttributes::Kind;
   const auto max = Pool2DOp::Kind::kMax, average = Pool2DOp::Kind::kAverage;
   return {
-      {"Dense", [] { return ModelBuilding({kBatch, 4}).Dense(5).Dense(3).Build(); }, kMse},
+      {"Dense",
+       [] {
+         return ModelBuilding({kBatch, 4}).Dense(5).Dense(3).Build();
+       },
+       kMse},
       {"DenseOfSequences",
-       [] { return ModelBuilding({kBatch, 2, 4}).Dense(5).Dense(3, false).Build(); }, kMse},
-      Image("Conv2D", [](ModelBuilding& m) { m.Conv2D(3, {.size = {3, 2}}); }),
+       [] {
+         return ModelBuilding({kBatch, 2, 4}).Dense(5).Dense(3, false).Build();
+       },
+       kMse},
+      Image("Conv2D",
+            [](ModelBuilding& m) {
+              m.Conv2D(3, {.size = {3, 2}});
+            }),
       Image("Conv2DSameStrides",
             [](ModelBuilding& m) {
               m.Conv2D(3, {.size = {3, 3}, .strides = {2, 3}, .padding = Padding::kSame}, 1, false);
@@ -142,16 +152,26 @@ std::vector<Case> Cases() {
             [](ModelBuilding& m) {
               m.Conv2D(2, {.size = {2, 3}, .dilation = {3, 2}, .padding = Padding::kSame});
             }),
-      Image("Conv2DGroups", [](ModelBuilding& m) { m.Conv2D(6, {.size = {3, 3}}, 2); }),
+      Image("Conv2DGroups",
+            [](ModelBuilding& m) {
+              m.Conv2D(6, {.size = {3, 3}}, 2);
+            }),
       Image("Conv2DStridesBeyondKernel",
-            [](ModelBuilding& m) { m.Conv2D(3, {.size = {1, 2}, .strides = {3, 3}}); }),
-      Image("MaxPool", [=](ModelBuilding& m) { m.Pool2D(max, {.size = {2, 2}, .strides = {2, 2}}); }),
+            [](ModelBuilding& m) {
+              m.Conv2D(3, {.size = {1, 2}, .strides = {3, 3}});
+            }),
+      Image("MaxPool",
+            [=](ModelBuilding& m) {
+              m.Pool2D(max, {.size = {2, 2}, .strides = {2, 2}});
+            }),
       Image("MaxPoolOverlappingSame",
             [=](ModelBuilding& m) {
               m.Pool2D(max, {.size = {3, 3}, .strides = {2, 1}, .padding = Padding::kSame});
             }),
       Image("AveragePool",
-            [=](ModelBuilding& m) { m.Pool2D(average, {.size = {3, 2}, .strides = {1, 2}}); }),
+            [=](ModelBuilding& m) {
+              m.Pool2D(average, {.size = {3, 2}, .strides = {1, 2}});
+            }),
       Image("AveragePoolSame",
             [=](ModelBuilding& m) {
               m.Pool2D(average, {.size = {3, 3}, .strides = {2, 2}, .padding = Padding::kSame});
@@ -160,7 +180,9 @@ std::vector<Case> Cases() {
       Image("GlobalAveragePoolKeepDims", [](ModelBuilding& m) { m.GlobalAveragePool2D(true); }),
       Image("Flatten", [](ModelBuilding& m) { m.Flatten().Dense(2); }),
       Image("Rescale",
-            [](ModelBuilding& m) { m.Rescale({1, -2, 3, 0.5}, {1, 0, 2, -1}).Conv2D(2, {}); }),
+            [](ModelBuilding& m) {
+              m.Rescale({1, -2, 3, 0.5}, {1, 0, 2, -1}).Conv2D(2, {});
+            }),
       Image("Dropout", [](ModelBuilding& m) { m.Dropout(0.4).Conv2D(2, {}); }),
       Image("AddOfBranches",
             [](ModelBuilding& m) {
@@ -184,13 +206,18 @@ std::vector<Case> Cases() {
       WithLoss("SparseFromLogits",
                {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true}, false, false),
       WithLoss("SparseAfterSoftmax", {.kind = Kind::kSparseCategoricalCrossentropy}, true, false),
-      WithLoss("SparseOfProbabilities", {.kind = Kind::kSparseCategoricalCrossentropy}, false, true),
-      WithLoss("CategoricalFromLogitsSmoothed",
-               {.kind = Kind::kCategoricalCrossentropy, .from_logits = true, .label_smoothing = 0.1},
-               false, false),
+      WithLoss("SparseOfProbabilities", {.kind = Kind::kSparseCategoricalCrossentropy}, false,
+               true),
+      WithLoss(
+          "CategoricalFromLogitsSmoothed",
+          {.kind = Kind::kCategoricalCrossentropy, .from_logits = true, .label_smoothing = 0.1},
+          false, false),
       WithLoss("CategoricalOfProbabilities",
                {.kind = Kind::kCategoricalCrossentropy, .label_smoothing = 0.2}, false, true),
-      {"SparseOfSequences", [] { return ModelBuilding({kBatch, 2, 4}).Dense(3).Build(); },
+      {"SparseOfSequences",
+       [] {
+         return ModelBuilding({kBatch, 2, 4}).Dense(3).Build();
+       },
        {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true}},
   };
 }

@@ -13,6 +13,7 @@
 
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
+#include "tests/worker/compute/tested_backends.h"
 
 namespace shoal {
 namespace {
@@ -23,8 +24,8 @@ using Kind = LossAttributes::Kind;
 const LossAttributes kSparse = {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true};
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// A model with a use of everything that has to do with the order of steps: branches, a reshape, dropout,
-// fused activations, odd channels.
+// A model with a use of everything that has to do with the order of steps: branches, a reshape,
+// dropout, fused activations, odd channels.
 Graph SmallModel(double dropout_rate = 0) {
   ModelBuilding model({kBatch, 9, 9, 2});
   model.Conv2D(5, {.size = {3, 3}, .padding = Padding::kSame}).Relu();
@@ -218,8 +219,7 @@ TEST_P(GraphRunnerTest, ManyBatchSizesInTurn) {
   for (int64_t examples = 1; examples <= 12; ++examples) {
     batches.push_back(std::make_unique<RandomBatch>(random_, SmallModel(), kSparse, examples));
     std::vector<float> gradients(parameters.size());
-    ASSERT_TRUE(
-        runner->Train(batches.back()->batch(), 0, parameters, gradients, nullptr).ok());
+    ASSERT_TRUE(runner->Train(batches.back()->batch(), 0, parameters, gradients, nullptr).ok());
     expected.push_back(gradients);
   }
   for (size_t i = 0; i < batches.size(); ++i) {
@@ -277,7 +277,7 @@ TEST_P(GraphRunnerTest, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(runner->Train(data.batch(), 0, parameters, {}, nullptr).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, GraphRunnerTest, ::testing::Values("reference", "cpu"),
+INSTANTIATE_TEST_SUITE_P(Backends, GraphRunnerTest, ::testing::ValuesIn(TestedBackends()),
                          [](const auto& info) { return info.param; });
 
 TEST(ModelRunnerTest, RefusesUnknownBackendsAndNoThreads) {
@@ -285,8 +285,7 @@ TEST(ModelRunnerTest, RefusesUnknownBackendsAndNoThreads) {
   options.model = SmallModel();
   options.loss = kSparse;
   options.backend = "cpus";
-  EXPECT_THAT(ModelRunner::Create(options).status().ToString(),
-              HasSubstr("did you mean \"cpu\"?"));
+  EXPECT_THAT(ModelRunner::Create(options).status().ToString(), HasSubstr("did you mean \"cpu\"?"));
   options.backend = "reference";
   options.threads = 0;
   EXPECT_THAT(ModelRunner::Create(options).status().ToString(), HasSubstr("at least one thread"));

@@ -56,9 +56,9 @@ TEST(MetricSumTest, SumsOverExamples) {
   EXPECT_EQ(MetricSum(Metric::kCategoricalAccuracy, {3, 2}, prediction,
                       std::vector<float>{0, 1, 0, 1, 0, 1}),
             2);
-  EXPECT_EQ(MetricSum(Metric::kBinaryAccuracy, {3, 2}, prediction,
-                      std::vector<float>{0, 1, 1, 1, 1, 0}),
-            1.5);
+  EXPECT_EQ(
+      MetricSum(Metric::kBinaryAccuracy, {3, 2}, prediction, std::vector<float>{0, 1, 1, 1, 1, 0}),
+      1.5);
 }
 
 TEST(MetricSumTest, ErrorsAreMeansPerExample) {

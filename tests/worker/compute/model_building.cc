@@ -9,8 +9,7 @@
 
 namespace shoal {
 
-ModelBuilding::ModelBuilding(Shape input)
-    : current_(graph_.AddInput("input", std::move(input))) {}
+ModelBuilding::ModelBuilding(Shape input) : current_(graph_.AddInput("input", std::move(input))) {}
 
 std::string ModelBuilding::NextLayer(const std::string& type) {
   return absl::StrCat(type, "_", layers_++);
@@ -35,8 +34,7 @@ void ModelBuilding::Append(std::shared_ptr<const Op> op, std::vector<ValueId> in
 
 ModelBuilding& ModelBuilding::Dense(int64_t units, bool bias) {
   const std::string layer = NextLayer("dense");
-  std::vector<ValueId> inputs = {current_,
-                                 AddVariable(layer + "/kernel", {shape().back(), units})};
+  std::vector<ValueId> inputs = {current_, AddVariable(layer + "/kernel", {shape().back(), units})};
   if (bias) inputs.push_back(AddVariable(layer + "/bias", {units}));
   Append(std::make_shared<DenseOp>(), std::move(inputs));
   return *this;

@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-// Builds Sequential-like graphs in a line each, for tests and benchmarks. A step that does not fit ends
-// the test program with the error.
+// Builds Sequential-like graphs in a line each, for tests and benchmarks. A step that does not fit
+// ends the test program with the error.
 class ModelBuilding {
  public:
   // One input of the given shape, kBatch first.

@@ -11,11 +11,12 @@ using dnnl::memory;
 
 // A convolution in oneDNN's terms.
 struct Geometry {
-  Geometry(const Window& window, int64_t groups, const Shape& x, const Shape& kernel, const Shape& y);
+  Geometry(const Window& window, int64_t groups, const Shape& x, const Shape& kernel,
+           const Shape& y);
 
   memory::dims strides, dilates, padding_before, padding_after;
-  memory::desc x, y;             // any layout
-  memory::desc kernel;           // any layout
+  memory::desc x, y;              // any layout
+  memory::desc kernel;            // any layout
   memory::desc kernel_canonical;  // Keras's [kh, kw, C / groups, F]
   memory::desc bias;
 };

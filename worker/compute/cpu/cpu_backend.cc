@@ -42,9 +42,9 @@ class CpuBackend : public Backend {
   absl::Status AddStepsOrThrow(ProgramBuilder& builder) const {
     const Graph& graph = builder.graph();
     const Fusions fusions = FindFusions(builder);
-    // Measured: with AVX-512 oneDNN's matrix products win at a few dozen rows, without it OpenBLAS's.
-    const bool prefer_onednn_matmul =
-        dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
+    // Measured: with AVX-512 oneDNN's matrix products win at a few dozen rows, without it
+    // OpenBLAS's.
+    const bool prefer_onednn_matmul = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
     CpuProgram program(&builder, &fusions, engine_, prefer_onednn_matmul);
     for (const int index : builder.nodes()) {
       if (fusions.absorbed[index]) continue;

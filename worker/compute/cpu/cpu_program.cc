@@ -7,7 +7,8 @@
 namespace shoal::cpu {
 namespace {
 
-// A oneDNN primitive. Its memory objects are made once; only their addresses change, and those rarely.
+// A oneDNN primitive. Its memory objects are made once; only their addresses change, and those
+// rarely.
 class PrimitiveKernel : public Kernel {
  public:
   PrimitiveKernel(dnnl::primitive primitive, dnnl::stream stream, const dnnl::engine& engine,
@@ -109,8 +110,8 @@ void CpuProgram::AddPrimitive(const dnnl::primitive& primitive,
                               const dnnl::memory::desc& scratchpad,
                               std::vector<Argument> arguments) {
   if (scratchpad.get_size() > 0) {
-    arguments.push_back({DNNL_ARG_SCRATCHPAD,
-                         builder_.AddTensor(scratchpad.get_size()), scratchpad});
+    arguments.push_back(
+        {DNNL_ARG_SCRATCHPAD, builder_.AddTensor(scratchpad.get_size()), scratchpad});
   }
   std::vector<TensorId> tensors;
   for (const Argument& argument : arguments) tensors.push_back(argument.tensor);

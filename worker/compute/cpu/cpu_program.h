@@ -13,7 +13,8 @@
 
 namespace shoal::cpu {
 
-// A layout of oneDNN's, of an image: its axes are numbered B, C, H, W whatever their order in memory.
+// A layout of oneDNN's, of an image: its axes are numbered B, C, H, W whatever their order in
+// memory.
 class DnnlLayout : public TensorLayout {
  public:
   explicit DnnlLayout(dnnl::memory::desc desc) : desc(std::move(desc)) {}
@@ -21,8 +22,8 @@ class DnnlLayout : public TensorLayout {
 };
 
 // What the CPU backend's kernel factories build with: ProgramBuilder, and on top of it oneDNN's
-// primitives and the layouts of images between them. Not thread-safe; lives while one program is built.
-// Its methods throw dnnl::error; CpuBackend catches it.
+// primitives and the layouts of images between them. Not thread-safe; lives while one program is
+// built. Its methods throw dnnl::error; CpuBackend catches it.
 class CpuProgram {
  public:
   // One memory argument of a primitive.

@@ -71,10 +71,9 @@ class TransposedProductKernel : public Kernel {
   TransposedProductKernel(int64_t m, int64_t k, int64_t n) : m_(m), k_(k), n_(n) {}
 
   absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
-    const dnnl_status_t status =
-        dnnl_sgemm('T', 'N', k_, n_, m_, 1.0f, static_cast<const float*>(tensors[0]), k_,
-                   static_cast<const float*>(tensors[1]), n_, 0.0f, static_cast<float*>(tensors[2]),
-                   n_);
+    const dnnl_status_t status = dnnl_sgemm(
+        'T', 'N', k_, n_, m_, 1.0f, static_cast<const float*>(tensors[0]), k_,
+        static_cast<const float*>(tensors[1]), n_, 0.0f, static_cast<float*>(tensors[2]), n_);
     if (status == dnnl_success) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("oneDNN: dnnl_sgemm failed with status ", status));
   }

@@ -52,9 +52,9 @@ struct Operands {
   int64_t count = 0;  // floats, padding included
 };
 
-// Brings the inputs into the layout of the first that is not row-major. `zeros_stay` tells whether the
-// op makes zero of zeros, which is what the padding of a layout must hold; other ops run row-major when
-// there is padding.
+// Brings the inputs into the layout of the first that is not row-major. `zeros_stay` tells whether
+// the op makes zero of zeros, which is what the padding of a layout must hold; other ops run
+// row-major when there is padding.
 Operands AlignOperands(const std::vector<ValueId>& inputs, ValueId output, bool zeros_stay,
                        CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
@@ -126,8 +126,7 @@ absl::Status Activation(int index, CpuProgram& program) {
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
   const std::optional<Eltwise> eltwise = FindEltwise(attributes);
   const bool zeros_stay = eltwise.has_value() || Activate(attributes, 0.0f) == 0;
-  const Operands operands =
-      AlignOperands({node.inputs[0]}, node.outputs[0], zeros_stay, program);
+  const Operands operands = AlignOperands({node.inputs[0]}, node.outputs[0], zeros_stay, program);
   if (eltwise.has_value()) {
     const auto pd = EltwiseForward(*eltwise, operands.desc, program);
     program.AddPrimitive(dnnl::eltwise_forward(pd), pd.scratchpad_desc(),
@@ -299,8 +298,7 @@ TensorId AddReluBackward(const ActivationAttributes& attributes, TensorId y, Ten
       size_bytes / static_cast<int64_t>(sizeof(float)), kElementGrain, {y, dy, dx},
       [max_value = UpperBound(attributes)](const RunContext&, float* const* data, int64_t begin,
                                            int64_t end) {
-        ReluBackwardLoop(data[0] + begin, data[1] + begin, max_value, end - begin,
-                         data[2] + begin);
+        ReluBackwardLoop(data[0] + begin, data[1] + begin, max_value, end - begin, data[2] + begin);
       },
       program);
   return dx;

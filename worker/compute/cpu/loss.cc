@@ -1,9 +1,8 @@
-#include "worker/compute/loss_functions.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "worker/compute/cpu/loop_kernel.h"
+#include "worker/compute/loss_functions.h"
 
 namespace shoal::cpu {
 namespace {

@@ -19,8 +19,8 @@ struct Geometry {
       strides.push_back(window.strides[axis]);
       dilation.push_back(window.dilation[axis] - 1);
       before.push_back(window.PaddingBefore(axis, x[1 + axis]));
-      after.push_back(std::max<int64_t>(0, (y[1 + axis] - 1) * window.strides[axis] + reach -
-                                               x[1 + axis] - before.back()));
+      after.push_back(std::max<int64_t>(
+          0, (y[1 + axis] - 1) * window.strides[axis] + reach - x[1 + axis] - before.back()));
     }
   }
   memory::dims kernel, strides, dilation, before, after;
@@ -90,8 +90,8 @@ absl::Status Pool2DBackward(int index, CpuProgram& program) {
   const ValueId dx = nodes[relu_node >= 0 ? relu_node : index].outputs[0];
   const CpuProgram::Pooling& pooling = program.poolings().at(y);
   const Geometry geometry(op.window, builder.shape(dx), builder.shape(dy));
-  const auto pd = Backward(program, op.kind, geometry, builder.shape(dx), builder.shape(dy),
-                           pooling.forward);
+  const auto pd =
+      Backward(program, op.kind, geometry, builder.shape(dx), builder.shape(dy), pooling.forward);
   TensorId pooled_gradient = program.ImageIn(dy, pd.diff_dst_desc());
   if (relu_node >= 0) {
     const auto& relu = static_cast<const ActivationBackwardOp&>(*nodes[relu_node].op);
@@ -133,13 +133,14 @@ absl::Status GlobalAveragePool2D(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-// How the image lies that the layer of node `index` averages in the forward pass: the layout for its
-// gradient too.
+// How the image lies that the layer of node `index` averages in the forward pass: the layout for
+// its gradient too.
 memory::desc AveragedImage(int index, CpuProgram& program) {
   const std::vector<Node>& nodes = program.graph().nodes();
   const Shape shape = program.builder().shape(nodes[index].outputs[0]);
   for (const int other : program.builder().nodes()) {
-    const bool forward = dynamic_cast<const GlobalAveragePool2DOp*>(nodes[other].op.get()) != nullptr;
+    const bool forward =
+        dynamic_cast<const GlobalAveragePool2DOp*>(nodes[other].op.get()) != nullptr;
     if (!forward || nodes[other].layer != nodes[index].layer) continue;
     const ValueId image = nodes[other].inputs[0];
     if (program.builder().shape(image) == shape) return program.ImageDesc(image);
@@ -155,14 +156,14 @@ absl::Status GlobalAveragePool2DBackward(int index, CpuProgram& program) {
   const Geometry geometry(WholeImage(x_shape), x_shape, y_shape);
   const auto forward = Forward(program, true, Pool2DOp::Kind::kAverage, geometry,
                                AveragedImage(index, program), CpuProgram::AnyImage(y_shape));
-  const auto pd =
-      Backward(program, Pool2DOp::Kind::kAverage, geometry, x_shape, y_shape, forward);
+  const auto pd = Backward(program, Pool2DOp::Kind::kAverage, geometry, x_shape, y_shape, forward);
   const TensorId dy = program.Reordered(builder.tensor(node.inputs[0]),
                                         CpuProgram::RowMajorImage(y_shape), pd.diff_dst_desc());
-  program.AddPrimitive(dnnl::pooling_v2_backward(pd), pd.scratchpad_desc(),
-                       {{DNNL_ARG_DIFF_DST, dy, pd.diff_dst_desc()},
-                        {DNNL_ARG_DIFF_SRC, program.ImageOutput(node.outputs[0], pd.diff_src_desc()),
-                         pd.diff_src_desc()}});
+  program.AddPrimitive(
+      dnnl::pooling_v2_backward(pd), pd.scratchpad_desc(),
+      {{DNNL_ARG_DIFF_DST, dy, pd.diff_dst_desc()},
+       {DNNL_ARG_DIFF_SRC, program.ImageOutput(node.outputs[0], pd.diff_src_desc()),
+        pd.diff_src_desc()}});
   return absl::OkStatus();
 }
 

@@ -33,8 +33,9 @@ struct Arguments {
   uint64_t step = 0;
 };
 
-// Computes an op by plain loops that follow its definition: the meaning of the op, slow and obvious.
-// Scalar is float (the "reference" backend) or double (for finite differences); sums are in double.
+// Computes an op by plain loops that follow its definition: the meaning of the op, slow and
+// obvious. Scalar is float (the "reference" backend) or double (for finite differences); sums are
+// in double.
 template <typename Scalar>
 using KernelFunction = void (*)(const Arguments<Scalar>& arguments);
 

@@ -1,0 +1,106 @@
+"""Runs the commands of docs/running-on-several-machines.md as they stand there, each in its own network namespace."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from real_cluster import BIN, SOURCE, Process, wait_for, write_job
+
+DOCUMENT = SOURCE / "docs/running-on-several-machines.md"
+
+
+def blocks(attribute):
+    """{value: shell text} of the fenced blocks that carry `attribute=value`."""
+    text = DOCUMENT.read_text()
+    return {value: body for value, body in re.findall(r"```sh " + attribute + r"=(\S+)\n(.*?)```", text, re.S)}
+
+
+def ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+def can_make_namespaces():
+    name = f"shoal-try-{os.getpid()}"
+    try:
+        ip("netns", "add", name)
+        ip("netns", "delete", name)
+        return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+pytestmark = pytest.mark.skipif(not can_make_namespaces(), reason="network namespaces need root and iproute2")
+
+
+class Namespaces:
+    """One namespace a host address, all on a bridge that lives in a namespace of its own."""
+
+    def __init__(self, hosts):
+        tag = os.getpid()
+        self.hub = f"shoal-{tag}-hub"
+        self.names = {host: f"shoal-{tag}-{i}" for i, host in enumerate(hosts)}
+
+    def __enter__(self):
+        ip("netns", "add", self.hub)
+        ip("-n", self.hub, "link", "add", "bridge0", "type", "bridge")
+        ip("-n", self.hub, "link", "set", "bridge0", "up")
+        for i, (host, name) in enumerate(self.names.items()):
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", self.hub, "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0", "netns", name)
+            ip("-n", self.hub, "link", "set", f"port{i}", "master", "bridge0", "up")
+            ip("-n", name, "address", "add", f"{host}/24", "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+        return self
+
+    def __exit__(self, *_):
+        for name in (*self.names.values(), self.hub):
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+def run_blocks(commands, namespace_of, tmp_path):
+    """Starts every block in its namespace, workers first; all must end with 0."""
+    # The job of the document, cut short, and a directory of the test's for the shared one.
+    job = json.loads((SOURCE / "examples/fashion_mnist/job.json").read_text())
+    job.update(epochs=1, model=str(SOURCE / "examples/fashion_mnist/model.json"))
+    short_job = tmp_path / "job.json"
+    short_job.write_text(json.dumps(job))
+    processes = []
+    try:
+        for key in reversed(list(commands)):
+            text = commands[key].replace("examples/fashion_mnist/job.json", str(short_job))
+            text = text.replace("/srv/shoal/fashion_mnist", str(tmp_path / "run")).replace("runs/by_hand", str(tmp_path / "run"))
+            processes.append(Process(["bash", "-euc", text], tmp_path / f"{key}.log", {"PATH": f"{BIN}:{os.environ['PATH']}"},
+                                     prefix=["ip", "netns", "exec", namespace_of(key)]))
+        for process in processes:
+            assert process.wait(300) == 0, process.output()[-3000:]
+    finally:
+        for process in processes:
+            # The daemon is a child of bash, in the session that the test made.
+            try:
+                os.killpg(process.popen.pid, 9)
+            except ProcessLookupError:
+                pass
+            process.kill()
+    return processes
+
+
+def test_four_machines(tmp_path):
+    commands = blocks("host")
+    assert len(commands) == 4
+    with Namespaces(commands) as network:
+        run_blocks(commands, lambda host: network.names[host], tmp_path)
+    assert (tmp_path / "run/model/model.safetensors").exists()
+    warnings = [p.read_text() for p in tmp_path.glob("10.*.log")]
+    assert any("not encrypted" in text for text in warnings)
+
+
+def test_four_terminals(tmp_path):
+    commands = blocks("terminal")
+    assert len(commands) == 4
+    with Namespaces(["10.77.0.9"]) as network:
+        run_blocks(commands, lambda _: network.names["10.77.0.9"], tmp_path)
+    assert (tmp_path / "run/model/model.safetensors").exists()

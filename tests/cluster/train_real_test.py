@@ -1,0 +1,183 @@
+"""`shoal train` and the daemons as people run them: real processes, sockets, signals and files."""
+import collections
+import csv
+import json
+import pathlib
+import random
+import signal
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from real_cluster import BIN, SOURCE, Cluster, Process, finished_steps, shoal, step_records, wait_for, write_job
+
+EXPECTED_SHAPES = {"dense/kernel": (64, 32), "dense/bias": (32,), "dense_1/kernel": (32, 4), "dense_1/bias": (4,)}
+
+
+def check_every_example_once(rows, epochs, examples, batch_size):
+    """Every step once, every example of every epoch once."""
+    per_epoch = -(-examples // batch_size)
+    steps = collections.Counter(step for _, step, _ in rows)
+    assert sorted(steps) == list(range(epochs * per_epoch))
+    assert set(steps.values()) == {1}, [s for s, n in steps.items() if n > 1][:10]
+    used = collections.defaultdict(list)
+    for _, step, indices in rows:
+        used[step // per_epoch] += indices
+    for epoch in range(epochs):
+        assert sorted(used[epoch]) == list(range(examples)), f"epoch {epoch}"
+
+
+def test_train_leaves_a_model_and_checkpoints_that_safetensors_opens(tmp_path):
+    job = write_job(tmp_path, epochs=4, checkpoint={"every_steps": 20, "keep": 2})
+    run = tmp_path / "run"
+    done = shoal("train", job, "--run_dir", run, "--ps", 2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "epoch" in done.stdout
+
+    model = load_file(run / "model/model.safetensors")
+    assert {name: value.shape for name, value in model.items()} == EXPECTED_SHAPES
+    assert all(np.isfinite(value).all() for value in model.values())
+    newest = sorted((run / "checkpoints").iterdir())[-1]
+    index = json.loads((newest / "model.safetensors.index.json").read_text())
+    assert set(index["weight_map"]) == set(EXPECTED_SHAPES)
+    for name, file in index["weight_map"].items():
+        assert np.array_equal(load_file(newest / file)[name], model[name])
+    slots = load_file(newest / "optimizer-00001-of-00001.safetensors")
+    assert slots["adam_m/dense/kernel"].shape == (64, 32)
+
+    with open(run / "history.csv", newline="") as file:
+        history = list(csv.DictReader(file))
+    assert [row["epoch"] for row in history] == ["1", "2", "3", "4"]
+    assert float(history[-1]["loss"]) < float(history[0]["loss"])
+    assert float(history[-1]["val_accuracy"]) > 0.8
+    for task in ("chief-0", "ps-0", "ps-1", "worker-0", "worker-1"):
+        assert (run / f"logs/{task}.log").stat().st_size > 0
+
+    again = shoal("train", job, "--run_dir", run, "--ps", 2)
+    assert again.returncode == 0 and "finished" in again.stdout
+    changed = json.loads(job.read_text())
+    changed["batch_size"] = 32
+    job.write_text(json.dumps(changed))
+    refused = shoal("train", job, "--run_dir", run)
+    assert refused.returncode == 78 and "batch_size" in refused.stdout + refused.stderr
+
+
+def test_interrupted_at_any_step_and_resumed_every_example_is_used_once(tmp_path):
+    seed = random.SystemRandom().randrange(1 << 30)
+    print("seed", seed)
+    choose = random.Random(seed)
+    epochs, examples, batch_size = 20, 6005, 16
+    job = write_job(tmp_path, examples, batch_size, epochs=epochs, checkpoint={"every_steps": 50, "keep": 2})
+    records = tmp_path / "records"
+    records.mkdir()
+    run = tmp_path / "run"
+    interruptions = 0
+    for attempt in range(50):
+        before = finished_steps(records)
+        train = Process([BIN / "shoal", "train", job, "--run_dir", run], tmp_path / f"train-{attempt}.log",
+                        {"SHOAL_STEP_RECORDS": str(records)})
+        try:
+            goal = before + choose.randrange(1, 2000)
+            wait_for(lambda: train.popen.poll() is not None or finished_steps(records) >= goal, f"step {goal}")
+            train.signal(signal.SIGINT)
+            code = train.wait()
+        finally:
+            train.kill()
+        if code == 0:
+            break
+        assert code == 143, train.output()[-3000:]
+        interruptions += 1
+    assert code == 0 and interruptions > 0
+    assert "resum" in (tmp_path / "train-1.log").read_text()
+    check_every_example_once(step_records(records), epochs, examples, batch_size)
+
+
+def test_started_in_any_order_and_joined_by_an_unlisted_worker(tmp_path):
+    job = write_job(tmp_path, examples=8000, epochs=16)
+    run = tmp_path / "run"
+    with Cluster(tmp_path / "logs", ps=2, workers=2) as cluster:
+        worker = cluster.start_worker(1)
+        chief = cluster.start_chief(job, run)
+        status = wait_for(cluster.status, "an answer from the coordinator")
+        assert any(cluster.spec["ps"][0] in line for line in status["waiting"]), status["waiting"]
+        servers = [cluster.start("ps", i) for i in (1, 0)]
+        joined = cluster.start("worker", 9, [f"--chief={cluster.chief}", "--threads=1"], spec=False, name="joined")
+        joined.wait_for_output("taking part as worker 2")
+        for process in (chief, worker, joined, *servers):
+            assert process.wait() == 0, process.output()[-3000:]
+    assert load_file(run / "model/model.safetensors")["dense/bias"].shape == (32,)
+
+
+def test_a_worker_without_the_data_leaves_and_the_job_goes_on(tmp_path):
+    job = write_job(tmp_path, examples=8000, epochs=16)
+    with Cluster(tmp_path / "logs", workers=2) as cluster:
+        server, chief = cluster.start("ps"), cluster.start_chief(job, tmp_path / "run")
+        first = cluster.start_worker(0)
+        first.wait_for_output("worker-0")
+        chief.wait_for_output("training:")
+        (tmp_path / "train-labels.idx").unlink()
+        second = cluster.start_worker(1)
+        assert second.wait() in (65, 78)
+        assert "train-labels.idx" in second.output()
+        assert "worker 1 leaves" in chief.output() and "train-labels.idx" in chief.output()
+        for process in (chief, first, server):
+            assert process.wait() == 0, process.output()[-3000:]
+
+
+def test_sigterm_to_the_coordinator_keeps_everything(tmp_path):
+    epochs, examples, batch_size = 20, 4001, 16
+    job = write_job(tmp_path, examples, batch_size, epochs=epochs)
+    run = tmp_path / "run"
+    records = tmp_path / "records"
+    records.mkdir()
+    with Cluster(tmp_path / "logs") as cluster:
+        server = cluster.start("ps")
+        workers = [cluster.start_worker(i, f"--step_records={records}") for i in range(2)]
+        chief = cluster.start_chief(job, run)
+        wait_for(lambda: finished_steps(records) > 300, "300 steps")
+        chief.signal(signal.SIGTERM)
+        assert chief.wait() == 143, chief.output()[-3000:]
+        chief = cluster.start_chief(job, run)
+        for process in (chief, server, *workers):
+            assert process.wait() == 0, process.output()[-3000:]
+    assert "adopted timeline" in (tmp_path / "logs/chief-0.log").read_text()
+    check_every_example_once(step_records(records), epochs, examples, batch_size)
+
+
+def test_no_process_survives_shoal_train(tmp_path):
+    job = write_job(tmp_path, epochs=100000)
+    train = Process([BIN / "shoal", "train", job, "--run_dir", tmp_path / "run"], tmp_path / "train.log")
+    try:
+        marker = str(tmp_path / "run")
+
+        def members():
+            # Daemons carry the cluster's addresses in TF_CONFIG; the run directory is in the coordinator's arguments.
+            found = []
+            for entry in pathlib.Path("/proc").iterdir():
+                if entry.name.isdigit():
+                    try:
+                        if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == train.popen.pid:
+                            found.append(int(entry.name))
+                    except (OSError, IndexError):
+                        continue
+            return found
+        children = wait_for(lambda: members() if len(members()) == 4 else None, "four children")
+        wait_for(lambda: (pathlib.Path(marker) / "logs/worker-1.log").exists(), "logs")
+    finally:
+        train.kill()
+    wait_for(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in children), "all children to end")
+
+
+@pytest.mark.skipif(not pathlib.Path("/usr/share/datasets/fashion-mnist").exists(),
+                    reason="the package dataset-fashion-mnist is not installed")
+def test_fashion_mnist_learns(tmp_path):
+    job = json.loads((SOURCE / "examples/fashion_mnist/job.json").read_text())
+    job["epochs"] = 1
+    job["model"] = str(SOURCE / "examples/fashion_mnist/model.json")
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(job))
+    done = shoal("train", path, "--run_dir", tmp_path / "run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with open(tmp_path / "run/history.csv", newline="") as file:
+        assert float(list(csv.DictReader(file))[-1]["val_accuracy"]) > 0.82

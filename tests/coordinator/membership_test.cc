@@ -1,0 +1,258 @@
+#include "coordinator/membership.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/daemon/version.h"
+#include "tests/fakes/fake_loop.h"
+#include "tests/fakes/fake_network.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class MembershipTest : public testing::Test {
+ protected:
+  explicit MembershipTest(std::set<int> listed = {0, 1, 4}) {
+    membership_ = std::make_unique<Membership>(Membership::Options{
+        .loop = &loop_,
+        .listed = std::move(listed),
+        .job_text = "the job",
+        .ps_addresses = {"ps-0:1", "ps-1:1"},
+        .on_ready =
+            [this](Worker& worker, const proto::WorkerReady& ready) {
+              worker.ready = true;
+              events_.push_back(absl::StrCat("ready ", worker.index, " ", ready.training_examples()));
+            },
+        .on_report =
+            [this](Worker& worker, const proto::WorkerReport& report) {
+              events_.push_back(absl::StrCat("report ", worker.index, " ", report.kind_case()));
+            },
+        .on_gone =
+            [this](Worker& worker, const std::string& why) {
+              events_.push_back(absl::StrCat("gone ", worker.index, ": ", why));
+            }});
+  }
+
+  std::shared_ptr<FarEnd> Connect(const std::string& peer = "10.0.0.7:4711") {
+    auto worker = std::make_shared<FarEnd>(&loop_, peer, kWorkMethod);
+    worker->set_callbacks(membership_->Accept(worker->MakeStream()));
+    return worker;
+  }
+  struct Hello {
+    std::optional<uint32_t> index;
+    uint64_t incarnation = 1;
+    std::string version = kVersion;
+  };
+  void SayHello(FarEnd& worker, const Hello& hello) {
+    proto::WorkerReport report;
+    if (hello.index.has_value()) report.mutable_hello()->set_index(*hello.index);
+    report.mutable_hello()->set_version(hello.version);
+    report.mutable_hello()->set_incarnation(hello.incarnation);
+    report.mutable_hello()->set_host("node");
+    report.mutable_hello()->set_pid(12);
+    worker.Send(report);
+    loop_.RunUntilIdle();
+  }
+  std::shared_ptr<FarEnd> ConnectAs(const Hello& hello) {
+    auto worker = Connect();
+    SayHello(*worker, hello);
+    return worker;
+  }
+  static proto::WorkerOrder OneOrder(FarEnd& worker) {
+    const auto orders = worker.Take<proto::WorkerOrder>();
+    EXPECT_EQ(orders.size(), 1u);
+    return orders.empty() ? proto::WorkerOrder() : orders[0];
+  }
+  static void ExpectWelcome(FarEnd& worker, uint32_t index) {
+    const proto::WorkerOrder order = OneOrder(worker);
+    ASSERT_TRUE(order.has_welcome()) << order.ShortDebugString();
+    EXPECT_EQ(order.welcome().index(), index);
+    EXPECT_EQ(order.welcome().job(), "the job");
+    EXPECT_THAT(order.welcome().ps(), ElementsAre("ps-0:1", "ps-1:1"));
+  }
+  // It was told why, and the stream ends in order, so that this arrives.
+  static std::string Rejection(FarEnd& worker) {
+    const proto::WorkerOrder order = OneOrder(worker);
+    EXPECT_TRUE(order.has_rejected()) << order.ShortDebugString();
+    EXPECT_TRUE(order.rejected().final());
+    EXPECT_TRUE(worker.finished().has_value() && worker.finished()->ok());
+    EXPECT_FALSE(worker.gone()) << "what is queued must still be sent";
+    return order.rejected().reason();
+  }
+  std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
+
+  FakeLoop loop_;
+  std::vector<std::string> events_;
+  std::unique_ptr<Membership> membership_;
+};
+
+TEST_F(MembershipTest, AListedWorkerIsWelcomedAndGetsReady) {
+  auto worker = ConnectAs({.index = 4});
+  ExpectWelcome(*worker, 4);
+  EXPECT_EQ(membership_->records().at(4).state, "preparing");
+  EXPECT_EQ(membership_->records().at(4).address, "node, pid 12");
+  EXPECT_THAT(membership_->Ready(), IsEmpty());
+
+  proto::WorkerReport report;
+  report.mutable_ready()->set_training_examples(60000);
+  worker->Send(report);
+  worker->Send(report);  // no news
+  report.mutable_steps_done();
+  worker->Send(report);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), ElementsAre("ready 4 60000", "report 4 3"));
+  EXPECT_EQ(membership_->Ready().size(), 1u);
+
+  worker->Close(absl::UnavailableError("connection reset"));
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), ElementsAre("gone 4: connection reset"));
+  EXPECT_EQ(membership_->records().at(4).state, "lost");
+  EXPECT_EQ(membership_->records().at(4).detail, "connection reset");
+  EXPECT_THAT(membership_->workers(), IsEmpty());
+}
+
+TEST_F(MembershipTest, AnotherVersionIsRefusedNamingBoth) {
+  auto worker = ConnectAs({.index = 0, .version = "9.8.7"});
+  EXPECT_THAT(Rejection(*worker), AllOf(HasSubstr("9.8.7"), HasSubstr(kVersion), HasSubstr("10.0.0.7:4711")));
+  EXPECT_THAT(membership_->workers(), IsEmpty());
+  EXPECT_THAT(membership_->records(), IsEmpty());
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  // Its end takes the stream along.
+  worker->Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(worker->gone());
+}
+
+TEST_F(MembershipTest, AnIndexThatIsNotListedIsRefusedWithTheList) {
+  auto worker = ConnectAs({.index = 2});
+  EXPECT_THAT(Rejection(*worker), AllOf(HasSubstr("worker 2"), HasSubstr("listed: 0, 1, 4"), HasSubstr("--chief")));
+  EXPECT_THAT(Rejection(*ConnectAs({.index = UINT32_MAX})), HasSubstr("worker 4294967295"));
+}
+
+class MembershipWithoutListTest : public MembershipTest {
+ protected:
+  MembershipWithoutListTest() : MembershipTest(std::set<int>()) {}
+};
+
+TEST_F(MembershipWithoutListTest, SaysThatNoneIsListed) {
+  EXPECT_THAT(Rejection(*ConnectAs({.index = 0})), HasSubstr("listed: none"));
+  ExpectWelcome(*ConnectAs({.incarnation = 5}), 0);
+  ExpectWelcome(*ConnectAs({.incarnation = 6}), 1);
+}
+
+TEST_F(MembershipTest, WorkersThatAreNotListedGetTheNextFreeIndex) {
+  auto first = ConnectAs({.incarnation = 100});
+  ExpectWelcome(*first, 5);
+  ExpectWelcome(*ConnectAs({.incarnation = 101}), 6);
+  first->Close(absl::UnavailableError("gone"));
+  loop_.RunUntilIdle();
+  ExpectWelcome(*ConnectAs({.incarnation = 102}), 7);  // the first may come back
+  ExpectWelcome(*ConnectAs({.incarnation = 100}), 5);  // as it does
+}
+
+// A listed worker may not be taken for one that was given its index.
+TEST_F(MembershipTest, AnIndexOfTheListIsNeverGiven) {
+  ConnectAs({.index = 4, .incarnation = 100});
+  ExpectWelcome(*ConnectAs({.incarnation = 100}), 5);
+}
+
+TEST_F(MembershipTest, TheSameProcessReplacesItsStaleStream) {
+  auto stale = ConnectAs({.index = 1, .incarnation = 7});
+  stale->Take<proto::WorkerOrder>();
+  auto fresh = ConnectAs({.index = 1, .incarnation = 7});
+  ExpectWelcome(*fresh, 1);
+  EXPECT_TRUE(stale->gone());
+  EXPECT_THAT(stale->Take<proto::WorkerOrder>(), IsEmpty()) << "it is not rejected: it is the same process";
+  EXPECT_THAT(TakeEvents(), ElementsAre("gone 1: it has opened a new stream"));
+  EXPECT_EQ(membership_->workers().size(), 1u);
+  EXPECT_EQ(membership_->records().at(1).state, "preparing");
+}
+
+TEST_F(MembershipTest, AProcessStartedAnewReplacesTheOldOne) {
+  auto old = ConnectAs({.index = 1, .incarnation = 7});
+  old->Take<proto::WorkerOrder>();
+  auto fresh = ConnectAs({.index = 1, .incarnation = 8});
+  ExpectWelcome(*fresh, 1);
+  EXPECT_THAT(Rejection(*old), HasSubstr("worker 1 was started again as node, pid 12"));
+  EXPECT_EQ(membership_->workers().size(), 1u);
+  // What a rejected one still says counts for nothing; nor does the end of its stream.
+  proto::WorkerReport report;
+  report.mutable_ready();
+  old->Send(report);
+  old->Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("gone 1: worker 1 was started again")));
+  EXPECT_EQ(membership_->records().at(1).state, "preparing");
+}
+
+TEST_F(MembershipTest, TheFirstMessageMustBeAHello) {
+  auto garbage = Connect();
+  garbage->SendGarbage();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Rejection(*garbage), HasSubstr("not a WorkerReport"));
+
+  auto early = Connect();
+  proto::WorkerReport report;
+  report.mutable_ready();
+  early->Send(report);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Rejection(*early), HasSubstr("must be its hello"));
+
+  auto empty = Connect();
+  empty->Send(proto::WorkerReport());
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Rejection(*empty), HasSubstr("must be its hello"));
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+}
+
+TEST_F(MembershipTest, GarbageAndASecondHelloEndTheStream) {
+  auto worker = ConnectAs({.index = 0});
+  worker->Take<proto::WorkerOrder>();
+  SayHello(*worker, {.index = 1});
+  EXPECT_THAT(Rejection(*worker), HasSubstr("hello twice"));
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("gone 0: said hello twice")));
+
+  auto other = ConnectAs({.index = 1});
+  other->Take<proto::WorkerOrder>();
+  other->SendGarbage();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Rejection(*other), HasSubstr("not a WorkerReport"));
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("gone 1: what was sent")));
+}
+
+TEST_F(MembershipTest, AStreamThatEndsBeforeItsHelloLeavesNoTrace) {
+  auto worker = Connect();
+  worker->Close(absl::UnavailableError("reset"));
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  EXPECT_THAT(membership_->records(), IsEmpty());
+  EXPECT_TRUE(worker->gone());
+}
+
+TEST_F(MembershipTest, ARecordThatSaysLeftStaysSo) {
+  auto worker = ConnectAs({.index = 0});
+  membership_->record(*membership_->workers().begin()->second) = {.state = "left", .detail = "SIGTERM"};
+  worker->Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  EXPECT_EQ(membership_->records().at(0).state, "left");
+  EXPECT_EQ(membership_->records().at(0).detail, "SIGTERM");
+}
+
+TEST_F(MembershipTest, BroadcastsReachThoseThatAreKnown) {
+  auto known = ConnectAs({.index = 0});
+  auto unknown = Connect();
+  known->Take<proto::WorkerOrder>();
+  proto::WorkerOrder order;
+  order.mutable_job_done();
+  membership_->Broadcast(order);
+  EXPECT_TRUE(OneOrder(*known).has_job_done());
+  EXPECT_THAT(unknown->Take<proto::WorkerOrder>(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include "common/rpc/event_loop.h"
+#include "common/rpc/timer_queue.h"
+
+namespace shoal {
+
+// A loop with a clock that the test moves. Nothing runs by itself: RunUntilIdle and Advance run what is
+// due, on the caller's thread.
+class FakeLoop : public EventLoop {
+ public:
+  Time Now() const override { return now_; }
+  TimerId CallAfter(Time delay, std::function<void()> callback) override {
+    return timers_.Add(now_ + delay, std::move(callback));
+  }
+  void CancelTimer(TimerId timer) override { timers_.Cancel(timer); }
+  void Post(std::function<void()> callback) override { posted_.push_back(std::move(callback)); }
+  void Offload(std::function<void()> work, std::function<void()> done) override {
+    offloaded_.emplace_back(std::move(work), std::move(done));
+  }
+  void Stop() override { stopped_ = true; }
+  bool stopped() const { return stopped_; }
+
+  // Runs what is posted, due and offloaded, and what follows from it, without moving the clock.
+  void RunUntilIdle() {
+    do {
+      RunPosted();
+    } while (RunOneOffloaded());
+  }
+  // Moves the clock, running each timer at its time.
+  void Advance(Time time) { AdvanceTo(now_ + time); }
+  void AdvanceTo(Time until) {
+    RunUntilIdle();
+    while (timers_.next_due().has_value() && *timers_.next_due() <= until) {
+      now_ = *timers_.next_due();
+      RunUntilIdle();
+    }
+    now_ = until;
+  }
+
+  // While held, offloaded work waits: RunUntilIdle leaves it alone.
+  void set_hold_offloads(bool hold) { hold_offloads_ = hold; }
+
+ private:
+  void RunPosted() {
+    for (;;) {
+      std::function<void()> next;
+      if (!posted_.empty()) {
+        next = std::move(posted_.front());
+        posted_.pop_front();
+      } else {
+        next = timers_.TakeDue(now_);
+      }
+      if (next == nullptr) return;
+      next();
+    }
+  }
+  bool RunOneOffloaded() {
+    if (offloaded_.empty() || hold_offloads_) return false;
+    const auto [work, done] = std::move(offloaded_.front());
+    offloaded_.pop_front();
+    work();
+    done();
+    return true;
+  }
+
+  // Not 0, which stands for "never" in some places.
+  Time now_ = std::chrono::seconds(1000);
+  TimerQueue timers_;
+  std::deque<std::function<void()>> posted_;
+  std::deque<std::pair<std::function<void()>, std::function<void()>>> offloaded_;
+  bool hold_offloads_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace shoal

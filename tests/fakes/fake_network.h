@@ -1,0 +1,162 @@
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/rpc/network.h"
+
+namespace shoal {
+
+// The test's end of a stream; the other end belongs to the code under test. What the test sends and closes
+// arrives as a later callback of the loop.
+class FarEnd : public std::enable_shared_from_this<FarEnd> {
+ public:
+  FarEnd(EventLoop* loop, std::string name, std::string method)
+      : name_(std::move(name)), method_(std::move(method)), loop_(loop) {}
+
+  // The near end; once.
+  std::unique_ptr<Stream> MakeStream() { return std::make_unique<NearEnd>(shared_from_this()); }
+  void set_callbacks(StreamCallbacks callbacks) { callbacks_ = std::move(callbacks); }
+
+  const std::string& name() const { return name_; }
+  const std::string& method() const { return method_; }
+  // The code under test has destroyed its end.
+  bool gone() const { return gone_; }
+  // It can still receive.
+  bool open() const { return !gone_ && !closed_; }
+  // With what it has finished.
+  const std::optional<absl::Status>& finished() const { return finished_; }
+
+  void Send(const google::protobuf::MessageLite& proto, const std::string& payload = "") {
+    auto owner = std::make_shared<const std::string>(payload);
+    std::vector<Slice> slices;
+    if (!payload.empty()) slices.push_back({owner->data(), owner->size(), owner});
+    SendMessage(MakeMessage(proto, std::move(slices)));
+  }
+  // Bytes that are no message.
+  void SendGarbage() { SendMessage({.fields = "\x0f\xff garbage"}); }
+  void Close(absl::Status status) {
+    loop_->Post([self = shared_from_this(), status] {
+      if (!self->open()) return;
+      self->closed_ = true;
+      // The near end may be destroyed in its callback.
+      const auto callback = self->callbacks_.on_closed;
+      callback(status);
+    });
+  }
+
+  // Takes the messages that have come since the last call.
+  template <typename Proto>
+  std::vector<Proto> Take() {
+    std::vector<Proto> protos;
+    for (const Received& received : std::exchange(received_, {})) {
+      Proto& proto = protos.emplace_back();
+      EXPECT_TRUE(ParseMessage(received.message, &proto));
+    }
+    return protos;
+  }
+  // The same, each with its payload.
+  template <typename Proto>
+  std::vector<std::pair<Proto, std::string>> TakeWithPayload() {
+    std::vector<std::pair<Proto, std::string>> protos;
+    for (Received& received : std::exchange(received_, {})) {
+      auto& [proto, payload] = protos.emplace_back();
+      EXPECT_TRUE(ParseMessage(received.message, &proto));
+      payload = std::move(received.payload);
+    }
+    return protos;
+  }
+
+ private:
+  struct Received {
+    Message message;
+    std::string payload;  // as it was when it was sent
+  };
+  class NearEnd : public Stream {
+   public:
+    explicit NearEnd(std::shared_ptr<FarEnd> far) : far_(std::move(far)) {}
+    ~NearEnd() override { far_->gone_ = true; }
+    void Send(Message message) override {
+      if (far_->finished_.has_value() || far_->closed_) return;
+      std::string payload(message.payload_bytes(), '\0');
+      CopyPayload(message, 0, payload.data(), payload.size());
+      message.payload.clear();
+      far_->received_.push_back({std::move(message), std::move(payload)});
+    }
+    void Finish(absl::Status status) override {
+      if (!far_->finished_.has_value()) far_->finished_ = std::move(status);
+    }
+    std::string peer() const override { return far_->name_; }
+
+   private:
+    const std::shared_ptr<FarEnd> far_;
+  };
+
+  void SendMessage(Message message) {
+    loop_->Post([self = shared_from_this(), message = std::move(message)] {
+      if (!self->open()) return;
+      const auto callback = self->callbacks_.on_message;
+      callback(message);
+    });
+  }
+
+  const std::string name_;
+  const std::string method_;
+  EventLoop* const loop_;
+  StreamCallbacks callbacks_;
+  std::deque<Received> received_;
+  std::optional<absl::Status> finished_;
+  bool gone_ = false;
+  bool closed_ = false;
+};
+
+// A network in which the test answers every stream. It has nobody listening.
+class FakeNetwork : public Network {
+ public:
+  explicit FakeNetwork(EventLoop* loop) : loop_(loop) {}
+
+  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+                               StreamCallbacks callbacks) override {
+    auto far = std::make_shared<FarEnd>(loop_, address, method);
+    far->set_callbacks(std::move(callbacks));
+    opened_.push_back(far);
+    if (on_open != nullptr) on_open(*far);
+    return far->MakeStream();
+  }
+  absl::StatusOr<std::string> Listen(const std::string&, Acceptor) override {
+    return absl::UnimplementedError("a fake network does not listen");
+  }
+
+  // Every stream opened so far, oldest first.
+  const std::vector<std::shared_ptr<FarEnd>>& opened() const { return opened_; }
+  int CountOf(const std::string& address) const {
+    int count = 0;
+    for (const auto& far : opened_) count += far->name() == address ? 1 : 0;
+    return count;
+  }
+  // The newest stream to an address; the test fails without one.
+  FarEnd& Newest(const std::string& address) const {
+    for (auto far = opened_.rbegin(); far != opened_.rend(); ++far) {
+      if ((*far)->name() == address) return **far;
+    }
+    ADD_FAILURE() << "no stream to " << address;
+    std::abort();
+  }
+
+  // Called with each stream that is opened, before it is used; may be null.
+  std::function<void(FarEnd&)> on_open;
+
+ private:
+  EventLoop* const loop_;
+  std::vector<std::shared_ptr<FarEnd>> opened_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,61 @@
+#include "worker/compute/cpu/fusions.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/worker/compute/model_building.h"
+
+namespace shoal::cpu {
+namespace {
+
+const LossAttributes kLoss = {.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy,
+                              .from_logits = true};
+
+int Count(const std::vector<int>& by_node) {
+  return static_cast<int>(
+      std::count_if(by_node.begin(), by_node.end(), [](int other) { return other >= 0; }));
+}
+
+Fusions Find(const Graph& model, ProgramMode mode) {
+  const TrainingGraph training = BuildTrainingGraph(model, kLoss).value();
+  const ModelLayout layout(training.graph.variables());
+  return FindFusions(ProgramBuilder(training, layout, mode, 2));
+}
+
+TEST(FusionsTest, OfTheFashionCnn) {
+  const Fusions fusions = Find(FashionCnn(), ProgramMode::kTrain);
+  EXPECT_EQ(Count(fusions.relu), 3);
+  EXPECT_EQ(Count(fusions.bias_gradient), 2);
+  EXPECT_EQ(Count(fusions.relu_gradient), 2);
+  EXPECT_EQ(std::count(fusions.absorbed.begin(), fusions.absorbed.end(), true), 7);
+}
+
+TEST(FusionsTest, OnlyTheForwardOnesInPrediction) {
+  const Fusions fusions = Find(FashionCnn(), ProgramMode::kPredict);
+  EXPECT_EQ(Count(fusions.relu), 3);
+  EXPECT_EQ(Count(fusions.bias_gradient), 0);
+  EXPECT_EQ(Count(fusions.relu_gradient), 0);
+}
+
+TEST(FusionsTest, NotWhereTheUnactivatedValueIsRead) {
+  ModelBuilding model({kBatch, 4});
+  model.Dense(4);
+  const ValueId unactivated = model.current();
+  model.Relu().Add(unactivated).Dense(3);
+  EXPECT_EQ(Count(Find(model.Build(), ProgramMode::kTrain).relu), 0);
+}
+
+TEST(FusionsTest, NotWhatItsResultDoesNotTell) {
+  for (const ActivationAttributes attributes :
+       {ActivationAttributes{.negative_slope = 0.1}, ActivationAttributes{.threshold = 1},
+        ActivationAttributes{.kind = ActivationAttributes::Kind::kTanh}}) {
+    EXPECT_FALSE(IsPlainRelu(attributes));
+    ModelBuilding model({kBatch, 4});
+    model.Dense(4).Activation(attributes).Dense(3);
+    EXPECT_EQ(Count(Find(model.Build(), ProgramMode::kTrain).relu), 0);
+  }
+}
+
+}  // namespace
+}  // namespace shoal::cpu
