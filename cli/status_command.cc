@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/display/console.h"
 #include "cli/status_query.h"
-#include "cli/status_report.h"
+#include "cli/display/status_report.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/rpc/grpc_network.h"

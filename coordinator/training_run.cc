@@ -21,6 +21,9 @@ constexpr double kLeaseAheadSeconds = 0.2;
 constexpr uint64_t kMinLeasesAhead = 2;
 constexpr uint64_t kMaxLeasesAhead = 256;
 constexpr uint64_t kEvaluationsAhead = 2;
+// A wait longer than this is said, and said again.
+constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
+constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
 constexpr Time kRetryCutAfter = std::chrono::seconds(5);
 // Workers and ps that do not answer at the end are gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
@@ -62,6 +65,9 @@ absl::Status TrainingRun::Prepare() {
   const Job& job = options_.job;
   SHOAL_ASSIGN_OR_RETURN(model_, ParseKerasModel(job.model_json));
   const std::vector<Variable>& variables = model_.graph.variables();
+  if (std::none_of(variables.begin(), variables.end(), [](const Variable& each) { return each.trainable; })) {
+    return absl::InvalidArgumentError("model " + model_.name + " has no trainable variables: there is nothing to train");
+  }
   const std::vector<std::string> slots = OptimizerSlotNames(job.optimizer);
   shard_map_ = std::make_unique<ShardMap>(
       variables, static_cast<int>(options_.ps_addresses.size()),
@@ -504,18 +510,52 @@ void TrainingRun::WriteHistory() {
 void TrainingRun::Tick() {
   tick_ = options_.loop->CallAfter(kTickPeriod, [this] { Tick(); });
   const Time now = options_.loop->Now();
-  if (dispatcher_ != nullptr) {
-    for (const StepDispatcher::WorkerKey worker : dispatcher_->Expire(now)) {
-      LogWarning(absl::StrCat("the leases of worker ",
-                              membership_->workers().contains(worker) ? membership_->workers().at(worker)->index : -1,
-                              " have expired; its steps are leased again"));
-    }
-  }
-  if (evaluation_ != nullptr) evaluation_->batches().Expire(now);
+  DropSilentWorkers(now);
   for (Worker* worker : membership_->Ready()) {
     if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
   }
+  LogWaiting(now);
   Advance();
+}
+
+// A worker that has stopped would be leased the same steps for ever. One that lives comes back at once and
+// says what it holds.
+void TrainingRun::DropSilentWorkers(Time now) {
+  std::set<StepDispatcher::WorkerKey> silent;
+  const auto expire = [&silent, now](StepDispatcher& leases) {
+    for (const StepDispatcher::WorkerKey worker : leases.Expire(now)) silent.insert(worker);
+  };
+  if (dispatcher_ != nullptr) expire(*dispatcher_);
+  if (evaluation_ != nullptr) expire(evaluation_->batches());
+  for (const StepDispatcher::WorkerKey key : silent) {
+    auto worker = membership_->workers().find(key);
+    if (worker == membership_->workers().end()) continue;
+    membership_->Reject(*worker->second,
+                        absl::StrCat("reported nothing for ", options_.job.strategy.lease_timeout_seconds,
+                                     " s; its steps are leased again"),
+                        /*final=*/false);
+  }
+}
+
+std::vector<std::string> TrainingRun::Waiting() const {
+  std::vector<std::string> lines = fleet_->Waiting();
+  if (fleet_->phase() == PsFleet::Phase::kLeading && membership_->Ready().empty() && !finishing_) {
+    lines.push_back("a worker: none is ready; one more joins with shoal-worker --chief=ADDRESS of this coordinator");
+  }
+  return lines;
+}
+
+// Promise 8: nothing waits in silence.
+void TrainingRun::LogWaiting(Time now) {
+  const std::vector<std::string> lines = Waiting();
+  if (lines.empty()) {
+    log_waiting_at_ = Time{};
+  } else if (log_waiting_at_ == Time{}) {
+    log_waiting_at_ = now + kLogWaitingAfter;
+  } else if (now >= log_waiting_at_) {
+    for (const std::string& line : lines) LogWarning("waiting for " + line);
+    log_waiting_at_ = now + kLogWaitingEvery;
+  }
 }
 
 // --- The end ---------------------------------------------------------------------------------------

@@ -95,6 +95,11 @@ class TrainingRun {
   uint64_t NextMandatoryCut() const;
   void GiveWork(Worker& worker);
   void Tick();
+  // Ends the streams of workers whose leases have expired.
+  void DropSilentWorkers(Time now);
+  // Whom the run waits for, a line each, for console and status.
+  std::vector<std::string> Waiting() const;
+  void LogWaiting(Time now);
   void FinishEvaluation();
   void WriteHistory();
   void SaveModel(const StoredCheckpoint& final_checkpoint);
@@ -142,6 +147,7 @@ class TrainingRun {
   bool over_ = false;
   std::set<int> stopping_ps_;  // those that answered Stop
   EventLoop::TimerId tick_ = 0;
+  Time log_waiting_at_{};  // 0 while nobody is waited for
   EventLoop::TimerId dismiss_deadline_ = 0;
   std::string failure_;
   uint64_t next_status_stream_ = 0;

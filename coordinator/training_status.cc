@@ -64,10 +64,7 @@ proto::StatusReply TrainingRun::Status() const {
                   : stopping_       ? "stopping"
                                     : PhaseName(fleet_->phase()));
   reply.set_error(failure_);
-  for (const std::string& line : fleet_->Waiting()) reply.add_waiting(line);
-  if (fleet_->phase() == PsFleet::Phase::kLeading && membership_->Ready().empty() && !finishing_) {
-    reply.add_waiting("no worker is ready; start one with --chief=ADDRESS of this coordinator");
-  }
+  for (const std::string& line : Waiting()) reply.add_waiting(line);
   reply.set_term(fleet_->term());
   reply.set_timeline(fleet_->timeline());
   if (plan_.has_value()) {

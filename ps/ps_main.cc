@@ -49,11 +49,11 @@ absl::Status RunPs(shoal::Daemon& daemon) {
 int main(int argc, char** argv) {
   shoal::Daemon daemon(
       "shoal-ps", shoal::TaskType::kPs,
-      "Parameter server of a Shoal cluster: holds its shards of the variables in memory "
-      "and applies the gradients that workers push.");
+      "Holds a share of the variables and applies the gradients that workers push.");
   daemon.settings().SetFooter(
       "Example, as `shoal train` starts it:\n"
-      "  TF_CONFIG='{\"cluster\": {\"chief\": [\"host0:2222\"], \"ps\": [\"host1:2222\"]},\n"
+      "  TF_CONFIG='{\"cluster\": {\"chief\": [\"a:2222\"], \"ps\": [\"b:2222\"], \"worker\": "
+      "[\"c:2222\"]},\n"
       "              \"task\": {\"type\": \"ps\", \"index\": 0}}' shoal-ps\n"
       "It waits for the coordinator, needs no files of its own, and ends with the job.");
   return daemon.Run(argc, argv, [&] { return RunPs(daemon); });

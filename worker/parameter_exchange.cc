@@ -52,6 +52,7 @@ void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out, std::fu
   cut_done_ = std::move(done);
   cut_step_ = cut_step;
   cut_out_ = out;
+  cut_refusal_.clear();
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i) peers_[ps].cut_pulls.insert(i);
     cut_pulls_missing_ += static_cast<int>(peers_[ps].cut_pulls.size());
@@ -157,7 +158,7 @@ void ParameterExchange::OnMessage(int ps, const Message& message) {
     case proto::ExchangeReply::kValues:
       return OnValues(ps, reply.values(), message);
     case proto::ExchangeReply::kRefused:
-      return OnRefused(reply.refused());
+      return OnRefused(ps, reply.refused());
     case proto::ExchangeReply::KIND_NOT_SET:
       return;
   }
@@ -193,8 +194,8 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
     if (values.cut_step() != cut_step_ || !peer.cut_pulls.contains(index)) return;
     if (!Scatter(chunk(ps, index), message, cut_out_)) return;
     peer.cut_pulls.erase(index);
-    if (--cut_pulls_missing_ == 0) std::exchange(cut_done_, nullptr)(absl::OkStatus());
-    return;
+    --cut_pulls_missing_;
+    return MaybeFinishCut();
   }
   if (!peer.pulls.contains(index) || !Scatter(chunk(ps, index), message, options_.parameters)) return;
   peer.versions[index] = values.version();
@@ -203,14 +204,23 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
 }
 
 // Rule 4.
-void ParameterExchange::OnRefused(const proto::Refused& refused) {
+void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
   if (timeline_ == 0) return;
   if (refused.timeline() != timeline_) return Lose(refused.reason());
-  // The right timeline, but the cut is not held any more.
-  if (cut_done_ == nullptr) return;
-  cut_pulls_missing_ = 0;
-  for (Peer& peer : peers_) peer.cut_pulls.clear();
-  std::exchange(cut_done_, nullptr)(absl::FailedPreconditionError(refused.reason()));
+  // The right timeline, but the cut is not held any more. A refusal does not say of which cut it is, so the
+  // answers of the others are waited for, too: they shall not be taken for answers about the next cut.
+  Peer& peer = peers_[ps];
+  if (peer.cut_pulls.empty()) return;
+  cut_pulls_missing_ -= static_cast<int>(peer.cut_pulls.size());
+  peer.cut_pulls.clear();
+  cut_refusal_ = refused.reason();
+  MaybeFinishCut();
+}
+
+void ParameterExchange::MaybeFinishCut() {
+  if (cut_pulls_missing_ > 0) return;
+  std::exchange(cut_done_, nullptr)(cut_refusal_.empty() ? absl::OkStatus()
+                                                         : absl::FailedPreconditionError(cut_refusal_));
 }
 
 void ParameterExchange::Lose(const std::string& why) {

@@ -76,7 +76,8 @@ class ParameterExchange {
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnApplied(int ps, const proto::Applied& applied, const Message& message);
   void OnValues(int ps, const proto::ChunkValues& values, const Message& message);
-  void OnRefused(const proto::Refused& refused);
+  void OnRefused(int ps, const proto::Refused& refused);
+  void MaybeFinishCut();
   void SendPush(int ps, int chunk);
   void SendPulls(int ps, const std::set<int>& chunks, uint64_t cut_step);
   void Lose(const std::string& why);
@@ -95,6 +96,7 @@ class ParameterExchange {
   uint64_t cut_step_ = 0;
   std::span<float> cut_out_;
   int cut_pulls_missing_ = 0;
+  std::string cut_refusal_;  // why a ps does not serve it
 
   std::function<void()> step_done_;
   uint64_t step_ = 0;

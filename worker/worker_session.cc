@@ -12,6 +12,11 @@ namespace {
 // A coordinator that does not close the stream within this time is not waited for.
 constexpr Time kLeaveTimeout = std::chrono::seconds(1);
 
+// Waits longer than this are said, and said again.
+constexpr Time kWatchPeriod = std::chrono::seconds(10);
+
+int64_t Seconds(Time time) { return std::chrono::duration_cast<std::chrono::seconds>(time).count(); }
+
 uint32_t Microseconds(Time time) {
   return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
 }
@@ -25,20 +30,35 @@ WorkerSession::WorkerSession(Options options)
 WorkerSession::~WorkerSession() {
   *alive_ = false;
   if (retry_ != 0) options_.loop->CancelTimer(retry_);
+  if (watch_ != 0) options_.loop->CancelTimer(watch_);
   if (drain_deadline_ != 0) options_.loop->CancelTimer(drain_deadline_);
   if (leave_deadline_ != 0) options_.loop->CancelTimer(leave_deadline_);
 }
 
 void WorkerSession::Start() {
   alone_since_ = options_.loop->Now();
+  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchWaits(); });
   LogInfo("looking for the coordinator at " + options_.chief);
   Open();
+}
+
+// Promise 8: nothing waits in silence.
+void WorkerSession::WatchWaits() {
+  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchWaits(); });
+  const Time now = options_.loop->Now();
+  if (!welcomed_) {
+    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " since ", Seconds(now - alone_since_),
+                            " s: ", last_error_.empty() ? "no answer" : last_error_));
+  }
+  if (activity_ == Activity::kIdle || computing_ || now - activity_began_ < kWatchPeriod) return;
+  LogWarning(absl::StrCat("waiting for ", exchange_->Waiting(), " since ", Seconds(now - activity_began_), " s"));
 }
 
 // --- The stream to the coordinator -----------------------------------------------------------------
 
 void WorkerSession::Open() {
   retry_ = 0;
+  if (over_) return;
   welcomed_ = false;
   stream_ = options_.network->Open(options_.chief, kWorkMethod,
                                    {.on_message = [this](Message message) { OnMessage(message); },
@@ -68,6 +88,7 @@ void WorkerSession::Report(const proto::WorkerReport& report) {
 
 void WorkerSession::OnClosed(const absl::Status& status) {
   stream_.reset();
+  last_error_ = std::string(status.message());
   if (over_) return FinishLeaving();
   if (draining_ && activity_ != Activity::kTraining) return Over(End::kDrained, absl::OkStatus());
   const Time now = options_.loop->Now();
@@ -78,13 +99,13 @@ void WorkerSession::OnClosed(const absl::Status& status) {
   if (now - alone_since_ >= options_.coordinator_timeout) {
     return Over(End::kNoCoordinator,
                 absl::UnavailableError(absl::StrCat("no coordinator at ", options_.chief, " since ",
-                                                    std::chrono::duration_cast<std::chrono::seconds>(now - alone_since_).count(),
-                                                    " s: ", std::string(status.message()))));
+                                                    Seconds(now - alone_since_), " s: ", last_error_)));
   }
   retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
 }
 
 void WorkerSession::OnMessage(const Message& message) {
+  if (over_) return;
   proto::WorkerOrder order;
   if (!ParseMessage(message, &order)) {
     return Over(End::kFailed, absl::FailedPreconditionError(
@@ -97,6 +118,8 @@ void WorkerSession::OnMessage(const Message& message) {
       const absl::Status why = absl::FailedPreconditionError("the coordinator says: " + order.rejected().reason());
       if (order.rejected().final()) return Over(End::kFailed, why);
       LogWarning(std::string(why.message()));
+      // What is done from here on is reported over the next stream.
+      if (std::exchange(welcomed_, false)) alone_since_ = options_.loop->Now();
       return;
     }
     case proto::WorkerOrder::kTimelineOpened:
@@ -185,14 +208,9 @@ void WorkerSession::SendReady() {
 
 void WorkerSession::OnTimelineOpened(uint64_t timeline) {
   if (exchange_ == nullptr || timeline == timeline_) return;
-  timeline_ = timeline;
-  leases_.clear();
-  evaluations_.clear();
-  unreported_.clear();
+  DropWork(timeline);
   parameters_fresh_ = false;
   cut_here_ = 0;
-  activity_ = Activity::kIdle;
-  options_.computer->Forget();
   exchange_->SetTimeline(timeline);
   Next();
 }
@@ -203,13 +221,18 @@ void WorkerSession::OnTimelineLost(const std::string& why) {
   proto::WorkerReport report;
   report.mutable_timeline_lost()->set_timeline(timeline_);
   Report(report);
-  timeline_ = 0;
+  DropWork(0);
+  Next();
+}
+
+void WorkerSession::DropWork(uint64_t timeline) {
+  timeline_ = timeline;
+  ++work_;
   leases_.clear();
   evaluations_.clear();
   unreported_.clear();
   activity_ = Activity::kIdle;
   options_.computer->Forget();
-  Next();
 }
 
 void WorkerSession::OnLease(const proto::Lease& lease) {
@@ -239,8 +262,13 @@ void WorkerSession::Next() {
   Train(step);
 }
 
+void WorkerSession::Begin(Activity activity) {
+  activity_ = activity;
+  activity_began_ = options_.loop->Now();
+}
+
 void WorkerSession::PullParameters() {
-  activity_ = Activity::kPulling;
+  Begin(Activity::kPulling);
   exchange_->PullAll([this] {
     activity_ = Activity::kIdle;
     parameters_fresh_ = true;
@@ -249,10 +277,9 @@ void WorkerSession::PullParameters() {
 }
 
 void WorkerSession::Train(uint64_t step) {
-  activity_ = Activity::kTraining;
+  Begin(Activity::kTraining);
   computing_ = true;
   step_ = step;
-  step_began_ = options_.loop->Now();
   outcome_.reset();
   step_applied_ = false;
   exchange_->BeginStep(step, [this] {
@@ -261,13 +288,13 @@ void WorkerSession::Train(uint64_t step) {
   });
   options_.computer->Train(
       step,
-      [this, timeline = timeline_](int ps, int chunk) {
-        if (timeline == timeline_) exchange_->PushChunk(ps, chunk);
+      [this, alive = alive_, work = work_](int ps, int chunk) {
+        if (*alive && work == work_) exchange_->PushChunk(ps, chunk);
       },
-      [this, alive = alive_, timeline = timeline_](absl::StatusOr<BatchOutcome> outcome) {
+      [this, alive = alive_, work = work_](absl::StatusOr<BatchOutcome> outcome) {
         if (!*alive || over_) return;
         computing_ = false;
-        if (timeline != timeline_) return Next();
+        if (work != work_) return Next();
         OnComputed(std::move(outcome));
       });
 }
@@ -290,7 +317,7 @@ void WorkerSession::MaybeFinishStep() {
   for (const double sum : outcome_->metric_sums) done.add_metric_sums(sum);
   done.set_input_wait_us(outcome_->input_wait_us);
   done.set_compute_us(outcome_->compute_us);
-  const uint32_t whole_us = Microseconds(options_.loop->Now() - step_began_);
+  const uint32_t whole_us = Microseconds(options_.loop->Now() - activity_began_);
   const uint32_t own_us = outcome_->input_wait_us + outcome_->compute_us;
   done.set_exchange_us(whole_us > own_us ? whole_us - own_us : 0);
   if (options_.on_step != nullptr) options_.on_step(timeline_, step_);
@@ -308,9 +335,10 @@ void WorkerSession::MaybeFinishStep() {
 }
 
 void WorkerSession::PullCut(const EvaluationOrder& order) {
-  activity_ = Activity::kPullingCut;
+  Begin(Activity::kPullingCut);
   exchange_->PullCut(order.cut_step, prepared_->cut_parameters, [this, order](absl::Status status) {
-    if (activity_ != Activity::kPullingCut) return;
+    // Whoever ended the timeline says what is next.
+    if (absl::IsCancelled(status)) return;
     activity_ = Activity::kIdle;
     if (status.ok()) {
       cut_here_ = order.cut_step;
@@ -323,13 +351,13 @@ void WorkerSession::PullCut(const EvaluationOrder& order) {
 }
 
 void WorkerSession::Evaluate(const EvaluationOrder& order) {
-  activity_ = Activity::kEvaluating;
+  Begin(Activity::kEvaluating);
   computing_ = true;
   options_.computer->Evaluate(
-      order.batch, [this, alive = alive_, timeline = timeline_, order](absl::StatusOr<BatchOutcome> outcome) {
+      order.batch, [this, alive = alive_, work = work_, order](absl::StatusOr<BatchOutcome> outcome) {
         if (!*alive || over_) return;
         computing_ = false;
-        if (timeline != timeline_) return Next();
+        if (work != work_) return Next();
         activity_ = Activity::kIdle;
         if (!outcome.ok()) return Leave(outcome.status());
         proto::WorkerReport report;
@@ -356,6 +384,7 @@ void WorkerSession::Drain(const std::string& reason) {
   evaluations_.clear();
   drain_deadline_ = options_.loop->CallAfter(options_.drain_timeout, [this] {
     drain_deadline_ = 0;
+    if (over_) return FinishLeaving();
     Over(End::kDrained, absl::OkStatus());
   });
   if (activity_ != Activity::kTraining && !preparing_) Leave(absl::OkStatus());

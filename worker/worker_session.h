@@ -74,6 +74,8 @@ class WorkerSession {
   void OnMessage(const Message& message);
   void OnClosed(const absl::Status& status);
   void SendHello();
+  // Says every few seconds whom this worker waits for, if for anybody.
+  void WatchWaits();
   void Report(const proto::WorkerReport& report);
 
   void OnWelcome(const proto::Welcome& welcome);
@@ -82,9 +84,12 @@ class WorkerSession {
   void OnTimelineOpened(uint64_t timeline);
   void OnLease(const proto::Lease& lease);
   void OnTimelineLost(const std::string& why);
+  // Forgets all that is going on; in `timeline` from now on, 0 = none.
+  void DropWork(uint64_t timeline);
 
   // Begins whatever is next, if nothing is going on.
   void Next();
+  void Begin(Activity activity);
   void PullParameters();
   void Train(uint64_t step);
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
@@ -100,6 +105,9 @@ class WorkerSession {
   std::unique_ptr<Stream> stream_;
   Backoff backoff_;
   EventLoop::TimerId retry_ = 0;
+  EventLoop::TimerId watch_ = 0;
+  Time activity_began_{};
+  std::string last_error_;  // of the stream to the coordinator
   Time alone_since_{};   // without a stream to the coordinator
   bool welcomed_ = false;
 
@@ -110,14 +118,14 @@ class WorkerSession {
   std::unique_ptr<ParameterExchange> exchange_;
 
   uint64_t timeline_ = 0;
+  uint64_t work_ = 0;  // rises when all that is going on is dropped
   std::deque<uint64_t> leases_;
   std::deque<EvaluationOrder> evaluations_;
   Activity activity_ = Activity::kIdle;
-  bool computing_ = false;         // the computer is busy, perhaps with something of a former timeline
+  bool computing_ = false;         // the computer is busy, perhaps with something that was dropped
   bool parameters_fresh_ = false;  // they hold this timeline and this worker's last push
   uint64_t cut_here_ = 0;          // step of the cut in cut_parameters; 0 = none
   uint64_t step_ = 0;              // the one being trained
-  Time step_began_{};
   std::optional<BatchOutcome> outcome_;  // of step_, once computed
   bool step_applied_ = false;            // on every ps
   std::vector<proto::StepDone> unreported_;

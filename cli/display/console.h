@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -12,6 +13,9 @@ struct TerminalStyle {
   bool color = false;
   bool unicode = false;
 
+  // Columns that a live line may take: behind it stays room for the ^C that a terminal echoes,
+  // which would make a fuller line wrap.
+  int live_columns() const { return std::max(1, width - 3); }
   // As standard output is now; NO_COLOR, TERM, LC_ALL, LC_CTYPE and LANG are honoured.
   static TerminalStyle Detect();
 };
@@ -30,7 +34,7 @@ class Console {
   void Print(const std::string& text);
   // The same on standard error.
   void PrintError(const std::string& text);
-  // Replaces the live line, which must fit the width; no effect when not on a terminal.
+  // Replaces the live line, at most style().live_columns() wide; no effect when not on a terminal.
   void ShowLive(const std::string& text);
   // Takes the live line away.
   void ClearLive();

@@ -81,7 +81,8 @@ std::vector<Part> Parts(const proto::StatusReply& status) {
   if (status.examples_per_second() > 0) {
     add(FormatCount(status.examples_per_second()) + " examples/s", 4);
   }
-  if (status.steps_done() > 0) {
+  // The means of a running epoch are of the steps that this coordinator has seen.
+  if (status.steps_done_here() > 0 && EpochFraction(status) > 0) {
     add("loss " + FormatNumber(status.loss()), 2);
     for (const auto& metric : status.metrics()) {
       add(Printable(metric.name()) + " " + FormatNumber(metric.value()), 3);
@@ -128,8 +129,7 @@ std::string Bar(double fraction, int columns, const TerminalStyle& style) {
 }  // namespace
 
 std::string FormatLiveLine(const proto::StatusReply& status, const TerminalStyle& style) {
-  // The last column stays free: a character there makes some terminals wrap.
-  const int width = std::max(1, style.width - 1);
+  const int width = style.live_columns();
   std::vector<Part> parts = Parts(status);
   const bool with_bar = status.total_steps() > 0;
   while (Columns(Join(parts)) > width) {

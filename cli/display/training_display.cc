@@ -24,7 +24,7 @@ void TrainingDisplay::Update(const proto::StatusReply& status, Time now) {
 
 void TrainingDisplay::ShowActivity(const std::string& text, Time now) {
   if (console_->style().terminal) {
-    console_->ShowLive(text.substr(0, std::max(1, console_->style().width - 1)));
+    console_->ShowLive(text.substr(0, console_->style().live_columns()));
   } else {
     PrintPlain(text, text, kWaitingPatience, now);
   }

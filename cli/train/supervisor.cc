@@ -23,7 +23,7 @@ std::string Sentence(const Child& child) {
 std::string DescribeDeath(const Child& child) {
   const double seconds = std::chrono::duration<double>(child.ended_after).count();
   std::string text = TaskName(child.task) + " (pid " + std::to_string(child.process->pid()) +
-                     ") ended first, " + FormatDuration(seconds) +
+                     ") ended " + FormatDuration(seconds) +
                      " after the start: " + child.exit_cause->ToString() + "\n";
   text += child.log->last_lines().empty() ? "It said nothing.\n" : "Its last lines:\n";
   for (const std::string& line : child.log->last_lines()) text += "  " + line + "\n";

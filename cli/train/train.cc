@@ -119,7 +119,9 @@ class Training {
         {.loop = network.get(),
          .watch = &watch,
          .log_dir = run_->logs_dir(),
-         .on_line = [this](const Child& child, const std::string& line) { OnLine(child, line); },
+         .on_line = [this, &supervisor](
+                        const Child& child,
+                        const std::string& line) { OnLine(*supervisor, child, line); },
          .on_exit = [&supervisor](const Child& child) { supervisor->OnChildExit(child); }});
     supervisor = std::make_unique<Supervisor>(Supervisor::Options{
         .loop = network.get(), .cluster = &cluster, .console = &console_, .on_ended = [&network] {
@@ -141,8 +143,11 @@ class Training {
     return absl::OkStatus();
   }
 
-  void OnLine(const Child& child, const std::string& line) {
-    if (!options_.verbose && !IsWarningOrWorse(line)) return;
+  void OnLine(const Supervisor& supervisor, const Child& child, const std::string& line) {
+    // Once the coordinator leaves, the others warn of what is meant to happen.
+    const bool of_interest =
+        child.task.type == TaskType::kChief || supervisor.phase() == Supervisor::Phase::kRunning;
+    if (!options_.verbose && !(of_interest && IsWarningOrWorse(line))) return;
     console_.Print(absl::StrCat("[", TaskName(child.task), "] ", line));
   }
 

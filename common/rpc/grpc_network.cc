@@ -146,8 +146,10 @@ void GrpcNetworkImpl::Run(Time grace) {
   loop_thread_ = std::this_thread::get_id();
   while (!stopped_) {
     RunPosted();
+    // Timers that these set wait for the next turn.
+    const Time now = Now();
     while (!stopped_) {
-      const std::function<void()> due = timers_.TakeDue(Now());
+      const std::function<void()> due = timers_.TakeDue(now);
       if (due == nullptr) break;
       due();
     }

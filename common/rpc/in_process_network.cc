@@ -104,8 +104,10 @@ class NodeImpl : public InProcessHub::Node {
 
 void NodeImpl::Run() {
   while (!stopped_) {
+    // Timers that these set wait for the next turn.
+    const Time now = Now();
     while (!stopped_) {
-      const std::function<void()> due = timers_.TakeDue(Now());
+      const std::function<void()> due = timers_.TakeDue(now);
       if (due == nullptr) break;
       due();
     }

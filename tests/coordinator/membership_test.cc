@@ -26,7 +26,8 @@ class MembershipTest : public testing::Test {
         .on_ready =
             [this](Worker& worker, const proto::WorkerReady& ready) {
               worker.ready = true;
-              events_.push_back(absl::StrCat("ready ", worker.index, " ", ready.training_examples()));
+              events_.push_back(
+                  absl::StrCat("ready ", worker.index, " ", ready.training_examples()));
             },
         .on_report =
             [this](Worker& worker, const proto::WorkerReport& report) {
@@ -118,7 +119,8 @@ TEST_F(MembershipTest, AListedWorkerIsWelcomedAndGetsReady) {
 
 TEST_F(MembershipTest, AnotherVersionIsRefusedNamingBoth) {
   auto worker = ConnectAs({.index = 0, .version = "9.8.7"});
-  EXPECT_THAT(Rejection(*worker), AllOf(HasSubstr("9.8.7"), HasSubstr(kVersion), HasSubstr("10.0.0.7:4711")));
+  EXPECT_THAT(Rejection(*worker),
+              AllOf(HasSubstr("9.8.7"), HasSubstr(kVersion), HasSubstr("10.0.0.7:4711")));
   EXPECT_THAT(membership_->workers(), IsEmpty());
   EXPECT_THAT(membership_->records(), IsEmpty());
   EXPECT_THAT(TakeEvents(), IsEmpty());
@@ -130,7 +132,8 @@ TEST_F(MembershipTest, AnotherVersionIsRefusedNamingBoth) {
 
 TEST_F(MembershipTest, AnIndexThatIsNotListedIsRefusedWithTheList) {
   auto worker = ConnectAs({.index = 2});
-  EXPECT_THAT(Rejection(*worker), AllOf(HasSubstr("worker 2"), HasSubstr("listed: 0, 1, 4"), HasSubstr("--chief")));
+  EXPECT_THAT(Rejection(*worker),
+              AllOf(HasSubstr("worker 2"), HasSubstr("listed: 0, 1, 4"), HasSubstr("--chief")));
   EXPECT_THAT(Rejection(*ConnectAs({.index = UINT32_MAX})), HasSubstr("worker 4294967295"));
 }
 
@@ -167,7 +170,8 @@ TEST_F(MembershipTest, TheSameProcessReplacesItsStaleStream) {
   auto fresh = ConnectAs({.index = 1, .incarnation = 7});
   ExpectWelcome(*fresh, 1);
   EXPECT_TRUE(stale->gone());
-  EXPECT_THAT(stale->Take<proto::WorkerOrder>(), IsEmpty()) << "it is not rejected: it is the same process";
+  EXPECT_THAT(stale->Take<proto::WorkerOrder>(), IsEmpty())
+      << "it is not rejected: it is the same process";
   EXPECT_THAT(TakeEvents(), ElementsAre("gone 1: it has opened a new stream"));
   EXPECT_EQ(membership_->workers().size(), 1u);
   EXPECT_EQ(membership_->records().at(1).state, "preparing");
@@ -236,7 +240,8 @@ TEST_F(MembershipTest, AStreamThatEndsBeforeItsHelloLeavesNoTrace) {
 
 TEST_F(MembershipTest, ARecordThatSaysLeftStaysSo) {
   auto worker = ConnectAs({.index = 0});
-  membership_->record(*membership_->workers().begin()->second) = {.state = "left", .detail = "SIGTERM"};
+  membership_->record(*membership_->workers().begin()->second) = {.state = "left",
+                                                                  .detail = "SIGTERM"};
   worker->Close(absl::OkStatus());
   loop_.RunUntilIdle();
   EXPECT_EQ(membership_->records().at(0).state, "left");

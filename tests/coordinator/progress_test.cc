@@ -12,9 +12,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Key;
 
-constexpr Time At(double seconds) {
-  return Time(static_cast<int64_t>((1000 + seconds) * 1e9));
-}
+constexpr Time At(double seconds) { return Time(static_cast<int64_t>((1000 + seconds) * 1e9)); }
 
 TEST(ProgressTest, MeansAreOverExamples) {
   Progress progress({"accuracy", "mse"});
@@ -134,7 +132,7 @@ TEST(ProgressTest, DamagedLinesAreLeftOut) {
       "1,zero,0.5,,,1.0,2.0\n"           //
       "\x01\xff\x7f\n"                   //
       "2,0.25,0.5,0.125,0.75,1.0,2.0\n"  // whole
-      "3,0.5,0.5,0.1,,1.0,2.0\n"        // half a test result
+      "3,0.5,0.5,0.1,,1.0,2.0\n"         // half a test result
       "99,0.5,0.5,,,1.0,2.0\n"           // beyond
       "3,0.5,0.5,0.1,",                  // cut off at the end
       4);

@@ -15,13 +15,13 @@
 namespace shoal {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 constexpr uint32_t kCoordinator = 50;  // its id; also decides the pause between two claims
 constexpr int kPsCount = 2;
@@ -44,10 +44,11 @@ class PsFleetTest : public testing::Test {
               opened_.push_back(opened);
               events_.push_back("opened");
             },
-        .on_over = [this](const std::string& why) { events_.push_back("over: " + why); },
+        .on_over =
+            [this](const std::string& why) { events_.push_back(absl::StrCat("over: ", why)); },
         .on_job_finished =
             [this](const StoredCheckpoint& checkpoint) {
-              events_.push_back("finished " + NameOf(checkpoint.directory));
+              events_.push_back(absl::StrCat("finished ", NameOf(checkpoint.directory)));
             },
         .on_reply =
             [this](int ps, const proto::ControlReply& reply) {
@@ -56,7 +57,7 @@ class PsFleetTest : public testing::Test {
         .on_reconnected = [this](int ps) { events_.push_back(absl::StrCat("reconnected ", ps)); },
         .on_failed =
             [this](const absl::Status& status) {
-              events_.push_back("failed: " + std::string(status.message()));
+              events_.push_back(absl::StrCat("failed: ", std::string(status.message())));
             }});
     fleet_->Start();
     loop_.RunUntilIdle();
@@ -201,8 +202,9 @@ TEST_F(PsFleetTest, ItsWaitingLinesNameThePs) {
   Start();
   SayHello(0);
   loop_.Advance(seconds(4));
-  EXPECT_THAT(fleet_->Waiting(), ElementsAre("ps 0 at ps-0:1: has not answered the claim since 4 s",
-                                             "ps 1 at ps-1:1: not reachable since 4 s (connecting)"));
+  EXPECT_THAT(fleet_->Waiting(),
+              ElementsAre("ps 0 at ps-0:1: has not answered the claim since 4 s",
+                          "ps 1 at ps-1:1: not reachable since 4 s (connecting)"));
   ps(1).Close(absl::UnavailableError("connection refused"));
   loop_.RunUntilIdle();
   AnswerClaim(0);
@@ -255,7 +257,8 @@ TEST_F(PsFleetTest, ARefusalOfAnOlderClaimOfItsOwnIsNoNews) {
   EXPECT_EQ(fleet_->term(), term);
 }
 
-// Between a refusal and the next claim a ps may be started anew and accept the old claim: it is void.
+// Between a refusal and the next claim a ps may be started anew and accept the old claim: it is
+// void.
 TEST_F(PsFleetTest, AnOutbidClaimDoesNotCountAnyMore) {
   Start();
   SayHello(0);
@@ -288,8 +291,9 @@ TEST_F(PsFleetTest, AnAnswerToAnEarlierTermDoesNotCount) {
 TEST_F(PsFleetTest, AProcessOfAnotherIndexIsAMistakeInTheClusterSpec) {
   Start();
   SayHello(1, {.index = 0});
-  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("failed: the process at ps-1:1 says it is ps 0"),
-                                              HasSubstr("has ps 1 there"))));
+  EXPECT_THAT(TakeEvents(),
+              ElementsAre(AllOf(HasSubstr("failed: the process at ps-1:1 says it is ps 0"),
+                                HasSubstr("has ps 1 there"))));
   loop_.Advance(seconds(10));
   EXPECT_EQ(network_.opened().size(), size_t{kPsCount}) << "it gives up";
 }
@@ -297,7 +301,8 @@ TEST_F(PsFleetTest, AProcessOfAnotherIndexIsAMistakeInTheClusterSpec) {
 TEST_F(PsFleetTest, AnotherVersionIsNamed) {
   Start();
   SayHello(1, {.version = "9.8.7"});
-  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("ps 1 at ps-1:1"), HasSubstr("9.8.7"), HasSubstr(kVersion))));
+  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("ps 1 at ps-1:1"), HasSubstr("9.8.7"),
+                                              HasSubstr(kVersion))));
 }
 
 // --- Adopting ------------------------------------------------------------------------------------
@@ -322,7 +327,8 @@ TEST_F(PsFleetTest, AdoptsTheTimelineThatAllAreIn) {
   EXPECT_THAT(ps(0).Take<proto::ControlRequest>(), IsEmpty()) << "nothing is loaded";
 }
 
-// One that holds nothing trainable says that it has everything; nonsense costs neither time nor memory.
+// One that holds nothing trainable says that it has everything; nonsense costs neither time nor
+// memory.
 TEST_F(PsFleetTest, AdoptsAPsThatHasNothingToApply) {
   Start();
   SayHello(0);
@@ -340,9 +346,9 @@ TEST_F(PsFleetTest, APsOfAnotherJobIsRefusedWithBothFingerprints) {
   SayHello(1);
   AnswerClaim(0);
   AnswerClaim(1, {.timeline = 5, .job = 0xabcdef01});
-  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("ps 1 at ps-1:1"), HasSubstr("another job"),
-                                              HasSubstr("abcdef01"),
-                                              HasSubstr(ChecksumText(JobFingerprint())))));
+  EXPECT_THAT(TakeEvents(),
+              ElementsAre(AllOf(HasSubstr("ps 1 at ps-1:1"), HasSubstr("another job"),
+                                HasSubstr("abcdef01"), HasSubstr(ChecksumText(JobFingerprint())))));
 }
 
 // --- Loading -------------------------------------------------------------------------------------
@@ -406,8 +412,9 @@ TEST_F(PsFleetTest, WhereAllCheckpointsAreDamagedItDoesNotStartOverSilently) {
   WriteAll(only.directory + "/manifest.json", "{");
   Start();
   ClaimAllEmpty();
-  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("failed: no checkpoint of this job can be read"),
-                                              HasSubstr(NameOf(only.directory)), HasSubstr("--run_dir"))));
+  EXPECT_THAT(TakeEvents(),
+              ElementsAre(AllOf(HasSubstr("failed: no checkpoint of this job can be read"),
+                                HasSubstr(NameOf(only.directory)), HasSubstr("--run_dir"))));
 }
 
 TEST_F(PsFleetTest, ACheckpointOfAnotherJobIsNotLoaded) {
@@ -415,10 +422,9 @@ TEST_F(PsFleetTest, ACheckpointOfAnotherJobIsNotLoaded) {
   fingerprint_ = 0x12345678;
   Start();
   ClaimAllEmpty();
-  EXPECT_THAT(TakeEvents(),
-              ElementsAre(AllOf(HasSubstr(checkpoint.directory),
-                                HasSubstr("is a checkpoint of another job (small)"),
-                                HasSubstr("--run_dir"))));
+  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr(checkpoint.directory),
+                                              HasSubstr("is a checkpoint of another job (small)"),
+                                              HasSubstr("--run_dir"))));
 }
 
 TEST_F(PsFleetTest, ABadCheckpointIsNotTriedAgainAndTheNextOlderOneIs) {
@@ -446,7 +452,8 @@ TEST_F(PsFleetTest, AllCheckpointsBadIsAFailure) {
   AnswerLoadFailed(0, true, "rotten");
   AnswerClaim(0);
   AnswerClaim(1);
-  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: no checkpoint of this job can be read")));
+  EXPECT_THAT(TakeEvents(),
+              ElementsAre(HasSubstr("failed: no checkpoint of this job can be read")));
 }
 
 TEST_F(PsFleetTest, AJobThatAPsCannotLoadIsAFailure) {
@@ -530,8 +537,9 @@ TEST_F(PsFleetTest, FencedOffByANewerTermItFails) {
   RefuseTerm(1, MakeTerm(8, 0xbad));
   const auto events = TakeEvents();
   ASSERT_EQ(events.size(), 1u);
-  EXPECT_THAT(events[0], AllOf(HasSubstr("failed: fenced off by term " + TermText(MakeTerm(8, 0xbad))),
-                               HasSubstr(TermText(fleet_->term()))));
+  EXPECT_THAT(events[0],
+              AllOf(HasSubstr("failed: fenced off by term " + TermText(MakeTerm(8, 0xbad))),
+                    HasSubstr(TermText(fleet_->term()))));
   loop_.Advance(seconds(5));
   EXPECT_EQ(network_.opened().size(), size_t{kPsCount}) << "it leaves the ps alone";
   EXPECT_TRUE(ps(0).gone());

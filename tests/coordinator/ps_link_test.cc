@@ -10,11 +10,11 @@
 namespace shoal {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 class PsLinkTest : public testing::Test {
  protected:

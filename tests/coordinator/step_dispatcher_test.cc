@@ -104,7 +104,8 @@ TEST(StepDispatcherTest, AnybodyMayReportAStepOnce) {
   EXPECT_EQ(steps.Take(kEve, 4, kNow).count, 0u);
 }
 
-// No lease reaches beyond the window, so no honest report does; a step from far away costs no memory.
+// No lease reaches beyond the window, so no honest report does; a step from far away costs no
+// memory.
 TEST(StepDispatcherTest, AReportFromBeyondTheWindowIsDropped) {
   StepDispatcher steps = Make(uint64_t{1} << 60, /*window=*/16);
   EXPECT_FALSE(steps.Done(kEve, uint64_t{1} << 59, kNow));
@@ -189,7 +190,8 @@ TEST(StepDispatcherTest, HoldKeepsWhatAWorkerHasAfterATakeover) {
   EXPECT_EQ(steps.Take(kEve, 9, kNow), (StepRun{4, 1}));
   EXPECT_EQ(steps.Take(kEve, 9, kNow), (StepRun{6, 1}));
   EXPECT_EQ(steps.Take(kEve, 9, kNow), (StepRun{8, 4}));
-  EXPECT_THAT(steps.Expire(kNow + kTimeout), ElementsAre(kAnn, kEve)) << "held steps expire as leases do";
+  EXPECT_THAT(steps.Expire(kNow + kTimeout), ElementsAre(kAnn, kEve))
+      << "held steps expire as leases do";
   EXPECT_EQ(steps.Take(kBob, 9, kNow), (StepRun{2, 3}));
 }
 

@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-// A loop with a clock that the test moves. Nothing runs by itself: RunUntilIdle and Advance run what is
-// due, on the caller's thread.
+// A loop with a clock that the test moves. Nothing runs by itself: RunUntilIdle and Advance run
+// what is due, on the caller's thread.
 class FakeLoop : public EventLoop {
  public:
   Time Now() const override { return now_; }

@@ -15,8 +15,8 @@
 
 namespace shoal {
 
-// The test's end of a stream; the other end belongs to the code under test. What the test sends and closes
-// arrives as a later callback of the loop.
+// The test's end of a stream; the other end belongs to the code under test. What the test sends and
+// closes arrives as a later callback of the loop.
 class FarEnd : public std::enable_shared_from_this<FarEnd> {
  public:
   FarEnd(EventLoop* loop, std::string name, std::string method)

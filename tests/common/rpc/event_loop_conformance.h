@@ -77,6 +77,19 @@ TYPED_TEST_P(EventLoopConformance, TimerMaySetTheNext) {
   EXPECT_TRUE(done.Wait());
 }
 
+TYPED_TEST_P(EventLoopConformance, TimersThatAreAlwaysDueLeaveTimeForOthers) {
+  bool stop = false;
+  std::function<void()> tick = [&] {
+    if (!stop) this->loop_->CallAfter(Time(0), tick);
+  };
+  this->loop_->Post(tick);
+  Event offloaded;
+  this->node_->OnLoop([&] { this->loop_->Offload([] {}, [&] { offloaded.Set(); }); });
+  EXPECT_TRUE(offloaded.Wait());
+  this->node_->OnLoop([&] { stop = true; });
+  this->node_.reset();
+}
+
 TYPED_TEST_P(EventLoopConformance, PostsOfAThreadRunInOrderOnTheLoop) {
   constexpr int kThreads = 4;
   constexpr int kPosts = 2000;
@@ -165,6 +178,7 @@ TYPED_TEST_P(EventLoopConformance, StopDropsWhatIsLeft) {
 
 REGISTER_TYPED_TEST_SUITE_P(EventLoopConformance, TimersFireInOrderOfTheirTimes,
                             CancelledTimersDoNotFire, TimerMaySetTheNext,
+                            TimersThatAreAlwaysDueLeaveTimeForOthers,
                             PostsOfAThreadRunInOrderOnTheLoop, PostOnTheLoopRunsLater,
                             OffloadedWorkRunsInOrderBesideTheLoop, StopDropsWhatIsLeft);
 

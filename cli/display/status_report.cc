@@ -1,4 +1,4 @@
-#include "cli/status_report.h"
+#include "cli/display/status_report.h"
 
 #include <google/protobuf/util/json_util.h>
 

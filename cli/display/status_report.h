@@ -9,7 +9,8 @@ namespace shoal {
 // The status of a job for people: how far it is, what it waits for, its tasks, its last checkpoint.
 std::string FormatStatusReport(const proto::StatusReply& status);
 
-// The same as one JSON object, every field of proto/cluster.proto under its name there.
+// The same as one JSON object, every field of proto/cluster.proto under its name there; 64-bit
+// numbers are strings, as in all of protobuf's JSON.
 std::string StatusToJson(const proto::StatusReply& status);
 
 }  // namespace shoal

@@ -1,0 +1,182 @@
+// The short commands of `shoal`, as a person types them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/local_cluster/child_process.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const std::string kSource = SHOAL_SOURCE_DIR;
+
+struct Result {
+  std::string exit;
+  std::string output;
+};
+
+Result Shoal(const std::vector<std::string>& arguments) {
+  auto shoal = ChildProcess::Spawn({.program = SHOAL_BINARY, .arguments = arguments});
+  if (!shoal.ok()) return {"", std::string(shoal.status().message())};
+  Result result;
+  pollfd readable = {.fd = (*shoal)->output(), .events = POLLIN};
+  char buffer[4096];
+  // Until the end of the output, or a minute of silence.
+  while (poll(&readable, 1, 60'000) == 1) {
+    const ssize_t size = read(readable.fd, buffer, sizeof(buffer));
+    if (size == 0) break;
+    if (size > 0) result.output.append(buffer, size);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (const auto cause = (*shoal)->TryReap()) {
+      result.exit = cause->ToString();
+      break;
+    }
+  }
+  return result;
+}
+
+std::string WriteFile(const std::string& name, const std::string& text) {
+  const std::string path = testing::TempDir() + "commands_process_test_" + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(CommandsTest, HelpTeachesByExampleAtEveryLevel) {
+  const std::vector<std::vector<std::string>> levels = {{},
+                                                        {"train"},
+                                                        {"status"},
+                                                        {"validate"},
+                                                        {"checkpoint"},
+                                                        {"checkpoint", "list"},
+                                                        {"checkpoint", "show"},
+                                                        {"checkpoint", "verify"},
+                                                        {"model"},
+                                                        {"model", "summary"},
+                                                        {"model", "verify"}};
+  for (std::vector<std::string> command : levels) {
+    std::string typed = "shoal ";
+    for (const std::string& word : command) typed += word + " ";
+    command.push_back("--help");
+    const Result result = Shoal(command);
+    EXPECT_EQ(result.exit, "exit code 0") << typed;
+    EXPECT_THAT(result.output, AllOf(HasSubstr("Example"), HasSubstr(typed))) << typed;
+  }
+}
+
+TEST(CommandsTest, WrongUseIsAUsageError) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{},
+                                                  {"trian"},
+                                                  {"train"},
+                                                  {"checkpoint"},
+                                                  {"status", "--chief"},
+                                                  {"model", "verify", "x", "--backend", "gpu"}}) {
+    const Result result = Shoal(command);
+    EXPECT_EQ(result.exit, "exit code 64") << result.output;
+    EXPECT_THAT(result.output, HasSubstr("--help"));
+  }
+}
+
+TEST(CommandsTest, Version) { EXPECT_EQ(Shoal({"--version"}).output, "shoal " SHOAL_VERSION "\n"); }
+
+TEST(CommandsTest, ModelSummaryOfTheExamples) {
+  const Result cnn = Shoal({"model", "summary", kSource + "/examples/fashion_mnist/model.json"});
+  EXPECT_EQ(cnn.exit, "exit code 0");
+  EXPECT_THAT(cnn.output, AllOf(HasSubstr("conv2d_1 (Conv2D)"), HasSubstr("225,034")));
+  const Result mlp =
+      Shoal({"model", "summary", kSource + "/examples/fashion_mnist_mlp/model.json"});
+  EXPECT_THAT(mlp.output, HasSubstr("10,020,874"));
+}
+
+TEST(CommandsTest, ModelSummaryNamesTheFileThatIsNoModel) {
+  const std::string path = WriteFile("model.json", "[1]");
+  const Result result = Shoal({"model", "summary", path});
+  EXPECT_EQ(result.exit, "exit code 78");
+  EXPECT_THAT(result.output, HasSubstr(path));
+}
+
+TEST(CommandsTest, ModelVerifyPassesOnAGoldenCase) {
+  for (const char* backend : {"cpu", "reference"}) {
+    const Result result =
+        Shoal({"model", "verify", kSource + "/tests/golden/mlp", "--backend", backend});
+    EXPECT_EQ(result.exit, "exit code 0") << result.output;
+    EXPECT_THAT(result.output,
+                AllOf(HasSubstr("gradient/dense/kernel"), HasSubstr("after/adam/loss")));
+  }
+}
+
+TEST(CommandsTest, ModelVerifyFindsWhatKerasDidNotCompute) {
+  const std::string copy = testing::TempDir() + "commands_process_test_case";
+  std::filesystem::remove_all(copy);
+  std::filesystem::copy(kSource + "/tests/golden/mlp", copy);
+  // Another momentum than the one Keras computed with.
+  std::ifstream in(copy + "/case.json");
+  std::ostringstream text;
+  text << in.rdbuf();
+  std::string changed = text.str();
+  const size_t momentum = changed.find("\"momentum\": 0.9");
+  ASSERT_NE(momentum, std::string::npos) << changed;
+  changed.replace(momentum, 15, "\"momentum\": 0.8");
+  std::ofstream(copy + "/case.json") << changed;
+  const Result result = Shoal({"model", "verify", copy});
+  EXPECT_EQ(result.exit, "exit code 65") << result.output;
+  EXPECT_THAT(result.output, HasSubstr("TOO FAR"));
+}
+
+TEST(CommandsTest, ModelVerifyWithoutACase) {
+  const Result result = Shoal({"model", "verify", "/no/such/case"});
+  EXPECT_EQ(result.exit, "exit code 78");
+  EXPECT_THAT(result.output, HasSubstr("/no/such/case"));
+}
+
+TEST(CommandsTest, CheckpointListWithoutARun) {
+  const Result result = Shoal({"checkpoint", "list", "/no/such/run"});
+  EXPECT_EQ(result.exit, "exit code 78");
+  EXPECT_THAT(result.output, HasSubstr("/no/such/run"));
+}
+
+TEST(CommandsTest, StatusOfNobody) {
+  const Result nobody = Shoal({"status", "--chief", "127.0.0.1:1"});
+  EXPECT_EQ(nobody.exit, "exit code 138");
+  EXPECT_THAT(nobody.output, HasSubstr("127.0.0.1:1"));
+  const Result no_port = Shoal({"status", "--chief", "127.0.0.1"});
+  EXPECT_EQ(no_port.exit, "exit code 78");
+  EXPECT_THAT(no_port.output, HasSubstr("127.0.0.1"));
+}
+
+TEST(CommandsTest, ValidateSaysWhatAJobNeeds) {
+  const std::string spec = WriteFile(
+      "spec.json",
+      R"({"cluster": {"chief": ["a:1"], "ps": ["b:1", "c:1"], "worker": ["d:1", "e:1"]}})");
+  const Result result = Shoal(
+      {"validate", "--cluster_spec", spec, "--job", kSource + "/examples/fashion_mnist/job.json"});
+  EXPECT_EQ(result.exit, "exit code 0") << result.output;
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("225034"), HasSubstr("ps 1 at c:1"), HasSubstr("steps")));
+}
+
+TEST(CommandsTest, ValidateShowsAllErrorsOfBoth) {
+  const std::string spec = WriteFile("bad_spec.json", R"({"cluster": {"ps": ["b"]}})");
+  const std::string job =
+      WriteFile("bad_job.json", R"({"name": "x", "batch_size": 0, "epoch": 1})");
+  const Result result = Shoal({"validate", "--cluster_spec", spec, "--job", job});
+  EXPECT_EQ(result.exit, "exit code 78");
+  EXPECT_THAT(result.output, AllOf(HasSubstr("chief"), HasSubstr("$.cluster.ps"),
+                                   HasSubstr("$.batch_size"), HasSubstr("$.epoch")));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,68 @@
+#include "cli/display/status_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+proto::StatusReply SmallStatus() {
+  proto::StatusReply status;
+  status.set_version("0.1.0");
+  status.set_job_name("fashion_mnist");
+  status.set_phase("training");
+  status.set_epochs(5);
+  status.set_steps_done(12);
+  status.set_total_steps(100);
+  status.set_steps_per_epoch(20);
+  status.set_uptime_seconds(61);
+  auto* task = status.add_tasks();
+  task->set_type("worker");
+  task->set_index(1);
+  task->set_state("lost");
+  task->set_address("host 4711");
+  task->set_done(7);
+  return status;
+}
+
+TEST(StatusReportTest, SaysHowFarAndWho) {
+  proto::StatusReply status = SmallStatus();
+  const std::string report = FormatStatusReport(status);
+  EXPECT_THAT(report, HasSubstr("fashion_mnist, training (shoal 0.1.0, up 1:01)"));
+  EXPECT_THAT(report, HasSubstr("step 12/100"));
+  EXPECT_THAT(report, HasSubstr("checkpoint  none yet"));
+  EXPECT_THAT(report, HasSubstr("worker 1  lost   host 4711     7"));
+  EXPECT_THAT(report, Not(HasSubstr("error")));
+}
+
+TEST(StatusReportTest, SaysWhatIsWrong) {
+  proto::StatusReply status = SmallStatus();
+  status.set_error("ps 0 is full");
+  status.add_waiting("ps 0: not reachable");
+  status.mutable_last_checkpoint()->set_directory("/run/checkpoints/step-000000000010");
+  status.mutable_last_checkpoint()->set_step(10);
+  status.mutable_last_checkpoint()->set_size_bytes(2500000);
+  status.mutable_last_checkpoint()->set_last_error("disk full");
+  const std::string report = FormatStatusReport(status);
+  EXPECT_THAT(report, HasSubstr("error       ps 0 is full"));
+  EXPECT_THAT(report, HasSubstr("waiting     ps 0: not reachable"));
+  EXPECT_THAT(report, HasSubstr("step 10, 0 s ago, 2.5 MB, /run/checkpoints/step-000000000010"));
+  EXPECT_THAT(report, HasSubstr("the last one failed: disk full"));
+}
+
+TEST(StatusReportTest, JsonHasEveryFieldUnderItsName) {
+  const auto json = nlohmann::json::parse(StatusToJson(SmallStatus()), nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json["job_name"], "fashion_mnist");
+  EXPECT_EQ(json["steps_done"], "12");  // 64-bit numbers are strings in protobuf's JSON
+  EXPECT_EQ(json["loss"], 0);           // present though 0
+  EXPECT_EQ(json["tasks"][0]["state"], "lost");
+}
+
+}  // namespace
+}  // namespace shoal

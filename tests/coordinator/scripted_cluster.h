@@ -1,0 +1,151 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/training_run.h"
+#include "tests/cluster/small_job.h"
+#include "tests/fakes/fake_loop.h"
+#include "tests/fakes/fake_network.h"
+
+namespace shoal {
+
+// A ps that keeps the rules of the protocol towards a coordinator, without variables: it knows
+// which steps are applied, and writes zeros. What it should do otherwise goes into the fields.
+class ScriptedPs {
+ public:
+  ScriptedPs(FakeNetwork* network, std::string address, const CheckpointLayout* layout,
+             uint32_t job_fingerprint)
+      : network_(network),
+        address_(std::move(address)),
+        layout_(layout),
+        job_fingerprint_(job_fingerprint) {}
+
+  // Answers what has come; false when there was nothing.
+  bool Serve();
+  // As after kill -9 and a new start.
+  void Restart();
+
+  bool accepts_fences = true;
+  std::string write_error;  // of the next cuts
+  bool answers_stop = true;
+  uint64_t incarnation = 1;
+  uint64_t promised = 0;
+  uint64_t timeline = 0;
+  std::set<uint64_t> applied;
+  std::vector<proto::Load> loads;
+  std::vector<proto::Fence> fences;  // accepted, not counting repetitions
+  std::vector<uint64_t> fence_terms;
+  std::vector<uint64_t> released;
+  bool stopped = false;
+
+ private:
+  struct Cut {
+    uint64_t term = 0;
+    proto::Fence fence;
+    bool accepted = false;
+    std::optional<proto::Written> written;
+  };
+  uint64_t base() const;
+  void OnRequest(FarEnd& stream, const proto::ControlRequest& request);
+  void OnFence(FarEnd& stream, uint64_t term, const proto::Fence& fence);
+  bool AdvanceCut(FarEnd& stream);
+
+  FakeNetwork* const network_;
+  const std::string address_;
+  const CheckpointLayout* const layout_;
+  const uint32_t job_fingerprint_;
+  const FarEnd* greeted_ = nullptr;
+  std::optional<Cut> cut_;
+};
+
+// A worker that does what the test tells it.
+class ScriptedWorker {
+ public:
+  explicit ScriptedWorker(std::shared_ptr<FarEnd> stream) : stream_(std::move(stream)) {}
+
+  struct Hello {
+    uint32_t index = 0;
+    uint64_t incarnation = 1;
+    uint64_t timeline = 0;
+    std::vector<uint64_t> held_steps = {};
+  };
+  void SayHello(const Hello& hello);
+  void SayReady(uint64_t training_examples, uint64_t test_examples, uint32_t shard_map);
+  // Takes orders; false when there were none.
+  bool Read();
+  // Reports a step, of 10 examples with loss 1 and accuracy 0.5 each.
+  void Report(uint64_t step);
+  // Reports the batch of the oldest evaluation order: 10 examples, loss 3, accuracy 0.25.
+  void Evaluate();
+  void Leave(const std::string& reason);
+  FarEnd& stream() { return *stream_; }
+
+  bool welcomed = false;
+  uint64_t timeline = 0;
+  std::deque<uint64_t> leases;      // not reported yet
+  std::set<uint64_t> leased;        // ever, in this timeline
+  std::vector<uint64_t> timelines;  // as they were opened
+  std::deque<proto::Evaluate> evaluations;
+  std::string rejected;
+  bool job_done = false;
+
+ private:
+  const std::shared_ptr<FarEnd> stream_;
+};
+
+// A TrainingRun on a fake loop, between scripted ps and workers. 13 steps make an epoch.
+class ScriptedCluster {
+ public:
+  struct Options {
+    int ps = 1;
+    uint64_t test_examples = 0;
+    std::string checkpoint = "{}";
+    std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
+    int epochs = 2;
+    std::string directory;  // a new one if empty
+  };
+  explicit ScriptedCluster(Options options);
+
+  // A new coordinator, in the place of the former one, whose streams break.
+  void StartCoordinator();
+  // Everything that follows without the clock moving.
+  void Settle();
+  void Advance(Time time);
+  ScriptedWorker& Connect(const ScriptedWorker::Hello& hello);
+  // The same, and it gets ready.
+  ScriptedWorker& Join(const ScriptedWorker::Hello& hello);
+  ScriptedWorker& Join(uint32_t index) {
+    return Join({.index = index, .incarnation = index + uint64_t{1}});
+  }
+  // As one that sees these numbers of examples.
+  void SayReady(ScriptedWorker& worker, uint64_t training_examples, uint64_t test_examples);
+  // The worker's oldest lease is computed, applied on every ps and reported.
+  void FinishStep(ScriptedWorker& worker);
+  // All leases of a worker, and those that follow, until it has none.
+  void FinishAll(ScriptedWorker& worker);
+  void Disconnect(ScriptedWorker& worker);
+  std::vector<uint64_t> StoredSteps() const;
+  std::string run_dir() const { return options_.directory + "/run"; }
+
+  FakeLoop loop;
+  FakeNetwork network{&loop};
+  std::vector<std::unique_ptr<ScriptedPs>> ps;
+  std::unique_ptr<TrainingRun> run;
+  std::optional<absl::Status> over;
+
+ private:
+  Options options_;
+  Job job_;
+  CheckpointLayout layout_;
+  uint32_t shard_map_fingerprint_ = 0;
+  std::vector<std::unique_ptr<ScriptedWorker>> workers_;
+  uint32_t coordinators_ = 0;
+};
+
+}  // namespace shoal

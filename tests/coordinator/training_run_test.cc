@@ -1,0 +1,578 @@
+#include "coordinator/training_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/coordinator/scripted_cluster.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Ge;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Lt;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr uint64_t kSteps = 26, kEpochSteps = 13;
+
+std::vector<uint64_t> CutSteps(const ScriptedPs& ps) {
+  std::vector<uint64_t> steps;
+  for (const proto::Fence& fence : ps.fences) steps.push_back(fence.cut_step());
+  return steps;
+}
+
+const proto::TaskStatus* FindWorker(const proto::StatusReply& status, uint32_t index) {
+  for (const proto::TaskStatus& task : status.tasks()) {
+    if (task.type() == "worker" && task.index() == index) return &task;
+  }
+  return nullptr;
+}
+
+// --- Begin ---------------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, LeasesFromTheFirstReadyWorkerOn) {
+  ScriptedCluster cluster({.ps = 2});
+  EXPECT_THAT(cluster.ps[1]->loads, SizeIs(1)) << "the variables are loaded before anybody works";
+  proto::StatusReply status = cluster.run->Status();
+  EXPECT_EQ(status.phase(), "training");
+  EXPECT_EQ(status.total_steps(), 0u);
+  EXPECT_THAT(status.waiting(), ElementsAre(HasSubstr("none is ready")));
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_THAT(worker.timelines, ElementsAre(cluster.ps[0]->timeline));
+  EXPECT_THAT(worker.leases, ElementsAre(0, 1));
+  status = cluster.run->Status();
+  EXPECT_EQ(status.total_steps(), kSteps);
+  EXPECT_EQ(status.steps_per_epoch(), kEpochSteps);
+  EXPECT_EQ(status.epochs(), 2u);
+  EXPECT_THAT(status.waiting(), IsEmpty());
+  cluster.FinishStep(worker);
+  EXPECT_THAT(worker.leases, ElementsAre(1, 2));
+  EXPECT_EQ(cluster.run->Status().steps_done(), 1u);
+}
+
+TEST(TrainingRunTest, AWorkerThatCutsTheModelOtherwiseIsRejected) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Connect({});
+  worker.SayReady(200, 0, /*shard_map=*/1);
+  cluster.Settle();
+  EXPECT_THAT(worker.rejected, HasSubstr("other shards"));
+  EXPECT_EQ(cluster.run->Status().total_steps(), 0u) << "nor is it believed in anything else";
+}
+
+class OtherCountsTest : public testing::TestWithParam<std::pair<uint64_t, uint64_t>> {};
+
+TEST_P(OtherCountsTest, AreRejectedNamingBoth) {
+  ScriptedCluster cluster({.test_examples = 50});
+  cluster.Join(0);
+  const auto [training, test] = GetParam();
+  ScriptedWorker& worker = cluster.Connect({.index = 1, .incarnation = 5});
+  cluster.SayReady(worker, training, test);
+  if (training == 0) {
+    EXPECT_THAT(worker.rejected, HasSubstr("sees no training examples"));
+  } else {
+    EXPECT_THAT(worker.rejected,
+                AllOf(HasSubstr(absl::StrCat("sees ", training, " training and ", test, " test")),
+                      HasSubstr("others see 200 and 50")));
+  }
+  EXPECT_THAT(worker.leases, IsEmpty());
+  EXPECT_EQ(FindWorker(cluster.run->Status(), 1)->state(), "lost");
+}
+INSTANTIATE_TEST_SUITE_P(TrainingRun, OtherCountsTest,
+                         testing::Values(std::pair(199, 50), std::pair(200, 49), std::pair(200, 0),
+                                         std::pair(0, 50)));
+
+// --- Leases --------------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, ALostWorkersStepsAreLeasedAgain) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& lost = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  EXPECT_THAT(other.leases, ElementsAre(2, 3));
+  cluster.Disconnect(lost);
+  cluster.FinishStep(other);
+  cluster.FinishStep(other);
+  EXPECT_THAT(other.leases, ElementsAre(0, 1));
+  EXPECT_EQ(cluster.run->Status().steps_leased_again(), 2u);
+}
+
+TEST(TrainingRunTest, AWorkerThatLeavesHandsItsStepsBack) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& leaving = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  leaving.Leave("SIGTERM");
+  cluster.Settle();
+  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->state(), "left");
+  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->detail(), "SIGTERM");
+  cluster.FinishStep(other);
+  EXPECT_THAT(other.leased, Contains(0));
+  EXPECT_THAT(leaving.leased, ElementsAre(0, 1)) << "it gets no more";
+}
+
+// A worker that hangs must not be leased the same steps again and again.
+TEST(TrainingRunTest, ASilentWorkersLeasesExpireAndGoToOthers) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& silent = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  const uint64_t timeline = silent.timeline;
+  cluster.Advance(seconds(40));
+  cluster.FinishStep(other);
+  cluster.Advance(seconds(21));
+  cluster.FinishStep(other);
+  cluster.FinishStep(other);
+  EXPECT_THAT(other.leased, AllOf(Contains(0), Contains(1)));
+  EXPECT_THAT(silent.rejected, HasSubstr("reported nothing for 60 s"));
+  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->state(), "lost");
+  // It was only slow: it comes back, and what it reports counts.
+  ScriptedWorker& back =
+      cluster.Join({.index = 0, .incarnation = 1, .timeline = timeline, .held_steps = {1}});
+  back.Report(0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().steps_done(), 4u);
+  EXPECT_THAT(back.leases, Not(IsEmpty()));
+}
+
+TEST(TrainingRunTest, ASilentWorkersBatchesGoToOthersToo) {
+  ScriptedCluster cluster({.test_examples = 50, .epochs = 1});
+  ScriptedWorker& silent = cluster.Join(0);
+  cluster.FinishAll(silent);
+  EXPECT_THAT(silent.evaluations, SizeIs(2));
+  cluster.Advance(seconds(61));
+  ScriptedWorker& other = cluster.Join(1);
+  while (!other.evaluations.empty()) {
+    other.Evaluate();
+    cluster.Settle();
+  }
+  EXPECT_TRUE(other.job_done);
+}
+
+TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.timeline += 1;
+  worker.Report(0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().steps_done(), 0u);
+}
+
+// An answer of a ps from before the timeline may reach a worker late.
+TEST(TrainingRunTest, AWorkerThatLostAnOpenTimelineIsToldOfItAgain) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& misled = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  const uint64_t timeline = misled.timeline;
+  proto::WorkerReport report;
+  report.mutable_timeline_lost()->set_timeline(timeline);
+  misled.stream().Send(report);
+  cluster.Settle();
+  EXPECT_THAT(misled.timelines, ElementsAre(timeline)) << "not at once: it might lose it again";
+  cluster.FinishStep(other);
+  EXPECT_THAT(other.leased, Contains(0)) << "what it has dropped goes to others";
+  cluster.Advance(milliseconds(250));
+  EXPECT_THAT(misled.timelines, ElementsAre(timeline, timeline));
+  EXPECT_THAT(misled.leases, Not(IsEmpty()));
+  // Of a timeline that is over, it is no news.
+  report.mutable_timeline_lost()->set_timeline(timeline - 1);
+  misled.stream().Send(report);
+  cluster.Advance(seconds(1));
+  EXPECT_THAT(misled.timelines, SizeIs(2));
+}
+
+// --- Cuts ----------------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, CutsEverySoManySteps) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5, "keep": 100})"});
+  cluster.FinishAll(cluster.Join(0));
+  // Where the end is near, its cut is next.
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5, 10, 15, kSteps));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps, 15, 10, 5));
+  for (const proto::Fence& fence : cluster.ps[0]->fences) EXPECT_FALSE(fence.hold());
+}
+
+TEST(TrainingRunTest, NoLeasePassesACutBeforeItIsAccepted) {
+  ScriptedCluster cluster({.ps = 2, .checkpoint = R"({"every_steps": 5})"});
+  cluster.ps[1]->accepts_fences = false;
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3, 4));
+  cluster.ps[1]->accepts_fences = true;
+  cluster.Settle();
+  EXPECT_THAT(worker.leases, ElementsAre(5, 6));
+}
+
+TEST(TrainingRunTest, LeasesGoOnWhileACutIsNotComplete) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  ScriptedWorker& slow = cluster.Join(0);
+  cluster.FinishAll(cluster.Join(1));  // all but what the other one has
+  EXPECT_THAT(slow.leases, ElementsAre(0, 1));
+  EXPECT_EQ(cluster.run->Status().steps_done(), kSteps - 2);
+  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5)) << "one at a time";
+}
+
+TEST(TrainingRunTest, CutsEverySoManySeconds) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_seconds": 10})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 3; ++i) cluster.FinishStep(worker);
+  cluster.Advance(milliseconds(9700));
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), IsEmpty());
+  cluster.Advance(milliseconds(600));
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5)) << "the first step that nobody has";
+  cluster.Advance(seconds(20));
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5)) << "one at a time";
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(5));
+}
+
+TEST(TrainingRunTest, AnEpochsEndIsNotPassedBeforeItsCutIsAccepted) {
+  ScriptedCluster cluster({.test_examples = 50});
+  cluster.ps[0]->accepts_fences = false;
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, AllOf(SizeIs(kEpochSteps), Each(Lt(kEpochSteps))));
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(kEpochSteps));
+  EXPECT_TRUE(cluster.ps[0]->fences[0].hold()) << "for the evaluation";
+  cluster.ps[0]->accepts_fences = true;
+  cluster.Settle();
+  EXPECT_THAT(worker.leases, ElementsAre(13, 14));
+}
+
+TEST(TrainingRunTest, WithoutATestSetEpochsAreNotCut) {
+  ScriptedCluster cluster({});
+  cluster.FinishAll(cluster.Join(0));
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(kSteps));
+  EXPECT_FALSE(cluster.ps[0]->fences[0].hold());
+}
+
+// A ps knows a cut by term and step, and would answer for the first try for ever.
+TEST(TrainingRunTest, AFinalCutThatFailedIsTriedAgainUnderAFreshTerm) {
+  ScriptedCluster cluster({});
+  cluster.ps[0]->write_error = "cannot write: No space left on device";
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishAll(worker);
+  EXPECT_THAT(cluster.run->Status().last_checkpoint().last_error(), HasSubstr("No space left"));
+  EXPECT_FALSE(worker.job_done);
+  cluster.ps[0]->write_error.clear();
+  cluster.Advance(seconds(4));
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), SizeIs(1)) << "after a pause";
+  cluster.Advance(seconds(2));
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(kSteps, kSteps));
+  EXPECT_GT(cluster.ps[0]->fence_terms[1], cluster.ps[0]->fence_terms[0]);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps));
+  EXPECT_TRUE(worker.job_done);
+}
+
+TEST(TrainingRunTest, ALostStreamGetsTheFenceAgain) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5, "keep": 100})"});
+  cluster.ps[0]->accepts_fences = false;
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.network.Newest("ps-0:1").Close(absl::UnavailableError("reset"));
+  cluster.ps[0]->accepts_fences = true;
+  cluster.Advance(seconds(1));
+  cluster.FinishAll(worker);
+  EXPECT_THAT(cluster.StoredSteps(), Contains(5));
+}
+
+// --- Evaluation ----------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, AnEpochIsEvaluatedWhileTrainingGoesOn) {
+  ScriptedCluster cluster({.test_examples = 50});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (worker.evaluations.empty()) cluster.FinishStep(worker);
+  EXPECT_EQ(worker.evaluations[0].cut_step(), kEpochSteps);
+  EXPECT_THAT(worker.evaluations, SizeIs(2)) << "a little ahead";
+  EXPECT_THAT(worker.leases, Not(IsEmpty()));
+  EXPECT_EQ(cluster.run->Status().evaluation_batches(), 4u);  // 50 examples by 16
+  EXPECT_FALSE(cluster.run->Status().history(0).has_test_loss());
+  std::set<uint64_t> batches;
+  while (!worker.evaluations.empty()) {
+    batches.insert(worker.evaluations.front().batch());
+    worker.Evaluate();
+    cluster.Settle();
+  }
+  EXPECT_THAT(batches, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(cluster.ps[0]->released, ElementsAre(kEpochSteps));
+  const proto::StatusReply status = cluster.run->Status();
+  ASSERT_EQ(status.history_size(), 1);
+  EXPECT_DOUBLE_EQ(status.history(0).test_loss(), 3);
+  EXPECT_DOUBLE_EQ(status.history(0).test_metrics(0).value(), 0.25);
+  EXPECT_EQ(status.evaluation_batches(), 0u);
+  EXPECT_THAT(ReadAll(cluster.run_dir() + "/history.csv"), HasSubstr("\n1,1,0.5,3,0.25,"));
+}
+
+TEST(TrainingRunTest, ALostWorkersBatchesAreEvaluatedByOthers) {
+  ScriptedCluster cluster({.test_examples = 50});
+  ScriptedWorker& lost = cluster.Join(0);
+  while (lost.evaluations.empty()) cluster.FinishStep(lost);
+  ScriptedWorker& other = cluster.Join(1);
+  EXPECT_EQ(other.evaluations.front().batch(), 2u);
+  cluster.Disconnect(lost);
+  while (!other.evaluations.empty()) {
+    other.Evaluate();
+    cluster.Settle();
+  }
+  EXPECT_TRUE(cluster.run->Status().history(0).has_test_loss());
+}
+
+// After a takeover a worker may have been further than the new coordinator knows.
+TEST(TrainingRunTest, AnEpochsCutThatIsRefusedGoesAboveWhatIsApplied) {
+  ScriptedCluster cluster({.test_examples = 50});
+  cluster.Join(0);
+  for (uint64_t step = 0; step < 15; ++step) cluster.ps[0]->applied.insert(step);
+  cluster.ps[0]->applied.erase(12);
+  cluster.StartCoordinator();
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(15));
+  EXPECT_TRUE(cluster.ps[0]->fences.back().hold());
+  EXPECT_EQ(worker.leases.front(), 12u);
+  cluster.FinishStep(worker);
+  ASSERT_THAT(worker.evaluations, Not(IsEmpty()));
+  EXPECT_EQ(worker.evaluations.front().cut_step(), 15u);
+}
+
+// --- Timelines -----------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, ALostPsCostsTheStepsSinceTheCheckpoint) {
+  ScriptedCluster cluster({.ps = 2, .checkpoint = R"({"every_steps": 5})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 14; ++i) cluster.FinishStep(worker);
+  EXPECT_THAT(cluster.StoredSteps(), Contains(10));
+  EXPECT_EQ(cluster.run->Status().history_size(), 1);
+  const uint64_t former = worker.timeline;
+  cluster.ps[1]->Restart();
+  cluster.Advance(seconds(2));
+  EXPECT_GT(worker.timeline, former);
+  EXPECT_EQ(cluster.ps[0]->timeline, worker.timeline);
+  EXPECT_THAT(cluster.ps[0]->loads.back().checkpoint(), HasSubstr("step-000000000010"));
+  EXPECT_THAT(worker.leases, ElementsAre(10, 11));
+  EXPECT_EQ(cluster.run->Status().base_step(), 10u);
+  EXPECT_EQ(cluster.run->Status().history_size(), 0) << "the end of the epoch did not happen";
+  cluster.FinishAll(worker);
+  EXPECT_TRUE(worker.job_done);
+  EXPECT_EQ(cluster.run->Status().history_size(), 2);
+}
+
+TEST(TrainingRunTest, ASuccessorAdoptsWhatIsThere) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& before = cluster.Join(0);
+  for (int i = 0; i < 3; ++i) cluster.FinishStep(before);
+  const uint64_t timeline = before.timeline;
+  cluster.StartCoordinator();
+  EXPECT_THAT(cluster.ps[0]->loads, SizeIs(1)) << "no rollback";
+  ScriptedWorker& holder =
+      cluster.Join({.index = 0, .incarnation = 1, .timeline = timeline, .held_steps = {3, 4}});
+  ScriptedWorker& stranger =
+      cluster.Join({.index = 1, .incarnation = 2, .timeline = timeline - 1, .held_steps = {5}});
+  EXPECT_EQ(holder.timeline, timeline);
+  EXPECT_THAT(holder.leased, IsEmpty()) << "it has enough";
+  EXPECT_THAT(stranger.leases, ElementsAre(5, 6));
+  for (auto& ps : cluster.ps) ps->applied.insert(3);
+  holder.Report(3);
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().steps_done(), 4u);
+}
+
+TEST(TrainingRunTest, ASuccessorKeepsTheHistory) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& before = cluster.Join(0);
+  for (int i = 0; i < 14; ++i) cluster.FinishStep(before);
+  cluster.StartCoordinator();
+  cluster.Join(0);
+  ASSERT_EQ(cluster.run->Status().history_size(), 1);
+  EXPECT_DOUBLE_EQ(cluster.run->Status().history(0).metrics(0).value(), 0.5);
+}
+
+// --- Stop ----------------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, StoppedBeforeItBegan) {
+  ScriptedCluster cluster({});
+  cluster.run->Stop();
+  cluster.Settle();
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+  cluster.run->Stop();
+  cluster.Advance(seconds(10));
+}
+
+TEST(TrainingRunTest, AnOrderlyStopCutsWhenTheLeasedStepsAreDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.run->Stop();
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().phase(), "stopping");
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2)) << "nothing new is begun";
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "the job is not over";
+}
+
+// A cut lies ahead of the steps; what is still missing of it has to be computed.
+TEST(TrainingRunTest, AStopCompletesTheCutInProgress) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5));
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(5));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, AStopLeasesAgainWhatALostWorkerHad) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& lost = cluster.Join(1);
+  cluster.run->Stop();
+  cluster.Disconnect(lost);
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, AStopWithoutWorkersEndsInTheEnd) {
+  ScriptedCluster cluster({});
+  cluster.Disconnect(cluster.Join(0));
+  cluster.run->Stop();
+  cluster.Advance(std::chrono::minutes(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("without a checkpoint"));
+}
+
+TEST(TrainingRunTest, ResumesAfterAStop) {
+  std::string directory = NewTestDirectory();
+  {
+    ScriptedCluster cluster({.directory = directory});
+    ScriptedWorker& worker = cluster.Join(0);
+    cluster.run->Stop();
+    cluster.FinishAll(worker);
+    EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  }
+  ScriptedCluster cluster({.directory = directory});
+  EXPECT_THAT(cluster.Join(0).leases, ElementsAre(2, 3));
+}
+
+// --- The end -------------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, WorkersAreDismissedBeforeThePs) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  cluster.FinishAll(worker);
+  cluster.FinishAll(other);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps));
+  EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
+  EXPECT_EQ(cluster.run->Status().phase(), "finished");
+  EXPECT_TRUE(worker.job_done);
+  EXPECT_TRUE(other.job_done);
+  cluster.Disconnect(worker);
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "the other is still there";
+  cluster.ps[1]->answers_stop = false;
+  cluster.Disconnect(other);
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  EXPECT_TRUE(cluster.ps[1]->stopped);
+  EXPECT_FALSE(cluster.over.has_value()) << "it waits for both";
+  cluster.Advance(seconds(5));
+  ASSERT_TRUE(cluster.over.has_value()) << "one that does not answer counts as stopped";
+  EXPECT_TRUE(cluster.over->ok()) << *cluster.over;
+}
+
+TEST(TrainingRunTest, ASilentWorkerDoesNotHoldTheEndUp) {
+  ScriptedCluster cluster({});
+  cluster.FinishAll(cluster.Join(0));
+  cluster.Advance(seconds(4));
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  cluster.Advance(seconds(2));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(cluster.over->ok());
+}
+
+TEST(TrainingRunTest, ASuccessorOfAFinishedJobDoesTheRest) {
+  ScriptedCluster cluster({});
+  cluster.FinishAll(cluster.Join(0));
+  std::filesystem::remove_all(cluster.run_dir() + "/model");
+  cluster.StartCoordinator();
+  EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "workers may still come";
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_TRUE(worker.job_done);
+  EXPECT_THAT(worker.leased, IsEmpty());
+  cluster.Advance(seconds(6));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(cluster.over->ok());
+}
+
+TEST(TrainingRunTest, AModelThatCannotBeSavedIsAFailure) {
+  ScriptedCluster cluster({});
+  ASSERT_TRUE(MakeDirectories(cluster.run_dir() + "/model").ok());
+  WriteAll(cluster.run_dir() + "/model/thesis.txt", "precious");
+  cluster.FinishAll(cluster.Join(0));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("thesis.txt"));
+  EXPECT_EQ(cluster.run->Status().phase(), "failed");
+  EXPECT_THAT(cluster.run->Status().error(), HasSubstr("thesis.txt"));
+}
+
+TEST(TrainingRunTest, WritesTheHistory) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.Advance(seconds(2));
+  cluster.FinishAll(worker);
+  EXPECT_EQ(ReadAll(cluster.run_dir() + "/history.csv"),
+            "epoch,loss,accuracy,val_loss,val_accuracy,seconds,examples_per_second\n"
+            "1,1,0.5,,,2.000,65.0\n"
+            "2,1,0.5,,,0.000,0.0\n");
+}
+
+// --- Streams -------------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, AnswersAStatusRequest) {
+  ScriptedCluster cluster({});
+  auto asker = std::make_shared<FarEnd>(&cluster.loop, "asker", kStatusMethod);
+  asker->set_callbacks(*cluster.run->Accept(kStatusMethod, asker->MakeStream()));
+  asker->Send(proto::StatusRequest());
+  cluster.Settle();
+  const auto replies = asker->Take<proto::StatusReply>();
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_EQ(replies[0].job_name(), "small");
+  EXPECT_TRUE(asker->finished().has_value() && asker->finished()->ok());
+  asker->Send(proto::StatusRequest());  // once more, as nobody should
+  asker->Close(absl::OkStatus());
+  cluster.Settle();
+  EXPECT_TRUE(asker->gone());
+}
+
+TEST(TrainingRunTest, RefusesWhatIsNoRequest) {
+  ScriptedCluster cluster({});
+  auto asker = std::make_shared<FarEnd>(&cluster.loop, "asker", kStatusMethod);
+  asker->set_callbacks(*cluster.run->Accept(kStatusMethod, asker->MakeStream()));
+  asker->SendGarbage();
+  cluster.Settle();
+  ASSERT_TRUE(asker->finished().has_value());
+  EXPECT_TRUE(absl::IsInvalidArgument(*asker->finished()));
+  auto lost = std::make_shared<FarEnd>(&cluster.loop, "lost", kExchangeMethod);
+  EXPECT_TRUE(
+      absl::IsUnimplemented(cluster.run->Accept(kExchangeMethod, lost->MakeStream()).status()));
+}
+
+}  // namespace
+}  // namespace shoal

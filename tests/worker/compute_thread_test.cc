@@ -1,0 +1,268 @@
+#include "worker/compute_thread.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/model/keras_model.h"
+#include "common/rpc/in_process_mailbox.h"
+#include "tests/cluster/small_job.h"
+#include "worker/loss_attributes.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A loop that the test runs until something has happened; others may post.
+class PostedLoop : public EventLoop {
+ public:
+  Time Now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
+  TimerId CallAfter(Time, std::function<void()>) override { std::abort(); }
+  void CancelTimer(TimerId) override { std::abort(); }
+  void Post(std::function<void()> callback) override { mailbox_.Post(std::move(callback)); }
+  void Offload(std::function<void()>, std::function<void()>) override { std::abort(); }
+  void Stop() override { std::abort(); }
+
+  // The test fails after a minute in vain.
+  void RunUntil(const std::function<bool()>& condition) {
+    const Time deadline = Now() + std::chrono::minutes(1);
+    while (!condition()) {
+      for (const auto& callback : mailbox_.Take(deadline)) callback();
+      ASSERT_LT(Now(), deadline);
+    }
+  }
+
+ private:
+  InProcessMailbox mailbox_;
+};
+
+class ComputeThreadTest : public testing::Test {
+ protected:
+  ComputeThreadTest() { NewComputer(); }
+
+  void NewComputer() {
+    computer_ = std::make_unique<ComputeThread>(ComputeThread::Options{
+        .loop = &loop_, .backend = "reference", .on_batch = [this](const LoadedBatch& batch) {
+          batches_.push_back({batch.step, batch.indices});
+        }});
+  }
+  absl::StatusOr<StepComputer::Prepared> Prepare(const std::string& job_text, int ps_count = 2) {
+    std::optional<absl::StatusOr<StepComputer::Prepared>> result;
+    computer_->Prepare(job_text, ps_count,
+                       [&](absl::StatusOr<StepComputer::Prepared> prepared) { result = prepared; });
+    loop_.RunUntil([&] { return result.has_value(); });
+    return result.value_or(absl::UnknownError("waited in vain"));
+  }
+  absl::StatusOr<BatchOutcome> Train(
+      uint64_t step, const std::function<void(int, int)>& on_chunk = [](int, int) {}) {
+    std::optional<absl::StatusOr<BatchOutcome>> result;
+    computer_->Train(step, on_chunk,
+                     [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
+    loop_.RunUntil([&] { return result.has_value(); });
+    return result.value_or(absl::UnknownError("waited in vain"));
+  }
+  absl::StatusOr<BatchOutcome> Evaluate(uint64_t batch) {
+    std::optional<absl::StatusOr<BatchOutcome>> result;
+    computer_->Evaluate(batch, [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
+    loop_.RunUntil([&] { return result.has_value(); });
+    return result.value_or(absl::UnknownError("waited in vain"));
+  }
+  // Some values that training could begin with.
+  static void Initialize(const Job& job, const ModelLayout& layout, std::span<float> out) {
+    const KerasModel model = *ParseKerasModel(job.model_json);
+    const std::vector<Variable>& variables = model.graph.variables();
+    for (size_t i = 0; i < variables.size(); ++i) {
+      InitializeRows(variables[i].initializer, variables[i].name, variables[i].shape, job.seed, 0,
+                     variables[i].shape[0],
+                     out.subspan(layout.variables[i].offset, layout.variables[i].size));
+    }
+  }
+
+  const SmallJob small_{.directory = NewTestDirectory()};
+  PostedLoop loop_;
+  struct SeenBatch {
+    uint64_t step;
+    std::vector<uint64_t> indices;
+  };
+  std::vector<SeenBatch> batches_;  // written by the compute thread, read when it has answered
+  std::unique_ptr<ComputeThread> computer_;
+};
+
+TEST_F(ComputeThreadTest, PreparesWhatAJobNeeds) {
+  const Job job = small_.Load();
+  const auto prepared = Prepare(job.ResolvedText(), 3);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->training_examples, 200u);
+  EXPECT_EQ(prepared->test_examples, 50u);
+  const KerasModel model = *ParseKerasModel(job.model_json);
+  EXPECT_EQ(prepared->shard_map->Fingerprint(),
+            ShardMap(model.graph.variables(), 3,
+                     {.min_shard_bytes = job.strategy.min_shard_bytes,
+                      .chunk_bytes = job.strategy.chunk_bytes})
+                .Fingerprint());
+  const size_t size = prepared->layout->size;
+  EXPECT_EQ(size, static_cast<size_t>(ModelLayout(model.graph.variables()).size));
+  EXPECT_EQ(prepared->parameters.size(), size);
+  EXPECT_EQ(prepared->cut_parameters.size(), size);
+  EXPECT_EQ(prepared->gradients.size(), size);
+}
+
+TEST_F(ComputeThreadTest, ATextThatIsNoJobIsAnError) {
+  EXPECT_THAT(std::string(Prepare("{").status().message()), HasSubstr("the coordinator's job"));
+}
+
+TEST_F(ComputeThreadTest, DataThatIsMissingIsNamed) {
+  const Job job = small_.Load();
+  ASSERT_EQ(std::remove(job.test.labels.c_str()), 0);
+  EXPECT_THAT(std::string(Prepare(job.ResolvedText()).status().message()),
+              HasSubstr(job.test.labels));
+}
+
+TEST_F(ComputeThreadTest, LabelsThatDoNotSuitTheLossAreNamed) {
+  Job job = small_.Load();
+  job.loss.class_name = "MeanSquaredError";
+  job.metrics.clear();
+  const absl::Status status = Prepare(job.ResolvedText()).status();
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(job.training.labels), HasSubstr("wants (4,)")));
+}
+
+TEST_F(ComputeThreadTest, TrainsAsTheModelRunnerDoes) {
+  const Job job = small_.Load();
+  const auto prepared = Prepare(job.ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  Initialize(job, *prepared->layout, prepared->parameters);
+  computer_->Expect(0, 3);
+  const auto outcome = Train(1);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->examples, 16u);
+  ASSERT_EQ(outcome->metric_sums.size(), 1u);
+  EXPECT_GT(outcome->compute_us, 0u);
+
+  const KerasModel model = *ParseKerasModel(job.model_json);
+  auto runner = *ModelRunner::Create({.model = model.graph,
+                                      .loss = *LossAttributesOf(job.loss),
+                                      .metrics = {Metric::kSparseCategoricalAccuracy},
+                                      .backend = "reference",
+                                      .seed = job.seed});
+  std::shared_ptr<const Dataset> dataset = *OpenDataset(job.training, {kBatch, 8, 8, 1});
+  BatchSource source(
+      {.dataset = dataset, .plan = StepPlan(200, 16, job.epochs, 0), .seed = job.seed});
+  const std::unique_ptr<LoadedBatch> batch = *source.Take(1);
+  std::vector<float> gradients(prepared->layout->size);
+  const auto result =
+      runner->Train({.examples = 16, .inputs = {batch->inputs}, .target = batch->targets}, 1,
+                    prepared->parameters, gradients, nullptr);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(outcome->loss_sum, result->loss_sum);
+  EXPECT_EQ(outcome->metric_sums, result->metric_sums);
+  for (const ModelLayout::Extent& extent : prepared->layout->variables) {
+    EXPECT_EQ(std::memcmp(prepared->gradients.data() + extent.offset,
+                          gradients.data() + extent.offset, extent.size * sizeof(float)),
+              0);
+  }
+  ASSERT_EQ(batches_.size(), 1u);
+  EXPECT_EQ(batches_[0].step, 1u);
+  EXPECT_EQ(batches_[0].indices, batch->indices);
+}
+
+// What a chunk's push reads and its answer overwrites.
+TEST_F(ComputeThreadTest, ReportsEachTrainableChunkOnceWhenItIsComplete) {
+  const Job job = small_.Load();
+  const auto prepared = Prepare(job.ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  for (uint64_t step = 0; step < 2; ++step) {
+    Initialize(job, *prepared->layout, prepared->parameters);
+    std::fill(prepared->gradients.begin(), prepared->gradients.end(), 0.0f);
+    std::multiset<std::pair<int, int>> reported;
+    std::vector<float> seen(prepared->layout->size, 0.0f);
+    const auto outcome = Train(step, [&](int ps, int chunk) {
+      reported.emplace(ps, chunk);
+      for (const ChunkPiece& piece : prepared->shard_map->ps(ps).chunks[chunk].pieces) {
+        const int64_t begin =
+            prepared->layout->variables[piece.variable].offset + piece.variable_offset;
+        std::copy_n(prepared->gradients.begin() + begin, piece.size, seen.begin() + begin);
+        // As an answer that brings fresh values.
+        std::fill_n(prepared->parameters.begin() + begin, piece.size, 1e30f);
+      }
+    });
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    std::multiset<std::pair<int, int>> trainable;
+    for (int ps = 0; ps < 2; ++ps) {
+      for (size_t k = 0; k < prepared->shard_map->ps(ps).chunks.size(); ++k) {
+        if (prepared->shard_map->ps(ps).chunks[k].trainable)
+          trainable.emplace(ps, static_cast<int>(k));
+      }
+    }
+    EXPECT_GT(trainable.size(), 4u);
+    EXPECT_EQ(reported, trainable);
+    EXPECT_EQ(seen, std::vector<float>(prepared->gradients.begin(), prepared->gradients.end()));
+    EXPECT_LT(*std::max_element(seen.begin(), seen.end()), 1e10f) << "overwritten values were read";
+  }
+}
+
+TEST_F(ComputeThreadTest, AStepBeyondTheJobIsAnError) {
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  EXPECT_TRUE(absl::IsOutOfRange(Train(26).status()));
+  EXPECT_TRUE(Train(25).ok()) << "and it goes on";
+}
+
+TEST_F(ComputeThreadTest, EvaluatesTheCutParameters) {
+  const Job job = small_.Load();
+  const auto prepared = Prepare(job.ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  Initialize(job, *prepared->layout, prepared->cut_parameters);
+  std::fill(prepared->parameters.begin(), prepared->parameters.end(), NAN);
+  uint64_t examples = 0;
+  double loss = 0;
+  for (uint64_t batch = 0; batch < 4; ++batch) {
+    const auto outcome = Evaluate(batch);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    examples += outcome->examples;
+    loss += outcome->loss_sum;
+  }
+  EXPECT_EQ(examples, 50u);
+  EXPECT_GT(loss, 0);
+  EXPECT_LT(loss, 1e6);
+  EXPECT_TRUE(absl::IsOutOfRange(Evaluate(4).status()));
+}
+
+TEST_F(ComputeThreadTest, WithoutATestSetThereIsNothingToEvaluate) {
+  Job job = small_.Load();
+  job.test = {};
+  const auto prepared = Prepare(job.ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->test_examples, 0u);
+  EXPECT_EQ(prepared->cut_parameters.size(), 0u);
+  EXPECT_THAT(std::string(Evaluate(0).status().message()), HasSubstr("no test set"));
+}
+
+TEST_F(ComputeThreadTest, ForgetDropsOnlyWhatIsPrepared) {
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  computer_->Expect(0, 5);
+  computer_->Forget();
+  EXPECT_TRUE(Train(0).ok());
+  EXPECT_TRUE(Train(0).ok()) << "of another timeline";
+  EXPECT_THAT(batches_, Each(testing::Field(&SeenBatch::indices, batches_[0].indices)));
+}
+
+TEST_F(ComputeThreadTest, EndsWhileItComputes) {
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  computer_->Train(
+      0, [](int, int) {}, [](absl::StatusOr<BatchOutcome>) {});
+  computer_->Train(
+      1, [](int, int) {}, [](absl::StatusOr<BatchOutcome>) {});
+  computer_.reset();
+}
+
+}  // namespace
+}  // namespace shoal
