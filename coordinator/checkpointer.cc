@@ -80,7 +80,8 @@ void Checkpointer::Resend() {
 void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
   if (!cut_.has_value()) return;
   const auto all = [this](bool Peer::*fact) {
-    return std::all_of(peers_.begin(), peers_.end(), [fact](const Peer& peer) { return peer.*fact; });
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [fact](const Peer& peer) { return peer.*fact; });
   };
   switch (reply.kind_case()) {
     case proto::ControlReply::kFenceAccepted:
@@ -122,7 +123,8 @@ void Checkpointer::OnWritten(int ps, const proto::Written& written) {
   for (const proto::WrittenRange& range : written.ranges()) {
     parts_.push_back({range.file(), range.offset_bytes(), range.size_bytes(), range.crc32c()});
   }
-  if (std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.written; })) Commit();
+  if (std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.written; }))
+    Commit();
 }
 
 // Section 6.3: verify the files, write the manifest. Only this makes a checkpoint.
@@ -136,8 +138,8 @@ void Checkpointer::Commit() {
   manifest.epoch_position = cut_->epoch_position;
   auto stored = std::make_shared<absl::StatusOr<StoredCheckpoint>>();
   options_.loop->Offload(
-      [store = options_.store, layout = options_.layout, texts = options_.texts, keep = options_.keep,
-       directory = directory_, parts = parts_, manifest, stored] {
+      [store = options_.store, layout = options_.layout, texts = options_.texts,
+       keep = options_.keep, directory = directory_, parts = parts_, manifest, stored] {
         *stored = store->Commit(directory, *layout, parts, texts, manifest);
         if (!stored->ok()) {
           store->Abandon(directory);

@@ -18,7 +18,8 @@ namespace shoal {
 
 // Takes one cut at a time through its life (section 6 of the protocol).
 //
-//   idle ── Begin ──▶ preparing ──▶ fencing ── all accepted ──▶ cutting ── all written ──▶ committing
+//   idle ── Begin ──▶ preparing ──▶ fencing ── all accepted ──▶ cutting ── all written ──▶
+//   committing
 //    ▲               (files laid out)  │                          │   └ all ready: on_ready      │
 //    │                                 └─ refused, deadline ──────┤                              │
 //    └────────────── released, when nobody holds it ◀─────────────┴──────────────────────────────┘
@@ -44,7 +45,8 @@ class Checkpointer {
     std::function<void(uint64_t cut_step)> on_ready;
     std::function<void(const StoredCheckpoint&)> on_committed;
     // `highest_step`: where a ps refused, the highest step it has applied.
-    std::function<void(uint64_t cut_step, const std::string& why, std::optional<uint64_t> highest_step)>
+    std::function<void(uint64_t cut_step, const std::string& why,
+                       std::optional<uint64_t> highest_step)>
         on_given_up;
     // The cut is over, whatever became of it; the next may begin.
     std::function<void()> on_idle;

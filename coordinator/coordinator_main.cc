@@ -41,10 +41,11 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
                                               }}));
   const BindAddress bind = BindAddressOf(cluster.chief_address());
   if (!bind.warning.empty()) LogWarning(bind.warning);
-  SHOAL_ASSIGN_OR_RETURN(const std::string bound,
-                         network->Listen(bind.listen, [&](const std::string& method, std::unique_ptr<Stream> stream) {
-                           return run->Accept(method, std::move(stream));
-                         }));
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::string bound,
+      network->Listen(bind.listen, [&](const std::string& method, std::unique_ptr<Stream> stream) {
+        return run->Accept(method, std::move(stream));
+      }));
   LogInfo("listening at " + bound + ", writing to " + run_dir);
   daemon.OnStopSignal([&](int) { network->Post([&] { run->Stop(); }); });
   run->Start();
@@ -57,11 +58,13 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
 }  // namespace shoal
 
 int main(int argc, char** argv) {
-  shoal::Daemon daemon("shoal-coordinator", shoal::TaskType::kChief,
-                       "The chief of a cluster: hands out steps, has checkpoints written, ends the job.");
+  shoal::Daemon daemon(
+      "shoal-coordinator", shoal::TaskType::kChief,
+      "The chief of a cluster: hands out steps, has checkpoints written, ends the job.");
   std::string job_file, run_dir;
   daemon.settings().AddText("job", &job_file, "The job file (docs/job-file.md)");
-  daemon.settings().AddText("run_dir", &run_dir,
-                            "Directory of checkpoints, history and model, which every ps sees; runs/NAME if not given");
+  daemon.settings().AddText(
+      "run_dir", &run_dir,
+      "Directory of checkpoints, history and model, which every ps sees; runs/NAME if not given");
   return daemon.Run(argc, argv, [&] { return shoal::RunCoordinator(daemon, job_file, run_dir); });
 }

@@ -7,15 +7,17 @@
 
 namespace shoal {
 
-// One pass over the test set on the values of one cut: its batches are leased to workers like steps, and
-// each counts once. Plain state; not thread-safe.
+// One pass over the test set on the values of one cut: its batches are leased to workers like
+// steps, and each counts once. Plain state; not thread-safe.
 class Evaluation {
  public:
   // Of epoch `epoch`, on the cut at `cut_step`.
-  Evaluation(uint64_t epoch, uint64_t cut_step, uint64_t batches, int metric_count, Time lease_timeout)
+  Evaluation(uint64_t epoch, uint64_t cut_step, uint64_t batches, int metric_count,
+             Time lease_timeout)
       : epoch_(epoch),
         cut_step_(cut_step),
-        batches_({.total_steps = batches, .window_steps = batches, .lease_timeout = lease_timeout}, 0, {}),
+        batches_({.total_steps = batches, .window_steps = batches, .lease_timeout = lease_timeout},
+                 0, {}),
         metric_sums_(metric_count, 0.0) {}
 
   uint64_t epoch() const { return epoch_; }

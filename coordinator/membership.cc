@@ -24,7 +24,8 @@ StreamCallbacks Membership::Accept(std::unique_ptr<Stream> stream) {
 }
 
 void Membership::Reject(Worker& worker, const std::string& reason, bool final) {
-  LogWarning(absl::StrCat("rejected ", worker.index >= 0 ? absl::StrCat("worker ", worker.index) : "a worker",
+  LogWarning(absl::StrCat("rejected ",
+                          worker.index >= 0 ? absl::StrCat("worker ", worker.index) : "a worker",
                           " at ", worker.stream->peer(), ": ", reason));
   proto::WorkerOrder order;
   order.mutable_rejected()->set_reason(reason);
@@ -61,7 +62,8 @@ void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message
     if (worker.index >= 0) return Reject(worker, "said hello twice on one stream", true);
     return OnHello(worker, report.hello());
   }
-  if (worker.index < 0) return Reject(worker, "the first message of a worker must be its hello", true);
+  if (worker.index < 0)
+    return Reject(worker, "the first message of a worker must be its hello", true);
   if (report.kind_case() == proto::WorkerReport::kReady) {
     if (worker.ready) return;
     return options_.on_ready(worker, report.ready());
@@ -80,7 +82,10 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   for (auto& [key, other] : workers_) {
     if (other->index != *index) continue;
     if (other->hello.incarnation() != hello.incarnation()) {
-      Reject(*other, absl::StrCat("worker ", *index, " was started again as ", hello.host(), ", pid ", hello.pid()), true);
+      Reject(*other,
+             absl::StrCat("worker ", *index, " was started again as ", hello.host(), ", pid ",
+                          hello.pid()),
+             true);
     } else {
       Remove(key, "it has opened a new stream");
     }
@@ -94,8 +99,8 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   record.state = "preparing";
   record.address = absl::StrCat(hello.host(), ", pid ", hello.pid());
   record.detail.clear();
-  LogInfo(absl::StrCat("worker ", *index, " has joined (", record.address, ", ", hello.device(), ", ",
-                       hello.threads(), " threads)"));
+  LogInfo(absl::StrCat("worker ", *index, " has joined (", record.address, ", ", hello.device(),
+                       ", ", hello.threads(), " threads)"));
   proto::WorkerOrder order;
   proto::Welcome* welcome = order.mutable_welcome();
   welcome->set_index(*index);

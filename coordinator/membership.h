@@ -22,7 +22,7 @@ struct Worker {
   int index = -1;                     // -1 before its hello
   proto::WorkerHello hello;
   std::unique_ptr<Stream> stream;
-  bool ready = false;  // it has job and data and can compute
+  bool ready = false;          // it has job and data and can compute
   bool lost_timeline = false;  // it has dropped the open timeline and waits to be told of it again
   uint64_t steps_done = 0;
   double step_seconds = 0;  // smoothed time from one step to the next; 0 before two
@@ -31,8 +31,8 @@ struct Worker {
   void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
 };
 
-// Who takes part: the streams that workers have opened, and the indices they go by. A listed worker comes
-// with its index; one that is not listed is given the next free one. Loop thread only.
+// Who takes part: the streams that workers have opened, and the indices they go by. A listed worker
+// comes with its index; one that is not listed is given the next free one. Loop thread only.
 class Membership {
  public:
   struct Options {
@@ -58,12 +58,14 @@ class Membership {
 
   // Connected workers that are ready.
   std::vector<Worker*> Ready();
-  const std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>>& workers() const { return workers_; }
+  const std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>>& workers() const {
+    return workers_;
+  }
 
   // What is known of every worker that ever said hello, by index.
   struct Record {
-    std::string state;   // "up", "preparing", "lost", "left"
-    std::string address; // "host, pid 12"
+    std::string state;    // "up", "preparing", "lost", "left"
+    std::string address;  // "host, pid 12"
     std::string detail;
     uint64_t steps_done = 0;
   };

@@ -48,7 +48,8 @@ const EpochRecord& Progress::CloseEpoch(uint64_t epoch, Time now) {
   const Sums& sums = running_[epoch];
   // After a takeover an epoch may close of which nothing was seen here.
   if (sums.began != Time{}) record.seconds = ToSeconds(now - sums.began);
-  if (record.seconds > 0) record.examples_per_second = static_cast<double>(sums.examples) / record.seconds;
+  if (record.seconds > 0)
+    record.examples_per_second = static_cast<double>(sums.examples) / record.seconds;
   running_.erase(epoch);
   return record;
 }
@@ -84,8 +85,9 @@ std::vector<double> Progress::metrics(uint64_t epoch) const {
 double Progress::steps_per_second(Time now) const {
   if (recent_.size() < 2) return 0;
   const double seconds = ToSeconds(now - recent_.front().at);
-  return seconds > 0 && now - recent_.back().at < kRateWindow ? static_cast<double>(recent_.size()) / seconds
-                                                              : 0;
+  return seconds > 0 && now - recent_.back().at < kRateWindow
+             ? static_cast<double>(recent_.size()) / seconds
+             : 0;
 }
 
 double Progress::examples_per_second(Time now) const {
@@ -111,7 +113,8 @@ std::string Progress::HistoryCsv() const {
     if (record.test_loss.has_value()) absl::StrAppendFormat(&text, "%.6g", *record.test_loss);
     for (size_t i = 0; i < metric_names_.size(); ++i) {
       absl::StrAppend(&text, ",");
-      if (i < record.test_metrics.size()) absl::StrAppendFormat(&text, "%.6g", record.test_metrics[i]);
+      if (i < record.test_metrics.size())
+        absl::StrAppendFormat(&text, "%.6g", record.test_metrics[i]);
     }
     absl::StrAppendFormat(&text, ",%.3f,%.1f\n", record.seconds, record.examples_per_second);
   }

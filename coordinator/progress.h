@@ -27,11 +27,12 @@ struct EpochRecord {
 // Plain state; not thread-safe.
 class Progress {
  public:
-  explicit Progress(std::vector<std::string> metric_names) : metric_names_(std::move(metric_names)) {}
+  explicit Progress(std::vector<std::string> metric_names)
+      : metric_names_(std::move(metric_names)) {}
 
   // A step that was not done before.
-  void StepDone(uint64_t epoch, uint64_t examples, double loss_sum, const std::vector<double>& metric_sums,
-                Time now);
+  void StepDone(uint64_t epoch, uint64_t examples, double loss_sum,
+                const std::vector<double>& metric_sums, Time now);
   // The first lease of an epoch starts its clock.
   void EpochBegins(uint64_t epoch, Time now);
   // All steps of the epoch are done. Its record is kept; the test result comes later or never.
@@ -49,10 +50,11 @@ class Progress {
   const std::map<uint64_t, EpochRecord>& history() const { return history_; }
   const std::vector<std::string>& metric_names() const { return metric_names_; }
 
-  // history.csv: epoch,loss,METRIC...,val_loss,val_METRIC...,seconds,examples_per_second; epochs from 1,
-  // as people count; empty where there is no test result.
+  // history.csv: epoch,loss,METRIC...,val_loss,val_METRIC...,seconds,examples_per_second; epochs
+  // from 1, as people count; empty where there is no test result.
   std::string HistoryCsv() const;
-  // Takes the epochs below `epoch` from a text that HistoryCsv wrote; lines that do not fit are left out.
+  // Takes the epochs below `epoch` from a text that HistoryCsv wrote; lines that do not fit are
+  // left out.
   void ReadHistoryCsv(const std::string& text, uint64_t epoch);
 
  private:

@@ -21,7 +21,9 @@ proto::ControlRequest ClaimRequest() {
   return request;
 }
 
-int64_t Seconds(Time time) { return std::chrono::duration_cast<std::chrono::seconds>(time).count(); }
+int64_t Seconds(Time time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
 
 }  // namespace
 
@@ -107,8 +109,8 @@ void PsFleet::RenewTerm() {
   Broadcast(ClaimRequest());
 }
 
-// Section 7.1: the claim repeated every second finds lost ps and brings applied sets; while claiming,
-// the store is watched too (7.2).
+// Section 7.1: the claim repeated every second finds lost ps and brings applied sets; while
+// claiming, the store is watched too (7.2).
 void PsFleet::Probe() {
   probe_ = options_.loop->CallAfter(kProbePeriod, [this] { Probe(); });
   Broadcast(ClaimRequest());
@@ -132,7 +134,8 @@ void PsFleet::Probe() {
 
 void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
   Peer& peer = peers_[ps];
-  if (const absl::Status same = CheckVersion(hello.version(), absl::StrCat("ps ", ps, " at ", options_.addresses[ps]));
+  if (const absl::Status same =
+          CheckVersion(hello.version(), absl::StrCat("ps ", ps, " at ", options_.addresses[ps]));
       !same.ok()) {
     return Fail(same);
   }
@@ -177,7 +180,8 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
       return options_.on_opened(opened);
     }
     case proto::ControlReply::kLoadFailed:
-      if (phase_ == Phase::kLoading && reply.load_failed().term() == term_) OnLoadFailed(reply.load_failed());
+      if (phase_ == Phase::kLoading && reply.load_failed().term() == term_)
+        OnLoadFailed(reply.load_failed());
       return;
     default:
       return options_.on_reply(ps, reply);
@@ -189,8 +193,8 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
   peer.claimed = claimed;
   if (phase_ == Phase::kLeading) {
     if (claimed.timeline() != timeline_) {
-      StartOver(absl::StrCat("ps ", ps, " is in timeline ", TermText(claimed.timeline()), ", not in ",
-                             TermText(timeline_)));
+      StartOver(absl::StrCat("ps ", ps, " is in timeline ", TermText(claimed.timeline()),
+                             ", not in ", TermText(timeline_)));
     }
     return;
   }
@@ -208,12 +212,15 @@ void PsFleet::OnTermRefused(uint64_t promised_term) {
   if (promised_term <= term_) return;  // of a claim made before a newer one of ours
   highest_term_number_ = std::max(highest_term_number_, TermNumber(promised_term));
   if (phase_ != Phase::kClaiming) {
-    return Fail(absl::AbortedError(
-        absl::StrCat("fenced off by term ", TermText(promised_term), ": another coordinator has taken over "
-                     "this job (own term: ", TermText(term_), "); this one has nothing left to do")));
+    return Fail(
+        absl::AbortedError(absl::StrCat("fenced off by term ", TermText(promised_term),
+                                        ": another coordinator has taken over "
+                                        "this job (own term: ",
+                                        TermText(term_), "); this one has nothing left to do")));
   }
   if (claim_again_ != 0) return;
-  // A pause that differs between coordinators, so that two of them do not outbid each other for ever.
+  // A pause that differs between coordinators, so that two of them do not outbid each other for
+  // ever.
   const Time pause = std::chrono::milliseconds(20 + options_.coordinator_id % 180);
   claim_again_ = options_.loop->CallAfter(pause, [this] { Claim(); });
 }
@@ -227,7 +234,8 @@ void PsFleet::Decide() {
     const proto::Claimed& claimed = *peers_[ps].claimed;
     if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint) {
       return Fail(absl::FailedPreconditionError(absl::StrFormat(
-          "ps %d at %s holds the variables of another job (fingerprint %08x, this job has %08x); stop that "
+          "ps %d at %s holds the variables of another job (fingerprint %08x, this job has %08x); "
+          "stop that "
           "ps process and start it anew, or start the coordinator with that job",
           ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
     }
@@ -344,18 +352,20 @@ std::vector<std::string> PsFleet::Waiting() const {
     const std::string name = absl::StrCat("ps ", ps, " at ", options_.addresses[ps]);
     if (peer.link == nullptr) continue;
     if (!peer.link->connected()) {
-      lines.push_back(absl::StrCat(name, ": not reachable since ", Seconds(now - peer.link->since()), " s (",
-                                   peer.link->last_error().empty() ? "connecting" : peer.link->last_error(),
-                                   ")"));
+      lines.push_back(absl::StrCat(
+          name, ": not reachable since ", Seconds(now - peer.link->since()), " s (",
+          peer.link->last_error().empty() ? "connecting" : peer.link->last_error(), ")"));
     } else if (phase_ == Phase::kClaiming && !peer.claimed_now) {
       lines.push_back(absl::StrCat(name, ": has not answered the claim since ",
                                    Seconds(now - phase_since_), " s"));
     } else if (phase_ == Phase::kLoading && !peer.loaded) {
-      lines.push_back(absl::StrCat(name, ": loading its variables since ", Seconds(now - phase_since_), " s"));
+      lines.push_back(
+          absl::StrCat(name, ": loading its variables since ", Seconds(now - phase_since_), " s"));
     }
   }
   if (phase_ == Phase::kLooking) {
-    lines.push_back(absl::StrCat("verifying checkpoints since ", Seconds(now - phase_since_), " s"));
+    lines.push_back(
+        absl::StrCat("verifying checkpoints since ", Seconds(now - phase_since_), " s"));
   }
   return lines;
 }

@@ -16,9 +16,9 @@
 
 namespace shoal {
 
-// Takeover and restore (section 7 of the protocol): claims all ps under a fresh term, then adopts the
-// timeline they agree on, or has them load the newest whole checkpoint, or the seed. In office it probes
-// them every second and starts over when one has lost its variables.
+// Takeover and restore (section 7 of the protocol): claims all ps under a fresh term, then adopts
+// the timeline they agree on, or has them load the newest whole checkpoint, or the seed. In office
+// it probes them every second and starts over when one has lost its variables.
 //
 //              all claimed, one timeline
 //   claiming ───────────────────────────────────────▶ leading
@@ -35,14 +35,14 @@ class PsFleet {
   // A timeline that work may begin in.
   struct Opened {
     uint64_t timeline = 0;
-    bool adopted = false;   // workers of the former coordinator may still hold leases
-    uint64_t base = 0;      // all steps below are applied everywhere,
+    bool adopted = false;  // workers of the former coordinator may still hold leases
+    uint64_t base = 0;     // all steps below are applied everywhere,
     std::vector<uint64_t> done_after_base;  // and these
     std::string checkpoint;  // what was loaded: directory, or empty (seed, or adopted)
   };
 
   struct Options {
-    EventLoop* loop = nullptr;   // these outlive this
+    EventLoop* loop = nullptr;  // these outlive this
     Network* network = nullptr;
     CheckpointStore* store = nullptr;  // used in Offload only
     std::vector<std::string> addresses;
@@ -68,8 +68,8 @@ class PsFleet {
   // Adds the term and sends to one ps or to all that are connected.
   void Send(int ps, proto::ControlRequest request);
   void Broadcast(const proto::ControlRequest& request);
-  // A fresh term for the rest of the office, which keeps its timeline: a ps names cuts by term and step, so
-  // one at a step that was fenced before needs it. Only while leading.
+  // A fresh term for the rest of the office, which keeps its timeline: a ps names cuts by term and
+  // step, so one at a step that was fenced before needs it. Only while leading.
   void RenewTerm();
   // No more claims, probes or reconnecting.
   void Close();

@@ -27,10 +27,10 @@ void PsLink::Close() {
 
 void PsLink::Open() {
   retry_ = 0;
-  stream_ = options_.network->Open(
-      options_.address, kControlMethod,
-      {.on_message = [this](Message message) { OnMessage(message); },
-       .on_closed = [this](absl::Status status) { OnClosed(status); }});
+  stream_ =
+      options_.network->Open(options_.address, kControlMethod,
+                             {.on_message = [this](Message message) { OnMessage(message); },
+                              .on_closed = [this](absl::Status status) { OnClosed(status); }});
 }
 
 void PsLink::OnMessage(const Message& message) {

@@ -14,7 +14,7 @@ namespace shoal {
 class PsLink {
  public:
   struct Options {
-    EventLoop* loop = nullptr;   // both outlive this
+    EventLoop* loop = nullptr;  // both outlive this
     Network* network = nullptr;
     int index = 0;
     std::string address;

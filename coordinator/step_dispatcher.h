@@ -38,13 +38,17 @@ class StepDispatcher {
     Time lease_timeout = std::chrono::seconds(60);
   };
   // All steps below `base`, and those in `done_after_base`, are done.
-  StepDispatcher(const Options& options, uint64_t base, const std::vector<uint64_t>& done_after_base);
+  StepDispatcher(const Options& options, uint64_t base,
+                 const std::vector<uint64_t>& done_after_base);
 
-  // Leases up to `max_count` steps with adjoining numbers to `worker`; count 0 when there is none to give.
+  // Leases up to `max_count` steps with adjoining numbers to `worker`; count 0 when there is none
+  // to give.
   StepRun Take(WorkerKey worker, uint64_t max_count, Time now);
-  // The worker says that it holds this step already (after a takeover); no effect when it is done or leased.
+  // The worker says that it holds this step already (after a takeover); no effect when it is done
+  // or leased.
   void Hold(WorkerKey worker, uint64_t step, Time now);
-  // False when it was done before. `worker` is who reports; its remaining leases get a new deadline.
+  // False when it was done before. `worker` is who reports; its remaining leases get a new
+  // deadline.
   bool Done(WorkerKey worker, uint64_t step, Time now);
   // The worker is gone or hands back: its steps are open again. Returns how many.
   uint64_t Release(WorkerKey worker);
@@ -78,9 +82,9 @@ class StepDispatcher {
   const Options options_;
   uint64_t base_ = 0;
   std::set<uint64_t> done_after_base_;
-  uint64_t next_ = 0;                      // first step that is neither done, leased nor in open_
-  std::set<uint64_t> open_;                // below next_, to be leased again
-  std::map<uint64_t, WorkerKey> leased_;   // step -> holder
+  uint64_t next_ = 0;                     // first step that is neither done, leased nor in open_
+  std::set<uint64_t> open_;               // below next_, to be leased again
+  std::map<uint64_t, WorkerKey> leased_;  // step -> holder
   std::map<WorkerKey, Holder> holders_;
   uint64_t limit_;
   uint64_t leased_again_ = 0;

@@ -35,8 +35,8 @@ Time FromSeconds(double seconds) {
 
 uint64_t LeasesAhead(const Worker& worker) {
   if (worker.step_seconds <= 0) return kMinLeasesAhead;
-  return std::clamp(static_cast<uint64_t>(kLeaseAheadSeconds / worker.step_seconds), kMinLeasesAhead,
-                    kMaxLeasesAhead);
+  return std::clamp(static_cast<uint64_t>(kLeaseAheadSeconds / worker.step_seconds),
+                    kMinLeasesAhead, kMaxLeasesAhead);
 }
 
 }  // namespace
@@ -65,13 +65,16 @@ absl::Status TrainingRun::Prepare() {
   const Job& job = options_.job;
   SHOAL_ASSIGN_OR_RETURN(model_, ParseKerasModel(job.model_json));
   const std::vector<Variable>& variables = model_.graph.variables();
-  if (std::none_of(variables.begin(), variables.end(), [](const Variable& each) { return each.trainable; })) {
-    return absl::InvalidArgumentError("model " + model_.name + " has no trainable variables: there is nothing to train");
+  if (std::none_of(variables.begin(), variables.end(),
+                   [](const Variable& each) { return each.trainable; })) {
+    return absl::InvalidArgumentError("model " + model_.name +
+                                      " has no trainable variables: there is nothing to train");
   }
   const std::vector<std::string> slots = OptimizerSlotNames(job.optimizer);
-  shard_map_ = std::make_unique<ShardMap>(
-      variables, static_cast<int>(options_.ps_addresses.size()),
-      ShardingOptions{.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes});
+  shard_map_ =
+      std::make_unique<ShardMap>(variables, static_cast<int>(options_.ps_addresses.size()),
+                                 ShardingOptions{.min_shard_bytes = job.strategy.min_shard_bytes,
+                                                 .chunk_bytes = job.strategy.chunk_bytes});
   layout_ = LayOutCheckpoint(variables, slots);
   Manifest manifest;
   manifest.program_version = kVersion;
@@ -98,8 +101,10 @@ absl::Status TrainingRun::Prepare() {
       .listed = options_.listed_workers,
       .job_text = job_text_,
       .ps_addresses = options_.ps_addresses,
-      .on_ready = [this](Worker& worker, const proto::WorkerReady& ready) { OnWorkerReady(worker, ready); },
-      .on_report = [this](Worker& worker, const proto::WorkerReport& report) { OnWorkerReport(worker, report); },
+      .on_ready = [this](Worker& worker,
+                         const proto::WorkerReady& ready) { OnWorkerReady(worker, ready); },
+      .on_report = [this](Worker& worker,
+                          const proto::WorkerReport& report) { OnWorkerReport(worker, report); },
       .on_gone = [this](Worker& worker, const std::string& why) { OnWorkerGone(worker, why); }});
   checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Options{
       .loop = options_.loop,
@@ -125,7 +130,8 @@ void TrainingRun::Start() {
   Tick();
 }
 
-absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method, std::unique_ptr<Stream> stream) {
+absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
+                                                    std::unique_ptr<Stream> stream) {
   if (method == kWorkMethod) return membership_->Accept(std::move(stream));
   if (method == kStatusMethod) return AcceptStatus(std::move(stream));
   return absl::UnimplementedError("a coordinator has no method " + method);
@@ -139,7 +145,8 @@ void TrainingRun::Stop() {
   Advance();
 }
 
-// --- The timeline ----------------------------------------------------------------------------------
+// --- The timeline
+// ----------------------------------------------------------------------------------
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
@@ -170,16 +177,18 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
 void TrainingRun::BeginTraining() {
   if (!opened_.has_value() || !plan_.has_value() || dispatcher_ != nullptr) return;
   dispatcher_ = std::make_unique<StepDispatcher>(
-      StepDispatcher::Options{.total_steps = plan_->total_steps(),
-                              .window_steps = options_.job.strategy.window_steps,
-                              .lease_timeout = FromSeconds(options_.job.strategy.lease_timeout_seconds)},
+      StepDispatcher::Options{
+          .total_steps = plan_->total_steps(),
+          .window_steps = options_.job.strategy.window_steps,
+          .lease_timeout = FromSeconds(options_.job.strategy.lease_timeout_seconds)},
       opened_->base, opened_->done_after_base);
   const Time now = options_.loop->Now();
   last_cut_ = opened_->adopted ? std::max(last_cut_, opened_->base) : opened_->base;
   last_cut_at_ = now;
   no_cut_before_ = now;
   closed_epochs_ = 0;
-  while (closed_epochs_ < plan_->epochs() && plan_->EpochEnd(closed_epochs_) <= opened_->base) ++closed_epochs_;
+  while (closed_epochs_ < plan_->epochs() && plan_->EpochEnd(closed_epochs_) <= opened_->base)
+    ++closed_epochs_;
   next_epoch_cut_ = closed_epochs_;
   progress_.Rewind(closed_epochs_);
   if (absl::StatusOr<std::string> history =
@@ -189,10 +198,12 @@ void TrainingRun::BeginTraining() {
   }
   for (Worker* worker : membership_->Ready()) {
     if (worker->hello.timeline() != opened_->timeline) continue;
-    for (const uint64_t step : worker->hello.held_steps()) dispatcher_->Hold(worker->key, step, now);
+    for (const uint64_t step : worker->hello.held_steps())
+      dispatcher_->Hold(worker->key, step, now);
   }
-  LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(), " steps in ",
-                       plan_->epochs(), " epochs, from step ", dispatcher_->base(), " on"));
+  LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
+                       " steps in ", plan_->epochs(), " epochs, from step ", dispatcher_->base(),
+                       " on"));
   Advance();
 }
 
@@ -211,18 +222,22 @@ void TrainingRun::OnJobFinished(const StoredCheckpoint& checkpoint) {
   SaveModel(checkpoint);
 }
 
-// --- Workers ---------------------------------------------------------------------------------------
+// --- Workers
+// ---------------------------------------------------------------------------------------
 
 void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready) {
   if (ready.shard_map_fingerprint() != shard_map_->Fingerprint()) {
-    return membership_->Reject(worker, "cuts the model into other shards than the coordinator: not the same build",
-                               true);
+    return membership_->Reject(
+        worker, "cuts the model into other shards than the coordinator: not the same build", true);
   }
-  if (ready.training_examples() == 0) return membership_->Reject(worker, "sees no training examples", true);
+  if (ready.training_examples() == 0)
+    return membership_->Reject(worker, "sees no training examples", true);
   if (!plan_.has_value()) {
-    plan_.emplace(ready.training_examples(), options_.job.batch_size, options_.job.epochs, options_.job.steps);
+    plan_.emplace(ready.training_examples(), options_.job.batch_size, options_.job.epochs,
+                  options_.job.steps);
     test_examples_ = ready.test_examples();
-  } else if (plan_->examples() != ready.training_examples() || test_examples_ != ready.test_examples()) {
+  } else if (plan_->examples() != ready.training_examples() ||
+             test_examples_ != ready.test_examples()) {
     return membership_->Reject(
         worker,
         absl::StrCat("sees ", ready.training_examples(), " training and ", ready.test_examples(),
@@ -268,8 +283,9 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       return Advance();
     }
     case proto::WorkerReport::kTimelineLost:
-      // Usually a ps was started again, which the next probe shows. If not, the worker was misled by an
-      // answer from before the timeline; it has dropped its leases, and the next tick brings it back.
+      // Usually a ps was started again, which the next probe shows. If not, the worker was misled
+      // by an answer from before the timeline; it has dropped its leases, and the next tick brings
+      // it back.
       if (!opened_.has_value() || report.timeline_lost().timeline() != opened_->timeline) return;
       worker.lost_timeline = true;
       if (dispatcher_ != nullptr) dispatcher_->Release(worker.key);
@@ -353,12 +369,14 @@ void TrainingRun::GiveWork(Worker& worker) {
     lease->set_timeline(opened_->timeline);
     lease->set_first(run.first);
     lease->set_count(run.count);
-    lease->set_timeout_ms(static_cast<uint64_t>(options_.job.strategy.lease_timeout_seconds * 1000));
+    lease->set_timeout_ms(
+        static_cast<uint64_t>(options_.job.strategy.lease_timeout_seconds * 1000));
     worker.Send(order);
   }
 }
 
-// --- Progress --------------------------------------------------------------------------------------
+// --- Progress
+// --------------------------------------------------------------------------------------
 
 void TrainingRun::Advance() {
   if (!training() || finishing_ || over_) return;
@@ -366,7 +384,8 @@ void TrainingRun::Advance() {
   PlanCut();
   if (over_ || finishing_) return;
   uint64_t limit = NextMandatoryCut();
-  if (!checkpointer_->idle() && !checkpointer_->accepted()) limit = std::min(limit, checkpointer_->step());
+  if (!checkpointer_->idle() && !checkpointer_->accepted())
+    limit = std::min(limit, checkpointer_->step());
   if (stopping_) {
     // Nothing new, but all that the last checkpoints need, also when a worker hands steps back.
     const uint64_t needed = checkpointer_->idle() ? 0 : checkpointer_->step();
@@ -377,13 +396,16 @@ void TrainingRun::Advance() {
 }
 
 void TrainingRun::CloseEpochs() {
-  while (closed_epochs_ < plan_->epochs() && dispatcher_->base() >= plan_->EpochEnd(closed_epochs_)) {
+  while (closed_epochs_ < plan_->epochs() &&
+         dispatcher_->base() >= plan_->EpochEnd(closed_epochs_)) {
     const EpochRecord& record = progress_.CloseEpoch(closed_epochs_, options_.loop->Now());
-    std::string text = absl::StrFormat("epoch %d of %d: loss %.4f", closed_epochs_ + 1, plan_->epochs(), record.loss);
+    std::string text = absl::StrFormat("epoch %d of %d: loss %.4f", closed_epochs_ + 1,
+                                       plan_->epochs(), record.loss);
     for (size_t i = 0; i < record.metrics.size(); ++i) {
       absl::StrAppendFormat(&text, ", %s %.4f", progress_.metric_names()[i], record.metrics[i]);
     }
-    absl::StrAppendFormat(&text, ", %.1f s, %.0f examples/s", record.seconds, record.examples_per_second);
+    absl::StrAppendFormat(&text, ", %.1f s, %.0f examples/s", record.seconds,
+                          record.examples_per_second);
     LogInfo(text);
     ++closed_epochs_;
     WriteHistory();
@@ -395,8 +417,9 @@ uint64_t TrainingRun::NextMandatoryCut() const {
   return test_examples_ > 0 ? plan_->EpochEnd(next_epoch_cut_) : plan_->total_steps();
 }
 
-// Which cut is due? The end of an epoch, when it is to be evaluated, and of the job are cut in any case, and
-// no lease passes them before the cut is accepted; the others are taken where the steps happen to be.
+// Which cut is due? The end of an epoch, when it is to be evaluated, and of the job are cut in any
+// case, and no lease passes them before the cut is accepted; the others are taken where the steps
+// happen to be.
 void TrainingRun::PlanCut() {
   if (!checkpointer_->idle()) return;
   const uint64_t total = plan_->total_steps();
@@ -411,8 +434,10 @@ void TrainingRun::PlanCut() {
     const bool stored = checkpointer_->last().has_value() &&
                         checkpointer_->last()->manifest.cut_step == next &&
                         checkpointer_->last()->manifest.timeline == opened_->timeline;
-    const bool nothing_new = next == opened_->base && !opened_->adopted && !opened_->checkpoint.empty();
-    if (stored || nothing_new) return Over(absl::CancelledError("stopped; the checkpoint is written"));
+    const bool nothing_new =
+        next == opened_->base && !opened_->adopted && !opened_->checkpoint.empty();
+    if (stored || nothing_new)
+      return Over(absl::CancelledError("stopped; the checkpoint is written"));
     return BeginCut(next, false);
   }
   if (now < no_cut_before_ || final_is_stored) return;
@@ -421,13 +446,15 @@ void TrainingRun::PlanCut() {
   if (near >= mandatory) {
     const bool evaluated = progress_.history().contains(next_epoch_cut_) &&
                            progress_.history().at(next_epoch_cut_).test_loss.has_value();
-    return BeginCut(mandatory, test_examples_ > 0 && next_epoch_cut_ < plan_->epochs() && !evaluated);
+    return BeginCut(mandatory,
+                    test_examples_ > 0 && next_epoch_cut_ < plan_->epochs() && !evaluated);
   }
   const Job::Checkpoint& when = options_.job.checkpoint;
   if (when.every_steps > 0 && near >= last_cut_ + when.every_steps) {
     return BeginCut(std::min(std::max(last_cut_ + when.every_steps, next), mandatory), false);
   }
-  if (when.every_seconds > 0 && now - last_cut_at_ >= FromSeconds(when.every_seconds) && next > last_cut_) {
+  if (when.every_seconds > 0 && now - last_cut_at_ >= FromSeconds(when.every_seconds) &&
+      next > last_cut_) {
     BeginCut(next, false);
   }
 }
@@ -463,22 +490,27 @@ void TrainingRun::OnCutReady(uint64_t step) {
   const uint64_t batch_size = options_.job.batch_size;
   evaluation_ = std::make_unique<Evaluation>(
       next_epoch_cut_ - 1, step, (test_examples_ + batch_size - 1) / batch_size,
-      static_cast<int>(options_.job.metrics.size()), FromSeconds(options_.job.strategy.lease_timeout_seconds));
+      static_cast<int>(options_.job.metrics.size()),
+      FromSeconds(options_.job.strategy.lease_timeout_seconds));
   Advance();
 }
 
 void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
-  LogInfo(absl::StrCat("checkpoint ", checkpoint.directory, " (", checkpoint.size_bytes() >> 10, " KiB)"));
+  LogInfo(absl::StrCat("checkpoint ", checkpoint.directory, " (", checkpoint.size_bytes() >> 10,
+                       " KiB)"));
 }
 
-void TrainingRun::OnCutGivenUp(uint64_t step, const std::string&, std::optional<uint64_t> highest_step) {
+void TrainingRun::OnCutGivenUp(uint64_t step, const std::string&,
+                               std::optional<uint64_t> highest_step) {
   evaluation_.reset();
   no_cut_before_ = options_.loop->Now() + kRetryCutAfter;
   if (!training()) return;
-  if (stopping_) return Over(absl::CancelledError("stopped, without a checkpoint of the last steps"));
+  if (stopping_)
+    return Over(absl::CancelledError("stopped, without a checkpoint of the last steps"));
   if (highest_step.has_value() && step == NextMandatoryCut()) {
     // After a takeover somebody was further than was known; the next try is above all that.
-    late_cut_ = std::min(std::max(*highest_step + 1, dispatcher_->first_unleased()), plan_->total_steps());
+    late_cut_ =
+        std::min(std::max(*highest_step + 1, dispatcher_->first_unleased()), plan_->total_steps());
     no_cut_before_ = options_.loop->Now();
   }
 }
@@ -486,7 +518,8 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string&, std::optional<
 void TrainingRun::FinishEvaluation() {
   const std::unique_ptr<Evaluation> done = std::move(evaluation_);
   progress_.SetTestResult(done->epoch(), done->loss(), done->metrics());
-  std::string text = absl::StrFormat("epoch %d of %d: test loss %.4f", done->epoch() + 1, plan_->epochs(), done->loss());
+  std::string text = absl::StrFormat("epoch %d of %d: test loss %.4f", done->epoch() + 1,
+                                     plan_->epochs(), done->loss());
   const std::vector<double> metrics = done->metrics();
   for (size_t i = 0; i < metrics.size(); ++i) {
     absl::StrAppendFormat(&text, ", test %s %.4f", progress_.metric_names()[i], metrics[i]);
@@ -518,8 +551,8 @@ void TrainingRun::Tick() {
   Advance();
 }
 
-// A worker that has stopped would be leased the same steps for ever. One that lives comes back at once and
-// says what it holds.
+// A worker that has stopped would be leased the same steps for ever. One that lives comes back at
+// once and says what it holds.
 void TrainingRun::DropSilentWorkers(Time now) {
   std::set<StepDispatcher::WorkerKey> silent;
   const auto expire = [&silent, now](StepDispatcher& leases) {
@@ -530,17 +563,20 @@ void TrainingRun::DropSilentWorkers(Time now) {
   for (const StepDispatcher::WorkerKey key : silent) {
     auto worker = membership_->workers().find(key);
     if (worker == membership_->workers().end()) continue;
-    membership_->Reject(*worker->second,
-                        absl::StrCat("reported nothing for ", options_.job.strategy.lease_timeout_seconds,
-                                     " s; its steps are leased again"),
-                        /*final=*/false);
+    membership_->Reject(
+        *worker->second,
+        absl::StrCat("reported nothing for ", options_.job.strategy.lease_timeout_seconds,
+                     " s; its steps are leased again"),
+        /*final=*/false);
   }
 }
 
 std::vector<std::string> TrainingRun::Waiting() const {
   std::vector<std::string> lines = fleet_->Waiting();
   if (fleet_->phase() == PsFleet::Phase::kLeading && membership_->Ready().empty() && !finishing_) {
-    lines.push_back("a worker: none is ready; one more joins with shoal-worker --chief=ADDRESS of this coordinator");
+    lines.push_back(
+        "a worker: none is ready; one more joins with shoal-worker --chief=ADDRESS of this "
+        "coordinator");
   }
   return lines;
 }
@@ -558,27 +594,29 @@ void TrainingRun::LogWaiting(Time now) {
   }
 }
 
-// --- The end ---------------------------------------------------------------------------------------
+// --- The end
+// ---------------------------------------------------------------------------------------
 
 void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
   finishing_ = true;
   auto saved = std::make_shared<absl::Status>();
   const std::string directory = options_.run_dir + "/model";
-  options_.loop->Offload([final_checkpoint, directory, saved] { *saved = ExportModel(final_checkpoint, directory); },
-                         [this, alive = alive_, saved, directory] {
-                           if (!*alive || over_) return;
-                           if (!saved->ok()) return Over(*saved);
-                           LogInfo("the model is saved in " + directory);
-                           proto::WorkerOrder order;
-                           order.mutable_job_done();
-                           membership_->Broadcast(order);
-                           dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
-                             dismiss_deadline_ = 0;
-                             DismissAll();
-                           });
-                           // Workers that have not found this successor yet hear it when they do.
-                           if (membership_->workers().empty() && !found_finished_) DismissAll();
-                         });
+  options_.loop->Offload(
+      [final_checkpoint, directory, saved] { *saved = ExportModel(final_checkpoint, directory); },
+      [this, alive = alive_, saved, directory] {
+        if (!*alive || over_) return;
+        if (!saved->ok()) return Over(*saved);
+        LogInfo("the model is saved in " + directory);
+        proto::WorkerOrder order;
+        order.mutable_job_done();
+        membership_->Broadcast(order);
+        dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+          dismiss_deadline_ = 0;
+          DismissAll();
+        });
+        // Workers that have not found this successor yet hear it when they do.
+        if (membership_->workers().empty() && !found_finished_) DismissAll();
+      });
 }
 
 // The workers have gone; now the ps. Those that can't be reached count as stopped.
@@ -597,12 +635,14 @@ void TrainingRun::DismissAll() {
 void TrainingRun::Over(const absl::Status& status) {
   if (over_) return;
   over_ = true;
-  if (!status.ok() && status.code() != absl::StatusCode::kCancelled) failure_ = std::string(status.message());
+  if (!status.ok() && status.code() != absl::StatusCode::kCancelled)
+    failure_ = std::string(status.message());
   fleet_->Close();
   // After the history has been written.
-  options_.loop->Offload([] {}, [this, alive = alive_, status] {
-    if (*alive) options_.on_over(status);
-  });
+  options_.loop->Offload([] {},
+                         [this, alive = alive_, status] {
+                           if (*alive) options_.on_over(status);
+                         });
 }
 
 }  // namespace shoal

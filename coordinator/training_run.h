@@ -28,10 +28,11 @@
 namespace shoal {
 
 // The training of one job, from the first claim to the saved model: brings together who computes
-// (Membership), what is to be computed (StepDispatcher), where the variables are (PsFleet), what is kept
-// (Checkpointer) and what it has come to (Progress, Evaluation).
+// (Membership), what is to be computed (StepDispatcher), where the variables are (PsFleet), what is
+// kept (Checkpointer) and what it has come to (Progress, Evaluation).
 //
-//   waiting ── a timeline is open and a worker has counted the examples ──▶ training ──▶ saving ──▶ over
+//   waiting ── a timeline is open and a worker has counted the examples ──▶ training ──▶ saving ──▶
+//   over
 //      ▲                                                                       │  │
 //      └──────────────────────────── timeline over ────────────────────────────┘  └── Stop ──▶ over
 //
@@ -39,7 +40,7 @@ namespace shoal {
 class TrainingRun {
  public:
   struct Options {
-    EventLoop* loop = nullptr;   // both outlive this
+    EventLoop* loop = nullptr;  // both outlive this
     Network* network = nullptr;
     Job job;
     std::vector<std::string> ps_addresses;
@@ -56,7 +57,8 @@ class TrainingRun {
   void Start();
   // For Network::Listen: Work and Status streams.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
-  // An orderly stop: no more leases, a checkpoint when the leased steps are done, then on_over(kCancelled).
+  // An orderly stop: no more leases, a checkpoint when the leased steps are done, then
+  // on_over(kCancelled).
   void Stop();
 
   proto::StatusReply Status() const;
@@ -86,7 +88,8 @@ class TrainingRun {
   void Announce(Worker& worker);
   // Begins to hand out steps, once timeline and plan are known.
   void BeginTraining();
-  // After anything that may have changed what is to be done: closes epochs, begins cuts, gives work.
+  // After anything that may have changed what is to be done: closes epochs, begins cuts, gives
+  // work.
   void Advance();
   void CloseEpochs();
   void PlanCut();
@@ -132,12 +135,12 @@ class TrainingRun {
   std::unique_ptr<StepDispatcher> dispatcher_;
   std::unique_ptr<Evaluation> evaluation_;
 
-  uint64_t closed_epochs_ = 0;       // epochs whose steps are all done
-  uint64_t next_epoch_cut_ = 0;      // first epoch whose end has not been cut
-  std::optional<uint64_t> late_cut_; // where that cut goes instead, when a ps refused it
-  uint64_t last_cut_ = 0;            // step of the newest cut begun
+  uint64_t closed_epochs_ = 0;        // epochs whose steps are all done
+  uint64_t next_epoch_cut_ = 0;       // first epoch whose end has not been cut
+  std::optional<uint64_t> late_cut_;  // where that cut goes instead, when a ps refused it
+  uint64_t last_cut_ = 0;             // step of the newest cut begun
   Time last_cut_at_{};
-  Time no_cut_before_{};             // after a failure
+  Time no_cut_before_{};  // after a failure
   uint64_t steps_done_here_ = 0;
   uint64_t leased_again_before_ = 0;  // in former timelines
 

@@ -43,7 +43,8 @@ StreamCallbacks TrainingRun::AcceptStatus(std::unique_ptr<Stream> stream) {
                 Stream& stream = *status_streams_.at(id);
                 proto::StatusRequest request;
                 if (!ParseMessage(message, &request)) {
-                  return stream.Finish(absl::InvalidArgumentError("not a StatusRequest of proto/cluster.proto"));
+                  return stream.Finish(
+                      absl::InvalidArgumentError("not a StatusRequest of proto/cluster.proto"));
                 }
                 stream.Send(MakeMessage(Status()));
                 stream.Finish(absl::OkStatus());
@@ -121,7 +122,7 @@ void TrainingRun::FillTasks(proto::StatusReply* reply) const {
     task->set_index(ps);
     task->set_address(options_.ps_addresses[ps]);
     const bool connected = peer.link != nullptr && peer.link->connected();
-    task->set_state(!connected                                                        ? "connecting"
+    task->set_state(!connected                                                    ? "connecting"
                     : fleet_->phase() == PsFleet::Phase::kLoading && !peer.loaded ? "loading"
                                                                                   : "up");
     if (peer.link != nullptr) task->set_detail(peer.link->last_error());
@@ -134,7 +135,8 @@ void TrainingRun::FillTasks(proto::StatusReply* reply) const {
   }
   reply->set_repeated_chunks(repeated);
   reply->set_staleness_max(staleness_max);
-  if (applied > 0) reply->set_staleness_mean(static_cast<double>(staleness_sum) / static_cast<double>(applied));
+  if (applied > 0)
+    reply->set_staleness_mean(static_cast<double>(staleness_sum) / static_cast<double>(applied));
   std::map<int, const Worker*> connected;
   for (const auto& [key, worker] : membership_->workers()) {
     if (worker->index >= 0) connected[worker->index] = worker.get();

@@ -38,6 +38,7 @@ class Cuts {
  private:
   // The last Fence accepted; kept after its cut has ended, to answer repetitions.
   struct Cut {
+    Cut() {}  // spelt out: clang 14 cannot deduce it for std::optional inside this class
     uint64_t term = 0;
     uint64_t step = 0;
     std::string directory;  // empty: is not written

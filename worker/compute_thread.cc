@@ -16,11 +16,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 uint32_t MicrosecondsBetween(Clock::time_point begin, Clock::time_point end) {
-  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count());
+  return static_cast<uint32_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count());
 }
 
 Batch ViewOf(const LoadedBatch& loaded) {
-  return {.examples = static_cast<int64_t>(loaded.examples), .inputs = {loaded.inputs}, .target = loaded.targets};
+  return {.examples = static_cast<int64_t>(loaded.examples),
+          .inputs = {loaded.inputs},
+          .target = loaded.targets};
 }
 
 BatchOutcome OutcomeOf(const BatchResult& result) {
@@ -73,13 +76,15 @@ void ComputeThread::Prepare(const std::string& job_text, int ps_count,
   });
 }
 
-absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::string& job_text, int ps_count) {
+absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::string& job_text,
+                                                                 int ps_count) {
   SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(job_text, "the coordinator's job"));
   SHOAL_ASSIGN_OR_RETURN(KerasModel model, ParseKerasModel(job.model_json));
   const Graph& graph = model.graph;
   if (graph.inputs().size() != 1 || graph.outputs().size() != 1) {
-    return absl::UnimplementedError(absl::StrCat("model ", model.name, " has ", graph.inputs().size(), " inputs and ",
-                                                 graph.outputs().size(), " outputs; a job has data for one of each"));
+    return absl::UnimplementedError(
+        absl::StrCat("model ", model.name, " has ", graph.inputs().size(), " inputs and ",
+                     graph.outputs().size(), " outputs; a job has data for one of each"));
   }
   const Shape& input_shape = graph.value(graph.inputs()[0]).shape;
   const Shape& output_shape = graph.value(graph.outputs()[0]).shape;
@@ -90,28 +95,31 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
     metrics.push_back(metric);
   }
 
-  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training, OpenDataset(job.training, input_shape));
-  SHOAL_RETURN_IF_ERROR(CheckLabels(loss, output_shape, training->label_shape(), job.training.labels));
+  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
+                         OpenDataset(job.training, input_shape));
+  SHOAL_RETURN_IF_ERROR(
+      CheckLabels(loss, output_shape, training->label_shape(), job.training.labels));
   const uint64_t training_examples = training->size();
   uint64_t test_examples = 0;
   if (!job.test.empty()) {
     SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test, OpenDataset(job.test, input_shape));
     SHOAL_RETURN_IF_ERROR(CheckLabels(loss, output_shape, test->label_shape(), job.test.labels));
     test_examples = test->size();
-    test_ = std::make_unique<BatchSource>(
-        BatchSource::Options{.dataset = test,
-                             .plan = StepPlan(test_examples, job.batch_size, /*epochs=*/1, /*steps=*/0),
-                             .shuffle = false});
+    test_ = std::make_unique<BatchSource>(BatchSource::Options{
+        .dataset = test,
+        .plan = StepPlan(test_examples, job.batch_size, /*epochs=*/1, /*steps=*/0),
+        .shuffle = false});
   }
-  training_ = std::make_unique<BatchSource>(
-      BatchSource::Options{.dataset = training,
-                           .plan = StepPlan(training_examples, job.batch_size, job.epochs, job.steps),
-                           .seed = job.seed,
-                           .shuffle = true});
+  training_ = std::make_unique<BatchSource>(BatchSource::Options{
+      .dataset = training,
+      .plan = StepPlan(training_examples, job.batch_size, job.epochs, job.steps),
+      .seed = job.seed,
+      .shuffle = true});
 
-  shard_map_ = std::make_unique<ShardMap>(
-      graph.variables(), ps_count,
-      ShardingOptions{.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes});
+  shard_map_ =
+      std::make_unique<ShardMap>(graph.variables(), ps_count,
+                                 ShardingOptions{.min_shard_bytes = job.strategy.min_shard_bytes,
+                                                 .chunk_bytes = job.strategy.chunk_bytes});
   chunks_of_variable_.resize(graph.variables().size());
   for (int ps = 0; ps < ps_count; ++ps) {
     for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i) {
@@ -120,7 +128,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
       const int id = static_cast<int>(chunk_ids_.size());
       chunk_ids_.push_back({ps, i});
       variables_of_chunk_.push_back(static_cast<int>(chunk.pieces.size()));
-      for (const ChunkPiece& piece : chunk.pieces) chunks_of_variable_[piece.variable].push_back(id);
+      for (const ChunkPiece& piece : chunk.pieces)
+        chunks_of_variable_[piece.variable].push_back(id);
     }
   }
 
@@ -142,7 +151,9 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                   .gradients = gradients_};
 }
 
-void ComputeThread::Expect(uint64_t first_step, uint64_t count) { training_->Expect(first_step, count); }
+void ComputeThread::Expect(uint64_t first_step, uint64_t count) {
+  training_->Expect(first_step, count);
+}
 
 void ComputeThread::Forget() { training_->Forget(); }
 
@@ -153,7 +164,8 @@ void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> 
   });
 }
 
-absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(uint64_t step, const std::function<void(int, int)>& on_chunk) {
+absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
+    uint64_t step, const std::function<void(int, int)>& on_chunk) {
   const Clock::time_point begin = Clock::now();
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> batch, training_->Take(step));
   const Clock::time_point loaded = Clock::now();
@@ -165,8 +177,8 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(uint64_t step, const std::f
       options_.loop->Post([on_chunk, chunk = chunk_ids_[id]] { on_chunk(chunk.ps, chunk.chunk); });
     }
   };
-  SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                         runner_->Train(ViewOf(*batch), step, parameters_, gradients_, on_variable_done));
+  SHOAL_ASSIGN_OR_RETURN(const BatchResult result, runner_->Train(ViewOf(*batch), step, parameters_,
+                                                                  gradients_, on_variable_done));
   BatchOutcome outcome = OutcomeOf(result);
   outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
   outcome.compute_us = MicrosecondsBetween(loaded, Clock::now());
@@ -174,7 +186,8 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(uint64_t step, const std::f
   return outcome;
 }
 
-void ComputeThread::Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) {
+void ComputeThread::Evaluate(uint64_t batch,
+                             std::function<void(absl::StatusOr<BatchOutcome>)> done) {
   Enqueue([this, batch, done = std::move(done)] {
     options_.loop->Post([done, outcome = EvaluateNow(batch)] { done(outcome); });
   });
@@ -183,7 +196,8 @@ void ComputeThread::Evaluate(uint64_t batch, std::function<void(absl::StatusOr<B
 absl::StatusOr<BatchOutcome> ComputeThread::EvaluateNow(uint64_t batch) {
   if (test_ == nullptr) return absl::InternalError("told to evaluate, but the job has no test set");
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> loaded, test_->Take(batch));
-  SHOAL_ASSIGN_OR_RETURN(const BatchResult result, runner_->Evaluate(ViewOf(*loaded), cut_parameters_));
+  SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
+                         runner_->Evaluate(ViewOf(*loaded), cut_parameters_));
   test_->Recycle(std::move(loaded));
   return OutcomeOf(result);
 }

@@ -17,16 +17,16 @@
 
 namespace shoal {
 
-// The real StepComputer: runs a ModelRunner on the batches of a BatchSource, on one thread of its own;
-// results are posted to the loop. Methods are called on the loop's thread.
+// The real StepComputer: runs a ModelRunner on the batches of a BatchSource, on one thread of its
+// own; results are posted to the loop. Methods are called on the loop's thread.
 class ComputeThread : public StepComputer {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // outlives this
     std::string backend = "cpu";
     int threads = 1;
-    // Called on the compute thread with each training batch before it is computed; for step records. May be
-    // null.
+    // Called on the compute thread with each training batch before it is computed; for step
+    // records. May be null.
     std::function<void(const LoadedBatch&)> on_batch;
   };
   explicit ComputeThread(Options options);
@@ -49,7 +49,8 @@ class ComputeThread : public StepComputer {
   void Run();
   void Enqueue(std::function<void()> task);
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);
-  absl::StatusOr<BatchOutcome> TrainNow(uint64_t step, const std::function<void(int, int)>& on_chunk);
+  absl::StatusOr<BatchOutcome> TrainNow(uint64_t step,
+                                        const std::function<void(int, int)>& on_chunk);
   absl::StatusOr<BatchOutcome> EvaluateNow(uint64_t batch);
 
   const Options options_;
@@ -59,7 +60,8 @@ class ComputeThread : public StepComputer {
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<BatchSource> training_;
   std::unique_ptr<BatchSource> test_;
-  // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it has.
+  // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it
+  // has.
   std::vector<std::vector<int>> chunks_of_variable_;
   std::vector<ChunkId> chunk_ids_;
   std::vector<int> variables_of_chunk_;

@@ -5,7 +5,8 @@
 namespace shoal {
 
 absl::StatusOr<LossAttributes> LossAttributesOf(const Job::Loss& loss) {
-  LossAttributes attributes{.from_logits = loss.from_logits, .label_smoothing = loss.label_smoothing};
+  LossAttributes attributes{.from_logits = loss.from_logits,
+                            .label_smoothing = loss.label_smoothing};
   if (loss.class_name == "SparseCategoricalCrossentropy") {
     attributes.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy;
   } else if (loss.class_name == "CategoricalCrossentropy") {
@@ -18,8 +19,8 @@ absl::StatusOr<LossAttributes> LossAttributesOf(const Job::Loss& loss) {
   return attributes;
 }
 
-absl::Status CheckLabels(const LossAttributes& loss, const Shape& output_shape, const Shape& label_shape,
-                         const std::string& label_file) {
+absl::Status CheckLabels(const LossAttributes& loss, const Shape& output_shape,
+                         const Shape& label_shape, const std::string& label_file) {
   Shape wanted(output_shape.begin() + 1, output_shape.end());
   const char* what = "one number for each output";
   if (loss.kind == LossAttributes::Kind::kSparseCategoricalCrossentropy) {
@@ -30,10 +31,10 @@ absl::Status CheckLabels(const LossAttributes& loss, const Shape& output_shape, 
     if (label_shape == with_one) return absl::OkStatus();
   }
   if (label_shape == wanted) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(label_file, ": a label has shape ", ShapeToString(label_shape),
-                                                 ", but this loss on a model output of ",
-                                                 ShapeToString(output_shape), " wants ", ShapeToString(wanted), ": ",
-                                                 what));
+  return absl::InvalidArgumentError(
+      absl::StrCat(label_file, ": a label has shape ", ShapeToString(label_shape),
+                   ", but this loss on a model output of ", ShapeToString(output_shape), " wants ",
+                   ShapeToString(wanted), ": ", what));
 }
 
 }  // namespace shoal

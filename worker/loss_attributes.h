@@ -12,9 +12,9 @@ namespace shoal {
 // The engine's loss for a job's.
 absl::StatusOr<LossAttributes> LossAttributesOf(const Job::Loss& loss);
 
-// Do labels of this shape (without the batch axis) suit the loss of this output (kBatch first)? The error
-// names both shapes, the label file and what would be right.
-absl::Status CheckLabels(const LossAttributes& loss, const Shape& output_shape, const Shape& label_shape,
-                         const std::string& label_file);
+// Do labels of this shape (without the batch axis) suit the loss of this output (kBatch first)? The
+// error names both shapes, the label file and what would be right.
+absl::Status CheckLabels(const LossAttributes& loss, const Shape& output_shape,
+                         const Shape& label_shape, const std::string& label_file);
 
 }  // namespace shoal

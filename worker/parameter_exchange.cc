@@ -12,8 +12,9 @@ namespace shoal {
 ParameterExchange::ParameterExchange(Options options) : options_(std::move(options)) {
   peers_.resize(options_.addresses.size());
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
-    peers_[ps].backoff = std::make_unique<Backoff>(std::chrono::milliseconds(50), std::chrono::seconds(1),
-                                                   options_.worker * uint64_t{7919} + ps);
+    peers_[ps].backoff =
+        std::make_unique<Backoff>(std::chrono::milliseconds(50), std::chrono::seconds(1),
+                                  options_.worker * uint64_t{7919} + ps);
     peers_[ps].versions.resize(options_.shard_map->ps(ps).chunks.size(), 0);
     peers_[ps].pulled = peers_[ps].versions;
     Open(ps);
@@ -36,25 +37,29 @@ void ParameterExchange::SetTimeline(uint64_t timeline) {
     peer.cut_pulls.clear();
     peer.pushes.clear();
   }
-  if (cut_done_ != nullptr) std::exchange(cut_done_, nullptr)(absl::CancelledError("another timeline"));
+  if (cut_done_ != nullptr)
+    std::exchange(cut_done_, nullptr)(absl::CancelledError("another timeline"));
 }
 
 void ParameterExchange::PullAll(std::function<void()> done) {
   pull_done_ = std::move(done);
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
-    for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i) peers_[ps].pulls.insert(i);
+    for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i)
+      peers_[ps].pulls.insert(i);
     pulls_missing_ += static_cast<int>(peers_[ps].pulls.size());
     SendPulls(ps, peers_[ps].pulls, 0);
   }
 }
 
-void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out, std::function<void(absl::Status)> done) {
+void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out,
+                                std::function<void(absl::Status)> done) {
   cut_done_ = std::move(done);
   cut_step_ = cut_step;
   cut_out_ = out;
   cut_refusal_.clear();
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
-    for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i) peers_[ps].cut_pulls.insert(i);
+    for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i)
+      peers_[ps].cut_pulls.insert(i);
     cut_pulls_missing_ += static_cast<int>(peers_[ps].cut_pulls.size());
     SendPulls(ps, peers_[ps].cut_pulls, cut_step);
   }
@@ -68,7 +73,8 @@ void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done) {
     peers_[ps].pushes.clear();
     // The gradient is of the values that are here now, whatever arrives while it is computed.
     peers_[ps].pulled = peers_[ps].versions;
-    for (const Chunk& each : options_.shard_map->ps(ps).chunks) chunks_missing_ += each.trainable ? 1 : 0;
+    for (const Chunk& each : options_.shard_map->ps(ps).chunks)
+      chunks_missing_ += each.trainable ? 1 : 0;
   }
 }
 
@@ -88,12 +94,12 @@ void ParameterExchange::SendPush(int ps, int index) {
   push->set_chunk(index);
   push->set_pulled_version(peer.pulled[index]);
   push->set_want_values(true);
-  // The gradient stays as it is until every chunk of the step is acknowledged, which is longer than any
-  // transport reads it: no owner is needed.
+  // The gradient stays as it is until every chunk of the step is acknowledged, which is longer than
+  // any transport reads it: no owner is needed.
   std::vector<Slice> payload;
   for (const ChunkPiece& piece : chunk(ps, index).pieces) {
-    const float* begin = options_.gradients.data() + options_.layout->variables[piece.variable].offset +
-                         piece.variable_offset;
+    const float* begin = options_.gradients.data() +
+                         options_.layout->variables[piece.variable].offset + piece.variable_offset;
     payload.push_back({reinterpret_cast<const char*>(begin), piece.size * sizeof(float), nullptr});
   }
   peer.stream->Send(MakeMessage(request, std::move(payload)));
@@ -121,9 +127,10 @@ void ParameterExchange::Open(int ps) {
   Peer& peer = peers_[ps];
   peer.retry = 0;
   peer.hello_seen = false;
-  peer.stream = options_.network->Open(options_.addresses[ps], kExchangeMethod,
-                                       {.on_message = [this, ps](Message message) { OnMessage(ps, message); },
-                                        .on_closed = [this, ps](absl::Status status) { OnClosed(ps, status); }});
+  peer.stream = options_.network->Open(
+      options_.addresses[ps], kExchangeMethod,
+      {.on_message = [this, ps](Message message) { OnMessage(ps, message); },
+       .on_closed = [this, ps](absl::Status status) { OnClosed(ps, status); }});
   proto::ExchangeRequest request;
   proto::ExchangeHello* hello = request.mutable_hello();
   hello->set_version(kVersion);
@@ -169,7 +176,8 @@ void ParameterExchange::OnHello(int ps, const proto::ServerHello& hello) {
   peer.hello_seen = true;
   peer.backoff->Reset();
   if (timeline_ == 0) return;
-  if (hello.timeline() != timeline_) return Lose(absl::StrCat("ps ", ps, " is in another timeline"));
+  if (hello.timeline() != timeline_)
+    return Lose(absl::StrCat("ps ", ps, " is in another timeline"));
   // What was on the old stream may have been lost; what arrives twice is recognised.
   for (const int chunk : peer.pushes) SendPush(ps, chunk);
   SendPulls(ps, peer.pulls, 0);
@@ -179,7 +187,8 @@ void ParameterExchange::OnHello(int ps, const proto::ServerHello& hello) {
 void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const Message& message) {
   Peer& peer = peers_[ps];
   const int index = static_cast<int>(applied.chunk());
-  if (applied.timeline() != timeline_ || applied.step() != step_ || !peer.pushes.contains(index)) return;
+  if (applied.timeline() != timeline_ || applied.step() != step_ || !peer.pushes.contains(index))
+    return;
   if (!Scatter(chunk(ps, index), message, options_.parameters)) return;
   peer.versions[index] = applied.version();
   peer.pushes.erase(index);
@@ -197,7 +206,8 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
     --cut_pulls_missing_;
     return MaybeFinishCut();
   }
-  if (!peer.pulls.contains(index) || !Scatter(chunk(ps, index), message, options_.parameters)) return;
+  if (!peer.pulls.contains(index) || !Scatter(chunk(ps, index), message, options_.parameters))
+    return;
   peer.versions[index] = values.version();
   peer.pulls.erase(index);
   if (--pulls_missing_ == 0) std::exchange(pull_done_, nullptr)();
@@ -207,8 +217,9 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
 void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
   if (timeline_ == 0) return;
   if (refused.timeline() != timeline_) return Lose(refused.reason());
-  // The right timeline, but the cut is not held any more. A refusal does not say of which cut it is, so the
-  // answers of the others are waited for, too: they shall not be taken for answers about the next cut.
+  // The right timeline, but the cut is not held any more. A refusal does not say of which cut it
+  // is, so the answers of the others are waited for, too: they shall not be taken for answers about
+  // the next cut.
   Peer& peer = peers_[ps];
   if (peer.cut_pulls.empty()) return;
   cut_pulls_missing_ -= static_cast<int>(peer.cut_pulls.size());
@@ -219,8 +230,8 @@ void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
 
 void ParameterExchange::MaybeFinishCut() {
   if (cut_pulls_missing_ > 0) return;
-  std::exchange(cut_done_, nullptr)(cut_refusal_.empty() ? absl::OkStatus()
-                                                         : absl::FailedPreconditionError(cut_refusal_));
+  std::exchange(cut_done_, nullptr)(
+      cut_refusal_.empty() ? absl::OkStatus() : absl::FailedPreconditionError(cut_refusal_));
 }
 
 void ParameterExchange::Lose(const std::string& why) {
@@ -228,7 +239,8 @@ void ParameterExchange::Lose(const std::string& why) {
   options_.on_timeline_lost(why);
 }
 
-bool ParameterExchange::Scatter(const Chunk& chunk, const Message& message, std::span<float> out) const {
+bool ParameterExchange::Scatter(const Chunk& chunk, const Message& message,
+                                std::span<float> out) const {
   if (message.payload_bytes() != chunk.size * sizeof(float)) {
     LogWarning("dropped a chunk of a wrong size");
     return false;
@@ -236,8 +248,10 @@ bool ParameterExchange::Scatter(const Chunk& chunk, const Message& message, std:
   size_t offset = 0;
   for (const ChunkPiece& piece : chunk.pieces) {
     const size_t bytes = piece.size * sizeof(float);
-    CopyPayload(message, offset,
-                out.data() + options_.layout->variables[piece.variable].offset + piece.variable_offset, bytes);
+    CopyPayload(
+        message, offset,
+        out.data() + options_.layout->variables[piece.variable].offset + piece.variable_offset,
+        bytes);
     offset += bytes;
   }
   return true;
@@ -247,7 +261,8 @@ std::string ParameterExchange::Waiting() const {
   std::vector<std::string> waiting;
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     const Peer& peer = peers_[ps];
-    if (!peer.hello_seen || !peer.pulls.empty() || !peer.pushes.empty() || !peer.cut_pulls.empty()) {
+    if (!peer.hello_seen || !peer.pulls.empty() || !peer.pushes.empty() ||
+        !peer.cut_pulls.empty()) {
       waiting.push_back(absl::StrCat("ps ", ps, " at ", options_.addresses[ps],
                                      peer.hello_seen ? "" : " (no connection)"));
     }

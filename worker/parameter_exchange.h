@@ -16,16 +16,16 @@
 
 namespace shoal {
 
-// The worker's side of the Exchange streams, one to each ps: brings parameters, sends gradients, and keeps
-// asking and sending until every ps has answered, over as many streams as that takes. Rules 4 and 5 seen
-// from the worker. Holds no tensors: it reads gradients and writes parameters in the caller's buffers, both
-// laid out by ModelLayout. Loop thread only.
+// The worker's side of the Exchange streams, one to each ps: brings parameters, sends gradients,
+// and keeps asking and sending until every ps has answered, over as many streams as that takes.
+// Rules 4 and 5 seen from the worker. Holds no tensors: it reads gradients and writes parameters in
+// the caller's buffers, both laid out by ModelLayout. Loop thread only.
 //
 // Push answers bring the chunk's fresh values, so that after a step the parameters hold it.
 class ParameterExchange {
  public:
   struct Options {
-    EventLoop* loop = nullptr;   // these outlive this
+    EventLoop* loop = nullptr;  // these outlive this
     Network* network = nullptr;
     const ShardMap* shard_map = nullptr;
     const ModelLayout* layout = nullptr;
@@ -33,7 +33,8 @@ class ParameterExchange {
     std::vector<std::string> addresses;  // of the ps
     std::span<float> parameters;
     std::span<const float> gradients;
-    // A ps is in another timeline: nothing of this one counts any more. What was going on is dropped.
+    // A ps is in another timeline: nothing of this one counts any more. What was going on is
+    // dropped.
     std::function<void(const std::string& why)> on_timeline_lost;
     // This worker can't talk to a ps at all (another version).
     std::function<void(const absl::Status&)> on_failed;
@@ -46,8 +47,8 @@ class ParameterExchange {
 
   // Fills `parameters` with the live values of every chunk, then calls `done`.
   void PullAll(std::function<void()> done);
-  // Fills `out` with the values of the held cut at `cut_step`, then calls `done`; kFailedPrecondition when a
-  // ps does not hold it any more.
+  // Fills `out` with the values of the held cut at `cut_step`, then calls `done`;
+  // kFailedPrecondition when a ps does not hold it any more.
   void PullCut(uint64_t cut_step, std::span<float> out, std::function<void(absl::Status)> done);
 
   // Begins the pushes of a step; `done` is called when every chunk of it is applied on every ps.
@@ -64,11 +65,11 @@ class ParameterExchange {
     std::unique_ptr<Backoff> backoff;
     EventLoop::TimerId retry = 0;
     bool hello_seen = false;
-    std::vector<uint64_t> versions;   // by chunk: of the values in `parameters`
-    std::vector<uint64_t> pulled;     // by chunk: the version the gradient was computed from
-    std::set<int> pulls;              // chunks asked for and not here yet
+    std::vector<uint64_t> versions;  // by chunk: of the values in `parameters`
+    std::vector<uint64_t> pulled;    // by chunk: the version the gradient was computed from
+    std::set<int> pulls;             // chunks asked for and not here yet
     std::set<int> cut_pulls;
-    std::set<int> pushes;             // chunks complete and not acknowledged
+    std::set<int> pushes;  // chunks complete and not acknowledged
   };
   void Open(int ps);
   void OnMessage(int ps, const Message& message);

@@ -22,8 +22,9 @@ struct BatchOutcome {
   uint32_t compute_us = 0;
 };
 
-// What computes: input pipeline and model, behind an interface without waiting, so that the session's
-// logic has no threads. All calls and callbacks on the loop's thread; one computation at a time.
+// What computes: input pipeline and model, behind an interface without waiting, so that the
+// session's logic has no threads. All calls and callbacks on the loop's thread; one computation at
+// a time.
 class StepComputer {
  public:
   virtual ~StepComputer() = default;
@@ -38,7 +39,8 @@ class StepComputer {
     std::span<float> cut_parameters;  // for evaluations
     std::span<float> gradients;
   };
-  // Reads the job, opens its data, builds the model. Errors say what is wrong or missing here. Once.
+  // Reads the job, opens its data, builds the model. Errors say what is wrong or missing here.
+  // Once.
   virtual void Prepare(const std::string& job_text, int ps_count,
                        std::function<void(absl::StatusOr<Prepared>)> done) = 0;
 
@@ -47,8 +49,8 @@ class StepComputer {
   // Drops what is prepared.
   virtual void Forget() = 0;
 
-  // Computes the gradient of a step from `parameters` into `gradients`. `on_chunk(ps, chunk)`: this part of
-  // the gradient is complete, and this part of the parameters is not read any more.
+  // Computes the gradient of a step from `parameters` into `gradients`. `on_chunk(ps, chunk)`: this
+  // part of the gradient is complete, and this part of the parameters is not read any more.
   virtual void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                      std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
   // Loss and metrics of a batch of the test set on `cut_parameters`.

@@ -10,9 +10,9 @@
 
 namespace shoal {
 
-// What a worker has trained on, step by step, on disk: DIR/steps-worker-INDEX.csv, a line for each step that
-// every ps has acknowledged: "timeline,step,example example ...". Shows that every example of an epoch was
-// used exactly once. Thread-safe.
+// What a worker has trained on, step by step, on disk: DIR/steps-worker-INDEX.csv, a line for each
+// step that every ps has acknowledged: "timeline,step,example example ...". Shows that every
+// example of an epoch was used exactly once. Thread-safe.
 class StepRecords {
  public:
   explicit StepRecords(std::string directory) : directory_(std::move(directory)) {}

@@ -15,7 +15,9 @@ constexpr Time kLeaveTimeout = std::chrono::seconds(1);
 // Waits longer than this are said, and said again.
 constexpr Time kWatchPeriod = std::chrono::seconds(10);
 
-int64_t Seconds(Time time) { return std::chrono::duration_cast<std::chrono::seconds>(time).count(); }
+int64_t Seconds(Time time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
 
 uint32_t Microseconds(Time time) {
   return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
@@ -47,22 +49,26 @@ void WorkerSession::WatchWaits() {
   watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchWaits(); });
   const Time now = options_.loop->Now();
   if (!welcomed_) {
-    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " since ", Seconds(now - alone_since_),
+    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
+                            Seconds(now - alone_since_),
                             " s: ", last_error_.empty() ? "no answer" : last_error_));
   }
   if (activity_ == Activity::kIdle || computing_ || now - activity_began_ < kWatchPeriod) return;
-  LogWarning(absl::StrCat("waiting for ", exchange_->Waiting(), " since ", Seconds(now - activity_began_), " s"));
+  LogWarning(absl::StrCat("waiting for ", exchange_->Waiting(), " since ",
+                          Seconds(now - activity_began_), " s"));
 }
 
-// --- The stream to the coordinator -----------------------------------------------------------------
+// --- The stream to the coordinator
+// -----------------------------------------------------------------
 
 void WorkerSession::Open() {
   retry_ = 0;
   if (over_) return;
   welcomed_ = false;
-  stream_ = options_.network->Open(options_.chief, kWorkMethod,
-                                   {.on_message = [this](Message message) { OnMessage(message); },
-                                    .on_closed = [this](absl::Status status) { OnClosed(status); }});
+  stream_ =
+      options_.network->Open(options_.chief, kWorkMethod,
+                             {.on_message = [this](Message message) { OnMessage(message); },
+                              .on_closed = [this](absl::Status status) { OnClosed(status); }});
   SendHello();
 }
 
@@ -94,12 +100,13 @@ void WorkerSession::OnClosed(const absl::Status& status) {
   const Time now = options_.loop->Now();
   if (std::exchange(welcomed_, false)) {
     alone_since_ = now;
-    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ", std::string(status.message())));
+    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ",
+                            std::string(status.message())));
   }
   if (now - alone_since_ >= options_.coordinator_timeout) {
-    return Over(End::kNoCoordinator,
-                absl::UnavailableError(absl::StrCat("no coordinator at ", options_.chief, " since ",
-                                                    Seconds(now - alone_since_), " s: ", last_error_)));
+    return Over(End::kNoCoordinator, absl::UnavailableError(absl::StrCat(
+                                         "no coordinator at ", options_.chief, " since ",
+                                         Seconds(now - alone_since_), " s: ", last_error_)));
   }
   retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
 }
@@ -108,14 +115,16 @@ void WorkerSession::OnMessage(const Message& message) {
   if (over_) return;
   proto::WorkerOrder order;
   if (!ParseMessage(message, &order)) {
-    return Over(End::kFailed, absl::FailedPreconditionError(
-                                  options_.chief + " does not speak as a coordinator of this version does"));
+    return Over(End::kFailed,
+                absl::FailedPreconditionError(
+                    options_.chief + " does not speak as a coordinator of this version does"));
   }
   switch (order.kind_case()) {
     case proto::WorkerOrder::kWelcome:
       return OnWelcome(order.welcome());
     case proto::WorkerOrder::kRejected: {
-      const absl::Status why = absl::FailedPreconditionError("the coordinator says: " + order.rejected().reason());
+      const absl::Status why =
+          absl::FailedPreconditionError("the coordinator says: " + order.rejected().reason());
       if (order.rejected().final()) return Over(End::kFailed, why);
       LogWarning(std::string(why.message()));
       // What is done from here on is reported over the next stream.
@@ -150,7 +159,8 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   const std::vector<std::string> ps(welcome.ps().begin(), welcome.ps().end());
   if (prepared_.has_value() || preparing_) {
     if (ps != ps_) {
-      return Over(End::kNoCoordinator, absl::UnavailableError("the cluster has other ps now; to be started again"));
+      return Over(End::kNoCoordinator,
+                  absl::UnavailableError("the cluster has other ps now; to be started again"));
     }
     if (prepared_.has_value()) SendReady();
     return;
@@ -158,10 +168,11 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   ps_ = ps;
   LogInfo(absl::StrCat("taking part as worker ", *index_));
   preparing_ = true;
-  options_.computer->Prepare(welcome.job(), static_cast<int>(ps_.size()),
-                             [this, alive = alive_](absl::StatusOr<StepComputer::Prepared> prepared) {
-                               if (*alive && !over_) OnPrepared(std::move(prepared));
-                             });
+  options_.computer->Prepare(
+      welcome.job(), static_cast<int>(ps_.size()),
+      [this, alive = alive_](absl::StatusOr<StepComputer::Prepared> prepared) {
+        if (*alive && !over_) OnPrepared(std::move(prepared));
+      });
 }
 
 void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) {
@@ -204,7 +215,8 @@ void WorkerSession::SendReady() {
   Report(done);
 }
 
-// --- Timelines and leases --------------------------------------------------------------------------
+// --- Timelines and leases
+// --------------------------------------------------------------------------
 
 void WorkerSession::OnTimelineOpened(uint64_t timeline) {
   if (exchange_ == nullptr || timeline == timeline_) return;
@@ -243,7 +255,8 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
   Next();
 }
 
-// --- Work ------------------------------------------------------------------------------------------
+// --- Work
+// ------------------------------------------------------------------------------------------
 
 void WorkerSession::Next() {
   if (over_ || activity_ != Activity::kIdle || computing_) return;
@@ -344,7 +357,9 @@ void WorkerSession::PullCut(const EvaluationOrder& order) {
       cut_here_ = order.cut_step;
     } else {
       // The evaluation was given up; what is left of it is void.
-      std::erase_if(evaluations_, [&order](const EvaluationOrder& each) { return each.cut_step == order.cut_step; });
+      std::erase_if(evaluations_, [&order](const EvaluationOrder& each) {
+        return each.cut_step == order.cut_step;
+      });
     }
     Next();
   });
@@ -353,27 +368,28 @@ void WorkerSession::PullCut(const EvaluationOrder& order) {
 void WorkerSession::Evaluate(const EvaluationOrder& order) {
   Begin(Activity::kEvaluating);
   computing_ = true;
-  options_.computer->Evaluate(
-      order.batch, [this, alive = alive_, work = work_, order](absl::StatusOr<BatchOutcome> outcome) {
-        if (!*alive || over_) return;
-        computing_ = false;
-        if (work != work_) return Next();
-        activity_ = Activity::kIdle;
-        if (!outcome.ok()) return Leave(outcome.status());
-        proto::WorkerReport report;
-        proto::EvaluationDone* done = report.mutable_evaluation_done();
-        done->set_timeline(timeline_);
-        done->set_cut_step(order.cut_step);
-        done->set_batch(order.batch);
-        done->set_examples(outcome->examples);
-        done->set_loss_sum(outcome->loss_sum);
-        for (const double sum : outcome->metric_sums) done->add_metric_sums(sum);
-        Report(report);
-        Next();
-      });
+  options_.computer->Evaluate(order.batch, [this, alive = alive_, work = work_,
+                                            order](absl::StatusOr<BatchOutcome> outcome) {
+    if (!*alive || over_) return;
+    computing_ = false;
+    if (work != work_) return Next();
+    activity_ = Activity::kIdle;
+    if (!outcome.ok()) return Leave(outcome.status());
+    proto::WorkerReport report;
+    proto::EvaluationDone* done = report.mutable_evaluation_done();
+    done->set_timeline(timeline_);
+    done->set_cut_step(order.cut_step);
+    done->set_batch(order.batch);
+    done->set_examples(outcome->examples);
+    done->set_loss_sum(outcome->loss_sum);
+    for (const double sum : outcome->metric_sums) done->add_metric_sums(sum);
+    Report(report);
+    Next();
+  });
 }
 
-// --- The end ---------------------------------------------------------------------------------------
+// --- The end
+// ---------------------------------------------------------------------------------------
 
 void WorkerSession::Drain(const std::string& reason) {
   if (draining_ || over_) return;
@@ -398,7 +414,8 @@ void WorkerSession::Leave(const absl::Status& why) {
   Report(report);
   const End end = why.ok() ? End::kDrained : End::kFailed;
   if (stream_ == nullptr) return Over(end, why);
-  // The coordinator hears of it before the process ends: it closes the stream when it has read this.
+  // The coordinator hears of it before the process ends: it closes the stream when it has read
+  // this.
   over_ = true;
   leaving_ = {end, why};
   stream_->Finish(absl::OkStatus());

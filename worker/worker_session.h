@@ -25,23 +25,23 @@ namespace shoal {
 //      ▲                                            │
 //      └── stream lost (work goes on meanwhile) ────┤── JobDone, Drain, SIGTERM, failure ──▶ over
 //
-// A step is over when its gradient is computed and every ps has acknowledged every chunk; then it is
-// reported, over a later stream if this one is gone. State machine; loop thread only.
+// A step is over when its gradient is computed and every ps has acknowledged every chunk; then it
+// is reported, over a later stream if this one is gone. State machine; loop thread only.
 class WorkerSession {
  public:
   enum class End {
-    kJobDone,  // exit 0
-    kDrained,  // 143
-    kFailed,   // this worker cannot do the job: 65 or 78, by the status
+    kJobDone,        // exit 0
+    kDrained,        // 143
+    kFailed,         // this worker cannot do the job: 65 or 78, by the status
     kNoCoordinator,  // 138: worth a restart
   };
   struct Options {
-    EventLoop* loop = nullptr;   // these outlive this
+    EventLoop* loop = nullptr;  // these outlive this
     Network* network = nullptr;
     StepComputer* computer = nullptr;
-    std::string chief;           // address of the coordinator
+    std::string chief;              // address of the coordinator
     std::optional<uint32_t> index;  // in the cluster spec; without, the coordinator gives one
-    uint64_t incarnation = 0;    // random
+    uint64_t incarnation = 0;       // random
     std::string host;
     uint64_t pid = 0;
     std::string device = "cpu";
@@ -108,7 +108,7 @@ class WorkerSession {
   EventLoop::TimerId watch_ = 0;
   Time activity_began_{};
   std::string last_error_;  // of the stream to the coordinator
-  Time alone_since_{};   // without a stream to the coordinator
+  Time alone_since_{};      // without a stream to the coordinator
   bool welcomed_ = false;
 
   std::optional<uint32_t> index_;

@@ -35,7 +35,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// A condition variable for Mutex. Waits may wake spuriously: call them in a loop over the condition.
+// A condition variable for Mutex. Waits may wake spuriously: call them in a loop over the
+// condition.
 class CondVar {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

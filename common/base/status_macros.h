@@ -6,8 +6,8 @@
 #include "absl/status/statusor.h"
 
 // Returns the status of `expr` from the calling function when it is an error.
-#define SHOAL_RETURN_IF_ERROR(expr)                     \
-  do {                                                  \
+#define SHOAL_RETURN_IF_ERROR(expr)                    \
+  do {                                                 \
     if (absl::Status _s = (expr); !_s.ok()) return _s; \
   } while (false)
 

@@ -5,8 +5,8 @@
 
 namespace shoal {
 
-// A term: number in the upper 32 bits, coordinator id in the lower, so that comparing the whole compares
-// them in this order. Timelines are named by terms; 0 is none.
+// A term: number in the upper 32 bits, coordinator id in the lower, so that comparing the whole
+// compares them in this order. Timelines are named by terms; 0 is none.
 inline constexpr uint64_t MakeTerm(uint32_t number, uint32_t coordinator_id) {
   return uint64_t{number} << 32 | coordinator_id;
 }

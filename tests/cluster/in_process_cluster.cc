@@ -13,7 +13,9 @@ constexpr std::chrono::minutes kPatience{1};
 
 std::string PsName(int index) { return absl::StrCat("ps-", index); }
 
-std::chrono::steady_clock::time_point Deadline() { return std::chrono::steady_clock::now() + kPatience; }
+std::chrono::steady_clock::time_point Deadline() {
+  return std::chrono::steady_clock::now() + kPatience;
+}
 
 }  // namespace
 
@@ -48,24 +50,28 @@ void InProcessCluster::StartCoordinator() {
   for (int i = 0; i < options_.ps; ++i) ps_names.push_back(PsName(i));
   std::set<int> listed;
   for (int i = 0; i < options_.workers; ++i) listed.insert(i);
-  absl::StatusOr<std::unique_ptr<TrainingRun>> run = TrainingRun::Create({.loop = task.node.get(),
-                                                                          .network = task.node.get(),
-                                                                          .job = options_.job,
-                                                                          .ps_addresses = ps_names,
-                                                                          .listed_workers = listed,
-                                                                          .run_dir = options_.run_dir,
-                                                                          .coordinator_id = 7,
-                                                                          .on_over = [this, &task](const absl::Status& status) {
-                                                                            MutexLock lock(&mutex_);
-                                                                            task.over = true;
-                                                                            task.status = status;
-                                                                            changed_.NotifyAll();
-                                                                          }});
+  absl::StatusOr<std::unique_ptr<TrainingRun>> run =
+      TrainingRun::Create({.loop = task.node.get(),
+                           .network = task.node.get(),
+                           .job = options_.job,
+                           .ps_addresses = ps_names,
+                           .listed_workers = listed,
+                           .run_dir = options_.run_dir,
+                           .coordinator_id = 7,
+                           .on_over = [this, &task](const absl::Status& status) {
+                             MutexLock lock(&mutex_);
+                             task.over = true;
+                             task.status = status;
+                             changed_.NotifyAll();
+                           }});
   ASSERT_TRUE(run.ok()) << run.status();
   task.run = *std::move(run);
-  ASSERT_TRUE(task.node->Listen("chief", [&task](const std::string& method, std::unique_ptr<Stream> stream) {
-    return task.run->Accept(method, std::move(stream));
-  }).ok());
+  ASSERT_TRUE(task.node
+                  ->Listen("chief",
+                           [&task](const std::string& method, std::unique_ptr<Stream> stream) {
+                             return task.run->Accept(method, std::move(stream));
+                           })
+                  .ok());
   task.run->Start();
   task.thread = std::thread([&task] { task.node->Run(); });
 }
@@ -74,18 +80,21 @@ void InProcessCluster::StartPs(int index) {
   ps_[index] = std::make_unique<Task>();
   Task& task = *ps_[index];
   task.node = hub_.CreateNode();
-  task.server = std::make_unique<ParameterServer>(ParameterServer::Options{
-      .index = index,
-      .incarnation = uint64_t{1000} + index,
-      .loop = task.node.get(),
-      .on_stopped = [this, &task] {
-        MutexLock lock(&mutex_);
-        task.over = true;
-        changed_.NotifyAll();
-      }});
-  ASSERT_TRUE(task.node->Listen(PsName(index), [&task](const std::string& method, std::unique_ptr<Stream> stream) {
-    return task.server->Accept(method, std::move(stream));
-  }).ok());
+  task.server = std::make_unique<ParameterServer>(
+      ParameterServer::Options{.index = index,
+                               .incarnation = uint64_t{1000} + index,
+                               .loop = task.node.get(),
+                               .on_stopped = [this, &task] {
+                                 MutexLock lock(&mutex_);
+                                 task.over = true;
+                                 changed_.NotifyAll();
+                               }});
+  ASSERT_TRUE(task.node
+                  ->Listen(PsName(index),
+                           [&task](const std::string& method, std::unique_ptr<Stream> stream) {
+                             return task.server->Accept(method, std::move(stream));
+                           })
+                  .ok());
   task.thread = std::thread([&task] { task.node->Run(); });
 }
 
@@ -95,28 +104,28 @@ void InProcessCluster::StartWorker(int index) {
   task.node = hub_.CreateNode();
   task.computer = std::make_unique<ComputeThread>(
       ComputeThread::Options{.loop = task.node.get(), .backend = options_.backend, .threads = 1});
-  task.session = std::make_unique<WorkerSession>(WorkerSession::Options{
-      .loop = task.node.get(),
-      .network = task.node.get(),
-      .computer = task.computer.get(),
-      .chief = "chief",
-      .index = static_cast<uint32_t>(index),
-      .incarnation = uint64_t{2000} + index,
-      .host = "here",
-      .on_step =
-          [this, index](uint64_t timeline, uint64_t step) {
-            MutexLock lock(&mutex_);
-            finished_.push_back({index, timeline, step});
-          },
-      .on_over =
-          [this, &task](WorkerSession::End end, const absl::Status& status) {
-            MutexLock lock(&mutex_);
-            task.over = true;
-            task.end = end;
-            task.status = status;
-            changed_.NotifyAll();
-            task.node->Stop();
-          }});
+  task.session = std::make_unique<WorkerSession>(
+      WorkerSession::Options{.loop = task.node.get(),
+                             .network = task.node.get(),
+                             .computer = task.computer.get(),
+                             .chief = "chief",
+                             .index = static_cast<uint32_t>(index),
+                             .incarnation = uint64_t{2000} + index,
+                             .host = "here",
+                             .on_step =
+                                 [this, index](uint64_t timeline, uint64_t step) {
+                                   MutexLock lock(&mutex_);
+                                   finished_.push_back({index, timeline, step});
+                                 },
+                             .on_over =
+                                 [this, &task](WorkerSession::End end, const absl::Status& status) {
+                                   MutexLock lock(&mutex_);
+                                   task.over = true;
+                                   task.end = end;
+                                   task.status = status;
+                                   changed_.NotifyAll();
+                                   task.node->Stop();
+                                 }});
   task.session->Start();
   task.thread = std::thread([&task] { task.node->Run(); });
 }
@@ -142,7 +151,8 @@ bool InProcessCluster::WaitUntilOver(Task& task) {
 
 absl::Status InProcessCluster::WaitForCoordinator() {
   if (!WaitUntilOver(*coordinator_)) {
-    return absl::DeadlineExceededError("the coordinator is not over: " + Status().ShortDebugString());
+    return absl::DeadlineExceededError("the coordinator is not over: " +
+                                       Status().ShortDebugString());
   }
   MutexLock lock(&mutex_);
   return coordinator_->status;
@@ -175,7 +185,8 @@ proto::StatusReply InProcessCluster::Status() {
   return reply->value_or(proto::StatusReply());
 }
 
-bool InProcessCluster::WaitForStatus(const std::function<bool(const proto::StatusReply&)>& condition) {
+bool InProcessCluster::WaitForStatus(
+    const std::function<bool(const proto::StatusReply&)>& condition) {
   const auto deadline = Deadline();
   while (std::chrono::steady_clock::now() < deadline) {
     if (condition(Status())) return true;

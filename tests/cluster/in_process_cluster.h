@@ -18,8 +18,8 @@
 
 namespace shoal {
 
-// A whole cluster in this process: coordinator, ps and workers as the daemons run them, each with its loop on
-// a thread, connected by an InProcessHub.
+// A whole cluster in this process: coordinator, ps and workers as the daemons run them, each with
+// its loop on a thread, connected by an InProcessHub.
 class InProcessCluster {
  public:
   struct Options {
@@ -65,8 +65,8 @@ class InProcessCluster {
     std::unique_ptr<ComputeThread> computer;
     std::unique_ptr<WorkerSession> session;
     std::thread thread;
-    bool over = false;      // guarded by the cluster's mutex_
-    absl::Status status;    // likewise
+    bool over = false;    // guarded by the cluster's mutex_
+    absl::Status status;  // likewise
     WorkerSession::End end = WorkerSession::End::kFailed;
     ~Task();
   };

@@ -24,10 +24,12 @@ using Variables = std::map<std::string, std::vector<float>>;
 
 Variables ReadModel(const std::string& run_dir) {
   Variables variables;
-  absl::StatusOr<std::unique_ptr<SafetensorsFile>> file = SafetensorsFile::Open(run_dir + "/model/model.safetensors");
+  absl::StatusOr<std::unique_ptr<SafetensorsFile>> file =
+      SafetensorsFile::Open(run_dir + "/model/model.safetensors");
   EXPECT_TRUE(file.ok()) << file.status();
   if (!file.ok()) return variables;
-  for (const TensorEntry& entry : (*file)->tensors()) variables[entry.name] = *(*file)->ReadFloats(entry);
+  for (const TensorEntry& entry : (*file)->tensors())
+    variables[entry.name] = *(*file)->ReadFloats(entry);
   return variables;
 }
 
@@ -49,9 +51,10 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
     slots.emplace_back(layout.size, optimizer->initial_slot_value(static_cast<int>(i)));
   }
   for (size_t i = 0; i < variables.size(); ++i) {
-    InitializeRows(variables[i].initializer, variables[i].name, variables[i].shape, job.seed, 0,
-                   variables[i].shape[0],
-                   std::span(parameters).subspan(layout.variables[i].offset, layout.variables[i].size));
+    InitializeRows(
+        variables[i].initializer, variables[i].name, variables[i].shape, job.seed, 0,
+        variables[i].shape[0],
+        std::span(parameters).subspan(layout.variables[i].offset, layout.variables[i].size));
   }
   std::shared_ptr<const Dataset> dataset =
       *OpenDataset(job.training, model->graph.value(model->graph.inputs()[0]).shape);
@@ -70,8 +73,8 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
       const std::span<float> values = std::span(parameters).subspan(extent.offset, extent.size);
       std::vector<float*> slot_pointers;
       for (std::vector<float>& slot : slots) slot_pointers.push_back(slot.data() + extent.offset);
-      optimizer->Apply(std::span(gradients).subspan(extent.offset, extent.size), step + 1, values, values,
-                       slot_pointers);
+      optimizer->Apply(std::span(gradients).subspan(extent.offset, extent.size), step + 1, values,
+                       values, slot_pointers);
     }
   }
   Variables result;
@@ -87,7 +90,8 @@ void ExpectSameBits(const Variables& got, const Variables& want) {
   for (const auto& [name, values] : want) {
     ASSERT_TRUE(got.contains(name)) << name;
     ASSERT_EQ(got.at(name).size(), values.size()) << name;
-    EXPECT_EQ(std::memcmp(got.at(name).data(), values.data(), values.size() * sizeof(float)), 0) << name;
+    EXPECT_EQ(std::memcmp(got.at(name).data(), values.data(), values.size() * sizeof(float)), 0)
+        << name;
   }
 }
 
@@ -98,13 +102,15 @@ class InProcessClusterTest : public testing::Test {
 };
 
 TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
-  for (const char* optimizer : {R"({"class_name": "Adam", "config": {"learning_rate": 0.01}})",
-                                R"({"class_name": "SGD", "config": {"learning_rate": 0.05, "momentum": 0.9}})"}) {
+  for (const char* optimizer :
+       {R"({"class_name": "Adam", "config": {"learning_rate": 0.01}})",
+        R"({"class_name": "SGD", "config": {"learning_rate": 0.05, "momentum": 0.9}})"}) {
     for (const int ps : {1, 3}) {
       SCOPED_TRACE(absl::StrCat(optimizer, ", ps: ", ps));
       SmallJob small{.directory = NewTestDirectory(), .steps = 20, .optimizer = optimizer};
       const Job job = small.Load();
-      InProcessCluster cluster({.job = job, .ps = ps, .workers = 1, .run_dir = small.directory + "/run"});
+      InProcessCluster cluster(
+          {.job = job, .ps = ps, .workers = 1, .run_dir = small.directory + "/run"});
       cluster.StartAll();
       ASSERT_TRUE(cluster.WaitForCoordinator().ok());
       EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
@@ -143,7 +149,8 @@ TEST_F(InProcessClusterTest, AStoppedJobResumesWhereItWas) {
   {
     InProcessCluster cluster({.job = job, .ps = 2, .workers = 2, .run_dir = run_dir_});
     cluster.StartAll();
-    ASSERT_TRUE(cluster.WaitForStatus([](const proto::StatusReply& status) { return status.steps_done() >= 20; }));
+    ASSERT_TRUE(cluster.WaitForStatus(
+        [](const proto::StatusReply& status) { return status.steps_done() >= 20; }));
     cluster.StopCoordinator();
     EXPECT_TRUE(absl::IsCancelled(cluster.WaitForCoordinator()));
     stopped_at = cluster.Status().last_checkpoint().step();
@@ -174,19 +181,21 @@ TEST_F(InProcessClusterTest, AFinishedJobIsLeftAsItIs) {
 TEST_F(InProcessClusterTest, AWorkerThatLacksTheDataLeavesAndHarmsNobody) {
   SmallJob small{.directory = directory_, .epochs = 2};
   Job job = small.Load();
-  // Both workers read the same paths, so one with its own copy of the job's data is the coordinator's job with
-  // the files gone after the first worker has opened them.
+  // Both workers read the same paths, so one with its own copy of the job's data is the
+  // coordinator's job with the files gone after the first worker has opened them.
   InProcessCluster cluster({.job = job, .ps = 1, .workers = 2, .run_dir = run_dir_});
   cluster.StartPs(0);
   cluster.StartCoordinator();
   cluster.StartWorker(0);
-  ASSERT_TRUE(cluster.WaitForStatus([](const proto::StatusReply& status) { return status.steps_done() > 0; }));
+  ASSERT_TRUE(cluster.WaitForStatus(
+      [](const proto::StatusReply& status) { return status.steps_done() > 0; }));
   ASSERT_EQ(std::remove((directory_ + "/train-images.idx").c_str()), 0);
   cluster.StartWorker(1);
   ASSERT_TRUE(cluster.WaitForCoordinator().ok());
   EXPECT_THAT(cluster.WaitForWorkers(),
-              testing::ElementsAre(WorkerSession::End::kJobDone,
-                                   testing::AnyOf(WorkerSession::End::kFailed, WorkerSession::End::kJobDone)));
+              testing::ElementsAre(
+                  WorkerSession::End::kJobDone,
+                  testing::AnyOf(WorkerSession::End::kFailed, WorkerSession::End::kJobDone)));
 }
 
 }  // namespace

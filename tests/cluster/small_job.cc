@@ -62,9 +62,9 @@ std::string SmallJob::Write() const {
           "test": {"images": "test-images.idx", "labels": "test-labels.idx"}},
           "loss": {"class_name": "SparseCategoricalCrossentropy", "config": {"from_logits": true}},
           "metrics": ["accuracy"], "optimizer": )",
-      optimizer, R"(, "batch_size": )", batch_size, steps > 0 ? R"(, "steps": )" : R"(, "epochs": )",
-      steps > 0 ? steps : epochs, R"(, "strategy": )", strategy, R"(, "checkpoint": )", checkpoint,
-      R"(, "seed": )", seed, "}");
+      optimizer, R"(, "batch_size": )", batch_size,
+      steps > 0 ? R"(, "steps": )" : R"(, "epochs": )", steps > 0 ? steps : epochs,
+      R"(, "strategy": )", strategy, R"(, "checkpoint": )", checkpoint, R"(, "seed": )", seed, "}");
   return path;
 }
 

@@ -7,8 +7,9 @@
 
 namespace shoal {
 
-// A job that trains in a moment: 8x8 images of four classes that differ in which quarter is bright, a small
-// network, everything in files under `directory`. What a test wants otherwise goes into the fields.
+// A job that trains in a moment: 8x8 images of four classes that differ in which quarter is bright,
+// a small network, everything in files under `directory`. What a test wants otherwise goes into the
+// fields.
 struct SmallJob {
   std::string directory;
   int training_examples = 200;

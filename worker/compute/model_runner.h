@@ -15,8 +15,8 @@
 
 namespace shoal {
 
-// One batch in memory: the model's inputs, in the order of Graph::inputs(), and the target; float32,
-// row-major, first axis = examples.
+// One batch in memory: the model's inputs, in the order of Graph::inputs(), and the target;
+// float32, row-major, first axis = examples.
 struct Batch {
   int64_t examples = 0;
   std::vector<std::span<const float>> inputs;
@@ -31,12 +31,17 @@ struct BatchResult {
 };
 
 // "accuracy" resolved as Keras does, from loss and shapes.
-enum class Metric { kSparseCategoricalAccuracy, kCategoricalAccuracy, kBinaryAccuracy, kMeanSquaredError,
-                    kMeanAbsoluteError };
+enum class Metric {
+  kSparseCategoricalAccuracy,
+  kCategoricalAccuracy,
+  kBinaryAccuracy,
+  kMeanSquaredError,
+  kMeanAbsoluteError
+};
 
 // Runs a model: gradients of a batch, evaluation, prediction. Prepares (plans memory, creates
-// primitives) once per batch size. Not thread-safe: one caller at a time; it may use several threads
-// inside.
+// primitives) once per batch size. Not thread-safe: one caller at a time; it may use several
+// threads inside.
 class ModelRunner {
  public:
   struct Options {
@@ -55,25 +60,27 @@ class ModelRunner {
   // Where each variable lies in the `parameters` and `gradients` buffers below.
   virtual const ModelLayout& layout() const = 0;
 
-  // Computes the loss of `batch` and writes the gradient of its mean into `gradients`, laid out like
-  // `parameters` (gaps and variables without gradient are left alone).
-  // `on_variable_done(v)`, when given, is called on the calling thread once for each trainable variable,
-  // as soon as its gradient is complete and neither its value nor its gradient will be read or written
-  // again in this step: its value may be overwritten from then on, while the rest is still computing.
-  virtual absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t step,
-                                            std::span<const float> parameters, std::span<float> gradients,
-                                            const std::function<void(int variable)>& on_variable_done) = 0;
+  // Computes the loss of `batch` and writes the gradient of its mean into `gradients`, laid out
+  // like `parameters` (gaps and variables without gradient are left alone). `on_variable_done(v)`,
+  // when given, is called on the calling thread once for each trainable variable, as soon as its
+  // gradient is complete and neither its value nor its gradient will be read or written again in
+  // this step: its value may be overwritten from then on, while the rest is still computing.
+  virtual absl::StatusOr<BatchResult> Train(
+      const Batch& batch, uint64_t step, std::span<const float> parameters,
+      std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) = 0;
 
   // Loss and metrics in inference mode.
-  virtual absl::StatusOr<BatchResult> Evaluate(const Batch& batch, std::span<const float> parameters) = 0;
+  virtual absl::StatusOr<BatchResult> Evaluate(const Batch& batch,
+                                               std::span<const float> parameters) = 0;
 
   // The model's output, [examples, ...], in inference mode (training = false) or in training mode.
-  virtual absl::StatusOr<std::vector<float>> Predict(const Batch& batch, std::span<const float> parameters,
+  virtual absl::StatusOr<std::vector<float>> Predict(const Batch& batch,
+                                                     std::span<const float> parameters,
                                                      bool training) = 0;
 };
 
-// Resolves a Keras metric name ("accuracy", "acc", "sparse_categorical_accuracy", "mse", ...) as Keras
-// would for this loss and output shape. Unknown names are refused with the nearest known one.
+// Resolves a Keras metric name ("accuracy", "acc", "sparse_categorical_accuracy", "mse", ...) as
+// Keras would for this loss and output shape. Unknown names are refused with the nearest known one.
 absl::StatusOr<Metric> ResolveMetric(const std::string& name, const LossAttributes& loss,
                                      const Shape& output_shape);
 

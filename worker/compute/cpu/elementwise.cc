@@ -24,7 +24,7 @@ SHOAL_VECTORIZED void ReluLoop(const float* x, float max_value, int64_t count, f
 
 SHOAL_VECTORIZED void ReluBackwardLoop(const float* y, const float* dy, float max_value,
                                        int64_t count, float* dx) {
-  for (int64_t i = 0; i < count; ++i) dx[i] = (y[i] > 0) & (y[i] < max_value) ? dy[i] : 0;
+  for (int64_t i = 0; i < count; ++i) dx[i] = ((y[i] > 0) & (y[i] < max_value)) ? dy[i] : 0;
 }
 
 SHOAL_VECTORIZED void SumLoop(const float* a, const float* b, int64_t count, float* sum) {
