@@ -56,7 +56,7 @@ void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out,
   cut_done_ = std::move(done);
   cut_step_ = cut_step;
   cut_out_ = out;
-  cut_refusal_.clear();
+  cut_refusal_.reset();
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i)
       peers_[ps].cut_pulls.insert(i);
@@ -231,7 +231,7 @@ void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
 void ParameterExchange::MaybeFinishCut() {
   if (cut_pulls_missing_ > 0) return;
   std::exchange(cut_done_, nullptr)(
-      cut_refusal_.empty() ? absl::OkStatus() : absl::FailedPreconditionError(cut_refusal_));
+      cut_refusal_.has_value() ? absl::FailedPreconditionError(*cut_refusal_) : absl::OkStatus());
 }
 
 void ParameterExchange::Lose(const std::string& why) {

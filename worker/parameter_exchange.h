@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -97,7 +98,7 @@ class ParameterExchange {
   uint64_t cut_step_ = 0;
   std::span<float> cut_out_;
   int cut_pulls_missing_ = 0;
-  std::string cut_refusal_;  // why a ps does not serve it
+  std::optional<std::string> cut_refusal_;  // why a ps does not serve it
 
   std::function<void()> step_done_;
   uint64_t step_ = 0;

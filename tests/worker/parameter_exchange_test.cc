@@ -426,6 +426,17 @@ TEST_F(ParameterExchangeTest, ACutThatIsNotHeldAnyMoreIsAFailedPrecondition) {
   EXPECT_EQ(model_.Gather(0, 0, cut_), model_.Filled(0, 0, 6));
 }
 
+TEST_F(ParameterExchangeTest, ARefusalWithoutAReasonIsOneToo) {
+  Connect();
+  exchange_->PullCut(40, cut_, [this](absl::Status status) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    events_.push_back("refused");
+  });
+  for (int i = 0; i < 2; ++i) ExchangePeer::Refuse(ps(i), kTimeline, "");
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), ElementsAre("refused"));
+}
+
 TEST_F(ParameterExchangeTest, ACutEndsWithItsTimeline) {
   Connect();
   exchange_->PullCut(40, cut_, [this](absl::Status status) {
