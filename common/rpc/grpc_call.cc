@@ -45,8 +45,10 @@ void GrpcCall::Operation::Complete(bool ok) {
   outstanding_ = false;
   --call->outstanding_;
   done_(ok);
-  // Destroys this operation, too.
-  if (call->closed_ && call->outstanding_ == 0) call->remove_(call);
+  if (!call->closed_ || call->outstanding_ > 0) return;
+  // Destroys the call with this operation, and the function unless it is taken out.
+  const Remove remove = std::move(call->remove_);
+  remove(call);
 }
 
 GrpcCall::GrpcCall(const Limits& limits, Remove remove)

@@ -112,7 +112,7 @@ class GrpcCall {
   void FreeCallbacks();
 
   const Limits limits_;
-  const Remove remove_;
+  Remove remove_;
   Handle* handle_ = nullptr;
   StreamCallbacks callbacks_;
   bool in_callback_ = false;

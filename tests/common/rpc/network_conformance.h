@@ -405,6 +405,7 @@ TYPED_TEST_P(NetworkConformance, TooManyQueuedMessagesBreakTheStream) {
   });
   EXPECT_EQ(log.WaitForClose().code(), absl::StatusCode::kResourceExhausted);
   release.Set();
+  this->server_->OnLoop([] {});  // After the callback that refers to `release`.
 }
 
 TYPED_TEST_P(NetworkConformance, MessageAboveTheCapEndsOnlyItsStream) {
