@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/job/validation.h"
 #include "worker/input/dataset.h"
+#include "worker/loss_attributes.h"
 
 namespace shoal {
 namespace {
@@ -25,7 +26,12 @@ absl::Status Validate(const ValidateOptions& options) {
   const Graph& graph = validated.model.graph;
   const auto training = OpenDataset(validated.job.training, graph.value(graph.inputs()[0]).shape);
   std::optional<uint64_t> examples;
-  if (training.ok() && (*training)->size() > 0) examples = (*training)->size();
+  if (training.ok()) {
+    SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(validated.job.loss));
+    SHOAL_RETURN_IF_ERROR(CheckLabels(loss, graph.value(graph.outputs()[0]).shape,
+                                      (*training)->label_shape(), validated.job.training.labels));
+    if ((*training)->size() > 0) examples = (*training)->size();
+  }
   const std::string why_unknown(examples.has_value() ? "" : training.status().message());
   std::fputs(NeedsText(validated, NeedsOf(validated, examples), why_unknown).c_str(), stdout);
   return absl::OkStatus();

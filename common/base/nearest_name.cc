@@ -2,23 +2,26 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace shoal {
 namespace {
 
-// Levenshtein distance, ignoring case, in one row of memory.
+char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+// Optimal string alignment distance (insert, delete, substitute, swap two neighbours), ignoring
+// case.
 size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before_last, last, row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before_last = std::exchange(last, row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
-                        std::tolower(static_cast<unsigned char>(b[j - 1]));
-      const size_t substituted = diagonal + (same ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+      const char x = Lower(a[i - 1]), y = Lower(b[j - 1]);
+      row[j] = std::min({last[j - 1] + (x == y ? 0 : 1), last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && x == Lower(b[j - 2]) && Lower(a[i - 2]) == y)
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
     }
   }
   return row[b.size()];

@@ -132,7 +132,7 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
     if (!status.ok()) found.problems.push_back(std::string(status.message()));
     const Manifest& manifest = checkpoint.manifest;
     const absl::Time time = CommitTime(checkpoint);
-    rows.push_back({absl::StrCat(manifest.cut_step), absl::StrCat(manifest.epoch),
+    rows.push_back({absl::StrCat(manifest.cut_step), absl::StrCat(manifest.epoch + 1),
                     TermText(manifest.timeline), SizeText(checkpoint.size_bytes()), DateText(time),
                     AgeText(now - time), fs::path(checkpoint.directory).filename().string(),
                     status.ok() ? "yes" : "NO"});
@@ -161,7 +161,7 @@ absl::StatusOr<std::string> ShowCheckpoint(const std::string& path) {
        {"step", absl::StrCat(manifest.cut_step, " of ", manifest.total_steps,
                              manifest.cut_step == manifest.total_steps ? " (finished)" : "")},
        {"epoch",
-        absl::StrCat(manifest.epoch, ", ", manifest.epoch_position, " of its examples used")},
+        absl::StrCat(manifest.epoch + 1, ", ", manifest.epoch_position, " of its examples used")},
        {"timeline", TermText(manifest.timeline)},
        {"slots", manifest.slots.empty() ? "none" : absl::StrJoin(manifest.slots, ", ")},
        {"size",

@@ -9,16 +9,14 @@ namespace shoal {
 // w -= lr decay w.
 class Adam : public Optimizer {
  public:
-  explicit Adam(const Job::Optimizer& options) : options_(options) {}
+  explicit Adam(const Job::Optimizer& options) : Optimizer(options), options_(options) {}
 
-  const std::vector<std::string>& slot_names() const override { return slot_names_; }
   float initial_slot_value(int) const override { return 0; }
   void Apply(std::span<const float> gradient, uint64_t iteration, std::span<const float> values,
              std::span<float> out, std::span<float* const> slots) const override;
 
  private:
   const Job::Optimizer options_;
-  const std::vector<std::string> slot_names_ = {"adam_m", "adam_v"};
 };
 
 }  // namespace shoal

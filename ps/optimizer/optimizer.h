@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/job/job.h"
+#include "common/job/optimizer_slots.h"
 
 namespace shoal {
 
@@ -17,7 +18,7 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   // "adam_m", "adam_v": the prefixes under which slots are stored; also their number.
-  virtual const std::vector<std::string>& slot_names() const = 0;
+  const std::vector<std::string>& slot_names() const { return slot_names_; }
   // First value of every element of a slot.
   virtual float initial_slot_value(int slot) const = 0;
 
@@ -27,6 +28,12 @@ class Optimizer {
   virtual void Apply(std::span<const float> gradient, uint64_t iteration,
                      std::span<const float> values, std::span<float> out,
                      std::span<float* const> slots) const = 0;
+
+ protected:
+  explicit Optimizer(const Job::Optimizer& options) : slot_names_(OptimizerSlotNames(options)) {}
+
+ private:
+  const std::vector<std::string> slot_names_;
 };
 
 std::unique_ptr<const Optimizer> MakeOptimizer(const Job::Optimizer& options);

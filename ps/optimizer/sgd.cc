@@ -43,12 +43,11 @@ void ApplyNesterov(const UnalignedFloat* gradient, const float* values, float* o
 }  // namespace
 
 Sgd::Sgd(const Job::Optimizer& options)
-    : learning_rate_(options.learning_rate),
+    : Optimizer(options),
+      learning_rate_(options.learning_rate),
       momentum_(options.momentum),
       nesterov_(options.nesterov),
-      decay_(options.learning_rate * options.weight_decay) {
-  if (momentum_ != 0) slot_names_ = {"sgd_momentum"};
-}
+      decay_(options.learning_rate * options.weight_decay) {}
 
 void Sgd::Apply(std::span<const float> gradient, uint64_t, std::span<const float> values,
                 std::span<float> out, std::span<float* const> slots) const {

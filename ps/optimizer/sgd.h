@@ -10,7 +10,6 @@ class Sgd : public Optimizer {
  public:
   explicit Sgd(const Job::Optimizer& options);
 
-  const std::vector<std::string>& slot_names() const override { return slot_names_; }
   float initial_slot_value(int) const override { return 0; }
   void Apply(std::span<const float> gradient, uint64_t iteration, std::span<const float> values,
              std::span<float> out, std::span<float* const> slots) const override;
@@ -20,7 +19,6 @@ class Sgd : public Optimizer {
   const float momentum_;
   const bool nesterov_;
   const float decay_;  // learning rate times weight decay
-  std::vector<std::string> slot_names_;
 };
 
 }  // namespace shoal

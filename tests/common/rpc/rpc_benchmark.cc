@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "common/rpc/grpc_network.h"
-#include "common/rpc/transport_tuning.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
@@ -135,7 +134,6 @@ double RunWorkers(int workers, const std::string& address, int chunks, bool with
 int Main(int argc, char** argv) {
   const int workers = argc > 1 ? std::atoi(argv[1]) : 1;
   const std::string wanted = argc > 2 ? argv[2] : "127.0.0.1:0";
-  TuneAllocatorForTransport();
   // Every process starts gRPC afresh, so fork comes first.
   int ready[2];
   if (pipe(ready) != 0) std::abort();
