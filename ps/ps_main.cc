@@ -26,13 +26,11 @@ absl::Status RunPs(shoal::Daemon& daemon) {
                                  .loop = network.get(),
                                  .on_stopped = [&] { network->Stop(); }});
 
-  const shoal::BindAddress address = shoal::BindAddressOf(*spec.Find(spec.task));
-  if (!address.warning.empty()) shoal::LogWarning(address.warning);
-  const auto accept = [&](const std::string& method, std::unique_ptr<shoal::Stream> stream) {
-    return server.Accept(method, std::move(stream));
-  };
-  SHOAL_ASSIGN_OR_RETURN(const std::string bound, network->Listen(address.listen, accept));
-  shoal::LogInfo("listening", {{"address", bound}});
+  SHOAL_RETURN_IF_ERROR(shoal::ListenAsTask(
+      *spec.Find(spec.task), network.get(),
+      [&server](const std::string& method, std::unique_ptr<shoal::Stream> stream) {
+        return server.Accept(method, std::move(stream));
+      }));
   daemon.OnStopSignal([&](int) {
     network->Post([&] {
       result = absl::CancelledError("stopped by a signal");

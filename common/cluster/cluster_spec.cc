@@ -366,6 +366,12 @@ std::vector<std::string> ClusterSpec::PsAddresses() const {
   return addresses;
 }
 
+std::set<int> ClusterSpec::WorkerIndices() const {
+  std::set<int> indices;
+  for (const auto& [index, address] : workers) indices.insert(index);
+  return indices;
+}
+
 absl::StatusOr<ClusterSpec> ParseClusterSpec(const std::string& text, const std::string& source,
                                              bool need_task) {
   SHOAL_ASSIGN_OR_RETURN(const json root, ParseJson(text, source));

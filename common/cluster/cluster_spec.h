@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct ClusterSpec {
   const Address& chief_address() const { return chief.begin()->second; }
   // "127.0.0.1:2222" by ps index, 0 to n-1.
   std::vector<std::string> PsAddresses() const;
+  std::set<int> WorkerIndices() const;
 };
 
 // Reads the text of TF_CONFIG (or of a --cluster_spec file, the same format). `source` names it in

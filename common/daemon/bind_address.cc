@@ -1,6 +1,10 @@
 #include "common/daemon/bind_address.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/daemon/logging.h"
 
 namespace shoal {
 
@@ -18,6 +22,15 @@ BindAddress BindAddressOf(const Address& own) {
                       "listening on all interfaces (", listen,
                       "): traffic is not encrypted and peers "
                       "are not authenticated; let only the cluster's own network reach this port")};
+}
+
+absl::Status ListenAsTask(const Address& own, Network* network, Network::Acceptor acceptor) {
+  const BindAddress address = BindAddressOf(own);
+  if (!address.warning.empty()) LogWarning(address.warning);
+  SHOAL_ASSIGN_OR_RETURN(const std::string bound,
+                         network->Listen(address.listen, std::move(acceptor)));
+  LogInfo("listening", {{"address", bound}});
+  return absl::OkStatus();
 }
 
 }  // namespace shoal

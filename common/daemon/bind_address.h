@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "common/cluster/cluster_spec.h"
+#include "common/rpc/network.h"
 
 namespace shoal {
 
@@ -16,5 +18,8 @@ struct BindAddress {
 // all interfaces, as TensorFlow's server does, since the name that peers dial need not be one that
 // this host knows (a Kubernetes service, a port forwarded).
 BindAddress BindAddressOf(const Address& own);
+
+// Has `network` listen there; logs the warning, and where it listens. Errors are Network::Listen's.
+absl::Status ListenAsTask(const Address& own, Network* network, Network::Acceptor acceptor);
 
 }  // namespace shoal

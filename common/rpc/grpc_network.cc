@@ -27,6 +27,7 @@
 #include "common/rpc/listen_address.h"
 #include "common/rpc/offload_thread.h"
 #include "common/rpc/timer_queue.h"
+#include "common/rpc/transport_tuning.h"
 
 namespace shoal {
 namespace {
@@ -307,6 +308,7 @@ void GrpcNetworkImpl::End(Time grace) {
 }  // namespace
 
 std::unique_ptr<GrpcNetwork> GrpcNetwork::Create(Options options) {
+  TuneAllocatorForTransport();
   return std::make_unique<GrpcNetworkImpl>(options);
 }
 

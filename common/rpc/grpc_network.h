@@ -23,6 +23,7 @@ class GrpcNetwork : public EventLoop, public Network {
     // Streams that clients may have open at once; more are refused.
     int max_streams = 4096;
   };
+  // Tunes the process's allocator for it too (transport_tuning.h).
   static std::unique_ptr<GrpcNetwork> Create(Options options);
 
   // Runs callbacks until Stop. Then ends every stream and the server within `grace`, without

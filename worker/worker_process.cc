@@ -1,0 +1,92 @@
+#include "worker/worker_process.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/grpc_network.h"
+#include "worker/compute_thread.h"
+#include "worker/step_records.h"
+#include "worker/worker_session.h"
+
+namespace shoal {
+namespace {
+
+int ThreadsOf(const WorkerFlags& flags) {
+  if (flags.threads > 0) return static_cast<int>(flags.threads);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+std::string HostName() {
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  return host;
+}
+
+}  // namespace
+
+absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
+  std::string chief = flags.chief;
+  std::optional<uint32_t> index;
+  if (chief.empty()) {
+    SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
+    chief = cluster.chief_address().ToString();
+    index = cluster.task.index;
+  } else {
+    SHOAL_RETURN_IF_ERROR(Address::Parse(chief).status());
+  }
+  std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  StepRecords records(flags.step_records);
+  const bool record = !flags.step_records.empty();
+  const auto on_batch = [&](const LoadedBatch& batch) {
+    if (record) records.Computing(batch.step, batch.indices);
+  };
+  const auto on_step = [&](uint64_t timeline, uint64_t step) {
+    if (record) records.Finished(timeline, step);
+  };
+  const auto on_index = [&](uint32_t given) {
+    daemon.NameTask({TaskType::kWorker, static_cast<int>(given)});
+    if (!record) return;
+    if (absl::Status opened = records.Open(given); !opened.ok())
+      LogError(std::string(opened.message()));
+  };
+  absl::Status result;
+  const auto on_over = [&](WorkerSession::End end, const absl::Status& status) {
+    result = end == WorkerSession::End::kDrained ? absl::CancelledError("drained") : status;
+    network->Stop();
+  };
+  ComputeThread computer({.loop = network.get(),
+                          .backend = flags.device,
+                          .threads = ThreadsOf(flags),
+                          .on_batch = on_batch});
+  WorkerSession session({.loop = network.get(),
+                         .network = network.get(),
+                         .computer = &computer,
+                         .chief = chief,
+                         .index = index,
+                         .incarnation = std::random_device()() | uint64_t{1} << 32,
+                         .host = HostName(),
+                         .pid = static_cast<uint64_t>(getpid()),
+                         .device = flags.device,
+                         .threads = static_cast<uint32_t>(ThreadsOf(flags)),
+                         .coordinator_timeout = std::chrono::duration_cast<Time>(
+                             std::chrono::duration<double>(flags.coordinator_timeout)),
+                         .on_step = on_step,
+                         .on_index = on_index,
+                         .on_over = on_over});
+  daemon.OnStopSignal([&](int count) {
+    network->Post([&session, count] { session.Drain(absl::StrCat("stop signal ", count)); });
+  });
+  session.Start();
+  network->Run();
+  daemon.OnStopSignal({});
+  return result;
+}
+
+}  // namespace shoal

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/daemon/daemon.h"
+
+namespace shoal {
+
+// What a worker process is told on its command line.
+struct WorkerFlags {
+  std::string chief;                 // HOST:PORT; empty: as the cluster spec says
+  std::string device = "cpu";        // what computes
+  int64_t threads = 0;               // 0: one for each core
+  double coordinator_timeout = 600;  // seconds
+  std::string step_records;          // directory; empty: none are written
+};
+
+// A worker from its start to its end: wires session, computer and step records to the daemon's
+// network, and runs until the session is over. OK: the job is done. kCancelled: drained. Else why
+// it ended (WorkerSession::End). The body of Daemon::Run.
+absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags);
+
+}  // namespace shoal
