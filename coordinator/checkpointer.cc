@@ -39,7 +39,8 @@ void Checkpointer::Begin(const Cut& cut) {
       [store = options_.store, layout = options_.layout, step = cut.step, directory] {
         *directory = store->CreateDirectory(step);
         if (!directory->ok()) return;
-        if (absl::Status created = CreateCheckpointFiles(*layout, **directory); !created.ok()) {
+        if (absl::Status created = CreateCheckpointFiles(*layout, **directory, store->files());
+            !created.ok()) {
           store->Abandon(**directory);
           *directory = created;
         }

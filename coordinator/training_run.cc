@@ -51,7 +51,7 @@ TrainingRun::TrainingRun(Options options)
     : options_(std::move(options)),
       job_text_(options_.job.ResolvedText()),
       fingerprint_(options_.job.Fingerprint()),
-      store_(options_.run_dir + "/checkpoints"),
+      store_(options_.run_dir + "/checkpoints", options_.files),
       started_(options_.loop->Now()),
       progress_(options_.job.metrics) {}
 
@@ -192,7 +192,7 @@ void TrainingRun::BeginTraining() {
   next_epoch_cut_ = closed_epochs_;
   progress_.Rewind(closed_epochs_);
   if (absl::StatusOr<std::string> history =
-          ReadSmallFile(options_.run_dir + "/history.csv", kHistoryLimitBytes);
+          ReadSmallFile(options_.run_dir + "/history.csv", kHistoryLimitBytes, options_.files);
       history.ok()) {
     progress_.ReadHistoryCsv(*history, closed_epochs_);
   }
@@ -532,8 +532,9 @@ void TrainingRun::FinishEvaluation() {
 
 void TrainingRun::WriteHistory() {
   options_.loop->Offload(
-      [path = options_.run_dir + "/history.csv", text = progress_.HistoryCsv()] {
-        if (const absl::Status written = ReplaceFile(path, text); !written.ok()) {
+      [files = options_.files, path = options_.run_dir + "/history.csv",
+       text = progress_.HistoryCsv()] {
+        if (const absl::Status written = ReplaceFile(path, text, files); !written.ok()) {
           LogWarning("history.csv: " + std::string(written.message()));
         }
       },
@@ -601,22 +602,22 @@ void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
   finishing_ = true;
   auto saved = std::make_shared<absl::Status>();
   const std::string directory = options_.run_dir + "/model";
-  options_.loop->Offload(
-      [final_checkpoint, directory, saved] { *saved = ExportModel(final_checkpoint, directory); },
-      [this, alive = alive_, saved, directory] {
-        if (!*alive || over_) return;
-        if (!saved->ok()) return Over(*saved);
-        LogInfo("the model is saved in " + directory);
-        proto::WorkerOrder order;
-        order.mutable_job_done();
-        membership_->Broadcast(order);
-        dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
-          dismiss_deadline_ = 0;
-          DismissAll();
-        });
-        // Workers that have not found this successor yet hear it when they do.
-        if (membership_->workers().empty() && !found_finished_) DismissAll();
-      });
+  options_.loop->Offload([files = options_.files, final_checkpoint, directory,
+                          saved] { *saved = ExportModel(final_checkpoint, directory, files); },
+                         [this, alive = alive_, saved, directory] {
+                           if (!*alive || over_) return;
+                           if (!saved->ok()) return Over(*saved);
+                           LogInfo("the model is saved in " + directory);
+                           proto::WorkerOrder order;
+                           order.mutable_job_done();
+                           membership_->Broadcast(order);
+                           dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+                             dismiss_deadline_ = 0;
+                             DismissAll();
+                           });
+                           // Workers that have not found this successor yet hear it when they do.
+                           if (membership_->workers().empty() && !found_finished_) DismissAll();
+                         });
 }
 
 // The workers have gone; now the ps. Those that can't be reached count as stopped.

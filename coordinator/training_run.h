@@ -40,8 +40,9 @@ namespace shoal {
 class TrainingRun {
  public:
   struct Options {
-    EventLoop* loop = nullptr;  // both outlive this
+    EventLoop* loop = nullptr;  // these outlive this
     Network* network = nullptr;
+    FileSystem* files = RealFileSystem();
     Job job;
     std::vector<std::string> ps_addresses;
     std::set<int> listed_workers;

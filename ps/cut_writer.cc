@@ -6,21 +6,21 @@ namespace shoal {
 
 // Used off the loop, by one piece of work at a time, and on the loop between them.
 struct CutWriter::Files {
-  Files(const VariableStore::Options& store, const std::string& directory)
+  Files(const VariableStore::Options& store, const std::string& directory, FileSystem* files)
       : layout(LayOutCheckpoint(store.variables, store.optimizer->slot_names())),
-        writer(&layout, directory) {}
+        writer(&layout, directory, files) {}
 
   const CheckpointLayout layout;
   CheckpointWriter writer;
   absl::StatusOr<std::vector<WrittenPart>> result;
 };
 
-CutWriter::CutWriter(EventLoop* loop, const VariableStore* store, const std::string& directory,
-                     Done done)
+CutWriter::CutWriter(EventLoop* loop, FileSystem* files, const VariableStore* store,
+                     const std::string& directory, Done done)
     : loop_(loop),
       store_(store),
       done_(std::move(done)),
-      files_(std::make_shared<Files>(store->options(), directory)) {
+      files_(std::make_shared<Files>(store->options(), directory, files)) {
   files_->result = std::vector<WrittenPart>();
   WriteNextChunk();
 }

@@ -20,8 +20,10 @@ class CutWriter {
   // What was written, synced; or the first error.
   using Done = std::function<void(absl::StatusOr<std::vector<WrittenPart>>)>;
 
-  // Begins. `done` is called last and may destroy this; `loop` and `store` outlive this.
-  CutWriter(EventLoop* loop, const VariableStore* store, const std::string& directory, Done done);
+  // Begins. `done` is called last and may destroy this; `loop` and `store` outlive this, and
+  // `files` the loop's offloaded work.
+  CutWriter(EventLoop* loop, FileSystem* files, const VariableStore* store,
+            const std::string& directory, Done done);
 
  private:
   struct Files;

@@ -46,7 +46,7 @@ void Cuts::Advance() {
   SendReady();
   if (!cut_->directory.empty()) {
     cut_->writer = std::make_unique<CutWriter>(
-        loop_, store_, cut_->directory,
+        loop_, files_, store_, cut_->directory,
         [this](absl::StatusOr<std::vector<WrittenPart>> result) { OnWritten(std::move(result)); });
   } else if (!cut_->hold) {
     store_->EndCut();

@@ -26,8 +26,8 @@ class Release;
 //     ▲ (hold) or ended └── a newer Fence, in every state, begins again
 class Cuts {
  public:
-  Cuts(int ps_index, EventLoop* loop, VariableStore* store)  // loop and store outlive this
-      : ps_index_(ps_index), loop_(loop), store_(store) {}
+  Cuts(int ps_index, EventLoop* loop, FileSystem* files, VariableStore* store)  // outlive this
+      : ps_index_(ps_index), loop_(loop), files_(files), store_(store) {}
 
   // Rule 6, for a Fence of this timeline and of no lower term than promised.
   void OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence);
@@ -55,6 +55,7 @@ class Cuts {
 
   const int ps_index_;
   EventLoop* const loop_;
+  FileSystem* const files_;
   VariableStore* const store_;
   std::optional<Cut> cut_;
 };

@@ -286,7 +286,8 @@ void ParameterServer::OnLoad(const SessionPtr& session, uint64_t term, const pro
   timeline_.reset();
   loading_ = {term, session};
   const auto outcome = std::make_shared<LoadOutcome>();
-  LoadRequest request{options_.index, load.ps_count(), load.job(), load.checkpoint()};
+  LoadRequest request{options_.index, load.ps_count(), load.job(), load.checkpoint(),
+                      options_.files};
   options_.loop->Offload(
       [outcome, request = std::move(request)] { *outcome = LoadVariables(request); },
       [this, outcome, term, alive = std::weak_ptr<bool>(alive_)] {
@@ -310,7 +311,7 @@ void ParameterServer::FinishLoad(uint64_t term, LoadOutcome outcome) {
     VariableStore* const store = outcome.variables.store.get();
     timeline_.emplace(Timeline{.term = term,
                                .variables = std::move(outcome.variables),
-                               .cuts = Cuts(options_.index, options_.loop, store)});
+                               .cuts = Cuts(options_.index, options_.loop, options_.files, store)});
     LogInfo("timeline begins",
             {{"timeline", TermText(term)}, {"chunks", absl::StrCat(store->chunk_count())}});
     reply.mutable_loaded()->set_timeline(term);

@@ -33,7 +33,8 @@ class ParameterServer {
   struct Options {
     int index = 0;
     uint64_t incarnation = 0;   // random, not 0
-    EventLoop* loop = nullptr;  // outlives this
+    EventLoop* loop = nullptr;  // these outlive this
+    FileSystem* files = RealFileSystem();
     // Called once, when the coordinator has said that the job is over.
     std::function<void()> on_stopped;
   };

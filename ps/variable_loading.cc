@@ -44,7 +44,8 @@ LoadOutcome Load(const LoadRequest& request) {
   loaded.store = std::make_unique<VariableStore>(*std::move(options));
   if (request.checkpoint.empty()) {
     loaded.store->InitializeFromSeed();
-  } else if (absl::Status read = loaded.store->LoadCheckpoint(request.checkpoint); !read.ok()) {
+  } else if (absl::Status read = loaded.store->LoadCheckpoint(request.checkpoint, request.files);
+             !read.ok()) {
     return {.status = read, .checkpoint_is_bad = true, .variables = {}};
   }
   return {.status = absl::OkStatus(), .variables = std::move(loaded)};

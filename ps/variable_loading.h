@@ -15,6 +15,7 @@ struct LoadRequest {
   uint32_t ps_count = 0;
   std::string job;         // resolved text
   std::string checkpoint;  // absolute directory; empty: from the seed
+  FileSystem* files = RealFileSystem();
 };
 
 // The variables of one ps, filled, and the fingerprints of what they came from.

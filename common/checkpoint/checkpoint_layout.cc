@@ -83,22 +83,25 @@ std::string ModelIndexText(const CheckpointLayout& layout) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-absl::Status CreateCheckpointFiles(const CheckpointLayout& layout, const std::string& directory) {
+absl::Status CreateCheckpointFiles(const CheckpointLayout& layout, const std::string& directory,
+                                   FileSystem* files) {
   for (const CheckpointLayout::File& file : layout.files) {
     SHOAL_ASSIGN_OR_RETURN(
-        const OpenFile created,
-        OpenFile::Open(absl::StrCat(directory, "/", file.name), OpenFile::Mode::kCreate));
-    SHOAL_RETURN_IF_ERROR(created.Allocate(file.layout.file_size));
-    SHOAL_RETURN_IF_ERROR(created.WriteAt(0, file.layout.header.data(), file.layout.header.size()));
-    SHOAL_RETURN_IF_ERROR(created.Sync());
+        const std::unique_ptr<File> created,
+        files->Open(absl::StrCat(directory, "/", file.name), FileSystem::Mode::kCreate));
+    SHOAL_RETURN_IF_ERROR(created->Allocate(file.layout.file_size));
+    SHOAL_RETURN_IF_ERROR(
+        created->WriteAt(0, file.layout.header.data(), file.layout.header.size()));
+    SHOAL_RETURN_IF_ERROR(created->Sync());
   }
   SHOAL_RETURN_IF_ERROR(
-      WriteNewFile(absl::StrCat(directory, "/", kModelIndexName), ModelIndexText(layout)));
-  return SyncDirectory(directory);
+      WriteNewFile(absl::StrCat(directory, "/", kModelIndexName), ModelIndexText(layout), files));
+  return files->SyncDirectory(directory);
 }
 
-CheckpointWriter::CheckpointWriter(const CheckpointLayout* layout, std::string directory)
-    : layout_(layout), directory_(std::move(directory)) {}
+CheckpointWriter::CheckpointWriter(const CheckpointLayout* layout, std::string directory,
+                                   FileSystem* files)
+    : layout_(layout), directory_(std::move(directory)), file_system_(files) {}
 
 CheckpointWriter::~CheckpointWriter() = default;
 
@@ -119,12 +122,13 @@ absl::Status CheckpointWriter::Write(const std::string& name, uint64_t offset_by
   const std::string& file_name = layout_->files[index].name;
   auto written = files_.find(index);
   if (written == files_.end()) {
-    SHOAL_ASSIGN_OR_RETURN(OpenFile opened, OpenFile::Open(absl::StrCat(directory_, "/", file_name),
-                                                           OpenFile::Mode::kWrite));
+    SHOAL_ASSIGN_OR_RETURN(
+        std::unique_ptr<File> opened,
+        file_system_->Open(absl::StrCat(directory_, "/", file_name), FileSystem::Mode::kWrite));
     written = files_.emplace(index, WrittenFile{std::move(opened), {}}).first;
   }
   const uint64_t begin = entry.begin + offset_bytes;
-  SHOAL_RETURN_IF_ERROR(written->second.file.WriteAt(begin, data, size_bytes));
+  SHOAL_RETURN_IF_ERROR(written->second.file->WriteAt(begin, data, size_bytes));
 
   std::vector<WrittenPart>& parts = written->second.parts;
   if (parts.empty() || parts.back().offset_bytes + parts.back().size_bytes != begin) {
@@ -138,7 +142,7 @@ absl::Status CheckpointWriter::Write(const std::string& name, uint64_t offset_by
 absl::StatusOr<std::vector<WrittenPart>> CheckpointWriter::Finish() {
   std::vector<WrittenPart> parts;
   for (const auto& [index, written] : files_) {
-    SHOAL_RETURN_IF_ERROR(written.file.Sync());
+    SHOAL_RETURN_IF_ERROR(written.file->Sync());
     parts.insert(parts.end(), written.parts.begin(), written.parts.end());
   }
   files_.clear();

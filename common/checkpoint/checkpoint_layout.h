@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,8 @@ std::string ModelIndexText(const CheckpointLayout& layout);
 // Creates the files of `layout` in `directory` (which exists) at full size, headers written, and
 // model.safetensors.index.json. The coordinator calls it before it sends a Fence. Fails when the
 // disk has no room for them.
-absl::Status CreateCheckpointFiles(const CheckpointLayout& layout, const std::string& directory);
+absl::Status CreateCheckpointFiles(const CheckpointLayout& layout, const std::string& directory,
+                                   FileSystem* files = RealFileSystem());
 
 // The rows that a ps wrote of one tensor, or of several that adjoin.
 struct WrittenPart {
@@ -58,7 +60,9 @@ struct WrittenPart {
 // Writes rows of tensors into the laid-out files of a directory. One thread at a time.
 class CheckpointWriter {
  public:
-  CheckpointWriter(const CheckpointLayout* layout, std::string directory);  // layout outlives this
+  // Layout and file system outlive this.
+  CheckpointWriter(const CheckpointLayout* layout, std::string directory,
+                   FileSystem* files = RealFileSystem());
   ~CheckpointWriter();
   // Writes `size_bytes` of tensor `name` at `offset_bytes` inside the tensor. A write that begins
   // where the last one in the same file ended lengthens its part. kInvalidArgument: there is no
@@ -70,11 +74,12 @@ class CheckpointWriter {
 
  private:
   struct WrittenFile {
-    OpenFile file;
+    std::unique_ptr<File> file;
     std::vector<WrittenPart> parts;
   };
   const CheckpointLayout* const layout_;
   const std::string directory_;
+  FileSystem* const file_system_;
   std::map<int, WrittenFile> files_;  // by index into layout_->files
 };
 

@@ -13,17 +13,18 @@
 namespace shoal {
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
-    const std::string& directory, bool verify) {
+    const std::string& directory, bool verify, FileSystem* files) {
   std::unique_ptr<CheckpointReader> reader(new CheckpointReader);
   reader->directory_ = AbsolutePath(directory);
-  SHOAL_ASSIGN_OR_RETURN(reader->manifest_, Manifest::Read(reader->directory_));
+  SHOAL_ASSIGN_OR_RETURN(reader->manifest_, Manifest::Read(reader->directory_, files));
   if (verify) {
-    SHOAL_RETURN_IF_ERROR(VerifyCheckpoint({reader->directory_, reader->manifest_}));
+    SHOAL_RETURN_IF_ERROR(VerifyCheckpoint({reader->directory_, reader->manifest_}, files));
   }
   for (const Manifest::File& file : reader->manifest_.files) {
     if (!absl::EndsWith(file.name, ".safetensors")) continue;
     const std::string path = absl::StrCat(reader->directory_, "/", file.name);
-    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsFile> opened, SafetensorsFile::Open(path));
+    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsFile> opened,
+                           SafetensorsFile::Open(path, files));
     if (opened->file_size() != file.size_bytes) {
       return absl::DataLossError(absl::StrCat(path, " is damaged: it has ", opened->file_size(),
                                               " bytes, the manifest says ", file.size_bytes));

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/checkpoint/file_system.h"
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/safetensors.h"
 
@@ -18,8 +19,8 @@ namespace shoal {
 // Immutable, thread-safe.
 class CheckpointReader {
  public:
-  static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(const std::string& directory,
-                                                                bool verify);
+  static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
+      const std::string& directory, bool verify, FileSystem* files = RealFileSystem());
   const Manifest& manifest() const { return manifest_; }
   // The variables, in the order of the model; slots are left out.
   const std::vector<TensorEntry>& variables() const { return variables_; }

@@ -1,10 +1,6 @@
 #include "common/checkpoint/checkpoint_store.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <tuple>
 #include <utility>
@@ -25,26 +21,22 @@ namespace fs = std::filesystem;
 
 constexpr char kDirectoryPrefix[] = "step-";
 
-bool HasManifest(const std::string& directory) {
-  std::error_code ignored;
-  return fs::exists(absl::StrCat(directory, "/", kManifestName), ignored);
+bool HasManifest(const std::string& directory, FileSystem* files) {
+  return files->Exists(absl::StrCat(directory, "/", kManifestName));
 }
 
 // Paths of the directories step-* below `root`.
-absl::StatusOr<std::vector<std::string>> StepDirectories(const std::string& root) {
+absl::StatusOr<std::vector<std::string>> StepDirectories(const std::string& root,
+                                                         FileSystem* files) {
   std::vector<std::string> directories;
-  std::error_code failed;
-  fs::directory_iterator entry(root, failed);
-  if (failed == std::errc::no_such_file_or_directory) return directories;
-  while (!failed && entry != fs::directory_iterator()) {
-    std::error_code ignored;
-    if (absl::StartsWith(entry->path().filename().string(), kDirectoryPrefix) &&
-        entry->is_directory(ignored)) {
-      directories.push_back(entry->path().string());
+  const absl::StatusOr<std::vector<FileSystem::Entry>> entries = files->List(root);
+  if (absl::IsNotFound(entries.status())) return directories;
+  SHOAL_RETURN_IF_ERROR(entries.status());
+  for (const FileSystem::Entry& entry : *entries) {
+    if (entry.is_directory && absl::StartsWith(entry.name, kDirectoryPrefix)) {
+      directories.push_back(absl::StrCat(root, "/", entry.name));
     }
-    entry.increment(failed);
   }
-  if (failed) return FileError(failed.value(), "list", root);
   return directories;
 }
 
@@ -63,25 +55,23 @@ bool Newer(const StoredCheckpoint& a, const StoredCheckpoint& b) {
          std::tie(b.manifest.timeline, b.manifest.cut_step, b.directory);
 }
 
-absl::Status RemoveDirectory(const std::string& directory) {
+absl::Status RemoveDirectory(const std::string& directory, FileSystem* files) {
   // The manifest first: what is left if we die on the way is no checkpoint.
-  const std::string manifest = absl::StrCat(directory, "/", kManifestName);
-  if (unlink(manifest.c_str()) == 0) {
-    SHOAL_RETURN_IF_ERROR(SyncDirectory(directory));
-  } else if (errno != ENOENT) {
-    return FileError(errno, "remove", manifest);
+  const absl::Status removed = files->RemoveFile(absl::StrCat(directory, "/", kManifestName));
+  if (removed.ok()) {
+    SHOAL_RETURN_IF_ERROR(files->SyncDirectory(directory));
+  } else if (!absl::IsNotFound(removed)) {
+    return removed;
   }
-  std::error_code failed;
-  fs::remove_all(directory, failed);
-  if (failed) return FileError(failed.value(), "remove", directory);
-  return absl::OkStatus();
+  return files->RemoveTree(directory);
 }
 
 // Checks everything that the ps wrote and the index beside it; returns the entries for the
 // manifest.
-absl::StatusOr<std::vector<Manifest::File>> CheckLaidOutFiles(
-    const std::string& directory, const CheckpointLayout& layout,
-    const std::vector<WrittenPart>& parts) {
+absl::StatusOr<std::vector<Manifest::File>> CheckLaidOutFiles(const std::string& directory,
+                                                              const CheckpointLayout& layout,
+                                                              const std::vector<WrittenPart>& parts,
+                                                              FileSystem* file_system) {
   std::map<std::string, std::vector<WrittenPart>> parts_of_file;
   for (const CheckpointLayout::File& file : layout.files) parts_of_file[file.name];
   for (const WrittenPart& part : parts) {
@@ -95,12 +85,14 @@ absl::StatusOr<std::vector<Manifest::File>> CheckLaidOutFiles(
   }
   std::vector<Manifest::File> files;
   for (const CheckpointLayout::File& file : layout.files) {
-    SHOAL_ASSIGN_OR_RETURN(files.emplace_back(),
-                           CheckWrittenFile(directory, file, parts_of_file[file.name]));
+    SHOAL_ASSIGN_OR_RETURN(
+        files.emplace_back(),
+        CheckWrittenFile(directory, file, parts_of_file[file.name], file_system));
   }
   const std::string index_path = absl::StrCat(directory, "/", kModelIndexName);
   const std::string index = ModelIndexText(layout);
-  SHOAL_ASSIGN_OR_RETURN(const std::string index_there, ReadSmallFile(index_path, index.size()));
+  SHOAL_ASSIGN_OR_RETURN(const std::string index_there,
+                         ReadSmallFile(index_path, index.size(), file_system));
   if (index_there != index) {
     return absl::DataLossError(absl::StrCat(index_path, " is not what was laid out"));
   }
@@ -110,14 +102,16 @@ absl::StatusOr<std::vector<Manifest::File>> CheckLaidOutFiles(
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(std::string root) : root_(AbsolutePath(root)) {}
+CheckpointStore::CheckpointStore(std::string root, FileSystem* files)
+    : root_(AbsolutePath(root)), files_(files) {}
 
 absl::StatusOr<std::vector<StoredCheckpoint>> CheckpointStore::List(
     std::vector<std::string>* problems) const {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories, StepDirectories(root_));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories,
+                         StepDirectories(root_, files_));
   std::vector<StoredCheckpoint> checkpoints;
   for (const std::string& directory : directories) {
-    absl::StatusOr<Manifest> manifest = Manifest::Read(directory);
+    absl::StatusOr<Manifest> manifest = Manifest::Read(directory, files_);
     if (manifest.ok()) {
       checkpoints.push_back({directory, *std::move(manifest)});
     } else if (!absl::IsNotFound(manifest.status()) && problems != nullptr) {
@@ -129,7 +123,7 @@ absl::StatusOr<std::vector<StoredCheckpoint>> CheckpointStore::List(
 }
 
 absl::Status CheckpointStore::Verify(const StoredCheckpoint& checkpoint) const {
-  const absl::Status status = VerifyCheckpoint(checkpoint);
+  const absl::Status status = VerifyCheckpoint(checkpoint, files_);
   if (status.ok()) {
     verified_.insert(checkpoint.directory);
   } else {
@@ -156,10 +150,10 @@ absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestWhole(
 }
 
 absl::StatusOr<std::string> CheckpointStore::CreateDirectory(uint64_t cut_step) {
-  SHOAL_RETURN_IF_ERROR(MakeDirectories(root_));
+  SHOAL_RETURN_IF_ERROR(MakeDirectories(root_, files_));
   SHOAL_ASSIGN_OR_RETURN(
       std::string directory,
-      MakeNewDirectory(absl::StrFormat("%s/%s%012d", root_, kDirectoryPrefix, cut_step)));
+      MakeNewDirectory(absl::StrFormat("%s/%s%012d", root_, kDirectoryPrefix, cut_step), files_));
   unfinished_.insert(directory);
   return directory;
 }
@@ -168,7 +162,7 @@ absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
     const std::string& directory, const CheckpointLayout& layout,
     const std::vector<WrittenPart>& parts, const std::map<std::string, std::string>& texts,
     Manifest manifest) {
-  SHOAL_ASSIGN_OR_RETURN(manifest.files, CheckLaidOutFiles(directory, layout, parts));
+  SHOAL_ASSIGN_OR_RETURN(manifest.files, CheckLaidOutFiles(directory, layout, parts, files_));
   for (const auto& [name, content] : texts) {
     const uint32_t crc = Crc32c(0, content.data(), content.size());
     if (name == kJobName && crc != manifest.job_fingerprint) {
@@ -176,7 +170,7 @@ absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
           absl::StrCat("the job text has fingerprint ", ChecksumText(crc),
                        ", the manifest is of a job with ", ChecksumText(manifest.job_fingerprint)));
     }
-    SHOAL_RETURN_IF_ERROR(WriteNewFile(absl::StrCat(directory, "/", name), content));
+    SHOAL_RETURN_IF_ERROR(WriteNewFile(absl::StrCat(directory, "/", name), content, files_));
     manifest.files.push_back({name, content.size(), crc});
   }
 
@@ -185,11 +179,11 @@ absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
   const std::string text = manifest.ToText();
   // What could not be read back must not become a checkpoint.
   SHOAL_ASSIGN_OR_RETURN(manifest, Manifest::Parse(text, path));
-  SHOAL_RETURN_IF_ERROR(WriteNewFile(beside, text));
-  SHOAL_RETURN_IF_ERROR(SyncDirectory(directory));
-  SHOAL_RETURN_IF_ERROR(SyncDirectory(root_));
-  if (rename(beside.c_str(), path.c_str()) != 0) return FileError(errno, "rename", beside);
-  SHOAL_RETURN_IF_ERROR(SyncDirectory(directory));
+  SHOAL_RETURN_IF_ERROR(WriteNewFile(beside, text, files_));
+  SHOAL_RETURN_IF_ERROR(files_->SyncDirectory(directory));
+  SHOAL_RETURN_IF_ERROR(files_->SyncDirectory(root_));
+  SHOAL_RETURN_IF_ERROR(files_->Rename(beside, path));
+  SHOAL_RETURN_IF_ERROR(files_->SyncDirectory(directory));
   unfinished_.erase(directory);
   verified_.insert(directory);
   return StoredCheckpoint{directory, std::move(manifest)};
@@ -197,10 +191,9 @@ absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
 
 void CheckpointStore::Abandon(const std::string& directory) {
   unfinished_.erase(directory);
-  if (HasManifest(directory)) return;
+  if (HasManifest(directory, files_)) return;
   // What cannot be removed now is no checkpoint either; RemoveOld tries again.
-  std::error_code ignored;
-  fs::remove_all(directory, ignored);
+  (void)files_->RemoveTree(directory);
 }
 
 absl::Status CheckpointStore::RemoveOld(int keep) {
@@ -214,16 +207,17 @@ absl::Status CheckpointStore::RemoveOld(int keep) {
     ++found;
   }
   for (size_t i = std::max<size_t>(older, std::max(keep, 0)); i < checkpoints.size(); ++i) {
-    SHOAL_RETURN_IF_ERROR(RemoveDirectory(checkpoints[i].directory));
+    SHOAL_RETURN_IF_ERROR(RemoveDirectory(checkpoints[i].directory, files_));
     verified_.erase(checkpoints[i].directory);
   }
 
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories, StepDirectories(root_));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories,
+                         StepDirectories(root_, files_));
   for (const std::string& directory : directories) {
     const std::optional<uint64_t> step = StepOfName(directory);
     if (step.has_value() && *step < lowest_step && unfinished_.count(directory) == 0 &&
-        !HasManifest(directory)) {
-      SHOAL_RETURN_IF_ERROR(RemoveDirectory(directory));
+        !HasManifest(directory, files_)) {
+      SHOAL_RETURN_IF_ERROR(RemoveDirectory(directory, files_));
     }
   }
   return absl::OkStatus();

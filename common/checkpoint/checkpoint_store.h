@@ -20,10 +20,12 @@ namespace shoal {
 // created exclusively, and only a manifest makes a checkpoint.
 class CheckpointStore {
  public:
-  explicit CheckpointStore(std::string root);  // root is created when needed
+  // `root` is created when needed; the file system outlives this.
+  explicit CheckpointStore(std::string root, FileSystem* files = RealFileSystem());
 
   // Absolute.
   const std::string& root() const { return root_; }
+  FileSystem* files() const { return files_; }
 
   // All directories with a manifest that parses, newest first by (timeline, cut_step). A directory
   // whose manifest is damaged is skipped and described in `problems` (may be null). None when root
@@ -60,6 +62,7 @@ class CheckpointStore {
 
  private:
   const std::string root_;
+  FileSystem* const files_;
   mutable std::set<std::string> verified_;  // directories found whole, or committed, by this object
   std::set<std::string> unfinished_;  // directories created and neither committed nor abandoned
 };

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_layout.h"
+#include "common/checkpoint/file_system.h"
 #include "common/checkpoint/manifest.h"
 
 namespace shoal {
@@ -13,10 +14,12 @@ namespace shoal {
 // Reads one file of a checkpoint completely: its size and checksum are those of the manifest, a
 // safetensors file keeps the rules of its format, job.json is that of the fingerprint. kDataLoss
 // when it is damaged; the error names the file, what was expected and what is there. Thread-safe.
-absl::Status VerifyFile(const StoredCheckpoint& checkpoint, const Manifest::File& file);
+absl::Status VerifyFile(const StoredCheckpoint& checkpoint, const Manifest::File& file,
+                        FileSystem* files = RealFileSystem());
 
 // Verifies the manifest as it now is on disk, and every file of it.
-absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint);
+absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint,
+                              FileSystem* files = RealFileSystem());
 
 // Reads a file that CheckpointWriters of several ps wrote: its header is that of the layout, and
 // `parts`, in any order, cover each byte after it exactly once and have the checksums that their
@@ -24,6 +27,7 @@ absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint);
 // that is wrong.
 absl::StatusOr<Manifest::File> CheckWrittenFile(const std::string& directory,
                                                 const CheckpointLayout::File& file,
-                                                std::vector<WrittenPart> parts);
+                                                std::vector<WrittenPart> parts,
+                                                FileSystem* files = RealFileSystem());
 
 }  // namespace shoal

@@ -219,9 +219,9 @@ absl::StatusOr<Manifest> Manifest::Parse(const std::string& text, const std::str
   return manifest;
 }
 
-absl::StatusOr<Manifest> Manifest::Read(const std::string& directory) {
+absl::StatusOr<Manifest> Manifest::Read(const std::string& directory, FileSystem* files) {
   const std::string path = absl::StrCat(directory, "/", kManifestName);
-  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes));
+  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes, files));
   return Parse(text, path);
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/term.h"
+#include "common/checkpoint/file_system.h"
 
 namespace shoal {
 
@@ -41,7 +42,8 @@ struct Manifest {
   // by a newer Shoal.
   static absl::StatusOr<Manifest> Parse(const std::string& text, const std::string& path);
   // Reads and parses the manifest of a checkpoint's directory; kNotFound when there is none.
-  static absl::StatusOr<Manifest> Read(const std::string& directory);
+  static absl::StatusOr<Manifest> Read(const std::string& directory,
+                                       FileSystem* files = RealFileSystem());
 };
 
 // A checkpoint on disk: a directory with a manifest that parses.

@@ -12,6 +12,7 @@ namespace shoal {
 // renamed, so that `directory` holds the whole model, or what was there before; a model exported
 // there earlier is replaced. kFailedPrecondition: `directory` exists and holds something else,
 // which is left alone.
-absl::Status ExportModel(const StoredCheckpoint& checkpoint, const std::string& directory);
+absl::Status ExportModel(const StoredCheckpoint& checkpoint, const std::string& directory,
+                         FileSystem* files = RealFileSystem());
 
 }  // namespace shoal

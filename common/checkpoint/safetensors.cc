@@ -1,10 +1,7 @@
 #include "common/checkpoint/safetensors.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -70,15 +67,16 @@ SafetensorsLayout LayOutSafetensors(const std::vector<std::pair<std::string, Sha
   return layout;
 }
 
-absl::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std::string& path) {
-  SHOAL_ASSIGN_OR_RETURN(OpenFile opened, OpenFile::Open(path, OpenFile::Mode::kRead));
+absl::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std::string& path,
+                                                                       FileSystem* files) {
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<File> opened, files->Open(path, FileSystem::Mode::kRead));
   std::unique_ptr<SafetensorsFile> file(new SafetensorsFile(std::move(opened)));
-  SHOAL_ASSIGN_OR_RETURN(file->size_, file->file_.Size());
+  SHOAL_ASSIGN_OR_RETURN(file->size_, file->file_->Size());
   if (file->size_ < kLengthBytes) {
     return Broken(path, absl::StrCat("it has ", file->size_, " bytes, too few for a header"));
   }
   uint64_t length = 0;
-  SHOAL_RETURN_IF_ERROR(file->file_.ReadAt(0, &length, kLengthBytes));
+  SHOAL_RETURN_IF_ERROR(file->file_->ReadAt(0, &length, kLengthBytes));
   if (length > kMaxHeaderBytes) {
     return Broken(path, absl::StrCat("it announces a header of ", length, " bytes; at most ",
                                      kMaxHeaderBytes, " are allowed"));
@@ -88,31 +86,19 @@ absl::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std
                                      file->size_ - kLengthBytes));
   }
   std::string json(length, '\0');
-  SHOAL_RETURN_IF_ERROR(file->file_.ReadAt(kLengthBytes, json.data(), length));
+  SHOAL_RETURN_IF_ERROR(file->file_->ReadAt(kLengthBytes, json.data(), length));
   absl::StatusOr<SafetensorsHeader> header =
       ParseSafetensorsHeader(json, kLengthBytes + length, file->size_);
   if (!header.ok()) return Broken(path, std::string(header.status().message()));
   file->tensors_ = std::move(header->tensors);
   file->metadata_ = std::move(header->metadata);
   for (size_t i = 0; i < file->tensors_.size(); ++i) file->by_name_[file->tensors_[i].name] = i;
-
-  void* data = mmap(nullptr, file->size_, PROT_READ, MAP_SHARED, file->file_.descriptor(), 0);
-  if (data == MAP_FAILED) return FileError(errno, "map", path);
-  file->data_ = static_cast<const char*>(data);
   return file;
-}
-
-SafetensorsFile::~SafetensorsFile() {
-  if (data_ != nullptr) munmap(const_cast<char*>(data_), size_);
 }
 
 const TensorEntry* SafetensorsFile::Find(const std::string& name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
-}
-
-std::span<const char> SafetensorsFile::Bytes(const TensorEntry& entry) const {
-  return {data_ + entry.begin, entry.size};
 }
 
 absl::Status SafetensorsFile::Read(const TensorEntry& entry, uint64_t offset_bytes, void* out,
@@ -122,7 +108,7 @@ absl::Status SafetensorsFile::Read(const TensorEntry& entry, uint64_t offset_byt
                                               " bytes; ", size_bytes, " from byte ", offset_bytes,
                                               " on were asked for"));
   }
-  return file_.ReadAt(entry.begin + offset_bytes, out, size_bytes);
+  return file_->ReadAt(entry.begin + offset_bytes, out, size_bytes);
 }
 
 absl::StatusOr<std::vector<float>> SafetensorsFile::ReadFloats(const TensorEntry& entry) const {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -12,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
-#include "common/checkpoint/durable_file.h"
+#include "common/checkpoint/file_system.h"
 
 namespace shoal {
 
@@ -42,21 +41,18 @@ SafetensorsLayout LayOutSafetensors(const std::vector<std::pair<std::string, Sha
 // system's) name the file and the rule.
 class SafetensorsFile {
  public:
-  static absl::StatusOr<std::unique_ptr<SafetensorsFile>> Open(const std::string& path);
-  ~SafetensorsFile();
+  static absl::StatusOr<std::unique_ptr<SafetensorsFile>> Open(
+      const std::string& path, FileSystem* files = RealFileSystem());
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return file_->path(); }
   uint64_t file_size() const { return size_; }
   // In the order in which they lie in the file.
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   // Null when there is none of this name.
   const TensorEntry* Find(const std::string& name) const;
-  // The bytes of a tensor, mapped; valid while this object lives. They may lie at any alignment.
-  // For files that nobody changes meanwhile: touching what was cut off ends the process.
-  std::span<const char> Bytes(const TensorEntry& entry) const;
   // Copies `size_bytes` at `offset_bytes` inside the tensor. An error when the file cannot be read
   // or was cut off, or when that is beyond the tensor.
   absl::Status Read(const TensorEntry& entry, uint64_t offset_bytes, void* out,
@@ -65,9 +61,8 @@ class SafetensorsFile {
   absl::StatusOr<std::vector<float>> ReadFloats(const TensorEntry& entry) const;
 
  private:
-  explicit SafetensorsFile(OpenFile file) : file_(std::move(file)) {}
-  const OpenFile file_;
-  const char* data_ = nullptr;  // the whole file, mapped
+  explicit SafetensorsFile(std::unique_ptr<File> file) : file_(std::move(file)) {}
+  const std::unique_ptr<File> file_;
   uint64_t size_ = 0;
   std::vector<TensorEntry> tensors_;
   std::unordered_map<std::string, size_t> by_name_;

@@ -60,9 +60,9 @@ void VariableStore::InitializeFromSeed() {
   SetApplied(0);
 }
 
-absl::Status VariableStore::LoadCheckpoint(const std::string& directory) {
+absl::Status VariableStore::LoadCheckpoint(const std::string& directory, FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                         CheckpointReader::Open(directory, /*verify=*/true));
+                         CheckpointReader::Open(directory, /*verify=*/true, files));
   const std::vector<std::string>& there = checkpoint->manifest().slots;
   std::vector<std::string> missing;
   for (const std::string& name : options_.optimizer->slot_names()) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/checkpoint/file_system.h"
 #include "common/model/variable.h"
 #include "common/rpc/message.h"
 #include "common/sharding/shard_map.h"
@@ -62,7 +63,7 @@ class VariableStore {
   // applied, which is also the number of updates that each chunk has had. After an error the store
   // is not to be used. kFailedPrecondition: the checkpoint lacks slots of this optimizer; others
   // are CheckpointReader's.
-  absl::Status LoadCheckpoint(const std::string& directory);
+  absl::Status LoadCheckpoint(const std::string& directory, FileSystem* files = RealFileSystem());
 
   // Rule 5. The payload of `message` is the gradient, whose size must be the chunk's. kOutOfRange:
   // the step is beyond the window; kInvalidArgument: no such chunk or one that is not trained,
