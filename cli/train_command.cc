@@ -24,6 +24,12 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
                    "Compute threads of each worker [cores / workers]")
       ->check(CLI::Range(1, 1024));
   train->add_option("--seed", options->seed, "Seed, instead of the job's");
+  train
+      ->add_option("--max_restarts", options->max_restarts,
+                   "How often a process that dies is started again; a minute of life is forgiven "
+                   "all")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
   train->add_flag("--verbose", options->verbose, "Show every line that a process logs");
   train->footer(
       "A run directory with a checkpoint is resumed; Ctrl-C stops with a checkpoint, a second "
@@ -35,7 +41,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       "  shoal train job.json --seed 2 --run_dir runs/second_try\n"
       "\nExit codes: 0 done, 143 stopped with a checkpoint, 64 wrong flags, 78 wrong job or run "
       "directory,\n"
-      "65 damaged data, 138 worth another try.");
+      "65 damaged data, 77 another coordinator has taken over, 138 worth another try.");
   train->callback([options, chosen] { *chosen = [options] { return Train(*options); }; });
 }
 

@@ -22,14 +22,29 @@ absl::Status LocalCluster::Start(const std::vector<TaskCommand>& commands) {
   for (const TaskCommand& command : commands) {
     auto child = std::make_unique<Child>();
     child->task = command.task;
+    child->command = command.process;
     const std::string file = std::string(TaskTypeName(command.task.type)) + "-" +
                              std::to_string(command.task.index) + ".log";
     SHOAL_ASSIGN_OR_RETURN(child->log, TaskLog::Open(options_.log_dir + "/" + file));
-    SHOAL_ASSIGN_OR_RETURN(child->process, ChildProcess::Spawn(command.process));
-    options_.watch->Add(child->process->output(),
-                        [this, raw = child.get()] { ReadOutput(raw, /*at_end=*/false); });
     children_.push_back(std::move(child));
+    SHOAL_RETURN_IF_ERROR(Spawn(children_.back().get()));
   }
+  return absl::OkStatus();
+}
+
+absl::Status LocalCluster::Restart(const Child& ended) {
+  const auto child = std::find_if(children_.begin(), children_.end(),
+                                  [&ended](const auto& each) { return each.get() == &ended; });
+  (*child)->log->ForgetLastLines();
+  return Spawn(child->get());
+}
+
+absl::Status LocalCluster::Spawn(Child* child) {
+  SHOAL_ASSIGN_OR_RETURN(child->process, ChildProcess::Spawn(child->command));
+  child->exit_cause.reset();
+  child->started_after = options_.loop->Now() - started_;
+  options_.watch->Add(child->process->output(),
+                      [this, child] { ReadOutput(child, /*at_end=*/false); });
   return absl::OkStatus();
 }
 

@@ -24,10 +24,12 @@ struct TaskCommand {
 // A task and its process.
 struct Child {
   TaskId task;
+  ChildProcess::Options command;
   std::unique_ptr<TaskLog> log;
   std::unique_ptr<ChildProcess> process;
   std::optional<ExitCause> exit_cause;  // absent while it runs
-  Time ended_after{0};                  // since the cluster was started
+  Time started_after{0};                // since the cluster was started, as is
+  Time ended_after{0};
 
   bool running() const { return process != nullptr && !exit_cause.has_value(); }
 };
@@ -51,6 +53,9 @@ class LocalCluster {
 
   // Starts one process for each command. On an error some may run; destroy this.
   absl::Status Start(const std::vector<TaskCommand>& commands);
+  // Starts a child that has ended again, as it was: same command, address and log. An error says
+  // why it could not be started.
+  absl::Status Restart(const Child& ended);
   // To be called on each SIGCHLD: reaps, and calls on_exit for whatever has ended.
   void ReapEnded();
   // Sends a signal to all running children of a type.
@@ -62,6 +67,7 @@ class LocalCluster {
   bool any_running() const;
 
  private:
+  absl::Status Spawn(Child* child);
   // Reads what is in the pipe now; `at_end`: the process is gone, and no more will come.
   void ReadOutput(Child* child, bool at_end);
 

@@ -27,6 +27,9 @@ class TaskLog {
   // The end of the output; returns the last line, if it lacked its newline.
   std::vector<std::string> Flush();
 
+  // Another life of the task begins: what the last one said stays in the file only.
+  void ForgetLastLines() { last_lines_.clear(); }
+
   const std::string& path() const { return path_; }
   const std::deque<std::string>& last_lines() const { return last_lines_; }
 

@@ -1,42 +1,71 @@
 #include "cli/train/supervisor.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "cli/display/number_text.h"
 #include "common/daemon/exit_code.h"
 
 namespace shoal {
 namespace {
 
+constexpr size_t kMostFailuresListed = 20;
+
+bool SameTask(const TaskId& a, const TaskId& b) { return a.type == b.type && a.index == b.index; }
+
 // What this process ends with because a child ended so.
 int ExitCodeFor(const ExitCause& cause) {
   return cause.by_signal || cause.ok() ? static_cast<int>(kExitRestart) : cause.code;
 }
 
+bool EndedWith(const Child& child, ExitCode code) {
+  return !child.exit_cause->by_signal && child.exit_cause->code == code;
+}
+
+std::string SinceStart(Time time) {
+  return FormatDuration(std::chrono::duration<double>(time).count()) + " after the start";
+}
+
 std::string Sentence(const Child& child) {
-  return TaskName(child.task) + " ended: " + child.exit_cause->ToString();
+  return absl::StrCat(TaskName(child.task), " ended: ", child.exit_cause->ToString());
+}
+
+std::string Pause(Time pause) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f s", std::chrono::duration<double>(pause).count());
+  return text;
 }
 
 }  // namespace
 
 std::string DescribeDeath(const Child& child) {
-  const double seconds = std::chrono::duration<double>(child.ended_after).count();
-  std::string text = TaskName(child.task) + " (pid " + std::to_string(child.process->pid()) +
-                     ") ended " + FormatDuration(seconds) +
-                     " after the start: " + child.exit_cause->ToString() + "\n";
+  std::string text =
+      absl::StrCat(TaskName(child.task), " (pid ", child.process->pid(), ") ended ",
+                   SinceStart(child.ended_after), ": ", child.exit_cause->ToString(), "\n");
   text += child.log->last_lines().empty() ? "It said nothing.\n" : "Its last lines:\n";
   for (const std::string& line : child.log->last_lines()) text += "  " + line + "\n";
   return text + "Its whole log: " + child.log->path() + "\n";
 }
 
-Supervisor::Supervisor(Options options) : options_(std::move(options)) {}
+Supervisor::Supervisor(Options options)
+    : options_(std::move(options)), policy_(options_.restarts) {}
 
-Supervisor::~Supervisor() { options_.loop->CancelTimer(timer_); }
+Supervisor::~Supervisor() {
+  options_.loop->CancelTimer(timer_);
+  for (const auto& [child, timer] : restarts_) options_.loop->CancelTimer(timer);
+}
 
 void Supervisor::SetTimer(Time delay, std::function<void()> callback) {
   options_.loop->CancelTimer(timer_);
   timer_ = options_.loop->CallAfter(delay, std::move(callback));
+}
+
+bool Supervisor::restarting(TaskType type) const {
+  return std::any_of(restarts_.begin(), restarts_.end(),
+                     [type](const auto& each) { return each.first->task.type == type; });
 }
 
 void Supervisor::OnChildExit(const Child& child) {
@@ -52,37 +81,36 @@ void Supervisor::OnChildExit(const Child& child) {
         OnWorkerExit(child);
     }
   }
-  if (phase_ == Phase::kEnding && !options_.cluster->any_running()) {
-    options_.loop->CancelTimer(timer_);
-    phase_ = Phase::kEnded;
-    options_.on_ended();
-  }
+  MaybeEnded();
 }
 
 void Supervisor::OnCoordinatorExit(const Child& child) {
   if (child.exit_cause->ok()) return End(Outcome::kDone, kExitDone, /*wait_for_leaving=*/true);
-  const bool drained = !child.exit_cause->by_signal && child.exit_cause->code == kExitDrained;
-  if (phase_ == Phase::kStopping && drained) {
+  if (EndedWith(child, kExitDrained)) {
     return End(Outcome::kStopped, kExitDrained, /*wait_for_leaving=*/false);
   }
-  Fail(child, phase_ == Phase::kStopping ? "It was to stop with a checkpoint, and could not."
-                                         : "The job cannot go on without it.");
+  if (phase_ == Phase::kStopping) {
+    NoteFailure(child);
+    return Fail(child, "It was to stop with a checkpoint, and could not.");
+  }
+  RestartOrFail(child);
 }
 
 void Supervisor::OnPsExit(const Child& child) {
   if (child.exit_cause->ok()) return ExpectFinish(child);
-  Fail(child, "The job cannot go on without it.");
+  RestartOrFail(child);
 }
 
 void Supervisor::OnWorkerExit(const Child& child) {
   if (child.exit_cause->ok()) return ExpectFinish(child);
-  if (phase_ == Phase::kStopping) return;  // the coordinator stops without it
-  if (first_lost_worker_ == nullptr) first_lost_worker_ = &child;
+  if (!EndedWith(child, kExitDrained)) return RestartOrFail(child);
+  if (phase_ != Phase::kRunning) return;
   const int left = options_.cluster->running(TaskType::kWorker);
-  if (left == 0) return Fail(*first_lost_worker_, "No worker is left to go on with the job.");
-  options_.console->PrintError(Sentence(child) + "; the job goes on with " + std::to_string(left) +
-                               (left == 1 ? " worker" : " workers") +
-                               " (log: " + child.log->path() + ")");
+  options_.console->PrintError(
+      absl::StrCat(TaskName(child.task), " was drained and is not started again; ",
+                   left > 0 || restarting(TaskType::kWorker)
+                       ? "the others go on"
+                       : "no worker is left: the job waits until one joins, or Ctrl-C stops it"));
 }
 
 void Supervisor::ExpectFinish(const Child& child) {
@@ -90,8 +118,58 @@ void Supervisor::ExpectFinish(const Child& child) {
   if (child.task.type == TaskType::kWorker && options_.cluster->running(TaskType::kWorker) > 0)
     return;
   SetTimer(options_.finish_grace, [this, &child] {
+    NoteFailure(child);
     Fail(child, "It left in order, but the coordinator does not finish the job.");
+    MaybeEnded();
   });
+}
+
+void Supervisor::NoteFailure(const Child& child) {
+  failures_.push_back({child.task,
+                       absl::StrCat(SinceStart(child.ended_after), ": ", Sentence(child)),
+                       DescribeDeath(child)});
+}
+
+void Supervisor::RestartOrFail(const Child& child) {
+  if (!child.exit_cause->by_signal && IsRestartUseless(child.exit_cause->code)) {
+    NoteFailure(child);
+    return Fail(child, "Starting it again would not help.");
+  }
+  const std::optional<Time> pause =
+      policy_.PauseBeforeRestart(child.task, child.ended_after - child.started_after);
+  const int restarts = policy_.restarts(child.task);
+  if (restarts == 1) {  // what was before is forgiven
+    std::erase_if(failures_, [&](const Failure& each) { return SameTask(each.task, child.task); });
+  }
+  NoteFailure(child);
+  if (pause.has_value()) {
+    options_.console->PrintError(absl::StrCat(DescribeDeath(child), "It is started again in ",
+                                              Pause(*pause), " (restart ", restarts, " of ",
+                                              options_.restarts.max_restarts, ")."));
+    restarts_[&child] = options_.loop->CallAfter(*pause, [this, &child] { Restart(child); });
+    return;
+  }
+  if (restarts > 0) {
+    return Fail(child, absl::StrCat("It was started again ", restarts,
+                                    " times and does not stay up; the last time it ended ",
+                                    SinceStart(child.ended_after), ": ",
+                                    child.exit_cause->ToString(), "."));
+  }
+  if (child.task.type != TaskType::kWorker)
+    return Fail(child, "The job cannot go on without it, and nothing is started again.");
+  const int left = options_.cluster->running(TaskType::kWorker);
+  if (left == 0) return Fail(child, "No worker is left to go on with the job.");
+  options_.console->PrintError(absl::StrCat(Sentence(child), "; the job goes on with ", left,
+                                            left == 1 ? " worker" : " workers",
+                                            " (log: ", child.log->path(), ")"));
+}
+
+void Supervisor::Restart(const Child& child) {
+  restarts_.erase(&child);
+  if (const absl::Status started = options_.cluster->Restart(child); !started.ok()) {
+    Fail(child, std::string(started.message()));
+    MaybeEnded();
+  }
 }
 
 void Supervisor::OnStopSignal() {
@@ -101,28 +179,57 @@ void Supervisor::OnStopSignal() {
     if (phase_ == Phase::kStopping)
       End(Outcome::kStopped, kExitDrained, /*wait_for_leaving=*/false);
     options_.cluster->SignalAll(SIGKILL);
-    return;
+    return MaybeEnded();
   }
   phase_ = Phase::kStopping;
   options_.loop->CancelTimer(timer_);
+  if (options_.cluster->running(TaskType::kChief) == 0) {
+    options_.console->PrintError("Stopping; without a coordinator there is no further checkpoint.");
+    End(Outcome::kStopped, kExitDrained, /*wait_for_leaving=*/false);
+    return MaybeEnded();
+  }
   options_.console->PrintError("Stopping with a checkpoint; press Ctrl-C again to kill at once.");
   options_.cluster->Signal(TaskType::kChief, SIGTERM);
 }
 
-void Supervisor::Fail(const Child& root, const std::string& consequence) {
-  options_.console->PrintError("\nThe training failed: " + DescribeDeath(root) + consequence);
-  End(Outcome::kFailed, ExitCodeFor(*root.exit_cause), /*wait_for_leaving=*/false);
+void Supervisor::Fail(const Child& child, const std::string& consequence) {
+  // Of a task that died again and again, the first death; when all workers died, that of the first.
+  const bool all_workers = child.task.type == TaskType::kWorker &&
+                           options_.cluster->running(TaskType::kWorker) == 0 &&
+                           policy_.restarts(child.task) == 0;
+  const auto root = std::find_if(failures_.begin(), failures_.end(), [&](const Failure& each) {
+    return SameTask(each.task, child.task) || (all_workers && each.task.type == child.task.type);
+  });
+  std::string text = absl::StrCat("\nThe training failed: ", root->description, consequence);
+  if (failures_.size() > 1) {
+    text += "\nWhat failed, oldest first:";
+    const size_t listed = std::min(failures_.size(), kMostFailuresListed);
+    for (size_t i = 0; i < listed; ++i) absl::StrAppend(&text, "\n  ", failures_[i].sentence);
+    if (listed < failures_.size())
+      absl::StrAppend(&text, "\n  and ", failures_.size() - listed, " more");
+  }
+  options_.console->PrintError(text);
+  End(Outcome::kFailed, ExitCodeFor(*child.exit_cause), /*wait_for_leaving=*/false);
 }
 
 void Supervisor::End(Outcome outcome, int exit_code, bool wait_for_leaving) {
   phase_ = Phase::kEnding;
   outcome_ = outcome;
   exit_code_ = exit_code;
+  for (const auto& [child, timer] : restarts_) options_.loop->CancelTimer(timer);
+  restarts_.clear();
   if (wait_for_leaving) {
     SetTimer(options_.leave_grace, [this] { TerminateRest(); });
   } else {
     TerminateRest();
   }
+}
+
+void Supervisor::MaybeEnded() {
+  if (phase_ != Phase::kEnding || options_.cluster->any_running()) return;
+  options_.loop->CancelTimer(timer_);
+  phase_ = Phase::kEnded;
+  options_.on_ended();
 }
 
 void Supervisor::TerminateRest() {

@@ -2,23 +2,28 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "cli/display/console.h"
 #include "cli/local_cluster/local_cluster.h"
+#include "cli/train/restart_policy.h"
 #include "common/rpc/event_loop.h"
 
 namespace shoal {
 
 // Decides what follows when a process of a local cluster ends or a person wants to stop:
 //
-//   kRunning --coordinator exits 0----------------------------> kEnding (the others leave by
-//   themselves) kRunning --coordinator or a ps dies, last worker dies-----> kEnding (the others are
-//   stopped) kRunning --stop signal--> kStopping (the coordinator writes a checkpoint) kStopping
-//   --coordinator exits--> kEnding kEnding --nobody runs any more--> kEnded
+//   kRunning ── coordinator exits 0 ──────────────────────────────▶ kEnding (others leave)
+//   kRunning ── a task cannot be kept alive ──────────────────────▶ kEnding (others are stopped)
+//   kRunning ── stop signal, drained coordinator ──▶ kStopping ───▶ kEnding (others are stopped)
+//   kEnding  ── nobody runs any more ─────────────────────────────▶ kEnded
 //
-// In kEnding whoever is still there after a grace gets SIGTERM, after another one SIGKILL. A second
-// stop signal kills all at once, in any phase. Loop thread only.
+// A task that dies is named and, while the job goes on, started again; not so one that was drained,
+// or whose exit code says that it would end so again. In kEnding whoever is still there after a
+// grace gets SIGTERM, after another one SIGKILL. A second stop signal kills all at once, in any
+// phase. Loop thread only.
 class Supervisor {
  public:
   enum class Phase { kRunning, kStopping, kEnding, kEnded };
@@ -28,6 +33,7 @@ class Supervisor {
     EventLoop* loop = nullptr;        // outlives this
     LocalCluster* cluster = nullptr;  // outlives this
     Console* console = nullptr;       // outlives this
+    RestartPolicy::Options restarts;
     // How long tasks may take to leave by themselves, and then to obey SIGTERM (a worker drains for
     // up to 10 s).
     Time leave_grace = std::chrono::seconds(10);
@@ -52,23 +58,37 @@ class Supervisor {
   int exit_code() const { return exit_code_; }
 
  private:
+  // A death that is not forgiven.
+  struct Failure {
+    TaskId task;
+    std::string sentence;     // for a list
+    std::string description;  // DescribeDeath
+  };
   void OnCoordinatorExit(const Child& child);
   void OnPsExit(const Child& child);
   void OnWorkerExit(const Child& child);
   // A task ended in order; the coordinator is expected to follow.
   void ExpectFinish(const Child& child);
-  // Names `root` as the cause and ends everything.
-  void Fail(const Child& root, const std::string& consequence);
+  // Starts a task that died again, after a pause, or ends the job when that is of no use.
+  void RestartOrFail(const Child& child);
+  void Restart(const Child& child);
+  void NoteFailure(const Child& child);
+  // Names the first failure of the task as the cause, and ends everything.
+  void Fail(const Child& child, const std::string& consequence);
   void End(Outcome outcome, int exit_code, bool wait_for_leaving);
+  void MaybeEnded();
   void TerminateRest();
   void SetTimer(Time delay, std::function<void()> callback);
+  bool restarting(TaskType type) const;
 
   const Options options_;
+  RestartPolicy policy_;
   Phase phase_ = Phase::kRunning;
   Outcome outcome_ = Outcome::kDone;
   int exit_code_ = 0;
-  const Child* first_lost_worker_ = nullptr;
+  std::vector<Failure> failures_;  // oldest first
   EventLoop::TimerId timer_ = 0;
+  std::map<const Child*, EventLoop::TimerId> restarts_;  // that are to come
 };
 
 // What people need to know of a child that died: which, when, how, its last lines, where its log

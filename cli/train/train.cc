@@ -123,10 +123,12 @@ class Training {
                         const Child& child,
                         const std::string& line) { OnLine(*supervisor, child, line); },
          .on_exit = [&supervisor](const Child& child) { supervisor->OnChildExit(child); }});
-    supervisor = std::make_unique<Supervisor>(Supervisor::Options{
-        .loop = network.get(), .cluster = &cluster, .console = &console_, .on_ended = [&network] {
-          network->Stop();
-        }});
+    supervisor = std::make_unique<Supervisor>(
+        Supervisor::Options{.loop = network.get(),
+                            .cluster = &cluster,
+                            .console = &console_,
+                            .restarts = {.max_restarts = options_.max_restarts},
+                            .on_ended = [&network] { network->Stop(); }});
     SignalWatch signals(&watch, WatchedSignals(), [&](int signal) {
       if (signal == SIGCHLD) return cluster.ReapEnded();
       if (signal == SIGWINCH) return console_.set_style(TerminalStyle::Detect());
@@ -194,6 +196,8 @@ class Training {
     if (options_.ps != 1) command += " --ps " + std::to_string(options_.ps);
     if (!options_.run_dir.empty()) command += " --run_dir " + options_.run_dir;
     if (options_.threads > 0) command += " --threads " + std::to_string(options_.threads);
+    if (options_.max_restarts != TrainOptions().max_restarts)
+      command += " --max_restarts " + std::to_string(options_.max_restarts);
     if (options_.seed.has_value()) command += " --seed " + std::to_string(*options_.seed);
     return command;
   }

@@ -14,6 +14,7 @@ struct TrainOptions {
   std::string run_dir;           // empty: runs/NAME, by the name of the job
   int threads = 0;               // for each worker; 0: chosen from the cores
   std::optional<uint64_t> seed;  // instead of the job's
+  int max_restarts = 10;         // of each process that dies
   bool verbose = false;          // every line of every daemon on the console
 };
 

@@ -9,6 +9,8 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kOutOfRange:
       return kExitBadData;
+    case absl::StatusCode::kAborted:
+      return kExitFencedOff;
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kUnimplemented:
     case absl::StatusCode::kNotFound:

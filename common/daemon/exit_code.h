@@ -8,16 +8,20 @@ namespace shoal {
 // start it again after 128 and above only.
 enum ExitCode : int {
   kExitDone = 0,
-  kExitUsage = 64,    // wrong flags
-  kExitBadData = 65,  // a file that is not what it should be: damaged, or outside tolerance
+  kExitUsage = 64,      // wrong flags
+  kExitBadData = 65,    // a file that is not what it should be: damaged, or outside tolerance
+  kExitFencedOff = 77,  // another coordinator has taken over: this one must not come back
   kExitBadConfiguration = 78,  // a wrong cluster spec, job or model: starting again does not help
   kExitRestart = 138,          // a peer was lost or a resource missing: starting again may help
   kExitDrained = 143,          // stopped in order after SIGTERM or SIGINT
 };
 
 // The exit code of a process whose work ended with `status`: kDataLoss and kOutOfRange are data,
-// kCancelled is a stop in order, what the one who started it can set right is configuration, the
-// rest asks for a restart.
+// kAborted is a coordinator fenced off, kCancelled is a stop in order, what the one who started it
+// can set right is configuration, the rest asks for a restart.
 ExitCode ExitCodeOf(const absl::Status& status);
+
+// True for the exit codes of sysexits.h (64 to 78): the process would end so again.
+inline bool IsRestartUseless(int exit_code) { return exit_code >= 64 && exit_code <= 78; }
 
 }  // namespace shoal

@@ -1,5 +1,5 @@
-// Stands in for the daemons of a local cluster: does what the file FAKE_DAEMON_DIR/TYPE-INDEX says,
-// a command a line:
+// Stands in for the daemons of a local cluster: does what the file FAKE_DAEMON_DIR/TYPE-INDEX says
+// (in its nth life TYPE-INDEX.n, if there is one), a command a line:
 //   say TEXT        prints a line on stderr
 //   touch FILE      creates FAKE_DAEMON_DIR/FILE
 //   write FILE TEXT writes TEXT and a newline to a file of the run directory
@@ -10,7 +10,7 @@
 //   kill SIGNAL     sends a signal to itself
 //   exit CODE
 // Its process id goes to FAKE_DAEMON_DIR/TYPE-INDEX.pid first, the environment and arguments to
-// .environ and .args.
+// .environ and .args, the number of its life to .lives.
 
 #include <signal.h>
 #include <sys/inotify.h>
@@ -71,7 +71,14 @@ int main(int argc, char** argv) {
   WriteFile(directory + "/" + task + ".args", arguments);
   WriteFile(directory + "/" + task + ".pid", std::to_string(getpid()));
 
-  std::ifstream commands(directory + "/" + task);
+  int life = 0;
+  std::ifstream(directory + "/" + task + ".lives") >> life;
+  ++life;
+  WriteFile(directory + "/" + task + ".lives", std::to_string(life));
+
+  const std::string of_this_life = directory + "/" + task + "." + std::to_string(life);
+  std::ifstream commands(std::filesystem::exists(of_this_life) ? of_this_life
+                                                               : directory + "/" + task);
   std::string command, rest;
   while (commands >> command && std::getline(commands, rest)) {
     rest.erase(0, rest.empty() ? 0 : 1);

@@ -218,21 +218,70 @@ TEST_F(TrainProcessTest, NothingIsLeftWhenItIsKilled) {
   for (const char* task : {"chief-0", "ps-0", "worker-0"}) EXPECT_TRUE(AwaitEnd(Pid(task))) << task;
 }
 
-TEST_F(TrainProcessTest, APsThatDiesIsTheRootCause) {
-  Behave("chief-0", "term 143");
-  Behave("ps-0", "say the disk is on fire\nkill 9");
-  Behave("worker-0", "term 143");
-  Start({"--workers", "1"});
-  EXPECT_EQ(AwaitExit(), "exit code 138") << output_;
-  EXPECT_THAT(output_,
-              HasSubstr("The training failed: ps 0 (pid " + std::to_string(Pid("ps-0")) + ")"));
-  EXPECT_THAT(output_, AllOf(HasSubstr("killed by SIGKILL (signal 9)"),
-                             HasSubstr("Its last lines:\n  the disk is on fire\n"),
-                             HasSubstr(root_ + "/run/logs/ps-0.log")));
-  EXPECT_TRUE(AwaitEnd(Pid("chief-0")));
+TEST_F(TrainProcessTest, WhoDiesIsNamedAndStartedAgainAsItWas) {
+  for (const std::string task : {"chief-0", "ps-0", "worker-0"}) {
+    SCOPED_TRACE(task);
+    fs::remove_all(root_ + "/fake");
+    fs::remove_all(root_ + "/run");
+    fs::create_directories(root_ + "/fake");
+    for (const char* each : {"chief-0", "ps-0", "worker-0"}) Behave(each, "await done\nexit 0");
+    Behave(task + ".1", std::string(kHello) + "say the disk is on fire\nawait seen\nkill 9");
+    Behave(task + ".2", "say all is well\ntouch done\nexit 0");
+    Start({"--workers", "1"});
+    const auto arguments = [&] { return Contents(root_ + "/fake/" + task + ".args"); };
+    const auto environment = [&] { return Contents(root_ + "/fake/" + task + ".environ"); };
+    const std::string name = std::string(task).replace(task.size() - 2, 1, " ");
+    AwaitHello({name});
+    const std::string first_arguments = arguments(), first_environment = environment();
+    Touch("seen");
+    EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+    EXPECT_THAT(output_,
+                AllOf(HasSubstr(name + " (pid "), HasSubstr("killed by SIGKILL (signal 9)"),
+                      HasSubstr("  the disk is on fire\nIts whole log: "),
+                      HasSubstr("run/logs/" + task + ".log"), HasSubstr("(restart 1 of 10)")));
+    EXPECT_EQ(arguments(), first_arguments);
+    EXPECT_EQ(environment(), first_environment);
+    EXPECT_EQ(Contents(root_ + "/run/logs/" + task + ".log"), "the disk is on fire\nall is well\n");
+  }
 }
 
-TEST_F(TrainProcessTest, TheExitCodeOfTheCoordinatorIsPassedOn) {
+TEST_F(TrainProcessTest, ACrashLoopEndsTheJobWithItsRootCause) {
+  Behave("chief-0", "term 143");
+  Behave("ps-0.1", "say the disk is on fire\nkill 9");
+  Behave("ps-0", "say no disk\nexit 138");
+  Behave("worker-0", "term 143");
+  Start({"--workers", "1", "--max_restarts", "2"});
+  EXPECT_EQ(AwaitExit(), "exit code 138") << output_;
+  const std::string block = output_.substr(output_.find("The training failed: ps 0 (pid "));
+  EXPECT_THAT(block, AllOf(HasSubstr("killed by SIGKILL (signal 9)"),
+                           HasSubstr("Its last lines:\n  the disk is on fire\nIts whole log: "),
+                           HasSubstr(root_ + "/run/logs/ps-0.log"),
+                           HasSubstr("started again 2 times and does not stay up"),
+                           HasSubstr("What failed, oldest first:")));
+  EXPECT_THAT(block, HasSubstr(" after the start: ps 0 ended: exit code 138"));
+  EXPECT_EQ(Contents(root_ + "/fake/ps-0.lives"), "3");
+  EXPECT_TRUE(AwaitEnd(Pid("chief-0")));
+  EXPECT_TRUE(AwaitEnd(Pid("worker-0")));
+}
+
+TEST_F(TrainProcessTest, WhatWouldFailAgainIsNotStartedAgain) {
+  for (const int code : {64, 65, 77, 78}) {
+    SCOPED_TRACE(code);
+    fs::remove(root_ + "/fake/worker-1.lives");
+    Behave("chief-0", "term 143");
+    Behave("ps-0", "term 143");
+    Behave("worker-0", "term 143");
+    Behave("worker-1", "say no such file: images.idx\nexit " + std::to_string(code));
+    Start();
+    EXPECT_EQ(AwaitExit(), "exit code " + std::to_string(code)) << output_;
+    EXPECT_THAT(output_, AllOf(HasSubstr("The training failed: worker 1"),
+                               HasSubstr("  no such file: images.idx\n"),
+                               HasSubstr("Starting it again would not help")));
+    EXPECT_EQ(Contents(root_ + "/fake/worker-1.lives"), "1");
+  }
+}
+
+TEST_F(TrainProcessTest, ACoordinatorThatSaysNothingIsSaidToHaveSaidNothing) {
   Behave("chief-0", "exit 65");
   Behave("ps-0", "term 143");
   Behave("worker-0", "term 143");
@@ -242,29 +291,61 @@ TEST_F(TrainProcessTest, TheExitCodeOfTheCoordinatorIsPassedOn) {
               AllOf(HasSubstr("chief 0"), HasSubstr("exit code 65"), HasSubstr("It said nothing")));
 }
 
-TEST_F(TrainProcessTest, GoesOnWhileAWorkerIsLeft) {
+TEST_F(TrainProcessTest, ADrainedWorkerIsNotStartedAgain) {
+  Behave("chief-0", "await go_on\nexit 0");
+  Behave("ps-0", "await go_on\nexit 0");
+  Behave("worker-0", "exit 143");
+  Behave("worker-1", "await go_on\nexit 0");
+  Start();
+  ASSERT_TRUE(AwaitOutput("worker 0 was drained and is not started again; the others go on"))
+      << output_;
+  Touch("go_on");
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  EXPECT_EQ(Contents(root_ + "/fake/worker-0.lives"), "1");
+}
+
+TEST_F(TrainProcessTest, ADrainedCoordinatorStopsTheJob) {
+  Behave("chief-0", "exit 143");
+  Behave("ps-0", "term 143");
+  Behave("worker-0", "term 143");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 143") << output_;
+  EXPECT_THAT(output_, HasSubstr("Stopped."));
+}
+
+TEST_F(TrainProcessTest, CtrlCBetweenTwoLivesOfTheCoordinatorEndsAll) {
+  Behave("chief-0", "await hello\nexit 138");
+  Behave("ps-0", "touch hello\nterm 143");
+  Behave("worker-0", "term 143");
+  Start({"--workers", "1", "--max_restarts", "1000"});
+  ASSERT_TRUE(AwaitOutput("(restart 3 of 1000)")) << output_;
+  train_->Signal(SIGINT);
+  EXPECT_EQ(AwaitExit(), "exit code 143") << output_;
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) EXPECT_TRUE(AwaitEnd(Pid(task))) << task;
+}
+
+TEST_F(TrainProcessTest, WithoutRestartsItGoesOnWhileAWorkerIsLeft) {
   Behave("chief-0", "await go_on\nexit 0");
   Behave("ps-0", "await go_on\nexit 0");
   Behave("worker-0", "exit 1");
   Behave("worker-1", "await go_on\nexit 0");
-  Start();
+  Start({"--max_restarts", "0"});
   ASSERT_TRUE(AwaitOutput("worker 0 ended: exit code 1; the job goes on with 1 worker")) << output_;
   Touch("go_on");
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
 }
 
-TEST_F(TrainProcessTest, FailsWithTheFirstOfItsWorkersThatDied) {
+TEST_F(TrainProcessTest, WithoutRestartsItFailsWithTheFirstOfItsWorkersThatDied) {
   Behave("chief-0", "term 143");
   Behave("ps-0", "term 143");
   Behave("worker-0", "await second\nexit 1");
-  Behave("worker-1", "say no such file: images.idx\nexit 78");
-  Start();
-  ASSERT_TRUE(AwaitOutput("worker 1 ended: exit code 78")) << output_;
+  Behave("worker-1", "say out of memory\nkill 9");
+  Start({"--max_restarts", "0"});
+  ASSERT_TRUE(AwaitOutput("worker 1 ended: killed by SIGKILL")) << output_;
   Touch("second");
-  EXPECT_EQ(AwaitExit(), "exit code 78") << output_;
-  EXPECT_THAT(output_,
-              AllOf(HasSubstr("The training failed: worker 1"),
-                    HasSubstr("  no such file: images.idx\n"), HasSubstr("No worker is left")));
+  EXPECT_EQ(AwaitExit(), "exit code 1") << output_;
+  EXPECT_THAT(output_, AllOf(HasSubstr("The training failed: worker 1"),
+                             HasSubstr("  out of memory\n"), HasSubstr("No worker is left")));
 }
 
 TEST_F(TrainProcessTest, ARunDirectoryOfAnotherJobIsRefused) {
