@@ -6,9 +6,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
+#include "cli/chief_option.h"
+#include "cli/cluster_call.h"
 #include "cli/command.h"
+#include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_report.h"
 #include "common/daemon/exit_code.h"
+#include "proto/cluster.pb.h"
 
 namespace shoal {
 namespace {
@@ -30,6 +34,30 @@ int Show(const std::string& directory) {
 
 int Verify(const std::string& directory) { return Print(VerifyAllFiles(directory)); }
 
+// Longer than a coordinator tries to complete a cut.
+constexpr Time kNowTimeout = std::chrono::minutes(10);
+
+absl::Status Now(const ChiefOption& job) {
+  SHOAL_ASSIGN_OR_RETURN(const std::string chief, job.Address());
+  proto::CheckpointReply reply;
+  SHOAL_RETURN_IF_ERROR(
+      AskCoordinator(chief, kCheckpointMethod, proto::CheckpointRequest(), kNowTimeout, &reply));
+  std::printf("%s\n", reply.directory().c_str());
+  return absl::OkStatus();
+}
+
+void AddNow(CLI::App* parent, Command* chosen) {
+  auto job = std::make_shared<ChiefOption>();
+  CLI::App* command = parent->add_subcommand(
+      "now", "Have a running job write one; prints its directory once it is on disk");
+  job->AddTo(command);
+  command->footer(
+      "It holds every step that is done when the command is given. Nobody waits for it.\n"
+      "\nExample:\n  shoal checkpoint now --run_dir runs/fashion_mnist\n"
+      "\nExit codes: 0 it is written, 138 it is not: the message says why.");
+  command->callback([=] { *chosen = [=] { return ReportStatus(Now(*job)); }; });
+}
+
 void Add(CLI::App* parent, Command* chosen, const char* name, const char* description,
          int (*run)(const std::string&)) {
   auto directory = std::make_shared<std::string>();
@@ -43,16 +71,19 @@ void Add(CLI::App* parent, Command* chosen, const char* name, const char* descri
 }  // namespace
 
 void AddCheckpointCommand(CLI::App* app, Command* chosen) {
-  CLI::App* checkpoint = app->add_subcommand("checkpoint", "Look at checkpoints");
+  CLI::App* checkpoint =
+      app->add_subcommand("checkpoint", "Look at checkpoints, or have one written");
   checkpoint->require_subcommand(1);
   Add(checkpoint, chosen, "list", "List the checkpoints of a run, newest first", List);
   Add(checkpoint, chosen, "show", "Show what is in the newest one", Show);
   Add(checkpoint, chosen, "verify", "Read every file and compare it with its checksum", Verify);
+  AddNow(checkpoint, chosen);
   checkpoint->footer(
       "Examples:\n"
       "  shoal checkpoint list runs/fashion_mnist\n"
       "  shoal checkpoint show runs/fashion_mnist/checkpoints/step-000000000500\n"
       "  shoal checkpoint verify runs/fashion_mnist\n"
+      "  shoal checkpoint now --run_dir runs/fashion_mnist\n"
       "\nExit codes: 0 all whole, 65 something is damaged, 78 no checkpoint there.");
 }
 

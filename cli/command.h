@@ -17,6 +17,7 @@ using Command = std::function<int()>;
 // one that was typed. Both outlive the parsing and the command.
 void AddTrainCommand(CLI::App* app, Command* chosen);
 void AddStatusCommand(CLI::App* app, Command* chosen);
+void AddDrainCommand(CLI::App* app, Command* chosen);
 void AddValidateCommand(CLI::App* app, Command* chosen);
 void AddCheckpointCommand(CLI::App* app, Command* chosen);
 void AddModelCommand(CLI::App* app, Command* chosen);

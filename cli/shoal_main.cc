@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  shoal train examples/fashion_mnist/job.json              train on this machine\n"
       "  shoal status --chief 10.0.0.1:2222                       how a running job goes\n"
+      "  shoal drain worker:1 --chief 10.0.0.1:2222               have a worker leave\n"
       "  shoal validate --job job.json --cluster_spec spec.json   check before starting\n"
       "  shoal checkpoint list runs/fashion_mnist                 what has been saved\n"
       "  shoal model summary examples/fashion_mnist/model.json    layers and parameters\n"
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
   shoal::Command chosen;
   shoal::AddTrainCommand(&app, &chosen);
   shoal::AddStatusCommand(&app, &chosen);
+  shoal::AddDrainCommand(&app, &chosen);
   shoal::AddValidateCommand(&app, &chosen);
   shoal::AddCheckpointCommand(&app, &chosen);
   shoal::AddModelCommand(&app, &chosen);

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "cli/chief_option.h"
 #include "cli/command.h"
 #include "cli/display/console.h"
 #include "cli/display/status_report.h"
 #include "cli/status_query.h"
 #include "common/base/status_macros.h"
-#include "common/cluster/cluster_spec.h"
 #include "common/rpc/grpc_network.h"
 
 namespace shoal {
@@ -20,7 +20,7 @@ constexpr Time kWatchInterval = std::chrono::seconds(1);
 constexpr char kClearScreen[] = "\x1b[H\x1b[J";
 
 struct StatusOptions {
-  std::string chief;
+  ChiefOption job;
   bool json = false;
   bool watch = false;
 };
@@ -32,7 +32,7 @@ void Print(const proto::StatusReply& status, const StatusOptions& options) {
 }
 
 absl::Status ShowStatus(const StatusOptions& options) {
-  SHOAL_ASSIGN_OR_RETURN(const Address chief, Address::Parse(options.chief));
+  SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::Status result;
   const auto on_result = [&](const absl::StatusOr<proto::StatusReply>& status) {
@@ -44,11 +44,10 @@ absl::Status ShowStatus(const StatusOptions& options) {
   std::unique_ptr<StatusQuery> query;
   std::unique_ptr<StatusPoller> poller;
   if (options.watch) {
-    poller = std::make_unique<StatusPoller>(network.get(), network.get(), chief.ToString(),
-                                            kWatchInterval, on_result);
+    poller = std::make_unique<StatusPoller>(network.get(), network.get(), chief, kWatchInterval,
+                                            on_result);
   } else {
-    query = std::make_unique<StatusQuery>(network.get(), network.get(), chief.ToString(), kTimeout,
-                                          on_result);
+    query = std::make_unique<StatusQuery>(network.get(), network.get(), chief, kTimeout, on_result);
   }
   network->Run();
   return result;
@@ -59,14 +58,13 @@ absl::Status ShowStatus(const StatusOptions& options) {
 void AddStatusCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* status = app->add_subcommand("status", "Show how a running job goes");
-  status->add_option("--chief", options->chief, "Address of the coordinator, HOST:PORT")
-      ->required();
+  options->job.AddTo(status);
   status->add_flag("--json", options->json, "As JSON, with the fields of proto/cluster.proto");
   status->add_flag("--watch", options->watch, "Again every second, until the coordinator is gone");
   status->footer(
       "Examples:\n"
       "  shoal status --chief 10.0.0.1:2222\n"
-      "  shoal status --chief 10.0.0.1:2222 --watch\n"
+      "  shoal status --run_dir runs/fashion_mnist --watch\n"
       "  shoal status --chief [::1]:2222 --json | jq .steps_done");
   status->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });

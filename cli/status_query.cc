@@ -6,44 +6,32 @@
 
 namespace shoal {
 
-StatusQuery::StatusQuery(EventLoop* loop, Network* network, const std::string& address,
-                         Time timeout, Done done)
-    : loop_(loop), address_(address), done_(std::move(done)) {
-  stream_ = network->Open(
-      address, kStatusMethod,
-      {.on_message =
-           [this](Message message) {
-             proto::StatusReply reply;
-             if (!ParseMessage(message, &reply)) {
-               return Finish(
-                   absl::DataLossError(address_ + ": the answer is not a coordinator's status"));
-             }
-             Finish(std::move(reply));
-           },
-       .on_closed =
-           [this](absl::Status status) {
-             if (status.ok()) {
-               status = absl::UnavailableError(address_ + ": the stream ended without an answer");
-             }
-             Finish(std::move(status));
-           }});
+namespace {
+
+Message Request() {
   proto::StatusRequest request;
   request.set_version(kVersion);
-  stream_->Send(MakeMessage(request));
-  timer_ = loop_->CallAfter(timeout, [this] {
-    Finish(absl::DeadlineExceededError(address_ + ": the coordinator does not answer"));
-  });
+  return MakeMessage(request);
 }
 
-StatusQuery::~StatusQuery() { loop_->CancelTimer(timer_); }
+}  // namespace
 
-void StatusQuery::Finish(absl::StatusOr<proto::StatusReply> result) {
-  // Not from inside the stream's callback: `done` may destroy this, and the stream with it.
-  if (!done_) return;
-  loop_->CancelTimer(timer_);
-  timer_ = loop_->CallAfter(Time(0), [done = std::exchange(done_, nullptr),
-                                      result = std::move(result)] { done(result); });
-}
+StatusQuery::StatusQuery(EventLoop* loop, Network* network, const std::string& address,
+                         Time timeout, Done done)
+    : call_({.loop = loop,
+             .network = network,
+             .address = address,
+             .method = kStatusMethod,
+             .timeout = timeout},
+            Request(), [address, done = std::move(done)](const absl::StatusOr<Message>& answer) {
+              proto::StatusReply reply;
+              if (!answer.ok()) return done(answer.status());
+              if (!ParseMessage(*answer, &reply)) {
+                return done(
+                    absl::DataLossError(address + ": the answer is not a coordinator's status"));
+              }
+              done(std::move(reply));
+            }) {}
 
 StatusPoller::StatusPoller(EventLoop* loop, Network* network, std::string address, Time interval,
                            StatusQuery::Done on_result)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "cli/cluster_call.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/network.h"
 #include "proto/cluster.pb.h"
@@ -21,18 +22,9 @@ class StatusQuery {
   // an error that names the address. It may destroy this. `loop` and `network` outlive this.
   StatusQuery(EventLoop* loop, Network* network, const std::string& address, Time timeout,
               Done done);
-  ~StatusQuery();
-  StatusQuery(const StatusQuery&) = delete;
-  StatusQuery& operator=(const StatusQuery&) = delete;
 
  private:
-  void Finish(absl::StatusOr<proto::StatusReply> result);
-
-  EventLoop* const loop_;
-  const std::string address_;
-  Done done_;
-  EventLoop::TimerId timer_ = 0;
-  std::unique_ptr<Stream> stream_;
+  ClusterCall call_;
 };
 
 // Asks a coordinator again and again, `interval` after each answer. Loop thread only.

@@ -4,9 +4,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/daemon/logging.h"
 
 namespace shoal {
+namespace {
+
+// A cut that takes longer says what it waits for.
+constexpr Time kSlowCut = std::chrono::seconds(5);
+
+}  // namespace
 
 Checkpointer::Checkpointer(Options options) : options_(std::move(options)) {}
 
@@ -32,7 +39,8 @@ void Checkpointer::Begin(const Cut& cut) {
   began_ = options_.loop->Now();
   deadline_timer_ = options_.loop->CallAfter(options_.deadline, [this] {
     deadline_timer_ = 0;
-    GiveUp("it was not complete in time");
+    NoteError("it was not complete in time");
+    GiveUp(last_error_);
   });
   auto directory = std::make_shared<absl::StatusOr<std::string>>();
   options_.loop->Offload(
@@ -55,8 +63,7 @@ void Checkpointer::Begin(const Cut& cut) {
           directory_ = **directory;
           return Fence();
         }
-        last_error_ = std::string(directory->status().message());
-        LogError("no checkpoint: " + last_error_);
+        NoteError(std::string(directory->status().message()));
         // An evaluation needs no files.
         files_done_ = true;
         if (held_) return Fence();
@@ -113,8 +120,7 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
 void Checkpointer::OnWritten(int ps, const proto::Written& written) {
   if (files_done_ || committing_ || peers_[ps].written) return;
   if (!written.error().empty()) {
-    last_error_ = absl::StrCat("ps ", ps, ": ", written.error());
-    LogError("no checkpoint: " + last_error_);
+    NoteError(absl::StrCat("ps ", ps, ": ", written.error()));
     Abandon(directory_);
     files_done_ = true;
     if (!held_) GiveUp(last_error_);
@@ -153,12 +159,12 @@ void Checkpointer::Commit() {
         const bool current = cut_.has_value() && attempt == attempt_;
         if (stored->ok()) {
           last_error_.clear();
+          failing_since_.reset();
           last_duration_ = options_.loop->Now() - began;
           SetLast(**stored);
           options_.on_committed(**stored);
         } else {
-          last_error_ = std::string(stored->status().message());
-          LogError("no checkpoint: " + last_error_);
+          NoteError(std::string(stored->status().message()));
         }
         if (!current) return;
         committing_ = false;
@@ -184,6 +190,42 @@ void Checkpointer::MaybeIdle() {
   StopDeadline();
   cut_.reset();
   options_.on_idle();
+}
+
+void Checkpointer::NoteError(const std::string& why) {
+  last_error_ = why;
+  if (!failing_since_.has_value()) failing_since_ = options_.loop->Now();
+  LogError(absl::StrCat("no checkpoint: ", why, "; the job goes on",
+                        last_.has_value() ? absl::StrCat(" with ", last_->directory) : "",
+                        " and tries again"));
+}
+
+std::string Checkpointer::Waiting(Time now) const {
+  if (!cut_.has_value() || now - began_ < kSlowCut || (files_done_ && !committing_)) return "";
+  const auto lacking = [this](bool Peer::*fact) {
+    std::vector<int> missing;
+    for (int ps = 0; ps < options_.ps_count; ++ps) {
+      if (!(peers_[ps].*fact)) missing.push_back(ps);
+    }
+    return missing;
+  };
+  const auto named = [](const std::vector<int>& ps, const char* what) {
+    return absl::StrCat("ps ", absl::StrJoin(ps, ", "), what);
+  };
+  std::string what;
+  if (committing_) {
+    what = "the files to be read back";
+  } else if (directory_.empty() && !files_done_) {
+    what = "the files to be laid out";
+  } else if (const auto missing = lacking(&Peer::accepted); !missing.empty()) {
+    what = named(missing, " to accept it");
+  } else if (const auto not_ready = lacking(&Peer::ready); !not_ready.empty()) {
+    what = named(not_ready, absl::StrCat(" to have all steps below ", cut_->step).c_str());
+  } else {
+    what = named(lacking(&Peer::written), " to write");
+  }
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - began_).count();
+  return absl::StrCat("the cut at step ", cut_->step, " since ", seconds, " s: ", what);
 }
 
 void Checkpointer::StopDeadline() {

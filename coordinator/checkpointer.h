@@ -83,6 +83,10 @@ class Checkpointer {
   Time last_at() const { return last_at_; }
   Time last_duration() const { return last_duration_; }
   const std::string& last_error() const { return last_error_; }
+  // When the first of the attempts failed that have failed since the last success.
+  const std::optional<Time>& failing_since() const { return failing_since_; }
+  // What a cut that takes long waits for; empty when there is none.
+  std::string Waiting(Time now) const;
   // What a restore has loaded counts as the last one.
   void SetLast(const StoredCheckpoint& checkpoint);
 
@@ -97,6 +101,7 @@ class Checkpointer {
   void Commit();
   void MaybeIdle();
   void StopDeadline();
+  void NoteError(const std::string& why);
   // Off the loop: the directory of a cut that was given up goes.
   void Abandon(const std::string& directory);
 
@@ -116,6 +121,7 @@ class Checkpointer {
   Time last_at_{};
   Time last_duration_{};
   std::string last_error_;
+  std::optional<Time> failing_since_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

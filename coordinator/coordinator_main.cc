@@ -1,53 +1,6 @@
 // shoal-coordinator: the chief. Hands out steps, has checkpoints written, ends the job.
 
-#include <memory>
-#include <random>
-
-#include "common/base/status_macros.h"
-#include "common/checkpoint/durable_file.h"
-#include "common/daemon/bind_address.h"
-#include "common/daemon/daemon.h"
-#include "common/job/job.h"
-#include "common/rpc/grpc_network.h"
-#include "coordinator/training_run.h"
-
-namespace shoal {
-namespace {
-
-absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::string run_dir) {
-  SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
-  SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
-  run_dir = AbsolutePath(run_dir.empty() ? "runs/" + job.name : run_dir);
-  SHOAL_RETURN_IF_ERROR(MakeDirectories(run_dir + "/checkpoints"));
-  std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
-  absl::Status result;
-  const auto on_over = [&](const absl::Status& status) {
-    result = status;
-    network->Stop();
-  };
-  TrainingRun::Options options{.loop = network.get(),
-                               .network = network.get(),
-                               .job = std::move(job),
-                               .ps_addresses = cluster.PsAddresses(),
-                               .listed_workers = cluster.WorkerIndices(),
-                               .run_dir = run_dir,
-                               .coordinator_id = std::random_device()(),
-                               .on_over = on_over};
-  SHOAL_ASSIGN_OR_RETURN(const auto run, TrainingRun::Create(std::move(options)));
-  LogInfo("writing to " + run_dir);
-  const auto accept = [&run](const std::string& method, std::unique_ptr<Stream> stream) {
-    return run->Accept(method, std::move(stream));
-  };
-  SHOAL_RETURN_IF_ERROR(ListenAsTask(cluster.chief_address(), network.get(), accept));
-  daemon.OnStopSignal([&](int) { network->Post([&] { run->Stop(); }); });
-  run->Start();
-  network->Run();
-  daemon.OnStopSignal({});
-  return result;
-}
-
-}  // namespace
-}  // namespace shoal
+#include "coordinator/coordinator_process.h"
 
 int main(int argc, char** argv) {
   shoal::Daemon daemon("shoal-coordinator", shoal::TaskType::kChief,

@@ -176,6 +176,7 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
       if (loading_.has_value()) {
         opened.base = loading_->manifest.cut_step;
         opened.checkpoint = loading_->directory;
+        opened.loaded = loading_;
       }
       return options_.on_opened(opened);
     }

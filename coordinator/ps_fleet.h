@@ -39,6 +39,7 @@ class PsFleet {
     uint64_t base = 0;     // all steps below are applied everywhere,
     std::vector<uint64_t> done_after_base;  // and these
     std::string checkpoint;  // what was loaded: directory, or empty (seed, or adopted)
+    std::optional<StoredCheckpoint> loaded;  // the same
   };
 
   struct Options {

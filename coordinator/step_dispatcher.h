@@ -66,6 +66,10 @@ class StepDispatcher {
   uint64_t done_count() const { return base_ + done_after_base_.size(); }
   bool finished() const { return base_ == options_.total_steps; }
   uint64_t held(WorkerKey worker) const;
+  bool Holds(WorkerKey worker, uint64_t step) const {
+    const auto lease = leased_.find(step);
+    return lease != leased_.end() && lease->second == worker;
+  }
   uint64_t total_steps() const { return options_.total_steps; }
   uint64_t leased_count() const { return leased_.size(); }
   uint64_t leased_again() const { return leased_again_; }

@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/base/term.h"
 #include "common/checkpoint/durable_file.h"
 #include "common/checkpoint/model_export.h"
 #include "common/daemon/logging.h"
@@ -25,12 +27,18 @@ constexpr uint64_t kEvaluationsAhead = 2;
 constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
 constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
 constexpr Time kRetryCutAfter = std::chrono::seconds(5);
+// An orderly stop without a worker waits this long for one.
+constexpr Time kStopPatience = std::chrono::seconds(5);
 // Workers and ps that do not answer at the end are gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
 constexpr uint64_t kHistoryLimitBytes = 64 << 20;
 
 Time FromSeconds(double seconds) {
   return std::chrono::duration_cast<Time>(std::chrono::duration<double>(seconds));
+}
+
+int64_t Seconds(Time time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
 }
 
 uint64_t LeasesAhead(const Worker& worker) {
@@ -53,7 +61,12 @@ TrainingRun::TrainingRun(Options options)
       fingerprint_(options_.job.Fingerprint()),
       store_(options_.run_dir + "/checkpoints", options_.files),
       started_(options_.loop->Now()),
-      progress_(options_.job.metrics) {}
+      progress_(options_.job.metrics),
+      cluster_service_(
+          {.status = [this] { return Status(); },
+           .on_drain = [this](uint64_t request,
+                              const proto::DrainRequest& drain) { OnDrainRequest(request, drain); },
+           .on_checkpoint = [this](uint64_t request) { OnCheckpointRequest(request); }}) {}
 
 TrainingRun::~TrainingRun() {
   *alive_ = false;
@@ -133,7 +146,7 @@ void TrainingRun::Start() {
 absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
                                                     std::unique_ptr<Stream> stream) {
   if (method == kWorkMethod) return membership_->Accept(std::move(stream));
-  if (method == kStatusMethod) return AcceptStatus(std::move(stream));
+  if (ClusterService::Serves(method)) return cluster_service_.Accept(method, std::move(stream));
   return absl::UnimplementedError("a coordinator has no method " + method);
 }
 
@@ -150,8 +163,16 @@ void TrainingRun::Stop() {
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
-  if (!opened.checkpoint.empty()) {
+  if (opened.loaded.has_value()) {
+    checkpointer_->SetLast(*opened.loaded);
     LogInfo(absl::StrCat("resumed from ", opened.checkpoint, " at step ", opened.base));
+  }
+  if (!opened.adopted) {
+    LogInfo("a timeline begins",
+            {{"timeline", TermText(opened.timeline)},
+             {"step", absl::StrCat(opened.base)},
+             {"parent",
+              opened.loaded.has_value() ? TermText(opened.loaded->manifest.timeline) : "seed"}});
   }
   for (Worker* worker : membership_->Ready()) Announce(*worker);
   BeginTraining();
@@ -171,6 +192,7 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
   opened_.reset();
   late_cut_.reset();
   checkpointer_->GiveUp(why);
+  RefuseCheckpoints(why);
   if (stopping_) Over(absl::CancelledError("stopped while the ps were being restored"));
 }
 
@@ -297,6 +319,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
 }
 
 void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
+  AnswerDrains(worker, why);
   uint64_t returned = 0;
   if (dispatcher_ != nullptr) returned = dispatcher_->Release(worker.key);
   if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
@@ -431,25 +454,26 @@ void TrainingRun::PlanCut() {
   }
   const Time now = options_.loop->Now();
   if (stopping_) {
-    const bool stored = checkpointer_->last().has_value() &&
-                        checkpointer_->last()->manifest.cut_step == next &&
-                        checkpointer_->last()->manifest.timeline == opened_->timeline;
+    const bool stored = StoredCutAt(next);
     const bool nothing_new =
         next == opened_->base && !opened_->adopted && !opened_->checkpoint.empty();
     if (stored || nothing_new)
       return Over(absl::CancelledError("stopped; the checkpoint is written"));
     return BeginCut(next, false);
   }
-  if (now < no_cut_before_ || final_is_stored) return;
+  if (final_is_stored) return;
   const uint64_t mandatory = NextMandatoryCut();
   const uint64_t near = next + dispatcher_->leased_count() + 8;
-  if (near >= mandatory) {
-    const bool evaluated = progress_.history().contains(next_epoch_cut_) &&
-                           progress_.history().at(next_epoch_cut_).test_loss.has_value();
-    return BeginCut(mandatory,
-                    test_examples_ > 0 && next_epoch_cut_ < plan_->epochs() && !evaluated);
-  }
+  const bool must = near >= mandatory;
+  const bool evaluated = progress_.history().contains(next_epoch_cut_) &&
+                         progress_.history().at(next_epoch_cut_).test_loss.has_value();
+  const bool hold = must && test_examples_ > 0 && next_epoch_cut_ < plan_->epochs() && !evaluated;
+  const bool asked = !checkpoint_requests_.empty();
+  // An evaluation does not need the files that could not be written.
+  if (now < no_cut_before_ && !hold && !asked) return;
+  if (must) return BeginCut(mandatory, hold);
   const Job::Checkpoint& when = options_.job.checkpoint;
+  if (asked || cut_failed_) return BeginCut(next, false);
   if (when.every_steps > 0 && near >= last_cut_ + when.every_steps) {
     return BeginCut(std::min(std::max(last_cut_ + when.every_steps, next), mandatory), false);
   }
@@ -467,6 +491,7 @@ void TrainingRun::BeginCut(uint64_t step, bool hold) {
   if (step <= last_cut_) fleet_->RenewTerm();
   last_cut_ = step;
   last_cut_at_ = options_.loop->Now();
+  cut_failed_ = false;
   checkpointer_->Begin({.timeline = opened_->timeline,
                         .step = step,
                         .epoch = epoch,
@@ -498,13 +523,17 @@ void TrainingRun::OnCutReady(uint64_t step) {
 void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
   LogInfo(absl::StrCat("checkpoint ", checkpoint.directory, " (", checkpoint.size_bytes() >> 10,
                        " KiB)"));
+  AnswerCheckpoints(checkpoint);
 }
 
-void TrainingRun::OnCutGivenUp(uint64_t step, const std::string&,
+void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
                                std::optional<uint64_t> highest_step) {
+  RefuseCheckpoints(why);
   evaluation_.reset();
   no_cut_before_ = options_.loop->Now() + kRetryCutAfter;
   if (!training()) return;
+  cut_failed_ =
+      options_.job.checkpoint.every_steps > 0 || options_.job.checkpoint.every_seconds > 0;
   if (stopping_)
     return Over(absl::CancelledError("stopped, without a checkpoint of the last steps"));
   if (highest_step.has_value() && step == NextMandatoryCut()) {
@@ -548,8 +577,20 @@ void TrainingRun::Tick() {
   for (Worker* worker : membership_->Ready()) {
     if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
   }
+  if (!membership_->Ready().empty() || finishing_) {
+    no_worker_since_.reset();
+  } else if (!no_worker_since_.has_value()) {
+    no_worker_since_ = now;
+  }
   LogWaiting(now);
   Advance();
+  // Nobody computes the steps that the last checkpoint lacks.
+  if (stopping_ && training() && !over_ && no_worker_since_.has_value() &&
+      now - *no_worker_since_ >= kStopPatience &&
+      dispatcher_->base() < dispatcher_->first_unleased()) {
+    Over(absl::CancelledError(
+        "stopped, without a checkpoint of the last steps: no worker is left to do them"));
+  }
 }
 
 // A worker that has stopped would be leased the same steps for ever. One that lives comes back at
@@ -574,12 +615,40 @@ void TrainingRun::DropSilentWorkers(Time now) {
 
 std::vector<std::string> TrainingRun::Waiting() const {
   std::vector<std::string> lines = fleet_->Waiting();
-  if (fleet_->phase() == PsFleet::Phase::kLeading && membership_->Ready().empty() && !finishing_) {
-    lines.push_back(
-        "a worker: none is ready; one more joins with shoal-worker --chief=ADDRESS of this "
-        "coordinator");
+  const Time now = options_.loop->Now();
+  if (finishing_ || fleet_->phase() != PsFleet::Phase::kLeading) return lines;
+  if (membership_->Ready().empty()) {
+    std::vector<std::string> known;
+    for (const auto& [index, record] : membership_->records()) {
+      known.push_back(absl::StrCat("worker ", index, ": ", record.state,
+                                   record.detail.empty() ? "" : ", ", record.detail));
+    }
+    lines.push_back(absl::StrCat(
+        "a worker: none is ready since ", Seconds(now - no_worker_since_.value_or(now)), " s (",
+        known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
+        "); one more joins with shoal-worker --chief=ADDRESS of this coordinator"));
+  }
+  const bool all_done = training() && dispatcher_->finished();
+  if (all_done && checkpointer_->idle() && !checkpointer_->last_error().empty()) {
+    lines.push_back(absl::StrCat("room for the final checkpoint since ",
+                                 Seconds(now - *checkpointer_->failing_since()), " s (",
+                                 checkpointer_->last_error(), "); it is tried again every ",
+                                 Seconds(kRetryCutAfter), " s"));
+  }
+  if (const std::string cut = checkpointer_->Waiting(now); !cut.empty()) {
+    const std::string holder = training() ? OldestStep() : "";
+    lines.push_back(absl::StrCat(cut, holder.empty() ? "" : "; ", holder));
   }
   return lines;
+}
+
+// Who holds the oldest step that is not done, on which a cut may depend.
+std::string TrainingRun::OldestStep() const {
+  for (const auto& [key, worker] : membership_->workers()) {
+    if (!dispatcher_->Holds(key, dispatcher_->base())) continue;
+    return absl::StrCat("step ", dispatcher_->base(), " is with worker ", worker->index);
+  }
+  return "";
 }
 
 // Promise 8: nothing waits in silence.
@@ -636,6 +705,7 @@ void TrainingRun::DismissAll() {
 void TrainingRun::Over(const absl::Status& status) {
   if (over_) return;
   over_ = true;
+  RefuseCheckpoints("the coordinator stops");
   if (!status.ok() && status.code() != absl::StatusCode::kCancelled)
     failure_ = std::string(status.message());
   fleet_->Close();

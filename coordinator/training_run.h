@@ -18,6 +18,7 @@
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
 #include "coordinator/checkpointer.h"
+#include "coordinator/cluster_service.h"
 #include "coordinator/evaluation.h"
 #include "coordinator/membership.h"
 #include "coordinator/progress.h"
@@ -56,7 +57,7 @@ class TrainingRun {
   ~TrainingRun();
 
   void Start();
-  // For Network::Listen: Work and Status streams.
+  // For Network::Listen: Work streams and those of the Cluster service.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
   // An orderly stop: no more leases, a checkpoint when the leased steps are done, then
   // on_over(kCancelled).
@@ -104,6 +105,7 @@ class TrainingRun {
   // Whom the run waits for, a line each, for console and status.
   std::vector<std::string> Waiting() const;
   void LogWaiting(Time now);
+  std::string OldestStep() const;
   void FinishEvaluation();
   void WriteHistory();
   void SaveModel(const StoredCheckpoint& final_checkpoint);
@@ -111,8 +113,18 @@ class TrainingRun {
   void Over(const absl::Status& status);
   bool training() const { return dispatcher_ != nullptr; }
 
-  StreamCallbacks AcceptStatus(std::unique_ptr<Stream> stream);
   void FillTasks(proto::StatusReply* reply) const;
+
+  // What operators ask for.
+  void OnDrainRequest(uint64_t request, const proto::DrainRequest& drain);
+  void AnswerDrains(const Worker& worker, const std::string& why);
+  void OnCheckpointRequest(uint64_t request);
+  // The newest checkpoint is one of this timeline at `step`.
+  bool StoredCutAt(uint64_t step) const;
+  void AnswerCheckpoint(uint64_t request, const StoredCheckpoint& checkpoint);
+  // All requests that a new checkpoint satisfies; all there are.
+  void AnswerCheckpoints(const StoredCheckpoint& checkpoint);
+  void RefuseCheckpoints(const std::string& why);
 
   Options options_;
   std::string job_text_;
@@ -141,11 +153,13 @@ class TrainingRun {
   std::optional<uint64_t> late_cut_;  // where that cut goes instead, when a ps refused it
   uint64_t last_cut_ = 0;             // step of the newest cut begun
   Time last_cut_at_{};
-  Time no_cut_before_{};  // after a failure
+  Time no_cut_before_{};     // after a failure
+  bool cut_failed_ = false;  // a cut for a checkpoint was given up, and is to be tried again
   uint64_t steps_done_here_ = 0;
   uint64_t leased_again_before_ = 0;  // in former timelines
 
   bool stopping_ = false;
+  std::optional<Time> no_worker_since_;
   bool finishing_ = false;
   bool found_finished_ = false;  // by a former coordinator
   bool over_ = false;
@@ -154,8 +168,16 @@ class TrainingRun {
   Time log_waiting_at_{};  // 0 while nobody is waited for
   EventLoop::TimerId dismiss_deadline_ = 0;
   std::string failure_;
-  uint64_t next_status_stream_ = 0;
-  std::map<uint64_t, std::unique_ptr<Stream>> status_streams_;
+
+  // A request for a checkpoint of this timeline that holds at least the steps below `at_least`.
+  struct CheckpointRequest {
+    uint64_t request = 0;
+    uint64_t timeline = 0;
+    uint64_t at_least = 0;
+  };
+  ClusterService cluster_service_;
+  std::vector<CheckpointRequest> checkpoint_requests_;
+  std::multimap<StepDispatcher::WorkerKey, uint64_t> drains_;  // requests, by who is to leave
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -35,23 +35,6 @@ const char* PhaseName(PsFleet::Phase phase) {
 
 }  // namespace
 
-StreamCallbacks TrainingRun::AcceptStatus(std::unique_ptr<Stream> stream) {
-  const uint64_t id = next_status_stream_++;
-  status_streams_[id] = std::move(stream);
-  return {.on_message =
-              [this, id](Message message) {
-                Stream& stream = *status_streams_.at(id);
-                proto::StatusRequest request;
-                if (!ParseMessage(message, &request)) {
-                  return stream.Finish(
-                      absl::InvalidArgumentError("not a StatusRequest of proto/cluster.proto"));
-                }
-                stream.Send(MakeMessage(Status()));
-                stream.Finish(absl::OkStatus());
-              },
-          .on_closed = [this, id](absl::Status) { status_streams_.erase(id); }};
-}
-
 proto::StatusReply TrainingRun::Status() const {
   const Time now = options_.loop->Now();
   proto::StatusReply reply;
@@ -128,6 +111,8 @@ void TrainingRun::FillTasks(proto::StatusReply* reply) const {
     if (peer.link != nullptr) task->set_detail(peer.link->last_error());
     if (!peer.claimed.has_value()) continue;
     task->set_done(peer.claimed->applied_chunks());
+    task->set_lowest_updates(peer.claimed->lowest_updates());
+    task->set_highest_updates(peer.claimed->highest_updates());
     applied += peer.claimed->applied_chunks();
     repeated += peer.claimed->repeated_chunks();
     staleness_sum += peer.claimed->staleness_sum();

@@ -258,6 +258,9 @@ void ParameterServer::OnClaim(const SessionPtr& session, uint64_t term, const pr
     claimed->set_repeated_chunks(store().counters().repeated);
     claimed->set_staleness_sum(store().counters().staleness_sum);
     claimed->set_staleness_max(store().counters().staleness_max);
+    const VariableStore::UpdateRange updates = store().updates();
+    claimed->set_lowest_updates(updates.lowest);
+    claimed->set_highest_updates(updates.highest);
   }
   session->Send(reply);
 }
@@ -324,7 +327,14 @@ void ParameterServer::OnStop(const SessionPtr& session, uint64_t term) {
   reply.mutable_stopping();
   session->Send(reply);
   if (std::exchange(stopped_, true)) return;
-  LogInfo("stopped by the coordinator: the job is over", {{"term", TermText(term)}});
+  LogFields fields = {{"term", TermText(term)}};
+  if (timeline_) {
+    // What can be checked from outside: every chunk has had every step, once.
+    const VariableStore::UpdateRange updates = store().updates();
+    fields.emplace_back("lowest_updates", absl::StrCat(updates.lowest));
+    fields.emplace_back("highest_updates", absl::StrCat(updates.highest));
+  }
+  LogInfo("stopped by the coordinator: the job is over", fields);
   if (options_.on_stopped) options_.on_stopped();
 }
 

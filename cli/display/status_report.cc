@@ -13,15 +13,23 @@
 namespace shoal {
 namespace {
 
+// How many updates the chunks of a ps have had.
+std::string Updates(const proto::TaskStatus& ps) {
+  const std::string lowest = FormatCount(static_cast<double>(ps.lowest_updates()));
+  if (ps.lowest_updates() == ps.highest_updates()) return lowest;
+  return absl::StrCat(lowest, " to ", FormatCount(static_cast<double>(ps.highest_updates())));
+}
+
 std::string TaskTable(const proto::StatusReply& status) {
   if (status.tasks_size() == 0) return "";
-  TextTable table({"<task", "<state", "<address", "done", "held", "steps/s", "<detail"});
+  TextTable table({"<task", "<state", "<address", "done", "held", "steps/s", "updates", "<detail"});
   for (const proto::TaskStatus& task : status.tasks()) {
     const bool worker = task.type() == "worker";
     table.AddRow({absl::StrCat(task.type(), " ", task.index()), task.state(), task.address(),
                   FormatCount(static_cast<double>(task.done())),
                   worker ? std::to_string(task.held()) : "",
-                  worker ? FormatNumber(task.steps_per_second()) : "", task.detail()});
+                  worker ? FormatNumber(task.steps_per_second()) : "", worker ? "" : Updates(task),
+                  task.detail()});
   }
   return absl::StrCat("\n", table.ToString());
 }
@@ -35,7 +43,8 @@ std::string LastCheckpoint(const proto::CheckpointStatus& checkpoint) {
                     checkpoint.directory(), "\n");
   }
   if (!checkpoint.last_error().empty()) {
-    absl::StrAppend(&text, "            the last one failed: ", checkpoint.last_error(), "\n");
+    absl::StrAppend(&text, "            the last try failed: ", checkpoint.last_error(),
+                    "; the job goes on and tries again\n");
   }
   return text.empty() ? "checkpoint  none yet\n" : text;
 }

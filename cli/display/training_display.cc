@@ -65,7 +65,13 @@ void TrainingDisplay::PrintCheckpointError(const proto::StatusReply& status) {
   const std::string& error = status.last_checkpoint().last_error();
   if (error == last_checkpoint_error_) return;
   last_checkpoint_error_ = error;
-  if (!error.empty()) console_->PrintError("the last checkpoint failed: " + error);
+  const std::string& good = status.last_checkpoint().directory();
+  if (!error.empty()) {
+    console_->PrintError("the last checkpoint failed: " + error + "; the job goes on" +
+                         (good.empty() ? "" : " with " + good) + " and tries again");
+  } else if (!good.empty()) {
+    console_->Print("checkpoints are written again: " + good);
+  }
 }
 
 }  // namespace shoal

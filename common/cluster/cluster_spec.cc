@@ -1,10 +1,12 @@
 #include "common/cluster/cluster_spec.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -352,6 +354,20 @@ const char* TaskTypeName(TaskType type) {
 
 std::string TaskName(const TaskId& task) {
   return absl::StrCat(TaskTypeName(task.type), " ", task.index);
+}
+
+absl::StatusOr<TaskId> ParseTaskName(const std::string& text) {
+  const size_t end = std::min(text.find_first_of(" :/-"), text.size());
+  TaskId task;
+  const bool known = TaskTypeFromName(text.substr(0, end), &task.type);
+  const bool has_index = end + 1 < text.size();
+  if (known && has_index && absl::SimpleAtoi(text.substr(end + 1), &task.index) &&
+      task.index >= 0 && task.index <= kMaxIndex) {
+    return task;
+  }
+  if (known && end == text.size() && task.type == TaskType::kChief) return task;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" names no task; tasks are named as worker:1, ps:0 or chief"));
 }
 
 const Address* ClusterSpec::Find(const TaskId& id) const {

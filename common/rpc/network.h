@@ -66,5 +66,7 @@ inline constexpr char kWorkMethod[] = "/shoal.proto.Coordinator/Work";
 inline constexpr char kExchangeMethod[] = "/shoal.proto.ParameterServer/Exchange";
 inline constexpr char kControlMethod[] = "/shoal.proto.ParameterServer/Control";
 inline constexpr char kStatusMethod[] = "/shoal.proto.Cluster/Status";
+inline constexpr char kDrainMethod[] = "/shoal.proto.Cluster/Drain";
+inline constexpr char kCheckpointMethod[] = "/shoal.proto.Cluster/Checkpoint";
 
 }  // namespace shoal

@@ -263,6 +263,18 @@ uint64_t VariableStore::base() const {
   return base;
 }
 
+VariableStore::UpdateRange VariableStore::updates() const {
+  std::optional<UpdateRange> range;
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    if (!shards().chunks[k].trainable) continue;
+    const uint64_t version = chunks_[k].live.version;
+    if (!range.has_value()) range = UpdateRange{version, version};
+    range->lowest = std::min(range->lowest, version);
+    range->highest = std::max(range->highest, version);
+  }
+  return range.value_or(UpdateRange());
+}
+
 std::vector<uint64_t> VariableStore::AppliedAfterBase() const {
   std::vector<uint64_t> steps;
   uint64_t end = std::numeric_limits<uint64_t>::max();

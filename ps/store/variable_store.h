@@ -104,6 +104,13 @@ class VariableStore {
     uint64_t staleness_max = 0;
   };
   const Counters& counters() const { return counters_; }
+  // Updates that the trained chunk with the fewest, and with the most, has had; the steps below a
+  // loaded cut count. 0 and 0 where nothing is trained.
+  struct UpdateRange {
+    uint64_t lowest = 0;
+    uint64_t highest = 0;
+  };
+  UpdateRange updates() const;
 
  private:
   // Everything that an update touches: a copy of it is a copy of the chunk.

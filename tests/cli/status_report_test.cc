@@ -52,7 +52,7 @@ TEST(StatusReportTest, SaysWhatIsWrong) {
   EXPECT_THAT(report, HasSubstr("error       ps 0 is full"));
   EXPECT_THAT(report, HasSubstr("waiting     ps 0: not reachable"));
   EXPECT_THAT(report, HasSubstr("step 10, 0 s ago, 2.5 MB, /run/checkpoints/step-000000000010"));
-  EXPECT_THAT(report, HasSubstr("the last one failed: disk full"));
+  EXPECT_THAT(report, HasSubstr("the last try failed: disk full; the job goes on and tries again"));
 }
 
 TEST(StatusReportTest, JsonHasEveryFieldUnderItsName) {

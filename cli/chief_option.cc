@@ -1,0 +1,37 @@
+#include "cli/chief_option.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/durable_file.h"
+#include "common/cluster/cluster_spec.h"
+
+namespace shoal {
+
+void ChiefOption::AddTo(CLI::App* command) {
+  CLI::Option_group* group = command->add_option_group("Which job");
+  group->add_option("--chief", chief, "Address of its coordinator, HOST:PORT");
+  group->add_option("--run_dir", run_dir,
+                    "Its run directory, where the coordinator left its address");
+  group->require_option(1);
+}
+
+absl::StatusOr<std::string> ChiefOption::Address() const {
+  constexpr uint64_t kMostBytes = 1 << 10;
+  std::string text = chief;
+  if (text.empty()) {
+    const std::string path = AbsolutePath(run_dir) + "/" + kChiefAddressFile;
+    const absl::StatusOr<std::string> content = ReadSmallFile(path, kMostBytes);
+    if (!content.ok()) {
+      return absl::NotFoundError(absl::StrCat(std::string(content.status().message()),
+                                              "; no coordinator has run in ", run_dir));
+    }
+    text = std::string(absl::StripSuffix(*content, "\n"));
+  }
+  SHOAL_ASSIGN_OR_RETURN(const shoal::Address address, shoal::Address::Parse(text));
+  return address.ToString();
+}
+
+}  // namespace shoal

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/rpc/event_loop.h"
+#include "common/rpc/network.h"
+
+namespace shoal {
+
+// One request to a coordinator and its one answer. Loop thread only; no callback after destruction.
+class ClusterCall {
+ public:
+  using Done = std::function<void(absl::StatusOr<Message>)>;
+  struct Options {
+    EventLoop* loop = nullptr;  // both outlive this
+    Network* network = nullptr;
+    std::string address;
+    std::string method;
+    Time timeout{};
+  };
+  // Asks at once. `done` is called once, within the timeout, from the loop: with the answer, with
+  // the coordinator's refusal, or with an error that names the address. It may destroy this.
+  ClusterCall(const Options& options, Message request, Done done);
+  ~ClusterCall();
+  ClusterCall(const ClusterCall&) = delete;
+  ClusterCall& operator=(const ClusterCall&) = delete;
+
+ private:
+  void Finish(absl::StatusOr<Message> result);
+
+  EventLoop* const loop_;
+  Done done_;
+  EventLoop::TimerId timer_ = 0;
+  std::unique_ptr<Stream> stream_;
+};
+
+// The same for a command that has nothing else to do: asks, waits, returns. The answer is parsed
+// into `reply`.
+absl::Status AskCoordinator(const std::string& address, const std::string& method,
+                            const google::protobuf::MessageLite& request, Time timeout,
+                            google::protobuf::MessageLite* reply);
+
+}  // namespace shoal

@@ -1,0 +1,56 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cli/chief_option.h"
+#include "cli/cluster_call.h"
+#include "cli/command.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/cluster_spec.h"
+#include "proto/cluster.pb.h"
+
+namespace shoal {
+namespace {
+
+// A worker leaves within 10 s.
+constexpr Time kTimeout = std::chrono::seconds(15);
+
+struct DrainOptions {
+  ChiefOption job;
+  std::string task;
+};
+
+absl::Status Drain(const DrainOptions& options) {
+  SHOAL_ASSIGN_OR_RETURN(const TaskId task, ParseTaskName(options.task));
+  SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
+  proto::DrainRequest request;
+  request.set_type(TaskTypeName(task.type));
+  request.set_index(task.index);
+  proto::DrainReply reply;
+  SHOAL_RETURN_IF_ERROR(AskCoordinator(chief, kDrainMethod, request, kTimeout, &reply));
+  std::printf("%s\n", reply.detail().c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddDrainCommand(CLI::App* app, Command* chosen) {
+  auto options = std::make_shared<DrainOptions>();
+  CLI::App* drain = app->add_subcommand("drain", "Have a task of a running job leave in order");
+  drain->add_option("TASK", options->task, "worker:INDEX, or chief")->required();
+  options->job.AddTo(drain);
+  drain->footer(
+      "A worker finishes the step at hand, hands back the rest and exits with 143; the others go "
+      "on.\n"
+      "The chief writes a checkpoint and stops, as after SIGTERM. A ps cannot be drained.\n"
+      "\nExamples:\n"
+      "  shoal drain worker:1 --chief 10.0.0.1:2222\n"
+      "  shoal drain chief --run_dir runs/fashion_mnist\n"
+      "\nExit codes: 0 it has left, 78 it cannot be drained, 138 no answer.");
+  drain->callback(
+      [options, chosen] { *chosen = [options] { return ReportStatus(Drain(*options)); }; });
+}
+
+}  // namespace shoal

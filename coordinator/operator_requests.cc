@@ -1,0 +1,111 @@
+// What a TrainingRun does for Cluster.Drain and Cluster.Checkpoint.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/daemon/logging.h"
+#include "coordinator/training_run.h"
+
+namespace shoal {
+namespace {
+
+std::string WorkerName(const Worker& worker) {
+  return absl::StrCat("worker ", worker.index, " (", worker.hello.host(), ", pid ",
+                      worker.hello.pid(), ")");
+}
+
+}  // namespace
+
+void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& drain) {
+  if (drain.type() == "chief") {
+    proto::DrainReply reply;
+    reply.set_detail("the coordinator stops with a checkpoint, as after SIGTERM");
+    cluster_service_.Answer(request, reply);
+    return Stop();
+  }
+  if (drain.type() == "ps") {
+    return cluster_service_.Refuse(
+        request,
+        absl::FailedPreconditionError(absl::StrCat(
+            "ps ", drain.index(),
+            " holds variables that nobody else has, and cannot be drained; to move it, drain the "
+            "chief (a checkpoint is written), change the cluster spec and start the cluster again "
+            "with the same run directory")));
+  }
+  std::vector<int> connected;
+  for (const auto& [key, worker] : membership_->workers()) {
+    if (worker->index >= 0) connected.push_back(worker->index);
+    if (drain.type() != "worker" || worker->index != static_cast<int>(drain.index())) continue;
+    LogInfo("draining " + WorkerName(*worker) + ", as an operator asks");
+    proto::WorkerOrder order;
+    order.mutable_drain()->set_reason("drained by an operator");
+    worker->Send(order);
+    worker->ready = false;  // no more work for it
+    drains_.emplace(key, request);
+    return;
+  }
+  cluster_service_.Refuse(
+      request, absl::NotFoundError(absl::StrCat(
+                   "no ", drain.type(), " ", drain.index(), " is connected; workers that are: ",
+                   connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
+}
+
+void TrainingRun::AnswerDrains(const Worker& worker, const std::string& why) {
+  const auto [first, last] = drains_.equal_range(worker.key);
+  proto::DrainReply reply;
+  const bool in_order = membership_->record(worker).state == "left";
+  reply.set_detail(WorkerName(worker) +
+                   (in_order ? " has left" : " is gone without a word: " + why));
+  for (auto drain = first; drain != last; ++drain) cluster_service_.Answer(drain->second, reply);
+  drains_.erase(first, last);
+}
+
+void TrainingRun::OnCheckpointRequest(uint64_t request) {
+  if (finishing_ && checkpointer_->last().has_value()) {  // the final one
+    return AnswerCheckpoint(request, *checkpointer_->last());
+  }
+  if (!training()) {
+    const std::vector<std::string> waiting = Waiting();
+    return cluster_service_.Refuse(
+        request, absl::UnavailableError(absl::StrCat("no steps are being done now",
+                                                     waiting.empty() ? "" : ", waiting for ",
+                                                     absl::StrJoin(waiting, "; "))));
+  }
+  const uint64_t at_least = dispatcher_->first_unleased();
+  if (StoredCutAt(at_least)) return AnswerCheckpoint(request, *checkpointer_->last());
+  checkpoint_requests_.push_back({request, opened_->timeline, at_least});
+  Advance();
+}
+
+bool TrainingRun::StoredCutAt(uint64_t step) const {
+  return checkpointer_->last().has_value() && checkpointer_->last()->manifest.cut_step == step &&
+         checkpointer_->last()->manifest.timeline == opened_->timeline;
+}
+
+void TrainingRun::AnswerCheckpoint(uint64_t request, const StoredCheckpoint& checkpoint) {
+  proto::CheckpointReply reply;
+  reply.set_directory(checkpoint.directory);
+  reply.set_step(checkpoint.manifest.cut_step);
+  cluster_service_.Answer(request, reply);
+}
+
+void TrainingRun::AnswerCheckpoints(const StoredCheckpoint& checkpoint) {
+  std::erase_if(checkpoint_requests_, [&](const CheckpointRequest& each) {
+    if (checkpoint.manifest.timeline != each.timeline ||
+        checkpoint.manifest.cut_step < each.at_least) {
+      return false;
+    }
+    AnswerCheckpoint(each.request, checkpoint);
+    return true;
+  });
+}
+
+void TrainingRun::RefuseCheckpoints(const std::string& why) {
+  for (const CheckpointRequest& each : std::exchange(checkpoint_requests_, {})) {
+    cluster_service_.Refuse(each.request, absl::UnavailableError("no checkpoint: " + why));
+  }
+}
+
+}  // namespace shoal
