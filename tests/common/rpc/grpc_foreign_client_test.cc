@@ -21,6 +21,7 @@
 #include "common/rpc/grpc_network.h"
 #include "proto/cluster.pb.h"
 #include "tests/common/rpc/network_fixture.h"
+#include "tests/fakes/test_seed.h"
 
 namespace shoal {
 namespace {
@@ -242,8 +243,8 @@ void SendRaw(const std::string& address, const std::string& bytes) {
 }
 
 TEST_F(ForeignClientTest, GarbageOnThePortDisturbsNobody) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
   std::mt19937_64 random(seed);
   StreamLog& log = NewLog();
   Stream* const stream = Open(&log);

@@ -11,6 +11,7 @@
 #include "common/rpc/message_wire.h"
 #include "proto/cluster.pb.h"
 #include "proto/parameter_server.pb.h"
+#include "tests/fakes/test_seed.h"
 
 namespace shoal {
 namespace {
@@ -164,8 +165,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Whatever comes from the wire is decoded or refused; what is decoded stands for the same bytes.
 TEST(MessageTest, RandomBytesDoNoHarm) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
   std::mt19937_64 random(seed);
   proto::ExchangeRequest request = Push();
   request.set_payload("payload");

@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/fakes/test_seed.h"
+
 namespace shoal {
 namespace {
 
@@ -75,8 +77,8 @@ TEST(StepPlanTest, HugeNumbersDoNotOverflow) {
 
 // Promise 1: through plan and permutation, every epoch uses every example exactly once.
 TEST(StepPlanTest, EveryEpochUsesEveryExampleOnce) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 200; ++round) {
     const uint64_t examples = 1 + random() % 3000;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "common/base/mutex.h"
+#include "tests/fakes/test_seed.h"
 
 namespace shoal {
 namespace {
@@ -278,8 +279,8 @@ TEST(BatchSourceTest, DestructionWithStepsLeft) {
 // Several takers, leases that come in pieces and a Forget now and then: every epoch uses every
 // example exactly once, and every batch is what its step says.
 TEST(BatchSourceTest, EveryExampleOfEveryEpochOnceWithManyTakers) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 10; ++round) {
     const uint64_t examples = 1 + random() % 500;

@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "tests/fakes/test_seed.h"
 #include "tests/worker/input/data_file_content.h"
 #include "worker/input/array_file.h"
 
@@ -58,8 +59,8 @@ std::string Damaged(std::string content, std::mt19937& random) {
 }
 
 TEST_F(DatasetFuzzTest, DamagedFiles) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
   std::mt19937 random(seed);
   const std::string data(8 * 12, 'd');
   const std::vector<std::string> files = {
@@ -86,8 +87,8 @@ TEST_F(DatasetFuzzTest, DamagedFiles) {
 }
 
 TEST_F(DatasetFuzzTest, RandomBytesAfterAMagic) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
   std::mt19937 random(seed);
   const std::vector<std::string> magics = {"",
                                            std::string(2, '\0'),

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "tests/fakes/test_seed.h"
+
 namespace shoal {
 namespace {
 
@@ -68,8 +70,8 @@ TEST(ExpectedStepsTest, HugeRangesCostNothing) {
 
 // Against a plain list.
 TEST(ExpectedStepsTest, AgreesWithAList) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 500; ++round) {
     ExpectedSteps steps;

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+namespace shoal {
+
+// The seed of a randomized test: SHOAL_TEST_SEED where it is set, to replay a failure; else another
+// one each time. Put SeedText into SCOPED_TRACE, so that a failure says how to repeat it.
+inline uint64_t TestSeed() {
+  const char* const given = std::getenv("SHOAL_TEST_SEED");
+  return given == nullptr ? std::random_device()() : std::strtoull(given, nullptr, 10);
+}
+
+inline std::string SeedText(uint64_t seed) { return "SHOAL_TEST_SEED=" + std::to_string(seed); }
+
+}  // namespace shoal
