@@ -6,11 +6,11 @@
 #include "absl/status/statusor.h"
 #include "cli/command.h"
 #include "cli/display/text_table.h"
+#include "cli/golden_case/golden_case.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/durable_file.h"
 #include "common/daemon/exit_code.h"
 #include "common/model/keras_model.h"
-#include "worker/compute/golden_case.h"
 
 namespace shoal {
 namespace {

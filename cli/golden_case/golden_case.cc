@@ -1,4 +1,4 @@
-#include "worker/compute/golden_case.h"
+#include "cli/golden_case/golden_case.h"
 
 #include <algorithm>
 #include <cmath>

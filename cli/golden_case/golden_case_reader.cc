@@ -1,11 +1,11 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "cli/golden_case/golden_case.h"
 #include "common/base/status_macros.h"
 #include "common/job/job.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
-#include "worker/compute/golden_case.h"
 #include "worker/loss_attributes.h"
 
 namespace shoal {
