@@ -20,9 +20,9 @@ void ChiefOption::AddTo(CLI::App* command) {
 
 absl::StatusOr<std::string> ChiefOption::Address() const {
   constexpr uint64_t kMostBytes = 1 << 10;
-  std::string text = chief;
+  std::string text = chief, source = "--chief";
   if (text.empty()) {
-    const std::string path = AbsolutePath(run_dir) + "/" + kChiefAddressFile;
+    const std::string path = source = AbsolutePath(run_dir) + "/" + kChiefAddressFile;
     const absl::StatusOr<std::string> content = ReadSmallFile(path, kMostBytes);
     if (!content.ok()) {
       return absl::NotFoundError(absl::StrCat(std::string(content.status().message()),
@@ -30,8 +30,10 @@ absl::StatusOr<std::string> ChiefOption::Address() const {
     }
     text = std::string(absl::StripSuffix(*content, "\n"));
   }
-  SHOAL_ASSIGN_OR_RETURN(const shoal::Address address, shoal::Address::Parse(text));
-  return address.ToString();
+  const absl::StatusOr<shoal::Address> address = shoal::Address::Parse(text);
+  if (address.ok()) return address->ToString();
+  return absl::InvalidArgumentError(
+      absl::StrCat(source, ": ", std::string(address.status().message())));
 }
 
 }  // namespace shoal

@@ -38,8 +38,8 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
     SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
     chief = cluster.chief_address().ToString();
     index = cluster.task.index;
-  } else {
-    SHOAL_RETURN_IF_ERROR(Address::Parse(chief).status());
+  } else if (const absl::Status status = Address::Parse(chief).status(); !status.ok()) {
+    return absl::InvalidArgumentError("--chief: " + std::string(status.message()));
   }
   std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   StepRecords records(flags.step_records);
