@@ -198,6 +198,7 @@ void Checkpointer::NoteError(const std::string& why) {
   LogError(absl::StrCat("no checkpoint: ", why, "; the job goes on",
                         last_.has_value() ? absl::StrCat(" with ", last_->directory) : "",
                         " and tries again"));
+  options_.on_error(why);
 }
 
 std::string Checkpointer::Waiting(Time now) const {

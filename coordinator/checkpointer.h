@@ -44,6 +44,8 @@ class Checkpointer {
     // Every ps serves the values of the held cut.
     std::function<void(uint64_t cut_step)> on_ready;
     std::function<void(const StoredCheckpoint&)> on_committed;
+    // Its files could not be written, whatever becomes of the cut.
+    std::function<void(const std::string& why)> on_error;
     // `highest_step`: where a ps refused, the highest step it has applied.
     std::function<void(uint64_t cut_step, const std::string& why,
                        std::optional<uint64_t> highest_step)>

@@ -132,6 +132,7 @@ absl::Status TrainingRun::Prepare() {
       .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
       .on_ready = [this](uint64_t step) { OnCutReady(step); },
       .on_committed = [this](const StoredCheckpoint& checkpoint) { OnCommitted(checkpoint); },
+      .on_error = [this](const std::string& why) { RefuseCheckpoints(why); },
       .on_given_up = [this](uint64_t step, const std::string& why,
                             std::optional<uint64_t> highest) { OnCutGivenUp(step, why, highest); },
       .on_idle = [this] { Advance(); }});

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/term.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/version.h"
 
@@ -220,6 +221,7 @@ void WorkerSession::SendReady() {
 
 void WorkerSession::OnTimelineOpened(uint64_t timeline) {
   if (exchange_ == nullptr || timeline == timeline_) return;
+  LogInfo("working in timeline " + TermText(timeline));
   DropWork(timeline);
   parameters_fresh_ = false;
   cut_here_ = 0;

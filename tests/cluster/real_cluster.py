@@ -159,6 +159,21 @@ class Cluster:
         return json.loads(done.stdout) if done.returncode == 0 else None
 
 
+def children_of(pid):
+    """{pid: "worker 1"} of the daemons that a `shoal train` runs now."""
+    children = {}
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        try:
+            variables = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        except FileNotFoundError:
+            continue
+        for variable in variables:
+            if variable.startswith(b"TF_CONFIG="):
+                task = json.loads(variable[len(b"TF_CONFIG="):])["task"]
+                children[int(child)] = f"{task['type']} {task['index']}"
+    return children
+
+
 def step_records(directory):
     """[(timeline, step, [example, ...])] of all workers' records."""
     rows = []

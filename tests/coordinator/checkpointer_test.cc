@@ -40,6 +40,7 @@ class CheckpointerTest : public testing::Test {
             [this](const StoredCheckpoint& checkpoint) {
               events_.push_back(absl::StrCat("committed ", checkpoint.manifest.cut_step));
             },
+        .on_error = [this](const std::string& why) { errors_.push_back(why); },
         .on_given_up =
             [this](uint64_t step, const std::string& why, std::optional<uint64_t> highest) {
               std::string event = absl::StrCat("given up ", step, ": ", why);
@@ -138,6 +139,7 @@ class CheckpointerTest : public testing::Test {
   FakeLoop loop_;
   std::vector<proto::ControlRequest> sent_;
   std::vector<std::string> events_;
+  std::vector<std::string> errors_;
   std::function<void()> on_idle_;
   std::unique_ptr<Checkpointer> checkpointer_;
 };
@@ -354,6 +356,7 @@ TEST_F(CheckpointerTest, AHeldCutOutlivesAWriteError) {
       << "it is evaluated all the same";
   EXPECT_TRUE(checkpointer_->held());
   EXPECT_THAT(checkpointer_->last_error(), HasSubstr("disk full"));
+  EXPECT_THAT(errors_, testing::ElementsAre(HasSubstr("disk full")));
   checkpointer_->Release();
   EXPECT_THAT(TakeEvents(), ElementsAre("idle"));
 }

@@ -94,6 +94,7 @@ class ScriptedWorker {
   std::deque<proto::Evaluate> evaluations;
   std::string rejected;
   bool job_done = false;
+  std::string drained;  // why it is to leave
 
  private:
   const std::shared_ptr<FarEnd> stream_;

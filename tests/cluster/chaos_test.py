@@ -1,0 +1,281 @@
+"""Kills, freezes and restarts real processes at random; at the end everything must be as if nothing had happened.
+
+    pytest chaos_test.py --rounds 20        more rounds, each with a seed that it prints
+    pytest chaos_test.py --seed 12345       that round again, as far as real time allows
+"""
+import json
+import os
+import random
+import re
+import signal
+import threading
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from lineage import check_lineage
+from real_cluster import BIN, Cluster, Process, children_of, finished_steps, free_ports, step_records, wait_for, write_job
+
+# Small shards and chunks, so that both ps have several; short leases, so that those of a frozen worker end.
+STRATEGY = {"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024, "lease_timeout_seconds": 2}
+TIMELINE = re.compile(r"a timeline begins timeline=(\S+)")
+STOPPED = re.compile(r"the job is over term=\S+ lowest_updates=(\d+) highest_updates=(\d+)")
+
+
+class Chaos:
+    """A cluster whose tasks are killed, frozen and started again."""
+
+    def __init__(self, directory, cluster, job, seed):
+        self.choose = random.Random(seed)
+        self.cluster, self.job, self.run = cluster, job, directory / "run"
+        self.records = directory / "records"
+        self.records.mkdir()
+        self.processes = {}
+        self.killed_workers = 0
+        print("seed", seed)
+
+    def start_all(self, *kinds):
+        for kind in kinds:
+            for index in range(len(self.cluster.spec[kind])):
+                self.start((kind, index))
+
+    def start(self, task):
+        kind, index = task
+        if kind == "chief":
+            process = self.cluster.start_chief(self.job, self.run)
+        elif kind == "worker":
+            process = self.cluster.start_worker(index, f"--step_records={self.records}")
+        else:
+            process = self.cluster.start("ps", index)
+        self.processes[task] = process
+
+    @property
+    def chief(self):
+        return self.processes["chief", 0]
+
+    def over(self):
+        return self.chief.popen.poll() is not None
+
+    def kill(self, *tasks):
+        print("kill", *tasks)
+        for task in tasks:
+            self.processes[task].kill()
+            self.killed_workers += task[0] == "worker"
+
+    def pause(self, most_seconds):
+        threading.Event().wait(self.choose.uniform(0, most_seconds))
+
+    def kill_and_restart(self, tasks):
+        self.kill(*tasks)
+        tasks = list(tasks)
+        self.choose.shuffle(tasks)
+        for task in tasks:
+            self.pause(0.4)
+            self.start(task)
+
+    def freeze(self, task, meanwhile):
+        print("freeze", task)
+        self.processes[task].signal(signal.SIGSTOP)
+        try:
+            meanwhile()
+        finally:
+            self.processes[task].signal(signal.SIGCONT)
+
+    def tasks(self, *kinds):
+        return [task for task in self.processes if task[0] in kinds]
+
+    def newest_step(self):
+        rows = step_records(self.records)
+        newest = max((timeline for timeline, _, _ in rows), default=0)
+        return max((step for timeline, step, _ in rows if timeline == newest), default=0)
+
+    def await_steps(self, count):
+        """Steps flow again, whatever was done to them."""
+        goal = finished_steps(self.records) + count
+        wait_for(lambda: self.over() or finished_steps(self.records) >= goal, f"{count} more steps")
+
+    def one_fault(self, kinds):
+        """`kinds`: of tasks that may be killed; any may be frozen."""
+        fault = self.choose.choice(["kill", "kill", "kill", "kill two", "freeze", "freeze across", "kill all"])
+        victim = self.choose.choice(self.tasks(*kinds))
+        if fault == "kill":
+            self.kill_and_restart([victim])
+        elif fault == "kill two":
+            self.kill_and_restart(self.choose.sample(self.tasks(*kinds), 2))
+        elif fault == "kill all":
+            self.kill_and_restart(self.tasks(*kinds))
+        else:
+            frozen = self.choose.choice([task for task in self.processes if task != victim])
+            restart = fault == "freeze across"
+            self.freeze(frozen, lambda: (self.kill_and_restart([victim]) if restart else None, self.pause(2.5)))
+
+    def end(self):
+        """The job ends in order; every process leaves."""
+        for task in ("chief", 0), *self.tasks("worker", "ps"):
+            assert self.processes[task].wait() == 0, (task, self.processes[task].output()[-3000:])
+
+    def check_updates(self, total_steps):
+        """Every chunk of every ps has had exactly as many updates as the job has steps."""
+        for task in self.tasks("ps"):
+            ranges = STOPPED.findall(self.processes[task].output())
+            assert ranges[-1] == (str(total_steps), str(total_steps)), (task, ranges)
+        newest = sorted((self.run / "checkpoints").iterdir())[-1]
+        assert json.loads((newest / "manifest.json").read_text())["cut_step"] == total_steps
+
+
+def model_of(run):
+    return load_file(run / "model/model.safetensors")
+
+
+def assert_same_bits(one, other):
+    assert one.keys() == other.keys()
+    for name in one:
+        assert np.array_equal(one[name].view(np.uint32), other[name].view(np.uint32)), name
+
+
+def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path, chaos_seed):
+    epochs, examples, batch_size = 16, 8007, 16
+    total = epochs * -(-examples // batch_size)
+    job = write_job(tmp_path, examples, batch_size, epochs=epochs, strategy=STRATEGY, checkpoint={"every_steps": 200, "keep": 2})
+    with Cluster(tmp_path / "logs", ps=2, workers=3) as cluster:
+        chaos = Chaos(tmp_path, cluster, job, chaos_seed)
+        chaos.start_all("ps", "worker", "chief")
+        faults = 0
+        chaos.await_steps(chaos.choose.randrange(1, 300))
+        while not chaos.over() and chaos.newest_step() < 0.7 * total and faults < 7:
+            chaos.one_fault(("chief", "ps", "worker"))
+            faults += 1
+            chaos.await_steps(chaos.choose.randrange(1, 600))
+        chaos.end()
+        print(faults, "faults")
+        assert faults > 1
+        chaos.check_updates(total)
+        check_lineage(step_records(chaos.records), chaos.chief.output(), epochs, examples, batch_size, chaos.killed_workers)
+        assert model_of(chaos.run)["dense/kernel"].shape == (64, 32)
+
+
+SOLO = {"epochs": 6, "examples": 8007, "batch_size": 16, "strategy": STRATEGY, "checkpoint": {"every_steps": 150, "keep": 2}}
+SOLO_STEPS = 6 * 501
+
+
+def check_solo(chaos, killed_workers=0):
+    check_lineage(step_records(chaos.records), chaos.chief.output(), SOLO["epochs"], SOLO["examples"], SOLO["batch_size"],
+                  killed_workers)
+    newest = sorted((chaos.run / "checkpoints").iterdir())[-1]
+    assert json.loads((newest / "manifest.json").read_text())["cut_step"] == SOLO_STEPS
+
+
+@pytest.fixture(scope="module")
+def faultless_model(tmp_path_factory):
+    """What one worker alone comes to when nothing happens."""
+    directory = tmp_path_factory.mktemp("faultless")
+    with Cluster(directory / "logs", ps=2, workers=1) as cluster:
+        chaos = Chaos(directory, cluster, write_job(directory, **SOLO), 0)
+        chaos.start_all("ps", "worker", "chief")
+        chaos.end()
+        check_solo(chaos)
+    return model_of(chaos.run)
+
+
+def test_one_worker_ends_with_the_bits_of_a_run_without_faults(tmp_path, chaos_seed, faultless_model):
+    with Cluster(tmp_path / "logs", ps=2, workers=1) as cluster:
+        chaos = Chaos(tmp_path, cluster, write_job(tmp_path, **SOLO), chaos_seed)
+        chaos.start_all("ps", "worker")
+        # Before its first chunk is applied, the worker may die, too: without a coordinator there is none.
+        chaos.kill_and_restart([("worker", 0)])
+        chaos.start_all("chief")
+        for _ in range(4):
+            chaos.await_steps(chaos.choose.randrange(1, 600))
+            if chaos.over() or chaos.newest_step() > 0.8 * SOLO_STEPS:
+                break
+            chaos.one_fault(("chief", "ps"))
+        chaos.end()
+        chaos.check_updates(SOLO_STEPS)
+        check_solo(chaos)
+        assert_same_bits(model_of(chaos.run), faultless_model)
+
+
+def test_zombies_that_were_replaced_change_nothing(tmp_path, faultless_model):
+    """A worker and a ps sleep while others take their places; when they wake, they still hold what they were doing."""
+    with Cluster(tmp_path / "logs", ps=2, workers=2) as cluster:
+        chaos = Chaos(tmp_path, cluster, write_job(tmp_path, **SOLO), 1)
+        chaos.start_all("ps", "chief")
+        chaos.start(("worker", 0))
+        chaos.await_steps(400)
+        zombies = [chaos.processes.pop(("worker", 0)), chaos.processes["ps", 1]]
+        for zombie in zombies:
+            zombie.signal(signal.SIGSTOP)
+        chaos.kill(("chief", 0), ("ps", 0))
+        cluster.spec["ps"][1] = f"127.0.0.1:{free_ports(1)[0]}"
+        chaos.start_all("ps", "chief")
+        chaos.start(("worker", 1))
+        chaos.await_steps(200)
+        assert not chaos.over()
+        for zombie in reversed(zombies):
+            zombie.signal(signal.SIGCONT)
+        # The old worker finds the new coordinator, which has other ps than it knew.
+        assert zombies[0].wait() == 138, zombies[0].output()[-3000:]
+        assert zombies[1].popen.poll() is None
+        assert not chaos.over(), "the zombies woke too late to matter"
+        chaos.end()
+        check_solo(chaos, killed_workers=1)
+        assert_same_bits(model_of(chaos.run), faultless_model)
+
+
+def test_sleepers_that_wake_in_another_timeline_are_refused_and_join_it(tmp_path):
+    epochs, examples, batch_size = 8, 8007, 16
+    total = epochs * -(-examples // batch_size)
+    job = write_job(tmp_path, examples, batch_size, epochs=epochs, strategy=STRATEGY, checkpoint={"every_steps": 200, "keep": 2})
+    with Cluster(tmp_path / "logs", ps=2, workers=2) as cluster:
+        chaos = Chaos(tmp_path, cluster, job, 1)
+        chaos.start_all("ps", "worker", "chief")
+        chaos.await_steps(500)
+        worker, server = chaos.processes["worker", 0], chaos.processes["ps", 1]
+        worker.signal(signal.SIGSTOP)
+        server.signal(signal.SIGSTOP)
+        chaos.kill_and_restart([("ps", 0)])
+        # The coordinator can't open a timeline without ps 1, and says so.
+        wait_for(lambda: any(cluster.spec["ps"][1] in line for line in (cluster.status() or {}).get("waiting", [])),
+                 "ps 1 among those waited for")
+        server.signal(signal.SIGCONT)
+        chaos.await_steps(300)
+        worker.signal(signal.SIGCONT)
+        newest = TIMELINE.findall(chaos.chief.output())[-1]
+        worker.wait_for_output(f"working in timeline {newest}")
+        assert not chaos.over(), "the sleeper woke too late to matter"
+        chaos.end()
+        chaos.check_updates(total)
+        check_lineage(step_records(chaos.records), chaos.chief.output(), epochs, examples, batch_size, 0)
+
+
+def test_shoal_train_survives_whatever_is_killed(tmp_path, chaos_seed):
+    epochs, examples, batch_size = 12, 8007, 16
+    job = write_job(tmp_path, examples, batch_size, epochs=epochs, strategy=STRATEGY, checkpoint={"every_steps": 200, "keep": 2})
+    choose, records, run = random.Random(chaos_seed), tmp_path / "records", tmp_path / "run"
+    records.mkdir()
+    print("seed", chaos_seed)
+    train = Process([BIN / "shoal", "train", job, "--run_dir", run, "--ps", 2, "--max_restarts", 1000], tmp_path / "train.log",
+                    {"SHOAL_STEP_RECORDS": str(records)})
+    killed = []
+    try:
+        for _ in range(6):
+            goal = finished_steps(records) + choose.randrange(1, 500)
+            wait_for(lambda: train.popen.poll() is not None or finished_steps(records) >= goal, f"step {goal}")
+            if train.popen.poll() is not None or finished_steps(records) > 0.7 * epochs * examples / batch_size:
+                break
+            children = children_of(train.popen.pid)
+            pid = choose.choice(sorted(children))
+            killed.append(children[pid])
+            os.kill(pid, signal.SIGKILL)
+        assert train.wait() == 0, train.output()[-3000:]
+    finally:
+        train.kill()
+    assert len(killed) > 1
+    for task in killed:
+        assert f"{task} (pid" in train.output() and "killed by SIGKILL (signal 9)" in train.output()
+    logs = {path.stem: path.read_text() for path in (run / "logs").iterdir()}
+    for i in range(2):
+        assert STOPPED.findall(logs[f"ps-{i}"])[-1] == (str(epochs * -(-examples // batch_size)),) * 2
+    check_lineage(step_records(records), logs["chief-0"], epochs, examples, batch_size,
+                  sum(task.startswith("worker") for task in killed))

@@ -1,0 +1,87 @@
+"""A disk that is full, or read-only, costs checkpoints and nothing else. The disk is a small tmpfs in a mount namespace."""
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from real_cluster import BIN, Process, finished_steps, shoal, wait_for, write_job
+
+UNSHARE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+
+
+def can_mount():
+    try:
+        return subprocess.run([*UNSHARE, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+pytestmark = pytest.mark.skipif(not can_mount(), reason="needs mount namespaces")
+
+
+class Disk:
+    """The tmpfs on `directory`, as the process `pid` sees it."""
+
+    def __init__(self, pid, directory):
+        self.pid, self.directory = pid, directory
+        self.filler = pathlib.Path(f"/proc/{pid}/root{directory}/filler")
+
+    def fill(self):
+        with open(self.filler, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"\0" * 4096)
+            except OSError:
+                pass
+
+    def clear(self):
+        self.filler.unlink()
+
+    def remount(self, mode):
+        subprocess.run(["nsenter", f"--target={self.pid}", "--mount", *(["--user", "--preserve-credentials"] if os.geteuid() else []),
+                        "mount", "-o", f"remount,{mode}", self.directory], check=True, capture_output=True)
+
+
+def status(run):
+    import json
+    done = shoal("status", "--run_dir", run, "--json")
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+@pytest.mark.parametrize("trouble, error", [("full", "No space left on device"), ("read-only", "Read-only file system")])
+def test_the_job_goes_on_with_the_last_good_checkpoint(tmp_path, trouble, error):
+    job = write_job(tmp_path, examples=8000, epochs=100000, checkpoint={"every_steps": 300, "keep": 2})
+    run, records = tmp_path / "run", tmp_path / "records"
+    checkpoints = run / "checkpoints"
+    checkpoints.mkdir(parents=True)
+    records.mkdir()
+    train = Process([BIN / "shoal", "train", job, "--run_dir", run], tmp_path / "train.log", {"SHOAL_STEP_RECORDS": str(records)},
+                    prefix=[*UNSHARE, "sh", "-ec", 'mount -t tmpfs -o size=1m tmpfs "$0"; exec "$@"', checkpoints])
+    try:
+        good = wait_for(lambda: (status(run) or {}).get("last_checkpoint", {}).get("directory"), "a checkpoint")
+        disk = Disk(train.popen.pid, checkpoints)
+        disk.fill() if trouble == "full" else disk.remount("ro")
+        train.wait_for_output("the last checkpoint failed: ")
+        line = next(line for line in train.output().splitlines() if line.startswith("the last checkpoint failed: "))
+        assert error in line and str(checkpoints) in line and "tries again" in line, line
+
+        troubled = wait_for(lambda: (now := status(run)) and now["last_checkpoint"]["last_error"] and now, "a status")
+        assert error in troubled["last_checkpoint"]["last_error"]
+        assert troubled["phase"] == "training" and troubled["last_checkpoint"]["directory"] >= good
+        text = shoal("status", "--run_dir", run).stdout
+        assert "the last try failed: " in text and "the job goes on and tries again" in text
+        goal = finished_steps(records) + 1000
+        wait_for(lambda: finished_steps(records) > goal, "steps go on")
+        asked = shoal("checkpoint", "now", "--run_dir", run)
+        assert asked.returncode == 138 and error in asked.stderr, asked.stderr
+
+        disk.clear() if trouble == "full" else disk.remount("rw")
+        train.wait_for_output("checkpoints are written again: ")
+        written = shoal("checkpoint", "now", "--run_dir", run)
+        assert written.returncode == 0, written.stderr
+        train.signal(signal.SIGINT)
+        assert train.wait() == 143, train.output()[-3000:]
+    finally:
+        train.kill()

@@ -1,0 +1,143 @@
+"""What operators type while a job runs: shoal drain, shoal checkpoint now, signals."""
+import pathlib
+import signal
+import time
+
+from lineage import check_lineage
+from real_cluster import BIN, Cluster, Process, children_of, finished_steps, shoal, step_records, wait_for, write_job
+
+EPOCHS, EXAMPLES, BATCH_SIZE = 30, 8007, 16
+
+
+class Job:
+    """A cluster in the middle of its work."""
+
+    def __init__(self, directory, workers=2, **fields):
+        self.records, self.run = directory / "records", directory / "run"
+        self.records.mkdir()
+        self.job = write_job(directory, EXAMPLES, BATCH_SIZE, epochs=EPOCHS, **fields)
+        self.cluster = Cluster(directory / "logs", workers=workers)
+
+    def __enter__(self):
+        self.server = self.cluster.start("ps")
+        self.workers = [self.start_worker(i) for i in range(2)]
+        self.chief = self.cluster.start_chief(self.job, self.run)
+        self.await_steps(200)
+        return self
+
+    def __exit__(self, *arguments):
+        self.cluster.__exit__(*arguments)
+
+    def start_worker(self, index, *arguments):
+        return self.cluster.start_worker(index, f"--step_records={self.records}", *arguments)
+
+    def await_steps(self, count):
+        goal = finished_steps(self.records) + count
+        wait_for(lambda: finished_steps(self.records) >= goal, f"{count} more steps")
+
+    def check_end(self, *processes):
+        for process in processes:
+            assert process.wait() == 0, process.output()[-3000:]
+        check_lineage(step_records(self.records), self.chief.output(), EPOCHS, EXAMPLES, BATCH_SIZE, 0)
+
+
+def test_a_drained_worker_leaves_and_the_others_go_on(tmp_path):
+    with Job(tmp_path) as job:
+        began = time.monotonic()
+        drained = shoal("drain", "worker:1", "--run_dir", job.run)
+        assert drained.returncode == 0, drained.stderr
+        assert "worker 1" in drained.stdout and "has left" in drained.stdout
+        assert job.workers[1].wait(10) == 143
+        assert time.monotonic() - began < 10
+        assert "drained by an operator" in job.workers[1].output()
+        assert "worker 1 leaves: the coordinator says: drained by an operator" in job.chief.output()
+        job.await_steps(200)
+
+        again = shoal("drain", "worker/1", "--chief", job.cluster.chief)
+        assert again.returncode == 78 and "no worker 1 is connected; workers that are: 0" in again.stderr, again.stderr
+        server = shoal("drain", "ps:0", "--chief", job.cluster.chief)
+        assert server.returncode == 78 and "cannot be drained" in server.stderr and "drain the chief" in server.stderr
+        wrong = shoal("drain", "wroker:1", "--chief", job.cluster.chief)
+        assert wrong.returncode == 78 and "worker:1, ps:0 or chief" in wrong.stderr
+        neither = shoal("drain", "worker:1")
+        assert neither.returncode == 64 and "--help" in neither.stderr
+
+        # Its place may be taken again.
+        replacement = job.start_worker(1)
+        job.check_end(job.chief, job.workers[0], replacement, job.server)
+
+
+def test_sigterm_drains_a_worker(tmp_path):
+    with Job(tmp_path) as job:
+        job.workers[0].signal(signal.SIGTERM)
+        assert job.workers[0].wait(10) == 143
+        assert "worker 0 leaves" in job.chief.output()
+        job.check_end(job.chief, job.workers[1], job.server)
+
+
+def test_a_drained_chief_stops_with_a_checkpoint(tmp_path):
+    with Job(tmp_path) as job:
+        drained = shoal("drain", "chief", "--run_dir", job.run)
+        assert drained.returncode == 0 and "stops with a checkpoint" in drained.stdout, drained.stderr
+        assert job.chief.wait() == 143
+        job.chief = job.cluster.start_chief(job.job, job.run)
+        job.check_end(job.chief, *job.workers, job.server)
+
+
+def test_a_worker_without_a_coordinator_gives_up_in_the_end(tmp_path):
+    with Job(tmp_path) as job:
+        patient = job.start_worker(1, "--coordinator_timeout=2")  # takes the place of the other worker 1
+        patient.wait_for_output("taking part as worker 1")
+        job.await_steps(200)
+        job.chief.kill()
+        assert patient.wait() == 138
+        assert f"lost the coordinator at {job.cluster.chief}" in patient.output()
+        assert f"no coordinator at {job.cluster.chief} since" in patient.output()
+        assert job.workers[0].popen.poll() is None, "the patience of this one is 10 minutes"
+
+
+def test_a_checkpoint_now_holds_all_that_is_done(tmp_path):
+    with Job(tmp_path) as job:
+        for _ in range(3):
+            job.await_steps(50)
+            before = job.cluster.status()
+            written = shoal("checkpoint", "now", "--run_dir", job.run)
+            assert written.returncode == 0, written.stderr
+            directory = pathlib.Path(written.stdout.strip())
+            assert directory.parent == job.run / "checkpoints"
+            assert int(directory.name.split("-")[1]) >= int(before["steps_done"])
+            verified = shoal("checkpoint", "verify", directory)
+            assert verified.returncode == 0 and "manifest.json" in verified.stdout, verified.stdout
+        job.check_end(job.chief, *job.workers, job.server)
+        late = shoal("checkpoint", "now", "--chief", job.cluster.chief)
+        assert late.returncode == 138 and job.cluster.chief in late.stderr
+        nowhere = shoal("checkpoint", "now", "--run_dir", tmp_path)
+        assert nowhere.returncode == 78 and "no coordinator has run in" in nowhere.stderr
+
+
+def test_verify_is_right_while_a_job_writes_and_removes_checkpoints(tmp_path):
+    with Job(tmp_path, checkpoint={"every_steps": 20, "keep": 1}) as job:
+        wait_for(lambda: list((job.run / "checkpoints").glob("*/manifest.json")), "a checkpoint")
+        verified = 0
+        while job.chief.popen.poll() is None and verified < 40:
+            found = shoal("checkpoint", "verify", job.run)
+            assert found.returncode == 0, found.stdout + found.stderr
+            verified += 1
+        assert verified > 3
+
+
+def test_shoal_train_does_not_start_a_drained_worker_again(tmp_path):
+    job = write_job(tmp_path, EXAMPLES, BATCH_SIZE, epochs=EPOCHS)
+    records, run = tmp_path / "records", tmp_path / "run"
+    records.mkdir()
+    train = Process([BIN / "shoal", "train", job, "--run_dir", run], tmp_path / "train.log", {"SHOAL_STEP_RECORDS": str(records)})
+    try:
+        wait_for(lambda: finished_steps(records) > 200, "200 steps")
+        assert shoal("drain", "worker:1", "--run_dir", run).returncode == 0
+        train.wait_for_output("worker 1 was drained and is not started again; the others go on")
+        goal = finished_steps(records) + 300
+        wait_for(lambda: finished_steps(records) > goal, "300 more steps")
+        assert "worker 1" not in children_of(train.popen.pid).values()
+        assert train.wait() == 0, train.output()[-3000:]
+    finally:
+        train.kill()

@@ -1,0 +1,178 @@
+// What operators ask a TrainingRun for: Cluster.Drain and Cluster.Checkpoint.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/scripted_cluster.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// One request and what came of it.
+class Request {
+ public:
+  Request(ScriptedCluster* cluster, const char* method,
+          const google::protobuf::MessageLite& request)
+      : stream_(std::make_shared<FarEnd>(&cluster->loop, "operator", method)) {
+    auto callbacks = cluster->run->Accept(method, stream_->MakeStream());
+    EXPECT_TRUE(callbacks.ok()) << callbacks.status();
+    stream_->set_callbacks(*std::move(callbacks));
+    stream_->Send(request);
+    cluster->Settle();
+  }
+  bool answered() const { return stream_->finished().has_value(); }
+  absl::Status status() const {
+    return stream_->finished().value_or(absl::UnknownError("none yet"));
+  }
+  template <typename Reply>
+  Reply reply() {
+    const std::vector<Reply> replies = stream_->Take<Reply>();
+    EXPECT_THAT(replies, SizeIs(1));
+    return replies.empty() ? Reply() : replies[0];
+  }
+
+ private:
+  const std::shared_ptr<FarEnd> stream_;
+};
+
+Request Drain(ScriptedCluster* cluster, const std::string& type, uint32_t index) {
+  proto::DrainRequest request;
+  request.set_type(type);
+  request.set_index(index);
+  return Request(cluster, kDrainMethod, request);
+}
+
+Request Checkpoint(ScriptedCluster* cluster) {
+  return Request(cluster, kCheckpointMethod, proto::CheckpointRequest());
+}
+
+TEST(OperatorRequestsTest, ADrainedWorkerIsToldAndGetsNoMoreWork) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  Request drain = Drain(&cluster, "worker", 0);
+  EXPECT_THAT(worker.drained, HasSubstr("operator"));
+  EXPECT_FALSE(drain.answered()) << "it is still there";
+  cluster.FinishStep(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1)) << "nothing new";
+  worker.Leave("drained");
+  cluster.Disconnect(worker);
+  EXPECT_TRUE(drain.status().ok()) << drain.status();
+  EXPECT_THAT(drain.reply<proto::DrainReply>().detail(),
+              AllOf(HasSubstr("worker 0"), HasSubstr("has left")));
+  cluster.FinishAll(other);
+  EXPECT_TRUE(other.leased.contains(1)) << "what it handed back";
+}
+
+TEST(OperatorRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
+  ScriptedCluster cluster({});
+  cluster.Join(0);
+  Request ps = Drain(&cluster, "ps", 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ps.status())) << ps.status();
+  EXPECT_THAT(std::string(ps.status().message()), HasSubstr("drain the chief"));
+  Request unknown = Drain(&cluster, "worker", 3);
+  EXPECT_TRUE(absl::IsNotFound(unknown.status()));
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("workers that are: 0"));
+}
+
+TEST(OperatorRequestsTest, ADrainedChiefStopsWithACheckpoint) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_TRUE(Drain(&cluster, "chief", 0).status().ok());
+  cluster.FinishAll(worker);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+}
+
+TEST(OperatorRequestsTest, ACheckpointHasAllThatIsDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  Request first = Checkpoint(&cluster);
+  EXPECT_FALSE(first.answered()) << "leased steps belong to it";
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  ASSERT_TRUE(first.status().ok()) << first.status();
+  const auto reply = first.reply<proto::CheckpointReply>();
+  EXPECT_EQ(reply.step(), 3u);
+  EXPECT_THAT(reply.directory(), HasSubstr("/checkpoints/step-000000000003"));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+}
+
+TEST(OperatorRequestsTest, TwoWhoAskAtOnceGetOneCheckpoint) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  Request first = Checkpoint(&cluster), second = Checkpoint(&cluster);
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  EXPECT_TRUE(first.answered() && second.answered());
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+}
+
+TEST(OperatorRequestsTest, ACheckpointThatFailsSaysWhyAndTheJobGoesOn) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[0]->write_error = "no space left";
+  Request request = Checkpoint(&cluster);
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  EXPECT_TRUE(absl::IsUnavailable(request.status())) << request.status();
+  EXPECT_THAT(std::string(request.status().message()), HasSubstr("ps 0: no space left"));
+  EXPECT_THAT(cluster.run->Status().last_checkpoint().last_error(), HasSubstr("no space left"));
+  cluster.ps[0]->write_error.clear();
+  cluster.FinishAll(worker);
+  cluster.Advance(seconds(6));
+  EXPECT_TRUE(cluster.over.has_value() || worker.job_done);
+}
+
+TEST(OperatorRequestsTest, WithoutWorkersThereIsNoCheckpointAndItSaysWhy) {
+  ScriptedCluster cluster({});
+  Request request = Checkpoint(&cluster);
+  EXPECT_THAT(std::string(request.status().message()), HasSubstr("none is ready"));
+}
+
+// A periodic cut that failed is not left until the next period.
+TEST(OperatorRequestsTest, AFailedCutIsTriedAgainSoon) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 4})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[0]->write_error = "no space left";
+  for (int i = 0; i < 4; ++i) cluster.FinishStep(worker);
+  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
+  cluster.ps[0]->write_error.clear();
+  cluster.Advance(seconds(6));
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(6));
+  EXPECT_THAT(cluster.run->Status().last_checkpoint().last_error(), IsEmpty());
+}
+
+TEST(OperatorRequestsTest, WaitsNameThePeerTheTimeAndTheReason) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 4})"});
+  cluster.Advance(seconds(3));
+  EXPECT_THAT(
+      cluster.run->Status().waiting(),
+      ElementsAre(AllOf(HasSubstr("none is ready since 3 s"), HasSubstr("none has come yet"))));
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());
+  // It holds two steps of the cut at 4, and does nothing.
+  cluster.Advance(seconds(8));
+  EXPECT_THAT(cluster.run->Status().waiting(),
+              ElementsAre(AllOf(HasSubstr("the cut at step 4 since 8 s"),
+                                HasSubstr("ps 0 to have all steps below 4"),
+                                HasSubstr("step 1 is with worker 0"))));
+  cluster.Disconnect(worker);
+  EXPECT_THAT(cluster.run->Status().waiting(0),
+              AllOf(HasSubstr("none is ready"), HasSubstr("worker 0: lost, connection reset")));
+}
+
+}  // namespace
+}  // namespace shoal
