@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/checkpoint/durable_file.h"
 #include "common/daemon/logging.h"
 
 namespace shoal {
@@ -30,12 +31,13 @@ void Checkpointer::SetLast(const StoredCheckpoint& checkpoint) {
 // Lays the files out, so that every ps finds them when the fence reaches it.
 void Checkpointer::Begin(const Cut& cut) {
   cut_ = cut;
-  peers_.assign(options_.ps_count, Peer());
+  peers_.clear();
+  peers_.resize(options_.ps_count);
   parts_.clear();
   directory_.clear();
   all_accepted_ = committing_ = files_done_ = false;
-  held_ = cut.hold;
-  ++attempt_;
+  held_ = kept_ = cut.hold;
+  marker_ = absl::StrCat(".cut-", options_.coordinator_id, "-", ++attempt_);
   began_ = options_.loop->Now();
   deadline_timer_ = options_.loop->CallAfter(options_.deadline, [this] {
     deadline_timer_ = 0;
@@ -44,11 +46,13 @@ void Checkpointer::Begin(const Cut& cut) {
   });
   auto directory = std::make_shared<absl::StatusOr<std::string>>();
   options_.loop->Offload(
-      [store = options_.store, layout = options_.layout, step = cut.step, directory] {
+      [store = options_.store, layout = options_.layout, step = cut.step, marker = marker_,
+       directory] {
         *directory = store->CreateDirectory(step);
         if (!directory->ok()) return;
-        if (absl::Status created = CreateCheckpointFiles(*layout, **directory, store->files());
-            !created.ok()) {
+        absl::Status created = CreateCheckpointFiles(*layout, **directory, store->files());
+        if (created.ok()) created = WriteNewFile(**directory + "/" + marker, "", store->files());
+        if (!created.ok()) {
           store->Abandon(**directory);
           *directory = created;
         }
@@ -78,11 +82,15 @@ void Checkpointer::Fence() {
   fence->set_cut_step(cut_->step);
   fence->set_directory(directory_);
   fence->set_hold(cut_->hold);
+  fence->set_marker(marker_);
   options_.broadcast(request);
 }
 
 void Checkpointer::Resend() {
   if (cut_.has_value() && (!directory_.empty() || files_done_)) Fence();
+  for (const Peer& peer : peers_) {
+    if (peer.fetch != nullptr) peer.fetch->Resend();
+  }
 }
 
 void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
@@ -112,6 +120,10 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
     case proto::ControlReply::kWritten:
       if (reply.written().cut_step() == cut_->step) OnWritten(ps, reply.written());
       return;
+    case proto::ControlReply::kCutRows:
+      if (reply.cut_rows().cut_step() == cut_->step && peers_[ps].fetch != nullptr)
+        peers_[ps].fetch->OnRows(reply.cut_rows());
+      return;
     default:
       return;
   }
@@ -119,17 +131,48 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
 
 void Checkpointer::OnWritten(int ps, const proto::Written& written) {
   if (files_done_ || committing_ || peers_[ps].written) return;
-  if (!written.error().empty()) {
-    NoteError(absl::StrCat("ps ", ps, ": ", written.error()));
+  if (written.not_seen()) return Fetch(ps);
+  if (!written.error().empty()) return OnParts(ps, absl::UnavailableError(written.error()));
+  std::vector<WrittenPart> parts;
+  for (const proto::WrittenRange& range : written.ranges()) {
+    parts.push_back({range.file(), range.offset_bytes(), range.size_bytes(), range.crc32c()});
+  }
+  OnParts(ps, std::move(parts));
+}
+
+// The ps is on a machine of its own: its rows come by the stream.
+void Checkpointer::Fetch(int ps) {
+  if (peers_[ps].fetch != nullptr) return;
+  kept_ = true;
+  peers_[ps].fetch = std::make_unique<CutFetch>(CutFetch::Options{
+      .loop = options_.loop,
+      .files = options_.store->files(),
+      .layout = options_.layout,
+      .variables = options_.variables,
+      .shard_map = options_.shard_map,
+      .slots = options_.manifest.slots,
+      .ps = ps,
+      .directory = directory_,
+      .cut_step = cut_->step,
+      .send = [this, ps](const proto::ControlRequest& request) { options_.send(ps, request); },
+      .done =
+          [this, ps](absl::StatusOr<std::vector<WrittenPart>> parts) {
+            peers_[ps].fetch.reset();
+            OnParts(ps, std::move(parts));
+          }});
+}
+
+void Checkpointer::OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> parts) {
+  if (!parts.ok()) {
+    NoteError(absl::StrCat("ps ", ps, ": ", std::string(parts.status().message())));
     Abandon(directory_);
     files_done_ = true;
+    for (Peer& peer : peers_) peer.fetch.reset();
     if (!held_) GiveUp(last_error_);
     return;
   }
   peers_[ps].written = true;
-  for (const proto::WrittenRange& range : written.ranges()) {
-    parts_.push_back({range.file(), range.offset_bytes(), range.size_bytes(), range.crc32c()});
-  }
+  parts_.insert(parts_.end(), parts->begin(), parts->end());
   if (std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.written; }))
     Commit();
 }
@@ -146,7 +189,9 @@ void Checkpointer::Commit() {
   auto stored = std::make_shared<absl::StatusOr<StoredCheckpoint>>();
   options_.loop->Offload(
       [store = options_.store, layout = options_.layout, texts = options_.texts,
-       keep = options_.keep, directory = directory_, parts = parts_, manifest, stored] {
+       keep = options_.keep, directory = directory_, marker = marker_, parts = parts_, manifest,
+       stored] {
+        (void)store->files()->RemoveFile(directory + "/" + marker);
         *stored = store->Commit(directory, *layout, parts, texts, manifest);
         if (!stored->ok()) {
           store->Abandon(directory);
@@ -179,14 +224,22 @@ void Checkpointer::Commit() {
 void Checkpointer::Release() {
   if (!cut_.has_value() || !held_) return;
   held_ = false;
+  const bool fetching = std::any_of(peers_.begin(), peers_.end(),
+                                    [](const Peer& peer) { return peer.fetch != nullptr; });
+  if (!fetching) SendRelease();
+  MaybeIdle();
+}
+
+void Checkpointer::SendRelease() {
+  if (!std::exchange(kept_, false)) return;
   proto::ControlRequest request;
   request.mutable_release()->set_cut_step(cut_->step);
   options_.broadcast(request);
-  MaybeIdle();
 }
 
 void Checkpointer::MaybeIdle() {
   if (!files_done_ || held_ || committing_) return;
+  SendRelease();
   StopDeadline();
   cut_.reset();
   options_.on_idle();
@@ -246,6 +299,7 @@ void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highes
     Abandon(directory_);
   }
   StopDeadline();
+  for (Peer& peer : peers_) peer.fetch.reset();
   cut_.reset();
   committing_ = false;
   options_.on_given_up(step, why, highest_step);

@@ -12,6 +12,8 @@
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/event_loop.h"
+#include "common/sharding/shard_map.h"
+#include "coordinator/cut_fetch.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
@@ -32,6 +34,10 @@ class Checkpointer {
     EventLoop* loop = nullptr;  // these outlive this
     CheckpointStore* store = nullptr;
     const CheckpointLayout* layout = nullptr;
+    // For ps whose machines do not see the store's directory.
+    const ShardMap* shard_map = nullptr;
+    const std::vector<Variable>* variables = nullptr;
+    uint32_t coordinator_id = 0;  // random
     int ps_count = 0;
     int keep = 3;
     Time deadline = std::chrono::seconds(120);  // from Begin to all written
@@ -39,6 +45,7 @@ class Checkpointer {
     Manifest manifest;                          // what every manifest of this job says
     // Sends to all ps.
     std::function<void(const proto::ControlRequest&)> broadcast;
+    std::function<void(int ps, const proto::ControlRequest&)> send;
     // Every ps has accepted: steps from the cut on may be leased.
     std::function<void(uint64_t cut_step)> on_accepted;
     // Every ps serves the values of the held cut.
@@ -97,9 +104,14 @@ class Checkpointer {
     bool accepted = false;
     bool ready = false;
     bool written = false;
+    std::unique_ptr<CutFetch> fetch;  // while its rows are read
   };
   void Fence();
   void OnWritten(int ps, const proto::Written& written);
+  void Fetch(int ps);
+  void OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> parts);
+  // No ps needs to keep the cut any more.
+  void SendRelease();
   void Commit();
   void MaybeIdle();
   void StopDeadline();
@@ -114,6 +126,8 @@ class Checkpointer {
   std::vector<WrittenPart> parts_;
   bool all_accepted_ = false;
   bool held_ = false;
+  bool kept_ = false;  // by some ps until they hear Release
+  std::string marker_;
   bool committing_ = false;
   bool files_done_ = false;
   uint64_t attempt_ = 0;  // numbers the cuts begun, so that what was offloaded finds its own

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/term.h"
+#include "common/checkpoint/crc32c.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/version.h"
 
@@ -14,6 +15,7 @@ namespace shoal {
 namespace {
 
 constexpr Time kProbePeriod = std::chrono::seconds(1);
+constexpr uint32_t kMaxRowBytes = 16 << 20;  // in one message
 
 proto::ControlRequest ClaimRequest() {
   proto::ControlRequest request;
@@ -184,6 +186,10 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
       if (phase_ == Phase::kLoading && reply.load_failed().term() == term_)
         OnLoadFailed(reply.load_failed());
       return;
+    case proto::ControlReply::kRowsWanted:
+      if (phase_ == Phase::kLoading && loading_.has_value() && reply.rows_wanted().term() == term_)
+        SendRows(ps, reply.rows_wanted());
+      return;
     default:
       return options_.on_reply(ps, reply);
   }
@@ -311,6 +317,7 @@ void PsFleet::LoadAll(const std::optional<StoredCheckpoint>& checkpoint) {
   phase_ = Phase::kLoading;
   phase_since_ = options_.loop->Now();
   loading_ = checkpoint;
+  row_reader_ = std::make_shared<std::unique_ptr<CheckpointReader>>();
   LogInfo(checkpoint.has_value() ? "loading checkpoint " + checkpoint->directory
                                  : std::string("initializing the variables from the seed"));
   for (int ps = 0; ps < size(); ++ps) SendLoad(ps);
@@ -322,8 +329,44 @@ void PsFleet::SendLoad(int ps) {
   load->set_incarnation(peers_[ps].hello->incarnation());
   load->set_job(options_.job_text);
   load->set_ps_count(size());
-  if (loading_.has_value()) load->set_checkpoint(loading_->directory);
+  if (loading_.has_value()) {
+    const std::string manifest = loading_->manifest.ToText();
+    load->set_checkpoint(loading_->directory);
+    load->set_manifest_checksum(Crc32c(0, manifest.data(), manifest.size()));
+    load->set_cut_step(loading_->manifest.cut_step);
+  }
   Send(ps, request);
+}
+
+// To a ps whose machine does not see the checkpoint.
+void PsFleet::SendRows(int ps, const proto::RowsWanted& wanted) {
+  const auto request = std::make_shared<proto::ControlRequest>();
+  options_.loop->Offload(
+      [request, wanted, reader = row_reader_, store = options_.store,
+       directory = loading_->directory] {
+        proto::Rows* rows = request->mutable_rows();
+        rows->set_tensor(wanted.tensor());
+        rows->set_offset_bytes(wanted.offset_bytes());
+        absl::Status read = wanted.size_bytes() <= kMaxRowBytes
+                                ? absl::OkStatus()
+                                : absl::InvalidArgumentError("too many rows at once");
+        if (read.ok() && *reader == nullptr) {
+          auto opened = CheckpointReader::Open(directory, /*verify=*/false, store->files());
+          read = opened.status();
+          if (opened.ok()) *reader = *std::move(opened);
+        }
+        if (read.ok()) {
+          rows->mutable_values()->resize(wanted.size_bytes());
+          read = (*reader)->ReadBytes(wanted.tensor(), wanted.offset_bytes(),
+                                      rows->mutable_values()->data(), wanted.size_bytes());
+        }
+        if (read.ok()) return;
+        rows->clear_values();
+        rows->set_error(std::string(read.message()));
+      },
+      [this, alive = alive_, request, ps, term = term_] {
+        if (*alive && !closed_ && phase_ == Phase::kLoading && term == term_) Send(ps, *request);
+      });
 }
 
 void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {

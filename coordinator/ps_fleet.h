@@ -103,6 +103,7 @@ class PsFleet {
   void LookForCheckpoint();
   void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
   void SendLoad(int ps);
+  void SendRows(int ps, const proto::RowsWanted& wanted);
   void Adopt();
   // The timeline is over; claims again under a fresh term.
   void StartOver(const std::string& why);
@@ -115,6 +116,8 @@ class PsFleet {
   uint64_t timeline_ = 0;
   uint32_t highest_term_number_ = 0;
   std::optional<StoredCheckpoint> loading_;
+  // Of loading_, once rows were asked for; opened and used off the loop only.
+  std::shared_ptr<std::unique_ptr<CheckpointReader>> row_reader_;
   std::set<std::string> bad_checkpoints_;
   EventLoop::TimerId probe_ = 0;
   EventLoop::TimerId claim_again_ = 0;

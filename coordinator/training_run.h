@@ -47,7 +47,7 @@ class TrainingRun {
     Job job;
     std::vector<std::string> ps_addresses;
     std::set<int> listed_workers;
-    std::string run_dir;          // absolute; on a file system that every ps sees
+    std::string run_dir;          // absolute; ps may see it, or not
     uint32_t coordinator_id = 0;  // random
     // The run is over; once. OK: the job is done. kCancelled: stopped by Stop. Else why it failed.
     std::function<void(const absl::Status&)> on_over;

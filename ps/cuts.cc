@@ -27,14 +27,16 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
   if (repeated) {
     cut_->session = session;
     if (cut_->ready) SendReady();
-    if (cut_->written) SendWritten();
+    if (cut_->written || cut_->not_seen) SendWritten();
     return;
   }
+  looking_.reset();
   LogInfo("cut begins", {{"step", absl::StrCat(fence.cut_step())}});
   cut_.emplace();
   cut_->term = term;
   cut_->step = fence.cut_step();
   cut_->directory = fence.directory();
+  cut_->marker = fence.marker();
   cut_->hold = fence.hold();
   cut_->session = session;
   Advance();
@@ -44,13 +46,28 @@ void Cuts::Advance() {
   if (!cut_ || cut_->ready || !store_->CutReady()) return;
   cut_->ready = true;
   SendReady();
-  if (!cut_->directory.empty()) {
-    cut_->writer = std::make_unique<CutWriter>(
-        loop_, files_, store_, cut_->directory,
-        [this](absl::StatusOr<std::vector<WrittenPart>> result) { OnWritten(std::move(result)); });
-  } else if (!cut_->hold) {
-    store_->EndCut();
+  if (cut_->directory.empty()) {
+    if (!cut_->hold) store_->EndCut();
+    return;
   }
+  const auto seen = looking_ = std::make_shared<bool>(false);
+  loop_->Offload([files = files_, marker = cut_->directory + "/" + cut_->marker,
+                  seen] { *seen = files->Exists(marker); },
+                 [this, seen, alive = std::weak_ptr<bool>(alive_)] {
+                   if (!alive.expired() && looking_ == seen) Write(*seen);
+                 });
+}
+
+void Cuts::Write(bool seen) {
+  if (!seen) {
+    LogInfo("this machine does not see the directory of the cut: the coordinator reads the rows",
+            {{"directory", cut_->directory}});
+    cut_->not_seen = true;
+    return SendWritten();
+  }
+  cut_->writer = std::make_unique<CutWriter>(
+      loop_, files_, store_, cut_->directory,
+      [this](absl::StatusOr<std::vector<WrittenPart>> result) { OnWritten(std::move(result)); });
 }
 
 void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
@@ -68,10 +85,25 @@ void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
 }
 
 void Cuts::OnRelease(const proto::Release& release) {
-  if (!cut_ || cut_->step != release.cut_step() || !cut_->hold) return;
+  if (!cut_ || cut_->step != release.cut_step() || !(cut_->hold || cut_->not_seen)) return;
   cut_->hold = false;
-  const bool to_be_written = !cut_->directory.empty() && !cut_->written;
+  const bool to_be_written = !cut_->directory.empty() && !cut_->written && !cut_->not_seen;
   if (!to_be_written) store_->EndCut();
+}
+
+void Cuts::OnReadCut(const SessionPtr& session, const proto::ReadCut& request) {
+  proto::ControlReply reply;
+  proto::CutRows* rows = reply.mutable_cut_rows();
+  rows->set_cut_step(request.cut_step());
+  rows->set_chunk(request.chunk());
+  rows->set_part(request.part());
+  if (store_->CutReady() && *store_->cut_step() == request.cut_step() &&
+      request.chunk() < static_cast<uint32_t>(store_->chunk_count()) && request.part() < 1 << 10) {
+    const std::span<const float> values =
+        store_->CutPart(static_cast<int>(request.chunk()), static_cast<int>(request.part()));
+    rows->set_values(values.data(), values.size_bytes());
+  }
+  session->Send(reply);
 }
 
 void Cuts::SendReady() const {
@@ -84,7 +116,9 @@ void Cuts::SendWritten() const {
   proto::ControlReply reply;
   proto::Written* written = reply.mutable_written();
   written->set_cut_step(cut_->step);
-  if (cut_->written->ok()) {
+  if (cut_->not_seen) {
+    written->set_not_seen(true);
+  } else if (cut_->written->ok()) {
     for (const WrittenPart& part : **cut_->written) {
       proto::WrittenRange* range = written->add_ranges();
       range->set_file(part.file);

@@ -15,15 +15,17 @@ namespace shoal {
 
 namespace proto {
 class Fence;
+class ReadCut;
 class Release;
 }  // namespace proto
 
 // The cuts of one timeline, one at a time: rules 6 and 7 of the protocol. Answers go to the session
 // that has asked last. Destroying it ends the cut without an answer. Loop thread only.
 //
-//   none ──Fence──▶ waiting ──all steps below F──▶ ready ──written, or nothing to write──▶ kept
-//   until Release
-//     ▲ (hold) or ended └── a newer Fence, in every state, begins again
+//   none ──Fence──▶ waiting ──all steps below F──▶ ready ──written──▶ ended, or kept until Release:
+//    ▲                                                               held for an evaluation, or
+//    read └── a newer Fence, in every state, begins again                 by a coordinator whose
+//                                                                    directory is not seen here
 class Cuts {
  public:
   Cuts(int ps_index, EventLoop* loop, FileSystem* files, VariableStore* store)  // outlive this
@@ -32,6 +34,7 @@ class Cuts {
   // Rule 6, for a Fence of this timeline and of no lower term than promised.
   void OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence);
   void OnRelease(const proto::Release& release);
+  void OnReadCut(const SessionPtr& session, const proto::ReadCut& request);
   // Rule 7, after every push.
   void Advance();
 
@@ -42,13 +45,16 @@ class Cuts {
     uint64_t term = 0;
     uint64_t step = 0;
     std::string directory;  // empty: is not written
+    std::string marker;     // in it, where it is the coordinator's
     bool hold = false;
+    bool not_seen = false;           // this machine does not see the directory
     std::weak_ptr<Session> session;  // who asked last
     bool ready = false;
     std::unique_ptr<CutWriter> writer;  // while it writes
     std::optional<absl::StatusOr<std::vector<WrittenPart>>> written;
   };
 
+  void Write(bool seen);
   void OnWritten(absl::StatusOr<std::vector<WrittenPart>> result);
   void SendReady() const;
   void SendWritten() const;
@@ -58,6 +64,8 @@ class Cuts {
   FileSystem* const files_;
   VariableStore* const store_;
   std::optional<Cut> cut_;
+  std::shared_ptr<bool> looking_;  // for the marker of this cut: whether it was seen
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace shoal

@@ -142,6 +142,13 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
     case proto::ControlRequest::kRelease:
       if (timeline_) timeline_->cuts.OnRelease(request.release());
       return;
+    case proto::ControlRequest::kReadCut:
+      if (timeline_) timeline_->cuts.OnReadCut(session, request.read_cut());
+      return;
+    case proto::ControlRequest::kRows:
+      if (loading_ && loading_->term == term && loading_->rows)
+        loading_->rows->OnRows(request.rows());
+      return;
     case proto::ControlRequest::kStop:
       return OnStop(session, term);
     case proto::ControlRequest::KIND_NOT_SET:
@@ -281,25 +288,52 @@ void ParameterServer::OnLoad(const SessionPtr& session, uint64_t term, const pro
   }
   if (loading_ && loading_->term == term) {
     loading_->session = session;
+    if (loading_->rows) loading_->rows->AskAt(session);
     return;
   }
   LogInfo("loading", {{"term", TermText(term)},
                       {"from", load.checkpoint().empty() ? "seed" : load.checkpoint()}});
   promised_term_ = term;
   timeline_.reset();
-  loading_ = {term, session};
+  loading_.emplace();
+  loading_->term = term;
+  loading_->session = session;
+  loading_->cut_step = load.cut_step();
   const auto outcome = std::make_shared<LoadOutcome>();
-  LoadRequest request{options_.index, load.ps_count(), load.job(), load.checkpoint(),
-                      options_.files};
+  LoadRequest request{.ps_index = options_.index,
+                      .ps_count = load.ps_count(),
+                      .job = load.job(),
+                      .checkpoint = load.checkpoint(),
+                      .manifest_checksum = load.manifest_checksum(),
+                      .files = options_.files};
   options_.loop->Offload(
       [outcome, request = std::move(request)] { *outcome = LoadVariables(request); },
       [this, outcome, term, alive = std::weak_ptr<bool>(alive_)] {
-        if (!alive.expired()) FinishLoad(term, std::move(*outcome));
+        if (!alive.expired()) OnLoadRead(term, std::move(*outcome));
       });
 }
 
-void ParameterServer::FinishLoad(uint64_t term, LoadOutcome outcome) {
+void ParameterServer::OnLoadRead(uint64_t term, LoadOutcome outcome) {
   if (!loading_ || loading_->term != term) return;  // a newer Load has taken its place
+  if (!outcome.not_seen) return FinishLoad(term, std::move(outcome));
+  LogInfo("this machine does not see the checkpoint: its rows are asked of the coordinator");
+  loading_->variables = std::move(outcome.variables);
+  const auto filled = [this, term](const absl::Status& status) {
+    // Not from inside the RowFetch.
+    options_.loop->Post([this, term, status, alive = std::weak_ptr<bool>(alive_)] {
+      if (alive.expired() || !loading_ || loading_->term != term) return;
+      LoadOutcome filled{.status = status,
+                         .checkpoint_is_bad = !status.ok(),
+                         .variables = std::move(loading_->variables)};
+      if (status.ok()) filled.variables.store->SetApplied(loading_->cut_step);
+      FinishLoad(term, std::move(filled));
+    });
+  };
+  loading_->rows = std::make_unique<RowFetch>(term, loading_->variables.store.get(), filled);
+  if (const SessionPtr session = loading_->session.lock()) loading_->rows->AskAt(session);
+}
+
+void ParameterServer::FinishLoad(uint64_t term, LoadOutcome outcome) {
   const SessionPtr session = loading_->session.lock();
   loading_.reset();
   proto::ControlReply reply;

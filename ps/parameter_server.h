@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/rpc/network.h"
 #include "ps/cuts.h"
+#include "ps/row_fetch.h"
 #include "ps/session.h"
 #include "ps/variable_loading.h"
 
@@ -55,10 +56,16 @@ class ParameterServer {
     LoadedVariables variables;
     Cuts cuts;
   };
-  // A Load that is being read off the loop. Meanwhile the ps is empty.
+  // A Load that is being read off the loop, or row by row from the coordinator. Meanwhile the ps is
+  // empty.
   struct Loading {
+    Loading() {}  // spelt out: clang 14 cannot deduce it for std::optional inside this class
     uint64_t term = 0;
+    uint64_t cut_step = 0;           // of the checkpoint
     std::weak_ptr<Session> session;  // who asked last
+    // Where this machine does not see the checkpoint: what is being filled, and by whom.
+    LoadedVariables variables;
+    std::unique_ptr<RowFetch> rows;
   };
 
   void Greet(const SessionPtr& session);
@@ -75,6 +82,7 @@ class ParameterServer {
 
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);
   void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);
+  void OnLoadRead(uint64_t term, LoadOutcome outcome);
   void FinishLoad(uint64_t term, LoadOutcome outcome);
   void OnStop(const SessionPtr& session, uint64_t term);
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/crc32c.h"
+#include "common/checkpoint/manifest.h"
 #include "common/job/job.h"
 #include "common/model/keras_model.h"
 
@@ -34,6 +35,15 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request) 
       .seed = job.seed};
 }
 
+// Whether the directory on this machine is the one that the coordinator means: the same path may
+// lead elsewhere, or nowhere. A manifest that is there and damaged is a matter of the checkpoint.
+bool Sees(const LoadRequest& request) {
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(request.checkpoint, request.files);
+  if (!manifest.ok()) return !absl::IsNotFound(manifest.status());
+  const std::string text = manifest->ToText();
+  return Crc32c(0, text.data(), text.size()) == request.manifest_checksum;
+}
+
 LoadOutcome Load(const LoadRequest& request) {
   absl::StatusOr<VariableStore::Options> options = StoreOptions(request);
   if (!options.ok()) return {.status = options.status(), .variables = {}};
@@ -42,6 +52,9 @@ LoadOutcome Load(const LoadRequest& request) {
   loaded.job_fingerprint = Crc32c(0, request.job.data(), request.job.size());
   loaded.shard_map_fingerprint = options->shard_map.Fingerprint();
   loaded.store = std::make_unique<VariableStore>(*std::move(options));
+  if (!request.checkpoint.empty() && !Sees(request)) {
+    return {.status = absl::OkStatus(), .not_seen = true, .variables = std::move(loaded)};
+  }
   if (request.checkpoint.empty()) {
     loaded.store->InitializeFromSeed();
   } else if (absl::Status read = loaded.store->LoadCheckpoint(request.checkpoint, request.files);

@@ -13,8 +13,9 @@ namespace shoal {
 struct LoadRequest {
   int ps_index = 0;
   uint32_t ps_count = 0;
-  std::string job;         // resolved text
-  std::string checkpoint;  // absolute directory; empty: from the seed
+  std::string job;                 // resolved text
+  std::string checkpoint;          // absolute directory; empty: from the seed
+  uint32_t manifest_checksum = 0;  // CRC-32C of the text of its manifest
   FileSystem* files = RealFileSystem();
 };
 
@@ -29,6 +30,8 @@ struct LoadOutcome {
   absl::Status status;
   // The checkpoint, not the job, is at fault: it is not to be tried again.
   bool checkpoint_is_bad = false;
+  // This machine does not see the checkpoint: `variables` are there, but have no values yet.
+  bool not_seen = false;
   LoadedVariables variables;  // when status is OK
 };
 

@@ -41,24 +41,33 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
   return reader;
 }
 
+absl::StatusOr<const SafetensorsFile*> CheckpointReader::FileOf(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  if (found != tensors_.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, file] : tensors_) names.push_back(known);
+  const std::string nearest = NearestName(name, names);
+  return absl::NotFoundError(absl::StrCat("checkpoint ", directory_, " has no \"", name, "\"",
+                                          nearest.empty() ? "" : "; the nearest name there is \"",
+                                          nearest, nearest.empty() ? "" : "\""));
+}
+
 absl::Status CheckpointReader::Read(const std::string& name, const Shape& shape,
                                     uint64_t offset_bytes, void* out, uint64_t size_bytes) const {
-  const auto found = tensors_.find(name);
-  if (found == tensors_.end()) {
-    std::vector<std::string> names;
-    for (const auto& [known, file] : tensors_) names.push_back(known);
-    const std::string nearest = NearestName(name, names);
-    return absl::NotFoundError(absl::StrCat("checkpoint ", directory_, " has no \"", name, "\"",
-                                            nearest.empty() ? "" : "; the nearest name there is \"",
-                                            nearest, nearest.empty() ? "" : "\""));
-  }
-  const TensorEntry& entry = *found->second->Find(name);
+  SHOAL_ASSIGN_OR_RETURN(const SafetensorsFile* const file, FileOf(name));
+  const TensorEntry& entry = *file->Find(name);
   if (entry.shape != shape || entry.dtype != "F32") {
     return absl::InvalidArgumentError(
-        absl::StrCat(found->second->path(), ": \"", name, "\" is ", entry.dtype, " of shape ",
+        absl::StrCat(file->path(), ": \"", name, "\" is ", entry.dtype, " of shape ",
                      ShapeToString(entry.shape), "; the model has F32 of ", ShapeToString(shape)));
   }
-  return found->second->Read(entry, offset_bytes, out, size_bytes);
+  return file->Read(entry, offset_bytes, out, size_bytes);
+}
+
+absl::Status CheckpointReader::ReadBytes(const std::string& name, uint64_t offset_bytes, void* out,
+                                         uint64_t size_bytes) const {
+  SHOAL_ASSIGN_OR_RETURN(const SafetensorsFile* const file, FileOf(name));
+  return file->Read(*file->Find(name), offset_bytes, out, size_bytes);
 }
 
 }  // namespace shoal

@@ -30,9 +30,13 @@ class CheckpointReader {
   // kNotFound: there is none of this name; kInvalidArgument: it has another shape.
   absl::Status Read(const std::string& name, const Shape& shape, uint64_t offset_bytes, void* out,
                     uint64_t size_bytes) const;
+  // The same of a tensor whatever its shape. kInvalidArgument: the bytes are beyond it.
+  absl::Status ReadBytes(const std::string& name, uint64_t offset_bytes, void* out,
+                         uint64_t size_bytes) const;
 
  private:
   CheckpointReader() = default;
+  absl::StatusOr<const SafetensorsFile*> FileOf(const std::string& tensor) const;
   std::string directory_;
   Manifest manifest_;
   std::vector<TensorEntry> variables_;

@@ -74,22 +74,29 @@ absl::Status VariableStore::LoadCheckpoint(const std::string& directory, FileSys
         ", which this checkpoint of another optimizer lacks (it has: ",
         there.empty() ? "none" : absl::StrJoin(there, ", "), ")"));
   }
-  for (const Shard& shard : shards().shards) {
-    const Variable& variable = options_.variables[shard.variable];
-    const uint64_t row_bytes = RowSize(variable) * sizeof(float);
-    const auto read = [&](const std::string& tensor, float* slab) {
-      return checkpoint->Read(tensor, variable.shape, shard.row_begin * row_bytes,
-                              slab + shard.slab_offset,
-                              (shard.row_end - shard.row_begin) * row_bytes);
-    };
-    SHOAL_RETURN_IF_ERROR(read(variable.name, buffers_->slab()));
-    for (size_t i = 0; variable.trainable && i < slot_slabs_.size(); ++i) {
-      SHOAL_RETURN_IF_ERROR(
-          read(options_.optimizer->slot_names()[i] + "/" + variable.name, slot_slabs_[i].data()));
-    }
+  for (const RowRun& run : RowRuns()) {
+    SHOAL_RETURN_IF_ERROR(
+        checkpoint->Read(run.tensor, run.shape, run.offset_bytes, run.out, run.size_bytes));
   }
   SetApplied(checkpoint->manifest().cut_step);
   return absl::OkStatus();
+}
+
+std::vector<VariableStore::RowRun> VariableStore::RowRuns() {
+  std::vector<RowRun> runs;
+  for (const Shard& shard : shards().shards) {
+    const Variable& variable = options_.variables[shard.variable];
+    const uint64_t row_bytes = RowSize(variable) * sizeof(float);
+    const auto add = [&](const std::string& tensor, float* slab) {
+      runs.push_back({tensor, variable.shape, shard.row_begin * row_bytes,
+                      (shard.row_end - shard.row_begin) * row_bytes, slab + shard.slab_offset});
+    };
+    add(variable.name, buffers_->slab());
+    for (size_t i = 0; variable.trainable && i < slot_slabs_.size(); ++i) {
+      add(options_.optimizer->slot_names()[i] + "/" + variable.name, slot_slabs_[i].data());
+    }
+  }
+  return runs;
 }
 
 void VariableStore::SetApplied(uint64_t base) {
@@ -247,6 +254,14 @@ std::vector<VariableStore::CutPiece> VariableStore::CopyCutChunk(int chunk) cons
   copy("", state.values.data());
   for (size_t i = 0; i < state.slots.size(); ++i) copy(slot_names[i] + "/", state.slots[i]);
   return pieces;
+}
+
+std::span<const float> VariableStore::CutPart(int chunk, int part) const {
+  const State& state = CutState(chunk);
+  const size_t size = chunk_size(chunk);
+  if (part == 0) return {state.values.data(), size};
+  if (part < 0 || part > static_cast<int>(state.slots.size())) return {};
+  return {state.slots[part - 1], size};
 }
 
 void VariableStore::EndCut() {

@@ -63,6 +63,18 @@ class VariableStore {
   // applied, which is also the number of updates that each chunk has had. After an error the store
   // is not to be used. kFailedPrecondition: the checkpoint lacks slots of this optimizer; others
   // are CheckpointReader's.
+  // Where each run of rows that a checkpoint has of this ps belongs: VARIABLE or SLOT/VARIABLE. For
+  // filling the store by other means than LoadCheckpoint; SetApplied comes last.
+  struct RowRun {
+    std::string tensor;
+    Shape shape;  // of the whole tensor
+    uint64_t offset_bytes = 0;
+    uint64_t size_bytes = 0;
+    float* out = nullptr;
+  };
+  std::vector<RowRun> RowRuns();
+  // All steps below `base` are applied, which is also the number of updates of each chunk.
+  void SetApplied(uint64_t base);
   absl::Status LoadCheckpoint(const std::string& directory, FileSystem* files = RealFileSystem());
 
   // Rule 5. The payload of `message` is the gradient, whose size must be the chunk's. kOutOfRange:
@@ -90,6 +102,9 @@ class VariableStore {
     std::vector<float> values;
   };
   std::vector<CutPiece> CopyCutChunk(int chunk) const;
+  // Of one chunk of the ready cut: the values (part 0) or slot part - 1, as they lie in the chunk.
+  // Empty when there is no such part. Valid until the next call that changes the store.
+  std::span<const float> CutPart(int chunk, int part) const;
   // Drops the copies and forgets the cut.
   void EndCut();
 
@@ -136,7 +151,6 @@ class VariableStore {
   void CopyForCut(int chunk);
   const State& CutState(int chunk) const;
   ChunkSnapshot Snapshot(int chunk, const State& state) const;
-  void SetApplied(uint64_t base);
 
   const Options options_;
   const std::shared_ptr<ValueBuffers> buffers_;  // shared with snapshots

@@ -80,15 +80,17 @@ void InProcessCluster::StartPs(int index) {
   ps_[index] = std::make_unique<Task>();
   Task& task = *ps_[index];
   task.node = hub_.CreateNode();
-  task.server = std::make_unique<ParameterServer>(
-      ParameterServer::Options{.index = index,
-                               .incarnation = uint64_t{1000} + index,
-                               .loop = task.node.get(),
-                               .on_stopped = [this, &task] {
-                                 MutexLock lock(&mutex_);
-                                 task.over = true;
-                                 changed_.NotifyAll();
-                               }});
+  task.server = std::make_unique<ParameterServer>(ParameterServer::Options{
+      .index = index,
+      .incarnation = uint64_t{1000} + index,
+      .loop = task.node.get(),
+      .files = index < static_cast<int>(options_.ps_files.size()) ? options_.ps_files[index]
+                                                                  : RealFileSystem(),
+      .on_stopped = [this, &task] {
+        MutexLock lock(&mutex_);
+        task.over = true;
+        changed_.NotifyAll();
+      }});
   ASSERT_TRUE(task.node
                   ->Listen(PsName(index),
                            [&task](const std::string& method, std::unique_ptr<Stream> stream) {

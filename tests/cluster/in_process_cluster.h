@@ -28,6 +28,8 @@ class InProcessCluster {
     int workers = 1;
     std::string run_dir;
     std::string backend = "reference";
+    // What the ps see of the disk, by index; those beyond see all of it.
+    std::vector<FileSystem*> ps_files = {};
   };
   explicit InProcessCluster(Options options);
   ~InProcessCluster();

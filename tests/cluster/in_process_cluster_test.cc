@@ -10,10 +10,12 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/model/initializer.h"
 #include "ps/optimizer/optimizer.h"
 #include "tests/cluster/small_job.h"
+#include "tests/fakes/bare_file_system.h"
 #include "worker/input/batch_source.h"
 #include "worker/loss_attributes.h"
 
@@ -165,6 +167,40 @@ TEST_F(InProcessClusterTest, AStoppedJobResumesWhereItWas) {
   EXPECT_EQ(steps.size(), 8u * 13u);
   for (uint64_t step = 0; step < 8 * 13; ++step) EXPECT_EQ(steps.count(step), 1u) << step;
   EXPECT_EQ(cluster.Status().history_size(), 8);
+}
+
+// The rows of the others come and go by their streams; what is computed is the same.
+TEST_F(InProcessClusterTest, OneOfThePsSeesTheDirectory) {
+  BareFileSystem elsewhere;
+  SmallJob small{.directory = directory_,
+                 .steps = 60,
+                 .optimizer = R"({"class_name": "Adam", "config": {"learning_rate": 0.01}})"};
+  const Job job = small.Load();
+  {
+    InProcessCluster cluster({.job = job,
+                              .ps = 2,
+                              .workers = 1,
+                              .run_dir = run_dir_,
+                              .ps_files = {RealFileSystem(), &elsewhere}});
+    cluster.StartAll();
+    ASSERT_TRUE(cluster.WaitForStatus(
+        [](const proto::StatusReply& status) { return status.steps_done() >= 10; }));
+    cluster.StopCoordinator();
+    ASSERT_TRUE(absl::IsCancelled(cluster.WaitForCoordinator()));
+  }
+  const auto stored = CheckpointStore(run_dir_ + "/checkpoints").List(nullptr);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  ASSERT_FALSE(stored->empty());
+  EXPECT_GE(stored->front().manifest.cut_step, 10u);
+  InProcessCluster cluster({.job = job,
+                            .ps = 3,
+                            .workers = 1,
+                            .run_dir = run_dir_,
+                            .ps_files = {&elsewhere, &elsewhere, RealFileSystem()}});
+  cluster.StartAll();
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  EXPECT_EQ(cluster.finished_steps().size(), 60 - stored->front().manifest.cut_step);
+  ExpectSameBits(ReadModel(run_dir_), TrainLocally(job, 60));
 }
 
 TEST_F(InProcessClusterTest, AFinishedJobIsLeftAsItIs) {

@@ -137,12 +137,12 @@ class Cluster:
     def tf_config(self, task_type, index):
         return json.dumps({"cluster": self.spec, "task": {"type": task_type, "index": index}})
 
-    def start(self, task_type, index=0, arguments=(), spec=True, name=None, **environment):
+    def start(self, task_type, index=0, arguments=(), spec=True, name=None, prefix=(), **environment):
         program = {"chief": "coordinator"}.get(task_type, task_type)
         if spec:
             environment["TF_CONFIG"] = self.tf_config(task_type, index)
         process = Process([BIN / f"shoal-{program}", *arguments], self.directory / f"{name or task_type}-{index}.log",
-                          environment)
+                          environment, prefix)
         self.processes.append(process)
         return process
 

@@ -91,6 +91,9 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
       if (!answers_stop) return;
       reply.mutable_stopping();
       return stream.Send(reply);
+    case proto::ControlRequest::kReadCut:
+    case proto::ControlRequest::kRows:
+      FAIL() << "it sees the directory";
     case proto::ControlRequest::KIND_NOT_SET:
       FAIL() << "a request of no kind";
   }

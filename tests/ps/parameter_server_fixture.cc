@@ -1,5 +1,7 @@
 #include "tests/ps/parameter_server_fixture.h"
 
+#include "common/checkpoint/crc32c.h"
+#include "common/checkpoint/manifest.h"
 #include "common/daemon/version.h"
 #include "common/model/keras_model.h"
 
@@ -107,6 +109,12 @@ proto::ControlRequest ParameterServerTest::Load(uint64_t term, const std::string
   request.mutable_load()->set_job(job);
   request.mutable_load()->set_ps_count(ps_count);
   request.mutable_load()->set_checkpoint(checkpoint);
+  // As the coordinator does that wrote it.
+  if (const auto manifest = Manifest::Read(checkpoint); manifest.ok()) {
+    const std::string text = manifest->ToText();
+    request.mutable_load()->set_manifest_checksum(Crc32c(0, text.data(), text.size()));
+    request.mutable_load()->set_cut_step(manifest->cut_step);
+  }
   return request;
 }
 
