@@ -28,7 +28,7 @@ uint32_t Microseconds(Time time) {
 
 WorkerSession::WorkerSession(Options options)
     : options_(std::move(options)),
-      backoff_(std::chrono::milliseconds(50), std::chrono::seconds(2), options_.incarnation) {}
+      backoff_(std::chrono::milliseconds(50), std::chrono::seconds(1), options_.incarnation) {}
 
 WorkerSession::~WorkerSession() {
   *alive_ = false;

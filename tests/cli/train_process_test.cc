@@ -253,6 +253,8 @@ TEST_F(TrainProcessTest, ACrashLoopEndsTheJobWithItsRootCause) {
   Behave("worker-0", "term 143");
   Start({"--workers", "1", "--max_restarts", "2"});
   EXPECT_EQ(AwaitExit(), "exit code 138") << output_;
+  EXPECT_THAT(output_, HasSubstr("Its last lines:\n  no disk\nIts whole log: "))
+      << "of the second life, without those of the first";
   const std::string block = output_.substr(output_.find("The training failed: ps 0 (pid "));
   EXPECT_THAT(block, AllOf(HasSubstr("killed by SIGKILL (signal 9)"),
                            HasSubstr("Its last lines:\n  the disk is on fire\nIts whole log: "),
