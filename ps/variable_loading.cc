@@ -59,7 +59,10 @@ LoadOutcome Load(const LoadRequest& request) {
     loaded.store->InitializeFromSeed();
   } else if (absl::Status read = loaded.store->LoadCheckpoint(request.checkpoint, request.files);
              !read.ok()) {
-    return {.status = read, .checkpoint_is_bad = true, .variables = {}};
+    // One that does not suit this job or this Shoal is whole all the same.
+    return {.status = read,
+            .checkpoint_is_bad = !absl::IsFailedPrecondition(read),
+            .variables = {}};
   }
   return {.status = absl::OkStatus(), .variables = std::move(loaded)};
 }

@@ -134,6 +134,13 @@ absl::Status CheckpointStore::Verify(const StoredCheckpoint& checkpoint) const {
 
 absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestWhole(
     const std::set<std::string>& known_bad, std::vector<std::string>* problems) const {
+  // To go on from before what a newer Shoal has written would lose that.
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories,
+                         StepDirectories(root_, files_));
+  for (const std::string& directory : directories) {
+    const absl::Status manifest = Manifest::Read(directory, files_).status();
+    if (absl::IsFailedPrecondition(manifest)) return manifest;
+  }
   SHOAL_ASSIGN_OR_RETURN(std::vector<StoredCheckpoint> checkpoints, List(problems));
   for (StoredCheckpoint& checkpoint : checkpoints) {
     std::string problem;

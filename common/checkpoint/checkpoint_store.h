@@ -35,7 +35,7 @@ class CheckpointStore {
   // fingerprint. The error names the file, what was expected and what is there.
   absl::Status Verify(const StoredCheckpoint& checkpoint) const;
   // Newest that verifies, passing over those in `known_bad` (directories); describes each one
-  // passed over.
+  // passed over. kFailedPrecondition: one was written by a newer Shoal.
   absl::StatusOr<std::optional<StoredCheckpoint>> NewestWhole(
       const std::set<std::string>& known_bad, std::vector<std::string>* problems) const;
 

@@ -102,6 +102,17 @@ TEST_F(CheckpointStoreTest, NewestIsOfTheNewestTimeline) {
   EXPECT_THAT(problems[0], HasSubstr(newest.directory));
 }
 
+TEST_F(CheckpointStoreTest, WhatANewerShoalHasWrittenIsNotGoneBackBehind) {
+  WriteSmallCheckpoint(&store_, 1, 10);
+  StoredCheckpoint newer = WriteSmallCheckpoint(&store_, 1, 20);
+  newer.manifest.format_version = 7;
+  WriteAll(newer.directory + "/" + kManifestName, newer.manifest.ToText());
+  const absl::Status status = store_.NewestWhole({}, nullptr).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(newer.directory));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("format version 7"));
+}
+
 TEST_F(CheckpointStoreTest, DirectoriesAreNobodyElses) {
   EXPECT_EQ(*store_.CreateDirectory(7), root_ + "/step-000000000007");
   EXPECT_EQ(*CheckpointStore(root_).CreateDirectory(7), root_ + "/step-000000000007-2");
