@@ -26,7 +26,6 @@ constexpr uint64_t kEvaluationsAhead = 2;
 // A wait longer than this is said, and said again.
 constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
 constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
-constexpr Time kRetryCutAfter = std::chrono::seconds(5);
 // An orderly stop without a worker waits this long for one.
 constexpr Time kStopPatience = std::chrono::seconds(5);
 // Workers and ps that do not answer at the end are gone.
@@ -35,10 +34,6 @@ constexpr uint64_t kHistoryLimitBytes = 64 << 20;
 
 Time FromSeconds(double seconds) {
   return std::chrono::duration_cast<Time>(std::chrono::duration<double>(seconds));
-}
-
-int64_t Seconds(Time time) {
-  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
 }
 
 uint64_t LeasesAhead(const Worker& worker) {
@@ -195,7 +190,6 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
   dispatcher_.reset();
   evaluation_.reset();
   opened_.reset();
-  late_cut_.reset();
   checkpointer_->GiveUp(why);
   RefuseCheckpoints(why);
   if (stopping_) Over(absl::CancelledError("stopped while the ps were being restored"));
@@ -210,13 +204,18 @@ void TrainingRun::BeginTraining() {
           .lease_timeout = FromSeconds(options_.job.strategy.lease_timeout_seconds)},
       opened_->base, opened_->done_after_base);
   const Time now = options_.loop->Now();
-  last_cut_ = opened_->adopted ? std::max(last_cut_, opened_->base) : opened_->base;
-  last_cut_at_ = now;
-  no_cut_before_ = now;
+  const uint64_t last_cut = opened_->adopted && cuts_.has_value()
+                                ? std::max(cuts_->last_cut(), opened_->base)
+                                : opened_->base;
+  cuts_.emplace(CutPlan::Options{.when = options_.job.checkpoint,
+                                 .plan = *plan_,
+                                 .evaluates = test_examples_ > 0,
+                                 .base = opened_->base,
+                                 .last_cut = last_cut,
+                                 .now = now});
   closed_epochs_ = 0;
   while (closed_epochs_ < plan_->epochs() && plan_->EpochEnd(closed_epochs_) <= opened_->base)
     ++closed_epochs_;
-  next_epoch_cut_ = closed_epochs_;
   progress_.Rewind(closed_epochs_);
   if (absl::StatusOr<std::string> history =
           ReadSmallFile(options_.run_dir + "/history.csv", kHistoryLimitBytes, options_.files);
@@ -411,7 +410,7 @@ void TrainingRun::Advance() {
   CloseEpochs();
   PlanCut();
   if (over_ || finishing_) return;
-  uint64_t limit = NextMandatoryCut();
+  uint64_t limit = cuts_->mandatory();
   if (!checkpointer_->idle() && !checkpointer_->accepted())
     limit = std::min(limit, checkpointer_->step());
   if (stopping_) {
@@ -440,86 +439,60 @@ void TrainingRun::CloseEpochs() {
   }
 }
 
-uint64_t TrainingRun::NextMandatoryCut() const {
-  if (late_cut_.has_value()) return *late_cut_;
-  return test_examples_ > 0 ? plan_->EpochEnd(next_epoch_cut_) : plan_->total_steps();
-}
-
-// Which cut is due? The end of an epoch, when it is to be evaluated, and of the job are cut in any
-// case, and no lease passes them before the cut is accepted; the others are taken where the steps
-// happen to be.
+// The end of the job, or the next cut, where one is due.
 void TrainingRun::PlanCut() {
   if (!checkpointer_->idle()) return;
-  const uint64_t total = plan_->total_steps();
   const uint64_t next = dispatcher_->first_unleased();
-  const bool final_is_stored =
-      checkpointer_->last().has_value() && checkpointer_->last()->manifest.cut_step == total;
+  const bool final_is_stored = checkpointer_->last().has_value() &&
+                               checkpointer_->last()->manifest.cut_step == plan_->total_steps();
   if (dispatcher_->finished() && final_is_stored && evaluation_ == nullptr) {
     return SaveModel(*checkpointer_->last());
   }
-  const Time now = options_.loop->Now();
   if (stopping_) {
-    const bool stored = StoredCutAt(next);
     const bool nothing_new =
         next == opened_->base && !opened_->adopted && !opened_->checkpoint.empty();
-    if (stored || nothing_new)
+    if (StoredCutAt(next) || nothing_new)
       return Over(absl::CancelledError("stopped; the checkpoint is written"));
-    return BeginCut(next, false);
+    return BeginCut({next});
   }
   if (final_is_stored) return;
-  const uint64_t mandatory = NextMandatoryCut();
-  const uint64_t near = next + dispatcher_->leased_count() + 8;
-  const bool must = near >= mandatory;
-  const bool evaluated = progress_.history().contains(next_epoch_cut_) &&
-                         progress_.history().at(next_epoch_cut_).test_loss.has_value();
-  const bool hold = must && test_examples_ > 0 && next_epoch_cut_ < plan_->epochs() && !evaluated;
+  const bool evaluated = progress_.history().contains(cuts_->epoch()) &&
+                         progress_.history().at(cuts_->epoch()).test_loss.has_value();
   const bool asked = !checkpoint_requests_.empty();
-  // An evaluation does not need the files that could not be written.
-  if (now < no_cut_before_ && !hold && !asked) return;
-  if (must) return BeginCut(mandatory, hold);
-  const Job::Checkpoint& when = options_.job.checkpoint;
-  if (asked || cut_failed_) return BeginCut(next, false);
-  if (when.every_steps > 0 && near >= last_cut_ + when.every_steps) {
-    return BeginCut(std::min(std::max(last_cut_ + when.every_steps, next), mandatory), false);
-  }
-  if (when.every_seconds > 0 && now - last_cut_at_ >= FromSeconds(when.every_seconds) &&
-      next > last_cut_) {
-    BeginCut(next, false);
-  }
+  if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
 }
 
-void TrainingRun::BeginCut(uint64_t step, bool hold) {
-  const uint64_t epoch = step == 0 ? 0 : plan_->EpochOf(step - 1);
+CutPlan::Steps TrainingRun::Steps() const {
+  return {dispatcher_->first_unleased(), dispatcher_->leased_count()};
+}
+
+void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
+  const uint64_t epoch = cut.step == 0 ? 0 : plan_->EpochOf(cut.step - 1);
   const uint64_t epoch_first_step = epoch * plan_->steps_per_epoch();
-  const uint64_t position =
-      std::min<uint64_t>((step - epoch_first_step) * options_.job.batch_size, plan_->examples());
-  if (step <= last_cut_) fleet_->RenewTerm();
-  last_cut_ = step;
-  last_cut_at_ = options_.loop->Now();
-  cut_failed_ = false;
+  const uint64_t position = std::min<uint64_t>(
+      (cut.step - epoch_first_step) * options_.job.batch_size, plan_->examples());
+  if (cuts_->NeedsFreshTerm(cut.step)) fleet_->RenewTerm();
+  cuts_->Began(cut.step, options_.loop->Now());
   checkpointer_->Begin({.timeline = opened_->timeline,
-                        .step = step,
+                        .step = cut.step,
                         .epoch = epoch,
                         .epoch_position = position,
                         .total_steps = plan_->total_steps(),
-                        .hold = hold});
+                        .hold = cut.hold});
 }
 
 void TrainingRun::OnCutAccepted(uint64_t step) {
   if (!training()) return;
-  if (step == NextMandatoryCut() && next_epoch_cut_ < plan_->epochs()) {
-    ++next_epoch_cut_;
-    late_cut_.reset();
-  }
+  cuts_->Accepted(step);
   Advance();
 }
 
 void TrainingRun::OnCutReady(uint64_t step) {
-  // Only a held cut is evaluated; it was the one of the epoch before next_epoch_cut_.
+  // Only a held cut is evaluated; it was the one of the epoch before that of the next.
   if (!training() || !checkpointer_->held()) return;
   const uint64_t batch_size = options_.job.batch_size;
   evaluation_ = std::make_unique<Evaluation>(
-      next_epoch_cut_ - 1, step, (test_examples_ + batch_size - 1) / batch_size,
+      cuts_->epoch() - 1, step, (test_examples_ + batch_size - 1) / batch_size,
       static_cast<int>(options_.job.metrics.size()),
       FromSeconds(options_.job.strategy.lease_timeout_seconds));
   Advance();
@@ -535,18 +508,10 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
                                std::optional<uint64_t> highest_step) {
   RefuseCheckpoints(why);
   evaluation_.reset();
-  no_cut_before_ = options_.loop->Now() + kRetryCutAfter;
   if (!training()) return;
-  cut_failed_ =
-      options_.job.checkpoint.every_steps > 0 || options_.job.checkpoint.every_seconds > 0;
+  cuts_->GivenUp(step, highest_step, Steps(), options_.loop->Now());
   if (stopping_)
     return Over(absl::CancelledError("stopped, without a checkpoint of the last steps"));
-  if (highest_step.has_value() && step == NextMandatoryCut()) {
-    // After a takeover somebody was further than was known; the next try is above all that.
-    late_cut_ =
-        std::min(std::max(*highest_step + 1, dispatcher_->first_unleased()), plan_->total_steps());
-    no_cut_before_ = options_.loop->Now();
-  }
 }
 
 void TrainingRun::FinishEvaluation() {
@@ -616,44 +581,6 @@ void TrainingRun::DropSilentWorkers(Time now) {
                      " s; its steps are leased again"),
         /*final=*/false);
   }
-}
-
-std::vector<std::string> TrainingRun::Waiting() const {
-  std::vector<std::string> lines = fleet_->Waiting();
-  const Time now = options_.loop->Now();
-  if (finishing_ || fleet_->phase() != PsFleet::Phase::kLeading) return lines;
-  if (membership_->Ready().empty()) {
-    std::vector<std::string> known;
-    for (const auto& [index, record] : membership_->records()) {
-      known.push_back(absl::StrCat("worker ", index, ": ", record.state,
-                                   record.detail.empty() ? "" : ", ", record.detail));
-    }
-    lines.push_back(absl::StrCat(
-        "a worker: none is ready since ", Seconds(now - no_worker_since_.value_or(now)), " s (",
-        known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
-        "); one more joins with shoal-worker --chief=ADDRESS of this coordinator"));
-  }
-  const bool all_done = training() && dispatcher_->finished();
-  if (all_done && checkpointer_->idle() && !checkpointer_->last_error().empty()) {
-    lines.push_back(absl::StrCat("room for the final checkpoint since ",
-                                 Seconds(now - *checkpointer_->failing_since()), " s (",
-                                 checkpointer_->last_error(), "); it is tried again every ",
-                                 Seconds(kRetryCutAfter), " s"));
-  }
-  if (const std::string cut = checkpointer_->Waiting(now); !cut.empty()) {
-    const std::string holder = training() ? OldestStep() : "";
-    lines.push_back(absl::StrCat(cut, holder.empty() ? "" : "; ", holder));
-  }
-  return lines;
-}
-
-// Who holds the oldest step that is not done, on which a cut may depend.
-std::string TrainingRun::OldestStep() const {
-  for (const auto& [key, worker] : membership_->workers()) {
-    if (!dispatcher_->Holds(key, dispatcher_->base())) continue;
-    return absl::StrCat("step ", dispatcher_->base(), " is with worker ", worker->index);
-  }
-  return "";
 }
 
 // Promise 8: nothing waits in silence.

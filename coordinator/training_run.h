@@ -19,6 +19,7 @@
 #include "common/step_plan/step_plan.h"
 #include "coordinator/checkpointer.h"
 #include "coordinator/cluster_service.h"
+#include "coordinator/cut_plan.h"
 #include "coordinator/evaluation.h"
 #include "coordinator/membership.h"
 #include "coordinator/progress.h"
@@ -95,9 +96,8 @@ class TrainingRun {
   void Advance();
   void CloseEpochs();
   void PlanCut();
-  void BeginCut(uint64_t step, bool hold);
-  // First step from which no lease may be given before a cut there is accepted.
-  uint64_t NextMandatoryCut() const;
+  void BeginCut(const CutPlan::Cut& cut);
+  CutPlan::Steps Steps() const;
   void GiveWork(Worker& worker);
   void Tick();
   // Ends the streams of workers whose leases have expired.
@@ -148,13 +148,8 @@ class TrainingRun {
   std::unique_ptr<StepDispatcher> dispatcher_;
   std::unique_ptr<Evaluation> evaluation_;
 
-  uint64_t closed_epochs_ = 0;        // epochs whose steps are all done
-  uint64_t next_epoch_cut_ = 0;       // first epoch whose end has not been cut
-  std::optional<uint64_t> late_cut_;  // where that cut goes instead, when a ps refused it
-  uint64_t last_cut_ = 0;             // step of the newest cut begun
-  Time last_cut_at_{};
-  Time no_cut_before_{};     // after a failure
-  bool cut_failed_ = false;  // a cut for a checkpoint was given up, and is to be tried again
+  uint64_t closed_epochs_ = 0;   // epochs whose steps are all done
+  std::optional<CutPlan> cuts_;  // of the timeline in training
   uint64_t steps_done_here_ = 0;
   uint64_t leased_again_before_ = 0;  // in former timelines
 

@@ -1,8 +1,9 @@
-// What a TrainingRun answers to Cluster.Status.
+// What a TrainingRun says of itself: its answer to Cluster.Status, and whom it waits for.
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/daemon/version.h"
 #include "coordinator/training_run.h"
 
@@ -19,6 +20,10 @@ void FillMetrics(const std::vector<std::string>& names, const std::vector<double
 }
 
 double Seconds(Time time) { return std::chrono::duration<double>(time).count(); }
+
+int64_t WholeSeconds(Time time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
 
 const char* PhaseName(PsFleet::Phase phase) {
   switch (phase) {
@@ -139,6 +144,44 @@ void TrainingRun::FillTasks(proto::StatusReply* reply) const {
     if (training()) task->set_held(dispatcher_->held(worker.key));
     if (worker.step_seconds > 0) task->set_steps_per_second(1 / worker.step_seconds);
   }
+}
+
+std::vector<std::string> TrainingRun::Waiting() const {
+  std::vector<std::string> lines = fleet_->Waiting();
+  const Time now = options_.loop->Now();
+  if (finishing_ || fleet_->phase() != PsFleet::Phase::kLeading) return lines;
+  if (membership_->Ready().empty()) {
+    std::vector<std::string> known;
+    for (const auto& [index, record] : membership_->records()) {
+      known.push_back(absl::StrCat("worker ", index, ": ", record.state,
+                                   record.detail.empty() ? "" : ", ", record.detail));
+    }
+    lines.push_back(absl::StrCat(
+        "a worker: none is ready since ", WholeSeconds(now - no_worker_since_.value_or(now)),
+        " s (", known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
+        "); one more joins with shoal-worker --chief=ADDRESS of this coordinator"));
+  }
+  const bool all_done = training() && dispatcher_->finished();
+  if (all_done && checkpointer_->idle() && !checkpointer_->last_error().empty()) {
+    lines.push_back(absl::StrCat("the final checkpoint to be written since ",
+                                 WholeSeconds(now - *checkpointer_->failing_since()), " s (",
+                                 checkpointer_->last_error(), "); it is tried again every ",
+                                 WholeSeconds(kRetryCutAfter), " s"));
+  }
+  if (const std::string cut = checkpointer_->Waiting(now); !cut.empty()) {
+    const std::string holder = training() ? OldestStep() : "";
+    lines.push_back(absl::StrCat(cut, holder.empty() ? "" : "; ", holder));
+  }
+  return lines;
+}
+
+// Who holds the oldest step that is not done, on which a cut may depend.
+std::string TrainingRun::OldestStep() const {
+  for (const auto& [key, worker] : membership_->workers()) {
+    if (!dispatcher_->Holds(key, dispatcher_->base())) continue;
+    return absl::StrCat("step ", dispatcher_->base(), " is with worker ", worker->index);
+  }
+  return "";
 }
 
 }  // namespace shoal

@@ -1,0 +1,72 @@
+#include "coordinator/cut_plan.h"
+
+#include <algorithm>
+
+namespace shoal {
+namespace {
+
+// A fence takes a round trip, in which leases go on: a cut is begun this many steps early, so that
+// nobody stands still before it.
+constexpr uint64_t kMarginSteps = 8;
+
+}  // namespace
+
+CutPlan::CutPlan(const Options& options)
+    : options_(options),
+      last_cut_(options.last_cut),
+      last_cut_at_(options.now),
+      no_cut_before_(options.now) {
+  const StepPlan& plan = options_.plan;
+  while (next_epoch_ < plan.epochs() && plan.EpochEnd(next_epoch_) <= options_.base) ++next_epoch_;
+}
+
+uint64_t CutPlan::mandatory() const {
+  if (late_cut_.has_value()) return *late_cut_;
+  return options_.evaluates ? options_.plan.EpochEnd(next_epoch_) : options_.plan.total_steps();
+}
+
+std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool asked,
+                                         bool evaluated) const {
+  const Job::Checkpoint& when = options_.when;
+  const uint64_t next = steps.first_unleased;
+  const uint64_t near = next + steps.leased + kMarginSteps;
+  const bool must = near >= mandatory();
+  const bool hold =
+      must && options_.evaluates && next_epoch_ < options_.plan.epochs() && !evaluated;
+  // An evaluation does not need the files that could not be written.
+  if (now < no_cut_before_ && !hold && !asked) return std::nullopt;
+  if (must) return Cut{mandatory(), hold};
+  if (asked || failed_) return Cut{next};
+  if (when.every_steps > 0 && near >= last_cut_ + when.every_steps) {
+    return Cut{std::min(std::max(last_cut_ + when.every_steps, next), mandatory())};
+  }
+  const auto every =
+      std::chrono::duration_cast<Time>(std::chrono::duration<double>(when.every_seconds));
+  if (every > Time{} && now - last_cut_at_ >= every && next > last_cut_) return Cut{next};
+  return std::nullopt;
+}
+
+void CutPlan::Began(uint64_t step, Time now) {
+  last_cut_ = step;
+  last_cut_at_ = now;
+  failed_ = false;
+}
+
+void CutPlan::Accepted(uint64_t step) {
+  if (step != mandatory() || next_epoch_ >= options_.plan.epochs()) return;
+  ++next_epoch_;
+  late_cut_.reset();
+}
+
+void CutPlan::GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps,
+                      Time now) {
+  failed_ = options_.when.every_steps > 0 || options_.when.every_seconds > 0;
+  no_cut_before_ = now + kRetryCutAfter;
+  if (!highest_step.has_value() || step != mandatory()) return;
+  // After a takeover somebody was further than was known; the next try is above all that.
+  late_cut_ =
+      std::min(std::max(*highest_step + 1, steps.first_unleased), options_.plan.total_steps());
+  no_cut_before_ = now;
+}
+
+}  // namespace shoal

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "common/job/job.h"
+#include "common/rpc/event_loop.h"
+#include "common/step_plan/step_plan.h"
+
+namespace shoal {
+
+// Where the next cut of a job is taken, and when. The end of an epoch that is to be evaluated, and
+// of the job, are cut in any case, and no lease passes them before the cut is accepted; the others
+// are taken where the steps happen to be. Of one timeline. Plain state machine: no threads, no
+// clock of its own.
+class CutPlan {
+ public:
+  struct Options {
+    Job::Checkpoint when;
+    StepPlan plan;
+    bool evaluates = false;  // there is a test set
+    uint64_t base = 0;       // first step of the timeline that is not done
+    uint64_t last_cut = 0;   // step of the newest cut, also of one before this plan
+    Time now{};
+  };
+  explicit CutPlan(const Options& options);
+
+  // First step from which no lease may be given before a cut there is accepted.
+  uint64_t mandatory() const;
+  // The epoch whose end mandatory() is, where epochs are evaluated.
+  uint64_t epoch() const { return next_epoch_; }
+
+  // How the steps stand.
+  struct Steps {
+    uint64_t first_unleased = 0;
+    uint64_t leased = 0;
+  };
+  struct Cut {
+    uint64_t step = 0;
+    bool hold = false;  // for an evaluation
+  };
+  // The cut that is due now, while none is in progress. `asked`: somebody waits for a checkpoint;
+  // `evaluated`: epoch() has its result already.
+  std::optional<Cut> Due(Time now, const Steps& steps, bool asked, bool evaluated) const;
+
+  void Began(uint64_t step, Time now);
+  // Leases may pass it.
+  void Accepted(uint64_t step);
+  // `highest_step`: where a ps refused, the highest step it has applied.
+  void GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps, Time now);
+
+  // A cut here needs a fresh term: the ps know one of this term and step.
+  bool NeedsFreshTerm(uint64_t step) const { return step <= last_cut_; }
+  uint64_t last_cut() const { return last_cut_; }
+
+ private:
+  const Options options_;
+  uint64_t next_epoch_ = 0;           // first whose end has not been cut
+  std::optional<uint64_t> late_cut_;  // where that cut goes instead, when a ps refused it
+  uint64_t last_cut_ = 0;             // step of the newest cut begun
+  Time last_cut_at_{};
+  Time no_cut_before_{};  // after a failure
+  bool failed_ = false;   // a cut for a checkpoint was given up, and is to be tried again
+};
+
+// After a failure, the next try comes this much later.
+inline constexpr Time kRetryCutAfter = std::chrono::seconds(5);
+
+}  // namespace shoal

@@ -1,0 +1,110 @@
+#include "coordinator/cut_plan.h"
+
+#include <gmock/gmock.h>
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr Time kNow = seconds(1000);
+
+// 3 epochs of 100 steps.
+CutPlan::Options Epochs(bool evaluates, uint64_t every_steps = 0, double every_seconds = 0) {
+  return {.when = {.every_steps = every_steps, .every_seconds = every_seconds, .keep = 3},
+          .plan = StepPlan(1000, 10, 3, 0),
+          .evaluates = evaluates,
+          .now = kNow};
+}
+
+TEST(CutPlanTest, NoLeasePassesTheEndOfAnEpochThatIsEvaluated) {
+  CutPlan plan(Epochs(/*evaluates=*/true));
+  EXPECT_EQ(plan.mandatory(), 100u);
+  EXPECT_FALSE(plan.Due(kNow, {.first_unleased = 50}, false, false).has_value());
+  const auto due = plan.Due(kNow, {.first_unleased = 90, .leased = 4}, false, false);
+  ASSERT_TRUE(due.has_value()) << "before leases get there";
+  EXPECT_EQ(due->step, 100u);
+  EXPECT_TRUE(due->hold);
+  plan.Began(100, kNow);
+  EXPECT_EQ(plan.mandatory(), 100u) << "until it is accepted";
+  plan.Accepted(100);
+  EXPECT_EQ(plan.mandatory(), 200u);
+}
+
+TEST(CutPlanTest, WithoutATestSetOnlyTheEndOfTheJobMustBeCut) {
+  CutPlan plan(Epochs(/*evaluates=*/false));
+  EXPECT_EQ(plan.mandatory(), 300u);
+  const auto due = plan.Due(kNow, {.first_unleased = 300}, false, false);
+  ASSERT_TRUE(due.has_value());
+  EXPECT_FALSE(due->hold);
+}
+
+TEST(CutPlanTest, AnEpochThatHasItsResultIsNotHeldAgain) {
+  const CutPlan plan(Epochs(/*evaluates=*/true));
+  EXPECT_FALSE(plan.Due(kNow, {.first_unleased = 100}, false, /*evaluated=*/true)->hold);
+}
+
+TEST(CutPlanTest, BeginsBehindWhatIsDone) {
+  CutPlan::Options options = Epochs(/*evaluates=*/true);
+  options.base = options.last_cut = 200;
+  const CutPlan plan(options);
+  EXPECT_EQ(plan.epoch(), 2u);
+  EXPECT_EQ(plan.mandatory(), 300u);
+}
+
+TEST(CutPlanTest, EverySoManySteps) {
+  CutPlan plan(Epochs(/*evaluates=*/false, /*every_steps=*/30));
+  EXPECT_FALSE(plan.Due(kNow, {.first_unleased = 20}, false, false).has_value());
+  EXPECT_EQ(plan.Due(kNow, {.first_unleased = 25}, false, false)->step, 30u);
+  EXPECT_EQ(plan.Due(kNow, {.first_unleased = 44}, false, false)->step, 44u) << "late";
+  plan.Began(44, kNow);
+  EXPECT_FALSE(plan.Due(kNow, {.first_unleased = 60}, false, false).has_value());
+  EXPECT_EQ(plan.Due(kNow, {.first_unleased = 70}, false, false)->step, 74u);
+}
+
+TEST(CutPlanTest, EverySoManySecondsIfThereWasAnyStep) {
+  CutPlan plan(Epochs(/*evaluates=*/false, 0, /*every_seconds=*/2));
+  EXPECT_FALSE(plan.Due(kNow + seconds(1), {.first_unleased = 5}, false, false).has_value());
+  EXPECT_FALSE(plan.Due(kNow + seconds(3), {.first_unleased = 0}, false, false).has_value());
+  EXPECT_EQ(plan.Due(kNow + seconds(3), {.first_unleased = 5}, false, false)->step, 5u);
+}
+
+TEST(CutPlanTest, WhoAsksIsServedAtOnce) {
+  const CutPlan plan(Epochs(/*evaluates=*/false));
+  EXPECT_EQ(plan.Due(kNow, {.first_unleased = 5}, /*asked=*/true, false)->step, 5u);
+}
+
+TEST(CutPlanTest, AfterAFailureItPausesAndTriesAgain) {
+  CutPlan plan(Epochs(/*evaluates=*/false, /*every_steps=*/30));
+  plan.Began(30, kNow);
+  plan.GivenUp(30, std::nullopt, {.first_unleased = 32}, kNow);
+  EXPECT_FALSE(plan.Due(kNow, {.first_unleased = 32}, false, false).has_value());
+  EXPECT_EQ(plan.Due(kNow + kRetryCutAfter, {.first_unleased = 40}, false, false)->step, 40u);
+  EXPECT_TRUE(plan.NeedsFreshTerm(30));
+  EXPECT_FALSE(plan.NeedsFreshTerm(40));
+}
+
+TEST(CutPlanTest, AnEvaluationDoesNotWaitForADiskThatIsFull) {
+  CutPlan plan(Epochs(/*evaluates=*/true, /*every_steps=*/30));
+  plan.Began(90, kNow);
+  plan.GivenUp(90, std::nullopt, {.first_unleased = 92}, kNow);
+  const auto due = plan.Due(kNow, {.first_unleased = 95}, false, false);
+  ASSERT_TRUE(due.has_value());
+  EXPECT_TRUE(due->hold);
+}
+
+// After a takeover a ps may have applied more than was known.
+TEST(CutPlanTest, AMandatoryCutThatCameTooLateGoesAboveWhatIsApplied) {
+  CutPlan plan(Epochs(/*evaluates=*/true));
+  plan.Began(100, kNow);
+  plan.GivenUp(100, /*highest_step=*/103, {.first_unleased = 100}, kNow);
+  EXPECT_EQ(plan.mandatory(), 104u);
+  const auto due = plan.Due(kNow, {.first_unleased = 100}, false, false);
+  ASSERT_TRUE(due.has_value()) << "at once";
+  EXPECT_EQ(due->step, 104u);
+  plan.Accepted(104);
+  EXPECT_EQ(plan.mandatory(), 200u);
+}
+
+}  // namespace
+}  // namespace shoal
