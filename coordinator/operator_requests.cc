@@ -11,6 +11,8 @@
 namespace shoal {
 namespace {
 
+constexpr size_t kMaxRequests = 64;  // that wait for the same thing
+
 std::string WorkerName(const Worker& worker) {
   return absl::StrCat("worker ", worker.index, " (", worker.hello.host(), ", pid ",
                       worker.hello.pid(), ")");
@@ -38,6 +40,10 @@ void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& dr
   for (const auto& [key, worker] : membership_->workers()) {
     if (worker->index >= 0) connected.push_back(worker->index);
     if (drain.type() != "worker" || worker->index != static_cast<int>(drain.index())) continue;
+    if (drains_.count(key) >= kMaxRequests) {
+      return cluster_service_.Refuse(
+          request, absl::ResourceExhaustedError("too many ask to drain it already"));
+    }
     LogInfo("draining " + WorkerName(*worker) + ", as an operator asks");
     proto::WorkerOrder order;
     order.mutable_drain()->set_reason("drained by an operator");
@@ -72,6 +78,10 @@ void TrainingRun::OnCheckpointRequest(uint64_t request) {
         request, absl::UnavailableError(absl::StrCat("no steps are being done now",
                                                      waiting.empty() ? "" : ", waiting for ",
                                                      absl::StrJoin(waiting, "; "))));
+  }
+  if (checkpoint_requests_.size() >= kMaxRequests) {
+    return cluster_service_.Refuse(
+        request, absl::ResourceExhaustedError("too many ask for a checkpoint already"));
   }
   const uint64_t at_least = dispatcher_->first_unleased();
   if (StoredCutAt(at_least)) return AnswerCheckpoint(request, *checkpointer_->last());

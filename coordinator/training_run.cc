@@ -361,6 +361,12 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
       done.cut_step() != evaluation_->cut_step()) {
     return;
   }
+  if (done.metric_sums_size() != static_cast<int>(options_.job.metrics.size())) {
+    return membership_->Reject(worker,
+                               absl::StrCat("evaluated ", done.metric_sums_size(),
+                                            " metrics; the job has ", options_.job.metrics.size()),
+                               true);
+  }
   worker.last_report = options_.loop->Now();
   evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
                     {done.metric_sums().begin(), done.metric_sums().end()}, options_.loop->Now());

@@ -189,7 +189,7 @@ void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const M
   const int index = static_cast<int>(applied.chunk());
   if (applied.timeline() != timeline_ || applied.step() != step_ || !peer.pushes.contains(index))
     return;
-  if (!Scatter(chunk(ps, index), message, options_.parameters)) return;
+  if (!Scatter(ps, index, message, options_.parameters)) return;
   peer.versions[index] = applied.version();
   peer.pushes.erase(index);
   if (--chunks_missing_ == 0) std::exchange(step_done_, nullptr)();
@@ -201,13 +201,12 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
   if (values.timeline() != timeline_) return;
   if (values.cut_step() != 0) {
     if (values.cut_step() != cut_step_ || !peer.cut_pulls.contains(index)) return;
-    if (!Scatter(chunk(ps, index), message, cut_out_)) return;
+    if (!Scatter(ps, index, message, cut_out_)) return;
     peer.cut_pulls.erase(index);
     --cut_pulls_missing_;
     return MaybeFinishCut();
   }
-  if (!peer.pulls.contains(index) || !Scatter(chunk(ps, index), message, options_.parameters))
-    return;
+  if (!peer.pulls.contains(index) || !Scatter(ps, index, message, options_.parameters)) return;
   peer.versions[index] = values.version();
   peer.pulls.erase(index);
   if (--pulls_missing_ == 0) std::exchange(pull_done_, nullptr)();
@@ -239,10 +238,14 @@ void ParameterExchange::Lose(const std::string& why) {
   options_.on_timeline_lost(why);
 }
 
-bool ParameterExchange::Scatter(const Chunk& chunk, const Message& message,
+bool ParameterExchange::Scatter(int ps, int index, const Message& message,
                                 std::span<float> out) const {
+  const Chunk& chunk = this->chunk(ps, index);
   if (message.payload_bytes() != chunk.size * sizeof(float)) {
-    LogWarning("dropped a chunk of a wrong size");
+    options_.on_failed(absl::FailedPreconditionError(
+        absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " sent ", message.payload_bytes(),
+                     " bytes of chunk ", index, ", which has ", chunk.size * sizeof(float),
+                     ": it is not the same build")));
     return false;
   }
   size_t offset = 0;

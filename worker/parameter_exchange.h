@@ -84,7 +84,8 @@ class ParameterExchange {
   void SendPulls(int ps, const std::set<int>& chunks, uint64_t cut_step);
   void Lose(const std::string& why);
   // Copies the payload of a chunk to its pieces' places; false when its size is not the chunk's.
-  bool Scatter(const Chunk& chunk, const Message& message, std::span<float> out) const;
+  // Copies the payload to where its chunk belongs; a wrong size ends this worker.
+  bool Scatter(int ps, int index, const Message& message, std::span<float> out) const;
   const Chunk& chunk(int ps, int index) const { return options_.shard_map->ps(ps).chunks[index]; }
 
   const Options options_;
