@@ -20,11 +20,10 @@ namespace shoal {
 
 // Takes one cut at a time through its life (section 6 of the protocol).
 //
-//   idle ── Begin ──▶ preparing ──▶ fencing ── all accepted ──▶ cutting ── all written ──▶
-//   committing
-//    ▲               (files laid out)  │                          │   └ all ready: on_ready      │
-//    │                                 └─ refused, deadline ──────┤                              │
-//    └────────────── released, when nobody holds it ◀─────────────┴──────────────────────────────┘
+//   idle ── Begin ──▶ preparing ─▶ fencing ─ all accepted ─▶ cutting ─ all written ─▶ committing
+//    ▲              (files laid     │                         │  └ all ready: on_ready    │
+//    │               out)           └─ refused, deadline ─────┤                           │
+//    └────────────── released, when nobody holds it ◀─────────┴───────────────────────────┘
 //
 // A cut that is given up needs no message: the next fence replaces it. Loop thread only; files are
 // written in Offload.

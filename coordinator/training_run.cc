@@ -158,8 +158,7 @@ void TrainingRun::Stop() {
   Advance();
 }
 
-// --- The timeline
-// ----------------------------------------------------------------------------------
+// --- The timeline ---
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
@@ -248,8 +247,7 @@ void TrainingRun::OnJobFinished(const StoredCheckpoint& checkpoint) {
   SaveModel(checkpoint);
 }
 
-// --- Workers
-// ---------------------------------------------------------------------------------------
+// --- Workers ---
 
 void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready) {
   if (ready.shard_map_fingerprint() != shard_map_->Fingerprint()) {
@@ -408,8 +406,7 @@ void TrainingRun::GiveWork(Worker& worker) {
   }
 }
 
-// --- Progress
-// --------------------------------------------------------------------------------------
+// --- Progress ---
 
 void TrainingRun::Advance() {
   if (!training() || finishing_ || over_) return;
@@ -602,8 +599,7 @@ void TrainingRun::LogWaiting(Time now) {
   }
 }
 
-// --- The end
-// ---------------------------------------------------------------------------------------
+// --- The end ---
 
 void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
   finishing_ = true;

@@ -33,10 +33,9 @@ namespace shoal {
 // (Membership), what is to be computed (StepDispatcher), where the variables are (PsFleet), what is
 // kept (Checkpointer) and what it has come to (Progress, Evaluation).
 //
-//   waiting ── a timeline is open and a worker has counted the examples ──▶ training ──▶ saving ──▶
-//   over
-//      ▲                                                                       │  │
-//      └──────────────────────────── timeline over ────────────────────────────┘  └── Stop ──▶ over
+//   waiting ── timeline open, examples counted ──▶ training ──▶ saving ──▶ over
+//      ▲                                             │    └───── Stop ──────▲
+//      └───────────────── timeline over ─────────────┘
 //
 // State machine over loop and network, without threads of its own; every call on the loop's thread.
 class TrainingRun {

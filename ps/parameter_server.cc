@@ -27,7 +27,7 @@ ParameterServer::ParameterServer(Options options) : options_(std::move(options))
 
 ParameterServer::~ParameterServer() = default;
 
-// ---- Streams ----
+// --- Streams ---
 
 absl::StatusOr<StreamCallbacks> ParameterServer::Accept(const std::string& method,
                                                         std::unique_ptr<Stream> stream) {
@@ -156,7 +156,7 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
   }
 }
 
-// ---- Workers ----
+// --- Workers ---
 
 void ParameterServer::OnExchangeHello(const SessionPtr& session,
                                       const proto::ExchangeHello& hello) {
@@ -240,7 +240,7 @@ void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull)
   }
 }
 
-// ---- The coordinator ----
+// --- The coordinator ---
 
 // Rule 2. A cut in progress goes on; a Load of a lower term ends when it has been read
 // (FinishLoad).

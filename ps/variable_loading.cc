@@ -60,9 +60,8 @@ LoadOutcome Load(const LoadRequest& request) {
   } else if (absl::Status read = loaded.store->LoadCheckpoint(request.checkpoint, request.files);
              !read.ok()) {
     // One that does not suit this job or this Shoal is whole all the same.
-    return {.status = read,
-            .checkpoint_is_bad = !absl::IsFailedPrecondition(read),
-            .variables = {}};
+    return {
+        .status = read, .checkpoint_is_bad = !absl::IsFailedPrecondition(read), .variables = {}};
   }
   return {.status = absl::OkStatus(), .variables = std::move(loaded)};
 }

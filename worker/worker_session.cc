@@ -59,8 +59,7 @@ void WorkerSession::WatchWaits() {
                           Seconds(now - activity_began_), " s"));
 }
 
-// --- The stream to the coordinator
-// -----------------------------------------------------------------
+// --- The stream to the coordinator ---
 
 void WorkerSession::Open() {
   retry_ = 0;
@@ -216,8 +215,7 @@ void WorkerSession::SendReady() {
   Report(done);
 }
 
-// --- Timelines and leases
-// --------------------------------------------------------------------------
+// --- Timelines and leases ---
 
 void WorkerSession::OnTimelineOpened(uint64_t timeline) {
   if (exchange_ == nullptr || timeline == timeline_) return;
@@ -257,8 +255,7 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
   Next();
 }
 
-// --- Work
-// ------------------------------------------------------------------------------------------
+// --- Work ---
 
 void WorkerSession::Next() {
   if (over_ || activity_ != Activity::kIdle || computing_) return;
@@ -390,8 +387,7 @@ void WorkerSession::Evaluate(const EvaluationOrder& order) {
   });
 }
 
-// --- The end
-// ---------------------------------------------------------------------------------------
+// --- The end ---
 
 void WorkerSession::Drain(const std::string& reason) {
   if (draining_ || over_) return;

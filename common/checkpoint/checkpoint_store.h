@@ -40,8 +40,7 @@ class CheckpointStore {
       const std::set<std::string>& known_bad, std::vector<std::string>* problems) const;
 
   // Makes an empty directory for a cut, that no one else has: "step-000000000500", or with "-2",
-  // "-3",
-  // ... appended when it is taken. Returns its absolute path.
+  // "-3" and so on appended when it is taken. Returns its absolute path.
   absl::StatusOr<std::string> CreateDirectory(uint64_t cut_step);
   // Verifies `parts` of all ps against what is in the files (each part's checksum; together they
   // cover every tensor byte once), adds `texts` (job.json, model.json: name -> content), computes

@@ -8,9 +8,8 @@ namespace shoal {
 
 // The log of a process: one line an event on stderr, times in UTC.
 //   text: 2026-11-21T13:00:00.123Z I worker-0 lease taken first=128 count=64
-//   json: {"time":"2026-11-21T13:00:00.123Z","level":"info","task":"worker-0","message":"lease
-//   taken",
-//          "first":"128","count":"64"}
+//   json: {"time":"2026-11-21T13:00:00.123Z","level":"info","task":"worker-0",
+//          "message":"lease taken","first":"128","count":"64"}
 // A message of several lines is several lines of text, one event of JSON. All thread-safe.
 
 enum class LogFormat { kText, kJson };

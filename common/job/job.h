@@ -86,10 +86,8 @@ absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string&
 // The JSON paths in which two resolved texts differ, a line each: "$.batch_size: 64 there, 32 now".
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now);
 
-// Lists of what is implemented, for messages and docs. ParseLoss / ParseOptimizer read a Keras
-// config
-// ({"class_name", "config"}) or a plain name ("adam"), given as JSON text; `path` is the JSON path
-// for messages. An unknown class is kUnimplemented, else kInvalidArgument.
+// Read a Keras config ({"class_name", "config"}) or a plain name ("adam"), given as JSON text;
+// `path` is the JSON path for messages. An unknown class is kUnimplemented, else kInvalidArgument.
 absl::StatusOr<Job::Loss> ParseLoss(const std::string& json, const std::string& path);
 absl::StatusOr<Job::Optimizer> ParseOptimizer(const std::string& json, const std::string& path);
 

@@ -58,9 +58,9 @@ struct Window {
   const char* type() const override { return #NAME; } \
   absl::StatusOr<std::vector<Shape>> InferShapes(const std::vector<Shape>& inputs) const override
 
-// --- Dense
-// ----------------------------------------------------------------------------------------- (x
-// [..., K], kernel [K, N], bias [N] optional) -> [..., N]
+// --- Dense ---
+
+// (x [..., K], kernel [K, N], bias [N] optional) -> [..., N]
 struct DenseOp : Op {
   SHOAL_OP(Dense);
   absl::Status Gradient(GradientBuilder& builder) const override;
@@ -78,10 +78,10 @@ struct BiasBackwardOp : Op {
   SHOAL_OP(BiasBackward);
 };
 
-// --- Conv2D
-// ---------------------------------------------------------------------------------------- (x [B,
-// H, W, C], kernel [kh, kw, C / groups, F], bias [F] optional) -> [B, H', W', F] window.size is
-// that of the kernel.
+// --- Conv2D ---
+
+// (x [B, H, W, C], kernel [kh, kw, C / groups, F], bias [F] optional) -> [B, H', W', F].
+// window.size is that of the kernel.
 struct Conv2DOp : Op {
   Window window;
   int64_t groups = 1;
@@ -103,9 +103,9 @@ struct Conv2DBackwardWeightsOp : Op {
   SHOAL_OP(Conv2DBackwardWeights);
 };
 
-// --- Pooling
-// --------------------------------------------------------------------------------------- (x [B, H,
-// W, C]) -> [B, H', W', C]. The average counts only elements inside the image.
+// --- Pooling ---
+
+// (x [B, H, W, C]) -> [B, H', W', C]. The average counts only elements inside the image.
 struct Pool2DOp : Op {
   enum class Kind { kMax, kAverage };
   Kind kind = Kind::kMax;
@@ -131,9 +131,9 @@ struct GlobalAveragePool2DBackwardOp : Op {
   SHOAL_OP(GlobalAveragePool2DBackward);
 };
 
-// --- Elementwise and shape
-// ------------------------------------------------------------------------- (x) -> the same
-// elements as `shape`, whose first extent is kBatch.
+// --- Elementwise and shape ---
+
+// (x) -> the same elements as `shape`, whose first extent is kBatch.
 struct ReshapeOp : Op {
   Shape shape;
   SHOAL_OP(Reshape);
@@ -187,8 +187,8 @@ struct AddOp : Op {
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 
-// --- Losses
-// ----------------------------------------------------------------------------------------
+// --- Losses ---
+
 struct LossAttributes {
   enum class Kind { kSparseCategoricalCrossentropy, kCategoricalCrossentropy, kMeanSquaredError };
   Kind kind = Kind::kMeanSquaredError;
