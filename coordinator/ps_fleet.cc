@@ -234,8 +234,10 @@ void PsFleet::OnTermRefused(uint64_t promised_term) {
 
 void PsFleet::Decide() {
   const uint64_t first = peers_[0].claimed->timeline();
-  const bool agree = std::all_of(peers_.begin(), peers_.end(), [first](const Peer& peer) {
-    return peer.claimed->timeline() == first;
+  // With another number of ps the shards are cut anew, from a checkpoint.
+  const bool agree = std::all_of(peers_.begin(), peers_.end(), [this, first](const Peer& peer) {
+    return peer.claimed->timeline() == first &&
+           peer.claimed->shard_map_fingerprint() == options_.shard_map_fingerprint;
   });
   for (int ps = 0; ps < size(); ++ps) {
     const proto::Claimed& claimed = *peers_[ps].claimed;
@@ -370,6 +372,7 @@ void PsFleet::SendRows(int ps, const proto::RowsWanted& wanted) {
 }
 
 void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {
+  if (failed.other_incarnation()) return StartOver(failed.reason());
   if (failed.checkpoint_is_bad() && loading_.has_value()) {
     bad_checkpoints_.insert(loading_->directory);
     return StartOver(failed.reason());

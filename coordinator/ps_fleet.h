@@ -49,7 +49,8 @@ class PsFleet {
     std::vector<std::string> addresses;
     std::string job_text;
     uint32_t job_fingerprint = 0;
-    uint32_t coordinator_id = 0;  // random
+    uint32_t shard_map_fingerprint = 0;  // of this number of ps
+    uint32_t coordinator_id = 0;         // random
     std::function<void(const Opened&)> on_opened;
     // The timeline is over: nothing of it counts any more.
     std::function<void(const std::string& why)> on_over;

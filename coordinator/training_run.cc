@@ -97,6 +97,7 @@ absl::Status TrainingRun::Prepare() {
       .addresses = options_.ps_addresses,
       .job_text = job_text_,
       .job_fingerprint = fingerprint_,
+      .shard_map_fingerprint = shard_map_->Fingerprint(),
       .coordinator_id = options_.coordinator_id,
       .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
       .on_over = [this](const std::string& why) { OnTimelineOver(why); },

@@ -169,10 +169,13 @@ void ParameterServer::OnExchangeHello(const SessionPtr& session,
 }
 
 // Rule 4: what belongs to another timeline is refused.
-bool ParameterServer::AcceptTimeline(const SessionPtr& session, uint64_t timeline) {
+bool ParameterServer::AcceptTimeline(const SessionPtr& session, uint64_t timeline,
+                                     uint64_t cut_step) {
   if (timeline_ && timeline_->term == timeline) return true;
   proto::ExchangeReply reply;
   reply.mutable_refused()->set_timeline(this->timeline());
+  reply.mutable_refused()->set_requested_timeline(timeline);
+  reply.mutable_refused()->set_requested_cut_step(cut_step);
   reply.mutable_refused()->set_reason(absl::StrCat(
       "ps ", options_.index,
       timeline_ ? absl::StrCat(" is in timeline ", TermText(timeline_->term)) : " is empty",
@@ -216,7 +219,8 @@ void ParameterServer::OnPush(const SessionPtr& session, const proto::Push& push,
 }
 
 void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull) {
-  if (!AcceptTimeline(session, pull.timeline()) || !CheckShardMap(session)) return;
+  if (!AcceptTimeline(session, pull.timeline(), pull.cut_step())) return;
+  if (!CheckShardMap(session)) return;
   const uint64_t end = uint64_t{pull.first_chunk()} + pull.chunk_count();
   if (end > static_cast<uint64_t>(store().chunk_count())) {
     return End(session, absl::InvalidArgumentError(absl::StrCat(
@@ -230,6 +234,8 @@ void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull)
     if (!snapshot.ok()) {
       reply.mutable_refused()->set_timeline(timeline());
       reply.mutable_refused()->set_reason(Text(snapshot.status()));
+      reply.mutable_refused()->set_requested_timeline(pull.timeline());
+      reply.mutable_refused()->set_requested_cut_step(pull.cut_step());
       return session->Send(reply);
     }
     reply.mutable_values()->set_timeline(timeline());
@@ -259,6 +265,7 @@ void ParameterServer::OnClaim(const SessionPtr& session, uint64_t term, const pr
   claimed->set_timeline(timeline());
   if (timeline_) {
     claimed->set_job_fingerprint(timeline_->variables.job_fingerprint);
+    claimed->set_shard_map_fingerprint(timeline_->variables.shard_map_fingerprint);
     claimed->set_base(store().base());
     for (const uint64_t step : store().AppliedAfterBase()) claimed->add_applied_after_base(step);
     claimed->set_applied_chunks(store().counters().applied);
@@ -277,6 +284,7 @@ void ParameterServer::OnLoad(const SessionPtr& session, uint64_t term, const pro
   proto::ControlReply reply;
   if (load.incarnation() != options_.incarnation) {
     reply.mutable_load_failed()->set_term(term);
+    reply.mutable_load_failed()->set_other_incarnation(true);
     reply.mutable_load_failed()->set_reason(
         absl::StrCat("the Load is for incarnation ", absl::Hex(load.incarnation()), " of ps ",
                      options_.index, ", which is ", absl::Hex(options_.incarnation), " now"));

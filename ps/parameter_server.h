@@ -77,7 +77,7 @@ class ParameterServer {
   void OnExchangeHello(const SessionPtr& session, const proto::ExchangeHello& hello);
   void OnPush(const SessionPtr& session, const proto::Push& push, const Message& message);
   void OnPull(const SessionPtr& session, const proto::Pull& pull);
-  bool AcceptTimeline(const SessionPtr& session, uint64_t timeline);
+  bool AcceptTimeline(const SessionPtr& session, uint64_t timeline, uint64_t cut_step = 0);
   bool CheckShardMap(const SessionPtr& session);
 
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);

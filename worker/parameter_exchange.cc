@@ -214,13 +214,13 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
 
 // Rule 4.
 void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
-  if (timeline_ == 0) return;
+  // A late answer to what is over already says nothing.
+  if (timeline_ == 0 || refused.requested_timeline() != timeline_) return;
   if (refused.timeline() != timeline_) return Lose(refused.reason());
-  // The right timeline, but the cut is not held any more. A refusal does not say of which cut it
-  // is, so the answers of the others are waited for, too: they shall not be taken for answers about
-  // the next cut.
+  // The right timeline, but the cut is not held any more. The answers of the others are waited for,
+  // too, so that none of them is on its way when the same cut is asked for again.
   Peer& peer = peers_[ps];
-  if (peer.cut_pulls.empty()) return;
+  if (refused.requested_cut_step() != cut_step_ || peer.cut_pulls.empty()) return;
   cut_pulls_missing_ -= static_cast<int>(peer.cut_pulls.size());
   peer.cut_pulls.clear();
   cut_refusal_ = refused.reason();

@@ -25,6 +25,7 @@ using testing::IsEmpty;
 
 constexpr uint32_t kCoordinator = 50;  // its id; also decides the pause between two claims
 constexpr int kPsCount = 2;
+constexpr uint32_t kShardMap = 0x5a5a5a5a;
 
 uint32_t JobFingerprint() { return SmallManifest(0, 0).job_fingerprint; }
 
@@ -38,6 +39,7 @@ class PsFleetTest : public testing::Test {
         .addresses = {"ps-0:1", "ps-1:1"},
         .job_text = "the job",
         .job_fingerprint = fingerprint_,
+        .shard_map_fingerprint = kShardMap,
         .coordinator_id = kCoordinator,
         .on_opened =
             [this](const PsFleet::Opened& opened) {
@@ -90,6 +92,7 @@ class PsFleetTest : public testing::Test {
     uint64_t base = 0;
     std::vector<uint64_t> after_base = {};
     uint32_t job = JobFingerprint();
+    uint32_t shard_map = kShardMap;
   };
   // The answer to the newest claim.
   void AnswerClaim(int index, const Applied& applied) {
@@ -103,6 +106,7 @@ class PsFleetTest : public testing::Test {
     claimed->set_promised_term(term);
     claimed->set_timeline(applied.timeline);
     claimed->set_job_fingerprint(applied.timeline == 0 ? 0 : applied.job);
+    claimed->set_shard_map_fingerprint(applied.timeline == 0 ? 0 : applied.shard_map);
     claimed->set_base(applied.base);
     for (const uint64_t step : applied.after_base) claimed->add_applied_after_base(step);
     ps(index).Send(reply);
@@ -395,6 +399,18 @@ TEST_F(PsFleetTest, LoadsTheNewestCheckpointWhereTheTimelinesDiffer) {
   EXPECT_EQ(opened_[0].checkpoint, newest.directory);
 }
 
+TEST_F(PsFleetTest, ATimelineOfAnotherNumberOfPsIsNotAdopted) {
+  const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(2, 1), 40);
+  Start();
+  SayHello(0);
+  SayHello(1);
+  for (int i = 0; i < kPsCount; ++i) {
+    AnswerClaim(i, {.timeline = MakeTerm(2, 1), .base = 44, .shard_map = 0x12121212});
+  }
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  for (int i = 0; i < kPsCount; ++i) EXPECT_EQ(TakeLoad(i).load().checkpoint(), newest.directory);
+}
+
 TEST_F(PsFleetTest, ADamagedNewestCheckpointIsPassedOver) {
   const StoredCheckpoint older = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 20);
   const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 40);
@@ -461,6 +477,21 @@ TEST_F(PsFleetTest, AJobThatAPsCannotLoadIsAFailure) {
   ClaimAllEmpty();
   AnswerLoadFailed(1, /*checkpoint_is_bad=*/false, "no room for 3 TiB");
   EXPECT_THAT(TakeEvents(), ElementsAre("failed: a ps cannot load the job: no room for 3 TiB"));
+}
+
+// What a ps that was started again says to a Load for its former life.
+TEST_F(PsFleetTest, ALoadForAnotherLifeStartsAllOver) {
+  Start();
+  ClaimAllEmpty();
+  const uint64_t term = fleet_->term();
+  proto::ControlReply reply;
+  reply.mutable_load_failed()->set_term(term);
+  reply.mutable_load_failed()->set_other_incarnation(true);
+  ps(1).Send(reply);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
+  EXPECT_GT(fleet_->term(), term);
 }
 
 TEST_F(PsFleetTest, ALostStreamWhileLoadingGetsTheLoadAgain) {

@@ -62,7 +62,10 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
       claimed->set_promised_term(promised);
       claimed->set_incarnation(incarnation);
       claimed->set_timeline(timeline);
-      if (timeline != 0) claimed->set_job_fingerprint(job_fingerprint_);
+      if (timeline != 0) {
+        claimed->set_job_fingerprint(job_fingerprint_);
+        claimed->set_shard_map_fingerprint(shard_map_fingerprint_);
+      }
       claimed->set_base(base());
       for (const uint64_t step : applied) {
         if (step > base()) claimed->add_applied_after_base(step);
@@ -257,7 +260,7 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
                                .Fingerprint();
   for (int i = 0; i < options_.ps; ++i) {
     ps.push_back(std::make_unique<ScriptedPs>(&network, absl::StrCat("ps-", i, ":1"), &layout_,
-                                              job_.Fingerprint()));
+                                              job_.Fingerprint(), shard_map_fingerprint_));
   }
   StartCoordinator();
 }

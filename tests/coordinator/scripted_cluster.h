@@ -20,11 +20,12 @@ namespace shoal {
 class ScriptedPs {
  public:
   ScriptedPs(FakeNetwork* network, std::string address, const CheckpointLayout* layout,
-             uint32_t job_fingerprint)
+             uint32_t job_fingerprint, uint32_t shard_map_fingerprint)
       : network_(network),
         address_(std::move(address)),
         layout_(layout),
-        job_fingerprint_(job_fingerprint) {}
+        job_fingerprint_(job_fingerprint),
+        shard_map_fingerprint_(shard_map_fingerprint) {}
 
   // Answers what has come; false when there was nothing.
   bool Serve();
@@ -60,6 +61,7 @@ class ScriptedPs {
   const std::string address_;
   const CheckpointLayout* const layout_;
   const uint32_t job_fingerprint_;
+  const uint32_t shard_map_fingerprint_;
   const FarEnd* greeted_ = nullptr;
   std::optional<Cut> cut_;
 };

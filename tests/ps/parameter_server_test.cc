@@ -132,6 +132,7 @@ TEST_F(ParameterServerTest, ClaimTellsWhatIsApplied) {
   EXPECT_EQ(claimed.promised_term(), kTerm);
   EXPECT_EQ(claimed.timeline(), 0u);
   EXPECT_EQ(claimed.job_fingerprint(), 0u);
+  EXPECT_EQ(claimed.shard_map_fingerprint(), 0u);
   LoadJob(control, kTerm);
   Client worker = ConnectWorker();
   for (const uint64_t step : {0, 1, 3}) PushStep(worker, kTerm, step);
@@ -140,6 +141,7 @@ TEST_F(ParameterServerTest, ClaimTellsWhatIsApplied) {
   claimed = Ask(control, Claim(kTerm)).claimed();
   EXPECT_EQ(claimed.timeline(), kTerm);
   EXPECT_EQ(claimed.job_fingerprint(), job_.Fingerprint());
+  EXPECT_EQ(claimed.shard_map_fingerprint(), shard_map_.Fingerprint());
   EXPECT_EQ(claimed.base(), 2u);
   EXPECT_THAT(claimed.applied_after_base(), ElementsAre(3));
   EXPECT_EQ(claimed.applied_chunks(), 3 * shard_map_.ps(0).chunks.size() + 1);
@@ -156,6 +158,7 @@ TEST_F(ParameterServerTest, LoadForAnotherIncarnationIsRefused) {
   const proto::ControlReply reply = Ask(control, load);
   EXPECT_EQ(reply.load_failed().term(), kTerm);
   EXPECT_FALSE(reply.load_failed().checkpoint_is_bad());
+  EXPECT_TRUE(reply.load_failed().other_incarnation());
   EXPECT_THAT(reply.load_failed().reason(), HasSubstr("incarnation"));
   EXPECT_EQ(server_->promised_term(), 0u);
   EXPECT_EQ(server_->timeline(), 0u);
@@ -284,8 +287,10 @@ TEST_F(ParameterServerTest, OtherTimelinesAreRefusedAndChangeNothing) {
   const std::vector<float> values = Values(worker, kTerm, 0);
   for (const uint64_t timeline : {uint64_t{0}, kTerm - 1, kTerm + 1}) {
     EXPECT_EQ(Push(worker, timeline, 0, 0).refused().timeline(), kTerm);
-    const proto::ExchangeReply reply = Ask(worker, Pull(timeline, 0, 1));
+    const proto::ExchangeReply reply = Ask(worker, Pull(timeline, 0, 1, 7));
     EXPECT_EQ(reply.refused().timeline(), kTerm);
+    EXPECT_EQ(reply.refused().requested_timeline(), timeline) << "what was asked for";
+    EXPECT_EQ(reply.refused().requested_cut_step(), 7u);
     EXPECT_THAT(reply.refused().reason(), HasSubstr("is in timeline"));
   }
   EXPECT_EQ(Values(worker, kTerm, 0), values);

@@ -67,8 +67,16 @@ struct ExchangePeer {
     reply.mutable_applied()->set_version(version);
     stream.Send(reply, payload);
   }
-  static void Refuse(FarEnd& stream, uint64_t timeline, const std::string& reason) {
+  // What was asked for and refused.
+  struct Request {
+    uint64_t timeline = 0;
+    uint64_t cut_step = 0;
+  };
+  static void Refuse(FarEnd& stream, const Request& request, uint64_t timeline,
+                     const std::string& reason) {
     proto::ExchangeReply reply;
+    reply.mutable_refused()->set_requested_timeline(request.timeline);
+    reply.mutable_refused()->set_requested_cut_step(request.cut_step);
     reply.mutable_refused()->set_timeline(timeline);
     reply.mutable_refused()->set_reason(reason);
     stream.Send(reply);

@@ -310,8 +310,8 @@ TEST_F(ParameterExchangeTest, ARefusalOfAnotherTimelineLosesIt) {
   BeginStep();
   const auto chunks = TrainableChunks();
   for (const auto& [i, k] : chunks) exchange_->PushChunk(i, k);
-  ExchangePeer::Refuse(ps(1), kTimeline + 1, "ps 1 is in timeline 5");
-  ExchangePeer::Refuse(ps(1), kTimeline + 1, "ps 1 is in timeline 5");
+  ExchangePeer::Refuse(ps(1), {kTimeline}, kTimeline + 1, "ps 1 is in timeline 5");
+  ExchangePeer::Refuse(ps(1), {kTimeline}, kTimeline + 1, "ps 1 is in timeline 5");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre("lost: ps 1 is in timeline 5")) << "once";
   // All of it is over, on every ps.
@@ -322,6 +322,18 @@ TEST_F(ParameterExchangeTest, ARefusalOfAnotherTimelineLosesIt) {
   exchange_->PushChunk(chunks[0].first, chunks[0].second);
   EXPECT_THAT(ps(chunks[0].first).Take<proto::ExchangeRequest>(), IsEmpty());
   EXPECT_EQ(exchange_->Waiting(), "");
+}
+
+TEST_F(ParameterExchangeTest, ALateRefusalOfAnOlderTimelineSaysNothing) {
+  Connect();
+  exchange_->SetTimeline(kTimeline + 1);
+  BeginStep();
+  ExchangePeer::Refuse(ps(1), {kTimeline}, 0, "ps 1 is empty");
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  ExchangePeer::Refuse(ps(1), {kTimeline + 1}, 0, "ps 1 is empty");
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), ElementsAre("lost: ps 1 is empty"));
 }
 
 TEST_F(ParameterExchangeTest, AHelloOfAnotherTimelineLosesIt) {
@@ -339,7 +351,7 @@ TEST_F(ParameterExchangeTest, AHelloOfAnotherTimelineLosesIt) {
 
 TEST_F(ParameterExchangeTest, WithoutATimelineThereIsNoneToLose) {
   for (int i = 0; i < 2; ++i) ExchangePeer::SayHello(ps(i), 0);
-  ExchangePeer::Refuse(ps(0), 3, "of whatever");
+  ExchangePeer::Refuse(ps(0), {}, 3, "of whatever");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
@@ -395,12 +407,14 @@ TEST_F(ParameterExchangeTest, ACutThatIsNotHeldAnyMoreIsAFailedPrecondition) {
   const auto done = [this](absl::Status status) { events_.push_back(status.ToString()); };
   exchange_->PullCut(40, cut_, done);
   ExchangePeer::SendValues(ps(0), kTimeline, 0, 5, 40, model_.Filled(0, 0, 9));
-  ExchangePeer::Refuse(ps(1), kTimeline, "the cut at step 40 is not held");
-  ExchangePeer::Refuse(ps(1), kTimeline, "the cut at step 40 is not held");
+  ExchangePeer::Refuse(ps(0), {kTimeline, 30}, kTimeline, "the cut at step 30 is not held");
+  ExchangePeer::Refuse(ps(1), {kTimeline, 40}, kTimeline, "the cut at step 40 is not held");
+  ExchangePeer::Refuse(ps(1), {kTimeline, 40}, kTimeline, "the cut at step 40 is not held");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), IsEmpty())
-      << "the other one's refusal could be taken for one of the next cut";
-  ExchangePeer::Refuse(ps(0), kTimeline, "the cut at step 40 is not held");
+      << "the other one's refusal could be taken for one of the next cut, and another cut's says "
+         "nothing";
+  ExchangePeer::Refuse(ps(0), {kTimeline, 40}, kTimeline, "the cut at step 40 is not held");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre("FAILED_PRECONDITION: the cut at step 40 is not held"))
       << "the timeline goes on";
@@ -425,7 +439,7 @@ TEST_F(ParameterExchangeTest, ARefusalWithoutAReasonIsOneToo) {
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     events_.push_back("refused");
   });
-  for (int i = 0; i < 2; ++i) ExchangePeer::Refuse(ps(i), kTimeline, "");
+  for (int i = 0; i < 2; ++i) ExchangePeer::Refuse(ps(i), {kTimeline, 40}, kTimeline, "");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre("refused"));
 }

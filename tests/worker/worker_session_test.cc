@@ -192,7 +192,8 @@ class WorkerSessionTest : public testing::Test {
     pulls_ += pull.chunk_count();
     for (uint32_t k = pull.first_chunk(); k < pull.first_chunk() + pull.chunk_count(); ++k) {
       if (pull.cut_step() != 0 && pull.cut_step() != held_cut_) {
-        return ExchangePeer::Refuse(ps(i), timeline_, "not held");
+        return ExchangePeer::Refuse(ps(i), {pull.timeline(), pull.cut_step()}, timeline_,
+                                    "not held");
       }
       ExchangePeer::SendValues(ps(i), timeline_, k, version_, pull.cut_step(),
                                model_.Filled(i, static_cast<int>(k), 1));
@@ -530,7 +531,7 @@ TEST_F(WorkerSessionTest, ANewTimelineWhileComputingDropsEverything) {
 TEST_F(WorkerSessionTest, ARefusalDropsEverythingAndIsReported) {
   StartStep(7, 3);
   computer_.FinishChunks();
-  ExchangePeer::Refuse(ps(0), 0, "ps 0 is empty");
+  ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "ps 0 is empty");
   const auto reports = TakeReports();
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0].timeline_lost().timeline(), kTimeline);
@@ -550,7 +551,7 @@ TEST_F(WorkerSessionTest, ARefusalDropsEverythingAndIsReported) {
 // The coordinator opens the same timeline again for a worker that was misled.
 TEST_F(WorkerSessionTest, TheSameTimelineMayBeOpenedAgain) {
   StartStep(7, 3);
-  ExchangePeer::Refuse(ps(0), 0, "an answer from before");
+  ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "an answer from before");
   loop_.RunUntilIdle();
   Open(kTimeline);
   Lease(9, 1);
@@ -576,7 +577,7 @@ TEST_F(WorkerSessionTest, TheTimelineItIsInOpenedAgainChangesNothing) {
 TEST_F(WorkerSessionTest, ATimelineLostWhilePulling) {
   GetReady();
   Lease(7, 1);
-  ExchangePeer::Refuse(ps(1), 0, "ps 1 is empty");
+  ExchangePeer::Refuse(ps(1), {kTimeline}, 0, "ps 1 is empty");
   loop_.RunUntilIdle();
   ServePs();  // answers to the pull, too late
   EXPECT_THAT(computer_.TakeCalls(), Not(Contains("train 7")));
@@ -636,7 +637,7 @@ TEST_F(WorkerSessionTest, ATimelineLostWhilePullingACut) {
   GetReady();
   OrderEvaluation(13, 0);
   Lease(20, 1);
-  ExchangePeer::Refuse(ps(0), 0, "ps 0 is empty");
+  ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "ps 0 is empty");
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeReports(),
               ElementsAre(testing::Property(&proto::WorkerReport::has_timeline_lost, true)));
@@ -740,7 +741,7 @@ TEST_F(WorkerSessionTest, DrainsWhenTheTimelineOfTheStepAtHandIsLost) {
   session_->Drain("SIGTERM");
   computer_.FinishChunks();
   computer_.Finish();
-  ExchangePeer::Refuse(ps(0), 0, "ps 0 is empty");
+  ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "ps 0 is empty");
   loop_.RunUntilIdle();
   ExpectLeaving("SIGTERM", false);
   ExpectOver(WorkerSession::End::kDrained);
