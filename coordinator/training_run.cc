@@ -274,6 +274,7 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   membership_->record(worker).state = "up";
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
   if (finishing_) {
+    if (!model_saved_) return;  // it is told when that is sure
     proto::WorkerOrder order;
     order.mutable_job_done();
     return worker.Send(order);
@@ -327,7 +328,7 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   if (dispatcher_ != nullptr) returned = dispatcher_->Release(worker.key);
   if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
   if (finishing_) {
-    if (membership_->workers().empty() && !found_finished_) DismissAll();
+    if (model_saved_ && membership_->workers().empty() && !found_finished_) DismissAll();
     return;
   }
   LogWarning(absl::StrCat("worker ", worker.index, " is gone (", why, "); ", returned,
@@ -612,6 +613,7 @@ void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
                            if (!*alive || over_) return;
                            if (!saved->ok()) return Over(*saved);
                            LogInfo("the model is saved in " + directory);
+                           model_saved_ = true;
                            proto::WorkerOrder order;
                            order.mutable_job_done();
                            membership_->Broadcast(order);

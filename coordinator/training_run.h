@@ -154,7 +154,8 @@ class TrainingRun {
 
   bool stopping_ = false;
   std::optional<Time> no_worker_since_;
-  bool finishing_ = false;
+  bool finishing_ = false;       // the model is being saved, or is
+  bool model_saved_ = false;     // the workers may go
   bool found_finished_ = false;  // by a former coordinator
   bool over_ = false;
   std::set<int> stopping_ps_;  // those that answered Stop

@@ -494,6 +494,32 @@ TEST(TrainingRunTest, WorkersAreDismissedBeforeThePs) {
   EXPECT_TRUE(cluster.over->ok()) << *cluster.over;
 }
 
+TEST(TrainingRunTest, NobodyIsDismissedBeforeTheModelIsSaved) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.loop.set_hold_offloads(true);
+  while (cluster.StoredSteps().empty()) {
+    cluster.FinishAll(worker);
+    cluster.loop.RunOneOffloaded();
+    cluster.Settle();
+  }
+  // The last checkpoint is there, the model is not.
+  ScriptedWorker& late = cluster.Join(1);
+  EXPECT_FALSE(late.job_done) << "it may not be the end yet";
+  cluster.Disconnect(late);
+  cluster.Disconnect(worker);
+  cluster.Advance(seconds(6));
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.loop.set_hold_offloads(false);
+  cluster.Settle();
+  EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
+  cluster.Settle();
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(cluster.over->ok()) << *cluster.over;
+}
+
 TEST(TrainingRunTest, ASilentWorkerDoesNotHoldTheEndUp) {
   ScriptedCluster cluster({});
   cluster.FinishAll(cluster.Join(0));

@@ -29,7 +29,7 @@ class FakeLoop : public EventLoop {
   void RunUntilIdle() {
     do {
       RunPosted();
-    } while (RunOneOffloaded());
+    } while (!hold_offloads_ && RunOneOffloaded());
   }
   // Moves the clock, running each timer at its time.
   void Advance(Time time) { AdvanceTo(now_ + time); }
@@ -44,6 +44,15 @@ class FakeLoop : public EventLoop {
 
   // While held, offloaded work waits: RunUntilIdle leaves it alone.
   void set_hold_offloads(bool hold) { hold_offloads_ = hold; }
+  // Runs the first piece of it, also while held; false when there is none.
+  bool RunOneOffloaded() {
+    if (offloaded_.empty()) return false;
+    const auto [work, done] = std::move(offloaded_.front());
+    offloaded_.pop_front();
+    work();
+    done();
+    return true;
+  }
 
  private:
   void RunPosted() {
@@ -59,15 +68,6 @@ class FakeLoop : public EventLoop {
       next();
     }
   }
-  bool RunOneOffloaded() {
-    if (offloaded_.empty() || hold_offloads_) return false;
-    const auto [work, done] = std::move(offloaded_.front());
-    offloaded_.pop_front();
-    work();
-    done();
-    return true;
-  }
-
   // Not 0, which stands for "never" in some places.
   Time now_ = std::chrono::seconds(1000);
   TimerQueue timers_;
