@@ -112,11 +112,16 @@ void PsFleet::RenewTerm() {
 }
 
 // Section 7.1: the claim repeated every second finds lost ps and brings applied sets; while
-// claiming, the store is watched too (7.2).
+// claiming, and while there is nobody to go on, the store is watched too (7.2).
 void PsFleet::Probe() {
   probe_ = options_.loop->CallAfter(kProbePeriod, [this] { Probe(); });
   Broadcast(ClaimRequest());
-  if (phase_ != Phase::kClaiming) return;
+  if (phase_ == Phase::kClaiming || (phase_ == Phase::kLeading && options_.nobody_trains())) {
+    LookForEnd();
+  }
+}
+
+void PsFleet::LookForEnd() {
   auto finished = std::make_shared<std::optional<StoredCheckpoint>>();
   options_.loop->Offload(
       [store = options_.store, finished, fingerprint = options_.job_fingerprint] {
@@ -129,7 +134,8 @@ void PsFleet::Probe() {
         }
       },
       [this, alive = alive_, finished] {
-        if (!*alive || closed_ || phase_ != Phase::kClaiming || !finished->has_value()) return;
+        if (!*alive || closed_ || !finished->has_value()) return;
+        if (phase_ != Phase::kClaiming && phase_ != Phase::kLeading) return;
         options_.on_job_finished(**finished);
       });
 }

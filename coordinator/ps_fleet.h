@@ -56,6 +56,9 @@ class PsFleet {
     std::function<void(const std::string& why)> on_over;
     // The store holds a final checkpoint of this job: nothing is left to do.
     std::function<void(const StoredCheckpoint&)> on_job_finished;
+    // Nobody trains: the job may have ended without this coordinator, whose predecessor has
+    // dismissed the workers.
+    std::function<bool()> nobody_trains;
     // Answers about cuts and stopping.
     std::function<void(int ps, const proto::ControlReply&)> on_reply;
     // The stream to a ps is new: what is pending has to be sent again.
@@ -95,6 +98,7 @@ class PsFleet {
  private:
   void Claim();
   void Probe();
+  void LookForEnd();
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);

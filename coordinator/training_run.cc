@@ -102,6 +102,7 @@ absl::Status TrainingRun::Prepare() {
       .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
       .on_over = [this](const std::string& why) { OnTimelineOver(why); },
       .on_job_finished = [this](const StoredCheckpoint& checkpoint) { OnJobFinished(checkpoint); },
+      .nobody_trains = [this] { return !finishing_ && membership_->Ready().empty(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
       .on_reconnected = [this](int) { checkpointer_->Resend(); },
       .on_failed = [this](const absl::Status& status) { Over(status); }});

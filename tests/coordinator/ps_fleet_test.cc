@@ -52,6 +52,7 @@ class PsFleetTest : public testing::Test {
             [this](const StoredCheckpoint& checkpoint) {
               events_.push_back(absl::StrCat("finished ", NameOf(checkpoint.directory)));
             },
+        .nobody_trains = [this] { return nobody_trains_; },
         .on_reply =
             [this](int ps, const proto::ControlReply& reply) {
               events_.push_back(absl::StrCat("reply ", ps, " ", reply.kind_case()));
@@ -161,6 +162,7 @@ class PsFleetTest : public testing::Test {
   TemporaryDirectory directory_;
   CheckpointStore store_{directory_.path()};
   uint32_t fingerprint_ = JobFingerprint();
+  bool nobody_trains_ = false;
   FakeLoop loop_;
   FakeNetwork network_{&loop_};
   std::vector<std::string> events_;
@@ -534,13 +536,24 @@ TEST_F(PsFleetTest, AFinishedJobIsFoundWhileAPsIsSilent) {
   EXPECT_THAT(TakeEvents(), IsEmpty()) << "not the end";
   WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 100);  // of 100 steps
   loop_.Advance(seconds(1));
-  EXPECT_THAT(TakeEvents(), ElementsAre("finished step-000000000100"));
+  EXPECT_THAT(TakeEvents(), ElementsAre("finished step-000000000100-1-00000001"));
 }
 
 TEST_F(PsFleetTest, AFinishedJobNeedsNoPs) {
   WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 100);
   Start();
-  EXPECT_THAT(TakeEvents(), ElementsAre("finished step-000000000100"));
+  EXPECT_THAT(TakeEvents(), ElementsAre("finished step-000000000100-1-00000001"));
+}
+
+// Its predecessor has ended the job after this one took over, and the workers have left.
+TEST_F(PsFleetTest, AFinishedJobIsFoundInOfficeWhileNobodyTrains) {
+  Lead();
+  WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 100);
+  loop_.Advance(seconds(2));
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  nobody_trains_ = true;
+  loop_.Advance(seconds(1));
+  EXPECT_THAT(TakeEvents(), ElementsAre("finished step-000000000100-1-00000001"));
 }
 
 // --- In office -----------------------------------------------------------------------------------
