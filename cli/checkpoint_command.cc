@@ -81,7 +81,7 @@ void AddCheckpointCommand(CLI::App* app, Command* chosen) {
   checkpoint->footer(
       "Examples:\n"
       "  shoal checkpoint list runs/fashion_mnist\n"
-      "  shoal checkpoint show runs/fashion_mnist/checkpoints/step-000000000500\n"
+      "  shoal checkpoint show runs/fashion_mnist/checkpoints/step-000000000500-1-0badcafe\n"
       "  shoal checkpoint verify runs/fashion_mnist\n"
       "  shoal checkpoint now --run_dir runs/fashion_mnist\n"
       "\nExit codes: 0 all whole, 65 something is damaged, 78 no checkpoint there.");

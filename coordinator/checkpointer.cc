@@ -46,9 +46,9 @@ void Checkpointer::Begin(const Cut& cut) {
   });
   auto directory = std::make_shared<absl::StatusOr<std::string>>();
   options_.loop->Offload(
-      [store = options_.store, layout = options_.layout, step = cut.step, marker = marker_,
-       directory] {
-        *directory = store->CreateDirectory(step);
+      [store = options_.store, layout = options_.layout, step = cut.step, term = cut.term,
+       marker = marker_, directory] {
+        *directory = store->CreateDirectory(step, term);
         if (!directory->ok()) return;
         absl::Status created = CreateCheckpointFiles(*layout, **directory, store->files());
         if (created.ok()) created = WriteNewFile(**directory + "/" + marker, "", store->files());

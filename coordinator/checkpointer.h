@@ -65,6 +65,7 @@ class Checkpointer {
   struct Cut {
     uint64_t timeline = 0;
     uint64_t step = 0;
+    uint64_t term = 0;            // under which it is made: another one for each cut at a step
     uint64_t epoch = 0;           // for the manifest
     uint64_t epoch_position = 0;  // examples
     uint64_t total_steps = 0;

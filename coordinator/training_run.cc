@@ -481,6 +481,7 @@ void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
   cuts_->Began(cut.step, options_.loop->Now());
   checkpointer_->Begin({.timeline = opened_->timeline,
                         .step = cut.step,
+                        .term = fleet_->term(),
                         .epoch = epoch,
                         .epoch_position = position,
                         .total_steps = plan_->total_steps(),

@@ -156,11 +156,12 @@ absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestWhole(
   return std::optional<StoredCheckpoint>();
 }
 
-absl::StatusOr<std::string> CheckpointStore::CreateDirectory(uint64_t cut_step) {
+absl::StatusOr<std::string> CheckpointStore::CreateDirectory(uint64_t cut_step, uint64_t term) {
   SHOAL_RETURN_IF_ERROR(MakeDirectories(root_, files_));
-  SHOAL_ASSIGN_OR_RETURN(
-      std::string directory,
-      MakeNewDirectory(absl::StrFormat("%s/%s%012d", root_, kDirectoryPrefix, cut_step), files_));
+  SHOAL_ASSIGN_OR_RETURN(std::string directory,
+                         MakeNewDirectory(absl::StrFormat("%s/%s%012d-%s", root_, kDirectoryPrefix,
+                                                          cut_step, TermText(term)),
+                                          files_));
   unfinished_.insert(directory);
   return directory;
 }

@@ -39,9 +39,12 @@ class CheckpointStore {
   absl::StatusOr<std::optional<StoredCheckpoint>> NewestWhole(
       const std::set<std::string>& known_bad, std::vector<std::string>* problems) const;
 
-  // Makes an empty directory for a cut, that no one else has: "step-000000000500", or with "-2",
-  // "-3" and so on appended when it is taken. Returns its absolute path.
-  absl::StatusOr<std::string> CreateDirectory(uint64_t cut_step);
+  // Makes an empty directory for a cut, that no one else has: "step-000000000500-3-0badcafe" for
+  // the cut at step 500 under that term, with "-2", "-3", ... appended when it is taken. Returns
+  // its absolute path. A coordinator makes at most one cut at a step under a term, so that no name
+  // comes twice: a ps that was stopped while it wrote a cut, and goes on when that was given up,
+  // would write into the next one.
+  absl::StatusOr<std::string> CreateDirectory(uint64_t cut_step, uint64_t term);
   // Verifies `parts` of all ps against what is in the files (each part's checksum; together they
   // cover every tensor byte once), adds `texts` (job.json, model.json: name -> content), computes
   // the files' checksums and commits the manifest: write beside, sync, rename, sync the directory.

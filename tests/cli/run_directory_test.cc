@@ -37,7 +37,7 @@ class RunDirectoryTest : public testing::Test {
   // As the coordinator writes one; total_steps decides whether it is the last.
   StoredCheckpoint WriteCheckpoint(uint64_t cut_step, uint64_t total_steps) {
     CheckpointStore store(path() + "/checkpoints");
-    const auto directory = store.CreateDirectory(cut_step);
+    const auto directory = store.CreateDirectory(cut_step, 1);
     EXPECT_TRUE(directory.ok()) << directory.status();
     const CheckpointLayout layout = SmallLayout();
     EXPECT_TRUE(CreateCheckpointFiles(layout, *directory).ok());

@@ -58,6 +58,7 @@ class CheckpointerTest : public testing::Test {
   void Begin(uint64_t step, bool hold = false) {
     checkpointer_->Begin({.timeline = kTimeline,
                           .step = step,
+                          .term = kTimeline,
                           .epoch = 1,
                           .epoch_position = 32,
                           .total_steps = 200,
@@ -292,7 +293,7 @@ TEST_F(CheckpointerTest, ACutThatIsGivenUpWhileItsFilesAreLaidOutLeavesNothing) 
   ASSERT_EQ(sent_.size(), 1u) << "the first one's directory is not taken for the second's";
   EXPECT_EQ(sent_[0].fence().cut_step(), 50u);
   EXPECT_THAT(sent_[0].fence().directory(), HasSubstr("step-000000000050"));
-  EXPECT_THAT(NamesIn(directory_.path()), ElementsAre("step-000000000050"));
+  EXPECT_THAT(NamesIn(directory_.path()), ElementsAre("step-000000000050-0-0000004d"));
 }
 
 TEST_F(CheckpointerTest, ACheckpointCommittedAfterItsCutWasGivenUpIsOneAllTheSame) {

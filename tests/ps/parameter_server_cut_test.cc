@@ -28,7 +28,7 @@ class ParameterServerCutTest : public ParameterServerTest {
   CheckpointLayout Layout() const { return LayOutCheckpoint(JobVariables(job_), {}); }
   // A directory with the files laid out.
   std::string Prepare(uint64_t cut_step) {
-    const std::string directory = *checkpoints().CreateDirectory(cut_step);
+    const std::string directory = *checkpoints().CreateDirectory(cut_step, kTerm);
     EXPECT_TRUE(CreateCheckpointFiles(Layout(), directory).ok());
     return directory;
   }

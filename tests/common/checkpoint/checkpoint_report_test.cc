@@ -30,7 +30,7 @@ TEST_F(CheckpointReportTest, ListFindsThemFromAllThreeDirectories) {
     const auto report = ListCheckpoints(path, soon);
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_TRUE(report->all_whole);
-    EXPECT_THAT(report->text, HasSubstr("step-000000000100  yes\n"));
+    EXPECT_THAT(report->text, HasSubstr("step-000000000100-1-00000abc  yes\n"));
     EXPECT_THAT(report->text, HasSubstr("1-00000abc"));
     EXPECT_THAT(report->text, testing::ContainsRegex("[45] min ago"));
   }
@@ -46,8 +46,8 @@ TEST_F(CheckpointReportTest, DamageIsShown) {
   const auto list = ListCheckpoints(run_.path(), absl::Now());
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_FALSE(list->all_whole);
-  EXPECT_THAT(list->text, HasSubstr("step-000000000100  NO\n"));
-  EXPECT_THAT(list->text, HasSubstr("step-000000000010  yes\n"));
+  EXPECT_THAT(list->text, HasSubstr("step-000000000100-1-00000abc  NO\n"));
+  EXPECT_THAT(list->text, HasSubstr("step-000000000010-1-00000abc  yes\n"));
   EXPECT_THAT(list->text, HasSubstr("BAD  " + newest_ + "/model.json is damaged"));
 
   const auto verified = VerifyAllFiles(run_.path());

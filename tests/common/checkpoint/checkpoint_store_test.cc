@@ -28,7 +28,7 @@ class CheckpointStoreTest : public testing::Test {
     return steps;
   }
   std::string MakeLaidOutDirectory(uint64_t cut_step) {
-    const auto directory = store_.CreateDirectory(cut_step);
+    const auto directory = store_.CreateDirectory(cut_step, 1);
     EXPECT_TRUE(directory.ok()) << directory.status();
     EXPECT_TRUE(CreateCheckpointFiles(layout_, *directory).ok());
     return *directory;
@@ -50,7 +50,7 @@ TEST_F(CheckpointStoreTest, NothingThereIsNoError) {
 
 TEST_F(CheckpointStoreTest, WhatSeveralPsWroteIsReadBack) {
   const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 3, 500);
-  EXPECT_EQ(stored.directory, root_ + "/step-000000000500");
+  EXPECT_EQ(stored.directory, root_ + "/step-000000000500-0-00000003");
   EXPECT_THAT(
       NamesIn(stored.directory),
       ElementsAre("job.json", "manifest.json", "model-00001-of-00002.safetensors",
@@ -114,9 +114,12 @@ TEST_F(CheckpointStoreTest, WhatANewerShoalHasWrittenIsNotGoneBackBehind) {
 }
 
 TEST_F(CheckpointStoreTest, DirectoriesAreNobodyElses) {
-  EXPECT_EQ(*store_.CreateDirectory(7), root_ + "/step-000000000007");
-  EXPECT_EQ(*CheckpointStore(root_).CreateDirectory(7), root_ + "/step-000000000007-2");
-  EXPECT_EQ(*store_.CreateDirectory(7), root_ + "/step-000000000007-3");
+  const uint64_t term = MakeTerm(3, 0xbadcafe);
+  EXPECT_EQ(*store_.CreateDirectory(7, term), root_ + "/step-000000000007-3-0badcafe");
+  EXPECT_EQ(*CheckpointStore(root_).CreateDirectory(7, term),
+            root_ + "/step-000000000007-3-0badcafe-2");
+  EXPECT_EQ(*store_.CreateDirectory(7, term), root_ + "/step-000000000007-3-0badcafe-3");
+  EXPECT_EQ(*store_.CreateDirectory(7, term + 1), root_ + "/step-000000000007-3-0badcaff");
   EXPECT_THAT(Steps(), IsEmpty());
 }
 
@@ -128,8 +131,8 @@ TEST_F(CheckpointStoreTest, OtherThingsInTheDirectoryAreLeftAlone) {
   WriteSmallCheckpoint(&store_, 1, 20);
   WriteSmallCheckpoint(&store_, 1, 30);
   ASSERT_TRUE(store_.RemoveOld(1).ok());
-  EXPECT_THAT(NamesIn(root_),
-              ElementsAre("notes", "step-000000000020", "step-000000000030", "step-by-step.txt"));
+  EXPECT_THAT(NamesIn(root_), ElementsAre("notes", "step-000000000020-0-00000001",
+                                          "step-000000000030-0-00000001", "step-by-step.txt"));
 }
 
 TEST_F(CheckpointStoreTest, CommitFindsWhatNoPsWrote) {
@@ -204,7 +207,7 @@ TEST_F(CheckpointStoreTest, AbandonTakesOnlyWhatIsNoCheckpoint) {
   store_.Abandon(given_up);
   store_.Abandon(stored.directory);
   store_.Abandon(root_ + "/step-never-there");
-  EXPECT_THAT(NamesIn(root_), ElementsAre("step-000000000010"));
+  EXPECT_THAT(NamesIn(root_), ElementsAre("step-000000000010-0-00000001"));
 }
 
 TEST_F(CheckpointStoreTest, RemoveOldKeepsTwoThatThisObjectVerified) {
@@ -239,8 +242,8 @@ TEST_F(CheckpointStoreTest, WhatIsFoundDamagedLaterCountsNoMore) {
 TEST_F(CheckpointStoreTest, RemoveOldTakesOrphansThatAreOlder) {
   const std::string own = MakeLaidOutDirectory(5);
   CheckpointStore other(root_);
-  const std::string orphan = *other.CreateDirectory(15);
-  const std::string ahead = *other.CreateDirectory(60);
+  const std::string orphan = *other.CreateDirectory(15, 1);
+  const std::string ahead = *other.CreateDirectory(60, 1);
   for (const uint64_t step : {20, 40}) WriteSmallCheckpoint(&store_, 1, step);
   ASSERT_TRUE(store_.RemoveOld(5).ok());
   EXPECT_TRUE(std::filesystem::exists(own));
@@ -251,7 +254,7 @@ TEST_F(CheckpointStoreTest, RemoveOldTakesOrphansThatAreOlder) {
 TEST_F(CheckpointStoreTest, ErrorsNameThePathAndTheReason) {
   WriteAll(run_.path() + "/file", "x");
   CheckpointStore store(run_.path() + "/file/checkpoints");
-  const auto created = store.CreateDirectory(1);
+  const auto created = store.CreateDirectory(1, 1);
   EXPECT_THAT(std::string(created.status().message()), HasSubstr(run_.path() + "/file"));
   EXPECT_THAT(std::string(created.status().message()), HasSubstr("File exists"));
   const auto listed = store.List(nullptr);

@@ -115,9 +115,9 @@ std::vector<WrittenPart> WriteElements(const CheckpointLayout& layout, const std
 StoredCheckpoint WriteSmallCheckpoint(CheckpointStore* store, uint64_t timeline,
                                       uint64_t cut_step) {
   const CheckpointLayout layout = SmallLayout();
-  const auto directory = store->CreateDirectory(cut_step);
+  const auto directory = store->CreateDirectory(cut_step, timeline);
   EXPECT_TRUE(directory.ok()) << directory.status();
-  const absl::Status created = CreateCheckpointFiles(layout, *directory);
+  const absl::Status created = CreateCheckpointFiles(layout, *directory, store->files());
   EXPECT_TRUE(created.ok()) << created;
   std::vector<WrittenPart> parts;
   for (const auto& [begin, end] : {std::pair{7, 100}, {0, 2}, {2, 7}}) {

@@ -27,7 +27,7 @@ class StoreCheckpointTest : public testing::Test {
   // had.
   Tensors Write(const Job::Optimizer& optimizer, int ps_count, uint64_t steps) {
     CheckpointStore checkpoints(root_);
-    directory_ = *checkpoints.CreateDirectory(steps);
+    directory_ = *checkpoints.CreateDirectory(steps, 1);
     const auto slots = MakeOptimizer(optimizer)->slot_names();
     const CheckpointLayout layout = LayOutCheckpoint(TestVariables(), slots);
     EXPECT_TRUE(CreateCheckpointFiles(layout, directory_).ok());
