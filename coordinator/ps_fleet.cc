@@ -359,7 +359,7 @@ void PsFleet::SendRows(int ps, const proto::RowsWanted& wanted) {
                                 ? absl::OkStatus()
                                 : absl::InvalidArgumentError("too many rows at once");
         if (read.ok() && *reader == nullptr) {
-          auto opened = CheckpointReader::Open(directory, /*verify=*/false, store->files());
+          auto opened = CheckpointReader::Open(directory, store->files());
           read = opened.status();
           if (opened.ok()) *reader = *std::move(opened);
         }

@@ -13,13 +13,11 @@
 namespace shoal {
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
-    const std::string& directory, bool verify, FileSystem* files) {
+    const std::string& directory, FileSystem* files) {
   std::unique_ptr<CheckpointReader> reader(new CheckpointReader);
   reader->directory_ = AbsolutePath(directory);
   SHOAL_ASSIGN_OR_RETURN(reader->manifest_, Manifest::Read(reader->directory_, files));
-  if (verify) {
-    SHOAL_RETURN_IF_ERROR(VerifyCheckpoint({reader->directory_, reader->manifest_}, files));
-  }
+  reader->file_system_ = files;
   for (const Manifest::File& file : reader->manifest_.files) {
     if (!absl::EndsWith(file.name, ".safetensors")) continue;
     const std::string path = absl::StrCat(reader->directory_, "/", file.name);
@@ -50,6 +48,10 @@ absl::StatusOr<const SafetensorsFile*> CheckpointReader::FileOf(const std::strin
   return absl::NotFoundError(absl::StrCat("checkpoint ", directory_, " has no \"", name, "\"",
                                           nearest.empty() ? "" : "; the nearest name there is \"",
                                           nearest, nearest.empty() ? "" : "\""));
+}
+
+absl::Status CheckpointReader::Verify() const {
+  return VerifyCheckpoint({directory_, manifest_}, file_system_);
 }
 
 absl::Status CheckpointReader::Read(const std::string& name, const Shape& shape,

@@ -14,13 +14,16 @@
 
 namespace shoal {
 
-// Rows of variables and slots read back from a checkpoint. Open checks headers and sizes; contents
-// are verified by checksum (CheckpointStore::Verify) by the caller or here with `verify`.
+// Rows of variables and slots read back from a checkpoint. Open checks headers and sizes.
 // Immutable, thread-safe.
 class CheckpointReader {
  public:
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
-      const std::string& directory, bool verify, FileSystem* files = RealFileSystem());
+      const std::string& directory, FileSystem* files = RealFileSystem());
+  // Reads everything and compares checksums. To be called after what is wanted was read, and
+  // nothing of that used before: a file that is damaged between a look at its checksum and the
+  // reading would go unnoticed.
+  absl::Status Verify() const;
   const Manifest& manifest() const { return manifest_; }
   // The variables, in the order of the model; slots are left out.
   const std::vector<TensorEntry>& variables() const { return variables_; }
@@ -38,6 +41,7 @@ class CheckpointReader {
   CheckpointReader() = default;
   absl::StatusOr<const SafetensorsFile*> FileOf(const std::string& tensor) const;
   std::string directory_;
+  FileSystem* file_system_ = nullptr;
   Manifest manifest_;
   std::vector<TensorEntry> variables_;
   std::vector<TensorEntry> slots_;

@@ -153,7 +153,7 @@ absl::StatusOr<std::string> ShowCheckpoint(const std::string& path) {
   const StoredCheckpoint& checkpoint = found.checkpoints.front();
   const Manifest& manifest = checkpoint.manifest;
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
-                         CheckpointReader::Open(checkpoint.directory, /*verify=*/false));
+                         CheckpointReader::Open(checkpoint.directory));
   std::string text = Table(
       {{"checkpoint", checkpoint.directory},
        {"job",

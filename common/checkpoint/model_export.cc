@@ -47,13 +47,14 @@ absl::Status WriteVariables(const CheckpointReader& reader, const std::string& p
 absl::Status WriteModel(const StoredCheckpoint& checkpoint, const std::string& directory,
                         FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
-                         CheckpointReader::Open(checkpoint.directory, /*verify=*/true, files));
+                         CheckpointReader::Open(checkpoint.directory, files));
   SHOAL_ASSIGN_OR_RETURN(const std::string model_json,
                          ReadSmallFile(absl::StrCat(checkpoint.directory, "/", kModelName),
                                        kMaxModelJsonBytes, files));
   SHOAL_RETURN_IF_ERROR(WriteNewFile(absl::StrCat(directory, "/", kModelName), model_json, files));
   SHOAL_RETURN_IF_ERROR(
       WriteVariables(*reader, absl::StrCat(directory, "/", kVariablesName), files));
+  SHOAL_RETURN_IF_ERROR(reader->Verify());
   return files->SyncDirectory(directory);
 }
 

@@ -62,7 +62,7 @@ void VariableStore::InitializeFromSeed() {
 
 absl::Status VariableStore::LoadCheckpoint(const std::string& directory, FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                         CheckpointReader::Open(directory, /*verify=*/true, files));
+                         CheckpointReader::Open(directory, files));
   const std::vector<std::string>& there = checkpoint->manifest().slots;
   std::vector<std::string> missing;
   for (const std::string& name : options_.optimizer->slot_names()) {
@@ -78,6 +78,7 @@ absl::Status VariableStore::LoadCheckpoint(const std::string& directory, FileSys
     SHOAL_RETURN_IF_ERROR(
         checkpoint->Read(run.tensor, run.shape, run.offset_bytes, run.out, run.size_bytes));
   }
+  SHOAL_RETURN_IF_ERROR(checkpoint->Verify());
   SetApplied(checkpoint->manifest().cut_step);
   return absl::OkStatus();
 }

@@ -59,7 +59,7 @@ class VariableStore {
 
   // Rule 3: first values by the initializers; nothing applied.
   void InitializeFromSeed();
-  // Rule 3: values and slots of the checkpoint, verified completely first; all steps below its cut
+  // Rule 3: values and slots of the checkpoint, verified completely; all steps below its cut
   // applied, which is also the number of updates that each chunk has had. After an error the store
   // is not to be used. kFailedPrecondition: the checkpoint lacks slots of this optimizer; others
   // are CheckpointReader's.

@@ -59,7 +59,7 @@ TEST_F(CheckpointStoreTest, WhatSeveralPsWroteIsReadBack) {
   ASSERT_TRUE(store_.Verify(stored).ok());
   EXPECT_EQ(ReadAll(stored.directory + "/job.json"), SmallTexts().at("job.json"));
 
-  const auto reader = CheckpointReader::Open(stored.directory, /*verify=*/true);
+  const auto reader = CheckpointReader::Open(stored.directory);
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_EQ((*reader)->manifest().timeline, 3u);
   EXPECT_EQ((*reader)->variables().size(), 4u);
@@ -77,7 +77,7 @@ TEST_F(CheckpointStoreTest, WhatSeveralPsWroteIsReadBack) {
 
 TEST_F(CheckpointStoreTest, ReaderRefusesWhatTheModelDoesNotHave) {
   const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 3, 500);
-  const auto reader = CheckpointReader::Open(stored.directory, /*verify=*/false);
+  const auto reader = CheckpointReader::Open(stored.directory);
   ASSERT_TRUE(reader.ok()) << reader.status();
   float value = 0;
   const absl::Status unknown = (*reader)->Read("dense/kernl", {5, 3}, 0, &value, 4);
