@@ -56,13 +56,11 @@ bool Newer(const StoredCheckpoint& a, const StoredCheckpoint& b) {
 }
 
 absl::Status RemoveDirectory(const std::string& directory, FileSystem* files) {
-  // The manifest first: what is left if we die on the way is no checkpoint.
+  // The manifest first: what is left if we die on the way is no checkpoint. Synced also where there
+  // is none, as whoever removed it may have died before that was sure to last.
   const absl::Status removed = files->RemoveFile(absl::StrCat(directory, "/", kManifestName));
-  if (removed.ok()) {
-    SHOAL_RETURN_IF_ERROR(files->SyncDirectory(directory));
-  } else if (!absl::IsNotFound(removed)) {
-    return removed;
-  }
+  if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  SHOAL_RETURN_IF_ERROR(files->SyncDirectory(directory));
   return files->RemoveTree(directory);
 }
 
@@ -123,7 +121,9 @@ absl::StatusOr<std::vector<StoredCheckpoint>> CheckpointStore::List(
 }
 
 absl::Status CheckpointStore::Verify(const StoredCheckpoint& checkpoint) const {
-  const absl::Status status = VerifyCheckpoint(checkpoint, files_);
+  absl::Status status = VerifyCheckpoint(checkpoint, files_);
+  // Whoever committed it may have died before its name was sure to last.
+  if (status.ok()) status = files_->SyncDirectory(checkpoint.directory);
   if (status.ok()) {
     verified_.insert(checkpoint.directory);
   } else {

@@ -32,7 +32,8 @@ class CheckpointStore {
   // does not exist.
   absl::StatusOr<std::vector<StoredCheckpoint>> List(std::vector<std::string>* problems) const;
   // Reads everything: sizes and checksums of every file, safetensors headers, job.json against the
-  // fingerprint. The error names the file, what was expected and what is there.
+  // fingerprint. The error names the file, what was expected and what is there. A checkpoint that
+  // was found whole stays, also when the machine dies.
   absl::Status Verify(const StoredCheckpoint& checkpoint) const;
   // Newest that verifies, passing over those in `known_bad` (directories); describes each one
   // passed over. kFailedPrecondition: one was written by a newer Shoal.

@@ -72,10 +72,14 @@ absl::Status CheckReplaceable(const std::string& directory, FileSystem* files) {
   return absl::OkStatus();
 }
 
-// Puts `from` in the place of `to`. Afterwards `from` is gone or holds what was at `to`.
+// Puts `from` in the place of `to`, and removes what was there.
 absl::Status Replace(const std::string& from, const std::string& to, FileSystem* files) {
+  // The name `from` may be somebody else's as soon as it is free.
   if (!files->Exists(to)) return files->Rename(from, to);
-  if (files->Exchange(from, to).ok()) return absl::OkStatus();
+  if (files->Exchange(from, to).ok()) {
+    (void)files->RemoveTree(from);
+    return absl::OkStatus();
+  }
   // Not every file system can exchange: then the old one moves out of the way first.
   SHOAL_ASSIGN_OR_RETURN(const std::string away, MakeNewDirectory(absl::StrCat(to, ".old"), files));
   SHOAL_RETURN_IF_ERROR(files->Rename(to, away));
@@ -96,8 +100,10 @@ absl::Status ExportModel(const StoredCheckpoint& checkpoint, const std::string& 
                          MakeNewDirectory(absl::StrCat(target, ".partial"), files));
   absl::Status status = WriteModel(checkpoint, partial, files);
   if (status.ok()) status = Replace(partial, target, files);
-  (void)files->RemoveTree(partial);
-  SHOAL_RETURN_IF_ERROR(status);
+  if (!status.ok()) {
+    (void)files->RemoveTree(partial);
+    return status;
+  }
   return files->SyncDirectory(parent);
 }
 

@@ -94,8 +94,9 @@ float SmallValue(const std::string& tensor, uint64_t index, uint64_t cut_step) {
 }
 
 std::vector<WrittenPart> WriteElements(const CheckpointLayout& layout, const std::string& directory,
-                                       uint64_t begin, uint64_t end, uint64_t cut_step) {
-  CheckpointWriter writer(&layout, directory);
+                                       uint64_t begin, uint64_t end, uint64_t cut_step,
+                                       FileSystem* files) {
+  CheckpointWriter writer(&layout, directory, files);
   for (const auto& [name, place] : layout.places) {
     const uint64_t count = place.entry.size / sizeof(float);
     std::vector<float> values;
@@ -121,7 +122,7 @@ StoredCheckpoint WriteSmallCheckpoint(CheckpointStore* store, uint64_t timeline,
   EXPECT_TRUE(created.ok()) << created;
   std::vector<WrittenPart> parts;
   for (const auto& [begin, end] : {std::pair{7, 100}, {0, 2}, {2, 7}}) {
-    const auto written = WriteElements(layout, *directory, begin, end, cut_step);
+    const auto written = WriteElements(layout, *directory, begin, end, cut_step, store->files());
     parts.insert(parts.end(), written.begin(), written.end());
   }
   auto stored =

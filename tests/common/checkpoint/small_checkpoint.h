@@ -39,7 +39,8 @@ float SmallValue(const std::string& tensor, uint64_t index, uint64_t cut_step);
 // Writes the elements [begin, end), cut to its size, of every tensor, as a ps that holds these
 // would.
 std::vector<WrittenPart> WriteElements(const CheckpointLayout& layout, const std::string& directory,
-                                       uint64_t begin, uint64_t end, uint64_t cut_step);
+                                       uint64_t begin, uint64_t end, uint64_t cut_step,
+                                       FileSystem* files = RealFileSystem());
 
 // A committed checkpoint, written by three ps.
 StoredCheckpoint WriteSmallCheckpoint(CheckpointStore* store, uint64_t timeline, uint64_t cut_step);
