@@ -61,6 +61,8 @@ class StepDispatcher {
 
   // First step that is not done.
   uint64_t base() const { return base_; }
+  // Steps above base() that are done.
+  const std::set<uint64_t>& done_after_base() const { return done_after_base_; }
   // All steps from here on have never been leased, nor done.
   uint64_t first_unleased() const { return next_; }
   uint64_t done_count() const { return base_ + done_after_base_.size(); }

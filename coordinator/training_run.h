@@ -64,6 +64,10 @@ class TrainingRun {
   void Stop();
 
   proto::StatusReply Status() const;
+  // The steps of the open timeline; null while there is none, or nobody has counted the examples.
+  const StepDispatcher* dispatcher() const { return dispatcher_.get(); }
+  // The open timeline; 0 without one.
+  uint64_t timeline() const { return opened_.has_value() ? opened_->timeline : 0; }
 
  private:
   explicit TrainingRun(Options options);

@@ -48,6 +48,10 @@ class ParameterServer {
   uint64_t promised_term() const { return promised_term_; }
   // 0 when empty.
   uint64_t timeline() const { return timeline_ ? timeline_->term : 0; }
+  // Null when empty.
+  const VariableStore* variables() const {
+    return timeline_ ? timeline_->variables.store.get() : nullptr;
+  }
 
  private:
   // What a Load has opened.

@@ -127,6 +127,17 @@ class VariableStore {
   };
   UpdateRange updates() const;
 
+  // What a chunk is now.
+  uint64_t version(int chunk) const { return chunks_[chunk].live.version; }
+  const AppliedSet& applied(int chunk) const { return chunks_[chunk].applied; }
+  std::span<const float> values(int chunk) const {
+    return {chunks_[chunk].live.values.data(), static_cast<size_t>(chunk_size(chunk))};
+  }
+  // None where the chunk is not trained.
+  std::span<const float> slot(int chunk, int slot) const {
+    return {chunks_[chunk].live.slots[slot], static_cast<size_t>(chunk_size(chunk))};
+  }
+
  private:
   // Everything that an update touches: a copy of it is a copy of the chunk.
   struct State {

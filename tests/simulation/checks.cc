@@ -1,0 +1,358 @@
+#include "tests/simulation/checks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/term.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/safetensors.h"
+#include "proto/coordinator.pb.h"
+#include "proto/parameter_server.pb.h"
+#include "proto/worker.pb.h"
+
+namespace shoal {
+namespace {
+
+constexpr char kSlot[] = "sgd_momentum/";
+
+// One line of a message for the trace.
+template <typename Proto>
+std::string Short(const Message& message) {
+  Proto proto;
+  if (!ParseMessage(message, &proto)) return "garbage";
+  std::string text = proto.ShortDebugString();
+  if (text.size() > 300) text = text.substr(0, 300) + "...";
+  return text;
+}
+
+std::string Describe(const std::string& method, bool by_client, const Message& message) {
+  if (method == kWorkMethod) {
+    return by_client ? Short<proto::WorkerReport>(message) : Short<proto::WorkerOrder>(message);
+  }
+  if (method == kExchangeMethod) {
+    return by_client ? Short<proto::ExchangeRequest>(message)
+                     : Short<proto::ExchangeReply>(message);
+  }
+  return by_client ? Short<proto::ControlRequest>(message) : Short<proto::ControlReply>(message);
+}
+
+}  // namespace
+
+// --- ps ------------------------------------------------------------------------------------------
+
+void Checks::OnPs(const SimulatedProcess& process, int index, const ParameterServer& server) {
+  Life& life = servers_[&process];
+  const VariableStore* const store = server.variables();
+  const uint64_t pushed = std::exchange(life.pushed, 0);
+  if (server.promised_term() < life.promised_term) {
+    world_.Fail(absl::StrCat(process.name(), " has promised term ", TermText(life.promised_term),
+                             " and follows ", TermText(server.promised_term())));
+  }
+  life.promised_term = server.promised_term();
+  if (server.timeline() != life.timeline) {
+    life.timeline = server.timeline();
+    life.chunks.clear();
+    if (life.timeline != 0 && !opened_[index].insert(life.timeline).second) {
+      world_.Fail(
+          absl::StrCat(process.name(), " has loaded timeline ", TermText(life.timeline), " twice"));
+    }
+    if (store != nullptr) {
+      life.chunks.resize(store->chunk_count());
+      for (int k = 0; k < store->chunk_count(); ++k) {
+        life.chunks[k] = {store->version(k), store->applied(k).base(), store->applied(k).count()};
+        CheckChunk(process, *store, k);
+      }
+    }
+    return;
+  }
+  if (store == nullptr) return;
+  for (int k = 0; k < store->chunk_count(); ++k) {
+    Chunk& chunk = life.chunks[k];
+    const AppliedSet& applied = store->applied(k);
+    if (chunk.version == store->version(k) && chunk.count == applied.count()) continue;
+    if (applied.base() < chunk.base || applied.count() < chunk.count) {
+      world_.Fail(absl::StrCat(process.name(), " chunk ", k, " has forgotten steps in timeline ",
+                               TermText(life.timeline)));
+    }
+    chunk = {store->version(k), applied.base(), applied.count()};
+    CheckChunk(process, *store, k);
+    if (pushed != life.timeline) {
+      world_.Fail(absl::StrCat(process.name(), " has applied a push of timeline ", TermText(pushed),
+                               " in ", TermText(life.timeline)));
+    }
+  }
+}
+
+// Exactly once: the chunk is the sum of exactly the steps that it says it has applied.
+void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& store, int index) {
+  const AppliedSet& applied = store.applied(index);
+  const shoal::Chunk& chunk = store.options().shard_map.ps(store.options().ps_index).chunks[index];
+  if (!chunk.trainable) {
+    if (applied.count() != applied.base()) world_.Fail("a chunk that is not trained was");
+    return;
+  }
+  if (applied.count() != store.version(index)) {
+    world_.Fail(absl::StrCat(process.name(), " chunk ", index, " has had ", store.version(index),
+                             " updates of ", applied.count(), " steps"));
+  }
+  const std::vector<uint64_t> after = applied.StepsAfterBase();
+  if (applied.end() > total_steps()) world_.Fail("a step beyond the end was applied");
+  const std::span<const float> sums =
+      workload_.momentum() ? store.slot(index, 0) : store.values(index);
+  for (const ChunkPiece& piece : chunk.pieces) {
+    for (int64_t i = 0; i < piece.size; ++i) {
+      const int64_t element = piece.variable_offset + i;
+      float expected = sums_.Below(applied.base(), piece.variable, element);
+      for (const uint64_t step : after) expected += sums_.Addend(step, piece.variable, element);
+      if (sums[piece.chunk_offset + i] == expected) continue;
+      world_.Fail(absl::StrCat(process.name(), " chunk ", index, " is ",
+                               sums[piece.chunk_offset + i], " at ", i, ", but the steps below ",
+                               applied.base(), " and ", after.size(), " after it make ", expected));
+      return;
+    }
+  }
+}
+
+// --- Coordinator ---------------------------------------------------------------------------------
+
+void Checks::OnCoordinator(const SimulatedProcess& process, const TrainingRun& run,
+                           const std::vector<const ParameterServer*>& servers) {
+  const StepDispatcher* const steps = run.dispatcher();
+  if (steps == nullptr) {
+    compared_.erase(&process);
+    return;
+  }
+  const std::pair now(steps->base(), steps->done_after_base().size());
+  if (auto [before, is_new] = compared_.emplace(&process, now); !is_new) {
+    if (before->second == now) return;
+    before->second = now;
+  }
+  for (const ParameterServer* server : servers) {
+    if (server == nullptr || server->timeline() != run.timeline()) continue;
+    const VariableStore& store = *server->variables();
+    for (int k = 0; k < store.chunk_count(); ++k) {
+      if (!store.options().shard_map.ps(store.options().ps_index).chunks[k].trainable) continue;
+      const AppliedSet& applied = store.applied(k);
+      bool all = applied.base() >= steps->base() || applied.count() >= steps->base();
+      for (uint64_t step = applied.base(); step < steps->base(); ++step) {
+        all = all && applied.Contains(step);
+      }
+      for (const uint64_t step : steps->done_after_base()) all = all && applied.Contains(step);
+      if (all) continue;
+      world_.Fail(absl::StrCat(process.name(), " takes steps for done that chunk ", k, " of ps ",
+                               store.options().ps_index, " has not applied (base ", steps->base(),
+                               " there ", applied.base(), ")"));
+      return;
+    }
+  }
+}
+
+// --- Workers -------------------------------------------------------------------------------------
+
+void Checks::OnTrain(const SimulatedProcess& process, uint64_t step, size_t chunks) {
+  Origin& origin = workers_[&process];
+  origin.timeline = origin.announced;
+  origin.step = step;
+  if (origin.fresh.size() == chunks) return;
+  world_.Fail(absl::StrCat(process.name(), " trains on parameters of which only ",
+                           origin.fresh.size(), " of ", chunks, " chunks are of timeline ",
+                           TermText(origin.timeline)));
+}
+
+void Checks::OnEvaluate(std::span<const float> parameters) {
+  if (workload_.momentum()) return;
+  // All of one cut: the first trained variable says which.
+  const std::vector<Variable>& variables = sums_.variables();
+  std::set<uint64_t> cuts;
+  for (uint64_t cut = 0; cut <= total_steps(); ++cut) cuts.insert(cut);
+  for (size_t v = 0; v < variables.size(); ++v) {
+    const ModelLayout::Extent& extent = sums_.layout().variables[v];
+    for (int64_t i = 0; i < extent.size; ++i) {
+      std::erase_if(cuts, [&](uint64_t cut) {
+        return sums_.Below(cut, static_cast<int>(v), i) != parameters[extent.offset + i];
+      });
+    }
+  }
+  if (cuts.empty()) world_.Fail("an evaluation is of parameters that are no cut");
+}
+
+// --- Messages ------------------------------------------------------------------------------------
+
+void Checks::Forget(const SimulatedProcess* process) {
+  servers_.erase(process);
+  workers_.erase(process);
+  compared_.erase(process);
+}
+
+void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by_client,
+                    const Message& message) {
+  if (world_.tracing()) {
+    world_.Trace(sender.name(), absl::StrCat("-> ", Describe(method, by_client, message)));
+  }
+  if (method != kExchangeMethod) return;
+  if (by_client) {
+    proto::ExchangeRequest request;
+    ParseMessage(message, &request);
+    if (!request.has_push()) return;
+    const Origin& origin = workers_[&sender];
+    if (origin.timeline != request.push().timeline() || origin.step != request.push().step()) {
+      world_.Fail(absl::StrCat(sender.name(), " pushes step ", request.push().step(),
+                               " of timeline ", TermText(request.push().timeline()),
+                               " with the gradient of step ", origin.step, " of timeline ",
+                               TermText(origin.timeline)));
+    }
+    return;
+  }
+  proto::ExchangeReply reply;
+  ParseMessage(message, &reply);
+  if (!reply.has_applied()) return;
+  // An acknowledgement is a fact.
+  const Life& life = servers_[&sender];
+  const VariableStore* const store = life.server->variables();
+  if (life.server->timeline() != reply.applied().timeline() || store == nullptr ||
+      !store->applied(static_cast<int>(reply.applied().chunk())).Contains(reply.applied().step())) {
+    world_.Fail(absl::StrCat(sender.name(), " acknowledges what it has not applied"));
+  }
+}
+
+void Checks::OnReceived(SimulatedProcess& receiver, const std::string& sender,
+                        const std::string& method, bool by_client, const Message& message) {
+  if (world_.tracing()) {
+    world_.Trace(receiver.name(), absl::StrCat("<- ", Describe(method, by_client, message)));
+  }
+  if (by_client) {
+    if (method != kExchangeMethod) return;
+    proto::ExchangeRequest request;
+    ParseMessage(message, &request);
+    if (request.has_push()) servers_[&receiver].pushed = request.push().timeline();
+    return;
+  }
+  if (method == kWorkMethod) {
+    proto::WorkerOrder order;
+    ParseMessage(message, &order);
+    Origin& origin = workers_[&receiver];
+    if (!order.has_timeline_opened() || order.timeline_opened().timeline() == origin.announced) {
+      return;
+    }
+    origin.announced = order.timeline_opened().timeline();
+    origin.fresh.clear();
+  } else if (method == kExchangeMethod) {
+    proto::ExchangeReply reply;
+    ParseMessage(message, &reply);
+    if (!reply.has_values() || reply.values().cut_step() != 0) return;
+    Origin& origin = workers_[&receiver];
+    if (reply.values().timeline() != origin.announced) return;
+    origin.fresh.insert({sender, reply.values().chunk()});
+  }
+}
+
+void Checks::OnFinished(SimulatedProcess& server, const std::string& method,
+                        const absl::Status& status) {
+  if (world_.tracing()) {
+    world_.Trace(server.name(), absl::StrCat("ends ", method, ": ", status.ToString()));
+  }
+  // After a restart with another number of ps, what an older worker has said may arrive late.
+  const bool late = cluster_changes() && absl::IsFailedPrecondition(status);
+  if (!status.ok() && !late) {
+    world_.Fail(
+        absl::StrCat(server.name(), " ended a stream of ", method, ": ", status.ToString()));
+  }
+}
+
+// --- Files ---------------------------------------------------------------------------------------
+
+void Checks::OnRenamed(const std::string& path) {
+  if (absl::EndsWith(path, "/manifest.json")) {
+    CheckCheckpoint(path.substr(0, path.rfind('/')));
+  }
+}
+
+void Checks::CheckCheckpoint(const std::string& directory) {
+  if (damaged_.contains(directory)) return;
+  const auto reader = CheckpointReader::Open(directory, &disk_);
+  const absl::Status whole = reader.ok() ? (*reader)->Verify() : reader.status();
+  if (!whole.ok()) {
+    return world_.Fail(absl::StrCat(directory, " is not whole: ", whole.ToString()));
+  }
+  const uint64_t cut = (*reader)->manifest().cut_step;
+  for (size_t v = 0; v < sums_.variables().size(); ++v) {
+    const Variable& variable = sums_.variables()[v];
+    if (workload_.momentum() && !variable.trainable) continue;
+    std::vector<float> values(ElementCount(variable.shape));
+    const std::string tensor =
+        workload_.momentum() ? absl::StrCat(kSlot, variable.name) : variable.name;
+    const absl::Status read =
+        (*reader)->Read(tensor, variable.shape, 0, values.data(), values.size() * sizeof(float));
+    if (!read.ok()) return world_.Fail(read.ToString());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float expected = sums_.Below(cut, static_cast<int>(v), static_cast<int64_t>(i));
+      if (values[i] == expected) continue;
+      return world_.Fail(absl::StrCat(directory, ": ", tensor, " is ", values[i], " at ", i,
+                                      ", but the steps below ", cut, " make ", expected));
+    }
+  }
+}
+
+std::vector<StoredCheckpoint> Checks::Stored() {
+  CheckpointStore store("/run/checkpoints", &disk_);
+  absl::StatusOr<std::vector<StoredCheckpoint>> stored = store.List(nullptr);
+  if (!stored.ok()) return {};
+  std::erase_if(*stored, [this](const StoredCheckpoint& checkpoint) {
+    return damaged_.contains(checkpoint.directory);
+  });
+  return *stored;
+}
+
+void Checks::OnPowerLoss() {
+  for (const StoredCheckpoint& checkpoint : Stored()) CheckCheckpoint(checkpoint.directory);
+  if (disk_.Exists("/run/model")) CheckModel("/run/model");
+}
+
+void Checks::CheckModel(const std::string& directory) {
+  const auto file = SafetensorsFile::Open(directory + "/model.safetensors", &disk_);
+  if (!file.ok()) return world_.Fail("the saved model: " + file.status().ToString());
+  for (size_t v = 0; v < sums_.variables().size() && !workload_.momentum(); ++v) {
+    const TensorEntry* const entry = (*file)->Find(sums_.variables()[v].name);
+    if (entry == nullptr) return world_.Fail("the saved model lacks a variable");
+    const absl::StatusOr<std::vector<float>> values = (*file)->ReadFloats(*entry);
+    if (!values.ok()) return world_.Fail("the saved model: " + values.status().ToString());
+    for (size_t i = 0; i < values->size(); ++i) {
+      if ((*values)[i] == sums_.Below(total_steps(), static_cast<int>(v), i)) continue;
+      return world_.Fail("the saved model is not the sum of all steps");
+    }
+  }
+}
+
+void Checks::OnJobDone(const std::string& run_dir) {
+  // What is said to be done lasts.
+  disk_.LosePower(&world_.random());
+  OnPowerLoss();
+  const std::vector<StoredCheckpoint> stored = Stored();
+  if (stored.empty() || stored[0].manifest.cut_step != total_steps()) {
+    std::string there;
+    for (const StoredCheckpoint& each : stored) {
+      absl::StrAppend(&there, " ", each.directory, " of ", TermText(each.manifest.timeline));
+    }
+    world_.Fail("the job is said to be done, but no final checkpoint is the newest:" + there);
+  }
+  if (!disk_.Exists(run_dir + "/model/model.json")) {
+    return world_.Fail("the job is said to be done, but there is no saved model");
+  }
+  CheckModel(run_dir + "/model");
+  // Each example once an epoch: the final lineage has each step once.
+  const StepPlan steps = plan();
+  std::map<std::pair<uint64_t, uint64_t>, int> uses;
+  for (uint64_t step = 0; step < steps.total_steps(); ++step) {
+    const StepRange range = steps.Range(step);
+    const IndexPermutation order(steps.examples(), workload_.job.seed, range.epoch);
+    for (uint64_t i = 0; i < range.count; ++i) ++uses[{range.epoch, order(range.first + i)}];
+  }
+  for (const auto& [example, count] : uses) {
+    if (count != 1) world_.Fail("an example is used twice in an epoch");
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coordinator/training_run.h"
+#include "ps/parameter_server.h"
+#include "tests/simulation/expected_sums.h"
+#include "tests/simulation/simulated_disk.h"
+#include "tests/simulation/simulated_network.h"
+#include "tests/simulation/workload.h"
+
+namespace shoal {
+
+// The invariants of section 9 of the protocol, and what the promises say of files, checked as the
+// simulation goes: after each callback of a task, at each message and at each manifest. What does
+// not hold goes to World::Fail.
+class Checks : public SimulatedNetwork::Observer {
+ public:
+  // These outlive this.
+  Checks(World* world, SimulatedDisk* disk, const Workload* workload, const ExpectedSums* sums)
+      : world_(*world), disk_(*disk), workload_(*workload), sums_(*sums) {}
+
+  // A ps has run a callback.
+  void OnPs(const SimulatedProcess& process, int index, const ParameterServer& server);
+  // A coordinator has. `servers` are those that the addresses lead to, null where nobody is.
+  void OnCoordinator(const SimulatedProcess& process, const TrainingRun& run,
+                     const std::vector<const ParameterServer*>& servers);
+  // A worker begins to compute.
+  void OnTrain(const SimulatedProcess& process, uint64_t step, size_t chunks);
+  void OnEvaluate(std::span<const float> parameters);
+  // A manifest or a model has got its name.
+  void OnRenamed(const std::string& path);
+  // The disk has lost what was not synced.
+  void OnPowerLoss();
+  // That checkpoint was changed on purpose.
+  void OnDamage(const std::string& directory) { damaged_.insert(directory); }
+  // The job is said to be done.
+  void OnJobDone(const std::string& run_dir);
+
+  // Directories of all whole checkpoints, newest first.
+  std::vector<StoredCheckpoint> Stored();
+  uint64_t total_steps() const { return plan().total_steps(); }
+
+  void OnSent(SimulatedProcess& sender, const std::string& method, bool by_client,
+              const Message& message) override;
+  void OnReceived(SimulatedProcess& receiver, const std::string& sender, const std::string& method,
+                  bool by_client, const Message& message) override;
+  void OnFinished(SimulatedProcess& server, const std::string& method,
+                  const absl::Status& status) override;
+  // Lets checks of acknowledgements find the ps by its process.
+  void Register(const SimulatedProcess* process, int index, const ParameterServer* server) {
+    servers_[process] = {index, server};
+  }
+  void Forget(const SimulatedProcess* process);
+
+ private:
+  struct Chunk {
+    uint64_t version = 0;
+    uint64_t base = 0;
+    uint64_t count = 0;
+  };
+  // What was seen of one life of a ps.
+  struct Life {
+    int index = 0;
+    const ParameterServer* server = nullptr;
+    uint64_t promised_term = 0;
+    uint64_t timeline = 0;
+    std::vector<Chunk> chunks;
+    uint64_t pushed = 0;  // timeline of the push that is being handled
+  };
+  // What a worker's parameters and gradients come from.
+  struct Origin {
+    uint64_t announced = 0;                            // the timeline that it was told of last
+    std::set<std::pair<std::string, uint32_t>> fresh;  // ps and chunks that came in it
+    uint64_t timeline = 0;                             // in which the gradient at hand was begun
+    uint64_t step = 0;
+  };
+
+  StepPlan plan() const {
+    return StepPlan(workload_.training_examples, workload_.job.batch_size, workload_.job.epochs,
+                    workload_.job.steps);
+  }
+  bool cluster_changes() const {
+    return std::any_of(workload_.faults.begin(), workload_.faults.end(),
+                       [](const Fault& fault) { return fault.kind == Fault::Kind::kRestartAll; });
+  }
+  void CheckChunk(const SimulatedProcess& process, const VariableStore& store, int chunk);
+  void CheckCheckpoint(const std::string& directory);
+  void CheckModel(const std::string& directory);
+
+  World& world_;
+  SimulatedDisk& disk_;
+  const Workload& workload_;
+  const ExpectedSums& sums_;
+  std::map<const SimulatedProcess*, Life> servers_;
+  std::map<const SimulatedProcess*, Origin> workers_;
+  // Of each ps index: timelines it has opened, in any life.
+  std::map<int, std::set<uint64_t>> opened_;
+  // What a coordinator's done set was when it was compared last: base and steps above.
+  std::map<const SimulatedProcess*, std::pair<uint64_t, uint64_t>> compared_;
+  std::set<std::string> damaged_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/model/model_layout.h"
+#include "common/model/variable.h"
+
+namespace shoal {
+
+// What variables must be: every step adds to each element of each variable a small integer that
+// depends on the seed, the step and the element alone. So the sum of a set of steps does not depend
+// on their order, floats hold it exactly, and a step that is missing or there twice shows. The same
+// sums are in the values (SGD without momentum, learning rate 1) or in the slot (momentum 1).
+class ExpectedSums {
+ public:
+  ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps);
+
+  const std::vector<Variable>& variables() const { return variables_; }
+  const ModelLayout& layout() const { return layout_; }
+  // What step `step` adds to element `element` of variable `variable`.
+  float Addend(uint64_t step, int variable, int64_t element) const;
+  // Sum of the steps below `end`.
+  float Below(uint64_t end, int variable, int64_t element) const {
+    return below_[end * elements_ + first_[variable] + element];
+  }
+  // Index of the variable of this name; -1 when there is none.
+  int Find(const std::string& name) const;
+
+ private:
+  const uint64_t seed_;
+  const std::vector<Variable> variables_;
+  const ModelLayout layout_;
+  std::vector<int64_t> first_;  // number of the variable's first element
+  int64_t elements_ = 0;
+  std::vector<float> below_;  // for each number of steps, each element
+};
+
+}  // namespace shoal

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "common/rpc/event_loop.h"
+#include "common/rpc/network.h"
+#include "tests/simulation/fiber.h"
+#include "tests/simulation/world.h"
+
+namespace shoal {
+
+class SimulatedNetwork;
+
+// One life of a task: its event loop, its thread for files and its end of the network. It can be
+// killed or frozen between any two callbacks, and between any two operations on files; a frozen
+// one goes on later with all that has reached it meanwhile. Kept until the end of the simulation.
+class SimulatedProcess : public EventLoop, public Network {
+ public:
+  struct Options {
+    World* world = nullptr;  // these outlive this
+    SimulatedNetwork* network = nullptr;
+    std::string name;  // "ps0#2": of this life
+    std::string host;  // "ps0": of the task; links connect hosts
+    std::function<void(SimulatedProcess&)> after_callback;  // after each callback that has run
+  };
+  explicit SimulatedProcess(Options options) : options_(std::move(options)) {}
+  ~SimulatedProcess() override;
+
+  World& world() const { return *options_.world; }
+  const std::string& name() const { return options_.name; }
+  const std::string& host() const { return options_.host; }
+  const std::string& address() const { return address_; }
+  const Acceptor& acceptor() const { return acceptor_; }
+  bool alive() const { return alive_; }
+  bool frozen() const { return frozen_; }
+
+  // No more callbacks. What its file thread is in the middle of ends here, without any effect.
+  void Kill();
+  void Freeze();
+  void Thaw();
+  // Killed when that many more callbacks have run, or operations on files begun.
+  void KillAfterCallbacks(uint64_t count, std::function<void()> kill) {
+    callbacks_left_ = {count, std::move(kill)};
+  }
+  void KillAfterFileOperations(uint64_t count, std::function<void()> kill) {
+    file_operations_left_ = {count, std::move(kill)};
+  }
+
+  // Runs `callback` on the loop after what is queued already.
+  void Enqueue(std::function<void()> callback);
+  // Called at the beginning of every operation on files: takes its time when on the file thread.
+  // False when the process is dead and the operation must have no effect.
+  bool BeginFileOperation();
+  // How long an operation on files takes, at most.
+  void set_file_latency(const Time* latency) { file_latency_ = latency; }
+
+  // EventLoop.
+  Time Now() const override { return options_.world->Now(); }
+  TimerId CallAfter(Time delay, std::function<void()> callback) override;
+  void CancelTimer(TimerId timer) override { timers_.erase(timer); }
+  void Post(std::function<void()> callback) override { Enqueue(std::move(callback)); }
+  void Offload(std::function<void()> work, std::function<void()> done) override;
+  void Stop() override {}
+
+  // Network.
+  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+                               StreamCallbacks callbacks) override;
+  absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
+
+ private:
+  struct Countdown {
+    uint64_t left = 0;  // 0: none
+    std::function<void()> kill;
+    void Tick(World& world);
+  };
+  void ScheduleTurn();
+  void Turn();
+  void StartOffload();
+  void RunOffload();
+
+  const Options options_;
+  std::string address_;
+  Acceptor acceptor_;
+  bool alive_ = true;
+  bool frozen_ = false;
+  std::deque<std::function<void()>> ready_;
+  bool turn_scheduled_ = false;
+  TimerId last_timer_ = 0;
+  std::unordered_map<TimerId, std::function<void()>> timers_;
+  std::deque<std::pair<std::function<void()>, std::function<void()>>> offloads_;
+  std::unique_ptr<Fiber> fiber_;  // of the first of them, while it runs
+  bool in_fiber_ = false;
+  bool fiber_waits_for_thaw_ = false;
+  const Time* file_latency_ = nullptr;
+  Countdown callbacks_left_;
+  Countdown file_operations_left_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,61 @@
+#include "tests/simulation/simulation.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/model/keras_model.h"
+#include "tests/simulation/checks.h"
+#include "tests/simulation/expected_sums.h"
+#include "tests/simulation/simulated_cluster.h"
+#include "tests/simulation/simulated_disk.h"
+#include "tests/simulation/simulated_network.h"
+#include "tests/simulation/trace_log.h"
+#include "tests/simulation/workload.h"
+#include "tests/simulation/world.h"
+
+namespace shoal {
+namespace {
+
+// When nothing goes wrong any more, the job is done within this time. The longest single wait is
+// for a cut that is not complete: 60 s and two lease timeouts.
+constexpr Time kPatience = std::chrono::seconds(240);
+constexpr uint64_t kMostEvents = 4'000'000;
+
+}  // namespace
+
+SimulationResult Simulate(uint64_t seed, bool tracing) {
+  const Workload workload = DrawWorkload(seed);
+  World world(seed, tracing);
+  const TraceLog log(&world);
+  world.Trace("workload", Describe(workload));
+  const absl::StatusOr<KerasModel> model = ParseKerasModel(workload.job.model_json);
+  if (!model.ok()) return {.failure = model.status().ToString()};
+  const StepPlan plan(workload.training_examples, workload.job.batch_size, workload.job.epochs,
+                      workload.job.steps);
+  const ExpectedSums sums(seed, model->graph.variables(), plan.total_steps());
+  SimulatedDisk disk;
+  Checks checks(&world, &disk, &workload, &sums);
+  disk.on_renamed = [&checks](const std::string& path) { checks.OnRenamed(path); };
+  SimulatedNetwork network(&world, &checks);
+  const Time start = world.Now();
+  {
+    SimulatedCluster cluster(&world, &network, &disk, &checks, &workload, &sums);
+    cluster.StartAll();
+    for (const Fault& fault : workload.faults) {
+      world.After(fault.at, [&cluster, &fault] { cluster.Strike(fault); });
+    }
+    const Time end = world.Now() + workload.FaultsEnd() + kPatience;
+    while (!cluster.job_done() && !world.failure().has_value()) {
+      if (!world.RunNext() || world.Now() > end || world.events() > kMostEvents) {
+        world.Fail("the job is not done");
+      }
+    }
+    if (cluster.job_done()) checks.OnJobDone("/run");
+  }
+  return {.failure = world.failure().value_or(""),
+          .trace = world.trace(),
+          .events = world.events(),
+          .simulated = world.Now() - start};
+}
+
+}  // namespace shoal

@@ -1,0 +1,189 @@
+#include "tests/simulation/simulation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/durable_file.h"
+#include "tests/simulation/simulated_disk.h"
+#include "tests/simulation/simulated_network.h"
+#include "tests/simulation/simulated_process.h"
+#include "tests/simulation/workload.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::IsSupersetOf;
+
+TEST(SimulationTest, ASeedReplaysByteForByte) {
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    const SimulationResult first = Simulate(seed, /*tracing=*/true);
+    const SimulationResult second = Simulate(seed, /*tracing=*/true);
+    EXPECT_FALSE(first.trace.empty());
+    EXPECT_TRUE(first.trace == second.trace) << "seed " << seed;
+    EXPECT_EQ(first.events, Simulate(seed, /*tracing=*/false).events)
+        << "seed " << seed << ": looking on changes nothing";
+  }
+}
+
+TEST(WorkloadTest, SeedsDrawEveryKindOfFault) {
+  std::set<Fault::Kind> kinds;
+  int without = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    without += workload.faults.empty() ? 1 : 0;
+    for (const Fault& fault : workload.faults) kinds.insert(fault.kind);
+  }
+  EXPECT_EQ(kinds.size(), static_cast<size_t>(Fault::Kind::kRestartAll) + 1);
+  EXPECT_GT(without, 10);
+}
+
+// --- The disk ------------------------------------------------------------------------------------
+
+// What is at `path` after the power has gone, for many seeds; "" where there is nothing.
+template <typename Prepare>
+std::set<std::string> AfterPowerLoss(const std::string& path, Prepare prepare) {
+  std::set<std::string> contents;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SimulatedDisk disk;
+    prepare(&disk);
+    Random random(seed);
+    disk.LosePower(&random);
+    contents.insert(ReadSmallFile(path, 1000, &disk).value_or(""));
+  }
+  return contents;
+}
+
+TEST(SimulatedDiskTest, WhatWasSyncedLasts) {
+  EXPECT_THAT(AfterPowerLoss("/file",
+                             [](SimulatedDisk* disk) {
+                               ASSERT_TRUE(WriteNewFile("/file", "abc", disk).ok());
+                               ASSERT_TRUE(disk->SyncDirectory("/").ok());
+                             }),
+              ElementsAre("abc"));
+}
+
+TEST(SimulatedDiskTest, AFileThatIsNotSyncedIsTorn) {
+  const std::set<std::string> contents = AfterPowerLoss("/file", [](SimulatedDisk* disk) {
+    const auto file = *disk->Open("/file", FileSystem::Mode::kCreate);
+    ASSERT_TRUE(disk->SyncDirectory("/").ok());
+    ASSERT_TRUE(file->Allocate(4).ok());
+    ASSERT_TRUE(file->WriteAt(0, "ab", 2).ok());
+    ASSERT_TRUE(file->WriteAt(2, "cd", 2).ok());
+  });
+  const std::string zeros(4, '\0');
+  EXPECT_THAT(contents,
+              IsSupersetOf({std::string(), zeros, "ab" + zeros.substr(2), "a" + zeros.substr(1),
+                            zeros.substr(2) + "cd", std::string("abcd")}));
+}
+
+TEST(SimulatedDiskTest, ANameThatIsNotSyncedIsThereOrNot) {
+  EXPECT_THAT(AfterPowerLoss("/file",
+                             [](SimulatedDisk* disk) {
+                               ASSERT_TRUE(WriteNewFile("/file", "abc", disk).ok());
+                             }),
+              ElementsAre("", "abc"));
+  EXPECT_THAT(AfterPowerLoss("/file",
+                             [](SimulatedDisk* disk) {
+                               ASSERT_TRUE(WriteNewFile("/file", "old", disk).ok());
+                               ASSERT_TRUE(WriteNewFile("/new", "new", disk).ok());
+                               ASSERT_TRUE(disk->SyncDirectory("/").ok());
+                               ASSERT_TRUE(disk->Rename("/new", "/file").ok());
+                             }),
+              ElementsAre("new", "old"))
+      << "a rename is whole or absent";
+}
+
+// --- The network ---------------------------------------------------------------------------------
+
+class SimulatedNetworkTest : public testing::Test, public SimulatedNetwork::Observer {
+ protected:
+  void OnSent(SimulatedProcess&, const std::string&, bool, const Message&) override {}
+  void OnReceived(SimulatedProcess&, const std::string&, const std::string&, bool,
+                  const Message&) override {}
+  void OnFinished(SimulatedProcess&, const std::string&, const absl::Status&) override {}
+
+  // Sends ten messages from a client to a server, does `then` after `wait`, and returns what has
+  // arrived; "closed" where the server's end was closed.
+  template <typename Then>
+  std::string Arrivals(uint64_t seed, Time wait, Then then) {
+    World world(seed, false);
+    SimulatedNetwork network(&world, this);
+    SimulatedProcess client({.world = &world, .network = &network, .name = "a", .host = "a"});
+    SimulatedProcess server({.world = &world, .network = &network, .name = "b", .host = "b"});
+    std::string arrived;
+    std::unique_ptr<Stream> accepted;
+    (void)server.Listen("b", [&](const std::string&, std::unique_ptr<Stream> stream) {
+      accepted = std::move(stream);
+      return StreamCallbacks{
+          .on_message = [&](const Message& message) { arrived += message.fields; },
+          .on_closed = [&](const absl::Status&) { arrived += " closed"; }};
+    });
+    std::unique_ptr<Stream> stream = network.Open(&client, "b", kWorkMethod, {});
+    for (char digit = '0'; digit <= '9'; ++digit) stream->Send({.fields = std::string(1, digit)});
+    world.After(wait, [&] { then(network, server, stream); });
+    while (world.RunNext()) {
+    }
+    client.Kill();
+    server.Kill();
+    network.ProcessGone(&client, false, milliseconds(1));
+    network.ProcessGone(&server, false, milliseconds(1));
+    return arrived;
+  }
+};
+
+TEST_F(SimulatedNetworkTest, AStreamDeliversInOrder) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    EXPECT_EQ(Arrivals(seed, Time(1000), [](auto&...) {}), "0123456789");
+  }
+}
+
+TEST_F(SimulatedNetworkTest, ABrokenStreamLosesATail) {
+  std::set<std::string> seen;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    seen.insert(Arrivals(seed, Time(100'000),
+                         [](SimulatedNetwork& network, SimulatedProcess& server, auto&) {
+                           network.BreakAll(&server, milliseconds(1));
+                         }));
+  }
+  EXPECT_THAT(seen, IsSupersetOf({"0 closed", "01234 closed", "0123456789 closed"}));
+  for (const std::string& arrived : seen) {
+    EXPECT_EQ(
+        std::string("0123456789").compare(0, arrived.find(' '), arrived, 0, arrived.find(' ')),
+        arrived.empty() ? 1 : 0)
+        << arrived;
+  }
+}
+
+TEST_F(SimulatedNetworkTest, WhatACutHoldsUpArrivesWhenItIsMended) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    EXPECT_EQ(Arrivals(seed, Time(100'000),
+                       [](SimulatedNetwork& network, SimulatedProcess& server, auto&) {
+                         network.Cut("a", "b");
+                         server.world().After(std::chrono::seconds(3),
+                                              [&network] { network.Mend("a", "b"); });
+                       }),
+              "0123456789");
+  }
+}
+
+TEST_F(SimulatedNetworkTest, AFrozenProcessReceivesWhenItGoesOn) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    EXPECT_EQ(Arrivals(seed, Time(100'000),
+                       [](SimulatedNetwork&, SimulatedProcess& server, auto&) {
+                         server.Freeze();
+                         server.world().After(std::chrono::seconds(3),
+                                              [&server] { server.Thaw(); });
+                       }),
+              "0123456789");
+  }
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,293 @@
+#include "tests/simulation/workload.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/step_plan/step_plan.h"
+#include "tests/simulation/random.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Kind = Fault::Kind;
+
+std::string ModelJson(Random& random) {
+  const auto dense = [](const char* name, uint64_t units, bool trainable) {
+    return absl::StrFormat(
+        R"({"class_name": "Dense", "config": {"name": "%s", "units": %d, "trainable": %s,
+            "activation": "linear", "use_bias": true,
+            "kernel_initializer": {"class_name": "Zeros", "config": {}},
+            "bias_initializer": {"class_name": "Zeros", "config": {}}}})",
+        name, units, trainable ? "true" : "false");
+  };
+  std::string layers = absl::StrFormat(
+      R"({"class_name": "InputLayer", "config": {"name": "input", "batch_shape": [null, %d]}})",
+      random.Between(2, 6));
+  absl::StrAppend(&layers, ", ", dense("first", random.Between(3, 9), true));
+  if (random.OneIn(4)) absl::StrAppend(&layers, ", ", dense("fixed", random.Between(2, 4), false));
+  absl::StrAppend(&layers, ", ", dense("last", random.Between(1, 5), true));
+  return absl::StrCat(R"({"class_name": "Sequential", "config": {"name": "tiny", "layers": [)",
+                      layers, "]}}");
+}
+
+Job DrawJob(Random& random, uint64_t examples) {
+  Job job;
+  job.name = "simulated";
+  job.model_json = ModelJson(random);
+  job.training = {.images = "/simulated/images", .labels = "/simulated/labels"};
+  if (random.OneIn(3)) job.test = {.images = "/simulated/test", .labels = "/simulated/tests"};
+  job.loss.class_name = "MeanSquaredError";
+  if (random.Coin()) job.metrics = {"accuracy"};
+  job.optimizer = {.learning_rate = 1, .momentum = random.Coin() ? 1.0 : 0.0};
+  job.batch_size = static_cast<int64_t>(random.Between(1, 4));
+  const uint64_t epoch_steps = (examples + job.batch_size - 1) / job.batch_size;
+  const uint64_t steps = random.Between(20, 150);
+  if (random.Coin()) {
+    job.epochs = std::max<uint64_t>(1, steps / epoch_steps);
+  } else {
+    job.steps = steps;
+  }
+  job.strategy.chunk_bytes = 64 << random.Below(3);
+  job.strategy.min_shard_bytes = 16 << random.Below(5);
+  job.strategy.window_steps = random.OneIn(4) ? random.Between(1, 8) : random.Between(8, 64);
+  job.strategy.lease_timeout_seconds = static_cast<double>(random.Between(1, 6));
+  if (random.OneIn(4)) {
+    job.checkpoint.every_seconds = 0.1 * static_cast<double>(random.Between(1, 20));
+  } else if (!random.OneIn(8)) {
+    job.checkpoint.every_steps = random.Between(3, 40);
+  }
+  job.checkpoint.keep = static_cast<int>(random.Between(1, 3));
+  job.seed = random.Below(1000);
+  return job;
+}
+
+class FaultDrawer {
+ public:
+  FaultDrawer(Random& random, const Workload& workload, Time span)
+      : random_(random), workload_(workload), span_(span) {}
+
+  Fault Draw() {
+    Fault fault;
+    // Misfortunes come in threes: often soon after the one before, or after what it has broken is
+    // there again.
+    fault.at = random_.Between(Time(1000), span_);
+    if (last_ != Time{} && random_.OneIn(3)) {
+      fault.at =
+          last_ + random_.Between(Time(1000), random_.Coin() ? milliseconds(20) : seconds(1));
+    }
+    fault.task = AnyTask();
+    fault.duration = Short();
+    switch (random_.Below(24)) {
+      case 0:
+      case 1:
+      case 2:
+        fault.kind = Kind::kKill;
+        break;
+      case 3:
+      case 4:
+      case 5:
+        fault.kind = Kind::kKillAfterCallbacks;
+        fault.count = random_.Between(1, 200);
+        break;
+      case 6:
+      case 7:
+        fault.kind = Kind::kKillAtFileOperation;
+        fault.task = FileTask();
+        fault.count = random_.Between(1, 60);
+        break;
+      case 8:
+      case 9:
+        fault.kind = Kind::kFreeze;
+        fault.duration = ShortOrLong();
+        break;
+      case 10:
+        fault.kind = Kind::kReplace;
+        fault.duration = ShortOrLong();
+        break;
+      case 11:
+        fault.kind = Kind::kSecond;
+        if (random_.Coin()) fault.task = "chief";
+        break;
+      case 12:
+      case 13:
+        fault.kind = Kind::kBreakStreams;
+        break;
+      case 14:
+      case 15:
+        fault.kind = random_.Coin() ? Kind::kCut : Kind::kCutBoth;
+        fault.other = AnyTask();
+        fault.duration = ShortOrLong();
+        break;
+      case 16:
+        fault.kind = Kind::kSlowLinks;
+        fault.latency = random_.Between(milliseconds(5), milliseconds(800));
+        fault.duration = ShortOrLong();
+        break;
+      case 17:
+        fault.kind = Kind::kDrain;
+        fault.task = random_.OneIn(4) ? "chief" : Worker();
+        break;
+      case 18:
+        fault.kind = Kind::kPowerLoss;
+        break;
+      case 19:
+        fault.kind = Kind::kDiskFull;
+        fault.duration = ShortOrLong();
+        break;
+      case 20:
+        fault.kind = Kind::kDiskReadOnly;
+        fault.duration = ShortOrLong();
+        break;
+      case 21:
+        fault.kind = Kind::kDiskSlow;
+        fault.latency = random_.Between(milliseconds(2), milliseconds(500));
+        fault.duration = ShortOrLong();
+        break;
+      case 22:
+        fault.kind = Kind::kDamage;
+        break;
+      case 23:
+        fault.kind = Kind::kRestartAll;
+        fault.count = random_.Between(1, 3);
+        break;
+    }
+    last_ = fault.at + (random_.Coin() ? fault.duration : Time{});
+    return fault;
+  }
+
+ private:
+  std::string Ps() { return absl::StrCat("ps", random_.Below(workload_.ps)); }
+  std::string Worker() { return absl::StrCat("worker", random_.Below(workload_.workers)); }
+  std::string FileTask() { return random_.Coin() ? "chief" : Ps(); }
+  std::string AnyTask() {
+    switch (random_.Below(3)) {
+      case 0:
+        return "chief";
+      case 1:
+        return Ps();
+      default:
+        return Worker();
+    }
+  }
+  Time Short() {
+    return random_.Coin() ? random_.Between(milliseconds(1), milliseconds(100))
+                          : random_.Between(milliseconds(100), seconds(3));
+  }
+  Time ShortOrLong() {
+    return random_.OneIn(3) ? random_.Between(seconds(3), seconds(25)) : Short();
+  }
+
+  Random& random_;
+  const Workload& workload_;
+  const Time span_;
+  Time last_{};  // around when the last fault was
+};
+
+const char* Name(Kind kind) {
+  switch (kind) {
+    case Kind::kKill:
+      return "kill";
+    case Kind::kKillAfterCallbacks:
+      return "kill after callbacks";
+    case Kind::kKillAtFileOperation:
+      return "kill at file operation";
+    case Kind::kFreeze:
+      return "freeze";
+    case Kind::kReplace:
+      return "replace";
+    case Kind::kSecond:
+      return "second";
+    case Kind::kBreakStreams:
+      return "break streams";
+    case Kind::kCut:
+      return "cut";
+    case Kind::kCutBoth:
+      return "cut both";
+    case Kind::kSlowLinks:
+      return "slow links";
+    case Kind::kDrain:
+      return "drain";
+    case Kind::kPowerLoss:
+      return "power loss";
+    case Kind::kDiskFull:
+      return "disk full";
+    case Kind::kDiskReadOnly:
+      return "disk read-only";
+    case Kind::kDiskSlow:
+      return "disk slow";
+    case Kind::kDamage:
+      return "damage";
+    case Kind::kRestartAll:
+      return "restart all";
+  }
+  return "";
+}
+
+double Seconds(Time time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+Time Workload::FaultsEnd() const {
+  Time end{};
+  for (const Fault& fault : faults) end = std::max(end, fault.at + fault.duration);
+  return end;
+}
+
+Workload DrawWorkload(uint64_t seed) {
+  Random random(seed * 0x2545f4914f6cdd1d + 1);
+  Workload workload;
+  workload.seed = seed;
+  workload.ps = static_cast<int>(random.Between(1, 3));
+  workload.workers = static_cast<int>(random.Between(1, 4));
+  workload.unlisted_workers =
+      random.OneIn(4) ? static_cast<int>(random.Below(workload.workers)) : 0;
+  workload.blind_ps = random.OneIn(6) ? static_cast<int>(random.Between(1, workload.ps)) : 0;
+  workload.training_examples = random.Between(10, 120);
+  workload.job = DrawJob(random, workload.training_examples);
+  workload.test_examples = workload.job.test.empty() ? 0 : random.Between(1, 12);
+  workload.step_time = random.Between(milliseconds(2), milliseconds(150));
+  workload.base_latency = random.Between(microseconds(50), milliseconds(3));
+  workload.file_latency = random.Between(microseconds(20), milliseconds(4));
+  // One of eight goes without faults.
+  const uint64_t count = random.OneIn(8) ? 0 : random.Between(1, random.Coin() ? 6 : 25);
+  // Most of them while the job would run if there were none.
+  const StepPlan plan(workload.training_examples, workload.job.batch_size, workload.job.epochs,
+                      workload.job.steps);
+  const Time undisturbed = milliseconds(300) + plan.total_steps() * workload.step_time /
+                                                   (2 * static_cast<int64_t>(workload.workers));
+  const Time span = undisturbed * random.Between(1, 6) / 2;
+  FaultDrawer drawer(random, workload, span);
+  for (uint64_t i = 0; i < count; ++i) workload.faults.push_back(drawer.Draw());
+  std::stable_sort(workload.faults.begin(), workload.faults.end(),
+                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  return workload;
+}
+
+std::string Describe(const Workload& workload) {
+  const Job& job = workload.job;
+  std::string text = absl::StrFormat(
+      "seed %d: %d ps (%d without the disk), %d workers (%d not listed), %d examples, %d tests, "
+      "batch %d, epochs %d, "
+      "steps %d, momentum %g, window %d, lease %g s, chunk %d bytes, shard %d bytes, checkpoint "
+      "every %d steps or %g s, keep %d\n",
+      workload.seed, workload.ps, workload.blind_ps, workload.workers, workload.unlisted_workers,
+      workload.training_examples, workload.test_examples, job.batch_size, job.epochs, job.steps,
+      job.optimizer.momentum, job.strategy.window_steps, job.strategy.lease_timeout_seconds,
+      job.strategy.chunk_bytes, job.strategy.min_shard_bytes, job.checkpoint.every_steps,
+      job.checkpoint.every_seconds, job.checkpoint.keep);
+  absl::StrAppendFormat(&text, "step %g s, message %g s, file operation %g s\n",
+                        Seconds(workload.step_time), Seconds(workload.base_latency),
+                        Seconds(workload.file_latency));
+  for (const Fault& fault : workload.faults) {
+    absl::StrAppendFormat(&text, "%11.6f FAULT %s: %s %s, for %g s, latency %g s, count %d\n",
+                          Seconds(fault.at), Name(fault.kind), fault.task, fault.other,
+                          Seconds(fault.duration), Seconds(fault.latency), fault.count);
+  }
+  return text;
+}
+
+}  // namespace shoal

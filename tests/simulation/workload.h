@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/job/job.h"
+#include "common/rpc/event_loop.h"
+
+namespace shoal {
+
+// Something that goes wrong.
+struct Fault {
+  enum class Kind {
+    kKill,                 // kill -9 of a task, at that moment
+    kKillAfterCallbacks,   // or when it has run `count` more callbacks
+    kKillAtFileOperation,  // or in its `count`th operation on files from then on
+    kFreeze,               // SIGSTOP for `duration`
+    kReplace,              // frozen, and another process takes its place; goes on after `duration`
+    kSecond,               // another process takes its place, and it does not stop
+    kBreakStreams,         // all streams of a task
+    kCut,                  // nothing gets from `task` to `other` for `duration`
+    kCutBoth,              // nor back
+    kSlowLinks,            // messages from and to a task take up to `latency`
+    kDrain,                // SIGTERM
+    kPowerLoss,            // everything with the disk dies, and loses what was not synced
+    kDiskFull,
+    kDiskReadOnly,
+    kDiskSlow,    // an operation takes up to `latency`
+    kDamage,      // a byte of the newest checkpoint changes, if there is another one
+    kRestartAll,  // everything dies and comes back with `count` ps
+  };
+  Kind kind = Kind::kKill;
+  Time at{};         // since the start
+  std::string task;  // "chief", "ps0", "worker1"
+  std::string other;
+  Time duration{};  // until it is over; of a kill: until the task is started again
+  Time latency{};
+  uint64_t count = 0;
+};
+
+// What is simulated: the cluster, the job and all that goes wrong. Plain data, drawn from a seed.
+struct Workload {
+  uint64_t seed = 0;
+  int ps = 1;
+  int workers = 1;
+  int unlisted_workers = 0;  // the last ones have no index in the cluster spec
+  int blind_ps = 0;          // the first ones do not see the coordinator's disk
+  Job job;
+  uint64_t training_examples = 0;
+  uint64_t test_examples = 0;
+  Time step_time{};     // a gradient takes up to this long
+  Time base_latency{};  // a message takes up to this long
+  Time file_latency{};  // an operation on files takes up to this long
+  std::vector<Fault> faults;
+
+  bool momentum() const { return job.optimizer.momentum != 0; }
+  // Of the last fault.
+  Time FaultsEnd() const;
+};
+
+Workload DrawWorkload(uint64_t seed);
+
+// For the trace.
+std::string Describe(const Workload& workload);
+
+}  // namespace shoal
