@@ -14,6 +14,9 @@ namespace shoal {
 
 namespace {
 
+// Waits longer than this are said, and said again.
+constexpr Time kWatchPeriod = std::chrono::seconds(5);
+
 // Chunk numbers beyond int become one that no ps has.
 int ChunkIndex(uint32_t chunk) {
   return static_cast<int>(std::min<uint32_t>(chunk, std::numeric_limits<int>::max()));
@@ -23,9 +26,24 @@ std::string Text(const absl::Status& status) { return std::string(status.message
 
 }  // namespace
 
-ParameterServer::ParameterServer(Options options) : options_(std::move(options)) {}
+ParameterServer::ParameterServer(Options options)
+    : options_(std::move(options)), last_command_(options_.loop->Now()) {
+  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchCoordinator(); });
+}
 
-ParameterServer::~ParameterServer() = default;
+ParameterServer::~ParameterServer() { options_.loop->CancelTimer(watch_); }
+
+// Promise 8: nothing waits in silence. A coordinator that is there claims once a second.
+void ParameterServer::WatchCoordinator() {
+  watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchCoordinator(); });
+  const Time silence = options_.loop->Now() - last_command_;
+  if (silence < kWatchPeriod) return;
+  LogWarning(absl::StrCat(
+      "waiting for the coordinator", options_.coordinator.empty() ? "" : " at ",
+      options_.coordinator, " since ",
+      std::chrono::duration_cast<std::chrono::seconds>(silence).count(), " s: ",
+      promised_term_ == 0 ? "none has claimed this ps yet" : "the last one has fallen silent"));
+}
 
 // --- Streams ---
 
@@ -123,6 +141,7 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
                absl::InvalidArgumentError(
                    "a ControlRequest without a term, or of a kind that this ps does not know"));
   }
+  last_command_ = options_.loop->Now();
   if (term < promised_term_) {  // rule 1
     proto::ControlReply reply;
     reply.mutable_term_refused()->set_promised_term(promised_term_);

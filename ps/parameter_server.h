@@ -36,6 +36,7 @@ class ParameterServer {
     uint64_t incarnation = 0;   // random, not 0
     EventLoop* loop = nullptr;  // these outlive this
     FileSystem* files = RealFileSystem();
+    std::string coordinator;  // its address, for people; empty where it is not known
     // Called once, when the coordinator has said that the job is over.
     std::function<void()> on_stopped;
   };
@@ -72,6 +73,8 @@ class ParameterServer {
     std::unique_ptr<RowFetch> rows;
   };
 
+  // Says every few seconds that no coordinator comes, if so.
+  void WatchCoordinator();
   void Greet(const SessionPtr& session);
   void End(const SessionPtr& session, const absl::Status& status);
   void OnMessage(const SessionPtr& session, const Message& message);
@@ -97,6 +100,8 @@ class ParameterServer {
   std::optional<Timeline> timeline_;  // none: empty
   std::optional<Loading> loading_;
   bool stopped_ = false;
+  Time last_command_{};  // of a coordinator, or the start
+  EventLoop::TimerId watch_ = 0;
   uint64_t next_session_ = 0;
   std::map<uint64_t, SessionPtr> sessions_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -24,6 +24,7 @@ absl::Status RunPs(shoal::Daemon& daemon) {
   shoal::ParameterServer server({.index = spec.task.index,
                                  .incarnation = DrawIncarnation(),
                                  .loop = network.get(),
+                                 .coordinator = spec.chief_address().ToString(),
                                  .on_stopped = [&] { network->Stop(); }});
 
   SHOAL_RETURN_IF_ERROR(shoal::ListenAsTask(

@@ -146,6 +146,7 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
                             std::string(status.message())));
   }
   peer.hello_seen = false;
+  peer.last_error = std::string(status.message());
   peer.stream.reset();
   if (status.code() == absl::StatusCode::kFailedPrecondition) return options_.on_failed(status);
   peer.retry = options_.loop->CallAfter(peer.backoff->Next(), [this, ps] { Open(ps); });
@@ -266,8 +267,11 @@ std::string ParameterExchange::Waiting() const {
     const Peer& peer = peers_[ps];
     if (!peer.hello_seen || !peer.pulls.empty() || !peer.pushes.empty() ||
         !peer.cut_pulls.empty()) {
-      waiting.push_back(absl::StrCat("ps ", ps, " at ", options_.addresses[ps],
-                                     peer.hello_seen ? "" : " (no connection)"));
+      waiting.push_back(absl::StrCat(
+          "ps ", ps, " at ", options_.addresses[ps],
+          peer.hello_seen           ? " (no answer)"
+          : peer.last_error.empty() ? " (no connection)"
+                                    : absl::StrCat(" (no connection: ", peer.last_error, ")")));
     }
   }
   return absl::StrJoin(waiting, ", ");

@@ -57,7 +57,7 @@ class ParameterExchange {
   // The chunk's part of `gradients` is complete, and its part of `parameters` may be overwritten.
   void PushChunk(int ps, int chunk);
 
-  // What is waited for, for logs: "ps 1 at 10.0.0.3:2222".
+  // What is waited for, for logs: "ps 1 at 10.0.0.3:2222 (no connection: connection refused)".
   std::string Waiting() const;
 
  private:
@@ -66,6 +66,7 @@ class ParameterExchange {
     std::unique_ptr<Backoff> backoff;
     EventLoop::TimerId retry = 0;
     bool hello_seen = false;
+    std::string last_error;          // why the last stream ended
     std::vector<uint64_t> versions;  // by chunk: of the values in `parameters`
     std::vector<uint64_t> pulled;    // by chunk: the version the gradient was computed from
     std::set<int> pulls;             // chunks asked for and not here yet

@@ -14,7 +14,7 @@ namespace {
 constexpr Time kLeaveTimeout = std::chrono::seconds(1);
 
 // Waits longer than this are said, and said again.
-constexpr Time kWatchPeriod = std::chrono::seconds(10);
+constexpr Time kWatchPeriod = std::chrono::seconds(5);
 
 int64_t Seconds(Time time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time).count();
@@ -54,7 +54,14 @@ void WorkerSession::WatchWaits() {
                             Seconds(now - alone_since_),
                             " s: ", last_error_.empty() ? "no answer" : last_error_));
   }
-  if (activity_ == Activity::kIdle || computing_ || now - activity_began_ < kWatchPeriod) return;
+  if (computing_ || now - activity_began_ < kWatchPeriod) return;
+  if (activity_ == Activity::kIdle) {
+    if (!welcomed_ || !prepared_.has_value()) return;
+    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " to ",
+                            timeline_ == 0 ? "open a timeline" : "hand out steps", " since ",
+                            Seconds(now - activity_began_), " s"));
+    return;
+  }
   LogWarning(absl::StrCat("waiting for ", exchange_->Waiting(), " since ",
                           Seconds(now - activity_began_), " s"));
 }
@@ -201,6 +208,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
 }
 
 void WorkerSession::SendReady() {
+  if (activity_ == Activity::kIdle) activity_began_ = options_.loop->Now();  // to wait for work
   proto::WorkerReport report;
   report.mutable_ready()->set_training_examples(prepared_->training_examples);
   report.mutable_ready()->set_test_examples(prepared_->test_examples);
@@ -399,17 +407,22 @@ void WorkerSession::Drain(const std::string& reason) {
   drain_deadline_ = options_.loop->CallAfter(options_.drain_timeout, [this] {
     drain_deadline_ = 0;
     if (over_) return FinishLeaving();
+    SayLeaving(absl::OkStatus());
     Over(End::kDrained, absl::OkStatus());
   });
   if (activity_ != Activity::kTraining && !preparing_) Leave(absl::OkStatus());
 }
 
-void WorkerSession::Leave(const absl::Status& why) {
-  if (over_) return;
+void WorkerSession::SayLeaving(const absl::Status& why) {
   proto::WorkerReport report;
   report.mutable_leaving()->set_reason(why.ok() ? drain_reason_ : std::string(why.message()));
   report.mutable_leaving()->set_failed(!why.ok());
   Report(report);
+}
+
+void WorkerSession::Leave(const absl::Status& why) {
+  if (over_) return;
+  SayLeaving(why);
   const End end = why.ok() ? End::kDrained : End::kFailed;
   if (stream_ == nullptr) return Over(end, why);
   // The coordinator hears of it before the process ends: it closes the stream when it has read

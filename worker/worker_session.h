@@ -48,7 +48,8 @@ class WorkerSession {
     uint32_t threads = 1;
     // Without a coordinator for this long the worker gives up.
     Time coordinator_timeout = std::chrono::minutes(10);
-    Time drain_timeout = std::chrono::seconds(8);
+    // For the step at hand; with what the process needs to end, it is gone within 10 s.
+    Time drain_timeout = std::chrono::seconds(6);
     // Every finished step, for step records; may be null.
     std::function<void(uint64_t timeline, uint64_t step)> on_step;
     // The worker has its index, or another than before; may be null.
@@ -96,6 +97,7 @@ class WorkerSession {
   void MaybeFinishStep();
   void PullCut(const EvaluationOrder& order);
   void Evaluate(const EvaluationOrder& order);
+  void SayLeaving(const absl::Status& why);
   // Tells the coordinator, then ends.
   void Leave(const absl::Status& why);
   void FinishLeaving();

@@ -15,6 +15,7 @@ namespace shoal {
 //   job.json      the resolved job; a run is only ever continued with an equal one
 //   checkpoints/  written by the coordinator, as are
 //   history.csv
+//   chief.address where to ask it
 //   model/        the final model
 //   logs/         what each task said
 // Not thread-safe.

@@ -223,6 +223,38 @@ def test_zombies_that_were_replaced_change_nothing(tmp_path, faultless_model):
         assert_same_bits(model_of(chaos.run), faultless_model)
 
 
+def test_gradients_of_a_former_timeline_change_no_bit(tmp_path, faultless_model):
+    """Workers sleep in the middle of their steps; when they wake, one of the ps that they push to has gone back to the seed."""
+    training = {"images": "train-images.idx", "labels": "train-labels.idx"}
+    job = write_job(tmp_path, **{**SOLO, "data": {"training": training}, "checkpoint": {}})
+    with Cluster(tmp_path / "logs", ps=2, workers=4) as cluster:
+        chaos = Chaos(tmp_path, cluster, job, 1)
+        chaos.start_all("ps", "chief")
+        for i in range(3):
+            chaos.start(("worker", i))
+        chaos.await_steps(1500)
+        sleepers = [chaos.processes.pop(("worker", i)) for i in range(3)]
+        for sleeper in sleepers:
+            sleeper.signal(signal.SIGSTOP)
+        former = chaos.chief
+        chaos.kill(("chief", 0), ("ps", 0))
+        # Somewhere else, so that the sleepers do not find it and take part: one worker alone makes the same bits.
+        cluster.spec["chief"] = [f"127.0.0.1:{free_ports(1)[0]}"]
+        chaos.start(("ps", 0))
+        chaos.processes["chief", 0] = cluster.start("chief", 0, [f"--job={job}", f"--run_dir={chaos.run}"], name="new-chief")
+        chaos.start(("worker", 3))
+        chaos.await_steps(20)
+        for sleeper in sleepers:
+            sleeper.signal(signal.SIGCONT)
+        for sleeper in sleepers:
+            sleeper.wait_for_output("the timeline is over")
+        assert not chaos.over(), "they woke too late to matter"
+        chaos.end()
+        chaos.check_updates(SOLO_STEPS)
+        assert len(TIMELINE.findall(former.output() + chaos.chief.output())) == 2
+        assert_same_bits(model_of(chaos.run), faultless_model)
+
+
 def test_sleepers_that_wake_in_another_timeline_are_refused_and_join_it(tmp_path):
     epochs, examples, batch_size = 8, 8007, 16
     total = epochs * -(-examples // batch_size)
@@ -247,6 +279,32 @@ def test_sleepers_that_wake_in_another_timeline_are_refused_and_join_it(tmp_path
         chaos.end()
         chaos.check_updates(total)
         check_lineage(step_records(chaos.records), chaos.chief.output(), epochs, examples, batch_size, 0)
+
+
+def test_a_coordinator_that_was_replaced_is_fenced_off(tmp_path):
+    epochs, examples, batch_size = 8, 8007, 16
+    job = write_job(tmp_path, examples, batch_size, epochs=epochs, strategy=STRATEGY)
+    with Cluster(tmp_path / "logs", ps=2, workers=2) as cluster:
+        chaos = Chaos(tmp_path, cluster, job, 1)
+        chaos.start_all("ps", "chief")
+        chaos.start(("worker", 0))
+        chaos.await_steps(300)
+        old = chaos.chief
+        old.signal(signal.SIGSTOP)
+        # The new one is somewhere else, with a worker of its own, and goes on where the old one was.
+        cluster.spec["chief"] = [f"127.0.0.1:{free_ports(1)[0]}"]
+        chaos.processes["chief", 0] = cluster.start("chief", 0, [f"--job={job}", f"--run_dir={chaos.run}"], name="new-chief")
+        chaos.start(("worker", 1))
+        chaos.await_steps(300)
+        old.signal(signal.SIGCONT)
+        assert old.wait() == 77, old.output()[-3000:]
+        assert "fenced off by term" in old.output()
+        assert not chaos.over(), "the old one woke too late to matter"
+        chaos.processes.pop(("worker", 0)).kill()  # it looks for the old one
+        chaos.end()
+        chaos.check_updates(epochs * -(-examples // batch_size))
+        assert "adopted timeline" in chaos.chief.output()
+        check_lineage(step_records(chaos.records), old.output(), epochs, examples, batch_size, 1)
 
 
 def test_shoal_train_survives_whatever_is_killed(tmp_path, chaos_seed):

@@ -75,6 +75,17 @@ def test_sigterm_drains_a_worker(tmp_path):
         job.check_end(job.chief, job.workers[1], job.server)
 
 
+def test_sigterm_ends_a_worker_whose_step_cannot_be_finished(tmp_path):
+    with Job(tmp_path) as job:
+        job.server.signal(signal.SIGSTOP)
+        began = time.monotonic()
+        job.workers[0].signal(signal.SIGTERM)
+        assert job.workers[0].wait(10) == 143
+        assert time.monotonic() - began < 10
+        job.server.signal(signal.SIGCONT)
+        job.check_end(job.chief, job.workers[1], job.server)
+
+
 def test_a_drained_chief_stops_with_a_checkpoint(tmp_path):
     with Job(tmp_path) as job:
         drained = shoal("drain", "chief", "--run_dir", job.run)
@@ -141,3 +152,18 @@ def test_shoal_train_does_not_start_a_drained_worker_again(tmp_path):
         assert train.wait() == 0, train.output()[-3000:]
     finally:
         train.kill()
+
+
+def test_whoever_waits_says_for_whom_since_when_and_why(tmp_path):
+    job = write_job(tmp_path)
+    with Cluster(tmp_path / "logs", ps=2, workers=1) as cluster:
+        # ps 0 and the worker know the coordinator, who misses ps 1.
+        server, chief, worker = cluster.start("ps", 0), cluster.start_chief(job, tmp_path / "run"), cluster.start_worker(0)
+        status = wait_for(lambda: (now := cluster.status()) and now["waiting"] and now, "a status that waits")
+        assert any(f"ps 1 at {cluster.spec['ps'][1]}: not reachable since" in line for line in status["waiting"]), status
+        chief.wait_for_output(f"waiting for ps 1 at {cluster.spec['ps'][1]}: not reachable since")
+        worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} to open a timeline since")
+        chief.kill()
+        server.wait_for_output(f"waiting for the coordinator at {cluster.chief} since")
+        worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} since")
+        assert "the last one has fallen silent" in server.output()

@@ -171,7 +171,7 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItAsksForWhatIsMissing) {
   ps(0).Take<proto::ExchangeRequest>();
   ExchangePeer::SayHello(ps(0), kTimeline);
   loop_.RunUntilIdle();
-  EXPECT_EQ(exchange_->Waiting(), "ps 0 at ps-0:1");
+  EXPECT_EQ(exchange_->Waiting(), "ps 0 at ps-0:1 (no answer)");
   const auto requests = ps(0).Take<proto::ExchangeRequest>();
   ASSERT_EQ(requests.size(), 2u) << "chunk 1 is here";
   EXPECT_EQ(requests[0].pull().first_chunk(), 0u);
