@@ -167,7 +167,7 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItAsksForWhatIsMissing) {
   ASSERT_GE(ChunkCount(0), 3);
   SendValues(0, 1, 5);
   Break(0);
-  EXPECT_EQ(exchange_->Waiting(), "ps 0 at ps-0:1 (no connection)");
+  EXPECT_EQ(exchange_->Waiting(), "ps 0 at ps-0:1 (no connection: connection reset)");
   ps(0).Take<proto::ExchangeRequest>();
   ExchangePeer::SayHello(ps(0), kTimeline);
   loop_.RunUntilIdle();
