@@ -64,6 +64,8 @@ TEST(CommandsTest, HelpTeachesByExampleAtEveryLevel) {
                                                         {"checkpoint", "list"},
                                                         {"checkpoint", "show"},
                                                         {"checkpoint", "verify"},
+                                                        {"checkpoint", "now"},
+                                                        {"drain"},
                                                         {"model"},
                                                         {"model", "summary"},
                                                         {"model", "verify"}};
