@@ -8,6 +8,8 @@ namespace {
 // A fence takes a round trip, in which leases go on: a cut is begun this many steps early, so that
 // nobody stands still before it.
 constexpr uint64_t kMarginSteps = 8;
+// A slow disk may take longer to lay out the files; but an outage says nothing about the next cut.
+constexpr Time kLongestAccepting = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -25,24 +27,33 @@ uint64_t CutPlan::mandatory() const {
   return options_.evaluates ? options_.plan.EpochEnd(next_epoch_) : options_.plan.total_steps();
 }
 
+uint64_t CutPlan::AheadOf(const Steps& steps) const {
+  return static_cast<uint64_t>(2 * steps.per_second *
+                               std::chrono::duration<double>(accepting_).count());
+}
+
 std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool asked,
                                          bool evaluated) const {
   const Job::Checkpoint& when = options_.when;
   const uint64_t next = steps.first_unleased;
-  const uint64_t near = next + steps.leased + kMarginSteps;
+  const uint64_t ahead = AheadOf(steps);
+  const uint64_t near = next + steps.leased + kMarginSteps + ahead;
   const bool must = near >= mandatory();
   const bool hold =
       must && options_.evaluates && next_epoch_ < options_.plan.epochs() && !evaluated;
   // An evaluation does not need the files that could not be written.
   if (now < no_cut_before_ && !hold && !asked) return std::nullopt;
   if (must) return Cut{mandatory(), hold};
-  if (asked || failed_) return Cut{next};
+  // No worker waits for its lease while the cut is on its way to being accepted.
+  const uint64_t soon = std::min(next + ahead, mandatory());
+  if (asked || failed_) return Cut{soon};
   if (when.every_steps > 0 && near >= last_cut_ + when.every_steps) {
-    return Cut{std::min(std::max(last_cut_ + when.every_steps, next), mandatory())};
+    const uint64_t wanted = last_cut_ + when.every_steps;
+    return Cut{wanted < next ? soon : std::min(wanted, mandatory())};
   }
   const auto every =
       std::chrono::duration_cast<Time>(std::chrono::duration<double>(when.every_seconds));
-  if (every > Time{} && now - last_cut_at_ >= every && next > last_cut_) return Cut{next};
+  if (every > Time{} && now - last_cut_at_ >= every && next > last_cut_) return Cut{soon};
   return std::nullopt;
 }
 
@@ -52,7 +63,8 @@ void CutPlan::Began(uint64_t step, Time now) {
   failed_ = false;
 }
 
-void CutPlan::Accepted(uint64_t step) {
+void CutPlan::Accepted(uint64_t step, Time now) {
+  accepting_ = std::min(std::max(now - last_cut_at_, accepting_ / 2), kLongestAccepting);
   if (step != mandatory() || next_epoch_ >= options_.plan.epochs()) return;
   ++next_epoch_;
   late_cut_.reset();

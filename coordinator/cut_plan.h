@@ -34,6 +34,7 @@ class CutPlan {
   struct Steps {
     uint64_t first_unleased = 0;
     uint64_t leased = 0;
+    double per_second = 0;
   };
   struct Cut {
     uint64_t step = 0;
@@ -45,7 +46,7 @@ class CutPlan {
 
   void Began(uint64_t step, Time now);
   // Leases may pass it.
-  void Accepted(uint64_t step);
+  void Accepted(uint64_t step, Time now);
   // `highest_step`: where a ps refused, the highest step it has applied.
   void GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps, Time now);
 
@@ -54,11 +55,15 @@ class CutPlan {
   uint64_t last_cut() const { return last_cut_; }
 
  private:
+  // Steps that will be leased until a cut that begins now is accepted.
+  uint64_t AheadOf(const Steps& steps) const;
+
   const Options options_;
   uint64_t next_epoch_ = 0;           // first whose end has not been cut
   std::optional<uint64_t> late_cut_;  // where that cut goes instead, when a ps refused it
   uint64_t last_cut_ = 0;             // step of the newest cut begun
   Time last_cut_at_{};
+  Time accepting_{};      // how long a cut takes from its begin to being accepted
   Time no_cut_before_{};  // after a failure
   bool failed_ = false;   // a cut for a checkpoint was given up, and is to be tried again
 };

@@ -469,7 +469,9 @@ void TrainingRun::PlanCut() {
 }
 
 CutPlan::Steps TrainingRun::Steps() const {
-  return {dispatcher_->first_unleased(), dispatcher_->leased_count()};
+  return {.first_unleased = dispatcher_->first_unleased(),
+          .leased = dispatcher_->leased_count(),
+          .per_second = progress_.steps_per_second(options_.loop->Now())};
 }
 
 void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
@@ -490,7 +492,7 @@ void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
 
 void TrainingRun::OnCutAccepted(uint64_t step) {
   if (!training()) return;
-  cuts_->Accepted(step);
+  cuts_->Accepted(step, options_.loop->Now());
   Advance();
 }
 

@@ -27,7 +27,7 @@ TEST(CutPlanTest, NoLeasePassesTheEndOfAnEpochThatIsEvaluated) {
   EXPECT_TRUE(due->hold);
   plan.Began(100, kNow);
   EXPECT_EQ(plan.mandatory(), 100u) << "until it is accepted";
-  plan.Accepted(100);
+  plan.Accepted(100, kNow);
   EXPECT_EQ(plan.mandatory(), 200u);
 }
 
@@ -50,6 +50,20 @@ TEST(CutPlanTest, BeginsBehindWhatIsDone) {
   const CutPlan plan(options);
   EXPECT_EQ(plan.epoch(), 2u);
   EXPECT_EQ(plan.mandatory(), 300u);
+}
+
+// Leases beyond a cut are withheld until it is accepted. On a slow disk that takes long.
+TEST(CutPlanTest, ASlowLayoutIsAllowedFor) {
+  CutPlan plan(Epochs(/*evaluates=*/false, /*every_steps=*/0, /*every_seconds=*/10));
+  const CutPlan::Steps steps = {.first_unleased = 50, .leased = 4, .per_second = 20};
+  EXPECT_EQ(plan.Due(kNow + seconds(10), steps, false, false)->step, 50u) << "nothing is known yet";
+  plan.Began(50, kNow);
+  plan.Accepted(50, kNow + seconds(1));
+  const CutPlan::Steps later = {.first_unleased = 100, .leased = 4, .per_second = 20};
+  EXPECT_EQ(plan.Due(kNow + seconds(20), later, false, false)->step, 140u) << "twice that long";
+  EXPECT_EQ(plan.Due(kNow, later, /*asked=*/true, false)->step, 140u);
+  const CutPlan::Steps near_the_end = {.first_unleased = 270, .leased = 4, .per_second = 20};
+  EXPECT_EQ(plan.Due(kNow + seconds(20), near_the_end, false, false)->step, 300u);
 }
 
 TEST(CutPlanTest, EverySoManySteps) {
@@ -102,7 +116,7 @@ TEST(CutPlanTest, AMandatoryCutThatCameTooLateGoesAboveWhatIsApplied) {
   const auto due = plan.Due(kNow, {.first_unleased = 100}, false, false);
   ASSERT_TRUE(due.has_value()) << "at once";
   EXPECT_EQ(due->step, 104u);
-  plan.Accepted(104);
+  plan.Accepted(104, kNow);
   EXPECT_EQ(plan.mandatory(), 200u);
 }
 
