@@ -183,8 +183,9 @@ void ParameterServer::OnExchangeHello(const SessionPtr& session,
       hello.version(), absl::StrCat("worker ", hello.worker(), " at ", session->stream->peer()));
   if (!version.ok()) return End(session, version);
   session->introduced = true;
+  // Compared when it asks for something of this timeline: until then the ps may be the one that is
+  // wrong, not loaded yet by a coordinator of another number of ps.
   session->shard_map_fingerprint = hello.shard_map_fingerprint();
-  CheckShardMap(session);
 }
 
 // Rule 4: what belongs to another timeline is refused.

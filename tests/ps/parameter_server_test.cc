@@ -89,6 +89,9 @@ TEST_F(ParameterServerTest, WorkerOfAnotherJobIsRefused) {
   Client right = ConnectWorker(fingerprint);
   EXPECT_TRUE(Ask(right, Pull(kTerm, 0, 1)).has_values());
   Client wrong = ConnectWorker(fingerprint ^ 1);
+  EXPECT_TRUE(Ask(wrong, Pull(kTerm - 1, 0, 1)).has_refused()) << "of another timeline, perhaps";
+  EXPECT_FALSE(wrong.received->finished.has_value());
+  wrong.callbacks.on_message(MakeMessage(Pull(kTerm, 0, 1)));
   ASSERT_TRUE(wrong.received->finished.has_value());
   EXPECT_EQ(wrong.received->finished->code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(early.received->finished.has_value());
