@@ -28,7 +28,7 @@ struct Fault {
     kDiskReadOnly,
     kDiskSlow,    // an operation takes up to `latency`
     kDamage,      // a byte of the newest checkpoint changes, if there is another one
-    kRestartAll,  // everything dies and comes back with `count` ps
+    kRestartAll,  // all, or all but the ps, die; back with `count` ps
   };
   Kind kind = Kind::kKill;
   Time at{};         // since the start
