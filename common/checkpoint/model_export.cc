@@ -75,7 +75,8 @@ absl::Status CheckReplaceable(const std::string& directory, FileSystem* files) {
 // Puts `from` in the place of `to`, and removes what was there.
 absl::Status Replace(const std::string& from, const std::string& to, FileSystem* files) {
   // The name `from` may be somebody else's as soon as it is free.
-  if (!files->Exists(to)) return files->Rename(from, to);
+  const absl::Status renamed = files->Rename(from, to);
+  if (renamed.ok() || !files->Exists(to)) return renamed;
   if (files->Exchange(from, to).ok()) {
     (void)files->RemoveTree(from);
     return absl::OkStatus();
