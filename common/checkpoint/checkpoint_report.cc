@@ -120,6 +120,11 @@ std::string Table(const std::vector<std::vector<std::string>>& rows,
   return text;
 }
 
+// A running job removes old checkpoints, the manifest first: what is missing then is no damage.
+bool RemovedMeanwhile(const StoredCheckpoint& checkpoint) {
+  return absl::IsNotFound(Manifest::Read(checkpoint.directory).status());
+}
+
 }  // namespace
 
 absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::Time now) {
@@ -129,6 +134,7 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
       {"step", "epoch", "timeline", "size", "written", "", "directory", "whole"}};
   for (const StoredCheckpoint& checkpoint : found.checkpoints) {
     const absl::Status status = VerifyCheckpoint(checkpoint);
+    if (RemovedMeanwhile(checkpoint)) continue;
     if (!status.ok()) found.problems.push_back(std::string(status.message()));
     const Manifest& manifest = checkpoint.manifest;
     const absl::Time time = CommitTime(checkpoint);
@@ -190,14 +196,22 @@ absl::StatusOr<CheckpointReport> VerifyAllFiles(const std::string& path) {
     report.all_whole = false;
   };
   for (const StoredCheckpoint& checkpoint : found.checkpoints) {
-    absl::StrAppend(&report.text, checkpoint.directory, "\n");
+    std::vector<absl::Status> statuses;
     for (const Manifest::File& file : checkpoint.manifest.files) {
-      const absl::Status status = VerifyFile(checkpoint, file);
-      if (status.ok()) {
+      statuses.push_back(VerifyFile(checkpoint, file));
+    }
+    absl::StrAppend(&report.text, checkpoint.directory, "\n");
+    if (RemovedMeanwhile(checkpoint)) {
+      absl::StrAppend(&report.text, "  removed meanwhile by its job\n");
+      continue;
+    }
+    for (size_t i = 0; i < statuses.size(); ++i) {
+      const Manifest::File& file = checkpoint.manifest.files[i];
+      if (statuses[i].ok()) {
         absl::StrAppend(&report.text, "  ok   ", file.name, "  ", SizeText(file.size_bytes),
                         "  crc32c ", ChecksumText(file.crc32c), "\n");
       } else {
-        add_bad(std::string(status.message()));
+        add_bad(std::string(statuses[i].message()));
       }
     }
     absl::StrAppend(&report.text, "  ok   ", kManifestName, "\n");
