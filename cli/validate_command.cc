@@ -26,6 +26,7 @@ absl::Status Validate(const ValidateOptions& options) {
   const Graph& graph = validated.model.graph;
   const auto training = OpenDataset(validated.job.training, graph.value(graph.inputs()[0]).shape);
   std::optional<uint64_t> examples;
+  if (!training.ok() && !absl::IsNotFound(training.status())) return training.status();
   if (training.ok()) {
     SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(validated.job.loss));
     SHOAL_RETURN_IF_ERROR(CheckLabels(loss, graph.value(graph.outputs()[0]).shape,

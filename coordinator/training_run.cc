@@ -448,7 +448,7 @@ void TrainingRun::CloseEpochs() {
 // The end of the job, or the next cut, where one is due.
 void TrainingRun::PlanCut() {
   if (!checkpointer_->idle()) return;
-  const uint64_t next = dispatcher_->first_unleased();
+  const uint64_t next = CutTarget();
   const bool final_is_stored = checkpointer_->last().has_value() &&
                                checkpointer_->last()->manifest.cut_step == plan_->total_steps();
   if (dispatcher_->finished() && final_is_stored && evaluation_ == nullptr) {
@@ -468,8 +468,16 @@ void TrainingRun::PlanCut() {
   if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
 }
 
+// A cut waits for all steps that were leased; where nobody is left who might do those that came
+// back, it takes what is done.
+uint64_t TrainingRun::CutTarget() const {
+  const bool nobody = membership_->Ready().empty() && dispatcher_->leased_count() == 0;
+  return nobody && dispatcher_->done_after_base().empty() ? dispatcher_->base()
+                                                          : dispatcher_->first_unleased();
+}
+
 CutPlan::Steps TrainingRun::Steps() const {
-  return {.first_unleased = dispatcher_->first_unleased(),
+  return {.first_unleased = CutTarget(),
           .leased = dispatcher_->leased_count(),
           .per_second = progress_.steps_per_second(options_.loop->Now())};
 }
@@ -519,7 +527,7 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   evaluation_.reset();
   if (!training()) return;
   cuts_->GivenUp(step, highest_step, Steps(), options_.loop->Now());
-  if (stopping_)
+  if (stopping_ && step <= CutTarget())
     return Over(absl::CancelledError("stopped, without a checkpoint of the last steps"));
 }
 
@@ -563,13 +571,24 @@ void TrainingRun::Tick() {
   }
   LogWaiting(now);
   Advance();
-  // Nobody computes the steps that the last checkpoint lacks.
   if (stopping_ && training() && !over_ && no_worker_since_.has_value() &&
-      now - *no_worker_since_ >= kStopPatience &&
-      dispatcher_->base() < dispatcher_->first_unleased()) {
-    Over(absl::CancelledError(
+      now - *no_worker_since_ >= kStopPatience) {
+    StopWithoutWorkers();
+  }
+}
+
+// Nobody is left to do what a stop waits for: what is done is kept, where that can be.
+void TrainingRun::StopWithoutWorkers() {
+  if (evaluation_ != nullptr) {
+    evaluation_.reset();
+    return checkpointer_->Release();
+  }
+  if (CutTarget() > dispatcher_->base()) {
+    return Over(absl::CancelledError(
         "stopped, without a checkpoint of the last steps: no worker is left to do them"));
   }
+  if (!checkpointer_->idle() && checkpointer_->step() > CutTarget())
+    checkpointer_->GiveUp("no worker is left to do the steps below it");
 }
 
 // A worker that has stopped would be leased the same steps for ever. One that lives comes back at

@@ -100,7 +100,9 @@ class TrainingRun {
   void CloseEpochs();
   void PlanCut();
   void BeginCut(const CutPlan::Cut& cut);
+  uint64_t CutTarget() const;
   CutPlan::Steps Steps() const;
+  void StopWithoutWorkers();
   void GiveWork(Worker& worker);
   void Tick();
   // Ends the streams of workers whose leases have expired.

@@ -46,6 +46,9 @@ RunDirectory::~RunDirectory() { close(lock_); }
 
 absl::Status RunDirectory::CheckSameJob(const Job& job) const {
   if (!fs::exists(job_path())) return absl::OkStatus();
+  // A job that has kept nothing yet may be corrected.
+  const auto stored = CheckpointStore(checkpoints_dir()).List(nullptr);
+  if (stored.ok() && stored->empty() && !fs::exists(history_path())) return absl::OkStatus();
   SHOAL_ASSIGN_OR_RETURN(const std::string there, ReadSmallFile(job_path(), kMaxJobBytes));
   const std::string now = job.ResolvedText();
   if (there == now) return absl::OkStatus();

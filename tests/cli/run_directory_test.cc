@@ -107,6 +107,8 @@ TEST_F(RunDirectoryTest, RefusesAnotherJobAndNamesTheFields) {
   ASSERT_TRUE(run->Prepare(SmallJob()).ok());
   Job changed = SmallJob();
   changed.batch_size = 64;
+  EXPECT_EQ(run->Decide(changed)->state, State::kFresh) << "nothing was kept yet";
+  WriteCheckpoint(50, 100);
   const auto decision = run->Decide(changed);
   EXPECT_EQ(decision.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(decision.status().message(), HasSubstr("$.batch_size: 32 there, 64 now"));

@@ -357,6 +357,7 @@ TEST_F(TrainProcessTest, ARunDirectoryOfAnotherJobIsRefused) {
   Behave("worker-0", "exit 0");
   Start({"--workers", "1"});
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  std::ofstream(root_ + "/run/history.csv") << "epoch\n";
   WriteJob(/*batch_size=*/64);
   Start({"--workers", "1"});
   EXPECT_EQ(AwaitExit(), "exit code 78");

@@ -447,13 +447,31 @@ TEST(TrainingRunTest, AStopLeasesAgainWhatALostWorkerHad) {
   EXPECT_TRUE(cluster.over.has_value());
 }
 
-TEST(TrainingRunTest, AStopWithoutWorkersEndsInTheEnd) {
+// Steps that came back and that nobody is left to do are not waited for.
+TEST(TrainingRunTest, AStopWithoutWorkersKeepsWhatIsDone) {
   ScriptedCluster cluster({});
-  cluster.Disconnect(cluster.Join(0));
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.Disconnect(worker);
   cluster.run->Stop();
   cluster.Advance(std::chrono::minutes(5));
   ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("without a checkpoint"));
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
+}
+
+// Its cut had begun above the steps that then came back.
+TEST(TrainingRunTest, AStopWhoseLastWorkerLeavesKeepsWhatIsDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.run->Stop();
+  cluster.Advance(std::chrono::seconds(1));
+  cluster.Disconnect(worker);
+  cluster.Advance(std::chrono::minutes(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
 }
 
 TEST(TrainingRunTest, ResumesAfterAStop) {
