@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/mutex.h"
 
 namespace shoal {
 namespace {
@@ -69,11 +70,26 @@ std::string JsonBody(const std::string& message, const LogFields& fields) {
   return body;
 }
 
+// The logger of the process. Not spdlog's default one: what its library does to a shared pointer
+// the thread sanitizer does not see.
+struct CurrentLogger {
+  Mutex mutex;
+  std::shared_ptr<spdlog::logger> logger ABSL_GUARDED_BY(mutex);
+};
+CurrentLogger& Current() {
+  static CurrentLogger* const current = new CurrentLogger;  // outlives every thread that logs
+  return *current;
+}
+std::shared_ptr<spdlog::logger> GetLogger() {
+  MutexLock lock(&Current().mutex);
+  return Current().logger;
+}
+
 void Log(spdlog::level::level_enum level, const std::string& message, const LogFields& fields) {
-  std::shared_ptr<spdlog::logger> logger = spdlog::default_logger();
-  if (logger->name().empty()) {  // spdlog's own, which nobody has replaced yet
+  std::shared_ptr<spdlog::logger> logger = GetLogger();
+  if (logger == nullptr) {
     StartLogging({});
-    logger = spdlog::default_logger();
+    logger = GetLogger();
   }
   if (!logger->should_log(level)) return;
   if (logger->name() == kJsonLogger) {
@@ -95,7 +111,8 @@ void StartLogging(const LogOptions& options) {
   logger->set_pattern(as_json ? JsonPattern(options.task) : TextPattern(options.task),
                       spdlog::pattern_time_type::utc);
   logger->set_level(LevelOf(options.level));
-  spdlog::set_default_logger(std::move(logger));
+  MutexLock lock(&Current().mutex);
+  Current().logger = std::move(logger);
 }
 
 void LogDebug(const std::string& message, const LogFields& fields) {

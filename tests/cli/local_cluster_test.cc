@@ -108,12 +108,11 @@ TEST_F(LocalClusterTest, ReportsLinesAndEnds) {
 }
 
 TEST_F(LocalClusterTest, ChildrenHaveTheirOwnEnvironmentInputAndGroup) {
-  ASSERT_TRUE(
-      cluster_
-          .Start({Script({TaskType::kPs, 0},
-                         "echo $WHO; cat; read pid comm state ppid pgrp rest < /proc/$$/stat; "
-                         "test $pgrp = $$ && echo leads its group")})
-          .ok());
+  const absl::Status started =
+      cluster_.Start({Script({TaskType::kPs, 0},
+                             "echo $WHO; cat; read pid comm state ppid pgrp rest < /proc/$$/stat; "
+                             "test $pgrp = $$ && echo leads its group")});
+  ASSERT_TRUE(started.ok()) << started;
   RunToEnd();
   EXPECT_THAT(lines_["ps 0"], ElementsAre("nobody", "leads its group"));
 }
