@@ -45,7 +45,7 @@ class Chaos:
         if kind == "chief":
             process = self.cluster.start_chief(self.job, self.run)
         elif kind == "worker":
-            process = self.cluster.start_worker(index, f"--step_records={self.records}")
+            process = self.cluster.start_worker(index, f"--step_records={self.records}", "--coordinator_timeout=30")
         else:
             process = self.cluster.start("ps", index)
         self.processes[task] = process
@@ -111,9 +111,10 @@ class Chaos:
             self.freeze(frozen, lambda: (self.kill_and_restart([victim]) if restart else None, self.pause(2.5)))
 
     def end(self):
-        """The job ends in order; every process leaves."""
+        """The job ends in order; every process leaves. A worker that slept through the end finds nobody any more: 138."""
         for task in ("chief", 0), *self.tasks("worker", "ps"):
-            assert self.processes[task].wait() == 0, (task, self.processes[task].output()[-3000:])
+            in_order = (0, 138) if task[0] == "worker" else (0,)
+            assert self.processes[task].wait() in in_order, (task, self.processes[task].output()[-3000:])
 
     def check_updates(self, total_steps):
         """Every chunk of every ps has had exactly as many updates as the job has steps."""
