@@ -30,7 +30,7 @@ StepRun StepDispatcher::Take(WorkerKey worker, uint64_t max_count, Time now) {
   if (!open_.empty()) {
     run.first = *open_.begin();
     while (run.count < max_count && run.first + run.count < end &&
-           IsOpenBelowNext(run.first + run.count)) {
+           open_.contains(run.first + run.count)) {
       open_.erase(run.first + run.count);
       Lease(worker, run.first + run.count, now);
       ++run.count;

@@ -81,7 +81,6 @@ class StepDispatcher {
     std::set<uint64_t> steps;
     Time deadline{};
   };
-  bool IsOpenBelowNext(uint64_t step) const { return open_.contains(step); }
   void Lease(WorkerKey worker, uint64_t step, Time now);
   void AdvanceBase();
 

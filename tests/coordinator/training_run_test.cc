@@ -474,6 +474,17 @@ TEST(TrainingRunTest, AStopWhoseLastWorkerLeavesKeepsWhatIsDone) {
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
 }
 
+TEST(TrainingRunTest, AStopDoesNotWaitForAnEvaluationThatNobodyFinishes) {
+  ScriptedCluster cluster({.test_examples = 50});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (worker.evaluations.empty()) cluster.FinishStep(worker);
+  cluster.Disconnect(worker);
+  cluster.run->Stop();
+  cluster.Advance(std::chrono::minutes(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+}
+
 TEST(TrainingRunTest, ResumesAfterAStop) {
   std::string directory = NewTestDirectory();
   {
