@@ -1,0 +1,1 @@
+// Carries the precompiled headers (SHOAL_HEADERS in the top CMakeLists.txt).

@@ -1,1 +1,0 @@
-// Carries the precompiled headers of all tests (shoal_test in the top CMakeLists.txt).
