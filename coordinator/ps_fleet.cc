@@ -122,6 +122,8 @@ void PsFleet::Probe() {
 }
 
 void PsFleet::LookForEnd() {
+  if (looking_for_end_) return;  // a slow disk is not asked faster than it answers
+  looking_for_end_ = true;
   auto finished = std::make_shared<std::optional<StoredCheckpoint>>();
   options_.loop->Offload(
       [store = options_.store, finished, fingerprint = options_.job_fingerprint] {
@@ -134,7 +136,9 @@ void PsFleet::LookForEnd() {
         }
       },
       [this, alive = alive_, finished] {
-        if (!*alive || closed_ || !finished->has_value()) return;
+        if (!*alive) return;
+        looking_for_end_ = false;
+        if (closed_ || !finished->has_value()) return;
         if (phase_ != Phase::kClaiming && phase_ != Phase::kLeading) return;
         options_.on_job_finished(**finished);
       });
@@ -171,23 +175,9 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
       return OnClaimed(ps, reply.claimed());
     case proto::ControlReply::kTermRefused:
       return OnTermRefused(reply.term_refused().promised_term());
-    case proto::ControlReply::kLoaded: {
-      if (phase_ != Phase::kLoading || reply.loaded().timeline() != term_) return;
-      peers_[ps].loaded = true;
-      for (const Peer& peer : peers_) {
-        if (!peer.loaded) return;
-      }
-      phase_ = Phase::kLeading;
-      phase_since_ = options_.loop->Now();
-      timeline_ = term_;
-      Opened opened{.timeline = timeline_};
-      if (loading_.has_value()) {
-        opened.base = loading_->manifest.cut_step;
-        opened.checkpoint = loading_->directory;
-        opened.loaded = loading_;
-      }
-      return options_.on_opened(opened);
-    }
+    case proto::ControlReply::kLoaded:
+      if (phase_ == Phase::kLoading && reply.loaded().timeline() == term_) OnLoaded(ps);
+      return;
     case proto::ControlReply::kLoadFailed:
       if (phase_ == Phase::kLoading && reply.load_failed().term() == term_)
         OnLoadFailed(reply.load_failed());
@@ -326,6 +316,7 @@ void PsFleet::LoadAll(const std::optional<StoredCheckpoint>& checkpoint) {
   phase_since_ = options_.loop->Now();
   loading_ = checkpoint;
   row_reader_ = std::make_shared<std::unique_ptr<CheckpointReader>>();
+  rows_sent_ = false;
   LogInfo(checkpoint.has_value() ? "loading checkpoint " + checkpoint->directory
                                  : std::string("initializing the variables from the seed"));
   for (int ps = 0; ps < size(); ++ps) SendLoad(ps);
@@ -348,6 +339,7 @@ void PsFleet::SendLoad(int ps) {
 
 // To a ps whose machine does not see the checkpoint.
 void PsFleet::SendRows(int ps, const proto::RowsWanted& wanted) {
+  rows_sent_ = true;
   const auto request = std::make_shared<proto::ControlRequest>();
   options_.loop->Offload(
       [request, wanted, reader = row_reader_, store = options_.store,
@@ -375,6 +367,44 @@ void PsFleet::SendRows(int ps, const proto::RowsWanted& wanted) {
       [this, alive = alive_, request, ps, term = term_] {
         if (*alive && !closed_ && phase_ == Phase::kLoading && term == term_) Send(ps, *request);
       });
+}
+
+void PsFleet::OnLoaded(int ps) {
+  if (peers_[ps].loaded) return;  // it answers a Load that was sent again
+  peers_[ps].loaded = true;
+  for (const Peer& peer : peers_) {
+    if (!peer.loaded) return;
+  }
+  if (rows_sent_) return VerifyLoaded();
+  OpenTimeline();
+}
+
+// A ps verifies the files that it has read its rows from. For rows that it was sent, the store is
+// read once more: what has changed since it was found whole may be in them.
+void PsFleet::VerifyLoaded() {
+  auto whole = std::make_shared<absl::Status>();
+  options_.loop->Offload([store = options_.store, checkpoint = *loading_,
+                          whole] { *whole = store->Verify(checkpoint); },
+                         [this, alive = alive_, whole, term = term_] {
+                           if (!*alive || closed_ || phase_ != Phase::kLoading || term != term_)
+                             return;
+                           if (whole->ok()) return OpenTimeline();
+                           bad_checkpoints_.insert(loading_->directory);
+                           StartOver(std::string(whole->message()));
+                         });
+}
+
+void PsFleet::OpenTimeline() {
+  phase_ = Phase::kLeading;
+  phase_since_ = options_.loop->Now();
+  timeline_ = term_;
+  Opened opened{.timeline = timeline_};
+  if (loading_.has_value()) {
+    opened.base = loading_->manifest.cut_step;
+    opened.checkpoint = loading_->directory;
+    opened.loaded = loading_;
+  }
+  options_.on_opened(opened);
 }
 
 void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {
@@ -416,7 +446,10 @@ std::vector<std::string> PsFleet::Waiting() const {
           absl::StrCat(name, ": loading its variables since ", Seconds(now - phase_since_), " s"));
     }
   }
-  if (phase_ == Phase::kLooking) {
+  const bool all_loaded =
+      phase_ == Phase::kLoading &&
+      std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.loaded; });
+  if (phase_ == Phase::kLooking || all_loaded) {
     lines.push_back(
         absl::StrCat("verifying checkpoints since ", Seconds(now - phase_since_), " s"));
   }

@@ -103,6 +103,9 @@ class PsFleet {
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);
   void OnTermRefused(uint64_t promised_term);
+  void OnLoaded(int ps);
+  void VerifyLoaded();
+  void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);
   void Decide();
   void LookForCheckpoint();
@@ -123,6 +126,8 @@ class PsFleet {
   std::optional<StoredCheckpoint> loading_;
   // Of loading_, once rows were asked for; opened and used off the loop only.
   std::shared_ptr<std::unique_ptr<CheckpointReader>> row_reader_;
+  bool rows_sent_ = false;  // of loading_
+  bool looking_for_end_ = false;
   std::set<std::string> bad_checkpoints_;
   EventLoop::TimerId probe_ = 0;
   EventLoop::TimerId claim_again_ = 0;

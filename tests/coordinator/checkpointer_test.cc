@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/coordinator/small_cut.h"
 #include "tests/fakes/fake_loop.h"
 
 namespace shoal {
@@ -27,12 +27,18 @@ class CheckpointerTest : public testing::Test {
         .loop = &loop_,
         .store = &store_,
         .layout = &layout_,
+        .shard_map = &shard_map_,
+        .variables = &variables_,
         .ps_count = 2,
         .keep = 2,
         .deadline = kDeadline,
         .texts = SmallTexts(),
         .manifest = SmallManifest(0, 0),
         .broadcast = [this](const proto::ControlRequest& request) { sent_.push_back(request); },
+        .send =
+            [this](int ps, const proto::ControlRequest& request) {
+              questions_.emplace_back(ps, request.read_cut());
+            },
         .on_accepted =
             [this](uint64_t step) { events_.push_back(absl::StrCat("accepted ", step)); },
         .on_ready = [this](uint64_t step) { events_.push_back(absl::StrCat("ready ", step)); },
@@ -105,6 +111,20 @@ class CheckpointerTest : public testing::Test {
     }
     Reply(ps, reply);
   }
+  void DoNotSee(int ps, uint64_t step) {
+    proto::ControlReply reply;
+    reply.mutable_written()->set_cut_step(step);
+    reply.mutable_written()->set_not_seen(true);
+    Reply(ps, reply);
+  }
+  void AnswerQuestion() {
+    ASSERT_FALSE(questions_.empty());
+    const auto [ps, read] = questions_.front();
+    questions_.erase(questions_.begin());
+    proto::ControlReply reply;
+    *reply.mutable_cut_rows() = SmallCutRows(shard_map_, ps, read);
+    Reply(ps, reply);
+  }
   void FailToWrite(int ps, uint64_t step, const std::string& error) {
     proto::ControlReply reply;
     reply.mutable_written()->set_cut_step(step);
@@ -137,8 +157,11 @@ class CheckpointerTest : public testing::Test {
   TemporaryDirectory directory_;
   CheckpointStore store_{directory_.path()};
   const CheckpointLayout layout_ = SmallLayout();
+  const std::vector<Variable> variables_ = SmallVariables();
+  const ShardMap shard_map_ = SmallShardMap();
   FakeLoop loop_;
   std::vector<proto::ControlRequest> sent_;
+  std::vector<std::pair<int, proto::ReadCut>> questions_;  // to ps that do not see the directory
   std::vector<std::string> events_;
   std::vector<std::string> errors_;
   std::function<void()> on_idle_;
@@ -345,6 +368,40 @@ TEST_F(CheckpointerTest, AHeldCutMayBeReleasedBeforeItsFilesAreWritten) {
   EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", "ready 40"));
   for (int ps = 0; ps < 2; ++ps) Write(ps, 40, directory);
   EXPECT_THAT(TakeEvents(), ElementsAre("committed 40", "idle"));
+}
+
+TEST_F(CheckpointerTest, ThePsKeepACutUntilItsRowsHaveBeenFetched) {
+  Begin(40, /*hold=*/true);
+  TakeFence();
+  for (int ps = 0; ps < 2; ++ps) Accept(ps, 40);
+  for (int ps = 0; ps < 2; ++ps) Ready(ps, 40);
+  for (int ps = 0; ps < 2; ++ps) DoNotSee(ps, 40);
+  AnswerQuestion();
+  checkpointer_->Release();
+  EXPECT_THAT(sent_, IsEmpty()) << "a ps that hears Release forgets the rows";
+  while (!questions_.empty()) AnswerQuestion();
+  EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", "ready 40", "committed 40", "idle"));
+  EXPECT_THAT(StoredSteps(), ElementsAre(40));
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].release().cut_step(), 40u);
+}
+
+TEST_F(CheckpointerTest, APsThatEndsACutWhoseRowsAreFetchedGivesItUp) {
+  Begin(40);
+  const std::string directory = TakeFence().directory();
+  for (int ps = 0; ps < 2; ++ps) Accept(ps, 40);
+  for (int ps = 0; ps < 2; ++ps) Ready(ps, 40);
+  for (int ps = 0; ps < 2; ++ps) DoNotSee(ps, 40);
+  proto::ControlReply ended;
+  *ended.mutable_cut_rows() = SmallCutRows(shard_map_, 0, questions_[0].second);
+  ended.mutable_cut_rows()->clear_values();
+  Reply(0, ended);
+  EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", "ready 40",
+                                        HasSubstr("given up 40: ps 0: it sent 0 bytes"), "idle"));
+  EXPECT_FALSE(std::filesystem::exists(directory));
+  questions_.clear();
+  WriteCheckpoint(60);
+  EXPECT_THAT(StoredSteps(), ElementsAre(60));
 }
 
 TEST_F(CheckpointerTest, AHeldCutOutlivesAWriteError) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/term.h"
@@ -128,6 +129,19 @@ class PsFleetTest : public testing::Test {
     }
     EXPECT_EQ(loads.size(), 1u) << "ps " << index;
     return loads.empty() ? proto::ControlRequest() : loads[0];
+  }
+  // What a ps gets that asks for the first element of the first variable.
+  proto::Rows WantRows(int index) {
+    ps(index).Take<proto::ControlRequest>();
+    proto::ControlReply reply;
+    reply.mutable_rows_wanted()->set_term(fleet_->term());
+    reply.mutable_rows_wanted()->set_tensor(SmallVariables()[0].name);
+    reply.mutable_rows_wanted()->set_size_bytes(sizeof(float));
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+    const auto requests = ps(index).Take<proto::ControlRequest>();
+    EXPECT_EQ(requests.size(), 1u);
+    return requests.empty() ? proto::Rows() : requests[0].rows();
   }
   void AnswerLoaded(int index, uint64_t timeline) {
     proto::ControlReply reply;
@@ -461,6 +475,40 @@ TEST_F(PsFleetTest, ABadCheckpointIsNotTriedAgainAndTheNextOlderOneIs) {
   EXPECT_EQ(TakeLoad(0).load().checkpoint(), older.directory);
   EXPECT_EQ(TakeLoad(1).load().checkpoint(), older.directory);
   EXPECT_THAT(TakeEvents(), IsEmpty()) << "no timeline was open, so none is over";
+}
+
+// A ps whose machine does not see the checkpoint cannot verify what it is sent.
+TEST_F(PsFleetTest, ACheckpointThatChangesWhileItsRowsAreSentIsNotOpened) {
+  const StoredCheckpoint older = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 20);
+  const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 40);
+  Start();
+  ClaimAllEmpty();
+  EXPECT_EQ(TakeLoad(0).load().checkpoint(), newest.directory);
+  const std::string file = newest.directory + "/" + newest.manifest.files.front().name;
+  std::string content = ReadAll(file);
+  content.back() ^= 1;
+  WriteAll(file, content);
+  EXPECT_EQ(WantRows(0).error(), "");
+  for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming);
+  for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
+  EXPECT_EQ(TakeLoad(0).load().checkpoint(), older.directory);
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+}
+
+TEST_F(PsFleetTest, ACheckpointThatIsStillWholeAfterItsRowsWereSentIsOpened) {
+  const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 40);
+  Start();
+  ClaimAllEmpty();
+  const std::string tensor = SmallVariables()[0].name;
+  const proto::Rows rows = WantRows(0);
+  ASSERT_EQ(rows.values().size(), sizeof(float));
+  float value;
+  std::memcpy(&value, rows.values().data(), sizeof value);
+  EXPECT_EQ(value, SmallValue(tensor, 0, 40));
+  for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
+  EXPECT_THAT(TakeEvents(), ElementsAre("opened"));
+  EXPECT_EQ(opened_[0].checkpoint, newest.directory);
 }
 
 TEST_F(PsFleetTest, AllCheckpointsBadIsAFailure) {

@@ -102,6 +102,48 @@ TEST_F(DamageTest, DirectoryInThePlaceOfAFile) {
   EXPECT_FALSE((*reader)->Verify().ok());
 }
 
+// Two manifests of one cut: the second was copied to files that it does not describe.
+TEST_F(DamageTest, AManifestOfAnotherCheckpoint) {
+  const std::string path = newer_.directory + "/manifest.json";
+  WriteAll(path, ReadAll(older_.directory + "/manifest.json"));
+  std::vector<std::string> problems;
+  const auto newest = store_.NewestWhole({}, &problems);
+  ASSERT_TRUE(newest.ok() && newest->has_value());
+  EXPECT_EQ((*newest)->directory, older_.directory);
+  EXPECT_THAT(problems, testing::ElementsAre(HasSubstr(newer_.directory)));
+}
+
+TEST_F(DamageTest, TwoManifestsInOneFile) {
+  const std::string path = newer_.directory + "/manifest.json";
+  WriteAll(path, ReadAll(path) + ReadAll(older_.directory + "/manifest.json"));
+  ExpectFoundAndPassedOver("manifest.json");
+  WriteAll(path, ReadAll(path) + ReadAll(path));
+  ExpectFoundAndPassedOver("manifest.json");
+}
+
+// A checkpoint that was copied beside itself is there twice; either is as good.
+TEST_F(DamageTest, TwoCheckpointsOfOneCut) {
+  const std::string copy = newer_.directory + "-copy";
+  std::filesystem::copy(newer_.directory, copy);
+  EXPECT_EQ((*store_.NewestWhole({}, nullptr))->manifest.cut_step, 20u);
+  for (const auto& [damaged, whole] :
+       {std::pair(copy, newer_.directory), std::pair(newer_.directory, copy)}) {
+    std::filesystem::resize_file(damaged + "/" + newer_.manifest.files[0].name, 1);
+    EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, whole);
+    std::filesystem::copy_file(whole + "/" + newer_.manifest.files[0].name,
+                               damaged + "/" + newer_.manifest.files[0].name,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+}
+
+TEST_F(DamageTest, AManifestThatIsNotNamedSoIsNone) {
+  WriteAll(older_.directory + "/manifest.json~", ReadAll(newer_.directory + "/manifest.json"));
+  WriteAll(newer_.directory + "/manifest.json.new", ReadAll(older_.directory + "/manifest.json"));
+  EXPECT_EQ(store_.List(nullptr)->size(), 2u);
+  EXPECT_TRUE(store_.Verify(older_).ok());
+  EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, newer_.directory);
+}
+
 TEST_F(DamageTest, JobOfAnotherFingerprint) {
   // All checksums are right; only the fingerprint is of another job.
   Manifest manifest = newer_.manifest;
