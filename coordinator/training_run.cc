@@ -164,6 +164,8 @@ void TrainingRun::Stop() {
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
+  ps_leaves_ = false;
+  leaving_ps_.clear();
   if (opened.loaded.has_value()) {
     checkpointer_->SetLast(*opened.loaded);
     LogInfo(absl::StrCat("resumed from ", opened.checkpoint, " at step ", opened.base));
@@ -235,9 +237,27 @@ void TrainingRun::BeginTraining() {
 }
 
 void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
-  if (reply.kind_case() != proto::ControlReply::kStopping) return checkpointer_->OnReply(ps, reply);
-  stopping_ps_.insert(ps);
-  if (finishing_ && static_cast<int>(stopping_ps_.size()) == fleet_->size()) Over(absl::OkStatus());
+  switch (reply.kind_case()) {
+    case proto::ControlReply::kDeparting:
+      return OnPsDeparting(ps);
+    case proto::ControlReply::kStopping:
+      if (!finishing_) return;  // it leaves
+      stopping_ps_.insert(ps);
+      if (static_cast<int>(stopping_ps_.size()) == fleet_->size()) Over(absl::OkStatus());
+      return;
+    default:
+      return checkpointer_->OnReply(ps, reply);
+  }
+}
+
+// Nobody can train without it: it takes a checkpoint of all that is leased with it, and its
+// successor begins there.
+void TrainingRun::OnPsDeparting(int ps) {
+  LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
+  leaving_ps_.insert(ps);
+  ps_leaves_ = true;
+  if (!training()) return Closed("there is nothing to keep");
+  Advance();
 }
 
 // Section 8: a successor finds the final checkpoint and does the rest.
@@ -309,6 +329,11 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
       return Advance();
     }
+    case proto::WorkerReport::kDraining:
+      worker.ready = false;
+      membership_->record(worker).state = "draining";
+      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      return Advance();
     case proto::WorkerReport::kTimelineLost:
       // Usually a ps was started again, which the next probe shows. If not, the worker was misled
       // by an answer from before the timeline; it has dropped its leases, and the next tick brings
@@ -419,7 +444,7 @@ void TrainingRun::Advance() {
   uint64_t limit = cuts_->mandatory();
   if (!checkpointer_->idle() && !checkpointer_->accepted())
     limit = std::min(limit, checkpointer_->step());
-  if (stopping_) {
+  if (closing()) {
     // Nothing new, but all that the last checkpoints need, also when a worker hands steps back.
     const uint64_t needed = checkpointer_->idle() ? 0 : checkpointer_->step();
     limit = std::min(limit, std::max(needed, dispatcher_->first_unleased()));
@@ -454,11 +479,11 @@ void TrainingRun::PlanCut() {
   if (dispatcher_->finished() && final_is_stored && evaluation_ == nullptr) {
     return SaveModel(*checkpointer_->last());
   }
-  if (stopping_) {
+  if (closing()) {
+    if (!stopping_ && leaving_ps_.empty()) return;  // it is on its way
     const bool nothing_new =
         next == opened_->base && !opened_->adopted && !opened_->checkpoint.empty();
-    if (StoredCutAt(next) || nothing_new)
-      return Over(absl::CancelledError("stopped; the checkpoint is written"));
+    if (StoredCutAt(next) || nothing_new) return Closed("the checkpoint is written");
     return BeginCut({next});
   }
   if (final_is_stored) return;
@@ -527,8 +552,19 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   evaluation_.reset();
   if (!training()) return;
   cuts_->GivenUp(step, highest_step, Steps(), options_.loop->Now());
-  if (stopping_ && step <= CutTarget())
-    return Over(absl::CancelledError("stopped, without a checkpoint of the last steps"));
+  if (closing() && step <= CutTarget()) Closed("without a checkpoint of the last steps");
+}
+
+void TrainingRun::Closed(const std::string& outcome) {
+  proto::ControlRequest request;
+  request.mutable_stop();
+  for (const int ps : std::exchange(leaving_ps_, {})) {
+    LogInfo(absl::StrCat("ps ", ps, " may leave: ", outcome));
+    fleet_->Send(ps, request);
+  }
+  if (!stopping_) return;
+  LogInfo("stopping: " + outcome);
+  Over(absl::CancelledError("stopped: " + outcome));
 }
 
 void TrainingRun::FinishEvaluation() {
@@ -564,28 +600,28 @@ void TrainingRun::Tick() {
   for (Worker* worker : membership_->Ready()) {
     if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
   }
-  if (!membership_->Ready().empty() || finishing_) {
+  const bool at_work = dispatcher_ != nullptr && dispatcher_->leased_count() > 0;
+  if (!membership_->Ready().empty() || at_work || finishing_) {
     no_worker_since_.reset();
   } else if (!no_worker_since_.has_value()) {
     no_worker_since_ = now;
   }
   LogWaiting(now);
   Advance();
-  if (stopping_ && training() && !over_ && no_worker_since_.has_value() &&
+  if (closing() && training() && !over_ && no_worker_since_.has_value() &&
       now - *no_worker_since_ >= kStopPatience) {
-    StopWithoutWorkers();
+    CloseWithoutWorkers();
   }
 }
 
-// Nobody is left to do what a stop waits for: what is done is kept, where that can be.
-void TrainingRun::StopWithoutWorkers() {
+// Nobody is left to do what is waited for: what is done is kept, where that can be.
+void TrainingRun::CloseWithoutWorkers() {
   if (evaluation_ != nullptr) {
     evaluation_.reset();
     return checkpointer_->Release();
   }
   if (CutTarget() > dispatcher_->base()) {
-    return Over(absl::CancelledError(
-        "stopped, without a checkpoint of the last steps: no worker is left to do them"));
+    return Closed("without a checkpoint of the last steps: no worker is left to do them");
   }
   if (!checkpointer_->idle() && checkpointer_->step() > CutTarget())
     checkpointer_->GiveUp("no worker is left to do the steps below it");

@@ -101,8 +101,14 @@ class TrainingRun {
   void PlanCut();
   void BeginCut(const CutPlan::Cut& cut);
   uint64_t CutTarget() const;
+  // The last checkpoint is wanted, and nothing new is begun: this coordinator stops, or a ps
+  // leaves.
+  bool closing() const { return stopping_ || ps_leaves_; }
+  // That checkpoint is written, or cannot be.
+  void Closed(const std::string& outcome);
+  void OnPsDeparting(int ps);
   CutPlan::Steps Steps() const;
-  void StopWithoutWorkers();
+  void CloseWithoutWorkers();
   void GiveWork(Worker& worker);
   void Tick();
   // Ends the streams of workers whose leases have expired.
@@ -159,6 +165,8 @@ class TrainingRun {
   uint64_t leased_again_before_ = 0;  // in former timelines
 
   bool stopping_ = false;
+  bool ps_leaves_ = false;    // in this timeline, which ends with it
+  std::set<int> leaving_ps_;  // those that have not been told yet that they may
   std::optional<Time> no_worker_since_;
   bool finishing_ = false;       // the model is being saved, or is
   bool model_saved_ = false;     // the workers may go

@@ -31,7 +31,10 @@ ParameterServer::ParameterServer(Options options)
   watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchCoordinator(); });
 }
 
-ParameterServer::~ParameterServer() { options_.loop->CancelTimer(watch_); }
+ParameterServer::~ParameterServer() {
+  options_.loop->CancelTimer(watch_);
+  if (leaving_ != 0) options_.loop->CancelTimer(leaving_);
+}
 
 // Promise 8: nothing waits in silence. A coordinator that is there claims once a second.
 void ParameterServer::WatchCoordinator() {
@@ -68,7 +71,18 @@ absl::StatusOr<StreamCallbacks> ParameterServer::Accept(const std::string& metho
                                if (const SessionPtr receiver = weak.lock())
                                  OnMessage(receiver, message);
                              },
-                         .on_closed = [this, id](absl::Status) { sessions_.erase(id); }};
+                         .on_closed = [this, id](absl::Status) { OnClosed(id); }};
+}
+
+void ParameterServer::OnClosed(uint64_t session) {
+  const auto closed = sessions_.extract(session);
+  if (leaving_ != 0 && closed.mapped()->control && !Coordinated())
+    Stopped("the coordinator is gone");
+}
+
+bool ParameterServer::Coordinated() const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& session) { return session.second->control; });
 }
 
 void ParameterServer::Greet(const SessionPtr& session) {
@@ -388,7 +402,7 @@ void ParameterServer::OnStop(const SessionPtr& session, uint64_t term) {
   proto::ControlReply reply;
   reply.mutable_stopping();
   session->Send(reply);
-  if (std::exchange(stopped_, true)) return;
+  if (leaving_ != 0) return Stopped("the coordinator has had its last word");
   LogFields fields = {{"term", TermText(term)}};
   if (timeline_) {
     // What can be checked from outside: every chunk has had every step, once.
@@ -396,7 +410,25 @@ void ParameterServer::OnStop(const SessionPtr& session, uint64_t term) {
     fields.emplace_back("lowest_updates", absl::StrCat(updates.lowest));
     fields.emplace_back("highest_updates", absl::StrCat(updates.highest));
   }
-  LogInfo("stopped by the coordinator: the job is over", fields);
+  Stopped("stopped by the coordinator: the job is over", fields);
+}
+
+void ParameterServer::Leave(Time grace) {
+  if (stopped_ || leaving_ != 0) return;
+  if (!timeline_ || !Coordinated()) return Stopped("leaving");
+  LogInfo("leaving: the coordinator is asked for a checkpoint first");
+  leaving_ = options_.loop->CallAfter(
+      grace, [this] { Stopped("leaving without a checkpoint: the grace period is over"); });
+  proto::ControlReply reply;
+  reply.mutable_departing();
+  for (const auto& [id, session] : sessions_) {
+    if (session->control) session->Send(reply);
+  }
+}
+
+void ParameterServer::Stopped(const std::string& why, LogFields fields) {
+  if (std::exchange(stopped_, true)) return;
+  LogInfo(why, std::move(fields));
   if (options_.on_stopped) options_.on_stopped();
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/daemon/logging.h"
 #include "common/rpc/network.h"
 #include "ps/cuts.h"
 #include "ps/row_fetch.h"
@@ -37,7 +38,7 @@ class ParameterServer {
     EventLoop* loop = nullptr;  // these outlive this
     FileSystem* files = RealFileSystem();
     std::string coordinator;  // its address, for people; empty where it is not known
-    // Called once, when the coordinator has said that the job is over.
+    // Called once: the job is over, or this ps may leave.
     std::function<void()> on_stopped;
   };
   explicit ParameterServer(Options options);
@@ -45,6 +46,10 @@ class ParameterServer {
 
   // For Network::Listen.
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
+
+  // Asks the coordinator for a checkpoint, then on_stopped: when it is written or cannot be, when
+  // no coordinator is connected, or after `grace`.
+  void Leave(Time grace);
 
   uint64_t promised_term() const { return promised_term_; }
   // 0 when empty.
@@ -92,6 +97,10 @@ class ParameterServer {
   void OnLoadRead(uint64_t term, LoadOutcome outcome);
   void FinishLoad(uint64_t term, LoadOutcome outcome);
   void OnStop(const SessionPtr& session, uint64_t term);
+  void OnClosed(uint64_t session);
+  // A coordinator is connected.
+  bool Coordinated() const;
+  void Stopped(const std::string& why, LogFields fields = {});
 
   VariableStore& store() { return *timeline_->variables.store; }
 
@@ -100,7 +109,8 @@ class ParameterServer {
   std::optional<Timeline> timeline_;  // none: empty
   std::optional<Loading> loading_;
   bool stopped_ = false;
-  Time last_command_{};  // of a coordinator, or the start
+  EventLoop::TimerId leaving_ = 0;  // runs out with the grace period
+  Time last_command_{};             // of a coordinator, or the start
   EventLoop::TimerId watch_ = 0;
   uint64_t next_session_ = 0;
   std::map<uint64_t, SessionPtr> sessions_;

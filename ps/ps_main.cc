@@ -17,7 +17,7 @@ uint64_t DrawIncarnation() {
   return (uint64_t{device()} << 32 | device()) | 1;  // never 0
 }
 
-absl::Status RunPs(shoal::Daemon& daemon) {
+absl::Status RunPs(shoal::Daemon& daemon, shoal::Time drain_timeout) {
   SHOAL_ASSIGN_OR_RETURN(const shoal::ClusterSpec spec, daemon.ReadClusterSpec());
   const std::unique_ptr<shoal::GrpcNetwork> network = shoal::GrpcNetwork::Create({});
   absl::Status result = absl::OkStatus();
@@ -32,10 +32,11 @@ absl::Status RunPs(shoal::Daemon& daemon) {
       [&server](const std::string& method, std::unique_ptr<shoal::Stream> stream) {
         return server.Accept(method, std::move(stream));
       }));
-  daemon.OnStopSignal([&](int) {
-    network->Post([&] {
+  daemon.OnStopSignal([&](int count) {
+    network->Post([&, count] {
       result = absl::CancelledError("stopped by a signal");
-      network->Stop();
+      // A second signal is not asked to wait.
+      count == 1 ? server.Leave(drain_timeout) : network->Stop();
     });
   });
   network->Run();
@@ -55,5 +56,12 @@ int main(int argc, char** argv) {
       "[\"c:2222\"]},\n"
       "              \"task\": {\"type\": \"ps\", \"index\": 0}}' shoal-ps\n"
       "It waits for the coordinator, needs no files of its own, and ends with the job.");
-  return daemon.Run(argc, argv, [&] { return RunPs(daemon); });
+  double drain_timeout = 20;
+  daemon.settings().AddNumber("drain_timeout", &drain_timeout, 0, 1e9,
+                              "Seconds after SIGTERM within which the coordinator may have a "
+                              "checkpoint written first");
+  return daemon.Run(argc, argv, [&] {
+    return RunPs(daemon, std::chrono::duration_cast<shoal::Time>(
+                             std::chrono::duration<double>(drain_timeout)));
+  });
 }

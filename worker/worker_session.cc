@@ -103,7 +103,8 @@ void WorkerSession::OnClosed(const absl::Status& status) {
   stream_.reset();
   last_error_ = std::string(status.message());
   if (over_) return FinishLeaving();
-  if (draining_ && activity_ != Activity::kTraining) return Over(End::kDrained, absl::OkStatus());
+  if (draining_ && activity_ != Activity::kTraining && leases_.empty())
+    return Over(End::kDrained, absl::OkStatus());
   const Time now = options_.loop->Now();
   if (std::exchange(welcomed_, false)) {
     alone_since_ = now;
@@ -214,6 +215,7 @@ void WorkerSession::SendReady() {
   report.mutable_ready()->set_test_examples(prepared_->test_examples);
   report.mutable_ready()->set_shard_map_fingerprint(prepared_->shard_map->Fingerprint());
   Report(report);
+  if (draining_) SayDraining();
   if (unreported_.empty() || unreported_timeline_ != timeline_) return;
   // Finished while there was no coordinator: still facts.
   proto::WorkerReport done;
@@ -257,7 +259,7 @@ void WorkerSession::DropWork(uint64_t timeline) {
 
 void WorkerSession::OnLease(const proto::Lease& lease) {
   constexpr uint64_t kMostSteps = 1 << 20;  // a coordinator never leases more ahead
-  if (lease.timeline() != timeline_ || draining_ || lease.count() > kMostSteps) return;
+  if (lease.timeline() != timeline_ || lease.count() > kMostSteps) return;
   for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back(lease.first() + i);
   options_.computer->Expect(lease.first(), lease.count());
   Next();
@@ -267,7 +269,8 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
 
 void WorkerSession::Next() {
   if (over_ || activity_ != Activity::kIdle || computing_) return;
-  if (draining_) return Leave(absl::OkStatus());
+  if (draining_ && (leases_.empty() || options_.loop->Now() >= no_step_after_))
+    return Leave(absl::OkStatus());
   if (timeline_ == 0) return;
   if (!evaluations_.empty()) {
     const EvaluationOrder order = evaluations_.front();
@@ -402,7 +405,7 @@ void WorkerSession::Drain(const std::string& reason) {
   draining_ = true;
   drain_reason_ = reason;
   LogInfo("draining: " + reason);
-  leases_.clear();
+  no_step_after_ = options_.loop->Now() + options_.drain_timeout / 2;
   evaluations_.clear();
   drain_deadline_ = options_.loop->CallAfter(options_.drain_timeout, [this] {
     drain_deadline_ = 0;
@@ -410,7 +413,16 @@ void WorkerSession::Drain(const std::string& reason) {
     SayLeaving(absl::OkStatus());
     Over(End::kDrained, absl::OkStatus());
   });
-  if (activity_ != Activity::kTraining && !preparing_) Leave(absl::OkStatus());
+  if (activity_ != Activity::kTraining && leases_.empty() && !preparing_)
+    return Leave(absl::OkStatus());
+  // Steps handed back may be holes that nobody fills, where all leave at once.
+  SayDraining();
+}
+
+void WorkerSession::SayDraining() {
+  proto::WorkerReport report;
+  report.mutable_draining();
+  Report(report);
 }
 
 void WorkerSession::SayLeaving(const absl::Status& why) {

@@ -97,6 +97,7 @@ class WorkerSession {
   void MaybeFinishStep();
   void PullCut(const EvaluationOrder& order);
   void Evaluate(const EvaluationOrder& order);
+  void SayDraining();
   void SayLeaving(const absl::Status& why);
   // Tells the coordinator, then ends.
   void Leave(const absl::Status& why);
@@ -135,6 +136,7 @@ class WorkerSession {
 
   bool draining_ = false;
   std::string drain_reason_;
+  Time no_step_after_{};  // begins, once draining
   EventLoop::TimerId drain_deadline_ = 0;
   bool over_ = false;
   // Set by Leave: how to end once the coordinator has closed the stream.

@@ -75,6 +75,34 @@ def test_sigterm_drains_a_worker(tmp_path):
         job.check_end(job.chief, job.workers[1], job.server)
 
 
+def test_sigterm_to_a_ps_loses_nothing(tmp_path):
+    with Job(tmp_path) as job:
+        job.server.signal(signal.SIGTERM)
+        assert job.server.wait() == 143
+        assert "ps 0 may leave: the checkpoint is written" in job.chief.output()
+        job.server = job.cluster.start("ps", name="ps-again")
+        job.check_end(job.chief, *job.workers, job.server)
+        steps = [step for _, step, _ in step_records(job.records)]
+        assert len(steps) == len(set(steps)), "a step was done again"
+
+
+def test_sigterm_to_all_at_once_loses_nothing(tmp_path):
+    with Job(tmp_path) as job:
+        for worker in job.workers:
+            worker.wait_for_output("working in timeline")
+        everybody = [job.chief, job.server, *job.workers]
+        for process in everybody:
+            process.signal(signal.SIGTERM)
+        for process in everybody:
+            assert process.wait() == 143, process.output()[-3000:]
+        job.server = job.cluster.start("ps", name="ps-again")
+        job.workers = [job.start_worker(i) for i in range(2)]
+        job.chief = job.cluster.start_chief(job.job, job.run)
+        job.check_end(job.chief, *job.workers, job.server)
+        steps = [step for _, step, _ in step_records(job.records)]
+        assert len(steps) == len(set(steps)), "a step was done again"
+
+
 def test_sigterm_ends_a_worker_whose_step_cannot_be_finished(tmp_path):
     with Job(tmp_path) as job:
         job.server.signal(signal.SIGSTOP)

@@ -43,6 +43,12 @@ void ScriptedPs::Restart() {
   network_->Newest(address_).Close(absl::UnavailableError("the ps is gone"));
 }
 
+void ScriptedPs::Leave() {
+  proto::ControlReply reply;
+  reply.mutable_departing();
+  network_->Newest(address_).Send(reply);
+}
+
 uint64_t ScriptedPs::base() const {
   uint64_t base = 0;
   while (applied.contains(base)) ++base;
@@ -232,6 +238,12 @@ void ScriptedWorker::Evaluate() {
   done->set_examples(10);
   done->set_loss_sum(30);
   done->add_metric_sums(2.5);
+  stream_->Send(report);
+}
+
+void ScriptedWorker::SayDraining() {
+  proto::WorkerReport report;
+  report.mutable_draining();
   stream_->Send(report);
 }
 

@@ -31,6 +31,8 @@ class ScriptedPs {
   bool Serve();
   // As after kill -9 and a new start.
   void Restart();
+  // As after SIGTERM.
+  void Leave();
 
   bool accepts_fences = true;
   std::string write_error;  // of the next cuts
@@ -86,6 +88,7 @@ class ScriptedWorker {
   // Reports the batch of the oldest evaluation order: 10 examples, loss 3, accuracy 0.25.
   void Evaluate();
   void Leave(const std::string& reason);
+  void SayDraining();
   FarEnd& stream() { return *stream_; }
 
   bool welcomed = false;

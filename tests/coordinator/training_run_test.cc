@@ -474,6 +474,23 @@ TEST(TrainingRunTest, AStopWhoseLastWorkerLeavesKeepsWhatIsDone) {
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
 }
 
+// As where everybody is stopped at once.
+TEST(TrainingRunTest, AStopWaitsForADrainingWorker) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.SayDraining();
+  cluster.run->Stop();
+  cluster.Advance(seconds(6));
+  EXPECT_FALSE(cluster.over.has_value()) << "its steps are its own until it leaves";
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1));
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1)) << "it is given no more";
+  worker.Leave("SIGTERM");
+  cluster.Settle();
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+}
+
 TEST(TrainingRunTest, AStopDoesNotWaitForAnEvaluationThatNobodyFinishes) {
   ScriptedCluster cluster({.test_examples = 50});
   ScriptedWorker& worker = cluster.Join(0);
@@ -484,6 +501,83 @@ TEST(TrainingRunTest, AStopDoesNotWaitForAnEvaluationThatNobodyFinishes) {
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
 }
+
+// --- A ps leaves ---------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, APsThatLeavesTakesACheckpointOfAllThatIsLeased) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.ps[1]->Leave();
+  cluster.Settle();
+  EXPECT_FALSE(cluster.ps[1]->stopped);
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2)) << "what follows would be lost";
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  EXPECT_TRUE(cluster.ps[1]->stopped);
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  EXPECT_FALSE(cluster.over.has_value());
+
+  cluster.ps[1]->stopped = false;
+  cluster.Advance(seconds(2));
+  EXPECT_FALSE(cluster.ps[1]->stopped) << "it is told once";
+  cluster.ps[1]->Restart();
+  cluster.Advance(seconds(2));
+  EXPECT_THAT(worker.timelines, testing::SizeIs(2));
+  cluster.FinishStep(worker);
+  EXPECT_EQ(cluster.run->Status().steps_done(), 4u) << "its successor has lost nothing";
+}
+
+TEST(TrainingRunTest, APsThatLeavesDoesNotWaitForADiskThatIsFull) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[0]->write_error = "no space";
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+TEST(TrainingRunTest, APsThatLeavesBeforeTrainingBeganMayGoAtOnce) {
+  ScriptedCluster cluster({});
+  cluster.Advance(seconds(1));
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  cluster.ps[0]->Restart();
+  cluster.Advance(seconds(2));
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  EXPECT_EQ(cluster.run->Status().steps_done(), 1u);
+}
+
+TEST(TrainingRunTest, APsThatLeavesAndAStopShareACheckpoint) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+}
+
+TEST(TrainingRunTest, APsThatLeavesWithoutWorkersKeepsWhatIsDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.Disconnect(worker);
+  cluster.ps[0]->Leave();
+  cluster.Advance(std::chrono::minutes(1));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+// -------------------------------------------------------------------------------------------------
 
 TEST(TrainingRunTest, ResumesAfterAStop) {
   std::string directory = NewTestDirectory();

@@ -31,30 +31,7 @@ class FakeLoop : public EventLoop {
       RunPosted();
     } while (!hold_offloads_ && RunOneOffloaded());
   }
-  // Moves the clock, running each timer at its time.
-  void Advance(Time time) { AdvanceTo(now_ + time); }
-  void AdvanceTo(Time until) {
-    RunUntilIdle();
-    while (timers_.next_due().has_value() && *timers_.next_due() <= until) {
-      now_ = *timers_.next_due();
-      RunUntilIdle();
-    }
-    now_ = until;
-  }
-
-  // While held, offloaded work waits: RunUntilIdle leaves it alone.
-  void set_hold_offloads(bool hold) { hold_offloads_ = hold; }
-  // Runs the first piece of it, also while held; false when there is none.
-  bool RunOneOffloaded() {
-    if (offloaded_.empty()) return false;
-    const auto [work, done] = std::move(offloaded_.front());
-    offloaded_.pop_front();
-    work();
-    done();
-    return true;
-  }
-
- private:
+  // The same, but nothing that was offloaded.
   void RunPosted() {
     for (;;) {
       std::function<void()> next;
@@ -68,6 +45,33 @@ class FakeLoop : public EventLoop {
       next();
     }
   }
+  // Moves the clock, running each timer at its time.
+  void Advance(Time time) { AdvanceTo(now_ + time); }
+  void AdvanceTo(Time until) {
+    RunUntilIdle();
+    while (timers_.next_due().has_value() && *timers_.next_due() <= until) {
+      now_ = *timers_.next_due();
+      RunUntilIdle();
+    }
+    now_ = until;
+  }
+
+  // While held, offloaded work waits: RunUntilIdle leaves it alone.
+  void set_hold_offloads(bool hold) { hold_offloads_ = hold; }
+  // Runs the first piece of it, also while held, and what is posted before and by it; false when
+  // there is none.
+  bool RunOneOffloaded() {
+    RunPosted();
+    if (offloaded_.empty()) return false;
+    const auto [work, done] = std::move(offloaded_.front());
+    offloaded_.pop_front();
+    work();
+    done();
+    RunPosted();
+    return true;
+  }
+
+ private:
   // Not 0, which stands for "never" in some places.
   Time now_ = std::chrono::seconds(1000);
   TimerQueue timers_;

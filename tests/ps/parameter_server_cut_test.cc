@@ -102,7 +102,7 @@ TEST_F(ParameterServerCutTest, WrittenRangesMakeACheckpoint) {
   EXPECT_TRUE(loop_->RunOneOffloaded());
   PushStep(worker_, kTerm, 4);
   EXPECT_TRUE(control_.quiet());
-  loop_->Run();
+  loop_->RunUntilIdle();
   const proto::Written written = TakeControl().written();
   EXPECT_EQ(written.cut_step(), 2u);
   EXPECT_EQ(written.error(), "");
@@ -140,7 +140,7 @@ TEST_F(ParameterServerCutTest, RepeatedFenceGetsItsAnswersAgainOnTheNewStream) {
   EXPECT_TRUE(TakeControl().has_cut_ready()) << "answered where it was asked last";
   Accepted(fence);
   EXPECT_TRUE(TakeControl().has_cut_ready());
-  loop_->Run();
+  loop_->RunUntilIdle();
   const proto::Written written = TakeControl().written();
   EXPECT_GT(written.ranges_size(), 0);
   PushStep(worker_, kTerm, 1);
@@ -159,7 +159,7 @@ TEST_F(ParameterServerCutTest, NewerFenceReplacesACutThatIsBeingWritten) {
   Accepted(Fence(kTerm, kTerm, 2, Prepare(2)));
   PushStep(worker_, kTerm, 1);
   EXPECT_EQ(TakeControl().cut_ready().cut_step(), 2u);
-  loop_->Run();
+  loop_->RunUntilIdle();
   EXPECT_EQ(TakeControl().written().cut_step(), 2u);
   EXPECT_TRUE(control_.quiet());
 }
@@ -194,13 +194,13 @@ TEST_F(ParameterServerCutTest, LoadEndsTheCutAlsoWhileItIsWritten) {
 TEST_F(ParameterServerCutTest, ErrorOfWritingIsToldAndPushesGoOn) {
   Accepted(Fence(kTerm, kTerm, 0, root_));
   EXPECT_TRUE(TakeControl().has_cut_ready());
-  loop_->Run();
+  loop_->RunUntilIdle();
   const proto::Written written = TakeControl().written();
   EXPECT_THAT(written.error(), HasSubstr(root_ + "/model-"));
   EXPECT_EQ(written.ranges_size(), 0);
   PushStep(worker_, kTerm, 0);
   Accepted(Fence(kTerm, kTerm, 1, Prepare(1)));
-  loop_->Run();
+  loop_->RunUntilIdle();
   EXPECT_TRUE(TakeControl().has_cut_ready());
   EXPECT_EQ(TakeControl().written().error(), "");
 }
@@ -208,7 +208,7 @@ TEST_F(ParameterServerCutTest, ErrorOfWritingIsToldAndPushesGoOn) {
 TEST_F(ParameterServerCutTest, DestroyedWhileWriting) {
   Accepted(Fence(kTerm, kTerm, 0, Prepare(0)));
   server_.reset();
-  loop_->Run();
+  loop_->RunUntilIdle();
 }
 
 }  // namespace

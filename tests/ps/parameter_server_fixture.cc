@@ -84,7 +84,7 @@ void ParameterServerTest::SendOnly(Client& client, const proto::ControlRequest& 
 
 proto::ControlReply ParameterServerTest::Ask(Client& client, const proto::ControlRequest& request) {
   client.callbacks.on_message(MakeMessage(request));
-  loop_->Run();
+  loop_->RunUntilIdle();
   return client.Take<proto::ControlReply>();
 }
 

@@ -11,6 +11,7 @@
 #include "common/sharding/shard_map.h"
 #include "proto/parameter_server.pb.h"
 #include "ps/parameter_server.h"
+#include "tests/fakes/fake_loop.h"
 #include "tests/ps/fake_stream.h"
 
 namespace shoal {

@@ -111,7 +111,7 @@ TEST_F(ParameterServerFuzzTest, GarbageNeverCrashes) {
       }
       if (random_() % 2 == 0) client.callbacks.on_closed(absl::UnavailableError("gone"));
     }
-    loop_->Run();
+    loop_->RunUntilIdle();
     // It still does what it is for.
     const uint64_t term = std::max(server_->promised_term(), server_->timeline());
     if (term == UINT64_MAX) continue;

@@ -19,6 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
+constexpr Time kGrace = std::chrono::seconds(20);
 
 TEST_F(ParameterServerTest, HelloTellsWhoAndWhere) {
   proto::ServerHello hello;
@@ -39,7 +40,7 @@ TEST_F(ParameterServerTest, HelloComesBeforeTheAnswerOfAQuickClient) {
   const auto received = std::make_shared<Received>();
   auto callbacks = server_->Accept(kControlMethod, std::make_unique<FakeStream>(received));
   callbacks->on_message(MakeMessage(Claim(kTerm)));
-  loop_->Run();
+  loop_->RunUntilIdle();
   ASSERT_EQ(received->messages.size(), 2u);
   proto::ControlReply reply;
   ASSERT_TRUE(ParseMessage(received->messages[0], &reply));
@@ -194,7 +195,7 @@ TEST_F(ParameterServerTest, NewerLoadSupersedesTheOneBeingRead) {
   Client control = ConnectControl();
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
   SendOnly(control, Load(kTerm + 1, job_.ResolvedText()));
-  loop_->Run();
+  loop_->RunUntilIdle();
   EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm + 1);
   EXPECT_TRUE(control.quiet());
   EXPECT_EQ(server_->timeline(), kTerm + 1);
@@ -206,7 +207,7 @@ TEST_F(ParameterServerTest, ClaimDuringALoadEndsIt) {
   SendOnly(old, Load(kTerm, job_.ResolvedText()));
   SendOnly(next, Claim(kTerm + 1));
   EXPECT_EQ(next.Take<proto::ControlReply>().claimed().timeline(), 0u);
-  loop_->Run();
+  loop_->RunUntilIdle();
   EXPECT_EQ(old.Take<proto::ControlReply>().term_refused().promised_term(), kTerm + 1);
   EXPECT_EQ(server_->timeline(), 0u);
 }
@@ -216,7 +217,7 @@ TEST_F(ParameterServerTest, OwnProbeDuringALoadDoesNotEndIt) {
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
   SendOnly(control, Claim(kTerm));
   EXPECT_EQ(control.Take<proto::ControlReply>().claimed().timeline(), 0u);
-  loop_->Run();
+  loop_->RunUntilIdle();
   EXPECT_EQ(control.Take<proto::ControlReply>().loaded().timeline(), kTerm);
 }
 
@@ -229,7 +230,7 @@ TEST_F(ParameterServerTest, OldTimelineIsOverAsSoonAsALoadHasCome) {
   const proto::ExchangeReply reply = Push(worker, kTerm, 0, 0);
   EXPECT_EQ(reply.refused().timeline(), 0u);
   EXPECT_THAT(reply.refused().reason(), HasSubstr("empty"));
-  loop_->Run();
+  loop_->RunUntilIdle();
   EXPECT_EQ(server_->timeline(), kTerm + 1);
 }
 
@@ -268,14 +269,14 @@ TEST_F(ParameterServerTest, LoadOutlivedByNobody) {
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
   server_.reset();
   EXPECT_TRUE(control.received->destroyed);
-  loop_->Run();
+  loop_->RunUntilIdle();
 }
 
 TEST_F(ParameterServerTest, LoadWhoseAskerIsGoneStillCounts) {
   Client control = ConnectControl();
   SendOnly(control, Load(kTerm, job_.ResolvedText()));
   control.callbacks.on_closed(absl::UnavailableError("gone"));
-  loop_->Run();
+  loop_->RunUntilIdle();
   EXPECT_EQ(server_->timeline(), kTerm);
   Client again = ConnectControl();
   EXPECT_EQ(Ask(again, Load(kTerm, job_.ResolvedText())).loaded().timeline(), kTerm);
@@ -390,6 +391,53 @@ TEST_F(ParameterServerTest, StopIsAnsweredAndReportedOnce) {
   EXPECT_TRUE(Ask(control, Stop(kTerm)).has_stopping());
   EXPECT_TRUE(Ask(control, Stop(kTerm)).has_stopping());
   EXPECT_EQ(stops_, 1);
+}
+
+// --- SIGTERM -------------------------------------------------------------------------------------
+
+TEST_F(ParameterServerTest, LeavingItAsksForACheckpointFirst) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  server_->Leave(kGrace);
+  EXPECT_TRUE(control.Take<proto::ControlReply>().has_departing());
+  server_->Leave(kGrace);
+  EXPECT_TRUE(control.quiet());
+  EXPECT_EQ(stops_, 0);
+  EXPECT_TRUE(Ask(control, Stop(kTerm)).has_stopping());
+  EXPECT_EQ(stops_, 1);
+}
+
+TEST_F(ParameterServerTest, LeavingItDoesNotWaitForEver) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  server_->Leave(kGrace);
+  loop_->Advance(kGrace - std::chrono::milliseconds(1));
+  EXPECT_EQ(stops_, 0);
+  loop_->Advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(stops_, 1);
+}
+
+TEST_F(ParameterServerTest, LeavingItDoesNotWaitForACoordinatorThatIsGone) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client worker = ConnectWorker();
+  server_->Leave(kGrace);
+  worker.callbacks.on_closed(absl::OkStatus());
+  EXPECT_EQ(stops_, 0);
+  control.callbacks.on_closed(absl::UnavailableError("gone"));
+  EXPECT_EQ(stops_, 1);
+}
+
+TEST_F(ParameterServerTest, LeavingWithNothingToKeepIsDoneAtOnce) {
+  Client control = ConnectControl();
+  server_->Leave(kGrace);
+  EXPECT_EQ(stops_, 1) << "it is empty";
+  Restart();
+  Client next = ConnectControl();
+  LoadJob(next, kTerm);
+  next.callbacks.on_closed(absl::UnavailableError("gone"));
+  server_->Leave(kGrace);
+  EXPECT_EQ(stops_, 2) << "there is no coordinator";
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class RemoteRowsTest : public ParameterServerTest {
     PushStep(worker_, kTerm, 2);
     PushStep(worker_, kTerm, 1);
     EXPECT_TRUE(control_.Take<proto::ControlReply>().has_cut_ready());
-    loop_->Run();
+    loop_->RunUntilIdle();
     const proto::Written written = control_.Take<proto::ControlReply>().written();
     EXPECT_TRUE(written.not_seen());
     EXPECT_EQ(written.error(), "");
@@ -105,7 +105,7 @@ TEST_F(RemoteRowsTest, ADirectoryOfTheSameNameWithoutTheMarkerIsNotWrittenTo) {
   proto::ControlRequest fence = Fence(kTerm, kTerm, 0, stranger);
   fence.mutable_fence()->set_marker(".cut-1");
   SendOnly(control_, fence);
-  loop_->Run();
+  loop_->RunUntilIdle();
   control_.Take<proto::ControlReply>();
   control_.Take<proto::ControlReply>();
   EXPECT_TRUE(control_.Take<proto::ControlReply>().written().not_seen());
@@ -123,7 +123,7 @@ TEST_F(RemoteRowsTest, ALoadAsksForItsRowsAndOpensTheTimelineWithThem) {
     EXPECT_EQ(wanted.term(), next);
     bytes[wanted.tensor()] += wanted.size_bytes();
     SendOnly(control_, Rows(next, wanted, 0.5f));
-    loop_->Run();
+    loop_->RunUntilIdle();
     reply = control_.Take<proto::ControlReply>();
   }
   ASSERT_EQ(reply.loaded().timeline(), next) << reply.DebugString();
@@ -149,7 +149,7 @@ TEST_F(RemoteRowsTest, RowsThatCannotBeReadMakeTheCheckpointBad) {
   proto::ControlRequest rows = Rows(next, Ask(control_, UnseenLoad(next)).rows_wanted(), 0);
   rows.mutable_rows()->set_error("model-00001-of-00001.safetensors is damaged");
   SendOnly(control_, rows);
-  loop_->Run();
+  loop_->RunUntilIdle();
   proto::ControlReply reply;
   do reply = control_.Take<proto::ControlReply>();
   while (reply.has_rows_wanted());
@@ -163,7 +163,7 @@ TEST_F(RemoteRowsTest, RowsOfAWrongSizeAreNotTaken) {
   proto::ControlRequest rows = Rows(next, Ask(control_, UnseenLoad(next)).rows_wanted(), 0);
   rows.mutable_rows()->mutable_values()->resize(4);
   SendOnly(control_, rows);
-  loop_->Run();
+  loop_->RunUntilIdle();
   proto::ControlReply reply;
   do reply = control_.Take<proto::ControlReply>();
   while (reply.has_rows_wanted());

@@ -243,6 +243,11 @@ class WorkerSessionTest : public testing::Test {
     chief().Close(absl::OkStatus());
     loop_.RunUntilIdle();
   }
+  void ExpectDraining() {
+    const auto reports = TakeReports();
+    EXPECT_TRUE(std::any_of(reports.begin(), reports.end(),
+                            [](const proto::WorkerReport& each) { return each.has_draining(); }));
+  }
   void ExpectOver(WorkerSession::End end, const std::string& why = "") {
     ASSERT_TRUE(end_.has_value());
     EXPECT_EQ(*end_, end);
@@ -690,19 +695,43 @@ TEST_F(WorkerSessionTest, ACoordinatorOfAnotherLanguageIsTheEnd) {
   ExpectOver(WorkerSession::End::kFailed, "chief:1 does not speak");
 }
 
-TEST_F(WorkerSessionTest, DrainsAfterTheStepAtHand) {
-  StartStep(7, 3);
+// Also those that were on the way when it said so.
+TEST_F(WorkerSessionTest, DrainsAfterTheStepsItHolds) {
+  StartStep(7, 2);
   proto::WorkerOrder order;
   order.mutable_drain()->set_reason("make room");
   Order(order);
   session_->Drain("once more");
-  Lease(40, 2);
-  computer_.TakeCalls();
-  EXPECT_FALSE(chief().finished().has_value());
-  FinishStep();
-  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
+  ExpectDraining();
+  Lease(40, 1);
+  OrderEvaluation(13, 0);
+  for (const char* step : {"step 70 7", "step 70 8", "step 70 40"}) {
+    EXPECT_FALSE(chief().finished().has_value());
+    FinishStep();
+    EXPECT_THAT(TakeEvents(), ElementsAre(step));
+  }
   ExpectLeaving("make room", false);
   ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, BeginsNoStepLateInADrain) {
+  StartStep(7, 3);
+  session_->Drain("SIGTERM");
+  loop_.Advance(kDrainTimeout / 2);
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, TellsTheNextCoordinatorThatItIsDraining) {
+  StartStep(7, 2);
+  session_->Drain("SIGTERM");
+  ExpectDraining();
+  LoseChief();
+  Reconnect();
+  Welcome();
+  ExpectDraining();
 }
 
 TEST_F(WorkerSessionTest, DrainsAtOnceWhenIdle) {
