@@ -1,50 +1,6 @@
 // shoal-ps: holds and updates the variables of one ps of the cluster spec.
-#include <cstdint>
-#include <random>
-#include <string>
-
-#include "absl/status/status.h"
-#include "common/base/status_macros.h"
-#include "common/daemon/bind_address.h"
 #include "common/daemon/daemon.h"
-#include "common/rpc/grpc_network.h"
-#include "ps/parameter_server.h"
-
-namespace {
-
-uint64_t DrawIncarnation() {
-  std::random_device device;
-  return (uint64_t{device()} << 32 | device()) | 1;  // never 0
-}
-
-absl::Status RunPs(shoal::Daemon& daemon, shoal::Time drain_timeout) {
-  SHOAL_ASSIGN_OR_RETURN(const shoal::ClusterSpec spec, daemon.ReadClusterSpec());
-  const std::unique_ptr<shoal::GrpcNetwork> network = shoal::GrpcNetwork::Create({});
-  absl::Status result = absl::OkStatus();
-  shoal::ParameterServer server({.index = spec.task.index,
-                                 .incarnation = DrawIncarnation(),
-                                 .loop = network.get(),
-                                 .coordinator = spec.chief_address().ToString(),
-                                 .on_stopped = [&] { network->Stop(); }});
-
-  SHOAL_RETURN_IF_ERROR(shoal::ListenAsTask(
-      *spec.Find(spec.task), network.get(),
-      [&server](const std::string& method, std::unique_ptr<shoal::Stream> stream) {
-        return server.Accept(method, std::move(stream));
-      }));
-  daemon.OnStopSignal([&](int count) {
-    network->Post([&, count] {
-      result = absl::CancelledError("stopped by a signal");
-      // A second signal is not asked to wait.
-      count == 1 ? server.Leave(drain_timeout) : network->Stop();
-    });
-  });
-  network->Run();
-  daemon.OnStopSignal(nullptr);
-  return result;
-}
-
-}  // namespace
+#include "ps/ps_process.h"
 
 int main(int argc, char** argv) {
   shoal::Daemon daemon(

@@ -1,0 +1,49 @@
+#include "ps/ps_process.h"
+
+#include <cstdint>
+#include <memory>
+#include <random>
+
+#include "common/base/status_macros.h"
+#include "common/daemon/bind_address.h"
+#include "common/rpc/grpc_network.h"
+#include "ps/parameter_server.h"
+
+namespace shoal {
+namespace {
+
+uint64_t DrawIncarnation() {
+  std::random_device device;
+  return (uint64_t{device()} << 32 | device()) | 1;  // never 0
+}
+
+}  // namespace
+
+absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
+  SHOAL_ASSIGN_OR_RETURN(const ClusterSpec spec, daemon.ReadClusterSpec());
+  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  absl::Status result = absl::OkStatus();
+  ParameterServer server({.index = spec.task.index,
+                          .incarnation = DrawIncarnation(),
+                          .loop = network.get(),
+                          .coordinator = spec.chief_address().ToString(),
+                          .on_stopped = [&] { network->Stop(); }});
+
+  SHOAL_RETURN_IF_ERROR(
+      ListenAsTask(*spec.Find(spec.task), network.get(),
+                   [&server](const std::string& method, std::unique_ptr<Stream> stream) {
+                     return server.Accept(method, std::move(stream));
+                   }));
+  daemon.OnStopSignal([&](int count) {
+    network->Post([&, count] {
+      result = absl::CancelledError("stopped by a signal");
+      // A second signal is not asked to wait.
+      count == 1 ? server.Leave(drain_timeout) : network->Stop();
+    });
+  });
+  network->Run();
+  daemon.OnStopSignal(nullptr);
+  return result;
+}
+
+}  // namespace shoal
