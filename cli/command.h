@@ -21,6 +21,7 @@ void AddDrainCommand(CLI::App* app, Command* chosen);
 void AddValidateCommand(CLI::App* app, Command* chosen);
 void AddCheckpointCommand(CLI::App* app, Command* chosen);
 void AddModelCommand(CLI::App* app, Command* chosen);
+void AddMetricsCommand(CLI::App* app, Command* chosen);
 
 // Prints an error on standard error and returns the exit code that fits it; kExitDone when it is
 // none.

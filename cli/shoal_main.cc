@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
       "  shoal validate --job job.json --cluster_spec spec.json   check before starting\n"
       "  shoal checkpoint list runs/fashion_mnist                 what has been saved\n"
       "  shoal model summary examples/fashion_mnist/model.json    layers and parameters\n"
+      "  shoal metrics                                            what /metrics of a daemon has\n"
       "\n`shoal COMMAND --help` says more about each.");
   shoal::Command chosen;
   shoal::AddTrainCommand(&app, &chosen);
@@ -29,6 +30,7 @@ int main(int argc, char** argv) {
   shoal::AddValidateCommand(&app, &chosen);
   shoal::AddCheckpointCommand(&app, &chosen);
   shoal::AddModelCommand(&app, &chosen);
+  shoal::AddMetricsCommand(&app, &chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

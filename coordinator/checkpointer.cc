@@ -203,6 +203,7 @@ void Checkpointer::Commit() {
         if (!*alive) return;
         const bool current = cut_.has_value() && attempt == attempt_;
         if (stored->ok()) {
+          ++committed_;
           last_error_.clear();
           failing_since_.reset();
           last_duration_ = options_.loop->Now() - began;
@@ -247,6 +248,7 @@ void Checkpointer::MaybeIdle() {
 
 void Checkpointer::NoteError(const std::string& why) {
   last_error_ = why;
+  ++failures_;
   if (!failing_since_.has_value()) failing_since_ = options_.loop->Now();
   LogError(absl::StrCat("no checkpoint: ", why, "; the job goes on",
                         last_.has_value() ? absl::StrCat(" with ", last_->directory) : "",

@@ -90,6 +90,9 @@ class Checkpointer {
 
   const std::optional<StoredCheckpoint>& last() const { return last_; }
   Time last_at() const { return last_at_; }
+  // Checkpoints written, and attempts that failed, since the start.
+  uint64_t committed() const { return committed_; }
+  uint64_t failures() const { return failures_; }
   Time last_duration() const { return last_duration_; }
   const std::string& last_error() const { return last_error_; }
   // When the first of the attempts failed that have failed since the last success.
@@ -137,6 +140,8 @@ class Checkpointer {
   Time last_at_{};
   Time last_duration_{};
   std::string last_error_;
+  uint64_t committed_ = 0;
+  uint64_t failures_ = 0;
   std::optional<Time> failing_since_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,5 +1,6 @@
 #include "coordinator/coordinator_process.h"
 
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <utility>
@@ -8,10 +9,23 @@
 #include "common/checkpoint/durable_file.h"
 #include "common/daemon/bind_address.h"
 #include "common/job/job.h"
+#include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "coordinator/training_run.h"
 
 namespace shoal {
+namespace {
+
+// Of the disk that the run is written to. May be slow where it is a network's.
+void CollectDisk(const std::string& run_dir, MetricSamples* out) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(run_dir, error);
+  if (error) return;
+  out->Add("shoal_disk_free_bytes", static_cast<double>(space.available));
+  out->Add("shoal_disk_size_bytes", static_cast<double>(space.capacity));
+}
+
+}  // namespace
 
 absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::string run_dir) {
   SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
@@ -44,6 +58,13 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
       !written.ok()) {
     LogWarning(std::string(written.message()));
   }
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Monitoring> monitoring,
+      StartMonitoring(
+          daemon, cluster.chief_address(), network.get(),
+          {.collect = [&run](MetricSamples* out) { run->Collect(out); },
+           .not_ready = [&run] { return run->NotReady(); },
+           .collect_off_loop = [run_dir](MetricSamples* out) { CollectDisk(run_dir, out); }}));
   daemon.OnStopSignal([&](int) { network->Post([&] { run->Stop(); }); });
   run->Start();
   network->Run();

@@ -94,8 +94,10 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   worker.index = *index;
   worker.hello = hello;
   worker.last_report = options_.loop->Now();
-  incarnations_[*index] = hello.incarnation();
   Record& record = records_[*index];
+  const auto former = incarnations_.find(*index);
+  if (former != incarnations_.end() && former->second != hello.incarnation()) ++record.restarts;
+  incarnations_[*index] = hello.incarnation();
   record.state = "preparing";
   record.address = absl::StrCat(hello.host(), ", pid ", hello.pid());
   record.detail.clear();

@@ -68,6 +68,7 @@ class Membership {
     std::string address;  // "host, pid 12"
     std::string detail;
     uint64_t steps_done = 0;
+    uint64_t restarts = 0;  // another process took its place
   };
   const std::map<int, Record>& records() const { return records_; }
   Record& record(const Worker& worker) { return records_[worker.index]; }

@@ -66,6 +66,11 @@ void Progress::Rewind(uint64_t epoch) {
   history_.erase(history_.lower_bound(epoch), history_.end());
 }
 
+bool Progress::HasSteps(uint64_t epoch) const {
+  const auto sums = running_.find(epoch);
+  return sums != running_.end() && sums->second.examples > 0;
+}
+
 double Progress::loss(uint64_t epoch) const {
   auto sums = running_.find(epoch);
   if (sums == running_.end() || sums->second.examples == 0) return 0;

@@ -41,6 +41,8 @@ class Progress {
   // Epochs from `epoch` on did not happen (a restore went back), nor did their steps.
   void Rewind(uint64_t epoch);
 
+  // The running epoch has steps that are done.
+  bool HasSteps(uint64_t epoch) const;
   // Means over the running epoch so far; 0 before its first step.
   double loss(uint64_t epoch) const;
   std::vector<double> metrics(uint64_t epoch) const;

@@ -157,6 +157,7 @@ void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
         ", but the cluster spec has ps ", ps, " there; give every process the same cluster spec")));
   }
   const bool restarted = peer.hello.has_value() && peer.hello->incarnation() != hello.incarnation();
+  if (restarted) ++peer.restarts;
   peer.hello = hello;
   peer.claimed_now = false;
   LogInfo(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " is reachable"));

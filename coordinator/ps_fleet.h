@@ -92,6 +92,7 @@ class PsFleet {
     std::optional<proto::Claimed> claimed;  // the latest answer, of any term
     bool claimed_now = false;               // it answered a Claim of term_
     bool loaded = false;                    // it answered Loaded for term_
+    uint64_t restarts = 0;                  // another process came in its place
   };
   const Peer& peer(int ps) const { return peers_[ps]; }
 

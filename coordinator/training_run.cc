@@ -166,6 +166,7 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
   ps_leaves_ = false;
   leaving_ps_.clear();
+  ++counters_.timelines_opened;
   if (opened.loaded.has_value()) {
     checkpointer_->SetLast(*opened.loaded);
     LogInfo(absl::StrCat("resumed from ", opened.checkpoint, " at step ", opened.base));
@@ -372,7 +373,11 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     worker.step_seconds = worker.step_seconds == 0 ? each : 0.9 * worker.step_seconds + 0.1 * each;
   }
   for (const proto::StepDone& step : done.steps()) {
-    if (!dispatcher_->Done(worker.key, step.step(), now)) continue;
+    if (!dispatcher_->Done(worker.key, step.step(), now)) {
+      ++counters_.steps_repeated;
+      continue;
+    }
+    counters_.examples += step.examples();
     ++worker.steps_done;
     ++membership_->record(worker).steps_done;
     ++steps_done_here_;
@@ -394,8 +399,10 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
                                true);
   }
   worker.last_report = options_.loop->Now();
+  const uint64_t before = evaluation_->batches().done_count();
   evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
                     {done.metric_sums().begin(), done.metric_sums().end()}, options_.loop->Now());
+  counters_.evaluation_batches += evaluation_->batches().done_count() - before;
   if (evaluation_->finished()) return FinishEvaluation();
   GiveWork(worker);
 }
@@ -422,6 +429,7 @@ void TrainingRun::GiveWork(Worker& worker) {
     const StepRun run = dispatcher_->Take(worker.key, ahead - held, now);
     if (run.count == 0) return;
     held += run.count;
+    counters_.steps_leased += run.count;
     progress_.EpochBegins(plan_->EpochOf(run.first), now);
     proto::WorkerOrder order;
     proto::Lease* lease = order.mutable_lease();
@@ -639,6 +647,7 @@ void TrainingRun::DropSilentWorkers(Time now) {
   for (const StepDispatcher::WorkerKey key : silent) {
     auto worker = membership_->workers().find(key);
     if (worker == membership_->workers().end()) continue;
+    ++counters_.lease_expiries;
     membership_->Reject(
         *worker->second,
         absl::StrCat("reported nothing for ", options_.job.strategy.lease_timeout_seconds,

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/job/job.h"
+#include "common/metrics/metric_samples.h"
 #include "common/model/keras_model.h"
 #include "common/rpc/network.h"
 #include "common/sharding/shard_map.h"
@@ -64,6 +65,10 @@ class TrainingRun {
   void Stop();
 
   proto::StatusReply Status() const;
+  // Its figures for Prometheus.
+  void Collect(MetricSamples* out) const;
+  // Why it takes no more work, in a line; empty while it does.
+  std::string NotReady() const;
   // The steps of the open timeline; null while there is none, or nobody has counted the examples.
   const StepDispatcher* dispatcher() const { return dispatcher_.get(); }
   // The open timeline; 0 without one.
@@ -124,7 +129,16 @@ class TrainingRun {
   void Over(const absl::Status& status);
   bool training() const { return dispatcher_ != nullptr; }
 
+  const char* Phase() const;
+  // Of the first step that is not done; only while training.
+  uint64_t RunningEpoch() const;
   void FillTasks(proto::StatusReply* reply) const;
+  void CollectJob(MetricSamples* out) const;
+  void CollectProgress(MetricSamples* out) const;
+  void AddResult(MetricName loss_name, double loss, MetricName metric_name,
+                 const std::vector<double>& metrics, MetricSamples* out) const;
+  void CollectTasks(MetricSamples* out) const;
+  void CollectCheckpoints(MetricSamples* out) const;
 
   // What operators ask for.
   void OnDrainRequest(uint64_t request, const proto::DrainRequest& drain);
@@ -162,6 +176,15 @@ class TrainingRun {
   uint64_t closed_epochs_ = 0;   // epochs whose steps are all done
   std::optional<CutPlan> cuts_;  // of the timeline in training
   uint64_t steps_done_here_ = 0;
+  struct Counters {
+    uint64_t timelines_opened = 0;
+    uint64_t steps_leased = 0;
+    uint64_t steps_repeated = 0;
+    uint64_t lease_expiries = 0;
+    uint64_t examples = 0;
+    uint64_t evaluation_batches = 0;
+  };
+  Counters counters_;                 // since the start
   uint64_t leased_again_before_ = 0;  // in former timelines
 
   bool stopping_ = false;

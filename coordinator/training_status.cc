@@ -48,10 +48,7 @@ proto::StatusReply TrainingRun::Status() const {
   reply.set_job_fingerprint(fingerprint_);
   reply.set_run_dir(options_.run_dir);
   reply.set_uptime_seconds(Seconds(now - started_));
-  reply.set_phase(!failure_.empty() ? "failed"
-                  : finishing_      ? "finished"
-                  : stopping_       ? "stopping"
-                                    : PhaseName(fleet_->phase()));
+  reply.set_phase(Phase());
   reply.set_error(failure_);
   for (const std::string& line : Waiting()) reply.add_waiting(line);
   reply.set_term(fleet_->term());
@@ -63,7 +60,7 @@ proto::StatusReply TrainingRun::Status() const {
   }
   if (training()) {
     const uint64_t base = dispatcher_->base();
-    const uint64_t epoch = plan_->EpochOf(std::min(base, plan_->total_steps() - 1));
+    const uint64_t epoch = RunningEpoch();
     reply.set_base_step(base);
     reply.set_steps_done(dispatcher_->done_count());
     reply.set_epoch(epoch);
@@ -99,6 +96,16 @@ proto::StatusReply TrainingRun::Status() const {
   checkpoint->set_last_error(checkpointer_->last_error());
   FillTasks(&reply);
   return reply;
+}
+
+const char* TrainingRun::Phase() const {
+  if (!failure_.empty()) return "failed";
+  if (finishing_) return "finished";
+  return stopping_ ? "stopping" : PhaseName(fleet_->phase());
+}
+
+uint64_t TrainingRun::RunningEpoch() const {
+  return plan_->EpochOf(std::min(dispatcher_->base(), plan_->total_steps() - 1));
 }
 
 void TrainingRun::FillTasks(proto::StatusReply* reply) const {

@@ -48,6 +48,24 @@ void ParameterServer::WatchCoordinator() {
       promised_term_ == 0 ? "none has claimed this ps yet" : "the last one has fallen silent"));
 }
 
+void ParameterServer::Collect(MetricSamples* out) const {
+  const std::chrono::duration<double> silence = options_.loop->Now() - last_command_;
+  double control = 0, exchange = 0;
+  for (const auto& [id, session] : sessions_) ++(session->control ? control : exchange);
+  out->Add("shoal_ps_term", TermNumber(promised_term_));
+  out->Add("shoal_ps_timeline", TermNumber(timeline()));
+  out->Add("shoal_ps_coordinator_silence_seconds", silence.count());
+  out->Add("shoal_ps_chunks", variables() == nullptr ? 0 : variables()->chunk_count());
+  out->Add("shoal_ps_streams", control, {"control"});
+  out->Add("shoal_ps_streams", exchange, {"exchange"});
+  figures_.Collect(out);
+}
+
+std::string ParameterServer::NotReady() const {
+  if (stopped_) return "stopped: the job is over";
+  return loading_.has_value() ? "loading variables" : "";
+}
+
 // --- Streams ---
 
 absl::StatusOr<StreamCallbacks> ParameterServer::Accept(const std::string& method,
@@ -130,6 +148,7 @@ void ParameterServer::OnExchange(const SessionPtr& session, const Message& messa
     return End(session, absl::InvalidArgumentError(
                             "the first message of an Exchange stream must be an ExchangeHello"));
   }
+  if (session->traffic != nullptr) session->traffic->received_bytes += message.payload_bytes();
   switch (request.kind_case()) {
     case proto::ExchangeRequest::kHello:
       return OnExchangeHello(session, request.hello());
@@ -197,6 +216,7 @@ void ParameterServer::OnExchangeHello(const SessionPtr& session,
       hello.version(), absl::StrCat("worker ", hello.worker(), " at ", session->stream->peer()));
   if (!version.ok()) return End(session, version);
   session->introduced = true;
+  session->traffic = figures_.TrafficOf(hello.worker(), session->stream->peer());
   // Compared when it asks for something of this timeline: until then the ps may be the one that is
   // wrong, not loaded yet by a coordinator of another number of ps.
   session->shard_map_fingerprint = hello.shard_map_fingerprint();
@@ -206,6 +226,7 @@ void ParameterServer::OnExchangeHello(const SessionPtr& session,
 bool ParameterServer::AcceptTimeline(const SessionPtr& session, uint64_t timeline,
                                      uint64_t cut_step) {
   if (timeline_ && timeline_->term == timeline) return true;
+  figures_.Refused();
   proto::ExchangeReply reply;
   reply.mutable_refused()->set_timeline(this->timeline());
   reply.mutable_refused()->set_requested_timeline(timeline);
@@ -236,9 +257,11 @@ void ParameterServer::OnPush(const SessionPtr& session, const proto::Push& push,
                              const Message& message) {
   if (!AcceptTimeline(session, push.timeline()) || !CheckShardMap(session)) return;
   const int chunk = ChunkIndex(push.chunk());
+  const Time begun = options_.loop->Now();
   const absl::StatusOr<PushResult> result =
       store().Push(message, push.step(), chunk, push.pulled_version());
   if (!result.ok()) return End(session, result.status());
+  figures_.Pushed(*result, options_.loop->Now() - begun);
 
   proto::ExchangeReply reply;
   proto::Applied* applied = reply.mutable_applied();
@@ -391,6 +414,7 @@ void ParameterServer::FinishLoad(uint64_t term, LoadOutcome outcome) {
     timeline_.emplace(Timeline{.term = term,
                                .variables = std::move(outcome.variables),
                                .cuts = Cuts(options_.index, options_.loop, options_.files, store)});
+    figures_.Loaded();
     LogInfo("timeline begins",
             {{"timeline", TermText(term)}, {"chunks", absl::StrCat(store->chunk_count())}});
     reply.mutable_loaded()->set_timeline(term);

@@ -10,9 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/daemon/logging.h"
+#include "common/metrics/metric_samples.h"
 #include "common/rpc/network.h"
 #include "ps/cuts.h"
 #include "ps/row_fetch.h"
+#include "ps/server_figures.h"
 #include "ps/session.h"
 #include "ps/variable_loading.h"
 
@@ -50,6 +52,10 @@ class ParameterServer {
   // Asks the coordinator for a checkpoint, then on_stopped: when it is written or cannot be, when
   // no coordinator is connected, or after `grace`.
   void Leave(Time grace);
+  // Its figures for Prometheus.
+  void Collect(MetricSamples* out) const;
+  // Why it can do nothing now, in a line; empty while it can, also before a coordinator has come.
+  std::string NotReady() const;
 
   uint64_t promised_term() const { return promised_term_; }
   // 0 when empty.
@@ -111,6 +117,7 @@ class ParameterServer {
   bool stopped_ = false;
   EventLoop::TimerId leaving_ = 0;  // runs out with the grace period
   Time last_command_{};             // of a coordinator, or the start
+  ServerFigures figures_;
   EventLoop::TimerId watch_ = 0;
   uint64_t next_session_ = 0;
   std::map<uint64_t, SessionPtr> sessions_;

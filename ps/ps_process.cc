@@ -6,6 +6,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/daemon/bind_address.h"
+#include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "ps/parameter_server.h"
 
@@ -34,6 +35,11 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
                    [&server](const std::string& method, std::unique_ptr<Stream> stream) {
                      return server.Accept(method, std::move(stream));
                    }));
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Monitoring> monitoring,
+      StartMonitoring(daemon, *spec.Find(spec.task), network.get(),
+                      {.collect = [&server](MetricSamples* out) { server.Collect(out); },
+                       .not_ready = [&server] { return server.NotReady(); }}));
   daemon.OnStopSignal([&](int count) {
     network->Post([&, count] {
       result = absl::CancelledError("stopped by a signal");

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "common/rpc/network.h"
+#include "ps/server_figures.h"
 
 namespace shoal {
 
@@ -18,9 +19,15 @@ struct Session {
   bool introduced = false;             // its ExchangeHello has come
   bool ended = false;                  // by us; what still comes is dropped
   uint32_t shard_map_fingerprint = 0;  // 0: it did not know the job
+  // Of the worker, once introduced; owned by the ps.
+  ServerFigures::Traffic* traffic = nullptr;
 
   void Send(const google::protobuf::MessageLite& message, std::vector<Slice> payload = {}) {
-    if (!ended) stream->Send(MakeMessage(message, std::move(payload)));
+    if (ended) return;
+    if (traffic != nullptr) {
+      for (const Slice& slice : payload) traffic->sent_bytes += slice.size;
+    }
+    stream->Send(MakeMessage(message, std::move(payload)));
   }
 };
 using SessionPtr = std::shared_ptr<Session>;

@@ -169,6 +169,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
   const Clock::time_point begin = Clock::now();
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> batch, training_->Take(step));
   const Clock::time_point loaded = Clock::now();
+  const uint64_t ready = training_->prepared();
   if (options_.on_batch != nullptr) options_.on_batch(*batch);
   variables_missing_ = variables_of_chunk_;
   const auto on_variable_done = [this, &on_chunk](int variable) {
@@ -180,6 +181,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result, runner_->Train(ViewOf(*batch), step, parameters_,
                                                                   gradients_, on_variable_done));
   BatchOutcome outcome = OutcomeOf(result);
+  outcome.batches_ready = ready;
   outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
   outcome.compute_us = MicrosecondsBetween(loaded, Clock::now());
   training_->Recycle(std::move(batch));

@@ -102,6 +102,7 @@ void ParameterExchange::SendPush(int ps, int index) {
                          options_.layout->variables[piece.variable].offset + piece.variable_offset;
     payload.push_back({reinterpret_cast<const char*>(begin), piece.size * sizeof(float), nullptr});
   }
+  peer.sent_bytes += chunk(ps, index).size * sizeof(float);
   peer.stream->Send(MakeMessage(request, std::move(payload)));
 }
 
@@ -153,6 +154,7 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
 }
 
 void ParameterExchange::OnMessage(int ps, const Message& message) {
+  peers_[ps].received_bytes += message.payload_bytes();
   proto::ExchangeReply reply;
   if (!ParseMessage(message, &reply)) {
     return options_.on_failed(absl::FailedPreconditionError(
@@ -259,6 +261,16 @@ bool ParameterExchange::Scatter(int ps, int index, const Message& message,
     offset += bytes;
   }
   return true;
+}
+
+void ParameterExchange::Collect(MetricSamples* out) const {
+  for (size_t ps = 0; ps < peers_.size(); ++ps) {
+    const std::string transport = options_.addresses[ps].starts_with("unix:") ? "unix" : "tcp";
+    out->Add("shoal_worker_payload_bytes_total", static_cast<double>(peers_[ps].sent_bytes),
+             {absl::StrCat(ps), "sent", transport});
+    out->Add("shoal_worker_payload_bytes_total", static_cast<double>(peers_[ps].received_bytes),
+             {absl::StrCat(ps), "received", transport});
+  }
 }
 
 std::string ParameterExchange::Waiting() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/metrics/metric_samples.h"
 #include "common/model/model_layout.h"
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
@@ -59,6 +60,8 @@ class ParameterExchange {
 
   // What is waited for, for logs: "ps 1 at 10.0.0.3:2222 (no connection: connection refused)".
   std::string Waiting() const;
+  // Payload so far, by ps.
+  void Collect(MetricSamples* out) const;
 
  private:
   struct Peer {
@@ -71,7 +74,9 @@ class ParameterExchange {
     std::vector<uint64_t> pulled;    // by chunk: the version the gradient was computed from
     std::set<int> pulls;             // chunks asked for and not here yet
     std::set<int> cut_pulls;
-    std::set<int> pushes;  // chunks complete and not acknowledged
+    std::set<int> pushes;     // chunks complete and not acknowledged
+    uint64_t sent_bytes = 0;  // of payload
+    uint64_t received_bytes = 0;
   };
   void Open(int ps);
   void OnMessage(int ps, const Message& message);

@@ -20,6 +20,7 @@ struct BatchOutcome {
   std::vector<double> metric_sums;
   uint32_t input_wait_us = 0;
   uint32_t compute_us = 0;
+  uint64_t batches_ready = 0;  // training batches that were in memory, this one apart
 };
 
 // What computes: input pipeline and model, behind an interface without waiting, so that the

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "worker/compute_thread.h"
 #include "worker/step_records.h"
@@ -34,12 +35,16 @@ std::string HostName() {
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   std::string chief = flags.chief;
   std::optional<uint32_t> index;
+  Address own;
   if (chief.empty()) {
     SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
     chief = cluster.chief_address().ToString();
     index = cluster.task.index;
-  } else if (const absl::Status status = Address::Parse(chief).status(); !status.ok()) {
-    return absl::InvalidArgumentError("--chief: " + std::string(status.message()));
+    own = *cluster.Find(cluster.task);
+  } else if (const absl::StatusOr<Address> address = Address::Parse(chief); address.ok()) {
+    own = *address;  // on the same loopback, or the same network
+  } else {
+    return absl::InvalidArgumentError("--chief: " + std::string(address.status().message()));
   }
   std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   StepRecords records(flags.step_records);
@@ -80,6 +85,11 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                          .on_step = on_step,
                          .on_index = on_index,
                          .on_over = on_over});
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Monitoring> monitoring,
+      StartMonitoring(daemon, own, network.get(),
+                      {.collect = [&session](MetricSamples* out) { session.Collect(out); },
+                       .not_ready = [&session] { return session.NotReady(); }}));
   daemon.OnStopSignal([&](int count) {
     network->Post([&session, count] { session.Drain(absl::StrCat("stop signal ", count)); });
   });

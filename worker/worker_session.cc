@@ -39,10 +39,40 @@ WorkerSession::~WorkerSession() {
 }
 
 void WorkerSession::Start() {
-  alone_since_ = options_.loop->Now();
+  alone_since_ = activity_began_ = options_.loop->Now();
   watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchWaits(); });
   LogInfo("looking for the coordinator at " + options_.chief);
   Open();
+}
+
+// The phase that an activity's time goes to; none for a step, which says itself how it spent it.
+std::optional<WorkerFigures::Phase> WorkerSession::PhaseOf(Activity activity) {
+  switch (activity) {
+    case Activity::kIdle:
+      return WorkerFigures::kIdle;
+    case Activity::kPulling:
+      return WorkerFigures::kPull;
+    case Activity::kTraining:
+      return std::nullopt;
+    case Activity::kPullingCut:
+    case Activity::kEvaluating:
+      break;
+  }
+  return WorkerFigures::kEvaluate;
+}
+
+void WorkerSession::Collect(MetricSamples* out) const {
+  out->Add("shoal_worker_connected", welcomed_ ? 1 : 0);
+  out->Add("shoal_worker_timeline", TermNumber(timeline_));
+  out->Add("shoal_worker_leased_steps", static_cast<double>(leases_.size()));
+  figures_.Collect(out);
+  if (exchange_ != nullptr) exchange_->Collect(out);
+}
+
+std::string WorkerSession::NotReady() const {
+  if (over_) return "the work is over";
+  if (draining_) return "draining";
+  return preparing_ ? "opening the job's data" : "";
 }
 
 // Promise 8: nothing waits in silence.
@@ -209,7 +239,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
 }
 
 void WorkerSession::SendReady() {
-  if (activity_ == Activity::kIdle) activity_began_ = options_.loop->Now();  // to wait for work
+  if (activity_ == Activity::kIdle) Begin(Activity::kIdle);  // to wait for work
   proto::WorkerReport report;
   report.mutable_ready()->set_training_examples(prepared_->training_examples);
   report.mutable_ready()->set_test_examples(prepared_->test_examples);
@@ -253,7 +283,7 @@ void WorkerSession::DropWork(uint64_t timeline) {
   leases_.clear();
   evaluations_.clear();
   unreported_.clear();
-  activity_ = Activity::kIdle;
+  Begin(Activity::kIdle);
   options_.computer->Forget();
 }
 
@@ -286,14 +316,16 @@ void WorkerSession::Next() {
 }
 
 void WorkerSession::Begin(Activity activity) {
+  const Time now = options_.loop->Now();
+  if (const auto phase = PhaseOf(activity_)) figures_.Spent(*phase, now - activity_began_);
   activity_ = activity;
-  activity_began_ = options_.loop->Now();
+  activity_began_ = now;
 }
 
 void WorkerSession::PullParameters() {
   Begin(Activity::kPulling);
   exchange_->PullAll([this] {
-    activity_ = Activity::kIdle;
+    Begin(Activity::kIdle);
     parameters_fresh_ = true;
     Next();
   });
@@ -324,7 +356,7 @@ void WorkerSession::Train(uint64_t step) {
 
 void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
   if (!outcome.ok()) {
-    activity_ = Activity::kIdle;
+    Begin(Activity::kIdle);
     return Leave(outcome.status());
   }
   outcome_ = *std::move(outcome);
@@ -340,11 +372,13 @@ void WorkerSession::MaybeFinishStep() {
   for (const double sum : outcome_->metric_sums) done.add_metric_sums(sum);
   done.set_input_wait_us(outcome_->input_wait_us);
   done.set_compute_us(outcome_->compute_us);
-  const uint32_t whole_us = Microseconds(options_.loop->Now() - activity_began_);
+  const Time took = options_.loop->Now() - activity_began_;
+  figures_.StepDone(*outcome_, took);
+  const uint32_t whole_us = Microseconds(took);
   const uint32_t own_us = outcome_->input_wait_us + outcome_->compute_us;
   done.set_exchange_us(whole_us > own_us ? whole_us - own_us : 0);
   if (options_.on_step != nullptr) options_.on_step(timeline_, step_);
-  activity_ = Activity::kIdle;
+  Begin(Activity::kIdle);
   if (welcomed_) {
     proto::WorkerReport report;
     report.mutable_steps_done()->set_timeline(timeline_);
@@ -362,7 +396,7 @@ void WorkerSession::PullCut(const EvaluationOrder& order) {
   exchange_->PullCut(order.cut_step, prepared_->cut_parameters, [this, order](absl::Status status) {
     // Whoever ended the timeline says what is next.
     if (absl::IsCancelled(status)) return;
-    activity_ = Activity::kIdle;
+    Begin(Activity::kIdle);
     if (status.ok()) {
       cut_here_ = order.cut_step;
     } else {
@@ -383,7 +417,7 @@ void WorkerSession::Evaluate(const EvaluationOrder& order) {
     if (!*alive || over_) return;
     computing_ = false;
     if (work != work_) return Next();
-    activity_ = Activity::kIdle;
+    Begin(Activity::kIdle);
     if (!outcome.ok()) return Leave(outcome.status());
     proto::WorkerReport report;
     proto::EvaluationDone* done = report.mutable_evaluation_done();

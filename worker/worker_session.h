@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/metrics/metric_samples.h"
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
 #include "proto/coordinator.pb.h"
 #include "proto/worker.pb.h"
 #include "worker/parameter_exchange.h"
 #include "worker/step_computer.h"
+#include "worker/worker_figures.h"
 
 namespace shoal {
 
@@ -63,8 +65,14 @@ class WorkerSession {
   // Finishes the step at hand, hands back the rest, and is over.
   void Drain(const std::string& reason);
 
+  // Its figures for Prometheus.
+  void Collect(MetricSamples* out) const;
+  // Why it can do no work now, in a line; empty while it can, also while there is none.
+  std::string NotReady() const;
+
  private:
   enum class Activity { kIdle, kPulling, kTraining, kPullingCut, kEvaluating };
+  static std::optional<WorkerFigures::Phase> PhaseOf(Activity activity);
   struct EvaluationOrder {
     uint64_t cut_step = 0;
     uint64_t batch = 0;
@@ -110,6 +118,7 @@ class WorkerSession {
   EventLoop::TimerId retry_ = 0;
   EventLoop::TimerId watch_ = 0;
   Time activity_began_{};
+  WorkerFigures figures_;
   std::string last_error_;  // of the stream to the coordinator
   Time alone_since_{};      // without a stream to the coordinator
   bool welcomed_ = false;

@@ -42,6 +42,10 @@ Daemon::Daemon(const std::string& program, TaskType type, const std::string& des
   settings_.AddChoice("log_format", &log_format_, {"text", "json"}, "Form of the log on stderr");
   settings_.AddChoice("log_level", &log_level_, {"debug", "info", "warning", "error"},
                       "What is below is not logged");
+  settings_.AddInteger("http_port", &http_port_, -1, 65535,
+                       "Port of /metrics, /healthz and /readyz; 0: a free one, -1: none");
+  settings_.AddSwitch("http_optional", &http_optional_,
+                      "Go on without them where that port cannot be had");
   settings_.AddHidden("exit_with_parent", &parent_pid_, 0, INT32_MAX);
 }
 

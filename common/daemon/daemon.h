@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -21,7 +23,8 @@ namespace shoal {
 //     return daemon.Run(argc, argv, [&]() -> absl::Status { … });
 //   }
 //
-// Its common settings: --cluster_spec, --log_format, --log_level, --config, --version, --help.
+// Its common settings: --cluster_spec, --log_format, --log_level, --http_port, --http_optional,
+// --config, --version, --help.
 class Daemon {
  public:
   Daemon(const std::string& program, TaskType type, const std::string& description);
@@ -43,6 +46,12 @@ class Daemon {
   // For `body`: names the task in the log, for a worker that is given its index by the coordinator.
   void NameTask(const TaskId& task);
 
+  // --http_port, none when not given, and --http_optional (common/monitoring/start_monitoring.h).
+  std::optional<int> http_port() const {
+    return http_port_ < 0 ? std::nullopt : std::optional<int>(static_cast<int>(http_port_));
+  }
+  bool http_optional() const { return http_optional_; }
+
   // For `body`: has `handler(count)` called for every SIGTERM and SIGINT; see
   // SignalThread::SetHandler. `body` must set it back to an empty one before what the handler uses
   // is destroyed.
@@ -57,6 +66,8 @@ class Daemon {
   std::string cluster_spec_file_;
   std::string log_format_ = "text";
   std::string log_level_ = "info";
+  int64_t http_port_ = -1;
+  bool http_optional_ = false;
   int64_t parent_pid_ = 0;  // 0: this process may outlive its parent
   LogOptions log_options_;
   SignalThread* signals_ = nullptr;  // lives while `body` runs

@@ -46,6 +46,9 @@ class GrpcCall {
 
   // Neither ended, nor told to end.
   bool open() const { return !end_ && !broken_ && !closed_; }
+  // What waits to be sent.
+  size_t queued_messages() const { return queue_.size(); }
+  size_t queued_bytes() const { return queued_bytes_; }
   // No more callbacks.
   void Silence();
   // Ends when all that is queued is sent. No effect when an end is wanted already.

@@ -55,6 +55,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void Offload(std::function<void()> work, std::function<void()> done) override;
   void Stop() override { stopped_ = true; }
   void Run(Time grace) override;
+  Figures figures() const override;
 
   std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                StreamCallbacks callbacks) override;
@@ -259,6 +260,18 @@ void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
   } else {
     call->Accept(acceptor_);
   }
+}
+
+GrpcNetwork::Figures GrpcNetworkImpl::figures() const {
+  Figures figures;
+  for (const Calls* calls : {&client_calls_, &server_calls_}) {
+    for (const auto& [call, owner] : *calls) {
+      ++figures.streams;
+      figures.queued_messages += call->queued_messages();
+      figures.queued_bytes += call->queued_bytes();
+    }
+  }
+  return figures;
 }
 
 void GrpcNetworkImpl::WindDown(Time deadline) {

@@ -30,6 +30,14 @@ class GrpcNetwork : public EventLoop, public Network {
   // further callbacks: in order where the peer plays along (what is queued is still sent), else by
   // cancelling. With 0, and on destruction without Run, cancels at once.
   virtual void Run(Time grace = std::chrono::seconds(2)) = 0;
+
+  // All streams that are open, and what waits on them to be sent. On the loop's thread.
+  struct Figures {
+    size_t streams = 0;
+    size_t queued_messages = 0;
+    size_t queued_bytes = 0;
+  };
+  virtual Figures figures() const = 0;
 };
 
 }  // namespace shoal

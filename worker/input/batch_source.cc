@@ -1,5 +1,7 @@
 #include "worker/input/batch_source.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <exception>
 #include <map>
@@ -82,6 +84,11 @@ class BatchSource::Impl {
     Keep(std::move(batch));
   }
 
+  uint64_t prepared() {
+    MutexLock lock(&mutex_);
+    return prepared_.size();
+  }
+
  private:
   BatchOr TakeCounted(uint64_t step) {
     std::unique_ptr<LoadedBatch> memory;
@@ -100,6 +107,7 @@ class BatchSource::Impl {
   }
 
   void Run() {
+    pthread_setname_np(pthread_self(), "input");
     for (;;) {
       uint64_t step;
       uint64_t timeline;
@@ -195,5 +203,6 @@ void BatchSource::Expect(uint64_t first_step, uint64_t count) { impl_->Expect(fi
 void BatchSource::Forget() { impl_->Forget(); }
 BatchOr BatchSource::Take(uint64_t step) { return impl_->Take(step); }
 void BatchSource::Recycle(std::unique_ptr<LoadedBatch> batch) { impl_->Recycle(std::move(batch)); }
+uint64_t BatchSource::prepared() const { return impl_->prepared(); }
 
 }  // namespace shoal

@@ -51,6 +51,9 @@ class BatchSource {
   absl::StatusOr<std::unique_ptr<LoadedBatch>> Take(uint64_t step);
   void Recycle(std::unique_ptr<LoadedBatch> batch);
 
+  // Batches that are prepared and not taken.
+  uint64_t prepared() const;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

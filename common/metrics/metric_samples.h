@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/metrics/histogram.h"
+#include "common/metrics/metric_catalog.h"
+
+namespace shoal {
+
+// What a scrape finds: filled by whoever has figures, on the thread that owns them. Not
+// thread-safe.
+class MetricSamples {
+ public:
+  struct Sample {
+    MetricName metric;
+    std::vector<std::string> labels;  // values, in the catalog's order
+    double value = 0;                 // a histogram's: the sum of what it counted
+    std::vector<uint64_t> counts;     // of a histogram, as Histogram::counts
+  };
+
+  // `labels`: as many as the catalog has for the metric.
+  void Add(MetricName metric, double value, std::vector<std::string> labels = {}) {
+    samples_.push_back({metric, std::move(labels), value, {}});
+  }
+  void Add(const Histogram& histogram, std::vector<std::string> labels = {}) {
+    samples_.push_back(
+        {histogram.metric(), std::move(labels), histogram.sum(), histogram.counts()});
+  }
+
+  const std::vector<Sample>& samples() const { return samples_; }
+
+ private:
+  std::vector<Sample> samples_;
+};
+
+}  // namespace shoal

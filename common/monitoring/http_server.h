@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace shoal {
+
+struct HttpReply {
+  int status = 200;
+  std::string body;
+  std::string content_type = "text/plain; charset=utf-8";
+};
+
+// Answers GET and HEAD over HTTP/1.1 from small pages made in memory; no file is ever served, one
+// request a connection. What a client can take is limited: a few threads, a few connections waiting
+// for them, 8 KiB a request, a second or two to send it and to take the answer. Runs from Start to
+// its destruction, which waits for the answers at hand. Thread-safe.
+class HttpServer {
+ public:
+  // The answer to `path`; called on the server's threads, several at a time.
+  using Handler = std::function<HttpReply(const std::string& path)>;
+
+  // Serves at `address`, "127.0.0.1:9640" or "[::]:9640"; port 0 takes a free one. Errors name the
+  // address and what to do.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address,
+                                                           Handler handler);
+  virtual ~HttpServer() = default;
+
+  // With the port that it has.
+  virtual std::string address() const = 0;
+};
+
+}  // namespace shoal

@@ -1,0 +1,102 @@
+#include "common/monitoring/monitoring.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/monitoring/metrics_text.h"
+#include "common/monitoring/process_figures.h"
+
+namespace shoal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Figures as old as this are good enough.
+constexpr auto kFresh = std::chrono::milliseconds(200);
+
+}  // namespace
+
+// What the loop says; shared with it, as it may answer when nobody waits any more.
+struct Monitoring::Reply {
+  std::string not_ready;
+  MetricSamples samples;
+
+  Mutex mutex;
+  CondVar over_changed;
+  bool answered ABSL_GUARDED_BY(mutex) = false;
+  bool over ABSL_GUARDED_BY(mutex) = false;  // answered, or never to be
+
+  void End(bool with_answer) {
+    MutexLock lock(&mutex);
+    answered = answered || with_answer;
+    over = true;
+    over_changed.NotifyAll();
+  }
+  bool Await(Clock::time_point deadline) {
+    MutexLock lock(&mutex);
+    while (!over && over_changed.WaitUntil(&mutex, deadline)) {
+    }
+    return answered;
+  }
+};
+
+std::shared_ptr<const Monitoring::Reply> Monitoring::Ask(
+    std::function<void(Reply*)> question) const {
+  // A loop that has ended drops what is posted, which ends the waiting.
+  struct Asked {
+    std::shared_ptr<Reply> reply = std::make_shared<Reply>();
+    ~Asked() { reply->End(false); }
+  };
+  auto asked = std::make_shared<Asked>();
+  const std::shared_ptr<Reply> reply = asked->reply;
+  const Clock::time_point deadline = Clock::now() + options_.patience;
+  options_.loop->Post([asked = std::move(asked), question = std::move(question)] {
+    question(asked->reply.get());
+    asked->reply->End(true);
+  });
+  return reply->Await(deadline) ? reply : nullptr;
+}
+
+absl::Status Monitoring::Listen(const std::string& address) {
+  SHOAL_ASSIGN_OR_RETURN(server_, HttpServer::Start(address, [this](const std::string& path) {
+                           return Answer(path);
+                         }));
+  return absl::OkStatus();
+}
+
+HttpReply Monitoring::Answer(const std::string& path) {
+  const HttpReply silent = {503, "the event loop does not answer: it is busy, or has ended\n"};
+  if (path == "/metrics") return Metrics();
+  if (path == "/healthz") {
+    return Ask([](Reply*) {}) != nullptr ? HttpReply{200, "ok\n"} : silent;
+  }
+  if (path == "/readyz") {
+    const auto reply = Ask([this](Reply* reply) { reply->not_ready = options_.not_ready(); });
+    if (reply == nullptr) return silent;
+    return reply->not_ready.empty() ? HttpReply{200, "ready\n"}
+                                    : HttpReply{503, reply->not_ready + "\n"};
+  }
+  return {404, "there are /metrics, /healthz and /readyz\n"};
+}
+
+HttpReply Monitoring::Metrics() {
+  MutexLock lock(&mutex_);
+  if (metrics_.empty() || Clock::now() - collected_at_ > kFresh) {
+    const Clock::time_point asked_at = Clock::now();
+    const auto reply = Ask([this, asked_at](Reply* reply) {
+      const std::chrono::duration<double> lag = Clock::now() - asked_at;
+      reply->samples.Add("shoal_event_loop_lag_seconds", lag.count());
+      options_.collect(&reply->samples);
+    });
+    // Also when the loop is stuck, which is when the rest is of interest.
+    MetricSamples samples;
+    if (reply != nullptr) samples = reply->samples;
+    CollectProcessFigures(&samples);
+    if (options_.collect_off_loop != nullptr) options_.collect_off_loop(&samples);
+    metrics_ = MetricsText(samples);
+    collected_at_ = Clock::now();
+  }
+  return {200, metrics_, kMetricsTextType};
+}
+
+}  // namespace shoal

@@ -1,0 +1,37 @@
+#include "common/monitoring/start_monitoring.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/bind_address.h"
+#include "common/daemon/logging.h"
+
+namespace shoal {
+
+absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon,
+                                                            const Address& own,
+                                                            GrpcNetwork* network,
+                                                            Monitoring::Options options) {
+  if (!daemon.http_port().has_value()) return nullptr;
+  options.loop = network;
+  options.collect = [network, collect = std::move(options.collect)](MetricSamples* out) {
+    const GrpcNetwork::Figures figures = network->figures();
+    out->Add("shoal_rpc_streams", static_cast<double>(figures.streams));
+    out->Add("shoal_rpc_queued_messages", static_cast<double>(figures.queued_messages));
+    out->Add("shoal_rpc_queued_bytes", static_cast<double>(figures.queued_bytes));
+    collect(out);
+  };
+  auto monitoring = std::make_unique<Monitoring>(std::move(options));
+  const BindAddress address = BindAddressOf({own.host, *daemon.http_port()});
+  const absl::Status listening = monitoring->Listen(address.listen);
+  if (listening.ok()) {
+    LogInfo("serving /metrics, /healthz and /readyz", {{"address", monitoring->address()}});
+    return monitoring;
+  }
+  const std::string why = absl::StrCat("--http_port: ", std::string(listening.message()));
+  if (!daemon.http_optional()) return absl::Status(listening.code(), why);
+  LogWarning(why + "; the daemon goes on without /metrics, /healthz and /readyz");
+  return nullptr;
+}
+
+}  // namespace shoal

@@ -1,0 +1,125 @@
+// What a TrainingRun shows to Prometheus. Every count here belongs to the loop's thread.
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/term.h"
+#include "coordinator/training_run.h"
+
+namespace shoal {
+namespace {
+
+double Seconds(Time time) { return std::chrono::duration<double>(time).count(); }
+
+double Number(uint64_t value) { return static_cast<double>(value); }
+
+}  // namespace
+
+std::string TrainingRun::NotReady() const {
+  if (over_) return "the run is over";
+  return stopping_ ? "stopping" : "";
+}
+
+void TrainingRun::Collect(MetricSamples* out) const {
+  CollectJob(out);
+  CollectProgress(out);
+  CollectTasks(out);
+  CollectCheckpoints(out);
+}
+
+void TrainingRun::CollectJob(MetricSamples* out) const {
+  out->Add("shoal_job_info", 1, {options_.job.name});
+  const std::string phase = Phase();
+  for (const char* const each :
+       {"claiming", "loading", "training", "stopping", "finished", "failed"}) {
+    out->Add("shoal_phase", phase == each ? 1 : 0, {each});
+  }
+  out->Add("shoal_waits", Number(Waiting().size()));
+  out->Add("shoal_term", TermNumber(fleet_->term()));
+  out->Add("shoal_timeline", TermNumber(timeline()));
+  out->Add("shoal_timelines_opened_total", Number(counters_.timelines_opened));
+  out->Add("shoal_job_steps", plan_.has_value() ? Number(plan_->total_steps()) : 0);
+  out->Add("shoal_job_epochs", plan_.has_value() ? Number(plan_->epochs()) : 0);
+  out->Add("shoal_learning_rate", options_.job.optimizer.learning_rate);
+}
+
+void TrainingRun::CollectProgress(MetricSamples* out) const {
+  out->Add("shoal_steps_leased_total", Number(counters_.steps_leased));
+  out->Add("shoal_steps_leased_again_total",
+           Number(leased_again_before_ + (training() ? dispatcher_->leased_again() : 0)));
+  out->Add("shoal_steps_done_total", Number(steps_done_here_));
+  out->Add("shoal_steps_repeated_total", Number(counters_.steps_repeated));
+  out->Add("shoal_lease_expiries_total", Number(counters_.lease_expiries));
+  out->Add("shoal_examples_total", Number(counters_.examples));
+  out->Add("shoal_evaluation_batches_total", Number(counters_.evaluation_batches));
+  if (training()) {
+    const uint64_t epoch = RunningEpoch();
+    out->Add("shoal_base_step", Number(dispatcher_->base()));
+    out->Add("shoal_epoch", Number(epoch + 1));
+  }
+  const auto& history = progress_.history();
+  // The running epoch, or the one before it until its first step is done.
+  const bool running = training() && progress_.HasSteps(RunningEpoch());
+  if (running) {
+    AddResult("shoal_loss", progress_.loss(RunningEpoch()), "shoal_metric",
+              progress_.metrics(RunningEpoch()), out);
+  } else if (!history.empty()) {
+    AddResult("shoal_loss", history.rbegin()->second.loss, "shoal_metric",
+              history.rbegin()->second.metrics, out);
+  }
+  const auto tested = std::find_if(history.rbegin(), history.rend(), [](const auto& epoch) {
+    return epoch.second.test_loss.has_value();
+  });
+  if (tested != history.rend()) {
+    AddResult("shoal_test_loss", *tested->second.test_loss, "shoal_test_metric",
+              tested->second.test_metrics, out);
+  }
+}
+
+void TrainingRun::AddResult(MetricName loss_name, double loss, MetricName metric_name,
+                            const std::vector<double>& metrics, MetricSamples* out) const {
+  out->Add(loss_name, loss);
+  const size_t count = std::min(metrics.size(), progress_.metric_names().size());
+  for (size_t i = 0; i < count; ++i)
+    out->Add(metric_name, metrics[i], {progress_.metric_names()[i]});
+}
+
+void TrainingRun::CollectTasks(MetricSamples* out) const {
+  for (int ps = 0; ps < fleet_->size(); ++ps) {
+    const PsFleet::Peer& peer = fleet_->peer(ps);
+    const std::string index = absl::StrCat(ps);
+    const bool up = peer.link != nullptr && peer.link->connected();
+    out->Add("shoal_task_up", up ? 1 : 0, {"ps", index});
+    out->Add("shoal_task_restarts_total", Number(peer.restarts), {"ps", index});
+  }
+  uint64_t ready = 0;
+  for (const auto& [key, worker] : membership_->workers()) {
+    if (worker->index < 0) continue;
+    ready += worker->ready ? 1 : 0;
+    out->Add("shoal_leased_steps", training() ? Number(dispatcher_->held(key)) : 0,
+             {absl::StrCat(worker->index)});
+  }
+  out->Add("shoal_workers_ready", Number(ready));
+  for (const auto& [worker, record] : membership_->records()) {
+    const std::string index = absl::StrCat(worker);
+    if (record.state != "left")
+      out->Add("shoal_task_up", record.state == "lost" ? 0 : 1, {"worker", index});
+    out->Add("shoal_task_restarts_total", Number(record.restarts), {"worker", index});
+  }
+}
+
+void TrainingRun::CollectCheckpoints(MetricSamples* out) const {
+  const std::optional<StoredCheckpoint>& last = checkpointer_->last();
+  const Time since = last.has_value() ? checkpointer_->last_at() : started_;
+  out->Add("shoal_checkpoints_total", Number(checkpointer_->committed()));
+  out->Add("shoal_checkpoint_failures_total", Number(checkpointer_->failures()));
+  out->Add("shoal_checkpoint_age_seconds", Seconds(options_.loop->Now() - since));
+  if (options_.job.checkpoint.every_seconds > 0)
+    out->Add("shoal_checkpoint_interval_seconds", options_.job.checkpoint.every_seconds);
+  out->Add("shoal_checkpoint_step", last.has_value() ? Number(last->manifest.cut_step) : 0);
+  out->Add("shoal_checkpoint_duration_seconds", Seconds(checkpointer_->last_duration()));
+  out->Add("shoal_checkpoint_bytes", last.has_value() ? Number(last->size_bytes()) : 0);
+}
+
+}  // namespace shoal

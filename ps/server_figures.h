@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "common/metrics/histogram.h"
+#include "common/metrics/metric_samples.h"
+#include "common/rpc/event_loop.h"
+#include "ps/store/variable_store.h"
+
+namespace shoal {
+
+// What a ps counts from its start on, over all timelines. Plain numbers of the loop's thread.
+class ServerFigures {
+ public:
+  // Payload to and from one worker; its address stays the same as long as the figures live.
+  struct Traffic {
+    uint64_t received_bytes = 0;
+    uint64_t sent_bytes = 0;
+  };
+  // Of the worker that says it has this index, at `peer`. However many there claim to be, the
+  // figures stay bounded: the last ones share theirs.
+  Traffic* TrafficOf(uint32_t worker, const std::string& peer);
+
+  void Pushed(const PushResult& result, Time took);
+  void Refused() { ++refused_; }
+  void Loaded() { ++loads_; }
+
+  void Collect(MetricSamples* out) const;
+
+ private:
+  struct Peer {
+    std::string worker;
+    std::string transport;
+    auto operator<=>(const Peer&) const = default;
+  };
+  std::map<Peer, Traffic> traffic_;
+  uint64_t updates_ = 0;
+  uint64_t repeated_ = 0;
+  uint64_t refused_ = 0;
+  uint64_t loads_ = 0;
+  Histogram staleness_{"shoal_ps_staleness_updates"};
+  Histogram apply_seconds_{"shoal_ps_apply_seconds"};
+};
+
+}  // namespace shoal

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+namespace shoal {
+
+// A client that may be slow, silent or wrong, as no library lets one be. On 127.0.0.1.
+class HttpClient {
+ public:
+  // To the port at the end of `address`.
+  explicit HttpClient(const std::string& address)
+      : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(std::atoi(&address[address.rfind(':') + 1])));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0;
+  }
+  ~HttpClient() { close(socket_); }
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  bool connected() const { return connected_; }
+
+  // False when the server has closed the connection.
+  bool Send(const std::string& text) {
+    return send(socket_, text.data(), text.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(text.size());
+  }
+  // Whether the server has closed the connection; waits so long for it.
+  bool ClosedWithin(std::chrono::milliseconds patience) {
+    pollfd readable = {socket_, POLLIN, 0};
+    char byte;
+    return poll(&readable, 1, static_cast<int>(patience.count())) == 1 &&
+           recv(socket_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) <= 0;
+  }
+  // All that comes until the server closes; empty when that takes more than a minute.
+  std::string Receive() {
+    std::string text;
+    char buffer[4096];
+    for (;;) {
+      pollfd readable = {socket_, POLLIN, 0};
+      if (poll(&readable, 1, 60000) != 1) return "";
+      const ssize_t count = recv(socket_, buffer, sizeof(buffer), 0);
+      if (count <= 0) return text;
+      text.append(buffer, count);
+    }
+  }
+
+ private:
+  const int socket_;
+  bool connected_ = false;
+};
+
+// The whole answer to a request with this first line, headers and all.
+inline std::string Request(const std::string& address, const std::string& line) {
+  HttpClient client(address);
+  client.Send(line + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  return client.Receive();
+}
+
+}  // namespace shoal

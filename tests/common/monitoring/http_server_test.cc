@@ -1,0 +1,99 @@
+#include "common/monitoring/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "tests/common/monitoring/http_client.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  HttpServerTest() {
+    auto server = HttpServer::Start("127.0.0.1:0", [](const std::string& path) {
+      return path == "/page" ? HttpReply{200, "hello\n"} : HttpReply{404, "no " + path + "\n"};
+    });
+    server_ = *std::move(server);
+  }
+  std::string Get(const std::string& path) { return Request(server_->address(), "GET " + path); }
+
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, AnswersWithThePage) {
+  const std::string answer = Get("/page");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 6\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nhello\n"));
+  EXPECT_THAT(Get("/page?x=1"), EndsWith("hello\n"));
+}
+
+TEST_F(HttpServerTest, HeadIsAnsweredWithoutThePage) {
+  const std::string answer = Request(server_->address(), "HEAD /page");
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 6\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST_F(HttpServerTest, NothingElseIsServed) {
+  EXPECT_THAT(Get("/other"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(Get("/../../../../etc/passwd"), Not(HasSubstr("root:")));
+  EXPECT_THAT(Get("/%2e%2e/etc/passwd"), Not(HasSubstr("root:")));
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"})
+    EXPECT_THAT(Request(server_->address(), std::string(method) + " /page"),
+                Not(HasSubstr("hello")));
+}
+
+TEST_F(HttpServerTest, APortInUseIsNamed) {
+  const auto second =
+      HttpServer::Start(server_->address(), [](const std::string&) { return HttpReply(); });
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(std::string(second.status().message()),
+              HasSubstr("cannot listen at " + server_->address()));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("in use by another process"));
+}
+
+TEST_F(HttpServerTest, WhatIsNoRequestEndsItsConnectionOnly) {
+  for (const std::string& garbage :
+       {std::string("\0\1\2\3\r\n\r\n", 8), std::string("GET\r\n\r\n"), std::string(5, '\n'),
+        std::string("GET /page HTTP/9.9\r\n\r\n")}) {
+    HttpClient client(server_->address());
+    client.Send(garbage);
+    EXPECT_THAT(client.Receive(), Not(HasSubstr("hello")));
+  }
+  EXPECT_THAT(Get("/page"), EndsWith("hello\n"));
+}
+
+TEST_F(HttpServerTest, ARequestThatIsTooLongIsRefused) {
+  HttpClient client(server_->address());
+  client.Send("GET /page HTTP/1.1\r\nX: " + std::string(9000, 'x') + "\r\n\r\n");
+  EXPECT_THAT(client.Receive(), Not(HasSubstr("hello")));
+  EXPECT_THAT(Get("/page"), EndsWith("hello\n"));
+}
+
+TEST_F(HttpServerTest, AClientThatTricklesItsRequestIsCutOff) {
+  HttpClient client(server_->address());
+  ASSERT_TRUE(client.Send("GET /page HTTP/1.1\r\nX: "));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  bool cut_off = false;
+  while (!cut_off && std::chrono::steady_clock::now() < deadline) {
+    cut_off = client.ClosedWithin(std::chrono::milliseconds(100)) || !client.Send("x");
+  }
+  EXPECT_TRUE(cut_off);
+}
+
+TEST_F(HttpServerTest, ManySilentClientsKeepNobodyOutForLong) {
+  std::deque<HttpClient> silent;
+  for (int i = 0; i < 40; ++i) silent.emplace_back(server_->address()).Send("GET /pa");
+  EXPECT_THAT(Get("/page"), EndsWith("hello\n"));
+}
+
+}  // namespace
+}  // namespace shoal

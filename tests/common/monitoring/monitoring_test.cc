@@ -1,0 +1,103 @@
+#include "common/monitoring/monitoring.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "common/rpc/in_process_network.h"
+#include "tests/common/monitoring/http_client.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class MonitoringTest : public ::testing::Test {
+ protected:
+  ~MonitoringTest() override { EndLoop(); }
+
+  void RunLoop() {
+    thread_ = std::thread([this] { loop_->Run(); });
+  }
+  void EndLoop() {
+    if (!thread_.joinable()) return;
+    loop_->Post([this] { loop_->Stop(); });
+    thread_.join();
+  }
+  std::unique_ptr<Monitoring> Make(std::chrono::milliseconds patience = std::chrono::minutes(1)) {
+    return std::make_unique<Monitoring>(
+        Monitoring::Options{.loop = loop_.get(),
+                            .collect =
+                                [this](MetricSamples* out) {
+                                  EXPECT_EQ(std::this_thread::get_id(), thread_.get_id());
+                                  out->Add("shoal_steps_done_total", ++collected_);
+                                },
+                            .not_ready = [this] { return not_ready_; },
+                            .patience = patience});
+  }
+
+  InProcessHub hub_;
+  const std::unique_ptr<InProcessHub::Node> loop_ = hub_.CreateNode();
+  std::thread thread_;
+  int collected_ = 0;
+  std::string not_ready_;
+};
+
+TEST_F(MonitoringTest, ServesWhatTheLoopCollects) {
+  RunLoop();
+  const auto monitoring = Make();
+  ASSERT_TRUE(monitoring->Listen("127.0.0.1:0").ok());
+  const std::string answer = Request(monitoring->address(), "GET /metrics");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\nshoal_steps_done_total 1\n"));
+  EXPECT_THAT(answer, HasSubstr("\nprocess_threads "));
+  EXPECT_THAT(answer, HasSubstr("\nshoal_event_loop_lag_seconds "));
+  EXPECT_THAT(Request(monitoring->address(), "GET /healthz"), EndsWith("\r\n\r\nok\n"));
+  EXPECT_THAT(Request(monitoring->address(), "GET /readyz"), EndsWith("\r\n\r\nready\n"));
+  EXPECT_THAT(Request(monitoring->address(), "GET /"), StartsWith("HTTP/1.1 404 "));
+}
+
+TEST_F(MonitoringTest, WhoIsNotReadySaysWhy) {
+  RunLoop();
+  not_ready_ = "loading variables";
+  const auto monitoring = Make();
+  const HttpReply reply = monitoring->Answer("/readyz");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.body, "loading variables\n");
+  EXPECT_EQ(monitoring->Answer("/healthz").status, 200);
+}
+
+TEST_F(MonitoringTest, AStuckLoopIsNotHealthyButItsProcessIsSeen) {
+  const auto monitoring = Make(std::chrono::milliseconds(20));  // the loop does not run
+  EXPECT_EQ(monitoring->Answer("/healthz").status, 503);
+  EXPECT_EQ(monitoring->Answer("/readyz").status, 503);
+  const HttpReply metrics = monitoring->Answer("/metrics");
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_THAT(metrics.body, HasSubstr("process_threads "));
+  EXPECT_THAT(metrics.body, Not(HasSubstr("shoal_event_loop_lag_seconds")));
+  // What the loop finds when it runs again is for nobody any more.
+  RunLoop();
+  EXPECT_EQ(Make()->Answer("/healthz").status, 200);
+}
+
+TEST_F(MonitoringTest, NobodyWaitsForALoopThatHasEnded) {
+  RunLoop();
+  EndLoop();
+  const auto monitoring = Make(std::chrono::hours(1));
+  EXPECT_EQ(monitoring->Answer("/healthz").status, 503);
+}
+
+TEST_F(MonitoringTest, AFloodOfScrapesAsksTheLoopNowAndThenOnly) {
+  RunLoop();
+  const auto monitoring = Make();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(monitoring->Answer("/metrics").status, 200);
+  EXPECT_LT(collected_, 100);
+}
+
+}  // namespace
+}  // namespace shoal

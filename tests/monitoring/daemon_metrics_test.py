@@ -1,0 +1,139 @@
+"""/metrics, /healthz and /readyz of real daemons."""
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from real_cluster import Cluster, free_ports, wait_for
+from watched_cluster import WatchedCluster, catalog, get, parse
+
+
+def names_of(text):
+    return set(re.findall(r"^# TYPE (\w+) ", text, re.MULTILINE))
+
+
+def test_every_daemon_shows_what_the_catalog_says(tmp_path):
+    with WatchedCluster(tmp_path) as cluster:
+        cluster.start_all()
+        roles = {"chief-0": "coordinator", "ps-0": "ps", "ps-1": "ps", "worker-0": "worker", "worker-1": "worker"}
+        for name, role in roles.items():
+            expected = {metric for metric, (daemon, _) in catalog().items() if daemon in ("every", role)}
+            # Some come with the first evaluation.
+            wait_for(lambda: expected <= names_of(cluster.text(name)), f"all metrics of {name}: {expected - names_of(cluster.text(name))}")
+            text = cluster.text(name)
+            assert names_of(text) == expected
+            for metric in expected:
+                assert f"# TYPE {metric} {catalog()[metric][1]}\n" in text
+            if shutil.which("promtool"):
+                checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+                assert checked.returncode == 0 and checked.stdout + checked.stderr == "", checked.stdout + checked.stderr
+
+
+def test_the_figures_are_those_of_the_training(tmp_path):
+    with WatchedCluster(tmp_path, epochs=4, examples=400, batch_size=16, checkpoint={}) as cluster:
+        cluster.start_all()
+        cluster.await_value("chief-0", "shoal_phase", lambda v: v == 1, phase="training")
+        seen = {name: {} for name in cluster.watched}
+        # The daemons end with the job: what they said last is what is left.
+        while cluster.watched["chief-0"].popen.poll() is None:
+            for name in seen:
+                try:
+                    seen[name] = parse(cluster.text(name)) or seen[name]
+                except OSError:
+                    pass
+        assert cluster.watched["chief-0"].wait() == 0
+    steps = seen["chief-0"]["shoal_steps_done_total", ()]
+    assert 0 < steps <= 100
+    assert seen["chief-0"]["shoal_examples_total", ()] == 16 * steps
+    assert seen["chief-0"]["shoal_steps_leased_total", ()] >= steps
+    assert seen["chief-0"]["shoal_learning_rate", ()] == 0.003
+    assert 0 < seen["chief-0"]["shoal_loss", ()] < 10
+    for ps in ("ps-0", "ps-1"):
+        figures = seen[ps]
+        assert figures["shoal_ps_updates_total", ()] == figures["shoal_ps_staleness_updates_count", ()]
+        assert figures["shoal_ps_apply_seconds_sum", ()] > 0
+    for worker in ("worker-0", "worker-1"):
+        figures = seen[worker]
+        assert figures["shoal_worker_steps_total", ()] == figures["shoal_worker_step_seconds_count", ()]
+        assert figures["shoal_worker_phase_seconds_total", (("phase", "compute"),)] > 0
+
+
+def test_bytes_that_a_worker_sends_are_bytes_that_the_ps_get(tmp_path):
+    with WatchedCluster(tmp_path, workers=1) as cluster:
+        cluster.start_all()
+        cluster.await_value("worker-0", "shoal_worker_steps_total", lambda v: v > 20)
+        cluster.watched["chief-0"].signal(signal.SIGSTOP)  # no more leases: the traffic ends
+        def settled():
+            worker = parse(cluster.text("worker-0"))
+            for ps in ("0", "1"):
+                server = parse(cluster.text(f"ps-{ps}"))
+                for here, there in (("sent", "received"), ("received", "sent")):
+                    if worker["shoal_worker_payload_bytes_total", (("direction", here), ("ps", ps), ("transport", "tcp"))] != \
+                            server["shoal_ps_payload_bytes_total", (("direction", there), ("transport", "tcp"), ("worker", "0"))]:
+                        return False
+            return True
+        wait_for(settled, "the same number of bytes at both ends")
+        assert cluster.value("worker-0", "shoal_worker_payload_bytes_total", direction="sent", ps="0", transport="tcp") > 0
+
+
+def test_a_worker_that_is_killed_is_counted(tmp_path):
+    with WatchedCluster(tmp_path) as cluster:
+        cluster.start_all()
+        cluster.await_value("chief-0", "shoal_workers_ready", lambda v: v == 2)
+        cluster.await_value("chief-0", "shoal_steps_done_total", lambda v: v > 10)
+        cluster.watched["worker-1"].kill()
+        cluster.await_value("chief-0", "shoal_task_up", lambda v: v == 0, type="worker", index="1")
+        cluster.await_value("chief-0", "shoal_steps_leased_again_total", lambda v: v > 0)
+        cluster.start_watched("worker", 1)
+        cluster.await_value("chief-0", "shoal_task_restarts_total", lambda v: v == 1, type="worker", index="1")
+        cluster.await_value("chief-0", "shoal_task_up", lambda v: v == 1, type="worker", index="1")
+
+        cluster.watched["ps-0"].kill()
+        cluster.await_value("chief-0", "shoal_task_up", lambda v: v == 0, type="ps", index="0")
+        cluster.start_watched("ps", 0)
+        cluster.await_value("chief-0", "shoal_task_restarts_total", lambda v: v == 1, type="ps", index="0")
+        cluster.await_value("chief-0", "shoal_timelines_opened_total", lambda v: v == 2)
+
+
+def test_who_waits_for_others_is_healthy_and_ready(tmp_path):
+    with WatchedCluster(tmp_path) as cluster:
+        for task in ("worker", "ps", "chief"):
+            cluster.start_watched(task)
+            assert cluster.page(f"{task}-0", "/healthz") == (200, "ok\n")
+            assert cluster.page(f"{task}-0", "/readyz") == (200, "ready\n")
+        cluster.await_value("chief-0", "shoal_waits", lambda v: v > 0)  # ps 1 is not there
+
+
+def test_a_daemon_that_hangs_is_not_healthy(tmp_path):
+    with WatchedCluster(tmp_path) as cluster:
+        cluster.start_watched("worker")
+        port = cluster.port("worker-0")
+        cluster.watched["worker-0"].signal(signal.SIGSTOP)
+        with pytest.raises(OSError):
+            get(f"http://127.0.0.1:{port}/healthz", seconds=1)
+        cluster.watched["worker-0"].signal(signal.SIGCONT)
+        assert cluster.page("worker-0", "/healthz")[0] == 200
+
+
+def test_a_port_in_use_is_named_and_a_flag_goes_on_without(tmp_path):
+    with Cluster(tmp_path, ps=1, workers=1) as cluster:
+        port = free_ports(1)[0]
+        first = cluster.start("ps", arguments=[f"--http_port={port}"])
+        first.wait_for_output("serving /metrics")
+        cluster.spec["ps"] = [f"127.0.0.1:{free_ports(1)[0]}"]
+        second = cluster.start("ps", arguments=[f"--http_port={port}"], name="second")
+        assert second.wait() == 78
+        assert f"--http_port: cannot listen at 127.0.0.1:{port}: port {port} is in use by another process" in second.output()
+        third = cluster.start("ps", arguments=[f"--http_port={port}", "--http_optional"], name="third")
+        third.wait_for_output("the daemon goes on without /metrics")
+        assert third.popen.poll() is None
+
+
+def test_without_the_setting_there_is_no_server(tmp_path):
+    with Cluster(tmp_path, ps=1, workers=1) as cluster:
+        process = cluster.start("ps")
+        process.wait_for_output("listening")
+        process.wait_for_output("waiting for the coordinator")
+        assert "/metrics" not in process.output()

@@ -1,0 +1,93 @@
+"""Rules, alerts and dashboard: in the real Prometheus, over a cluster of real daemons."""
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from prometheus_server import DEPLOY, Prometheus, available
+from real_cluster import SOURCE, wait_for
+from watched_cluster import WatchedCluster, catalog
+
+pytestmark = pytest.mark.skipif(not available(), reason="needs prometheus and promtool")
+
+RULES = [rule for name in ("recording.yml", "alerts.yml") for group in yaml.safe_load((DEPLOY / name).read_text())["groups"]
+         for rule in group["rules"]]
+RECORDED = {rule["record"]: rule["expr"] for rule in RULES if "record" in rule}
+ALERTS = {rule["alert"]: rule for rule in RULES if "alert" in rule}
+DASHBOARD = json.loads((SOURCE / "deploy/grafana/dashboard.json").read_text())
+
+
+def panel_expressions():
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", []):
+            yield target["expr"].replace("$cluster", "test").replace("$__rate_interval", "8s")
+
+
+def selectors(expression):
+    """Every metric that an expression names, with its matchers."""
+    return re.findall(r"\b(?:shoal|process)[\w:]*(?:\{[^}]*\})?", expression)
+
+
+def metric_exists(name):
+    if name in RECORDED:
+        return True
+    if re.sub("_(bucket|sum|count)$", "", name) in catalog():
+        base = re.sub("_(bucket|sum|count)$", "", name)
+        return name == base or catalog()[base][1] == "histogram"
+    return False
+
+
+def test_the_files_are_valid():
+    def check(*command, **options):
+        done = subprocess.run(["promtool", *map(str, command)], capture_output=True, text=True, check=False, **options)
+        assert done.returncode == 0, done.stdout + done.stderr
+    check("check", "config", DEPLOY / "prometheus.yml")
+    check("check", "rules", "--lint-fatal", DEPLOY / "recording.yml", DEPLOY / "alerts.yml")
+    check("test", "rules", SOURCE / "tests/monitoring/alerts_unit_test.yml")
+
+
+def test_the_kubernetes_file_is_valid_but_for_what_debian_leaves_out(tmp_path):
+    # Debian's Prometheus is built without discovery in Kubernetes; the rest is checked.
+    for name in ("recording.yml", "alerts.yml"):
+        (tmp_path / name).write_text((DEPLOY / name).read_text())
+    config = yaml.safe_load((DEPLOY / "prometheus-kubernetes.yml").read_text())
+    for scrape in config["scrape_configs"]:
+        assert scrape.pop("kubernetes_sd_configs") == [{"role": "pod"}]
+    (tmp_path / "config.yml").write_text(yaml.safe_dump(config))
+    done = subprocess.run(["promtool", "check", "config", tmp_path / "config.yml"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_expression_names_a_metric_that_does_not_exist():
+    expressions = [*panel_expressions(), *(rule["expr"] for rule in RULES)]
+    assert len(expressions) > 50
+    for expression in expressions:
+        for selector in selectors(expression):
+            assert metric_exists(selector.split("{")[0]), f"{selector} in {expression}"
+
+
+def test_every_alert_has_a_unit_test_and_a_runbook():
+    tested = (SOURCE / "tests/monitoring/alerts_unit_test.yml").read_text()
+    runbooks = (SOURCE / "docs/operations.md").read_text()
+    for name, alert in ALERTS.items():
+        assert f"alertname: {name}\n        exp_alerts" in tested, name
+        assert alert["annotations"]["runbook"] == f"docs/operations.md#{name.lower()}"
+        assert f"\n### {name}\n" in runbooks, name
+
+
+def test_every_expression_has_data(tmp_path):
+    with WatchedCluster(tmp_path) as cluster:
+        cluster.start_all()
+        targets = {role: [f"127.0.0.1:{cluster.port(name)}" for name in cluster.watched if name.startswith(prefix)]
+                   for role, prefix in (("coordinator", "chief"), ("ps", "ps"), ("worker", "worker"))}
+        with Prometheus(tmp_path / "prometheus", targets) as prometheus:
+            prometheus.await_targets(5)
+            wanted = {*panel_expressions(), *RECORDED, *RECORDED.values()}
+            # An alert that has nothing to say has no data; what it looks at must have.
+            wanted |= {selector for alert in ALERTS.values() for selector in selectors(alert["expr"])}
+            for expression in sorted(wanted):
+                wait_for(lambda: prometheus.query(expression), f"data of {expression}")
+            for rule in prometheus.ask("rules")["groups"][0]["rules"]:
+                assert rule["health"] == "ok", rule

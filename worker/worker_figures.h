@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "common/metrics/histogram.h"
+#include "common/metrics/metric_samples.h"
+#include "common/rpc/event_loop.h"
+#include "worker/step_computer.h"
+
+namespace shoal {
+
+// What a worker counts: steps, and where its time went. Plain numbers of the loop's thread.
+class WorkerFigures {
+ public:
+  enum Phase { kInputWait, kPull, kCompute, kPush, kEvaluate, kIdle, kPhases };
+
+  void Spent(Phase phase, Time time) {
+    phase_seconds_[phase] += std::chrono::duration<double>(time).count();
+  }
+  // A step is over after `took`, of which input and compute are the computer's.
+  void StepDone(const BatchOutcome& outcome, Time took) {
+    const Time waited = std::chrono::microseconds(outcome.input_wait_us);
+    const Time computed = std::chrono::microseconds(outcome.compute_us);
+    Spent(kInputWait, waited);
+    Spent(kCompute, computed);
+    if (took > waited + computed) Spent(kPush, took - waited - computed);
+    step_seconds_.Observe(std::chrono::duration<double>(took).count());
+    ++steps_;
+    examples_ += outcome.examples;
+    batches_ready_ = outcome.batches_ready;
+  }
+
+  void Collect(MetricSamples* out) const;
+
+ private:
+  std::array<double, kPhases> phase_seconds_ = {};
+  Histogram step_seconds_{"shoal_worker_step_seconds"};
+  uint64_t steps_ = 0;
+  uint64_t examples_ = 0;
+  uint64_t batches_ready_ = 0;
+};
+
+}  // namespace shoal
