@@ -90,7 +90,7 @@ FLATTEN = {"class_name": "Flatten", "config": {"name": "flatten"}}
 
 
 def test_the_alert_of_a_slow_worker(tmp_path):
-    with WatchedCluster(tmp_path, examples=2048, batch_size=256) as cluster:
+    with WatchedCluster(tmp_path, examples=200000, batch_size=2048) as cluster:
         replace_model(cluster, [FLATTEN, dense("a", 256), dense("b", 256), dense("c", 4)])  # steps of some milliseconds
         cluster.start_all()
         with watched(tmp_path, cluster) as prometheus:
@@ -100,7 +100,7 @@ def test_the_alert_of_a_slow_worker(tmp_path):
                 # Runs for a step or two, then stands still while the other does dozens.
                 while not healed.is_set():
                     cluster.watched["worker-1"].signal(signal.SIGSTOP)
-                    healed.wait(0.4)
+                    healed.wait(0.3)
                     cluster.watched["worker-1"].signal(signal.SIGCONT)
                     healed.wait(0.02)
 
