@@ -63,6 +63,7 @@ void ParameterServer::Collect(MetricSamples* out) const {
 
 std::string ParameterServer::NotReady() const {
   if (stopped_) return "stopped: the job is over";
+  if (leaving_ != 0) return "leaving, once a checkpoint is written";
   return loading_.has_value() ? "loading variables" : "";
 }
 
