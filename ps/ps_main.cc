@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
                               "Seconds after SIGTERM within which the coordinator may have a "
                               "checkpoint written first");
   return daemon.Run(argc, argv, [&] {
-    return RunPs(daemon, std::chrono::duration_cast<shoal::Time>(
-                             std::chrono::duration<double>(drain_timeout)));
+    return shoal::RunPs(daemon, std::chrono::duration_cast<shoal::Time>(
+                                    std::chrono::duration<double>(drain_timeout)));
   });
 }
