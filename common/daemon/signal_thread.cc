@@ -2,7 +2,23 @@
 
 #include <pthread.h>
 
+#include <atomic>
+#include <cerrno>
+
 namespace shoal {
+namespace {
+
+// For the handler, which nothing can be passed to.
+std::atomic<pthread_t> signal_thread;
+
+// Runs on a thread that does not block the signals, since it was there before main(): a library's.
+void PassOn(int signal) {
+  const int error = errno;
+  pthread_kill(signal_thread, signal);
+  errno = error;
+}
+
+}  // namespace
 
 SignalThread::SignalThread() {
   std::signal(SIGPIPE, SIG_IGN);
@@ -11,9 +27,17 @@ SignalThread::SignalThread() {
   sigaddset(&signals_, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals_, &previous_mask_);
   thread_ = std::thread([this] { Run(); });
+  signal_thread = thread_.native_handle();
+  struct sigaction pass_on = {};
+  pass_on.sa_handler = PassOn;
+  pass_on.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &pass_on, &previous_term_);
+  sigaction(SIGINT, &pass_on, &previous_int_);
 }
 
 SignalThread::~SignalThread() {
+  sigaction(SIGTERM, &previous_term_, nullptr);
+  sigaction(SIGINT, &previous_int_, nullptr);
   {
     MutexLock lock(&mutex_);
     stopping_ = true;

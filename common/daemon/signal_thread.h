@@ -11,7 +11,8 @@ namespace shoal {
 
 // Turns SIGTERM and SIGINT into calls of a function, on a thread where everything is allowed that a
 // signal handler must not do. Create it in main() before any other thread: the signals are blocked
-// in all threads started afterwards. SIGPIPE is ignored: a write to a peer that is gone returns an
+// in all threads started afterwards; a thread that a library has started before main() passes them
+// on. SIGPIPE is ignored: a write to a peer that is gone returns an
 // error instead. There is one at a time in a process; the destructor gives the caller its signal
 // mask back. A child process that is forked inherits the blocked signals and must unblock them.
 class SignalThread {
@@ -32,6 +33,8 @@ class SignalThread {
 
   sigset_t signals_;
   sigset_t previous_mask_;
+  struct sigaction previous_term_ = {};
+  struct sigaction previous_int_ = {};
   // Held while the handler runs: a handler must not call SetHandler().
   Mutex mutex_;
   std::function<void(int)> handler_ ABSL_GUARDED_BY(mutex_);

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <future>
+#include <thread>
 
 namespace shoal {
 namespace {
@@ -32,6 +33,19 @@ TEST(SignalThreadTest, SignalsBeforeTheHandlerAreNotLost) {
   signals.SetHandler([&](int) { told.set_value(); });
   EXPECT_EQ(told.get_future().wait_for(kDeadline), std::future_status::ready);
   signals.SetHandler(nullptr);
+}
+
+TEST(SignalThreadTest, AThreadThatWasThereBeforePassesSignalsOn) {
+  std::promise<void> over;
+  std::thread before([&] { over.get_future().wait(); });
+  SignalThread signals;
+  std::promise<void> told;
+  signals.SetHandler([&](int) { told.set_value(); });
+  pthread_kill(before.native_handle(), SIGTERM);
+  EXPECT_EQ(told.get_future().wait_for(kDeadline), std::future_status::ready);
+  signals.SetHandler(nullptr);
+  over.set_value();
+  before.join();
 }
 
 TEST(SignalThreadTest, GivesTheSignalMaskBack) {
