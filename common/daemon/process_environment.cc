@@ -22,7 +22,11 @@ void ClearProxyVariables() {
 
 absl::Status UsePassiveOpenMpThreads(char** argv) {
   constexpr char kVariable[] = "OMP_WAIT_POLICY";
-  if (std::getenv(kVariable) != nullptr) return absl::OkStatus();
+  if (std::getenv(kVariable) != nullptr) {
+    // A program started as /proc/self/exe is called "exe" in every list of processes.
+    prctl(PR_SET_NAME, program_invocation_short_name);
+    return absl::OkStatus();
+  }
   setenv(kVariable, "passive", 1);
   execv("/proc/self/exe", argv);
   return absl::UnavailableError(absl::StrCat("/proc/self/exe could not be started again with ",
