@@ -67,6 +67,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
            .collect_off_loop = [run_dir](MetricSamples* out) { CollectDisk(run_dir, out); }}));
   daemon.OnStopSignal([&](int) { network->Post([&] { run->Stop(); }); });
   run->Start();
+  daemon.Serving(network.get());
   network->Run();
   daemon.OnStopSignal({});
   return result;

@@ -47,6 +47,7 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
       count == 1 ? server.Leave(drain_timeout) : network->Stop();
     });
   });
+  daemon.Serving(network.get());
   network->Run();
   daemon.OnStopSignal(nullptr);
   return result;

@@ -94,6 +94,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
     network->Post([&session, count] { session.Drain(absl::StrCat("stop signal ", count)); });
   });
   session.Start();
+  daemon.Serving(network.get());
   network->Run();
   daemon.OnStopSignal({});
   return result;

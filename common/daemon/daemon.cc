@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/process_environment.h"
+#include "common/daemon/service_manager.h"
 #include "common/daemon/version.h"
 
 namespace shoal {
@@ -31,6 +32,10 @@ std::string AdviceFor(TaskType type) {
       break;
   }
   return "an evaluator needs no process, as the workers evaluate too";
+}
+
+void LogIfError(const absl::Status& status) {
+  if (!status.ok()) LogWarning(std::string(status.message()));
 }
 
 }  // namespace
@@ -99,8 +104,14 @@ void Daemon::NameTask(const TaskId& task) {
 }
 
 void Daemon::OnStopSignal(std::function<void(int)> handler) {
-  signals_->SetHandler(std::move(handler));
+  if (!handler) return signals_->SetHandler(nullptr);
+  signals_->SetHandler([handler = std::move(handler)](int count) {
+    if (count == 1) LogIfError(NotifyStopping());
+    handler(count);
+  });
 }
+
+void Daemon::Serving(EventLoop* loop) { LogIfError(NotifyReady(loop)); }
 
 void Daemon::LogConfiguration() const {
   LogFields fields;

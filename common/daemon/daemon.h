@@ -11,6 +11,7 @@
 #include "common/daemon/logging.h"
 #include "common/daemon/settings.h"
 #include "common/daemon/signal_thread.h"
+#include "common/rpc/event_loop.h"
 
 namespace shoal {
 
@@ -56,6 +57,10 @@ class Daemon {
   // SignalThread::SetHandler. `body` must set it back to an empty one before what the handler uses
   // is destroyed.
   void OnStopSignal(std::function<void(int count)> handler);
+
+  // For `body`: from here on this daemon does its work, whether or not it has peers; the service
+  // manager is told, and its watchdog is kept content by `loop`. On the loop's thread.
+  void Serving(EventLoop* loop);
 
  private:
   void LogConfiguration() const;
