@@ -1,0 +1,94 @@
+"""Every command of docs/operations.md and docs/kubernetes.md is run by a test, or checked where it takes a cluster."""
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+
+import kubernetes_validate
+import pytest
+
+from document_blocks import DOCS, PAGES, blocks, commands
+from manifests import KUBERNETES, documents, named
+from real_cluster import BIN, SOURCE
+
+TESTS = pathlib.Path(__file__).parent
+# Who runs the blocks, which are named in their text.
+RUN_ELSEWHERE = {"compose": "containers_test.py", "image": "containers_test.py", "machine-install": "package_test.py",
+                 "machine-start": "package_test.py", "machine-watch": "package_test.py", "machine-stop": "package_test.py",
+                 "machine-upgrade": "package_test.py", "machine-backup": "package_test.py", "machine-remove": "package_test.py"}
+RUN_HERE = {"checkout", "package", "cluster"}
+RESOURCES = documents(KUBERNETES / "overlays/plain/rendered.yaml")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_says_who_runs_it(page):
+    for where, text in blocks(page):
+        assert where in RUN_HERE or where in RUN_ELSEWHERE, text
+        if where in RUN_ELSEWHERE:
+            assert f'"{where}"' in (TESTS / RUN_ELSEWHERE[where]).read_text(), f"{RUN_ELSEWHERE[where]} runs {where}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_pages_point_to_is_there(page):
+    text = (DOCS / page).read_text()
+    for path in re.findall(r"`((?:deploy|scripts|docs|examples)/[^` ]*)`", text):
+        assert (SOURCE / path).exists(), path
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        # Pages that another change brings are named, too.
+        assert (DOCS / link).exists(), link
+
+
+def test_commands_in_a_checkout():
+    subprocess.run(["bash", "-euc", commands("checkout")], check=True, cwd=SOURCE, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
+
+
+def test_the_package_is_built_as_the_lane_does():
+    lane = (SOURCE / "scripts/check-lanes").read_text()
+    for line in commands("package").splitlines():
+        assert f"    {line} ||" in lane, line
+
+
+@pytest.mark.parametrize("line", commands("cluster").splitlines())
+def test_kubectl(line):
+    """Known verbs, flags that take what they are given, resources that the manifests have."""
+    words = shlex.split(line)
+    assert words.pop(0) == "kubectl"
+    own, inside = words, None
+    if "--" in words:
+        own, inside = words[:words.index("--")], words[words.index("--") + 1:]
+    flags, names = {}, []
+    own = iter(own)
+    for word in own:
+        if word.startswith("--"):
+            flag, _, value = word.partition("=")
+            flags[flag] = value or next(own)
+        else:
+            names.append(word)
+    assert set(flags) <= {"--namespace", "--filename", "--for", "--timeout", "--type", "--patch", "--output"}, flags
+    verb, *names = names
+    if verb in ("apply", "delete") and "--filename" in flags:
+        assert (SOURCE / flags["--filename"]).exists() and not names
+        return
+    assert flags["--namespace"] == named(RESOURCES, "Namespace", "shoal")["metadata"]["name"]
+    assert verb in ("get", "logs", "exec", "wait", "patch", "describe", "delete"), verb
+    kind, _, name = (" ".join(names).replace(" ", "/")).partition("/")
+    if verb == "exec":
+        kind, name = "pod", kind
+        done = subprocess.run([BIN / inside[0], *inside[1:], "--help"], capture_output=True, text=True, check=False)
+        assert inside[0] == "shoal" and done.returncode == 0, done.stderr
+    if name and kind == "job":
+        job = named(RESOURCES, "Job", name)
+        if verb == "patch":
+            assert flags["--type"] == "merge"
+            job["spec"].update(json.loads(flags["--patch"])["spec"])
+            kubernetes_validate.validate(job, "1.31", strict=True)
+            assert job["spec"]["parallelism"] == job["spec"]["completions"], "what an elastic Indexed Job needs"
+    elif name:
+        assert kind == "pod"
+        job, index, _ = re.fullmatch(r"(.*)-(\d+)-([a-z]{5})", name).groups()
+        assert int(index) < named(RESOURCES, "Job", job)["spec"]["completions"]
+    else:
+        assert kind in ("jobs", "pods")

@@ -1,0 +1,55 @@
+"""The Kubernetes files of deploy/, and what kubectl makes of an overlay."""
+import copy
+import pathlib
+import re
+
+import yaml
+
+KUBERNETES = pathlib.Path(__file__).resolve().parents[2] / "deploy/kubernetes"
+CLUSTER_SCOPED = ("Namespace",)
+
+
+def documents(path):
+    return [each for each in yaml.safe_load_all(path.read_text()) if each is not None]
+
+
+def named(resources, kind, name):
+    """The one resource of that kind and name."""
+    found = [each for each in resources if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    assert len(found) == 1, f"{kind} {name}: {len(found)} of them"
+    return found[0]
+
+
+def render(folder):
+    """The resources that the kustomization of `folder` stands for: what is used of kustomize here, and nothing more."""
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    unknown = set(kustomization) - {"apiVersion", "kind", "namespace", "resources", "patches"}
+    assert not unknown, f"not rendered here: {unknown}"
+    resources = []
+    for entry in kustomization["resources"]:
+        path = folder / entry
+        resources += render(path) if path.is_dir() else documents(path)
+    for patch in kustomization.get("patches", []):
+        target = patch["target"]
+        chosen = [each for each in resources if each["kind"] == target["kind"] and
+                  re.fullmatch(target["name"], each["metadata"]["name"])]
+        assert chosen, f"a patch without a target: {target}"
+        for resource in chosen:
+            for operation in yaml.safe_load(patch["patch"]):
+                apply_operation(resource, operation)
+    if "namespace" in kustomization:
+        for resource in resources:
+            if resource["kind"] not in CLUSTER_SCOPED:
+                resource["metadata"]["namespace"] = kustomization["namespace"]
+    return resources
+
+
+def apply_operation(resource, operation):
+    """One operation of JSON Patch (RFC 6902) on objects."""
+    *parents, last = operation["path"].strip("/").split("/")
+    place = resource
+    for key in parents:
+        place = place[key]
+    assert operation["op"] in ("add", "replace"), operation
+    assert operation["op"] == "add" or last in place, f"nothing to replace: {operation['path']}"
+    place[last] = copy.deepcopy(operation["value"])

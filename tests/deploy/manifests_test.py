@@ -1,0 +1,130 @@
+"""The Kubernetes files are valid, rendered as their kustomizations say, and agree with each other."""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+
+from manifests import KUBERNETES, documents, named, render
+
+OVERLAYS = ["plain", "spot"]
+# The oldest and the newest version of Kubernetes that the manifests are for.
+VERSIONS = ["1.31", "1.37"]
+SCHEMAS = pathlib.Path(__file__).parent / "schemas"
+# What a task needs from SIGTERM to its end, in seconds.
+DRAIN_SECONDS = {"worker": 10, "ps": 30, "coordinator": 30}
+
+
+def rendered(overlay):
+    return documents(KUBERNETES / "overlays" / overlay / "rendered.yaml")
+
+
+def by_name(resources):
+    return {(each["kind"], each["metadata"]["name"]): each for each in resources}
+
+
+def pod_templates():
+    """{where: (task, pod template)} of all manifests."""
+    templates = {}
+    for overlay in OVERLAYS:
+        for each in rendered(overlay):
+            if each["kind"] == "Job":
+                task = each["metadata"]["labels"]["app.kubernetes.io/component"]
+                templates[f"{overlay} {task}"] = (task, each["spec"]["template"])
+    for job in documents(KUBERNETES / "jobset.yaml")[0]["spec"]["replicatedJobs"]:
+        templates[f"jobset {job['name']}"] = (job["name"], job["template"]["spec"]["template"])
+    for kind, replicas in documents(KUBERNETES / "tfjob.yaml")[0]["spec"]["tfReplicaSpecs"].items():
+        task = {"Chief": "coordinator"}.get(kind, kind.lower())
+        templates[f"tfjob {task}"] = (task, replicas["template"])
+    return templates
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_rendered_is_what_the_kustomization_says(overlay):
+    assert by_name(rendered(overlay)) == by_name(render(KUBERNETES / "overlays" / overlay))
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_kustomize_renders_the_same(overlay):
+    # Debian's kubectl is too old to know `resources` that are folders.
+    version = subprocess.run(["kubectl", "version", "--client", "--output=json"], capture_output=True, text=True,
+                             check=False).stdout if shutil.which("kubectl") else ""
+    if not version or "kustomizeVersion" not in json.loads(version):
+        pytest.skip("there is no kubectl with kustomize 5 here")
+    done = subprocess.run(["kubectl", "kustomize", KUBERNETES / "overlays" / overlay], capture_output=True, text=True, check=True)
+    assert done.stdout == (KUBERNETES / "overlays" / overlay / "rendered.yaml").read_text()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_rendered_is_valid(overlay, version):
+    for each in rendered(overlay):
+        kubernetes_validate.validate(each, version, strict=True)
+
+
+@pytest.mark.parametrize("name", ["jobset", "tfjob"])
+def test_custom_resources_are_valid(name):
+    resource, = documents(KUBERNETES / f"{name}.yaml")
+    jsonschema.validate(resource, json.loads((SCHEMAS / f"{name}.json").read_text()))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_pods_of_custom_resources_are_valid(version):
+    for job in documents(KUBERNETES / "jobset.yaml")[0]["spec"]["replicatedJobs"]:
+        kubernetes_validate.validate({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, **job["template"]},
+                                     version, strict=True)
+    for replicas in documents(KUBERNETES / "tfjob.yaml")[0]["spec"]["tfReplicaSpecs"].values():
+        kubernetes_validate.validate({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, **replicas["template"]},
+                                     version, strict=True)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_counts_agree(overlay):
+    resources = rendered(overlay)
+    counts = named(resources, "ConfigMap", "shoal-cluster")["data"]
+    for task, count in (("coordinator", 1), ("ps", int(counts["CLUSTER_PS"])), ("worker", int(counts["CLUSTER_WORKERS"]))):
+        spec = named(resources, "Job", f"shoal-{task}")["spec"]
+        assert (spec["completions"], spec["parallelism"]) == (count, count), task
+        # The name in CLUSTER_HOSTS: Job, index, Service.
+        assert counts["CLUSTER_HOSTS"] == "shoal-TASK-INDEX.shoal" and spec["template"]["spec"]["subdomain"] == "shoal"
+    assert named(resources, "PodDisruptionBudget", "shoal-ps")["spec"]["minAvailable"] == int(counts["CLUSTER_PS"])
+    assert named(resources, "Service", "shoal")["spec"]["publishNotReadyAddresses"] is True
+
+
+@pytest.mark.parametrize("where", pod_templates())
+def test_pods(where):
+    task, template = pod_templates()[where]
+    spec = template["spec"]
+    assert spec["terminationGracePeriodSeconds"] > DRAIN_SECONDS[task]
+    assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault"
+    container, = spec["containers"]
+    assert container["name"] == ("tensorflow" if where.startswith("tfjob") else "shoal")
+    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                            "capabilities": {"drop": ["ALL"]}}
+    assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports.pop("http") == 9640 and list(ports.values()) == [2222]
+    for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+        assert container[probe]["httpGet"] == {"path": path, "port": "http"}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_disruptions_cost_no_try(overlay):
+    for task in ("coordinator", "ps", "worker"):
+        spec = named(rendered(overlay), "Job", f"shoal-{task}")["spec"]
+        assert spec["template"]["spec"]["restartPolicy"] == "Never", "what podFailurePolicy needs"
+        first, *others = spec["podFailurePolicy"]["rules"]
+        assert first == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+        assert {rule["action"]: rule["onExitCodes"]["values"] for rule in others} == {"Ignore": [143], "FailJob": [64, 65, 77, 78]}
+
+
+def test_yaml_is_written_by_one_hand():
+    """No tabs, no line beyond what a screen shows."""
+    for path in KUBERNETES.rglob("*.yaml"):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            assert "\t" not in line and len(line) <= 130 and not re.search(r"\s$", line), f"{path}:{number}"

@@ -1,0 +1,274 @@
+"""Pods without Kubernetes: a network namespace each, names in a hosts file, commands and grace periods from the manifests.
+
+A pod sees what its container would: a read-only root, its volumes, its environment, a user that is not root. What starts
+pods, ends them and starts them again, as the Job controller and the kubelet do, is Jobs.
+"""
+import dataclasses
+import itertools
+import math
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests/cluster"))
+from real_cluster import BIN, Process, wait_for  # noqa: E402
+
+USER = 65532
+# Folders of every Debian that no process here needs: what a pod's image and the test's files are mounted on.
+IMAGE, JOB, RECORDS = "/mnt", "/srv", "/media"
+
+
+def ip(*arguments):
+    subprocess.run(["ip", *map(str, arguments)], check=True, capture_output=True)
+
+
+def can_make_pods():
+    """Whether this machine lets us: root, namespaces, iproute2."""
+    name = f"shoal-try-{os.getpid()}"
+    try:
+        ip("netns", "add", name)
+        ip("netns", "delete", name)
+        return shutil.which("setpriv") is not None
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+class PodNetwork:
+    """A namespace a pod, on a bridge in one of its own; who has which address stands in a hosts file that all pods see."""
+
+    def __init__(self, directory):
+        self.tag = f"shoal-{os.getpid()}"
+        self.hosts = directory / "hosts"
+        self.resolver = directory / "resolv.conf"
+        self.resolver.write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
+        self.free = itertools.count(1)
+        self.addresses = {}  # by name
+        self.namespaces = {}
+
+    def __enter__(self):
+        self.hub = f"{self.tag}-hub"
+        ip("netns", "add", self.hub)
+        ip("-n", self.hub, "link", "add", "bridge0", "type", "bridge")
+        ip("-n", self.hub, "link", "set", "bridge0", "up")
+        self.publish()
+        return self
+
+    def __exit__(self, *_):
+        for name in (*self.namespaces.values(), self.hub):
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+    def namespace(self, name):
+        if name not in self.namespaces:
+            i = len(self.namespaces)
+            self.namespaces[name] = space = f"{self.tag}-{i}"
+            ip("netns", "add", space)
+            ip("-n", space, "link", "set", "lo", "up")
+            ip("-n", self.hub, "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0", "netns", space)
+            ip("-n", self.hub, "link", "set", f"port{i}", "master", "bridge0", "up")
+            ip("-n", space, "link", "set", "eth0", "up")
+        return self.namespaces[name]
+
+    def give_address(self, name, named=True):
+        """Another one each time; with `named`, everybody can look it up."""
+        space = self.namespace(name)
+        ip("-n", space, "address", "flush", "dev", "eth0")
+        self.addresses[name] = f"10.78.0.{next(self.free)}"
+        ip("-n", space, "address", "add", f"{self.addresses[name]}/24", "dev", "eth0")
+        if named:
+            self.publish()
+
+    def take_address(self, name):
+        del self.addresses[name]
+        ip("-n", self.namespace(name), "address", "flush", "dev", "eth0")
+        self.publish()
+
+    def publish(self):
+        # In place: the pods have this very file mounted.
+        self.hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in self.addresses.items()))
+
+
+@dataclasses.dataclass
+class Task:
+    """One pod of a Job, or one service of a compose file."""
+    name: str  # by which others find it
+    command: list
+    environment: dict
+    grace_seconds: int
+    volumes: dict  # where it is mounted: directory
+    final_codes: tuple = ()  # exit codes after which nothing is started again
+    read_only: frozenset = frozenset()  # of the volumes' places
+
+
+class Pod:
+    """Runs a task, once at a time, each time under a new address."""
+
+    def __init__(self, task, network, directory, extra_mounts):
+        self.task, self.network = task, network
+        self.log = directory / f"{task.name}.log"
+        # The volumes last: one of them may be /tmp, where what is mounted elsewhere comes from.
+        self.mounts = {**extra_mounts, "/etc/hosts": network.hosts, "/etc/resolv.conf": network.resolver, **task.volumes}
+        self.process = None
+        self.starts = 0
+
+    def start(self, named=True):
+        self.network.give_address(self.task.name, named)
+        script = "set -e\nmount --make-rprivate /\n"
+        for place, source in self.mounts.items():
+            # The manifest's places need not exist here; their parents do.
+            if not pathlib.Path(place).exists():
+                script += f"mount -t tmpfs tmpfs {pathlib.Path(place).parent}\nmkdir -p {place}\n"
+            script += f"mount --bind {source} {place}\n"
+            if place in self.task.read_only:
+                script += f"mount -o remount,bind,ro {place}\n"
+        script += "mount -o remount,bind,ro /\nexec \"$@\"\n"
+        prefix = ["ip", "netns", "exec", self.network.namespace(self.task.name), "sh", "-c", script, "sh",
+                  "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs", "--bounding-set=-all",
+                  "env", "-i", f"PATH={IMAGE}:/usr/bin:/bin"]
+        variables = [f"{name}={value}" for name, value in self.task.environment.items()]
+        self.process = Process([*variables, *self.task.command], self.log, prefix=prefix)
+        self.starts += 1
+
+    def running(self):
+        return self.process is not None and self.process.popen.poll() is None
+
+    def output(self):
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def terminate(self):
+        """As the kubelet ends a container: SIGTERM, and SIGKILL when the grace period is over. Returns the exit code."""
+        self.process.signal(signal.SIGTERM)
+        try:
+            self.process.popen.wait(self.task.grace_seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        return self._gone()
+
+    def kill(self):
+        """As when the node is lost."""
+        self.process.kill()
+        return self._gone()
+
+    def _gone(self):
+        self.network.take_address(self.task.name)
+        return self.process.popen.returncode
+
+
+class Pods:
+    """Keeps tasks running until each has ended with 0, as Jobs with restartPolicy Never do by new pods."""
+
+    def __init__(self, directory, job, network):
+        self.network, self.directory = network, directory
+        self.records = directory / "records"
+        self.image = directory / "image"
+        self.logs = directory / "logs"
+        for each in (self.records, self.image, self.logs):
+            each.mkdir()
+        self.records.chmod(0o777)
+        for program in ("shoal-coordinator", "shoal-ps", "shoal-worker"):
+            shutil.copy(BIN / program, self.image)
+        shutil.copy(SOURCE / "deploy/docker/shoal-task", self.image)
+        self.job = job
+        self.pods = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pod in self.pods.values():
+            if pod.process is not None:
+                pod.process.kill()
+
+    def add(self, task, start=True, named=True):
+        """The test's own: a small job instead of the example, a log that it reads, a record of every step."""
+        task.environment.update({"SHOAL_LOG_FORMAT": "text"})
+        if "SHOAL_JOB" in task.environment:
+            task.environment["SHOAL_JOB"] = f"{JOB}/{self.job.name}"
+        if "worker" in task.name:
+            task.environment.update({"SHOAL_STEP_RECORDS": RECORDS})
+        for directory in task.volumes.values():
+            directory.mkdir(exist_ok=True)
+            directory.chmod(0o777)
+        mounts = {IMAGE: self.image, JOB: self.job.parent, RECORDS: self.records}
+        pod = self.pods[task.name] = Pod(task, self.network, self.logs, mounts)
+        if start:
+            pod.start(named)
+        return pod
+
+    def remove(self, name):
+        """Scaled away. Returns the exit code."""
+        return self.pods.pop(name).terminate()
+
+    def start_again(self):
+        """Starts what has failed and not for good. Returns whether everything has ended with 0."""
+        done = True
+        for pod in self.pods.values():
+            if pod.running():
+                done = False
+                continue
+            code = pod.process.popen.returncode if pod.process else None
+            assert code is None or code not in pod.task.final_codes, pod.output()[-3000:]
+            if code != 0:
+                if pod.task.name in self.network.addresses:
+                    self.network.take_address(pod.task.name)
+                pod.start()
+                done = False
+        return done
+
+    def wait_for(self, condition, what, seconds=120):
+        def look():
+            self.start_again()
+            return condition()
+        return wait_for(look, what, seconds)
+
+    def wait_for_end(self, seconds=240):
+        wait_for(self.start_again, "the end of the job", seconds)
+
+
+def tasks_of_jobs(resources, directory):
+    """The tasks of a rendered overlay: {Job: [Task, ...]}."""
+    config = {each["metadata"]["name"]: each["data"] for each in resources if each["kind"] == "ConfigMap"}
+    jobs = {}
+    for job in (each for each in resources if each["kind"] == "Job"):
+        spec = job["spec"]["template"]["spec"]
+        jobs[job["metadata"]["name"]] = [task_of_pod(job, spec, index, config, directory) for index in range(job["spec"]["completions"])]
+    return jobs
+
+
+def task_of_pod(job, spec, index, config, directory):
+    container, = spec["containers"]
+    environment = {"JOB_COMPLETION_INDEX": str(index)}
+    for source in container.get("envFrom", []):
+        environment.update(config[source["configMapRef"]["name"]])
+    for variable in container.get("env", []):
+        if "value" in variable:
+            environment[variable["name"]] = variable["value"]
+        else:
+            kind, name = variable["valueFrom"]["resourceFieldRef"]["resource"].split(".")
+            environment[variable["name"]] = str(math.ceil(float(container["resources"][kind][name])))
+    host = f"{job['metadata']['name']}-{index}"
+    # A claim outlives its pods, and is the same for all; an emptyDir is each pod's own.
+    volumes = {volume["name"]: directory / (volume["name"] if "persistentVolumeClaim" in volume else f"{host}-{volume['name']}")
+               for volume in spec.get("volumes", [])}
+    final = [code for rule in job["spec"]["podFailurePolicy"]["rules"] if rule["action"] == "FailJob"
+             for code in rule["onExitCodes"]["values"]]
+    return Task(name=f"{host}.{spec['subdomain']}", command=container["command"] + container.get("args", []), environment=environment,
+                grace_seconds=spec["terminationGracePeriodSeconds"],
+                volumes={mount["mountPath"]: volumes[mount["name"]] for mount in container.get("volumeMounts", [])},
+                final_codes=tuple(final))
+
+
+def tasks_of_compose(compose, directory):
+    """The tasks of a compose file: those of its services that are Shoal's."""
+    tasks = []
+    for name, service in compose["services"].items():
+        if not service["image"].startswith("shoal"):
+            continue
+        grace = {"s": 1, "m": 60}[service["stop_grace_period"][-1]] * int(service["stop_grace_period"][:-1])
+        environment = {key: str(value) for key, value in service["environment"].items()}
+        volumes = {place: directory / volume for volume, place in (entry.split(":")[:2] for entry in service.get("volumes", []))}
+        tasks.append(Task(name, service["command"], environment, grace, volumes))
+    return tasks

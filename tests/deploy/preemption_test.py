@@ -1,0 +1,129 @@
+"""Pods are taken away and come back under another address, workers are added and removed; the job ends trained, nothing lost.
+
+The same processes that Kubernetes would start, out of the rendered manifests, in network namespaces (pods.py).
+"""
+import json
+import random
+import re
+
+import pytest
+import yaml
+from safetensors.numpy import load_file
+
+from manifests import KUBERNETES, documents
+from pods import SOURCE, Pods, PodNetwork, Task, can_make_pods, tasks_of_compose, tasks_of_jobs, wait_for
+
+from lineage import check_lineage
+from real_cluster import finished_steps, step_records, write_job
+
+pytestmark = pytest.mark.skipif(not can_make_pods(), reason="pods of our own need root, network namespaces and setpriv")
+
+EPOCHS, EXAMPLES, BATCH = 24, 8007, 16
+TOTAL = EPOCHS * -(-EXAMPLES // BATCH)
+STOPPED = re.compile(r"the job is over term=\S+ lowest_updates=(\d+) highest_updates=(\d+)")
+
+
+@pytest.fixture
+def pods(tmp_path):
+    # Readable for the pods' user, as a volume of data is.
+    for each in (tmp_path, *tmp_path.parents):
+        if each.stat().st_uid == 0 and each.stat().st_mode & 0o055 != 0o055:
+            each.chmod(0o755)
+    job = write_job(tmp_path / "job", EXAMPLES, BATCH, epochs=EPOCHS, checkpoint={"every_steps": 300, "keep": 2},
+                    strategy={"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})
+    with PodNetwork(tmp_path) as network, Pods(tmp_path, job, network) as pods:
+        yield pods
+
+
+def steps_more(pods, count):
+    goal = finished_steps(pods.records) + count
+    pods.wait_for(lambda: finished_steps(pods.records) >= goal, f"{count} more steps")
+
+
+def check_end(pods, run, killed_workers):
+    """Every step once, every example once an epoch, every chunk with all updates, a model."""
+    chief, = (pod for name, pod in pods.pods.items() if "coordinator" in name)
+    check_lineage(step_records(pods.records), chief.output(), EPOCHS, EXAMPLES, BATCH, killed_workers)
+    for name, pod in pods.pods.items():
+        if "ps" in name:
+            assert STOPPED.findall(pod.output())[-1] == (str(TOTAL), str(TOTAL)), pod.output()[-2000:]
+    newest = sorted((run / "checkpoints").iterdir())[-1]
+    assert json.loads((newest / "manifest.json").read_text())["cut_step"] == TOTAL
+    assert load_file(run / "model/model.safetensors")["dense/kernel"].shape == (64, 32)
+
+
+@pytest.mark.parametrize("overlay", ["plain", "spot"])
+def test_pods_are_taken_away_and_come_back_elsewhere(pods, tmp_path, chaos_seed, overlay):
+    print("seed", chaos_seed)
+    choose = random.Random(chaos_seed)
+    jobs = tasks_of_jobs(documents(KUBERNETES / f"overlays/{overlay}/rendered.yaml"), tmp_path)
+    for task in sum(jobs.values(), []):
+        pods.add(task)
+    coordinator, ps_1 = pods.pods["shoal-coordinator-0.shoal"], pods.pods["shoal-ps-1.shoal"]
+    steps_more(pods, 300)
+
+    # Every kind of pod is preempted, in an order of the seed's; each says that it was stopped in order.
+    for victim in choose.sample(["shoal-worker-1.shoal", "shoal-ps-1.shoal", "shoal-coordinator-0.shoal"], 3):
+        before = pods.network.addresses[victim]
+        assert pods.pods[victim].terminate() == 143, pods.pods[victim].output()[-3000:]
+        steps_more(pods, choose.randrange(100, 500))
+        assert pods.network.addresses[victim] != before
+    # A node is lost without a word.
+    lost = choose.choice([name for name in pods.pods if "worker" not in name])
+    pods.pods[lost].kill()
+    steps_more(pods, 200)
+
+    # parallelism 3 -> 5 -> 1: two that no list has join, four leave in order.
+    workers = jobs["shoal-worker"]
+    extra = [Task(f"shoal-worker-{index}.shoal", workers[0].command, {**workers[0].environment, "JOB_COMPLETION_INDEX": str(index)},
+                  workers[0].grace_seconds, {place: tmp_path / f"extra-{index}" for place in workers[0].volumes}, workers[0].final_codes)
+             for index in (3, 4)]
+    for task in extra:
+        pods.add(task).process.wait_for_output("working in timeline")
+    steps_more(pods, 200)
+    for name in sorted(name for name in pods.pods if "worker" in name)[1:]:
+        assert pods.remove(name) == 143
+
+    assert finished_steps(pods.records) < TOTAL, "the job was over before the test was"
+    pods.wait_for_end()
+    assert coordinator.starts > 1 and ps_1.starts > 1
+    check_end(pods, tmp_path / "run/run", killed_workers=0)
+
+
+def test_names_that_do_not_resolve_yet_are_waited_for(pods, tmp_path):
+    jobs = tasks_of_jobs(documents(KUBERNETES / "overlays/plain/rendered.yaml"), tmp_path)
+    coordinator = pods.add(jobs["shoal-coordinator"][0])
+    worker = pods.add(jobs["shoal-worker"][0])
+    first, second = jobs["shoal-ps"]
+    pods.add(first)
+    late = pods.add(second, named=False)
+    wait_for(lambda: re.search(r"waiting for ps 1 at shoal-ps-1\.shoal:2222: .*since", coordinator.output()), "the name that is missing")
+    for pod in (coordinator, worker, late):
+        assert pod.running(), pod.output()[-3000:]
+    pods.network.publish()
+    steps_more(pods, 100)
+    assert coordinator.starts == worker.starts == late.starts == 1
+
+
+def test_a_checkpoint_volume_that_is_read_only_is_named(pods, tmp_path):
+    jobs = tasks_of_jobs(documents(KUBERNETES / "overlays/plain/rendered.yaml"), tmp_path)
+    task, = jobs["shoal-coordinator"]
+    task.read_only = frozenset(task.volumes)
+    pod = pods.add(task)
+    assert pod.process.wait() == 78, pod.output()
+    # The last line, which Kubernetes shows as the reason.
+    last = pod.output().splitlines()[-1]
+    assert "/var/lib/shoal/run" in last and "Read-only file system" in last, pod.output()
+
+
+def test_compose_services_are_killed_and_come_back(pods, tmp_path):
+    compose = yaml.safe_load((SOURCE / "deploy/compose/compose.yaml").read_text())
+    for task in tasks_of_compose(compose, tmp_path):
+        pods.add(task)
+    for victim in ("worker-1", "ps-0", "coordinator-0"):
+        steps_more(pods, 300)
+        pods.pods[victim].kill()
+    steps_more(pods, 300)
+    assert pods.pods["worker-2"].terminate() == 143
+    pods.wait_for_end()
+    check_end(pods, tmp_path / "run/run", killed_workers=1)
