@@ -5,11 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/term.h"
 #include "common/checkpoint/durable_file.h"
-#include "common/checkpoint/model_export.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/version.h"
 #include "common/job/optimizer_slots.h"
@@ -18,28 +16,15 @@ namespace shoal {
 namespace {
 
 constexpr Time kTickPeriod = std::chrono::milliseconds(250);
-// How much work a worker holds ahead, so that its next step is there before it is needed.
-constexpr double kLeaseAheadSeconds = 0.2;
-constexpr uint64_t kMinLeasesAhead = 2;
-constexpr uint64_t kMaxLeasesAhead = 256;
-constexpr uint64_t kEvaluationsAhead = 2;
 // A wait longer than this is said, and said again.
 constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
 constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
 // An orderly stop without a worker waits this long for one.
 constexpr Time kStopPatience = std::chrono::seconds(5);
-// Workers and ps that do not answer at the end are gone.
-constexpr Time kDismissTimeout = std::chrono::seconds(5);
 constexpr uint64_t kHistoryLimitBytes = 64 << 20;
 
 Time FromSeconds(double seconds) {
   return std::chrono::duration_cast<Time>(std::chrono::duration<double>(seconds));
-}
-
-uint64_t LeasesAhead(const Worker& worker) {
-  if (worker.step_seconds <= 0) return kMinLeasesAhead;
-  return std::clamp(static_cast<uint64_t>(kLeaseAheadSeconds / worker.step_seconds),
-                    kMinLeasesAhead, kMaxLeasesAhead);
 }
 
 }  // namespace
@@ -152,14 +137,6 @@ absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
   return absl::UnimplementedError("a coordinator has no method " + method);
 }
 
-void TrainingRun::Stop() {
-  if (stopping_ || over_) return;
-  stopping_ = true;
-  if (!training()) return Over(absl::CancelledError("stopped before training began"));
-  LogInfo("stopping: no more steps are handed out; a checkpoint follows");
-  Advance();
-}
-
 // --- The timeline ---
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
@@ -251,16 +228,6 @@ void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
   }
 }
 
-// Nobody can train without it: it takes a checkpoint of all that is leased with it, and its
-// successor begins there.
-void TrainingRun::OnPsDeparting(int ps) {
-  LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
-  leaving_ps_.insert(ps);
-  ps_leaves_ = true;
-  if (!training()) return Closed("there is nothing to keep");
-  Advance();
-}
-
 // Section 8: a successor finds the final checkpoint and does the rest.
 void TrainingRun::OnJobFinished(const StoredCheckpoint& checkpoint) {
   if (finishing_) return;
@@ -268,178 +235,6 @@ void TrainingRun::OnJobFinished(const StoredCheckpoint& checkpoint) {
   found_finished_ = true;
   checkpointer_->SetLast(checkpoint);
   SaveModel(checkpoint);
-}
-
-// --- Workers ---
-
-void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready) {
-  if (ready.shard_map_fingerprint() != shard_map_->Fingerprint()) {
-    return membership_->Reject(
-        worker, "cuts the model into other shards than the coordinator: not the same build", true);
-  }
-  if (ready.training_examples() == 0)
-    return membership_->Reject(worker, "sees no training examples", true);
-  if (!plan_.has_value()) {
-    plan_.emplace(ready.training_examples(), options_.job.batch_size, options_.job.epochs,
-                  options_.job.steps);
-    test_examples_ = ready.test_examples();
-  } else if (plan_->examples() != ready.training_examples() ||
-             test_examples_ != ready.test_examples()) {
-    return membership_->Reject(
-        worker,
-        absl::StrCat("sees ", ready.training_examples(), " training and ", ready.test_examples(),
-                     " test examples where others see ", plan_->examples(), " and ", test_examples_,
-                     "; give every worker the same data"),
-        true);
-  }
-  worker.ready = true;
-  membership_->record(worker).state = "up";
-  LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
-  if (finishing_) {
-    if (!model_saved_) return;  // it is told when that is sure
-    proto::WorkerOrder order;
-    order.mutable_job_done();
-    return worker.Send(order);
-  }
-  if (opened_.has_value()) {
-    Announce(worker);
-    if (training() && worker.hello.timeline() == opened_->timeline) {
-      for (const uint64_t step : worker.hello.held_steps()) {
-        dispatcher_->Hold(worker.key, step, options_.loop->Now());
-      }
-    }
-  }
-  BeginTraining();
-  if (training()) GiveWork(worker);
-}
-
-void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& report) {
-  switch (report.kind_case()) {
-    case proto::WorkerReport::kStepsDone:
-      return OnStepsDone(worker, report.steps_done());
-    case proto::WorkerReport::kEvaluationDone:
-      return OnEvaluationDone(worker, report.evaluation_done());
-    case proto::WorkerReport::kLeaving: {
-      const proto::Leaving& leaving = report.leaving();
-      Membership::Record& record = membership_->record(worker);
-      record.state = "left";
-      record.detail = leaving.reason();
-      LogWarning(absl::StrCat("worker ", worker.index, " leaves: ", leaving.reason()));
-      worker.ready = false;
-      if (dispatcher_ != nullptr) dispatcher_->Release(worker.key);
-      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
-      return Advance();
-    }
-    case proto::WorkerReport::kDraining:
-      worker.ready = false;
-      membership_->record(worker).state = "draining";
-      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
-      return Advance();
-    case proto::WorkerReport::kTimelineLost:
-      // Usually a ps was started again, which the next probe shows. If not, the worker was misled
-      // by an answer from before the timeline; it has dropped its leases, and the next tick brings
-      // it back.
-      if (!opened_.has_value() || report.timeline_lost().timeline() != opened_->timeline) return;
-      worker.lost_timeline = true;
-      if (dispatcher_ != nullptr) dispatcher_->Release(worker.key);
-      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
-      return Advance();
-    default:
-      return;
-  }
-}
-
-void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
-  AnswerDrains(worker, why);
-  uint64_t returned = 0;
-  if (dispatcher_ != nullptr) returned = dispatcher_->Release(worker.key);
-  if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
-  if (finishing_) {
-    if (model_saved_ && membership_->workers().empty() && !found_finished_) DismissAll();
-    return;
-  }
-  LogWarning(absl::StrCat("worker ", worker.index, " is gone (", why, "); ", returned,
-                          " of its steps are leased again"));
-  Advance();
-}
-
-void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
-  if (!training() || done.timeline() != opened_->timeline) return;
-  const Time now = options_.loop->Now();
-  const double seconds = std::chrono::duration<double>(now - worker.last_report).count();
-  worker.last_report = now;
-  if (worker.steps_done > 0 && done.steps_size() > 0) {
-    const double each = seconds / done.steps_size();
-    worker.step_seconds = worker.step_seconds == 0 ? each : 0.9 * worker.step_seconds + 0.1 * each;
-  }
-  for (const proto::StepDone& step : done.steps()) {
-    if (!dispatcher_->Done(worker.key, step.step(), now)) {
-      ++counters_.steps_repeated;
-      continue;
-    }
-    counters_.examples += step.examples();
-    ++worker.steps_done;
-    ++membership_->record(worker).steps_done;
-    ++steps_done_here_;
-    progress_.StepDone(plan_->EpochOf(step.step()), step.examples(), step.loss_sum(),
-                       {step.metric_sums().begin(), step.metric_sums().end()}, now);
-  }
-  Advance();
-}
-
-void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {
-  if (evaluation_ == nullptr || done.timeline() != opened_->timeline ||
-      done.cut_step() != evaluation_->cut_step()) {
-    return;
-  }
-  if (done.metric_sums_size() != static_cast<int>(options_.job.metrics.size())) {
-    return membership_->Reject(worker,
-                               absl::StrCat("evaluated ", done.metric_sums_size(),
-                                            " metrics; the job has ", options_.job.metrics.size()),
-                               true);
-  }
-  worker.last_report = options_.loop->Now();
-  const uint64_t before = evaluation_->batches().done_count();
-  evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
-                    {done.metric_sums().begin(), done.metric_sums().end()}, options_.loop->Now());
-  counters_.evaluation_batches += evaluation_->batches().done_count() - before;
-  if (evaluation_->finished()) return FinishEvaluation();
-  GiveWork(worker);
-}
-
-void TrainingRun::GiveWork(Worker& worker) {
-  if (!training() || finishing_ || !worker.ready || worker.lost_timeline) return;
-  const Time now = options_.loop->Now();
-  if (evaluation_ != nullptr) {
-    while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
-      const StepRun batch = evaluation_->batches().Take(worker.key, 1, now);
-      if (batch.count == 0) break;
-      proto::WorkerOrder order;
-      proto::Evaluate* evaluate = order.mutable_evaluate();
-      evaluate->set_timeline(opened_->timeline);
-      evaluate->set_cut_step(evaluation_->cut_step());
-      evaluate->set_batch(batch.first);
-      worker.Send(order);
-    }
-  }
-  const uint64_t ahead = LeasesAhead(worker);
-  uint64_t held = dispatcher_->held(worker.key);
-  if (held >= kMinLeasesAhead && held * 2 > ahead) return;
-  while (held < ahead) {
-    const StepRun run = dispatcher_->Take(worker.key, ahead - held, now);
-    if (run.count == 0) return;
-    held += run.count;
-    counters_.steps_leased += run.count;
-    progress_.EpochBegins(plan_->EpochOf(run.first), now);
-    proto::WorkerOrder order;
-    proto::Lease* lease = order.mutable_lease();
-    lease->set_timeline(opened_->timeline);
-    lease->set_first(run.first);
-    lease->set_count(run.count);
-    lease->set_timeout_ms(
-        static_cast<uint64_t>(options_.job.strategy.lease_timeout_seconds * 1000));
-    worker.Send(order);
-  }
 }
 
 // --- Progress ---
@@ -563,18 +358,6 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   if (closing() && step <= CutTarget()) Closed("without a checkpoint of the last steps");
 }
 
-void TrainingRun::Closed(const std::string& outcome) {
-  proto::ControlRequest request;
-  request.mutable_stop();
-  for (const int ps : std::exchange(leaving_ps_, {})) {
-    LogInfo(absl::StrCat("ps ", ps, " may leave: ", outcome));
-    fleet_->Send(ps, request);
-  }
-  if (!stopping_) return;
-  LogInfo("stopping: " + outcome);
-  Over(absl::CancelledError("stopped: " + outcome));
-}
-
 void TrainingRun::FinishEvaluation() {
   const std::unique_ptr<Evaluation> done = std::move(evaluation_);
   progress_.SetTestResult(done->epoch(), done->loss(), done->metrics());
@@ -622,40 +405,6 @@ void TrainingRun::Tick() {
   }
 }
 
-// Nobody is left to do what is waited for: what is done is kept, where that can be.
-void TrainingRun::CloseWithoutWorkers() {
-  if (evaluation_ != nullptr) {
-    evaluation_.reset();
-    return checkpointer_->Release();
-  }
-  if (CutTarget() > dispatcher_->base()) {
-    return Closed("without a checkpoint of the last steps: no worker is left to do them");
-  }
-  if (!checkpointer_->idle() && checkpointer_->step() > CutTarget())
-    checkpointer_->GiveUp("no worker is left to do the steps below it");
-}
-
-// A worker that has stopped would be leased the same steps for ever. One that lives comes back at
-// once and says what it holds.
-void TrainingRun::DropSilentWorkers(Time now) {
-  std::set<StepDispatcher::WorkerKey> silent;
-  const auto expire = [&silent, now](StepDispatcher& leases) {
-    for (const StepDispatcher::WorkerKey worker : leases.Expire(now)) silent.insert(worker);
-  };
-  if (dispatcher_ != nullptr) expire(*dispatcher_);
-  if (evaluation_ != nullptr) expire(evaluation_->batches());
-  for (const StepDispatcher::WorkerKey key : silent) {
-    auto worker = membership_->workers().find(key);
-    if (worker == membership_->workers().end()) continue;
-    ++counters_.lease_expiries;
-    membership_->Reject(
-        *worker->second,
-        absl::StrCat("reported nothing for ", options_.job.strategy.lease_timeout_seconds,
-                     " s; its steps are leased again"),
-        /*final=*/false);
-  }
-}
-
 // Promise 8: nothing waits in silence.
 void TrainingRun::LogWaiting(Time now) {
   const std::vector<std::string> lines = Waiting();
@@ -667,58 +416,6 @@ void TrainingRun::LogWaiting(Time now) {
     for (const std::string& line : lines) LogWarning("waiting for " + line);
     log_waiting_at_ = now + kLogWaitingEvery;
   }
-}
-
-// --- The end ---
-
-void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
-  finishing_ = true;
-  auto saved = std::make_shared<absl::Status>();
-  const std::string directory = options_.run_dir + "/model";
-  options_.loop->Offload([files = options_.files, final_checkpoint, directory,
-                          saved] { *saved = ExportModel(final_checkpoint, directory, files); },
-                         [this, alive = alive_, saved, directory] {
-                           if (!*alive || over_) return;
-                           if (!saved->ok()) return Over(*saved);
-                           LogInfo("the model is saved in " + directory);
-                           model_saved_ = true;
-                           proto::WorkerOrder order;
-                           order.mutable_job_done();
-                           membership_->Broadcast(order);
-                           dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
-                             dismiss_deadline_ = 0;
-                             DismissAll();
-                           });
-                           // Workers that have not found this successor yet hear it when they do.
-                           if (membership_->workers().empty() && !found_finished_) DismissAll();
-                         });
-}
-
-// The workers have gone; now the ps. Those that can't be reached count as stopped.
-void TrainingRun::DismissAll() {
-  if (over_) return;
-  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
-  proto::ControlRequest request;
-  request.mutable_stop();
-  fleet_->Broadcast(request);
-  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
-    dismiss_deadline_ = 0;
-    Over(absl::OkStatus());
-  });
-}
-
-void TrainingRun::Over(const absl::Status& status) {
-  if (over_) return;
-  over_ = true;
-  RefuseCheckpoints("the coordinator stops");
-  if (!status.ok() && status.code() != absl::StatusCode::kCancelled)
-    failure_ = std::string(status.message());
-  fleet_->Close();
-  // After the history has been written.
-  options_.loop->Offload([] {},
-                         [this, alive = alive_, status] {
-                           if (*alive) options_.on_over(status);
-                         });
 }
 
 }  // namespace shoal

@@ -1,0 +1,111 @@
+// How a TrainingRun ends, or has to pause: a stop, a ps that leaves, the saved model.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/model_export.h"
+#include "common/daemon/logging.h"
+#include "coordinator/training_run.h"
+
+namespace shoal {
+namespace {
+
+// Workers and ps that do not answer at the end are gone.
+constexpr Time kDismissTimeout = std::chrono::seconds(5);
+
+}  // namespace
+
+void TrainingRun::Stop() {
+  if (stopping_ || over_) return;
+  stopping_ = true;
+  if (!training()) return Over(absl::CancelledError("stopped before training began"));
+  LogInfo("stopping: no more steps are handed out; a checkpoint follows");
+  Advance();
+}
+
+// Nobody can train without it: it takes a checkpoint of all that is leased with it, and its
+// successor begins there.
+void TrainingRun::OnPsDeparting(int ps) {
+  LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
+  leaving_ps_.insert(ps);
+  ps_leaves_ = true;
+  if (!training()) return Closed("there is nothing to keep");
+  Advance();
+}
+
+void TrainingRun::Closed(const std::string& outcome) {
+  proto::ControlRequest request;
+  request.mutable_stop();
+  for (const int ps : std::exchange(leaving_ps_, {})) {
+    LogInfo(absl::StrCat("ps ", ps, " may leave: ", outcome));
+    fleet_->Send(ps, request);
+  }
+  if (!stopping_) return;
+  LogInfo("stopping: " + outcome);
+  Over(absl::CancelledError("stopped: " + outcome));
+}
+
+// Nobody is left to do what is waited for: what is done is kept, where that can be.
+void TrainingRun::CloseWithoutWorkers() {
+  if (evaluation_ != nullptr) {
+    evaluation_.reset();
+    return checkpointer_->Release();
+  }
+  if (CutTarget() > dispatcher_->base()) {
+    return Closed("without a checkpoint of the last steps: no worker is left to do them");
+  }
+  if (!checkpointer_->idle() && checkpointer_->step() > CutTarget())
+    checkpointer_->GiveUp("no worker is left to do the steps below it");
+}
+
+void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
+  finishing_ = true;
+  auto saved = std::make_shared<absl::Status>();
+  const std::string directory = options_.run_dir + "/model";
+  options_.loop->Offload([files = options_.files, final_checkpoint, directory,
+                          saved] { *saved = ExportModel(final_checkpoint, directory, files); },
+                         [this, alive = alive_, saved, directory] {
+                           if (!*alive || over_) return;
+                           if (!saved->ok()) return Over(*saved);
+                           LogInfo("the model is saved in " + directory);
+                           model_saved_ = true;
+                           proto::WorkerOrder order;
+                           order.mutable_job_done();
+                           membership_->Broadcast(order);
+                           dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+                             dismiss_deadline_ = 0;
+                             DismissAll();
+                           });
+                           // Workers that have not found this successor yet hear it when they do.
+                           if (membership_->workers().empty() && !found_finished_) DismissAll();
+                         });
+}
+
+// The workers have gone; now the ps. Those that can't be reached count as stopped.
+void TrainingRun::DismissAll() {
+  if (over_) return;
+  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
+  proto::ControlRequest request;
+  request.mutable_stop();
+  fleet_->Broadcast(request);
+  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+    dismiss_deadline_ = 0;
+    Over(absl::OkStatus());
+  });
+}
+
+void TrainingRun::Over(const absl::Status& status) {
+  if (over_) return;
+  over_ = true;
+  RefuseCheckpoints("the coordinator stops");
+  if (!status.ok() && status.code() != absl::StatusCode::kCancelled)
+    failure_ = std::string(status.message());
+  fleet_->Close();
+  // After the history has been written.
+  options_.loop->Offload([] {},
+                         [this, alive = alive_, status] {
+                           if (*alive) options_.on_over(status);
+                         });
+}
+
+}  // namespace shoal

@@ -1,0 +1,218 @@
+// What a TrainingRun does with its workers: who takes part, who gets which work, and what they
+// report.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/logging.h"
+#include "coordinator/training_run.h"
+
+namespace shoal {
+namespace {
+
+// How much work a worker holds ahead, so that its next step is there before it is needed.
+constexpr double kLeaseAheadSeconds = 0.2;
+constexpr uint64_t kMinLeasesAhead = 2;
+constexpr uint64_t kMaxLeasesAhead = 256;
+constexpr uint64_t kEvaluationsAhead = 2;
+
+uint64_t LeasesAhead(const Worker& worker) {
+  if (worker.step_seconds <= 0) return kMinLeasesAhead;
+  return std::clamp(static_cast<uint64_t>(kLeaseAheadSeconds / worker.step_seconds),
+                    kMinLeasesAhead, kMaxLeasesAhead);
+}
+
+}  // namespace
+
+void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready) {
+  if (ready.shard_map_fingerprint() != shard_map_->Fingerprint()) {
+    return membership_->Reject(
+        worker, "cuts the model into other shards than the coordinator: not the same build", true);
+  }
+  if (ready.training_examples() == 0)
+    return membership_->Reject(worker, "sees no training examples", true);
+  if (!plan_.has_value()) {
+    plan_.emplace(ready.training_examples(), options_.job.batch_size, options_.job.epochs,
+                  options_.job.steps);
+    test_examples_ = ready.test_examples();
+  } else if (plan_->examples() != ready.training_examples() ||
+             test_examples_ != ready.test_examples()) {
+    return membership_->Reject(
+        worker,
+        absl::StrCat("sees ", ready.training_examples(), " training and ", ready.test_examples(),
+                     " test examples where others see ", plan_->examples(), " and ", test_examples_,
+                     "; give every worker the same data"),
+        true);
+  }
+  worker.ready = true;
+  membership_->record(worker).state = "up";
+  LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
+  if (finishing_) {
+    if (!model_saved_) return;  // it is told when that is sure
+    proto::WorkerOrder order;
+    order.mutable_job_done();
+    return worker.Send(order);
+  }
+  if (opened_.has_value()) {
+    Announce(worker);
+    if (training() && worker.hello.timeline() == opened_->timeline) {
+      for (const uint64_t step : worker.hello.held_steps()) {
+        dispatcher_->Hold(worker.key, step, options_.loop->Now());
+      }
+    }
+  }
+  BeginTraining();
+  if (training()) GiveWork(worker);
+}
+
+void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& report) {
+  switch (report.kind_case()) {
+    case proto::WorkerReport::kStepsDone:
+      return OnStepsDone(worker, report.steps_done());
+    case proto::WorkerReport::kEvaluationDone:
+      return OnEvaluationDone(worker, report.evaluation_done());
+    case proto::WorkerReport::kLeaving: {
+      const proto::Leaving& leaving = report.leaving();
+      Membership::Record& record = membership_->record(worker);
+      record.state = "left";
+      record.detail = leaving.reason();
+      LogWarning(absl::StrCat("worker ", worker.index, " leaves: ", leaving.reason()));
+      worker.ready = false;
+      if (dispatcher_ != nullptr) dispatcher_->Release(worker.key);
+      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      return Advance();
+    }
+    case proto::WorkerReport::kDraining:
+      worker.ready = false;
+      membership_->record(worker).state = "draining";
+      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      return Advance();
+    case proto::WorkerReport::kTimelineLost:
+      // Usually a ps was started again, which the next probe shows. If not, the worker was misled
+      // by an answer from before the timeline; it has dropped its leases, and the next tick brings
+      // it back.
+      if (!opened_.has_value() || report.timeline_lost().timeline() != opened_->timeline) return;
+      worker.lost_timeline = true;
+      if (dispatcher_ != nullptr) dispatcher_->Release(worker.key);
+      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      return Advance();
+    default:
+      return;
+  }
+}
+
+void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
+  AnswerDrains(worker, why);
+  uint64_t returned = 0;
+  if (dispatcher_ != nullptr) returned = dispatcher_->Release(worker.key);
+  if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+  if (finishing_) {
+    if (model_saved_ && membership_->workers().empty() && !found_finished_) DismissAll();
+    return;
+  }
+  LogWarning(absl::StrCat("worker ", worker.index, " is gone (", why, "); ", returned,
+                          " of its steps are leased again"));
+  Advance();
+}
+
+void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
+  if (!training() || done.timeline() != opened_->timeline) return;
+  const Time now = options_.loop->Now();
+  const double seconds = std::chrono::duration<double>(now - worker.last_report).count();
+  worker.last_report = now;
+  if (worker.steps_done > 0 && done.steps_size() > 0) {
+    const double each = seconds / done.steps_size();
+    worker.step_seconds = worker.step_seconds == 0 ? each : 0.9 * worker.step_seconds + 0.1 * each;
+  }
+  for (const proto::StepDone& step : done.steps()) {
+    if (!dispatcher_->Done(worker.key, step.step(), now)) {
+      ++counters_.steps_repeated;
+      continue;
+    }
+    counters_.examples += step.examples();
+    ++worker.steps_done;
+    ++membership_->record(worker).steps_done;
+    ++steps_done_here_;
+    progress_.StepDone(plan_->EpochOf(step.step()), step.examples(), step.loss_sum(),
+                       {step.metric_sums().begin(), step.metric_sums().end()}, now);
+  }
+  Advance();
+}
+
+void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {
+  if (evaluation_ == nullptr || done.timeline() != opened_->timeline ||
+      done.cut_step() != evaluation_->cut_step()) {
+    return;
+  }
+  if (done.metric_sums_size() != static_cast<int>(options_.job.metrics.size())) {
+    return membership_->Reject(worker,
+                               absl::StrCat("evaluated ", done.metric_sums_size(),
+                                            " metrics; the job has ", options_.job.metrics.size()),
+                               true);
+  }
+  worker.last_report = options_.loop->Now();
+  const uint64_t before = evaluation_->batches().done_count();
+  evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
+                    {done.metric_sums().begin(), done.metric_sums().end()}, options_.loop->Now());
+  counters_.evaluation_batches += evaluation_->batches().done_count() - before;
+  if (evaluation_->finished()) return FinishEvaluation();
+  GiveWork(worker);
+}
+
+void TrainingRun::GiveWork(Worker& worker) {
+  if (!training() || finishing_ || !worker.ready || worker.lost_timeline) return;
+  const Time now = options_.loop->Now();
+  if (evaluation_ != nullptr) {
+    while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
+      const StepRun batch = evaluation_->batches().Take(worker.key, 1, now);
+      if (batch.count == 0) break;
+      proto::WorkerOrder order;
+      proto::Evaluate* evaluate = order.mutable_evaluate();
+      evaluate->set_timeline(opened_->timeline);
+      evaluate->set_cut_step(evaluation_->cut_step());
+      evaluate->set_batch(batch.first);
+      worker.Send(order);
+    }
+  }
+  const uint64_t ahead = LeasesAhead(worker);
+  uint64_t held = dispatcher_->held(worker.key);
+  if (held >= kMinLeasesAhead && held * 2 > ahead) return;
+  while (held < ahead) {
+    const StepRun run = dispatcher_->Take(worker.key, ahead - held, now);
+    if (run.count == 0) return;
+    held += run.count;
+    counters_.steps_leased += run.count;
+    progress_.EpochBegins(plan_->EpochOf(run.first), now);
+    proto::WorkerOrder order;
+    proto::Lease* lease = order.mutable_lease();
+    lease->set_timeline(opened_->timeline);
+    lease->set_first(run.first);
+    lease->set_count(run.count);
+    lease->set_timeout_ms(
+        static_cast<uint64_t>(options_.job.strategy.lease_timeout_seconds * 1000));
+    worker.Send(order);
+  }
+}
+
+// A worker that has stopped would be leased the same steps for ever. One that lives comes back at
+// once and says what it holds.
+void TrainingRun::DropSilentWorkers(Time now) {
+  std::set<StepDispatcher::WorkerKey> silent;
+  const auto expire = [&silent, now](StepDispatcher& leases) {
+    for (const StepDispatcher::WorkerKey worker : leases.Expire(now)) silent.insert(worker);
+  };
+  if (dispatcher_ != nullptr) expire(*dispatcher_);
+  if (evaluation_ != nullptr) expire(evaluation_->batches());
+  for (const StepDispatcher::WorkerKey key : silent) {
+    auto worker = membership_->workers().find(key);
+    if (worker == membership_->workers().end()) continue;
+    ++counters_.lease_expiries;
+    membership_->Reject(
+        *worker->second,
+        absl::StrCat("reported nothing for ", options_.job.strategy.lease_timeout_seconds,
+                     " s; its steps are leased again"),
+        /*final=*/false);
+  }
+}
+
+}  // namespace shoal
