@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/daemon/version.h"
+#include "tests/common/metrics/sample_value.h"
 #include "tests/fakes/fake_loop.h"
 #include "tests/fakes/fake_network.h"
 #include "tests/worker/exchange_peer.h"
@@ -846,6 +847,48 @@ TEST_F(WorkerSessionTest, AStepThatEndsLateLeavesNoMoreTimeToTheCoordinator) {
   FinishStep();
   loop_.Advance(milliseconds(200));
   ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, SaysWhereItsTimeGoes) {
+  const auto phase = [this](const char* name) {
+    return SampleValue(*session_, "shoal_worker_phase_seconds_total", {name});
+  };
+  GetReady();
+  EXPECT_EQ(SampleValue(*session_, "shoal_worker_connected"), 1);
+  loop_.Advance(seconds(2));
+  Lease(7, 2);
+  loop_.Advance(seconds(3));  // the ps take their time with the parameters
+  ServePs();
+  EXPECT_EQ(SampleValue(*session_, "shoal_worker_leased_steps"), 1);
+  loop_.Advance(seconds(5));
+  FinishStep();
+  EXPECT_EQ(phase("idle"), 2);
+  EXPECT_EQ(phase("pull"), 3);
+  EXPECT_DOUBLE_EQ(*phase("push") + *phase("input_wait") + *phase("compute"), 5);
+  EXPECT_EQ(phase("evaluate"), 0);
+  EXPECT_EQ(SampleValue(*session_, "shoal_worker_steps_total"), 1);
+  // Every chunk that is trained went out, and came back.
+  const auto bytes = [this](const char* direction) {
+    return SampleValue(*session_, "shoal_worker_payload_bytes_total", {"0", direction, "tcp"});
+  };
+  EXPECT_GT(*bytes("sent"), 0);
+  EXPECT_GT(*bytes("received"), *bytes("sent")) << "the pull besides";
+  LoseChief();
+  EXPECT_EQ(SampleValue(*session_, "shoal_worker_connected"), 0);
+}
+
+TEST_F(WorkerSessionTest, ReadyUnlessItOpensItsDataOrLeaves) {
+  EXPECT_EQ(session_->NotReady(), "") << "a coordinator need not be there";
+  Welcome();
+  EXPECT_EQ(session_->NotReady(), "opening the job's data");
+  computer_.FinishPrepare();
+  EXPECT_EQ(session_->NotReady(), "");
+  Open(kTimeline);
+  ServePs();
+  Lease(7, 1);
+  ServePs();
+  session_->Drain("SIGTERM");
+  EXPECT_EQ(session_->NotReady(), "draining");
 }
 
 TEST_F(WorkerSessionTest, MayBeDestroyedWhileTheComputerIsBusy) {

@@ -1,0 +1,39 @@
+#include "worker/worker_figures.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/common/metrics/sample_value.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::seconds;
+
+TEST(WorkerFiguresTest, WhatIsNeitherInputNorComputeIsPush) {
+  WorkerFigures figures;
+  figures.StepDone(
+      {.examples = 16, .input_wait_us = 2000000, .compute_us = 3000000, .batches_ready = 4},
+      seconds(10));
+  const auto phase = [&figures](const char* name) {
+    return SampleValue(figures, "shoal_worker_phase_seconds_total", {name});
+  };
+  EXPECT_EQ(phase("input_wait"), 2);
+  EXPECT_EQ(phase("compute"), 3);
+  EXPECT_EQ(phase("push"), 5);
+  EXPECT_EQ(phase("pull"), 0);
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_steps_total"), 1);
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_examples_total"), 16);
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_step_seconds"), 1);
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_batches_ready"), 4);
+}
+
+TEST(WorkerFiguresTest, NoPhaseRunsBackwards) {
+  WorkerFigures figures;
+  // Two clocks need not agree to the microsecond.
+  figures.StepDone({.examples = 1, .compute_us = 1001}, microseconds(1000));
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_phase_seconds_total", {"push"}), 0);
+}
+
+}  // namespace
+}  // namespace shoal
