@@ -71,6 +71,12 @@ void Cuts::Write(bool seen) {
 }
 
 void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
+  if (absl::IsPermissionDenied(result.status())) {
+    // Seen, but read-only here, or another user's.
+    LogWarning(std::string(result.status().message()));
+    cut_->writer.reset();
+    return Write(/*seen=*/false);
+  }
   const std::string step = absl::StrCat(cut_->step);
   if (result.ok()) {
     LogInfo("cut written", {{"step", step}, {"directory", cut_->directory}});

@@ -35,11 +35,16 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request) 
       .seed = job.seed};
 }
 
+// Of a path that leads nowhere on this machine, or to what is closed to the user of this ps.
+bool NotSeen(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsPermissionDenied(status);
+}
+
 // Whether the directory on this machine is the one that the coordinator means: the same path may
 // lead elsewhere, or nowhere. A manifest that is there and damaged is a matter of the checkpoint.
 bool Sees(const LoadRequest& request) {
   const absl::StatusOr<Manifest> manifest = Manifest::Read(request.checkpoint, request.files);
-  if (!manifest.ok()) return !absl::IsNotFound(manifest.status());
+  if (!manifest.ok()) return !NotSeen(manifest.status());
   const std::string text = manifest->ToText();
   return Crc32c(0, text.data(), text.size()) == request.manifest_checksum;
 }

@@ -45,10 +45,12 @@ std::vector<Variable> JobVariables(const Job& job) {
 void ParameterServerTest::Restart() {
   server_.reset();
   loop_ = std::make_unique<FakeLoop>();
-  server_ = std::make_unique<ParameterServer>(ParameterServer::Options{
-      .index = 0, .incarnation = kIncarnation, .loop = loop_.get(), .on_stopped = [this] {
-        ++stops_;
-      }});
+  server_ = std::make_unique<ParameterServer>(
+      ParameterServer::Options{.index = 0,
+                               .incarnation = kIncarnation,
+                               .loop = loop_.get(),
+                               .files = files_,
+                               .on_stopped = [this] { ++stops_; }});
 }
 
 ParameterServerTest::Client ParameterServerTest::Connect(const std::string& method,

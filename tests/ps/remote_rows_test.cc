@@ -2,6 +2,7 @@
 // Control stream.
 #include <gmock/gmock.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include "common/checkpoint/crc32c.h"
 #include "common/checkpoint/manifest.h"
+#include "tests/fakes/bare_file_system.h"
 #include "tests/ps/parameter_server_fixture.h"
 
 namespace shoal {
@@ -17,6 +19,15 @@ namespace {
 using testing::HasSubstr;
 
 constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
+
+// That of another user: all is there, and closed.
+class ClosedFileSystem : public BareFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode) override {
+    return FileError(EACCES, "open", path);
+  }
+  bool Exists(const std::string&) override { return true; }
+};
 
 class RemoteRowsTest : public ParameterServerTest {
  protected:
@@ -111,6 +122,20 @@ TEST_F(RemoteRowsTest, ADirectoryOfTheSameNameWithoutTheMarkerIsNotWrittenTo) {
   EXPECT_TRUE(control_.Take<proto::ControlReply>().written().not_seen());
   EXPECT_TRUE(std::filesystem::is_empty(stranger));
   std::filesystem::remove_all(stranger);
+}
+
+TEST_F(RemoteRowsTest, ADirectoryThatIsClosedToThisPsCountsAsUnseen) {
+  ClosedFileSystem closed;
+  files_ = &closed;
+  Restart();
+  control_ = ConnectControl();
+  LoadJob(control_, kTerm);
+  worker_ = ConnectWorker();
+  CutUnseen();
+  EXPECT_NE(ReadCut(2, 0, 0).values(), "");
+  const uint64_t next = kTerm + (uint64_t{1} << 32);
+  EXPECT_TRUE(Ask(control_, UnseenLoad(next)).has_rows_wanted());
+  server_.reset();
 }
 
 TEST_F(RemoteRowsTest, ALoadAsksForItsRowsAndOpensTheTimelineWithThem) {
