@@ -29,6 +29,8 @@ SPEC = {"chief": ["127.0.0.1:2222"], "ps": ["127.0.0.1:2223"], "worker": ["127.0
     (json.dumps({"cluster": SPEC, "task": {"type": "ps", "index": 3}}), ["$.task.index", "3"]),
     (json.dumps({"cluster": {**SPEC, "ps": ["127.0.0.1"]}, "task": {"type": "ps", "index": 0}}),
      ["$.cluster.ps[0]", "127.0.0.1", "port"]),
+    # What an operator writes of a manifest without workers.
+    (json.dumps({"cluster": {**SPEC, "worker": []}, "task": {"type": "ps", "index": 0}}), ["$.cluster.worker", "at least one worker"]),
     (json.dumps({"cluster": SPEC, "task": {"type": "pss", "index": 0}}), ["$.task.type", "pss", "ps"]),
 ])
 def test_cluster_specs(tmp_path, tf_config, words):
