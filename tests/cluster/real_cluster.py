@@ -165,7 +165,7 @@ def children_of(pid):
     for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         try:
             variables = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
             continue
         for variable in variables:
             if variable.startswith(b"TF_CONFIG="):
