@@ -8,6 +8,11 @@
 #include "common/daemon/version.h"
 
 namespace shoal {
+namespace {
+
+constexpr size_t kMostSuperseded = 10000;  // remembered
+
+}  // namespace
 
 Membership::Membership(Options options) : options_(std::move(options)) {}
 
@@ -78,6 +83,9 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   }
   const absl::StatusOr<int> index = IndexFor(hello);
   if (!index.ok()) return Reject(worker, std::string(index.status().message()), true);
+  if (superseded_.contains(hello.incarnation())) {
+    return Reject(worker, absl::StrCat("worker ", *index, " was started again meanwhile"), true);
+  }
   // A stream that was not seen to break yet gives way to the new one of the same worker.
   for (auto& [key, other] : workers_) {
     if (other->index != *index) continue;
@@ -96,7 +104,12 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   worker.last_report = options_.loop->Now();
   Record& record = records_[*index];
   const auto former = incarnations_.find(*index);
-  if (former != incarnations_.end() && former->second != hello.incarnation()) ++record.restarts;
+  if (former != incarnations_.end() && former->second != hello.incarnation()) {
+    ++record.restarts;
+    // Should it only have slept, it must not take the place back.
+    if (superseded_.size() >= kMostSuperseded) superseded_.clear();
+    superseded_.insert(former->second);
+  }
   incarnations_[*index] = hello.incarnation();
   record.state = "preparing";
   record.address = absl::StrCat(hello.host(), ", pid ", hello.pid());

@@ -1,5 +1,6 @@
 #include "cli/display/history.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -69,13 +70,21 @@ absl::StatusOr<proto::EpochResult> ParseEpoch(const std::vector<std::string>& co
   return epoch;
 }
 
-// Training metrics in the first epoch's order; the same for the test set.
-std::vector<std::string> MetricColumns(const proto::EpochResult& epoch) {
-  std::vector<std::string> columns = {"loss"};
-  for (const auto& metric : epoch.metrics()) columns.push_back(metric.name());
-  columns.push_back("test loss");
-  for (const auto& metric : epoch.test_metrics()) columns.push_back("test " + metric.name());
-  return columns;
+// Of any epoch: the one that is newest may have no test result yet.
+std::vector<std::string> MetricColumns(const std::vector<proto::EpochResult>& history) {
+  std::vector<std::string> training = {"loss"};
+  std::vector<std::string> test;
+  const auto add = [](const std::string& name, std::vector<std::string>* columns) {
+    if (std::find(columns->begin(), columns->end(), name) == columns->end())
+      columns->push_back(name);
+  };
+  for (const proto::EpochResult& epoch : history) {
+    for (const auto& metric : epoch.metrics()) add(metric.name(), &training);
+    if (epoch.has_test_loss()) add("test loss", &test);
+    for (const auto& metric : epoch.test_metrics()) add("test " + metric.name(), &test);
+  }
+  training.insert(training.end(), test.begin(), test.end());
+  return training;
 }
 
 std::string Cell(const proto::EpochResult& epoch, const std::string& column) {
@@ -111,10 +120,7 @@ absl::StatusOr<std::vector<proto::EpochResult>> ReadHistory(const std::string& p
 
 std::string FormatHistoryTable(const std::vector<proto::EpochResult>& history) {
   if (history.empty()) return "";
-  const bool with_test = history.back().has_test_loss();
-  std::vector<std::string> columns = MetricColumns(history.back());
-  if (!with_test) columns.resize(1 + history.back().metrics_size());
-
+  const std::vector<std::string> columns = MetricColumns(history);
   std::vector<std::string> header = {"epoch"};
   header.insert(header.end(), columns.begin(), columns.end());
   header.insert(header.end(), {"seconds", "examples/s"});

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,8 @@
 
 namespace shoal {
 namespace {
+
+constexpr int kEpochsShown = 10;  // the newest
 
 // How many updates the chunks of a ps have had.
 std::string Updates(const proto::TaskStatus& ps) {
@@ -69,8 +72,13 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
   if (!status.error().empty()) absl::StrAppend(&text, "error       ", status.error(), "\n");
   absl::StrAppend(&text, LastCheckpoint(status.last_checkpoint()), Updates(status), "run         ",
                   status.run_dir(), "\n", TaskTable(status));
-  const std::vector<proto::EpochResult> history(status.history().begin(), status.history().end());
+  const int earlier = std::max(0, status.history_size() - kEpochsShown);
+  const std::vector<proto::EpochResult> history(status.history().begin() + earlier,
+                                                status.history().end());
   if (!history.empty()) absl::StrAppend(&text, "\n", FormatHistoryTable(history));
+  if (earlier > 0) {
+    absl::StrAppend(&text, earlier, " epochs before: ", status.run_dir(), "/history.csv\n");
+  }
   return text;
 }
 

@@ -74,5 +74,15 @@ TEST(HistoryTableTest, HasNoTestColumnsWithoutATestSet) {
   EXPECT_EQ(FormatHistoryTable({}), "");
 }
 
+// The end of a job, or a coordinator that was killed before the test result came.
+TEST(HistoryTableTest, AnEpochWithoutATestResultTakesNoColumnAway) {
+  const auto history =
+      ReadHistory(WriteHistory("epoch,loss,val_loss,val_accuracy\n1,0.5,0.45,0.82\n2,0.4,,\n"));
+  ASSERT_TRUE(history.ok()) << history.status();
+  const std::string table = FormatHistoryTable(*history);
+  EXPECT_THAT(table, HasSubstr("test accuracy"));
+  EXPECT_THAT(table, HasSubstr("0.82"));
+}
+
 }  // namespace
 }  // namespace shoal

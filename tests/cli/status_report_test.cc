@@ -55,6 +55,17 @@ TEST(StatusReportTest, SaysWhatIsWrong) {
   EXPECT_THAT(report, HasSubstr("the last try failed: disk full; the job goes on and tries again"));
 }
 
+TEST(StatusReportTest, OfManyEpochsItShowsTheNewest) {
+  proto::StatusReply status;
+  status.set_run_dir("/runs/long");
+  for (int epoch = 0; epoch < 25; ++epoch) status.add_history()->set_epoch(epoch);
+  const std::string text = FormatStatusReport(status);
+  EXPECT_THAT(text, HasSubstr("\n   25 "));
+  EXPECT_THAT(text, HasSubstr("\n   16 "));
+  EXPECT_THAT(text, Not(HasSubstr("\n   15 ")));
+  EXPECT_THAT(text, HasSubstr("15 epochs before: /runs/long/history.csv"));
+}
+
 TEST(StatusReportTest, JsonHasEveryFieldUnderItsName) {
   const auto json = nlohmann::json::parse(StatusToJson(SmallStatus()), nullptr, false);
   ASSERT_TRUE(json.is_object());

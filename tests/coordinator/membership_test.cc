@@ -194,6 +194,17 @@ TEST_F(MembershipTest, AProcessStartedAnewReplacesTheOldOne) {
   EXPECT_EQ(membership_->records().at(1).state, "preparing");
 }
 
+TEST_F(MembershipTest, AProcessThatSleptDoesNotTakeItsPlaceBack) {
+  auto old = ConnectAs({.index = 1, .incarnation = 7});
+  old->Close(absl::UnavailableError("asleep"));
+  auto fresh = ConnectAs({.index = 1, .incarnation = 8});
+  fresh->Take<proto::WorkerOrder>();
+  auto awake = ConnectAs({.index = 1, .incarnation = 7});
+  EXPECT_THAT(Rejection(*awake), HasSubstr("worker 1 was started again meanwhile"));
+  EXPECT_TRUE(fresh->open());
+  EXPECT_EQ(membership_->workers().size(), 1u);
+}
+
 TEST_F(MembershipTest, TheFirstMessageMustBeAHello) {
   auto garbage = Connect();
   garbage->SendGarbage();
