@@ -100,6 +100,7 @@ class Task:
     grace_seconds: int
     volumes: dict  # where it is mounted: directory
     final_codes: tuple = ()  # exit codes after which nothing is started again
+    probes: dict = dataclasses.field(default_factory=dict)  # name: (port, path)
     read_only: frozenset = frozenset()  # of the volumes' places
 
 
@@ -134,6 +135,14 @@ class Pod:
 
     def running(self):
         return self.process is not None and self.process.popen.poll() is None
+
+    def probe(self, name):
+        """The HTTP status, as the kubelet asks for it."""
+        port, path = self.task.probes[name]
+        script = f"exec 3<>/dev/tcp/{self.network.addresses[self.task.name]}/{port}; printf 'GET {path} HTTP/1.0\\r\\n\\r\\n' >&3; read -r _ code _ <&3; echo $code"
+        done = subprocess.run(["ip", "netns", "exec", self.network.namespace(self.task.name), "timeout", "10", "bash", "-c", script],
+                              capture_output=True, text=True, check=False)
+        return int(done.stdout or 0)
 
     def output(self):
         return self.log.read_text(errors="replace") if self.log.exists() else ""
@@ -255,10 +264,12 @@ def task_of_pod(job, spec, index, config, directory):
                for volume in spec.get("volumes", [])}
     final = [code for rule in job["spec"]["podFailurePolicy"]["rules"] if rule["action"] == "FailJob"
              for code in rule["onExitCodes"]["values"]]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    probes = {name: (ports[container[name]["httpGet"]["port"]], container[name]["httpGet"]["path"]) for name in ("livenessProbe", "readinessProbe")}
     return Task(name=f"{host}.{spec['subdomain']}", command=container["command"] + container.get("args", []), environment=environment,
                 grace_seconds=spec["terminationGracePeriodSeconds"],
                 volumes={mount["mountPath"]: volumes[mount["name"]] for mount in container.get("volumeMounts", [])},
-                final_codes=tuple(final))
+                final_codes=tuple(final), probes=probes)
 
 
 def tasks_of_compose(compose, directory):

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from manifests import KUBERNETES, documents
 from pods import SOURCE, Pods, PodNetwork, Task, can_make_pods, tasks_of_compose, tasks_of_jobs, wait_for
 
-from lineage import check_lineage
+from lineage import BEGINS, check_lineage, timeline_number
 from real_cluster import finished_steps, step_records, write_job
 
 pytestmark = pytest.mark.skipif(not can_make_pods(), reason="pods of our own need root, network namespaces and setpriv")
@@ -38,6 +38,15 @@ def pods(tmp_path):
 def steps_more(pods, count):
     goal = finished_steps(pods.records) + count
     pods.wait_for(lambda: finished_steps(pods.records) >= goal, f"{count} more steps")
+
+
+def rolled_back(pods, chief_log):
+    """Steps that a timeline had finished and the next one begins without."""
+    lost = []
+    for _, begins, parent in BEGINS.findall(chief_log):
+        if parent != "seed":
+            lost += [step for timeline, step, _ in step_records(pods.records) if timeline == timeline_number(parent) and step >= int(begins)]
+    return lost
 
 
 def check_end(pods, run, killed_workers):
@@ -68,6 +77,9 @@ def test_pods_are_taken_away_and_come_back_elsewhere(pods, tmp_path, chaos_seed,
         assert pods.pods[victim].terminate() == 143, pods.pods[victim].output()[-3000:]
         steps_more(pods, choose.randrange(100, 500))
         assert pods.network.addresses[victim] != before
+    # The coordinator had time for a checkpoint before the ps left: no step that anybody finished was done again.
+    assert "the coordinator has had its last word" in ps_1.output(), ps_1.output()[-3000:]
+    assert rolled_back(pods, coordinator.output()) == []
     # A node is lost without a word.
     lost = choose.choice([name for name in pods.pods if "worker" not in name])
     pods.pods[lost].kill()
@@ -97,6 +109,9 @@ def test_names_that_do_not_resolve_yet_are_waited_for(pods, tmp_path):
     coordinator, worker = early["shoal-coordinator-0.shoal"], early["shoal-worker-0.shoal"]
     for pod, peer in ((worker, r"the coordinator at shoal-coordinator-0\.shoal:2222"), (coordinator, r"ps 1 at shoal-ps-1\.shoal:2222")):
         wait_for(lambda: re.search(f"waiting for {peer}.* since", pod.output()), f"{peer} is waited for")
+    # They wait for each other, and each is ready for its own part.
+    for pod in early.values():
+        assert [pod.probe("livenessProbe"), pod.probe("readinessProbe")] == [200, 200], pod.task.name
     pods.network.publish()
     steps_more(pods, 100)
     assert {pod.starts for pod in early.values()} == {1}
