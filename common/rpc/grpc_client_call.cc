@@ -5,6 +5,16 @@
 #include "absl/strings/str_cat.h"
 
 namespace shoal {
+namespace {
+
+// Of a name that nobody knows, gRPC tells how its resolver works; the last part says what happened.
+std::string Reason(const std::string& message) {
+  if (!message.starts_with("DNS resolution failed")) return message;
+  const size_t last = message.rfind(": ");
+  return "the name cannot be looked up" + (last == std::string::npos ? "" : message.substr(last));
+}
+
+}  // namespace
 
 GrpcClientCall::GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels* channels,
                                const std::string& address)
@@ -59,7 +69,8 @@ void GrpcClientCall::OnStatus() {
     return Close(absl::UnavailableError(absl::StrCat(address_, ": the stream was dropped there")));
   }
   if (code == absl::StatusCode::kUnavailable) {
-    return Close(absl::UnavailableError(absl::StrCat(address_, ": ", status_.error_message())));
+    return Close(
+        absl::UnavailableError(absl::StrCat(address_, ": ", Reason(status_.error_message()))));
   }
   Close(absl::Status(code, status_.error_message()));
 }
