@@ -139,6 +139,9 @@ def check_cluster(machine):
         assert int(machine.run(f"stat --format=%u /proc/{process}")) >= 61184, "a user of systemd's own"
     wait_for(lambda: "training:" in machine.journal("shoal-coordinator"), "steps")
     assert "active (running)" in machine.run(commands("machine-watch"))
+    for port in (9640, 9641, 9642):
+        healthy = f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3; head -1 <&3"
+        assert " 200 " in machine.run(f'bash -c "{healthy}"'), port
 
     # A worker is killed, a coordinator hangs: each comes back by itself, and the job goes on.
     machine.run("systemctl kill --signal=KILL shoal-worker")

@@ -150,6 +150,9 @@ class Pod:
     def terminate(self):
         """As the kubelet ends a container: SIGTERM, and SIGKILL when the grace period is over. Returns the exit code."""
         self.process.signal(signal.SIGTERM)
+        return self.await_termination()
+
+    def await_termination(self):
         try:
             self.process.popen.wait(self.task.grace_seconds)
         except subprocess.TimeoutExpired:

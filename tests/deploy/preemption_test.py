@@ -5,6 +5,7 @@ The same processes that Kubernetes would start, out of the rendered manifests, i
 import json
 import random
 import re
+import signal
 
 import pytest
 import yaml
@@ -100,6 +101,19 @@ def test_pods_are_taken_away_and_come_back_elsewhere(pods, tmp_path, chaos_seed,
     pods.wait_for_end()
     assert coordinator.starts > 1 and ps_1.starts > 1
     check_end(pods, tmp_path / "run/run", killed_workers=0)
+
+
+def test_everything_is_evicted_at_once(pods, tmp_path):
+    """As when the Jobs are suspended, or a whole pool of nodes goes: a checkpoint is taken, and all go on from there."""
+    for task in sum(tasks_of_jobs(documents(KUBERNETES / "overlays/plain/rendered.yaml"), tmp_path).values(), []):
+        pods.add(task)
+    steps_more(pods, 500)
+    for pod in pods.pods.values():
+        pod.process.signal(signal.SIGTERM)
+    for pod in pods.pods.values():
+        assert pod.await_termination() == 143, pod.output()[-3000:]
+    steps_more(pods, 100)
+    assert rolled_back(pods, pods.pods["shoal-coordinator-0.shoal"].output()) == []
 
 
 def test_names_that_do_not_resolve_yet_are_waited_for(pods, tmp_path):
