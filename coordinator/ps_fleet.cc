@@ -428,24 +428,28 @@ void PsFleet::Fail(const absl::Status& status) {
   options_.on_failed(status);
 }
 
+std::optional<PsFleet::Wait> PsFleet::WaitFor(int ps) const {
+  const Peer& peer = peers_[ps];
+  if (peer.link == nullptr) return std::nullopt;
+  if (!peer.link->connected()) return Wait{"not reachable", peer.link->since()};
+  if (phase_ == Phase::kClaiming && !peer.claimed_now)
+    return Wait{"has not answered the claim", phase_since_};
+  if (phase_ == Phase::kLoading && !peer.loaded) return Wait{"loading its variables", phase_since_};
+  return std::nullopt;
+}
+
 std::vector<std::string> PsFleet::Waiting() const {
   std::vector<std::string> lines;
   const Time now = options_.loop->Now();
   for (int ps = 0; ps < size(); ++ps) {
-    const Peer& peer = peers_[ps];
-    const std::string name = absl::StrCat("ps ", ps, " at ", options_.addresses[ps]);
-    if (peer.link == nullptr) continue;
-    if (!peer.link->connected()) {
-      lines.push_back(absl::StrCat(
-          name, ": not reachable since ", Seconds(now - peer.link->since()), " s (",
-          peer.link->last_error().empty() ? "connecting" : peer.link->last_error(), ")"));
-    } else if (phase_ == Phase::kClaiming && !peer.claimed_now) {
-      lines.push_back(absl::StrCat(name, ": has not answered the claim since ",
-                                   Seconds(now - phase_since_), " s"));
-    } else if (phase_ == Phase::kLoading && !peer.loaded) {
-      lines.push_back(
-          absl::StrCat(name, ": loading its variables since ", Seconds(now - phase_since_), " s"));
-    }
+    const std::optional<Wait> wait = WaitFor(ps);
+    if (!wait.has_value()) continue;
+    lines.push_back(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], ": ", wait->why,
+                                 " since ", Seconds(now - wait->since), " s"));
+    const PsLink& link = *peers_[ps].link;
+    if (link.connected()) continue;
+    absl::StrAppend(&lines.back(), " (",
+                    link.last_error().empty() ? "connecting" : link.last_error(), ")");
   }
   const bool all_loaded =
       phase_ == Phase::kLoading &&

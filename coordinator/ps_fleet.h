@@ -83,6 +83,12 @@ class PsFleet {
   Phase phase() const { return phase_; }
   uint64_t term() const { return term_; }
   uint64_t timeline() const { return timeline_; }
+  // What one ps is waited for: "not reachable".
+  struct Wait {
+    const char* why;
+    Time since;
+  };
+  std::optional<Wait> WaitFor(int ps) const;
   // What is waited for, a line each, for console and status.
   std::vector<std::string> Waiting() const;
 

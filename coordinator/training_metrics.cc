@@ -86,12 +86,15 @@ void TrainingRun::AddResult(MetricName loss_name, double loss, MetricName metric
 }
 
 void TrainingRun::CollectTasks(MetricSamples* out) const {
+  const Time now = options_.loop->Now();
   for (int ps = 0; ps < fleet_->size(); ++ps) {
     const PsFleet::Peer& peer = fleet_->peer(ps);
     const std::string index = absl::StrCat(ps);
     const bool up = peer.link != nullptr && peer.link->connected();
     out->Add("shoal_task_up", up ? 1 : 0, {"ps", index});
     out->Add("shoal_task_restarts_total", Number(peer.restarts), {"ps", index});
+    if (const std::optional<PsFleet::Wait> wait = fleet_->WaitFor(ps))
+      out->Add("shoal_waiting_seconds", Seconds(now - wait->since), {"ps", index, wait->why});
   }
   uint64_t ready = 0;
   for (const auto& [key, worker] : membership_->workers()) {
@@ -101,6 +104,9 @@ void TrainingRun::CollectTasks(MetricSamples* out) const {
              {absl::StrCat(worker->index)});
   }
   out->Add("shoal_workers_ready", Number(ready));
+  if (no_worker_since_.has_value())
+    out->Add("shoal_waiting_seconds", Seconds(now - *no_worker_since_),
+             {"worker", "", "none is ready"});
   for (const auto& [worker, record] : membership_->records()) {
     const std::string index = absl::StrCat(worker);
     if (record.state != "left")

@@ -273,18 +273,25 @@ void ParameterExchange::Collect(MetricSamples* out) const {
   }
 }
 
-std::string ParameterExchange::Waiting() const {
-  std::vector<std::string> waiting;
+std::vector<ParameterExchange::Wait> ParameterExchange::Waits() const {
+  std::vector<Wait> waits;
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     const Peer& peer = peers_[ps];
-    if (!peer.hello_seen || !peer.pulls.empty() || !peer.pushes.empty() ||
-        !peer.cut_pulls.empty()) {
-      waiting.push_back(absl::StrCat(
-          "ps ", ps, " at ", options_.addresses[ps],
-          peer.hello_seen           ? " (no answer)"
-          : peer.last_error.empty() ? " (no connection)"
-                                    : absl::StrCat(" (no connection: ", peer.last_error, ")")));
-    }
+    if (!peer.hello_seen || !peer.pulls.empty() || !peer.pushes.empty() || !peer.cut_pulls.empty())
+      waits.push_back({ps, peer.hello_seen});
+  }
+  return waits;
+}
+
+std::string ParameterExchange::Waiting() const {
+  std::vector<std::string> waiting;
+  for (const Wait& wait : Waits()) {
+    const std::string& error = peers_[wait.ps].last_error;
+    waiting.push_back(absl::StrCat("ps ", wait.ps, " at ", options_.addresses[wait.ps],
+                                   wait.connected ? " (no answer)"
+                                   : error.empty()
+                                       ? " (no connection)"
+                                       : absl::StrCat(" (no connection: ", error, ")")));
   }
   return absl::StrJoin(waiting, ", ");
 }

@@ -58,6 +58,12 @@ class ParameterExchange {
   // The chunk's part of `gradients` is complete, and its part of `parameters` may be overwritten.
   void PushChunk(int ps, int chunk);
 
+  // Which ps are waited for, and whether there is a connection.
+  struct Wait {
+    int ps;
+    bool connected;
+  };
+  std::vector<Wait> Waits() const;
   // What is waited for, for logs: "ps 1 at 10.0.0.3:2222 (no connection: connection refused)".
   std::string Waiting() const;
   // Payload so far, by ps.

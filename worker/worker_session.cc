@@ -66,7 +66,24 @@ void WorkerSession::Collect(MetricSamples* out) const {
   out->Add("shoal_worker_timeline", TermNumber(timeline_));
   out->Add("shoal_worker_leased_steps", static_cast<double>(leases_.size()));
   figures_.Collect(out);
+  CollectWaits(out);
   if (exchange_ != nullptr) exchange_->Collect(out);
+}
+
+// As WatchWaits says them, without its patience.
+void WorkerSession::CollectWaits(MetricSamples* out) const {
+  const auto add = [&](const char* type, int index, const char* why, Time since) {
+    const std::chrono::duration<double> waiting = options_.loop->Now() - since;
+    out->Add("shoal_worker_waiting_seconds", waiting.count(), {type, absl::StrCat(index), why});
+  };
+  if (!welcomed_) add("chief", 0, "no connection", alone_since_);
+  if (computing_ || !prepared_.has_value()) return;
+  if (activity_ == Activity::kIdle) {
+    if (welcomed_) add("chief", 0, timeline_ == 0 ? "no timeline" : "no steps", activity_began_);
+    return;
+  }
+  for (const ParameterExchange::Wait& wait : exchange_->Waits())
+    add("ps", wait.ps, wait.connected ? "no answer" : "no connection", activity_began_);
 }
 
 std::string WorkerSession::NotReady() const {

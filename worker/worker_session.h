@@ -85,6 +85,7 @@ class WorkerSession {
   void SendHello();
   // Says every few seconds whom this worker waits for, if for anybody.
   void WatchWaits();
+  void CollectWaits(MetricSamples* out) const;
   void Report(const proto::WorkerReport& report);
 
   void OnWelcome(const proto::Welcome& welcome);

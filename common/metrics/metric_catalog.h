@@ -66,6 +66,12 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      {"phase"}},
     {"shoal_waits", "coordinator", MetricKind::kGauge,
      "What the run waits for now, each a line of `shoal status` and of the log."},
+    {"shoal_waiting_seconds",
+     "coordinator",
+     MetricKind::kGauge,
+     "How long a task has been waited for, and why; absent while it is not. Of the workers, only "
+     "that none is ready.",
+     {"type", "index", "why"}},
     {"shoal_term", "coordinator", MetricKind::kGauge, "Number of the coordinator's term."},
     {"shoal_timeline", "coordinator", MetricKind::kGauge,
      "Number of the open timeline; 0 without one."},
@@ -188,6 +194,12 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     // Workers.
     {"shoal_worker_connected", "worker", MetricKind::kGauge,
      "1 while a coordinator has taken the worker in, else 0."},
+    {"shoal_worker_waiting_seconds",
+     "worker",
+     MetricKind::kGauge,
+     "How long the worker has been waiting for the coordinator (type chief) or a ps, and why; "
+     "absent while it does not.",
+     {"type", "index", "why"}},
     {"shoal_worker_timeline", "worker", MetricKind::kGauge,
      "Number of the timeline that the worker works in; 0 without one."},
     {"shoal_worker_steps_total", "worker", MetricKind::kCounter,

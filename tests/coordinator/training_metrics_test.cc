@@ -150,9 +150,14 @@ TEST(TrainingMetricsTest, ExactlyOnePhaseIsOneAndAStopIsNotReady) {
 TEST(TrainingMetricsTest, WhatTheRunWaitsForIsCounted) {
   ScriptedCluster cluster({});
   EXPECT_EQ(Value(cluster, "shoal_waits"), 1) << "a worker";
+  cluster.Advance(seconds(2));
+  EXPECT_THAT(Value(cluster, "shoal_waiting_seconds", {"worker", "", "none is ready"}),
+              Optional(Ge(1)));
   EXPECT_EQ(cluster.run->NotReady(), "") << "which is nobody's readiness but the worker's";
   cluster.Join(0);
+  cluster.Advance(seconds(1));
   EXPECT_EQ(Value(cluster, "shoal_waits"), 0);
+  EXPECT_EQ(Value(cluster, "shoal_waiting_seconds", {"worker", "", "none is ready"}), std::nullopt);
 }
 
 }  // namespace

@@ -19,9 +19,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="needs prometheus and pr
 
 @contextlib.contextmanager
 def watched(tmp_path, cluster):
-    targets = {role: [f"127.0.0.1:{cluster.port(name)}" for name in cluster.watched if name.startswith(prefix)]
-               for role, prefix in (("coordinator", "chief"), ("ps", "ps"), ("worker", "worker"))}
-    with Prometheus(tmp_path / "prometheus", targets) as prometheus:
+    with Prometheus(tmp_path / "prometheus", cluster.targets()) as prometheus:
         prometheus.await_targets(len(cluster.watched))
         # Steps are done, and no alert is pending or firing: from here on it is the fault's.
         wait_for(lambda: prometheus.query("shoal:steps:rate1m > 0") and not prometheus.ask("alerts")["alerts"], "a healthy cluster")

@@ -87,9 +87,7 @@ def test_every_alert_has_a_unit_test_and_a_runbook():
 def test_every_expression_has_data(tmp_path):
     with WatchedCluster(tmp_path) as cluster:
         cluster.start_all()
-        targets = {role: [f"127.0.0.1:{cluster.port(name)}" for name in cluster.watched if name.startswith(prefix)]
-                   for role, prefix in (("coordinator", "chief"), ("ps", "ps"), ("worker", "worker"))}
-        with Prometheus(tmp_path / "prometheus", targets) as prometheus:
+        with Prometheus(tmp_path / "prometheus", cluster.targets()) as prometheus:
             prometheus.await_targets(5)
             wanted = {*panel_expressions(), *RECORDED, *RECORDED.values(), *documented_expressions()}
             # An alert that has nothing to say has no data; what it looks at must have.
@@ -98,3 +96,30 @@ def test_every_expression_has_data(tmp_path):
                 wait_for(lambda: prometheus.query(expression), f"data of {expression}")
             for rule in prometheus.ask("rules")["groups"][0]["rules"]:
                 assert rule["health"] == "ok", rule
+
+
+def test_a_run_is_seen_from_its_start_to_its_end(tmp_path):
+    epochs, examples, batch_size = 60, 4000, 16
+    with WatchedCluster(tmp_path, epochs=epochs, examples=examples, batch_size=batch_size, checkpoint={"every_steps": 500}) as cluster:
+        cluster.start_all()
+        with Prometheus(tmp_path / "prometheus", cluster.targets()) as prometheus:
+            for process in cluster.watched.values():
+                assert process.wait() == 0, process.output()[-3000:]
+            wait_for(lambda: not prometheus.query("up == 1"), "Prometheus sees that all are gone")
+            steps = epochs * (examples // batch_size)
+
+            def of_the_run(expression):
+                (result,) = prometheus.query(expression)
+                return float(result["value"][1])
+
+            assert of_the_run("max_over_time(shoal_job_steps[10m])") == steps
+            # The last scrape was within a second of the end.
+            assert 0.3 * steps < of_the_run("max_over_time(shoal_steps_done_total[10m])") <= steps
+            assert of_the_run("max_over_time(shoal_examples_total[10m])") == batch_size * of_the_run("max_over_time(shoal_steps_done_total[10m])")
+            assert of_the_run("resets(shoal_steps_done_total[10m])") == 0
+            assert of_the_run("min_over_time(shoal_loss[10m])") < 0.5 * of_the_run("max_over_time(shoal_loss[10m])")
+            assert of_the_run("max_over_time(shoal_timelines_opened_total[10m])") == 1
+            assert of_the_run("max_over_time(shoal_checkpoints_total[10m])") > 0
+            # Nothing was wrong, and an end is no fault.
+            assert prometheus.query('count_over_time(ALERTS{alertstate="firing"}[10m])') == []
+            assert prometheus.ask("alerts")["alerts"] == []

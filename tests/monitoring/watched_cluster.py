@@ -75,6 +75,11 @@ class WatchedCluster(Cluster):
         process.wait_for_output("serving /metrics")
         return int(re.findall(r"serving /metrics.* address=\S+:(\d+)", process.output())[-1])
 
+    def targets(self):
+        """For Prometheus, by role."""
+        return {role: [f"127.0.0.1:{self.port(name)}" for name in self.watched if name.startswith(prefix)]
+                for role, prefix in (("coordinator", "chief"), ("ps", "ps"), ("worker", "worker"))}
+
     def page(self, name, path):
         return get(f"http://127.0.0.1:{self.port(name)}{path}")
 

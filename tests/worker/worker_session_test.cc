@@ -853,16 +853,24 @@ TEST_F(WorkerSessionTest, SaysWhereItsTimeGoes) {
   const auto phase = [this](const char* name) {
     return SampleValue(*session_, "shoal_worker_phase_seconds_total", {name});
   };
+  const auto waits = [this](const char* type, const char* index, const char* why) {
+    return SampleValue(*session_, "shoal_worker_waiting_seconds", {type, index, why});
+  };
+  loop_.Advance(milliseconds(30));
+  EXPECT_EQ(waits("chief", "0", "no connection"), 0.03);
   GetReady();
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_connected"), 1);
   loop_.Advance(seconds(2));
+  EXPECT_EQ(waits("chief", "0", "no steps"), 2);
   Lease(7, 2);
+  EXPECT_EQ(waits("chief", "0", "no steps"), std::nullopt);
   loop_.Advance(seconds(3));  // the ps take their time with the parameters
+  EXPECT_EQ(waits("ps", "1", "no answer"), 3);
   ServePs();
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_leased_steps"), 1);
   loop_.Advance(seconds(5));
   FinishStep();
-  EXPECT_EQ(phase("idle"), 2);
+  EXPECT_DOUBLE_EQ(*phase("idle"), 2.03);
   EXPECT_EQ(phase("pull"), 3);
   EXPECT_DOUBLE_EQ(*phase("push") + *phase("input_wait") + *phase("compute"), 5);
   EXPECT_EQ(phase("evaluate"), 0);
