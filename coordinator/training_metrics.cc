@@ -108,9 +108,9 @@ void TrainingRun::CollectTasks(MetricSamples* out) const {
     out->Add("shoal_waiting_seconds", Seconds(now - *no_worker_since_),
              {"worker", "", "none is ready"});
   for (const auto& [worker, record] : membership_->records()) {
+    if (record.state == "left") continue;
     const std::string index = absl::StrCat(worker);
-    if (record.state != "left")
-      out->Add("shoal_task_up", record.state == "lost" ? 0 : 1, {"worker", index});
+    out->Add("shoal_task_up", record.state == "lost" ? 0 : 1, {"worker", index});
     out->Add("shoal_task_restarts_total", Number(record.restarts), {"worker", index});
   }
 }
