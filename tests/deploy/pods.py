@@ -44,7 +44,8 @@ class PodNetwork:
         self.tag = f"shoal-{os.getpid()}"
         self.hosts = directory / "hosts"
         self.resolver = directory / "resolv.conf"
-        self.resolver.write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
+        # An address that no pod has a way to: what is not in the hosts file is unknown at once.
+        self.resolver.write_text("nameserver 192.0.2.1\n")
         self.free = itertools.count(1)
         self.addresses = {}  # by name
         self.namespaces = {}
