@@ -2,6 +2,7 @@
 
 The same processes that Kubernetes would start, out of the rendered manifests, in network namespaces (pods.py).
 """
+import dataclasses
 import json
 import random
 import re
@@ -12,7 +13,7 @@ import yaml
 from safetensors.numpy import load_file
 
 from manifests import KUBERNETES, documents
-from pods import SOURCE, Pods, PodNetwork, Task, can_make_pods, tasks_of_compose, tasks_of_jobs, wait_for
+from pods import SOURCE, Pods, PodNetwork, can_make_pods, tasks_of_compose, tasks_of_jobs, wait_for
 
 from lineage import BEGINS, check_lineage, timeline_number
 from real_cluster import finished_steps, step_records, write_job
@@ -87,12 +88,13 @@ def test_pods_are_taken_away_and_come_back_elsewhere(pods, tmp_path, chaos_seed,
     steps_more(pods, 200)
 
     # parallelism 3 -> 5 -> 1: two that no list has join, four leave in order.
-    workers = jobs["shoal-worker"]
-    extra = [Task(f"shoal-worker-{index}.shoal", workers[0].command, {**workers[0].environment, "JOB_COMPLETION_INDEX": str(index)},
-                  workers[0].grace_seconds, {place: tmp_path / f"extra-{index}" for place in workers[0].volumes}, workers[0].final_codes)
-             for index in (3, 4)]
-    for task in extra:
-        pods.add(task).process.wait_for_output("working in timeline")
+    first = jobs["shoal-worker"][0]
+    for index in (3, 4):
+        joined = pods.add(dataclasses.replace(
+            first, name=f"shoal-worker-{index}.shoal", environment={**first.environment, "JOB_COMPLETION_INDEX": str(index)},
+            volumes={place: tmp_path / f"worker-{index}" for place in first.volumes}))
+        joined.process.wait_for_output("working in timeline")
+        assert [joined.probe("livenessProbe"), joined.probe("readinessProbe")] == [200, 200]
     steps_more(pods, 200)
     for name in sorted(name for name in pods.pods if "worker" in name)[1:]:
         assert pods.remove(name) == 143
