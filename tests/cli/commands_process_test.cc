@@ -66,6 +66,7 @@ TEST(CommandsTest, HelpTeachesByExampleAtEveryLevel) {
                                                         {"checkpoint", "verify"},
                                                         {"checkpoint", "now"},
                                                         {"drain"},
+                                                        {"metrics"},
                                                         {"model"},
                                                         {"model", "summary"},
                                                         {"model", "verify"}};

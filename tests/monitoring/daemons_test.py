@@ -150,9 +150,9 @@ def test_hostile_clients_hold_up_neither_training_nor_a_stop(tmp_path):
 
 def test_a_port_in_use_is_named_and_a_flag_goes_on_without(tmp_path):
     with Cluster(tmp_path, ps=1, workers=1) as cluster:
-        port = free_ports(1)[0]
-        first = cluster.start("ps", arguments=[f"--http_port={port}"])
+        first = cluster.start("ps", arguments=["--http_port=0"])
         first.wait_for_output("serving /metrics")
+        port = re.search(r"serving /metrics.* address=127\.0\.0\.1:(\d+)", first.output())[1]
         cluster.spec["ps"] = [f"127.0.0.1:{free_ports(1)[0]}"]
         second = cluster.start("ps", arguments=[f"--http_port={port}"], name="second")
         assert second.wait() == 78

@@ -18,7 +18,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
 from watched_cluster import WatchedCluster  # noqa: E402
 
-TURN_SECONDS = 5
+TURN_SECONDS = 2
 
 
 class Scraper:
@@ -43,7 +43,7 @@ def steps_per_second(cluster):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=24, help="of each kind")
+    parser.add_argument("--turns", type=int, default=60, help="of each kind")
     turns = parser.parse_args().turns
     rates = {False: [], True: []}
     with tempfile.TemporaryDirectory() as directory, \
