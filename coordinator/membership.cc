@@ -1,5 +1,6 @@
 #include "coordinator/membership.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -83,7 +84,7 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   }
   const absl::StatusOr<int> index = IndexFor(hello);
   if (!index.ok()) return Reject(worker, std::string(index.status().message()), true);
-  if (superseded_.contains(hello.incarnation())) {
+  if (std::find(superseded_.begin(), superseded_.end(), hello.incarnation()) != superseded_.end()) {
     return Reject(worker, absl::StrCat("worker ", *index, " was started again meanwhile"), true);
   }
   // A stream that was not seen to break yet gives way to the new one of the same worker.
@@ -107,8 +108,8 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   if (former != incarnations_.end() && former->second != hello.incarnation()) {
     ++record.restarts;
     // Should it only have slept, it must not take the place back.
-    if (superseded_.size() >= kMostSuperseded) superseded_.clear();
-    superseded_.insert(former->second);
+    superseded_.push_back(former->second);
+    if (superseded_.size() > kMostSuperseded) superseded_.pop_front();
   }
   incarnations_[*index] = hello.incarnation();
   record.state = "preparing";

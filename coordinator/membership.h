@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -88,7 +89,7 @@ class Membership {
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Stream>> rejected_;
   std::map<int, Record> records_;
   std::map<int, uint64_t> incarnations_;  // by index: who had it last
-  std::set<uint64_t> superseded_;         // incarnations whose index another process has taken
+  std::deque<uint64_t> superseded_;       // incarnations whose index another process has taken
 };
 
 }  // namespace shoal

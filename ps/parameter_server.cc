@@ -62,7 +62,7 @@ void ParameterServer::Collect(MetricSamples* out) const {
 }
 
 std::string ParameterServer::NotReady() const {
-  if (stopped_) return "stopped: the job is over";
+  if (stopped_) return "stopped";
   if (leaving_ != 0) return "leaving, once a checkpoint is written";
   return loading_.has_value() ? "loading variables" : "";
 }
@@ -117,6 +117,7 @@ void ParameterServer::Greet(const SessionPtr& session) {
     proto::ControlReply reply;
     fill(reply.mutable_hello());
     session->Send(reply);
+    if (leaving_ != 0) SayDeparting(session);
   } else {
     proto::ExchangeReply reply;
     fill(reply.mutable_hello());
@@ -427,7 +428,6 @@ void ParameterServer::OnStop(const SessionPtr& session, uint64_t term) {
   proto::ControlReply reply;
   reply.mutable_stopping();
   session->Send(reply);
-  if (leaving_ != 0) return Stopped("the coordinator has had its last word");
   LogFields fields = {{"term", TermText(term)}};
   if (timeline_) {
     // What can be checked from outside: every chunk has had every step, once.
@@ -435,7 +435,9 @@ void ParameterServer::OnStop(const SessionPtr& session, uint64_t term) {
     fields.emplace_back("lowest_updates", absl::StrCat(updates.lowest));
     fields.emplace_back("highest_updates", absl::StrCat(updates.highest));
   }
-  Stopped("stopped by the coordinator: the job is over", fields);
+  Stopped(leaving_ != 0 ? "stopped by the coordinator: this ps may leave"
+                        : "stopped by the coordinator: the job is over",
+          fields);
 }
 
 void ParameterServer::Leave(Time grace) {
@@ -444,11 +446,15 @@ void ParameterServer::Leave(Time grace) {
   LogInfo("leaving: the coordinator is asked for a checkpoint first");
   leaving_ = options_.loop->CallAfter(
       grace, [this] { Stopped("leaving without a checkpoint: the grace period is over"); });
+  for (const auto& [id, session] : sessions_) {
+    if (session->control && session->greeted) SayDeparting(session);
+  }
+}
+
+void ParameterServer::SayDeparting(const SessionPtr& session) {
   proto::ControlReply reply;
   reply.mutable_departing();
-  for (const auto& [id, session] : sessions_) {
-    if (session->control) session->Send(reply);
-  }
+  session->Send(reply);
 }
 
 void ParameterServer::Stopped(const std::string& why, LogFields fields) {

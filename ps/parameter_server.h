@@ -104,6 +104,7 @@ class ParameterServer {
   void FinishLoad(uint64_t term, LoadOutcome outcome);
   void OnStop(const SessionPtr& session, uint64_t term);
   void OnClosed(uint64_t session);
+  void SayDeparting(const SessionPtr& session);
   // A coordinator is connected.
   bool Coordinated() const;
   void Stopped(const std::string& why, LogFields fields = {});

@@ -65,7 +65,11 @@ void WorkerSession::Collect(MetricSamples* out) const {
   out->Add("shoal_worker_connected", welcomed_ ? 1 : 0);
   out->Add("shoal_worker_timeline", TermNumber(timeline_));
   out->Add("shoal_worker_leased_steps", static_cast<double>(leases_.size()));
-  figures_.Collect(out);
+  // The activity at hand counts already: a worker that is stuck in one is seen to be.
+  WorkerFigures figures = figures_;
+  if (const auto phase = PhaseOf(activity_))
+    figures.Spent(*phase, options_.loop->Now() - activity_began_);
+  figures.Collect(out);
   CollectWaits(out);
   if (exchange_ != nullptr) exchange_->Collect(out);
 }

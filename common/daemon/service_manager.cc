@@ -23,7 +23,7 @@ std::string Variable(const char* name) {
 }
 
 // As sd_notify(3) has it: the path of a socket, or "@NAME" of one in the abstract namespace.
-absl::Status Notify(const std::string& word) {
+absl::Status Notify(const std::string& word, int flags) {
   const std::string path = Variable("NOTIFY_SOCKET");
   if (path.empty()) return absl::OkStatus();
   const auto failed = [&](int error) {
@@ -36,8 +36,7 @@ absl::Status Notify(const std::string& word) {
   if (path.front() == '@') address.sun_path[0] = '\0';
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return failed(errno);
-  // Not waiting: a service manager that is slow must not stop the loop.
-  const ssize_t sent = sendto(fd, word.data(), word.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+  const ssize_t sent = sendto(fd, word.data(), word.size(), MSG_NOSIGNAL | flags,
                               reinterpret_cast<const sockaddr*>(&address),
                               offsetof(sockaddr_un, sun_path) + path.size());
   const int error = errno;
@@ -56,21 +55,22 @@ Time WatchdogTime() {
 }
 
 void KeepWatchdogContent(EventLoop* loop, Time pause) {
-  // A word that is lost is made good by the next; what matters is that the loop came by.
-  (void)Notify("WATCHDOG=1");
+  // Not waiting, as a service manager that is slow must not stop the loop: a word that is lost is
+  // made good by the next; what matters is that the loop came by.
+  (void)Notify("WATCHDOG=1", MSG_DONTWAIT);
   loop->CallAfter(pause, [loop, pause] { KeepWatchdogContent(loop, pause); });
 }
 
 }  // namespace
 
 absl::Status NotifyReady(EventLoop* loop) {
-  SHOAL_RETURN_IF_ERROR(Notify("READY=1"));
+  SHOAL_RETURN_IF_ERROR(Notify("READY=1", 0));
   if (const Time watchdog = WatchdogTime(); watchdog > Time::zero()) {
     KeepWatchdogContent(loop, watchdog / 2);
   }
   return absl::OkStatus();
 }
 
-absl::Status NotifyStopping() { return Notify("STOPPING=1"); }
+absl::Status NotifyStopping() { return Notify("STOPPING=1", MSG_DONTWAIT); }
 
 }  // namespace shoal

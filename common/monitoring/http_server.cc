@@ -72,8 +72,6 @@ class CivetServer : public HttpServer {
                              kTimeoutMs,
                              "max_request_size",
                              kMaxRequestBytes,
-                             "linger_timeout_ms",
-                             "0",
                              "enable_keep_alive",
                              "no",
                              "enable_directory_listing",

@@ -80,23 +80,34 @@ HttpReply Monitoring::Answer(const std::string& path) {
 }
 
 HttpReply Monitoring::Metrics() {
-  MutexLock lock(&mutex_);
-  if (metrics_.empty() || Clock::now() - collected_at_ > kFresh) {
-    const Clock::time_point asked_at = Clock::now();
-    const auto reply = Ask([this, asked_at](Reply* reply) {
-      const std::chrono::duration<double> lag = Clock::now() - asked_at;
-      reply->samples.Add("shoal_event_loop_lag_seconds", lag.count());
-      options_.collect(&reply->samples);
-    });
-    // Also when the loop is stuck, which is when the rest is of interest.
-    MetricSamples samples;
-    if (reply != nullptr) samples = reply->samples;
-    CollectProcessFigures(&samples);
-    if (options_.collect_off_loop != nullptr) options_.collect_off_loop(&samples);
-    metrics_ = MetricsText(samples);
-    collected_at_ = Clock::now();
+  {
+    MutexLock lock(&mutex_);
+    const bool fresh = Clock::now() - collected_at_ <= kFresh;
+    if (!metrics_.empty() && (fresh || collecting_)) return {200, metrics_, kMetricsTextType};
+    if (collecting_) return {503, "the first figures are being collected\n"};
+    collecting_ = true;
   }
+  std::string metrics = CollectMetrics();
+  MutexLock lock(&mutex_);
+  metrics_ = std::move(metrics);
+  collected_at_ = Clock::now();
+  collecting_ = false;
   return {200, metrics_, kMetricsTextType};
+}
+
+std::string Monitoring::CollectMetrics() const {
+  const Clock::time_point asked_at = Clock::now();
+  const auto reply = Ask([this, asked_at](Reply* reply) {
+    const std::chrono::duration<double> lag = Clock::now() - asked_at;
+    reply->samples.Add("shoal_event_loop_lag_seconds", lag.count());
+    options_.collect(&reply->samples);
+  });
+  // Also when the loop is stuck, which is when the rest is of interest.
+  MetricSamples samples;
+  if (reply != nullptr) samples = reply->samples;
+  CollectProcessFigures(&samples);
+  if (options_.collect_off_loop != nullptr) options_.collect_off_loop(&samples);
+  return MetricsText(samples);
 }
 
 }  // namespace shoal

@@ -50,9 +50,13 @@ class Monitoring {
   // Has `question` run on the loop; null when that did not come to it in time, or has ended.
   std::shared_ptr<const Reply> Ask(std::function<void(Reply*)> question) const;
   HttpReply Metrics();
+  std::string CollectMetrics() const;
 
   const Options options_;
-  Mutex mutex_;  // held while figures are collected: whoever comes meanwhile gets the same
+  Mutex mutex_;
+  // By one thread of the server at a time: a disk that hangs must not take all of them, and with
+  // them /healthz. Whoever comes meanwhile gets the figures before.
+  bool collecting_ ABSL_GUARDED_BY(mutex_) = false;
   std::string metrics_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point collected_at_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<HttpServer> server_;  // last: it uses the rest

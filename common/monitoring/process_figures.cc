@@ -56,11 +56,10 @@ void CollectProcessFigures(MetricSamples* out) {
            field(kPages) * static_cast<double>(sysconf(_SC_PAGESIZE)));
   out->Add("process_start_time_seconds", BootTime() + field(kStartTime) / ticks);
   std::error_code error;
-  const std::filesystem::directory_iterator open("/proc/self/fd", error);
-  if (!error) {
-    const auto count = std::distance(begin(open), end(open));
-    out->Add("process_open_fds", static_cast<double>(count - 1));  // one is the listing itself
-  }
+  int64_t open = -1;  // one is the listing itself
+  std::filesystem::directory_iterator file("/proc/self/fd", error);
+  for (; !error && file != std::filesystem::directory_iterator(); file.increment(error)) ++open;
+  if (!error) out->Add("process_open_fds", static_cast<double>(open));
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
     out->Add("process_max_fds", static_cast<double>(limit.rlim_cur));

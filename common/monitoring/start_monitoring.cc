@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/daemon/bind_address.h"
 #include "common/daemon/logging.h"
 
 namespace shoal {
@@ -22,8 +21,9 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
     collect(out);
   };
   auto monitoring = std::make_unique<Monitoring>(std::move(options));
-  const BindAddress address = BindAddressOf({own.host, *daemon.http_port()});
-  const absl::Status listening = monitoring->Listen(address.listen);
+  // By IPv4 also where the task has an IPv6 address: Debian's civetweb knows no other.
+  const char* const host = own.IsLoopback() ? "127.0.0.1:" : "0.0.0.0:";
+  const absl::Status listening = monitoring->Listen(absl::StrCat(host, *daemon.http_port()));
   if (listening.ok()) {
     LogInfo("serving /metrics, /healthz and /readyz", {{"address", monitoring->address()}});
     return monitoring;

@@ -85,7 +85,7 @@ TEST_F(ParameterServerMetricsTest, ReadyUnlessItLoadsOrIsStopped) {
   loop_->RunUntilIdle();
   EXPECT_EQ(server_->NotReady(), "");
   Ask(control, Stop(kTerm));
-  EXPECT_EQ(server_->NotReady(), "stopped: the job is over");
+  EXPECT_EQ(server_->NotReady(), "stopped");
 }
 
 }  // namespace

@@ -407,6 +407,14 @@ TEST_F(ParameterServerTest, LeavingItAsksForACheckpointFirst) {
   EXPECT_EQ(stops_, 1);
 }
 
+TEST_F(ParameterServerTest, LeavingItTellsACoordinatorThatComesMeanwhile) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  server_->Leave(kGrace);
+  Client successor = ConnectControl();
+  EXPECT_TRUE(successor.Take<proto::ControlReply>().has_departing());
+}
+
 TEST_F(ParameterServerTest, LeavingItDoesNotWaitForEver) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);

@@ -14,9 +14,13 @@ namespace shoal {
 // A client that may be slow, silent or wrong, as no library lets one be. On 127.0.0.1.
 class HttpClient {
  public:
-  // To the port at the end of `address`.
-  explicit HttpClient(const std::string& address)
+  // To the port at the end of `address`. A buffer of 0 bytes is one of the usual size.
+  explicit HttpClient(const std::string& address, int receive_buffer_bytes = 0)
       : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_buffer_bytes > 0) {
+      setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes,
+                 sizeof(receive_buffer_bytes));
+    }
     sockaddr_in to = {};
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<uint16_t>(std::atoi(&address[address.rfind(':') + 1])));

@@ -89,6 +89,18 @@ TEST_F(HttpServerTest, AClientThatTricklesItsRequestIsCutOff) {
   EXPECT_TRUE(cut_off);
 }
 
+// As a slow network makes them: what is not sent yet when the answer is complete still arrives.
+TEST_F(HttpServerTest, ALargePageArrivesWholeAtASlowClient) {
+  const std::string page(8 << 20, 'x');
+  const auto server = HttpServer::Start("127.0.0.1:0", [&](const std::string&) {
+    return HttpReply{200, page};
+  });
+  ASSERT_TRUE(server.ok());
+  HttpClient client((*server)->address(), /*receive_buffer_bytes=*/4096);
+  client.Send("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(client.Receive(), EndsWith(page));
+}
+
 TEST_F(HttpServerTest, ManySilentClientsKeepNobodyOutForLong) {
   std::deque<HttpClient> silent;
   for (int i = 0; i < 40; ++i) silent.emplace_back(server_->address()).Send("GET /pa");
