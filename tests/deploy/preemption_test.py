@@ -27,10 +27,6 @@ STOPPED = re.compile(r"the job is over term=\S+ lowest_updates=(\d+) highest_upd
 
 @pytest.fixture
 def pods(tmp_path):
-    # Readable for the pods' user, as a volume of data is.
-    for each in (tmp_path, *tmp_path.parents):
-        if each.stat().st_uid == 0 and each.stat().st_mode & 0o055 != 0o055:
-            each.chmod(0o755)
     job = write_job(tmp_path / "job", EXAMPLES, BATCH, epochs=EPOCHS, checkpoint={"every_steps": 300, "keep": 2},
                     strategy={"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})
     with PodNetwork(tmp_path) as network, Pods(tmp_path, job, network) as pods:
