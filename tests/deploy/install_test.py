@@ -1,6 +1,6 @@
 """What `cmake --install` puts in place: programs, units, man pages, completion, examples."""
 import os
-import pathlib
+import re
 import shutil
 import subprocess
 
@@ -19,9 +19,16 @@ def installed(tmp_path_factory):
     return root
 
 
+def subcommands():
+    """What `shoal --help` lists."""
+    said = subprocess.run([BIN / "shoal", "--help"], capture_output=True, text=True, check=True).stdout
+    listed = said.split("\nSubcommands:\n")[1].split("\n\n")[0]
+    return re.findall(r"^  (\w+)", listed, re.M)
+
+
 def test_everything_is_in_its_place(installed):
     files = {str(path.relative_to(installed)) for path in installed.rglob("*") if path.is_file()}
-    pages = PROGRAMS + [f"shoal-{word}" for word in ("train", "status", "drain", "validate", "checkpoint", "model")]
+    pages = PROGRAMS + [f"shoal-{word}" for word in subcommands()]
     examples = {f"usr/share/shoal/examples/{path.relative_to(SOURCE / 'examples')}" for path in (SOURCE / "examples").rglob("*") if path.is_file()}
     assert files == {*(f"usr/bin/{name}" for name in PROGRAMS), *(f"usr/share/man/man1/{page}.1" for page in pages),
                      *(f"usr/share/bash-completion/completions/{name}" for name in PROGRAMS),
