@@ -16,8 +16,8 @@ OVERLAYS = ["plain", "spot"]
 # The oldest and the newest version of Kubernetes that the manifests are for.
 VERSIONS = ["1.31", "1.37"]
 SCHEMAS = pathlib.Path(__file__).parent / "schemas"
-# What a task needs from SIGTERM to its end, in seconds.
-DRAIN_SECONDS = {"worker": 10, "ps": 30, "coordinator": 30}
+# What a task needs from SIGTERM to its end, in seconds; a ps, its drain timeout and this.
+DRAIN_SECONDS = {"worker": 10, "ps": 5, "coordinator": 30}
 
 
 def rendered(overlay):
@@ -100,7 +100,9 @@ def test_counts_agree(overlay):
 def test_pods(where):
     task, template = pod_templates()[where]
     spec = template["spec"]
-    assert spec["terminationGracePeriodSeconds"] > DRAIN_SECONDS[task]
+    environment = {variable["name"]: variable.get("value") for variable in spec["containers"][0]["env"]}
+    drain_timeout = int(environment["SHOAL_DRAIN_TIMEOUT"]) if task == "ps" else 0
+    assert spec["terminationGracePeriodSeconds"] > drain_timeout + DRAIN_SECONDS[task]
     assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault"
     container, = spec["containers"]
     assert container["name"] == ("tensorflow" if where.startswith("tfjob") else "shoal")
@@ -111,6 +113,19 @@ def test_pods(where):
     assert ports.pop("http") == 9640 and list(ports.values()) == [2222]
     for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
         assert container[probe]["httpGet"] == {"path": path, "port": "http"}
+
+
+def test_a_ps_has_its_drain_timeout_elsewhere_too():
+    deploy = KUBERNETES.parent
+    unit = (deploy / "systemd/shoal-ps.service.in").read_text()
+    settings = (deploy / "systemd/ps.env").read_text()
+    grace, = re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.M)
+    drain_timeout, = re.findall(r"^SHOAL_DRAIN_TIMEOUT=(\d+)$", settings, re.M)
+    assert int(grace) > int(drain_timeout) + DRAIN_SECONDS["ps"]
+    services = yaml.safe_load((deploy / "compose/compose.yaml").read_text())["services"]
+    for name in ("ps-0", "ps-1"):
+        assert services[name]["stop_grace_period"] == "1m"
+        assert 60 > services[name]["environment"]["SHOAL_DRAIN_TIMEOUT"] + DRAIN_SECONDS["ps"]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
