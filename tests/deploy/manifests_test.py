@@ -103,6 +103,8 @@ def test_pods(where):
     environment = {variable["name"]: variable.get("value") for variable in spec["containers"][0]["env"]}
     drain_timeout = int(environment["SHOAL_DRAIN_TIMEOUT"]) if task == "ps" else 0
     assert spec["terminationGracePeriodSeconds"] > drain_timeout + DRAIN_SECONDS[task]
+    # By these the NetworkPolicy and prometheus-kubernetes.yml know them.
+    assert template["metadata"]["labels"] == {"app.kubernetes.io/name": "shoal", "app.kubernetes.io/component": task}
     assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault"
     container, = spec["containers"]
     assert container["name"] == ("tensorflow" if where.startswith("tfjob") else "shoal")
