@@ -5,6 +5,7 @@ The engine that builds uses the machine's network, as packages are fetched; the 
 """
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -59,6 +60,12 @@ class Engine:
             self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
+            self.process.wait()
+
+    def missing_right(self):
+        """The last words of an engine that ended for want of a right or a cgroup; None where that is not the reason."""
+        *_, last = (self.directory / "dockerd.log").read_text(errors="replace").splitlines() or [""]
+        return last if re.search("operation not permitted|permission denied|root privileges|cgroup", last, re.IGNORECASE) else None
 
     def _answers(self):
         assert self.process.poll() is None, (self.directory / "dockerd.log").read_text(errors="replace")[-3000:]
@@ -102,10 +109,13 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def images(directory):
     """Builds all images as the Dockerfile says; the engine's data hold them."""
+    engine = Engine(directory, isolated=False)
     try:
-        engine = Engine(directory, isolated=False).__enter__()
-    except AssertionError as failure:
-        pytest.skip(f"no Docker engine can be started here: {failure}")
+        engine.__enter__()
+    except AssertionError:
+        if engine.missing_right():
+            pytest.skip(f"no Docker engine can be started here: {engine.missing_right()}")
+        raise
     try:
         with subprocess.Popen(["tar", "--create", "--directory", clean_root(), "."], stdout=subprocess.PIPE) as tar:
             subprocess.run(["docker", "import", "-", "debian:bookworm-slim"], stdin=tar.stdout, env=engine.environment, check=True,
