@@ -36,7 +36,6 @@ def test_what_pages_point_to_is_there(page):
     for path in re.findall(r"`((?:deploy|scripts|docs|examples)/[^` ]*)`", text):
         assert (SOURCE / path).exists(), path
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-        # Pages that another change brings are named, too.
         assert (DOCS / link).exists(), link
 
 
@@ -88,7 +87,7 @@ def test_kubectl(line):
             assert job["spec"]["parallelism"] == job["spec"]["completions"], "what an elastic Indexed Job needs"
     elif name:
         assert kind == "pod"
-        job, index, _ = re.fullmatch(r"(.*)-(\d+)-([a-z]{5})", name).groups()
+        job, index, _ = re.fullmatch(r"(.*)-(\d+)-([a-z0-9]{5})", name).groups()
         assert int(index) < named(RESOURCES, "Job", job)["spec"]["completions"]
     else:
         assert kind in ("jobs", "pods")

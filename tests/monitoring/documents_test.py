@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from document_blocks import fenced
 from prometheus_server import available
 from real_cluster import BIN, SOURCE, Process, free_ports
 from watched_cluster import WatchedCluster
@@ -16,7 +17,7 @@ RUNBOOKS = (SOURCE / "docs/operations.md").read_text().split("\n## Runbooks\n")[
 
 
 def blocks(text):
-    return [block.strip().splitlines() for block in re.findall(r"```(?:sh)?\n(.*?)```", text, re.DOTALL)]
+    return [block.strip().splitlines() for words, block in fenced(text) if words in ("", "sh")]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The commands of the documentation: fenced blocks ```sh run=WHERE, which the test of WHERE runs as they stand."""
+"""Fenced blocks of the documentation. What is in ```sh run=WHERE, the test of WHERE runs as it stands."""
 import pathlib
 import re
 
@@ -6,10 +6,15 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 PAGES = ["operations.md", "kubernetes.md"]
 
 
+def fenced(text):
+    """[(words after the fence, text)] of every fenced block."""
+    return re.findall(r"^```(.*)\n((?s:.*?))^```$", text, re.M)
+
+
 def blocks(page):
     """[(where, shell text)], where being None for a block that says nothing."""
-    return [(where or None, text) for where, text in
-            re.findall(r"^```sh(?: run=(\S+))?\n(.*?)^```", (DOCS / page).read_text(), re.S | re.M)]
+    shell = [(re.fullmatch(r"sh(?: run=(\S+))?", words), text) for words, text in fenced((DOCS / page).read_text())]
+    return [(match[1], text) for match, text in shell if match]
 
 
 def commands(where):
