@@ -1,51 +1,16 @@
 """A disk that is full, or read-only, costs checkpoints and nothing else. The disk is a small tmpfs in a mount namespace."""
-import os
-import pathlib
+import json
 import signal
-import subprocess
 
 import pytest
 
+from mounted_disk import UNSHARE, Disk, can_mount
 from real_cluster import BIN, Process, finished_steps, shoal, wait_for, write_job
-
-UNSHARE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
-
-
-def can_mount():
-    try:
-        return subprocess.run([*UNSHARE, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        return False
-
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="needs mount namespaces")
 
 
-class Disk:
-    """The tmpfs on `directory`, as the process `pid` sees it."""
-
-    def __init__(self, pid, directory):
-        self.pid, self.directory = pid, directory
-        self.filler = pathlib.Path(f"/proc/{pid}/root{directory}/filler")
-
-    def fill(self):
-        with open(self.filler, "wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(b"\0" * 4096)
-            except OSError:
-                pass
-
-    def clear(self):
-        self.filler.unlink()
-
-    def remount(self, mode):
-        subprocess.run(["nsenter", f"--target={self.pid}", "--mount", *(["--user", "--preserve-credentials"] if os.geteuid() else []),
-                        "mount", "-o", f"remount,{mode}", self.directory], check=True, capture_output=True)
-
-
 def status(run):
-    import json
     done = shoal("status", "--run_dir", run, "--json")
     return json.loads(done.stdout) if done.returncode == 0 else None
 
