@@ -11,8 +11,7 @@ void AddMetricsCommand(CLI::App* app, Command* chosen) {
   CLI::App* metrics = app->add_subcommand("metrics", "List the metrics of the daemons");
   metrics->footer(
       "Markdown, as in docs/metrics.md. The figures themselves: curl http://HOST:PORT/metrics, at "
-      "the "
-      "port of a daemon's --http_port.\n"
+      "the port of a daemon's --http_port.\n"
       "\nExample:\n  shoal metrics");
   metrics->callback([chosen] {
     *chosen = [] {

@@ -90,7 +90,7 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_steps_done_total", "coordinator", MetricKind::kCounter,
      "Steps applied on every ps and reported, each counted once."},
     {"shoal_steps_repeated_total", "coordinator", MetricKind::kCounter,
-     "Reports of steps that were done already, dropped."},
+     "Reports of steps that were done already or are beyond the window, dropped."},
     {"shoal_lease_expiries_total", "coordinator", MetricKind::kCounter,
      "Workers that reported nothing within the lease timeout and lost their steps."},
     {"shoal_examples_total", "coordinator", MetricKind::kCounter,
@@ -215,13 +215,13 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "worker",
      MetricKind::kCounter,
      "Where the worker's time went: input_wait (a batch was not ready), pull (parameters), "
-     "compute, "
-     "push (gradients out and fresh values back, beyond compute), evaluate, idle (nothing to do).",
+     "compute, push (gradients out and fresh values back, beyond compute), evaluate, idle (nothing "
+     "to do).",
      {"phase"}},
     {"shoal_worker_leased_steps", "worker", MetricKind::kGauge,
      "Steps leased to the worker and not begun."},
     {"shoal_worker_batches_ready", "worker", MetricKind::kGauge,
-     "Batches of leased steps that are in memory."},
+     "Batches of leased steps that were in memory at the last step, its own apart."},
     {"shoal_worker_payload_bytes_total",
      "worker",
      MetricKind::kCounter,
