@@ -59,7 +59,8 @@ class Daemon {
   void OnStopSignal(std::function<void(int count)> handler);
 
   // For `body`: from here on this daemon does its work, whether or not it has peers; the service
-  // manager is told, and its watchdog is kept content by `loop`. On the loop's thread.
+  // manager is told, and its watchdog is kept content by `loop`. On the loop's thread or before it
+  // runs.
   void Serving(EventLoop* loop);
 
  private:
