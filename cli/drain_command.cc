@@ -42,8 +42,7 @@ void AddDrainCommand(CLI::App* app, Command* chosen) {
   drain->add_option("TASK", options->task, "worker:INDEX, or chief")->required();
   options->job.AddTo(drain);
   drain->footer(
-      "A worker finishes the step at hand, hands back the rest and exits with 143; the others go "
-      "on.\n"
+      "A worker finishes the steps it holds and exits with 143; the others go on.\n"
       "The chief writes a checkpoint and stops, as after SIGTERM. A ps cannot be drained.\n"
       "\nExamples:\n"
       "  shoal drain worker:1 --chief 10.0.0.1:2222\n"

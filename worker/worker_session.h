@@ -50,7 +50,8 @@ class WorkerSession {
     uint32_t threads = 1;
     // Without a coordinator for this long the worker gives up.
     Time coordinator_timeout = std::chrono::minutes(10);
-    // For the step at hand; with what the process needs to end, it is gone within 10 s.
+    // For the steps that it holds, of which none is begun after half of it; with what the process
+    // needs to end, it is gone within 10 s.
     Time drain_timeout = std::chrono::seconds(6);
     // Every finished step, for step records; may be null.
     std::function<void(uint64_t timeline, uint64_t step)> on_step;
@@ -62,7 +63,8 @@ class WorkerSession {
   ~WorkerSession();
 
   void Start();
-  // Finishes the step at hand, hands back the rest, and is over.
+  // Finishes the steps that it holds, as far as drain_timeout reaches, hands back the rest, and is
+  // over.
   void Drain(const std::string& reason);
 
   // Its figures for Prometheus.
