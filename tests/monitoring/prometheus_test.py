@@ -6,7 +6,7 @@ import subprocess
 import pytest
 import yaml
 
-from prometheus_server import DEPLOY, Prometheus, available
+from prometheus_server import DEPLOY, WINDOW, Prometheus, available
 from real_cluster import SOURCE, wait_for
 from watched_cluster import WatchedCluster, catalog
 
@@ -22,14 +22,14 @@ DASHBOARD = json.loads((SOURCE / "deploy/grafana/dashboard.json").read_text())
 def panel_expressions():
     for panel in DASHBOARD["panels"]:
         for target in panel.get("targets", []):
-            yield target["expr"].replace("$cluster", "test").replace("$__rate_interval", "8s")
+            yield target["expr"].replace("$cluster", "test").replace("$__rate_interval", WINDOW)
 
 
 def documented_expressions():
     """Those of docs/monitoring.md, without what they are compared with."""
     table = (SOURCE / "docs/monitoring.md").read_text().split("| question | expression |")[1].split("\n\n")[0]
     for line in table.splitlines()[2:]:
-        yield re.sub(r" > \d+$", "", re.search(r"`([^`]*)`", line)[1]).replace("[5m]", "[8s]")
+        yield re.sub(r" > \d+$", "", re.search(r"`([^`]*)`", line)[1]).replace("[5m]", f"[{WINDOW}]")
 
 
 def selectors(expression):
@@ -73,6 +73,32 @@ def test_no_expression_names_a_metric_that_does_not_exist():
     for expression in expressions:
         for selector in selectors(expression):
             assert metric_exists(selector.split("{")[0]), f"{selector} in {expression}"
+
+
+def test_the_dashboard_takes_any_data_source_and_its_files_are_found():
+    source = {"type": "prometheus", "uid": "${datasource}"}
+    for panel in DASHBOARD["panels"]:
+        if panel["type"] != "row":
+            assert panel["datasource"] == source and panel["targets"]
+            assert all(target["datasource"] == source for target in panel["targets"])
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    datasource, cluster = DASHBOARD["templating"]["list"]
+    assert datasource["type"] == "datasource" and datasource["query"] == "prometheus"
+    assert cluster["query"]["query"] == cluster["definition"] == "label_values(shoal_job_info, cluster)"
+    # As deploy/compose mounts them.
+    mounts = dict(volume.removesuffix(":ro").split(":") for volume in
+                  yaml.safe_load((SOURCE / "deploy/compose/compose.yaml").read_text())["services"]["grafana"]["volumes"])
+    provisioning = SOURCE / "deploy/compose" / next(here for here, there in mounts.items() if there == "/etc/grafana/provisioning")
+    (provider,) = yaml.safe_load((provisioning / "dashboards/shoal.yml").read_text())["providers"]
+    assert f"{provider['options']['path']}/shoal.json" == mounts["../grafana/dashboard.json"]
+    (data,) = yaml.safe_load((provisioning / "datasources/prometheus.yml").read_text())["datasources"]
+    assert data["type"] == "prometheus" and data["url"] == "http://prometheus:9090"
+
+
+def test_targets_are_the_services_of_compose():
+    services = yaml.safe_load((SOURCE / "deploy/compose/compose.yaml").read_text())["services"]
+    targets = [target for group in yaml.safe_load((DEPLOY / "targets.yml").read_text()) for target in group["targets"]]
+    assert sorted(targets) == sorted(f"{name}:9640" for name in services if name.split("-")[0] in ("coordinator", "ps", "worker"))
 
 
 def test_every_alert_has_a_unit_test_and_a_runbook():
