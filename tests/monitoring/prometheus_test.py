@@ -1,6 +1,7 @@
 """Rules, alerts and dashboard: in the real Prometheus, over a cluster of real daemons."""
 import json
 import re
+import signal
 import subprocess
 
 import pytest
@@ -128,7 +129,13 @@ def test_a_run_is_seen_from_its_start_to_its_end(tmp_path):
     epochs, examples, batch_size = 60, 4000, 16
     with WatchedCluster(tmp_path, epochs=epochs, examples=examples, batch_size=batch_size, checkpoint={"every_steps": 500}) as cluster:
         cluster.start_all()
+        workers = [process for name, process in cluster.watched.items() if name.startswith("worker")]
+        for process in workers:  # until somebody watches
+            process.signal(signal.SIGSTOP)
         with Prometheus(tmp_path / "prometheus", cluster.targets()) as prometheus:
+            wait_for(lambda: prometheus.query("shoal_phase == 1"), "the coordinator is seen")
+            for process in workers:
+                process.signal(signal.SIGCONT)
             for process in cluster.watched.values():
                 assert process.wait() == 0, process.output()[-3000:]
             wait_for(lambda: not prometheus.query("up == 1"), "Prometheus sees that all are gone")
