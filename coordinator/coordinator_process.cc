@@ -65,7 +65,12 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
           {.collect = [&run](MetricSamples* out) { run->Collect(out); },
            .not_ready = [&run] { return run->NotReady(); },
            .collect_off_loop = [run_dir](MetricSamples* out) { CollectDisk(run_dir, out); }}));
-  daemon.OnStopSignal([&](int) { network->Post([&] { run->Stop(); }); });
+  daemon.OnStopSignal([&](int count) {
+    network->Post([&, count] {
+      // A second signal is not asked to wait for a ps that may be gone for good.
+      count == 1 ? run->Stop() : on_over(absl::CancelledError("stopped by a second signal"));
+    });
+  });
   run->Start();
   daemon.Serving(network.get());
   network->Run();

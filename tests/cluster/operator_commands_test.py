@@ -103,6 +103,16 @@ def test_sigterm_to_all_at_once_loses_nothing(tmp_path):
         assert len(steps) == len(set(steps)), "a step was done again"
 
 
+def test_a_second_sigterm_ends_a_coordinator_whose_ps_does_not_answer(tmp_path):
+    with Job(tmp_path) as job:
+        job.server.signal(signal.SIGSTOP)
+        job.chief.signal(signal.SIGTERM)
+        job.chief.wait_for_output("waiting for ps 0")
+        assert job.chief.popen.poll() is None, "it would rather write a checkpoint"
+        job.chief.signal(signal.SIGTERM)
+        assert job.chief.wait(10) == 143
+
+
 def test_sigterm_ends_a_worker_whose_step_cannot_be_finished(tmp_path):
     with Job(tmp_path) as job:
         job.server.signal(signal.SIGSTOP)
