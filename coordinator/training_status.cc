@@ -64,8 +64,13 @@ proto::StatusReply TrainingRun::Status() const {
     reply.set_base_step(base);
     reply.set_steps_done(dispatcher_->done_count());
     reply.set_epoch(epoch);
-    reply.set_loss(progress_.loss(epoch));
-    FillMetrics(progress_.metric_names(), progress_.metrics(epoch), reply.mutable_metrics());
+    // The last epoch is closed while it is evaluated.
+    const auto closed = progress_.history().find(epoch);
+    const bool is_closed = closed != progress_.history().end();
+    reply.set_loss(is_closed ? closed->second.loss : progress_.loss(epoch));
+    FillMetrics(progress_.metric_names(),
+                is_closed ? closed->second.metrics : progress_.metrics(epoch),
+                reply.mutable_metrics());
     reply.set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
   }
   reply.set_steps_per_second(progress_.steps_per_second(now));

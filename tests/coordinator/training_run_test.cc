@@ -491,6 +491,17 @@ TEST(TrainingRunTest, AStopWaitsForADrainingWorker) {
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
 }
 
+TEST(TrainingRunTest, TheLastEpochKeepsItsLossWhileItIsEvaluated) {
+  ScriptedCluster cluster({.test_examples = 50, .epochs = 1});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (worker.evaluations.empty() || !worker.leases.empty()) cluster.FinishStep(worker);
+  const proto::StatusReply status = cluster.run->Status();
+  EXPECT_EQ(status.steps_done(), status.total_steps());
+  EXPECT_DOUBLE_EQ(status.loss(), 1);
+  ASSERT_EQ(status.metrics_size(), 1);
+  EXPECT_DOUBLE_EQ(status.metrics(0).value(), 0.5);
+}
+
 TEST(TrainingRunTest, AStopDoesNotWaitForAnEvaluationThatNobodyFinishes) {
   ScriptedCluster cluster({.test_examples = 50});
   ScriptedWorker& worker = cluster.Join(0);
