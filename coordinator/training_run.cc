@@ -219,7 +219,7 @@ void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
     case proto::ControlReply::kDeparting:
       return OnPsDeparting(ps);
     case proto::ControlReply::kStopping:
-      if (!finishing_) return;  // it leaves
+      if (!model_saved_) return;  // it only leaves
       stopping_ps_.insert(ps);
       if (static_cast<int>(stopping_ps_.size()) == fleet_->size()) Over(absl::OkStatus());
       return;

@@ -49,6 +49,12 @@ void ScriptedPs::Leave() {
   network_->Newest(address_).Send(reply);
 }
 
+void ScriptedPs::SayStopping() {
+  proto::ControlReply reply;
+  reply.mutable_stopping();
+  network_->Newest(address_).Send(reply);
+}
+
 uint64_t ScriptedPs::base() const {
   uint64_t base = 0;
   while (applied.contains(base)) ++base;

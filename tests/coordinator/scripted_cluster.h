@@ -33,6 +33,7 @@ class ScriptedPs {
   void Restart();
   // As after SIGTERM.
   void Leave();
+  void SayStopping();
 
   bool accepts_fences = true;
   std::string write_error;  // of the next cuts

@@ -577,6 +577,28 @@ TEST(TrainingRunTest, APsThatLeavesAndAStopShareACheckpoint) {
   EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
 }
 
+// Its answer to the Stop that let it go is not one to the Stop at the end.
+TEST(TrainingRunTest, APsThatLeavesWhileTheModelIsSavedDoesNotMakeTheJobDone) {
+  ScriptedCluster cluster({.epochs = 1});
+  ScriptedWorker& worker = cluster.Join(0);
+  ASSERT_TRUE(MakeDirectories(cluster.run_dir() + "/model").ok());
+  WriteAll(cluster.run_dir() + "/model/thesis.txt", "in the way");
+  for (int step = 0; step < 13; ++step) {
+    cluster.loop.set_hold_offloads(step == 12);
+    cluster.FinishStep(worker);
+  }
+  while (cluster.run->Status().phase() != "finished") {
+    ASSERT_TRUE(cluster.loop.RunOneOffloaded());
+    cluster.Settle();
+  }
+  cluster.ps[0]->SayStopping();
+  cluster.Settle();
+  cluster.loop.set_hold_offloads(false);
+  cluster.Advance(seconds(10));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_FALSE(cluster.over->ok()) << "the model could not be saved";
+}
+
 TEST(TrainingRunTest, APsThatLeavesWithoutWorkersKeepsWhatIsDone) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);

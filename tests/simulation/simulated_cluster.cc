@@ -23,6 +23,8 @@ constexpr char kChief[] = "chief";
 constexpr Time kKeepaliveAtLeast = seconds(5);
 constexpr Time kKeepaliveAtMost = seconds(15);
 constexpr Time kNoticeAtOnce = milliseconds(5);
+// Of a ps that was told to leave.
+constexpr Time kPsGrace = seconds(20);
 
 std::string PsName(int index) { return absl::StrCat("ps", index); }
 std::string WorkerName(int index) { return absl::StrCat("worker", index); }
@@ -45,7 +47,12 @@ struct SimulatedCluster::Coordinator : Program {
 struct SimulatedCluster::Ps : Program {
   SimulatedCluster* cluster = nullptr;
   int index = 0;
+  bool leaves = false;
   std::unique_ptr<ParameterServer> server;
+  void Stop() override {
+    leaves = true;
+    server->Leave(kPsGrace);
+  }
   void AfterCallback(SimulatedProcess& process) override {
     cluster->checks_.OnPs(process, index, *server);
   }
@@ -167,7 +174,9 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
            if (status.ok()) {
              job_done_ = true;
            } else if (!absl::IsAborted(status) && !absl::IsCancelled(status) &&
-                      !disk_condition_.full && !disk_condition_.read_only) {
+                      !disk_condition_.full && !disk_condition_.read_only &&
+                      // It may have been full when that was tried.
+                      !absl::IsResourceExhausted(status)) {
              world_.Fail(absl::StrCat("the coordinator gave up: ", status.ToString()));
            }
            OnExit(task, life, status.ToString(), !status.ok());
@@ -195,8 +204,8 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
                                  .incarnation = world_.random().Next() | 1,
                                  .loop = process,
                                  .files = files,
-                                 .on_stopped = [this, &task, &life] {
-                                   OnExit(task, life, "stopped", /*start_again=*/false);
+                                 .on_stopped = [this, &task, &life, ps = program.get()] {
+                                   OnExit(task, life, "stopped", /*start_again=*/ps->leaves);
                                  }});
     (void)process->Listen(task.name,
                           [server = program->server.get()](const std::string& method,

@@ -129,7 +129,7 @@ class FaultDrawer {
         break;
       case 17:
         fault.kind = Kind::kDrain;
-        fault.task = random_.OneIn(4) ? "chief" : Worker();
+        fault.task = AnyTask();
         break;
       case 18:
         fault.kind = Kind::kPowerLoss;
