@@ -13,8 +13,6 @@ namespace {
 
 constexpr Time kRateWindow = std::chrono::seconds(5);
 
-double ToSeconds(Time time) { return std::chrono::duration<double>(time).count(); }
-
 }  // namespace
 
 void Progress::StepDone(uint64_t epoch, uint64_t examples, double loss_sum,
@@ -66,9 +64,13 @@ void Progress::Rewind(uint64_t epoch) {
   history_.erase(history_.lower_bound(epoch), history_.end());
 }
 
-bool Progress::HasSteps(uint64_t epoch) const {
-  const auto sums = running_.find(epoch);
-  return sums != running_.end() && sums->second.examples > 0;
+std::optional<Progress::Means> Progress::Latest(uint64_t running) const {
+  const auto sums = running_.find(running);
+  if (sums != running_.end() && sums->second.examples > 0)
+    return Means{loss(running), metrics(running)};
+  if (history_.empty()) return std::nullopt;
+  const EpochRecord& closed = history_.rbegin()->second;
+  return Means{closed.loss, closed.metrics};
 }
 
 double Progress::loss(uint64_t epoch) const {

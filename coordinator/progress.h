@@ -41,8 +41,13 @@ class Progress {
   // Epochs from `epoch` on did not happen (a restore went back), nor did their steps.
   void Rewind(uint64_t epoch);
 
-  // The running epoch has steps that are done.
-  bool HasSteps(uint64_t epoch) const;
+  struct Means {
+    double loss = 0;
+    std::vector<double> metrics;  // in the order of metric_names()
+  };
+  // Over the running epoch so far, or over the newest closed one until a step of that is done (the
+  // last epoch is closed while it is evaluated); none before the first step of all.
+  std::optional<Means> Latest(uint64_t running) const;
   // Means over the running epoch so far; 0 before its first step.
   double loss(uint64_t epoch) const;
   std::vector<double> metrics(uint64_t epoch) const;

@@ -10,8 +10,6 @@
 namespace shoal {
 namespace {
 
-double Seconds(Time time) { return std::chrono::duration<double>(time).count(); }
-
 double Number(uint64_t value) { return static_cast<double>(value); }
 
 }  // namespace
@@ -58,16 +56,9 @@ void TrainingRun::CollectProgress(MetricSamples* out) const {
     out->Add("shoal_base_step", Number(dispatcher_->base()));
     out->Add("shoal_epoch", Number(epoch + 1));
   }
+  if (const auto latest = progress_.Latest(training() ? RunningEpoch() : closed_epochs_))
+    AddResult("shoal_loss", latest->loss, "shoal_metric", latest->metrics, out);
   const auto& history = progress_.history();
-  // The running epoch, or the one before it until its first step is done.
-  const bool running = training() && progress_.HasSteps(RunningEpoch());
-  if (running) {
-    AddResult("shoal_loss", progress_.loss(RunningEpoch()), "shoal_metric",
-              progress_.metrics(RunningEpoch()), out);
-  } else if (!history.empty()) {
-    AddResult("shoal_loss", history.rbegin()->second.loss, "shoal_metric",
-              history.rbegin()->second.metrics, out);
-  }
   const auto tested = std::find_if(history.rbegin(), history.rend(), [](const auto& epoch) {
     return epoch.second.test_loss.has_value();
   });
@@ -94,7 +85,7 @@ void TrainingRun::CollectTasks(MetricSamples* out) const {
     out->Add("shoal_task_up", up ? 1 : 0, {"ps", index});
     out->Add("shoal_task_restarts_total", Number(peer.restarts), {"ps", index});
     if (const std::optional<PsFleet::Wait> wait = fleet_->WaitFor(ps))
-      out->Add("shoal_waiting_seconds", Seconds(now - wait->since), {"ps", index, wait->why});
+      out->Add("shoal_waiting_seconds", ToSeconds(now - wait->since), {"ps", index, wait->why});
   }
   uint64_t ready = 0;
   for (const auto& [key, worker] : membership_->workers()) {
@@ -105,7 +96,7 @@ void TrainingRun::CollectTasks(MetricSamples* out) const {
   }
   out->Add("shoal_workers_ready", Number(ready));
   if (no_worker_since_.has_value())
-    out->Add("shoal_waiting_seconds", Seconds(now - *no_worker_since_),
+    out->Add("shoal_waiting_seconds", ToSeconds(now - *no_worker_since_),
              {"worker", "", "none is ready"});
   for (const auto& [worker, record] : membership_->records()) {
     if (record.state == "left") continue;
@@ -120,11 +111,11 @@ void TrainingRun::CollectCheckpoints(MetricSamples* out) const {
   const Time since = last.has_value() ? checkpointer_->last_at() : started_;
   out->Add("shoal_checkpoints_total", Number(checkpointer_->committed()));
   out->Add("shoal_checkpoint_failures_total", Number(checkpointer_->failures()));
-  out->Add("shoal_checkpoint_age_seconds", Seconds(options_.loop->Now() - since));
+  out->Add("shoal_checkpoint_age_seconds", ToSeconds(options_.loop->Now() - since));
   if (options_.job.checkpoint.every_seconds > 0)
     out->Add("shoal_checkpoint_interval_seconds", options_.job.checkpoint.every_seconds);
   out->Add("shoal_checkpoint_step", last.has_value() ? Number(last->manifest.cut_step) : 0);
-  out->Add("shoal_checkpoint_duration_seconds", Seconds(checkpointer_->last_duration()));
+  out->Add("shoal_checkpoint_duration_seconds", ToSeconds(checkpointer_->last_duration()));
   out->Add("shoal_checkpoint_bytes", last.has_value() ? Number(last->size_bytes()) : 0);
 }
 

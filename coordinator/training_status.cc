@@ -19,8 +19,6 @@ void FillMetrics(const std::vector<std::string>& names, const std::vector<double
   }
 }
 
-double Seconds(Time time) { return std::chrono::duration<double>(time).count(); }
-
 int64_t WholeSeconds(Time time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time).count();
 }
@@ -47,7 +45,7 @@ proto::StatusReply TrainingRun::Status() const {
   reply.set_job_name(options_.job.name);
   reply.set_job_fingerprint(fingerprint_);
   reply.set_run_dir(options_.run_dir);
-  reply.set_uptime_seconds(Seconds(now - started_));
+  reply.set_uptime_seconds(ToSeconds(now - started_));
   reply.set_phase(Phase());
   reply.set_error(failure_);
   for (const std::string& line : Waiting()) reply.add_waiting(line);
@@ -64,13 +62,10 @@ proto::StatusReply TrainingRun::Status() const {
     reply.set_base_step(base);
     reply.set_steps_done(dispatcher_->done_count());
     reply.set_epoch(epoch);
-    // The last epoch is closed while it is evaluated.
-    const auto closed = progress_.history().find(epoch);
-    const bool is_closed = closed != progress_.history().end();
-    reply.set_loss(is_closed ? closed->second.loss : progress_.loss(epoch));
-    FillMetrics(progress_.metric_names(),
-                is_closed ? closed->second.metrics : progress_.metrics(epoch),
-                reply.mutable_metrics());
+    if (const auto latest = progress_.Latest(epoch)) {
+      reply.set_loss(latest->loss);
+      FillMetrics(progress_.metric_names(), latest->metrics, reply.mutable_metrics());
+    }
     reply.set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
   }
   reply.set_steps_per_second(progress_.steps_per_second(now));
@@ -94,9 +89,9 @@ proto::StatusReply TrainingRun::Status() const {
   if (checkpointer_->last().has_value()) {
     checkpoint->set_directory(checkpointer_->last()->directory);
     checkpoint->set_step(checkpointer_->last()->manifest.cut_step);
-    checkpoint->set_age_seconds(Seconds(now - checkpointer_->last_at()));
+    checkpoint->set_age_seconds(ToSeconds(now - checkpointer_->last_at()));
     checkpoint->set_size_bytes(checkpointer_->last()->size_bytes());
-    checkpoint->set_duration_seconds(Seconds(checkpointer_->last_duration()));
+    checkpoint->set_duration_seconds(ToSeconds(checkpointer_->last_duration()));
   }
   checkpoint->set_last_error(checkpointer_->last_error());
   FillTasks(&reply);

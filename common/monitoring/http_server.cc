@@ -103,8 +103,7 @@ class CivetServer : public HttpServer {
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = AI_NUMERICHOST;
     addrinfo* self = nullptr;
-    const std::string host = host_.front() == '[' ? host_.substr(1, host_.size() - 2) : host_;
-    if (getaddrinfo(host.c_str(), absl::StrCat(port_).c_str(), &hints, &self) != 0) return;
+    if (getaddrinfo(host_.c_str(), absl::StrCat(port_).c_str(), &hints, &self) != 0) return;
     const int fd = socket(self->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd >= 0) {
       (void)connect(fd, self->ai_addr, self->ai_addrlen);

@@ -23,8 +23,8 @@ class HttpServer {
   // The answer to `path`; called on the server's threads, several at a time.
   using Handler = std::function<HttpReply(const std::string& path)>;
 
-  // Serves at `address`, "127.0.0.1:9640" or "[::]:9640"; port 0 takes a free one. Errors name the
-  // address and what to do.
+  // Serves at `address`, "127.0.0.1:9640", IPv4 alone as Debian's civetweb is built; port 0 takes a
+  // free one. Errors name the address and what to do.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address,
                                                            Handler handler);
   virtual ~HttpServer() = default;

@@ -10,6 +10,8 @@ namespace shoal {
 // and the simulator own it.
 using Time = std::chrono::nanoseconds;
 
+inline double ToSeconds(Time time) { return std::chrono::duration<double>(time).count(); }
+
 // Where protocol logic runs: one thread calls all callbacks of a task, one at a time, so that the
 // logic needs no locks. Implementations: the gRPC completion queue (a daemon), an in-process loop
 // on a thread (cluster tests), a simulated one (fake clock). Everything but Post may be called on
