@@ -22,7 +22,7 @@ SERVICES = yaml.safe_load(COMPOSE_FILE.read_text())["services"]
 PROMETHEUS = SERVICES["prometheus"]["image"]
 PROMETHEUS_IMAGE = """
 FROM debian:bookworm-slim
-RUN apt-get update --quiet --quiet && apt-get install --yes --quiet --quiet --no-install-recommends prometheus
+RUN echo 'Acquire::Retries "8";' >/etc/apt/apt.conf.d/retries && apt-get update --quiet --quiet && apt-get install --yes --quiet --quiet --no-install-recommends prometheus
 USER 65534:65534
 WORKDIR /tmp
 ENTRYPOINT ["/usr/bin/prometheus"]
