@@ -11,6 +11,7 @@
 
 #include "cli/local_cluster/signal_watch.h"
 #include "common/rpc/in_process_network.h"
+#include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
 namespace {
@@ -62,12 +63,9 @@ class LocalClusterTest : public testing::Test {
                       }}),
         signals_(&watch_, {SIGCHLD}, [this](int) { cluster_.ReapEnded(); }) {}
 
-  static std::string LogDirectory() {
+  static std::unique_ptr<InProcessHub::Node> Node(InProcessHub* hub) {
     SignalWatch::BlockSignals({SIGCHLD});  // before the watch's thread is started
-    const std::string path = testing::TempDir() + "/local_cluster_test";
-    std::filesystem::remove_all(path);
-    std::filesystem::create_directories(path);
-    return path;
+    return hub->CreateNode();
   }
 
   static TaskCommand Script(TaskId task, const std::string& script) {
@@ -83,8 +81,9 @@ class LocalClusterTest : public testing::Test {
   }
 
   InProcessHub hub_;
-  const std::unique_ptr<InProcessHub::Node> node_ = hub_.CreateNode();
-  const std::string log_dir_ = LogDirectory();
+  const std::unique_ptr<InProcessHub::Node> node_ = Node(&hub_);
+  const TemporaryDirectory directory_;
+  const std::string& log_dir_ = directory_.path();
   DescriptorWatch watch_;
   std::map<std::string, std::vector<std::string>> lines_;
   std::map<std::string, std::string> exits_;

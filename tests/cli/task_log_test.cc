@@ -3,9 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
 namespace {
@@ -14,32 +15,31 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string FreshPath() {
-  const std::string path = testing::TempDir() + "/task_log_test.log";
-  std::filesystem::remove(path);
-  return path;
-}
-
 std::string Contents(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
 }
 
-TEST(TaskLogTest, CutsOutputIntoLinesWhereverItIsBroken) {
-  const std::string path = FreshPath();
-  const auto log = TaskLog::Open(path);
+class TaskLogTest : public testing::Test {
+ protected:
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "task.log";
+};
+
+TEST_F(TaskLogTest, CutsOutputIntoLinesWhereverItIsBroken) {
+  const auto log = TaskLog::Open(path_);
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_THAT((*log)->Append("one\ntw"), ElementsAre("one"));
   EXPECT_THAT((*log)->Append("o"), IsEmpty());
   EXPECT_THAT((*log)->Append("\n\nthree"), ElementsAre("two", ""));
   EXPECT_THAT((*log)->Flush(), ElementsAre("three"));
   EXPECT_THAT((*log)->Flush(), IsEmpty());
-  EXPECT_EQ(Contents(path), "one\ntwo\n\nthree\n");
+  EXPECT_EQ(Contents(path_), "one\ntwo\n\nthree\n");
 }
 
-TEST(TaskLogTest, KeepsTheLastLines) {
-  const auto log = TaskLog::Open(FreshPath());
+TEST_F(TaskLogTest, KeepsTheLastLines) {
+  const auto log = TaskLog::Open(path_);
   ASSERT_TRUE(log.ok());
   for (int i = 0; i < 30; ++i) (*log)->Append(std::to_string(i) + "\n");
   ASSERT_EQ((*log)->last_lines().size(), TaskLog::kLastLines);
@@ -47,21 +47,20 @@ TEST(TaskLogTest, KeepsTheLastLines) {
   EXPECT_EQ((*log)->last_lines().back(), "29");
 }
 
-TEST(TaskLogTest, BreaksALineWithoutEnd) {
-  const auto log = TaskLog::Open(FreshPath());
+TEST_F(TaskLogTest, BreaksALineWithoutEnd) {
+  const auto log = TaskLog::Open(path_);
   ASSERT_TRUE(log.ok());
   EXPECT_EQ((*log)->Append(std::string(3 * TaskLog::kMaxLineBytes + 1, 'x')).size(), 3);
   EXPECT_THAT((*log)->Flush(), ElementsAre("x"));
 }
 
-TEST(TaskLogTest, GoesOnWithTheFileOfAnEarlierStart) {
-  const std::string path = FreshPath();
-  (*TaskLog::Open(path))->Append("before\n");
-  (*TaskLog::Open(path))->Append("after\n");
-  EXPECT_EQ(Contents(path), "before\nafter\n");
+TEST_F(TaskLogTest, GoesOnWithTheFileOfAnEarlierStart) {
+  (*TaskLog::Open(path_))->Append("before\n");
+  (*TaskLog::Open(path_))->Append("after\n");
+  EXPECT_EQ(Contents(path_), "before\nafter\n");
 }
 
-TEST(TaskLogTest, NamesAFileThatCannotBeWritten) {
+TEST_F(TaskLogTest, NamesAFileThatCannotBeWritten) {
   const auto log = TaskLog::Open("/no/such/directory/worker-0.log");
   EXPECT_THAT(log.status().message(), HasSubstr("/no/such/directory/worker-0.log"));
 }

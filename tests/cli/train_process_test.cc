@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cli/local_cluster/child_process.h"
+#include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
 namespace {
@@ -49,9 +50,6 @@ bool AwaitEnd(pid_t pid) {
 class TrainProcessTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "train_process_test_XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
     fs::create_directories(root_ + "/bin");
     fs::create_directories(root_ + "/fake");
     // The daemons are looked for beside the program itself.
@@ -63,10 +61,7 @@ class TrainProcessTest : public testing::Test {
     WriteJob(/*batch_size=*/32);
   }
 
-  void TearDown() override {
-    train_.reset();
-    fs::remove_all(root_);
-  }
+  void TearDown() override { train_.reset(); }
 
   void WriteJob(int batch_size) {
     std::ofstream(root_ + "/job.json")
@@ -130,7 +125,8 @@ class TrainProcessTest : public testing::Test {
     }
   }
 
-  std::string root_;
+  const TemporaryDirectory directory_;
+  const std::string& root_ = directory_.path();
   std::unique_ptr<ChildProcess> train_;
   std::string output_;
 };

@@ -15,6 +15,7 @@
 #include "common/model/initializer.h"
 #include "ps/optimizer/optimizer.h"
 #include "tests/cluster/small_job.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
 #include "worker/input/batch_source.h"
 #include "worker/loss_attributes.h"
@@ -99,7 +100,8 @@ void ExpectSameBits(const Variables& got, const Variables& want) {
 
 class InProcessClusterTest : public testing::Test {
  protected:
-  const std::string directory_ = NewTestDirectory();
+  const TemporaryDirectory temporary_;
+  const std::string& directory_ = temporary_.path();
   const std::string run_dir_ = directory_ + "/run";
 };
 
@@ -109,7 +111,8 @@ TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
         R"({"class_name": "SGD", "config": {"learning_rate": 0.05, "momentum": 0.9}})"}) {
     for (const int ps : {1, 3}) {
       SCOPED_TRACE(absl::StrCat(optimizer, ", ps: ", ps));
-      SmallJob small{.directory = NewTestDirectory(), .steps = 20, .optimizer = optimizer};
+      const TemporaryDirectory directory;
+      SmallJob small{.directory = directory.path(), .steps = 20, .optimizer = optimizer};
       const Job job = small.Load();
       InProcessCluster cluster(
           {.job = job, .ps = ps, .workers = 1, .run_dir = small.directory + "/run"});

@@ -1,7 +1,6 @@
 #include "tests/cluster/small_job.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <fstream>
 #include <random>
@@ -72,12 +71,6 @@ Job SmallJob::Load() const {
   absl::StatusOr<Job> job = LoadJob(Write(), /*check_data=*/true);
   EXPECT_TRUE(job.ok()) << job.status();
   return job.ok() ? *std::move(job) : Job();
-}
-
-std::string NewTestDirectory() {
-  std::string path = testing::TempDir() + "shoal-test-XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr) << path;
-  return path;
 }
 
 }  // namespace shoal

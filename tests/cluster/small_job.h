@@ -28,7 +28,4 @@ struct SmallJob {
   Job Load() const;
 };
 
-// A new empty directory under the test's temporary directory.
-std::string NewTestDirectory();
-
 }  // namespace shoal

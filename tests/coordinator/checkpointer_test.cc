@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/coordinator/small_cut.h"
 #include "tests/fakes/fake_loop.h"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/checkpoint/checkpoint_store.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/coordinator/small_cut.h"
 #include "tests/fakes/fake_loop.h"
 

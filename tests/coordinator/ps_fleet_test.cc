@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/term.h"
 #include "common/daemon/version.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/fakes/fake_loop.h"
 #include "tests/fakes/fake_network.h"

@@ -262,7 +262,7 @@ void ScriptedWorker::Leave(const std::string& reason) {
 // --- ScriptedCluster -----------------------------------------------------------------------------
 
 ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options)) {
-  if (options_.directory.empty()) options_.directory = NewTestDirectory();
+  if (options_.directory.empty()) options_.directory = directory.path();
   job_ = SmallJob{.directory = options_.directory,
                   .epochs = options_.epochs,
                   .checkpoint = options_.checkpoint,

@@ -10,6 +10,7 @@
 
 #include "coordinator/training_run.h"
 #include "tests/cluster/small_job.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/fake_loop.h"
 #include "tests/fakes/fake_network.h"
 
@@ -140,6 +141,7 @@ class ScriptedCluster {
   std::vector<uint64_t> StoredSteps() const;
   std::string run_dir() const { return options_.directory + "/run"; }
 
+  const TemporaryDirectory directory;  // of options_, unless another was given
   FakeLoop loop;
   FakeNetwork network{&loop};
   std::vector<std::unique_ptr<ScriptedPs>> ps;

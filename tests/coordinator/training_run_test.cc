@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -613,15 +614,15 @@ TEST(TrainingRunTest, APsThatLeavesWithoutWorkersKeepsWhatIsDone) {
 // -------------------------------------------------------------------------------------------------
 
 TEST(TrainingRunTest, ResumesAfterAStop) {
-  std::string directory = NewTestDirectory();
+  const TemporaryDirectory directory;
   {
-    ScriptedCluster cluster({.directory = directory});
+    ScriptedCluster cluster({.directory = directory.path()});
     ScriptedWorker& worker = cluster.Join(0);
     cluster.run->Stop();
     cluster.FinishAll(worker);
     EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
   }
-  ScriptedCluster cluster({.directory = directory});
+  ScriptedCluster cluster({.directory = directory.path()});
   EXPECT_THAT(cluster.Join(0).leases, ElementsAre(2, 3));
 }
 

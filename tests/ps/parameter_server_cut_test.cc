@@ -1,10 +1,8 @@
 // Rules 6 and 7 of the protocol: fences, cuts, and what is written of them.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "common/checkpoint/checkpoint_store.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/ps/parameter_server_fixture.h"
 
 namespace shoal {
@@ -17,13 +15,10 @@ constexpr uint64_t kTerm = uint64_t{1} << 32 | 5;
 class ParameterServerCutTest : public ParameterServerTest {
  protected:
   ParameterServerCutTest() {
-    std::string pattern = testing::TempDir() + "/shoal_cut_XXXXXX";
-    root_ = mkdtemp(pattern.data());
     control_ = ConnectControl();
     LoadJob(control_, kTerm);
     worker_ = ConnectWorker();
   }
-  ~ParameterServerCutTest() override { std::filesystem::remove_all(root_); }
 
   CheckpointLayout Layout() const { return LayOutCheckpoint(JobVariables(job_), {}); }
   // A directory with the files laid out.
@@ -33,7 +28,7 @@ class ParameterServerCutTest : public ParameterServerTest {
     return directory;
   }
   CheckpointStore& checkpoints() {
-    if (!checkpoints_) checkpoints_.emplace(root_);
+    if (!checkpoints_) checkpoints_.emplace(root_.path());
     return *checkpoints_;
   }
   proto::ControlReply TakeControl() { return control_.Take<proto::ControlReply>(); }
@@ -43,7 +38,7 @@ class ParameterServerCutTest : public ParameterServerTest {
     EXPECT_EQ(TakeControl().fence_accepted().cut_step(), fence.fence().cut_step());
   }
 
-  std::string root_;
+  const TemporaryDirectory root_;
   std::optional<CheckpointStore> checkpoints_;
   Client control_;
   Client worker_;
@@ -192,11 +187,11 @@ TEST_F(ParameterServerCutTest, LoadEndsTheCutAlsoWhileItIsWritten) {
 }
 
 TEST_F(ParameterServerCutTest, ErrorOfWritingIsToldAndPushesGoOn) {
-  Accepted(Fence(kTerm, kTerm, 0, root_));
+  Accepted(Fence(kTerm, kTerm, 0, root_.path()));
   EXPECT_TRUE(TakeControl().has_cut_ready());
   loop_->RunUntilIdle();
   const proto::Written written = TakeControl().written();
-  EXPECT_THAT(written.error(), HasSubstr(root_ + "/model-"));
+  EXPECT_THAT(written.error(), HasSubstr(root_ / "model-"));
   EXPECT_EQ(written.ranges_size(), 0);
   PushStep(worker_, kTerm, 0);
   Accepted(Fence(kTerm, kTerm, 1, Prepare(1)));

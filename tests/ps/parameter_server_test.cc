@@ -3,12 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "common/checkpoint/durable_file.h"
 #include "common/checkpoint/manifest.h"
 #include "common/daemon/version.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/ps/parameter_server_fixture.h"
 
 namespace shoal {
@@ -245,15 +243,14 @@ TEST_F(ParameterServerTest, LoadThatFailsLeavesThePsEmptyAndSaysWhy) {
   Job no_model = job_;
   no_model.model_json = R"({"class_name": "Nothing"})";
   const std::string job = job_.ResolvedText();
-  std::string damaged = testing::TempDir() + "/shoal_damaged_XXXXXX";
-  ASSERT_NE(mkdtemp(damaged.data()), nullptr);
-  ASSERT_TRUE(WriteNewFile(damaged + "/" + kManifestName, "{").ok());
+  const TemporaryDirectory damaged;
+  ASSERT_TRUE(WriteNewFile(damaged / kManifestName, "{").ok());
   for (const auto& [load, reason, checkpoint_is_bad] :
        {Case{Load(kTerm + 1, "not JSON"), "the job", false},
         Case{Load(kTerm + 2, no_model.ResolvedText()), "Nothing", false},
         Case{Load(kTerm + 3, job, "", 0), "ps_count 0", false},
         Case{Load(kTerm + 4, job, "", 4'000'000'000), "ps_count 4000000000", false},
-        Case{Load(kTerm + 5, job, damaged), "is damaged", true}}) {
+        Case{Load(kTerm + 5, job, damaged.path()), "is damaged", true}}) {
     const proto::LoadFailed failed = Ask(control, load).load_failed();
     EXPECT_EQ(failed.term(), load.term());
     EXPECT_THAT(failed.reason(), HasSubstr(reason));
@@ -261,7 +258,6 @@ TEST_F(ParameterServerTest, LoadThatFailsLeavesThePsEmptyAndSaysWhy) {
     EXPECT_EQ(server_->timeline(), 0u);
   }
   EXPECT_EQ(Ask(control, Load(kTerm + 6, job)).loaded().timeline(), kTerm + 6);
-  std::filesystem::remove_all(damaged);
 }
 
 TEST_F(ParameterServerTest, LoadOutlivedByNobody) {

@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
 
 #include "common/checkpoint/crc32c.h"
 #include "common/checkpoint/manifest.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
 #include "tests/ps/parameter_server_fixture.h"
 
@@ -111,17 +111,15 @@ TEST_F(RemoteRowsTest, ARepeatedFenceIsAnsweredAgain) {
 }
 
 TEST_F(RemoteRowsTest, ADirectoryOfTheSameNameWithoutTheMarkerIsNotWrittenTo) {
-  std::string pattern = testing::TempDir() + "/shoal_rows_XXXXXX";
-  const std::string stranger = mkdtemp(pattern.data());
-  proto::ControlRequest fence = Fence(kTerm, kTerm, 0, stranger);
+  const TemporaryDirectory stranger;
+  proto::ControlRequest fence = Fence(kTerm, kTerm, 0, stranger.path());
   fence.mutable_fence()->set_marker(".cut-1");
   SendOnly(control_, fence);
   loop_->RunUntilIdle();
   control_.Take<proto::ControlReply>();
   control_.Take<proto::ControlReply>();
   EXPECT_TRUE(control_.Take<proto::ControlReply>().written().not_seen());
-  EXPECT_TRUE(std::filesystem::is_empty(stranger));
-  std::filesystem::remove_all(stranger);
+  EXPECT_TRUE(std::filesystem::is_empty(stranger.path()));
 }
 
 TEST_F(RemoteRowsTest, ADirectoryThatIsClosedToThisPsCountsAsUnseen) {

@@ -12,6 +12,7 @@
 #include "common/model/keras_model.h"
 #include "common/rpc/in_process_mailbox.h"
 #include "tests/cluster/small_job.h"
+#include "tests/common/base/temporary_directory.h"
 #include "worker/loss_attributes.h"
 
 namespace shoal {
@@ -87,7 +88,8 @@ class ComputeThreadTest : public testing::Test {
     }
   }
 
-  const SmallJob small_{.directory = NewTestDirectory()};
+  const TemporaryDirectory directory_;
+  const SmallJob small_{.directory = directory_.path()};
   PostedLoop loop_;
   struct SeenBatch {
     uint64_t step;

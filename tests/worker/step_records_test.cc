@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "tests/cluster/small_job.h"
+#include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
 namespace {
@@ -17,14 +17,14 @@ using testing::HasSubstr;
 class StepRecordsTest : public testing::Test {
  protected:
   std::string Read(const std::string& name) const {
-    std::ifstream file(directory_ + "/" + name);
+    std::ifstream file(directory_ / name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  const std::string directory_ = NewTestDirectory();
+  const TemporaryDirectory directory_;
 };
 
 TEST_F(StepRecordsTest, ALineForEveryFinishedStep) {
-  StepRecords records(directory_);
+  StepRecords records(directory_.path());
   ASSERT_TRUE(records.Open(4).ok());
   records.Computing(7, {12, 5, 199});
   EXPECT_EQ(Read("steps-worker-4.csv"), "") << "it is not finished";
@@ -36,7 +36,7 @@ TEST_F(StepRecordsTest, ALineForEveryFinishedStep) {
 }
 
 TEST_F(StepRecordsTest, AStepThatWasDroppedIsNotRecorded) {
-  StepRecords records(directory_);
+  StepRecords records(directory_.path());
   ASSERT_TRUE(records.Open(0).ok());
   records.Computing(7, {1});
   records.Computing(3, {2});
@@ -47,7 +47,7 @@ TEST_F(StepRecordsTest, AStepThatWasDroppedIsNotRecorded) {
 
 TEST_F(StepRecordsTest, LengthensWhatIsThere) {
   for (const uint64_t step : {1, 2}) {
-    StepRecords records(directory_);
+    StepRecords records(directory_.path());
     ASSERT_TRUE(records.Open(0).ok());
     records.Computing(step, {step});
     records.Finished(9, step);
@@ -56,7 +56,7 @@ TEST_F(StepRecordsTest, LengthensWhatIsThere) {
 }
 
 TEST_F(StepRecordsTest, GoesOnUnderAnotherIndex) {
-  StepRecords records(directory_);
+  StepRecords records(directory_.path());
   ASSERT_TRUE(records.Open(0).ok());
   records.Computing(1, {10});
   records.Finished(9, 1);
@@ -68,7 +68,7 @@ TEST_F(StepRecordsTest, GoesOnUnderAnotherIndex) {
 }
 
 TEST_F(StepRecordsTest, AnErrorNamesTheFile) {
-  StepRecords records(directory_ + "/missing");
+  StepRecords records(directory_ / "missing");
   const absl::Status status = records.Open(3);
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("/missing/steps-worker-3.csv"),

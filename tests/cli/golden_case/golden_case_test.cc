@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/common/base/temporary_directory.h"
 #include "tests/worker/compute/tested_backends.h"
 
 namespace shoal {
@@ -70,16 +71,12 @@ TEST(VerifyGoldenCaseTest, OptimizersThatShoalLacksAreNamed) {
 class ChangedCaseTest : public ::testing::Test {
  protected:
   ChangedCaseTest() {
-    directory_ = std::filesystem::path(::testing::TempDir()) /
-                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(directory_);
     std::filesystem::copy(kGolden + "mlp", directory_);
     // The originals may be read-only.
     for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
       std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_all);
     }
   }
-  ~ChangedCaseTest() override { std::filesystem::remove_all(directory_); }
 
   void Write(const std::string& file, const std::string& text) {
     std::ofstream(directory_ / file, std::ios::trunc) << text;
@@ -96,7 +93,8 @@ class ChangedCaseTest : public ::testing::Test {
   }
   absl::Status Verify() { return VerifyGoldenCase(directory_.string(), "reference").status(); }
 
-  std::filesystem::path directory_;
+  const TemporaryDirectory temporary_;
+  const std::filesystem::path directory_ = temporary_.path();
 };
 
 TEST_F(ChangedCaseTest, AnUnknownLossIsUnimplementedByName) {

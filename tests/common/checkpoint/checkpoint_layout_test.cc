@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/checkpoint/crc32c.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
 namespace shoal {

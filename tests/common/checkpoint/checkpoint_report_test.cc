@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
 namespace shoal {

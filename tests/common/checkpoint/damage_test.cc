@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "common/checkpoint/checkpoint_store.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
 namespace shoal {

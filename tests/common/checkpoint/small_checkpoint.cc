@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,17 +14,6 @@
 namespace shoal {
 
 namespace fs = std::filesystem;
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::string path = (fs::temp_directory_path() / "shoal_checkpoint_XXXXXX").string();
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  path_ = path;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

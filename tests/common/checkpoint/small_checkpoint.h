@@ -10,17 +10,6 @@
 
 namespace shoal {
 
-// An empty directory of its own, removed at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 std::string ReadAll(const std::string& path);
 void WriteAll(const std::string& path, const std::string& content);
 // Names of what is in a directory, sorted.

@@ -2,11 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+
+#include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
 namespace {
@@ -238,7 +239,8 @@ TEST(ClusterSpecTest, RefusesUnknownKeysAndOtherRpcLayers) {
 }
 
 TEST(LoadClusterSpecTest, PrefersTheFileAndNamesItsSource) {
-  const std::string file = ::testing::TempDir() + "cluster_spec_" + std::to_string(getpid());
+  const TemporaryDirectory directory;
+  const std::string file = directory / "spec.json";
   std::ofstream(file) << kSpec;
   setenv("TF_CONFIG", "{}", 1);
   EXPECT_TRUE(LoadClusterSpec(file, true).ok());

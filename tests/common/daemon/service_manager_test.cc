@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/fake_loop.h"
 
 namespace shoal {
@@ -64,7 +65,8 @@ TEST_F(ServiceManagerTest, ReadyAndStoppingAreADatagramEach) {
 }
 
 TEST_F(ServiceManagerTest, ASocketMayHaveAPath) {
-  const std::string path = testing::TempDir() + "/notify-" + std::to_string(getpid());
+  const TemporaryDirectory directory;
+  const std::string path = directory / "notify";
   Listen(path);
   EXPECT_TRUE(NotifyStopping().ok());
   EXPECT_THAT(Told(), ElementsAre("STOPPING=1"));

@@ -1,26 +1,22 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/common/base/temporary_directory.h"
+
 namespace shoal {
 
 // A folder of its own for a test, with a model file in it; removed at the end.
 class JobFilesTest : public ::testing::Test {
  protected:
-  JobFilesTest()
-      : directory_(std::filesystem::path(::testing::TempDir()) /
-                   ("job_" + std::to_string(getpid()) + "_" +
-                    ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    std::filesystem::create_directories(directory_);
+  JobFilesTest() {
     Write("model.json", R"({"class_name": "Sequential", "config": {"layers": [], "name": "m"}})");
   }
-  ~JobFilesTest() override { std::filesystem::remove_all(directory_); }
 
   // Writes a file of the folder and returns its path.
   std::string Write(const std::string& name, const std::string& content) {
@@ -40,7 +36,8 @@ class JobFilesTest : public ::testing::Test {
             {"epochs", 1}};
   }
 
-  const std::filesystem::path directory_;
+  const TemporaryDirectory temporary_;
+  const std::filesystem::path directory_ = temporary_.path();
 };
 
 }  // namespace shoal

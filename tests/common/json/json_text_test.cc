@@ -9,6 +9,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/common/base/temporary_directory.h"
+
 namespace shoal {
 namespace {
 
@@ -72,32 +74,27 @@ TEST(ShortJsonTest, CutsBetweenCharacters) {
 
 class ReadJsonFileTest : public ::testing::Test {
  protected:
-  ReadJsonFileTest() : directory_(::testing::TempDir() + "read_json_" + std::to_string(getpid())) {
-    std::filesystem::create_directories(directory_);
-  }
-  ~ReadJsonFileTest() override { std::filesystem::remove_all(directory_); }
-
-  const std::string directory_;
+  const TemporaryDirectory directory_;
 };
 
 TEST_F(ReadJsonFileTest, ReadsTheWholeFile) {
-  std::ofstream(directory_ + "/f") << std::string("a\0b\n", 4);
-  EXPECT_EQ(*ReadJsonFile(directory_ + "/f"), std::string("a\0b\n", 4));
+  std::ofstream(directory_ / "f") << std::string("a\0b\n", 4);
+  EXPECT_EQ(*ReadJsonFile(directory_ / "f"), std::string("a\0b\n", 4));
 }
 
 TEST_F(ReadJsonFileTest, NamesTheFileInErrors) {
-  const auto missing = ReadJsonFile(directory_ + "/none");
+  const auto missing = ReadJsonFile(directory_ / "none");
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.status().message()),
-              StartsWith(directory_ + "/none: No such file"));
-  EXPECT_THAT(std::string(ReadJsonFile(directory_).status().message()),
+              StartsWith(directory_ / "none: No such file"));
+  EXPECT_THAT(std::string(ReadJsonFile(directory_.path()).status().message()),
               HasSubstr("is not a regular file"));
 }
 
 TEST_F(ReadJsonFileTest, RefusesAFileAboveTheCap) {
-  std::ofstream(directory_ + "/large").close();
-  std::filesystem::resize_file(directory_ + "/large", kMaxJsonBytes + 1);  // sparse
-  EXPECT_THAT(std::string(ReadJsonFile(directory_ + "/large").status().message()),
+  std::ofstream(directory_ / "large").close();
+  std::filesystem::resize_file(directory_ / "large", kMaxJsonBytes + 1);  // sparse
+  EXPECT_THAT(std::string(ReadJsonFile(directory_ / "large").status().message()),
               HasSubstr("has 67108865 bytes; at most 67108864 are read"));
 }
 

@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/listen_address.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/common/rpc/event_loop_conformance.h"
 #include "tests/common/rpc/network_conformance.h"
 
@@ -39,8 +39,8 @@ class GrpcNetworkTest : public NetworkConformance<GrpcTransport> {};
 TEST_F(GrpcNetworkTest, ListensAtAUnixSocket) {
   Start();
   StopServer();
-  const std::string address =
-      absl::StrCat("unix:", ::testing::TempDir(), "/shoal_rpc_", getpid(), ".sock");
+  const TemporaryDirectory directory;
+  const std::string address = "unix:" + directory / "socket";
   StartServer(address);
   EXPECT_EQ(address_, address);
   ExpectWorks(0);

@@ -2,11 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "common/checkpoint/checkpoint_store.h"
+#include "tests/common/base/temporary_directory.h"
 #include "tests/ps/store/test_store.h"
 
 namespace shoal {
@@ -17,16 +16,10 @@ using Tensors = std::map<std::string, std::vector<float>>;
 
 class StoreCheckpointTest : public testing::Test {
  protected:
-  StoreCheckpointTest() {
-    std::string pattern = testing::TempDir() + "/shoal_store_XXXXXX";
-    root_ = mkdtemp(pattern.data());
-  }
-  ~StoreCheckpointTest() override { std::filesystem::remove_all(root_); }
-
   // Lets `ps_count` ps apply `steps` steps, writes them at the cut behind, and returns what they
   // had.
   Tensors Write(const Job::Optimizer& optimizer, int ps_count, uint64_t steps) {
-    CheckpointStore checkpoints(root_);
+    CheckpointStore checkpoints(root_.path());
     directory_ = *checkpoints.CreateDirectory(steps, 1);
     const auto slots = MakeOptimizer(optimizer)->slot_names();
     const CheckpointLayout layout = LayOutCheckpoint(TestVariables(), slots);
@@ -69,7 +62,7 @@ class StoreCheckpointTest : public testing::Test {
     return tensors;
   }
 
-  std::string root_;
+  const TemporaryDirectory root_;
   std::string directory_;
 };
 
@@ -144,7 +137,7 @@ TEST_F(StoreCheckpointTest, SlotsOfAnotherOptimizerAreNamed) {
 
 TEST_F(StoreCheckpointTest, DamageIsNamed) {
   Write(kAdam, 1, 1);
-  EXPECT_FALSE(MakeTestStore({.optimizer = kAdam})->LoadCheckpoint(root_ + "/none").ok());
+  EXPECT_FALSE(MakeTestStore({.optimizer = kAdam})->LoadCheckpoint(root_ / "none").ok());
   const std::string file = directory_ + "/model-00001-of-00001.safetensors";
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
   stream.seekg(-3, std::ios::end);

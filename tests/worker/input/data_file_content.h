@@ -1,7 +1,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
 
@@ -70,13 +71,7 @@ inline std::string Gzip(const std::string& content) {
 // A test with a directory of its own, removed afterwards.
 class DataFileTest : public testing::Test {
  protected:
-  DataFileTest() {
-    std::string name = testing::TempDir() + "/shoal-input-test-XXXXXX";
-    directory_ = mkdtemp(name.data());
-  }
-  ~DataFileTest() override { std::filesystem::remove_all(directory_); }
-
-  std::string Path(const std::string& name) const { return directory_ + "/" + name; }
+  std::string Path(const std::string& name) const { return directory_ / name; }
   std::string Write(const std::string& name, const std::string& content) const {
     // Removed first: a file system that guards against lost replacements would wait for the disk.
     std::filesystem::remove(Path(name));
@@ -85,7 +80,7 @@ class DataFileTest : public testing::Test {
   }
 
  private:
-  std::string directory_;
+  const TemporaryDirectory directory_;
 };
 
 }  // namespace shoal
