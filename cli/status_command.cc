@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "cli/chief_option.h"
 #include "cli/command.h"
 #include "cli/display/console.h"
@@ -50,7 +51,10 @@ absl::Status ShowStatus(const StatusOptions& options) {
     query = std::make_unique<StatusQuery>(network.get(), network.get(), chief, kTimeout, on_result);
   }
   network->Run();
-  return result;
+  if (!absl::IsUnavailable(result) || options.job.run_dir.empty()) return result;
+  return absl::UnavailableError(absl::StrCat(
+      std::string(result.message()), "; what a job that is over has left: shoal checkpoint list ",
+      options.job.run_dir));
 }
 
 }  // namespace

@@ -42,17 +42,19 @@ absl::Status Validate(const ValidateOptions& options) {
 
 void AddValidateCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<ValidateOptions>();
-  CLI::App* validate =
-      app->add_subcommand("validate", "Check a cluster spec and a job, and say what the job needs");
+  CLI::App* validate = app->add_subcommand(
+      "validate", "Check a job and its cluster spec, and say what the job needs");
   validate->add_option(
       "--cluster_spec", options->cluster_spec,
-      "File with the cluster spec; without it, the text of the variable TF_CONFIG");
+      "File with the cluster spec; without it, the text of the variable TF_CONFIG; without both, "
+      "the job alone");
   validate->add_option("--job", options->job, "The job file")->required();
   validate->footer(
       "Examples:\n"
+      "  shoal validate --job job.json\n"
       "  shoal validate --cluster_spec cluster.json --job job.json\n"
       "  TF_CONFIG=$(cat cluster.json) shoal validate --job job.json\n"
-      "\nExit codes: 0 both are right, 78 something is wrong: all of it is listed.");
+      "\nExit codes: 0 all is right, 78 something is wrong: all of it is listed.");
   validate->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(Validate(*options)); }; });
 }

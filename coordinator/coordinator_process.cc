@@ -41,6 +41,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   TrainingRun::Options options{.loop = network.get(),
                                .network = network.get(),
                                .job = std::move(job),
+                               .chief_address = cluster.chief_address().ToString(),
                                .ps_addresses = cluster.PsAddresses(),
                                .listed_workers = cluster.WorkerIndices(),
                                .run_dir = run_dir,

@@ -143,10 +143,16 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
   ps_leaves_ = false;
   leaving_ps_.clear();
-  ++counters_.timelines_opened;
-  if (opened.loaded.has_value()) {
-    checkpointer_->SetLast(*opened.loaded);
-    LogInfo(absl::StrCat("resumed from ", opened.checkpoint, " at step ", opened.base));
+  const bool went_back = ++counters_.timelines_opened > 1 && !opened.adopted;
+  const std::string from =
+      opened.loaded.has_value()
+          ? absl::StrCat("resumed from ", opened.checkpoint, " at step ", opened.base)
+          : "there is no checkpoint: the run begins at step 0";
+  if (opened.loaded.has_value()) checkpointer_->SetLast(*opened.loaded);
+  if (went_back) {
+    LogWarning(from + "; steps from there on that were done are done again");
+  } else if (opened.loaded.has_value()) {
+    LogInfo(from);
   }
   if (!opened.adopted) {
     LogInfo("a timeline begins",

@@ -46,6 +46,7 @@ class TrainingRun {
     Network* network = nullptr;
     FileSystem* files = RealFileSystem();
     Job job;
+    std::string chief_address;  // of this coordinator, as workers are told it
     std::vector<std::string> ps_addresses;
     std::set<int> listed_workers;
     std::string run_dir;          // absolute; ps may see it, or not

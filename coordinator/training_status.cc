@@ -166,7 +166,7 @@ std::vector<std::string> TrainingRun::Waiting() const {
     lines.push_back(absl::StrCat(
         "a worker: none is ready since ", WholeSeconds(now - no_worker_since_.value_or(now)),
         " s (", known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
-        "); one more joins with shoal-worker --chief=ADDRESS of this coordinator"));
+        "); one more joins with shoal-worker --chief=", options_.chief_address));
   }
   const bool all_done = training() && dispatcher_->finished();
   if (all_done && checkpointer_->idle() && !checkpointer_->last_error().empty()) {

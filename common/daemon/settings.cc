@@ -9,6 +9,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/nearest_name.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/version.h"
 
@@ -46,10 +48,41 @@ struct Settings::Implementation {
     return flags_given.count(absl::StrCat("--", name)) > 0;
   }
 
+  // The file of --config; empty without one.
+  std::string ConfigFile() const {
+    return config->results().empty() ? std::string() : config->results().back();
+  }
+
+  // What CLI11 has against the settings, and where the value comes from that it does not like.
+  std::string Explain(const std::string& complaint) const {
+    absl::string_view unknown = complaint;
+    if (absl::ConsumePrefix(&unknown, "INI was not able to parse ")) {  // it calls every file so
+      std::vector<std::string> names;
+      for (const Entry& entry : entries) {
+        if (!entry.hidden) names.push_back(entry.name);
+      }
+      const std::string nearest = NearestName(std::string(unknown), names);
+      return absl::StrCat(ConfigFile(), ": there is no setting `", unknown, "`",
+                          nearest.empty() ? "" : absl::StrCat("; did you mean `", nearest, "`?"));
+    }
+    std::string text = complaint;
+    for (const Entry& entry : entries) {
+      if (IsFlagGiven(entry.name) || complaint.find("--" + entry.name) == std::string::npos)
+        continue;
+      if (!FromEnvironment(entry.name).empty()) {
+        absl::StrAppend(&text, "\nThe value comes from the environment variable ",
+                        VariableOf(entry.name), ".");
+      } else if (entry.option != config && !ConfigFile().empty()) {
+        absl::StrAppend(&text, "\nThe value comes from the file ", ConfigFile(), ".");
+      }
+    }
+    return text;
+  }
+
   CLI::App app;
+  CLI::Option* config = nullptr;
   std::vector<Entry> entries;
   std::set<std::string> flags_given;  // "--name"
-  std::string config_file;
 };
 
 Settings::Settings(const std::string& program, const std::string& description)
@@ -58,7 +91,7 @@ Settings::Settings(const std::string& program, const std::string& description)
   app.name(program);
   app.description(description);
   app.set_version_flag("--version", absl::StrCat(program, " ", kVersion));
-  CLI::Option* config = app.set_config(
+  CLI::Option* config = implementation_->config = app.set_config(
       "--config", "", "File with lines `name = value`, for any of these settings (TOML)");
   config->check(CLI::ExistingFile)->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
@@ -129,13 +162,7 @@ std::optional<int> Settings::Parse(int argc, const char* const* argv) {
   } catch (const CLI::Success& success) {
     return self.app.exit(success);  // prints the help or the version
   } catch (const CLI::Error& error) {
-    std::cerr << self.app.get_name() << ": " << error.what() << "\n";
-    for (const Implementation::Entry& entry : self.entries) {
-      if (FromEnvironment(entry.name).empty() || self.IsFlagGiven(entry.name)) continue;
-      if (std::string(error.what()).find("--" + entry.name) == std::string::npos) continue;
-      std::cerr << "The value comes from the environment variable " << VariableOf(entry.name)
-                << ".\n";
-    }
+    std::cerr << self.app.get_name() << ": " << self.Explain(error.what()) << "\n";
     std::cerr << "Run with --help for the settings.\n";
     return kExitUsage;
   }

@@ -1,5 +1,8 @@
 #include "common/job/validation.h"
 
+#include <cstdlib>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/job/optimizer_slots.h"
@@ -44,14 +47,18 @@ void Append(const absl::Status& status, std::string* text) {
 
 absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
                                            const std::string& job_file) {
-  absl::StatusOr<ClusterSpec> cluster = LoadClusterSpec(cluster_spec_file, /*need_task=*/false);
-  absl::StatusOr<Job> job = LoadJob(job_file, /*check_data=*/false);
-  absl::StatusOr<KerasModel> model = absl::UnknownError("");
+  ValidatedJob validated;
   std::string errors;
-  Append(cluster.status(), &errors);
+  if (const char* variable = std::getenv("TF_CONFIG");
+      !cluster_spec_file.empty() || (variable != nullptr && *variable != '\0')) {
+    absl::StatusOr<ClusterSpec> cluster = LoadClusterSpec(cluster_spec_file, /*need_task=*/false);
+    Append(cluster.status(), &errors);
+    if (cluster.ok()) validated.cluster = *std::move(cluster);
+  }
+  absl::StatusOr<Job> job = LoadJob(job_file, /*check_data=*/false);
   Append(job.status(), &errors);
   if (job.ok()) {
-    model = ParseKerasModel(job->model_json);
+    absl::StatusOr<KerasModel> model = ParseKerasModel(job->model_json);
     // A model inside the job file has no path of its own.
     const std::string source =
         job->model_path.empty() ? absl::StrCat(job_file, ": $.model") : job->model_path;
@@ -59,10 +66,13 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
       Append(absl::InvalidArgumentError(
                  absl::StrCat(source, ": ", std::string(model.status().message()))),
              &errors);
+    } else {
+      validated.model = *std::move(model);
     }
+    validated.job = *std::move(job);
   }
   if (!errors.empty()) return absl::InvalidArgumentError(errors);
-  return ValidatedJob{*std::move(cluster), *std::move(job), *std::move(model)};
+  return validated;
 }
 
 JobNeeds NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples) {
@@ -76,13 +86,15 @@ JobNeeds NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples
   }
   needs.variable_bytes = (needs.trainable_parameters + needs.other_parameters) * kBytesPerValue;
   needs.slot_bytes = needs.trainable_parameters * slots * kBytesPerValue;
-  const std::vector<std::string> addresses = validated.cluster.PsAddresses();
-  const ShardMap shard_map(
-      variables, static_cast<int>(addresses.size()),
-      {.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes});
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    needs.ps.push_back(NeedsOfPs(shard_map.ps(static_cast<int>(i)), variables, slots));
-    needs.ps.back().address = addresses[i];
+  if (validated.cluster.has_value()) {
+    const std::vector<std::string> addresses = validated.cluster->PsAddresses();
+    const ShardMap shard_map(
+        variables, static_cast<int>(addresses.size()),
+        {.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes});
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      needs.ps.push_back(NeedsOfPs(shard_map.ps(static_cast<int>(i)), variables, slots));
+      needs.ps.back().address = addresses[i];
+    }
   }
   needs.total_steps = job.steps;
   if (examples.has_value()) {
@@ -97,9 +109,12 @@ JobNeeds NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples
 std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                       const std::string& why_no_examples) {
   const Job& job = validated.job;
-  std::string text =
-      absl::StrCat("cluster: 1 chief, ", needs.ps.size(), " ps, ", validated.cluster.workers.size(),
-                   validated.cluster.workers.size() == 1 ? " worker\n" : " workers\n");
+  std::string text = "cluster: none was given (--cluster_spec, TF_CONFIG)\n";
+  if (validated.cluster.has_value()) {
+    const size_t workers = validated.cluster->workers.size();
+    text = absl::StrCat("cluster: 1 chief, ", needs.ps.size(), " ps, ", workers,
+                        workers == 1 ? " worker\n" : " workers\n");
+  }
   absl::StrAppend(&text, "job: ", job.name, ", fingerprint ",
                   absl::Hex(job.Fingerprint(), absl::kZeroPad8), "\n");
   absl::StrAppend(&text, "parameters: ", needs.trainable_parameters, " trainable, ",

@@ -14,13 +14,14 @@ namespace shoal {
 
 // A cluster spec and a job that were found to be right.
 struct ValidatedJob {
-  ClusterSpec cluster;
+  std::optional<ClusterSpec> cluster;  // none where none was given
   Job job;
   KerasModel model;
 };
 
 // Reads a cluster spec (as LoadClusterSpec() does, without need of a task), a job file and its
-// model. All errors of all of them come in one status, a line each. Data files are not looked at.
+// model. With neither a file nor TF_CONFIG, the job stands alone. All errors of all of them come in
+// one status, a line each. Data files are not looked at.
 absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
                                            const std::string& job_file);
 
@@ -37,7 +38,7 @@ struct JobNeeds {
   int64_t other_parameters = 0;
   int64_t variable_bytes = 0;
   int64_t slot_bytes = 0;
-  std::vector<Ps> ps;  // by index
+  std::vector<Ps> ps;  // by index; empty without a cluster spec
   // These are 0 where the number of examples is not known; total_steps is known with `steps` in the
   // job.
   uint64_t examples = 0;

@@ -7,11 +7,14 @@
 namespace shoal {
 namespace {
 
-// Of a name that nobody knows, gRPC tells how its resolver works; the last part says what happened.
+// gRPC tells how it looked up the name and whom it tried; the last part says what happened.
 std::string Reason(const std::string& message) {
-  if (!message.starts_with("DNS resolution failed")) return message;
+  const char* what = nullptr;
+  if (message.starts_with("DNS resolution failed")) what = "the name cannot be looked up";
+  if (message.starts_with("failed to connect to all addresses")) what = "cannot be reached";
+  if (what == nullptr) return message;
   const size_t last = message.rfind(": ");
-  return "the name cannot be looked up" + (last == std::string::npos ? "" : message.substr(last));
+  return what + (last == std::string::npos ? "" : message.substr(last));
 }
 
 }  // namespace

@@ -159,7 +159,8 @@ TEST(OperatorRequestsTest, WaitsNameThePeerTheTimeAndTheReason) {
   cluster.Advance(seconds(3));
   EXPECT_THAT(
       cluster.run->Status().waiting(),
-      ElementsAre(AllOf(HasSubstr("none is ready since 3 s"), HasSubstr("none has come yet"))));
+      ElementsAre(AllOf(HasSubstr("none is ready since 3 s"), HasSubstr("none has come yet"),
+                        HasSubstr("shoal-worker --chief=chief:1"))));
   ScriptedWorker& worker = cluster.Join(0);
   cluster.FinishStep(worker);
   EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());

@@ -292,6 +292,7 @@ void ScriptedCluster::StartCoordinator() {
   auto created = TrainingRun::Create({.loop = &loop,
                                       .network = &network,
                                       .job = job_,
+                                      .chief_address = "chief:1",
                                       .ps_addresses = addresses,
                                       .listed_workers = {0, 1, 2},
                                       .run_dir = run_dir(),

@@ -166,6 +166,7 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
          .network = process,
          .files = life.files.get(),
          .job = workload_.job,
+         .chief_address = kChief,
          .ps_addresses = ps,
          .listed_workers = listed,
          .run_dir = kRunDir,

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 
 #include "common/daemon/exit_code.h"
 #include "common/daemon/version.h"
+#include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
 namespace {
@@ -19,7 +19,7 @@ using ::testing::Not;
 
 class SettingsTest : public ::testing::Test {
  protected:
-  SettingsTest() : file_(::testing::TempDir() + "settings_" + std::to_string(getpid()) + ".toml") {
+  SettingsTest() {
     settings_.AddText("data_dir", &data_dir_, "Where data is");
     settings_.AddChoice("format", &format_, {"text", "json"}, "Form");
     settings_.AddInteger("threads", &threads_, 1, 64, "Threads");
@@ -30,7 +30,6 @@ class SettingsTest : public ::testing::Test {
   }
   ~SettingsTest() override {
     for (const char* name : kVariables) unsetenv(name);
-    std::remove(file_.c_str());
   }
 
   // Parses and keeps what was printed.
@@ -53,7 +52,8 @@ class SettingsTest : public ::testing::Test {
 
   static constexpr const char* kVariables[] = {"SHOAL_DATA_DIR", "SHOAL_FORMAT", "SHOAL_THREADS",
                                                "SHOAL_RATE",     "SHOAL_FAST",   "SHOAL_CONFIG"};
-  const std::string file_;
+  const TemporaryDirectory directory_;
+  const std::string file_ = directory_ / "settings.toml";
   Settings settings_{"shoal-test", "Tests settings."};
   std::string data_dir_ = "/data";
   std::string format_ = "text";
@@ -131,10 +131,18 @@ TEST_F(SettingsTest, ErrorsNameTheVariableThatAValueComesFrom) {
   EXPECT_THAT(err_, HasSubstr("The value comes from the environment variable SHOAL_FORMAT."));
 }
 
+TEST_F(SettingsTest, ErrorsNameTheFileThatAValueComesFrom) {
+  std::ofstream(file_) << "threads = 0\n";
+  EXPECT_EQ(Parse({"--config", file_.c_str()}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("The value comes from the file " + file_ + "."));
+  EXPECT_EQ(Parse({"--config", file_.c_str(), "--threads=-1"}), kExitUsage);
+  EXPECT_THAT(err_, Not(HasSubstr("The value comes from")));
+}
+
 TEST_F(SettingsTest, UnknownNamesInTheFileAreErrors) {
   std::ofstream(file_) << "treads = 3\n";
   EXPECT_EQ(Parse({"--config", file_.c_str()}), kExitUsage);
-  EXPECT_THAT(err_, HasSubstr("treads"));
+  EXPECT_THAT(err_, HasSubstr(file_ + ": there is no setting `treads`; did you mean `threads`?"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // A Dense of 6 to `units`: 6 * units + units parameters.
@@ -64,6 +65,21 @@ TEST_F(ValidationTest, CountsWhatAJobNeeds) {
               HasSubstr("parameters: 70 trainable, 0 other (280 B), optimizer slots 560 B\n"));
   EXPECT_THAT(text, HasSubstr("ps 1 at c:1: variables "));
   EXPECT_THAT(text, HasSubstr("steps: 6 of 64 examples, 2 an epoch of 100 examples\n"));
+}
+
+TEST_F(ValidationTest, AJobWithoutAClusterStandsAlone) {
+  unsetenv("TF_CONFIG");
+  const auto validated = ValidateFiles("", WriteJob(MinimalJob()));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  const JobNeeds needs = NeedsOf(*validated, 100);
+  EXPECT_EQ(needs.variable_bytes, 280);
+  EXPECT_THAT(needs.ps, IsEmpty());
+  EXPECT_THAT(NeedsText(*validated, needs, ""), StartsWith("cluster: none was given"));
+  // A variable that is set is meant.
+  setenv("TF_CONFIG", "{}", 1);
+  EXPECT_THAT(std::string(ValidateFiles("", WriteJob(MinimalJob())).status().message()),
+              StartsWith("TF_CONFIG: $.cluster"));
+  unsetenv("TF_CONFIG");
 }
 
 TEST_F(ValidationTest, LeavesOutStepsWhereTheDataIsNotHere) {
