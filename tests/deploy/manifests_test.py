@@ -67,6 +67,16 @@ def test_rendered_is_valid(overlay, version):
         kubernetes_validate.validate(each, version, strict=True)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_access_of_prometheus_is_valid(version):
+    role, binding = documents(KUBERNETES.parent / "prometheus/kubernetes-access.yaml")
+    for each in (role, binding):
+        kubernetes_validate.validate(each, version, strict=True)
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    # What a discovery of role `pod` asks for.
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
+
+
 @pytest.mark.parametrize("name", ["jobset", "tfjob"])
 def test_custom_resources_are_valid(name):
     resource, = documents(KUBERNETES / f"{name}.yaml")
