@@ -1,4 +1,4 @@
-#include "common/checkpoint/checkpoint_report.h"
+#include "cli/checkpoint_report.h"
 
 #include <sys/stat.h>
 
@@ -15,7 +15,8 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/checkpoint_verification.h"
-#include "common/checkpoint/durable_file.h"
+#include "common/files/durable_file.h"
+#include "common/run/run_paths.h"
 
 namespace shoal {
 namespace {
@@ -55,7 +56,7 @@ absl::StatusOr<Found> FindCheckpoints(const std::string& given) {
       absl::StartsWith(fs::path(path).filename().string(), "step-")) {
     return FindOne(path);
   }
-  const std::string below = absl::StrCat(path, "/checkpoints");
+  const std::string below = RunPaths{path}.checkpoints();
   Found found;
   SHOAL_ASSIGN_OR_RETURN(found.checkpoints,
                          CheckpointStore(IsDirectory(below) ? below : path).List(&found.problems));

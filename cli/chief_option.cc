@@ -5,8 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/durable_file.h"
 #include "common/cluster/cluster_spec.h"
+#include "common/files/durable_file.h"
+#include "common/run/run_paths.h"
 
 namespace shoal {
 
@@ -22,7 +23,7 @@ absl::StatusOr<std::string> ChiefOption::Address() const {
   constexpr uint64_t kMostBytes = 1 << 10;
   std::string text = chief, source = "--chief";
   if (text.empty()) {
-    const std::string path = source = AbsolutePath(run_dir) + "/" + kChiefAddressFile;
+    const std::string path = source = RunPaths{AbsolutePath(run_dir)}.chief_address();
     const absl::StatusOr<std::string> content = ReadSmallFile(path, kMostBytes);
     if (!content.ok()) {
       return absl::NotFoundError(absl::StrCat(std::string(content.status().message()),

@@ -8,8 +8,8 @@
 #include "cli/display/text_table.h"
 #include "cli/golden_case/golden_case.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/durable_file.h"
 #include "common/daemon/exit_code.h"
+#include "common/files/durable_file.h"
 #include "common/model/keras_model.h"
 
 namespace shoal {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/checkpoint/durable_file.h"
 #include "common/daemon/logging.h"
+#include "common/files/durable_file.h"
 
 namespace shoal {
 namespace {

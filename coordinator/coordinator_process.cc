@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "common/checkpoint/durable_file.h"
 #include "common/daemon/bind_address.h"
+#include "common/files/durable_file.h"
 #include "common/job/job.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
+#include "common/run/run_paths.h"
 #include "coordinator/training_run.h"
 
 namespace shoal {
@@ -31,7 +32,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
   run_dir = AbsolutePath(run_dir.empty() ? "runs/" + job.name : run_dir);
-  SHOAL_RETURN_IF_ERROR(MakeDirectories(run_dir + "/checkpoints"));
+  SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
   std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::Status result;
   const auto on_over = [&](const absl::Status& status) {
@@ -55,7 +56,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   SHOAL_RETURN_IF_ERROR(ListenAsTask(cluster.chief_address(), network.get(), accept));
   // For `shoal status --run_dir` and its like.
   if (const absl::Status written =
-          ReplaceFile(run_dir + "/" + kChiefAddressFile, cluster.chief_address().ToString() + "\n");
+          ReplaceFile(RunPaths{run_dir}.chief_address(), cluster.chief_address().ToString() + "\n");
       !written.ok()) {
     LogWarning(std::string(written.message()));
   }

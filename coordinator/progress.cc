@@ -1,12 +1,6 @@
 #include "coordinator/progress.h"
 
 #include <algorithm>
-#include <cmath>
-
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 
 namespace shoal {
 namespace {
@@ -38,25 +32,25 @@ void Progress::EpochBegins(uint64_t epoch, Time now) {
   if (sums.began == Time{}) sums.began = now;
 }
 
-const EpochRecord& Progress::CloseEpoch(uint64_t epoch, Time now) {
-  EpochRecord& record = history_[epoch];
-  record.epoch = epoch;
-  record.loss = loss(epoch);
-  record.metrics = metrics(epoch);
+const proto::EpochResult& Progress::CloseEpoch(uint64_t epoch, Time now) {
+  proto::EpochResult& result = history_[epoch];
+  result.set_epoch(epoch);
+  result.set_loss(loss(epoch));
+  SetMetrics(metrics(epoch), result.mutable_metrics());
   const Sums& sums = running_[epoch];
   // After a takeover an epoch may close of which nothing was seen here.
-  if (sums.began != Time{}) record.seconds = ToSeconds(now - sums.began);
-  if (record.seconds > 0)
-    record.examples_per_second = static_cast<double>(sums.examples) / record.seconds;
+  if (sums.began != Time{}) result.set_seconds(ToSeconds(now - sums.began));
+  if (result.seconds() > 0)
+    result.set_examples_per_second(static_cast<double>(sums.examples) / result.seconds());
   running_.erase(epoch);
-  return record;
+  return result;
 }
 
-void Progress::SetTestResult(uint64_t epoch, double loss, std::vector<double> metrics) {
-  EpochRecord& record = history_[epoch];
-  record.epoch = epoch;
-  record.test_loss = loss;
-  record.test_metrics = std::move(metrics);
+void Progress::SetTestResult(uint64_t epoch, double loss, const std::vector<double>& metrics) {
+  proto::EpochResult& result = history_[epoch];
+  result.set_epoch(epoch);
+  result.set_test_loss(loss);
+  SetMetrics(metrics, result.mutable_test_metrics());
 }
 
 void Progress::Rewind(uint64_t epoch) {
@@ -64,13 +58,17 @@ void Progress::Rewind(uint64_t epoch) {
   history_.erase(history_.lower_bound(epoch), history_.end());
 }
 
-std::optional<Progress::Means> Progress::Latest(uint64_t running) const {
+std::optional<proto::EpochResult> Progress::Latest(uint64_t running) const {
   const auto sums = running_.find(running);
-  if (sums != running_.end() && sums->second.examples > 0)
-    return Means{loss(running), metrics(running)};
+  if (sums != running_.end() && sums->second.examples > 0) {
+    proto::EpochResult result;
+    result.set_epoch(running);
+    result.set_loss(loss(running));
+    SetMetrics(metrics(running), result.mutable_metrics());
+    return result;
+  }
   if (history_.empty()) return std::nullopt;
-  const EpochRecord& closed = history_.rbegin()->second;
-  return Means{closed.loss, closed.metrics};
+  return history_.rbegin()->second;
 }
 
 double Progress::loss(uint64_t epoch) const {
@@ -105,53 +103,18 @@ double Progress::examples_per_second(Time now) const {
              : 0;
 }
 
-std::string Progress::HistoryCsv() const {
-  std::string text = "epoch,loss";
-  for (const std::string& name : metric_names_) absl::StrAppend(&text, ",", name);
-  absl::StrAppend(&text, ",val_loss");
-  for (const std::string& name : metric_names_) absl::StrAppend(&text, ",val_", name);
-  absl::StrAppend(&text, ",seconds,examples_per_second\n");
-  for (const auto& [epoch, record] : history_) {
-    absl::StrAppendFormat(&text, "%u,%.6g", epoch + 1, record.loss);
-    for (size_t i = 0; i < metric_names_.size(); ++i) {
-      absl::StrAppendFormat(&text, ",%.6g", i < record.metrics.size() ? record.metrics[i] : 0.0);
-    }
-    absl::StrAppend(&text, ",");
-    if (record.test_loss.has_value()) absl::StrAppendFormat(&text, "%.6g", *record.test_loss);
-    for (size_t i = 0; i < metric_names_.size(); ++i) {
-      absl::StrAppend(&text, ",");
-      if (i < record.test_metrics.size())
-        absl::StrAppendFormat(&text, "%.6g", record.test_metrics[i]);
-    }
-    absl::StrAppendFormat(&text, ",%.3f,%.1f\n", record.seconds, record.examples_per_second);
+void Progress::Restore(const std::vector<proto::EpochResult>& epochs, uint64_t epoch) {
+  for (const proto::EpochResult& result : epochs) {
+    if (result.epoch() < epoch) history_[result.epoch()] = result;
   }
-  return text;
 }
 
-void Progress::ReadHistoryCsv(const std::string& text, uint64_t epoch) {
-  const size_t metrics = metric_names_.size();
-  for (const auto& line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    const std::vector<std::string> fields = absl::StrSplit(line, ',');
-    if (fields.size() != 5 + 2 * metrics) continue;
-    std::vector<double> numbers(fields.size());
-    const bool tested = !fields[2 + metrics].empty();
-    bool fits = true;
-    for (size_t i = 0; i < fields.size(); ++i) {
-      const bool is_empty = !tested && i >= 2 + metrics && i < 3 + 2 * metrics;
-      fits = fits && (is_empty ? fields[i].empty() : absl::SimpleAtod(fields[i], &numbers[i]));
-    }
-    // Also false where it is not a number.
-    fits = fits && numbers[0] >= 1 && numbers[0] <= static_cast<double>(epoch);
-    if (!fits || numbers[0] != std::floor(numbers[0])) continue;
-    EpochRecord record{.epoch = static_cast<uint64_t>(numbers[0]) - 1, .loss = numbers[1]};
-    record.metrics.assign(numbers.begin() + 2, numbers.begin() + 2 + metrics);
-    if (tested) {
-      record.test_loss = numbers[2 + metrics];
-      record.test_metrics.assign(numbers.begin() + 3 + metrics, numbers.begin() + 3 + 2 * metrics);
-    }
-    record.seconds = numbers[3 + 2 * metrics];
-    record.examples_per_second = numbers[4 + 2 * metrics];
-    history_[record.epoch] = record;
+void Progress::SetMetrics(const std::vector<double>& values, Metrics* out) const {
+  out->Clear();
+  for (size_t i = 0; i < std::min(values.size(), metric_names_.size()); ++i) {
+    proto::MetricValue* metric = out->Add();
+    metric->set_name(metric_names_[i]);
+    metric->set_value(values[i]);
   }
 }
 

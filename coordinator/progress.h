@@ -7,21 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "common/rpc/event_loop.h"
+#include "proto/cluster.pb.h"
 
 namespace shoal {
-
-// A finished epoch, as history.csv has it.
-struct EpochRecord {
-  uint64_t epoch = 0;
-  double loss = 0;
-  std::vector<double> metrics;
-  std::optional<double> test_loss;
-  std::vector<double> test_metrics;
-  double seconds = 0;
-  double examples_per_second = 0;
-};
 
 // What the training has come to: means of the running epochs, rates, and finished epochs.
 // Plain state; not thread-safe.
@@ -36,35 +25,33 @@ class Progress {
   // The first lease of an epoch starts its clock.
   void EpochBegins(uint64_t epoch, Time now);
   // All steps of the epoch are done. Its record is kept; the test result comes later or never.
-  const EpochRecord& CloseEpoch(uint64_t epoch, Time now);
-  void SetTestResult(uint64_t epoch, double loss, std::vector<double> metrics);
+  const proto::EpochResult& CloseEpoch(uint64_t epoch, Time now);
+  void SetTestResult(uint64_t epoch, double loss, const std::vector<double>& metrics);
   // Epochs from `epoch` on did not happen (a restore went back), nor did their steps.
   void Rewind(uint64_t epoch);
 
-  struct Means {
-    double loss = 0;
-    std::vector<double> metrics;  // in the order of metric_names()
-  };
-  // Over the running epoch so far, or over the newest closed one until a step of that is done (the
-  // last epoch is closed while it is evaluated); none before the first step of all.
-  std::optional<Means> Latest(uint64_t running) const;
+  // Loss and metrics over the running epoch so far, or over the newest closed one until a step of
+  // that is done (the last epoch is closed while it is evaluated); none before the first step of
+  // all.
+  std::optional<proto::EpochResult> Latest(uint64_t running) const;
   // Means over the running epoch so far; 0 before its first step.
   double loss(uint64_t epoch) const;
   std::vector<double> metrics(uint64_t epoch) const;
   // Over the last seconds.
   double steps_per_second(Time now) const;
   double examples_per_second(Time now) const;
-  const std::map<uint64_t, EpochRecord>& history() const { return history_; }
+  const std::map<uint64_t, proto::EpochResult>& history() const { return history_; }
   const std::vector<std::string>& metric_names() const { return metric_names_; }
 
-  // history.csv: epoch,loss,METRIC...,val_loss,val_METRIC...,seconds,examples_per_second; epochs
-  // from 1, as people count; empty where there is no test result.
-  std::string HistoryCsv() const;
-  // Takes the epochs below `epoch` from a text that HistoryCsv wrote; lines that do not fit are
-  // left out.
-  void ReadHistoryCsv(const std::string& text, uint64_t epoch);
+  // Takes the epochs below `epoch`, of an earlier coordinator.
+  void Restore(const std::vector<proto::EpochResult>& epochs, uint64_t epoch);
 
  private:
+  using Metrics = google::protobuf::RepeatedPtrField<proto::MetricValue>;
+
+  // As many as there are names.
+  void SetMetrics(const std::vector<double>& values, Metrics* out) const;
+
   struct Sums {
     uint64_t examples = 0;
     double loss = 0;
@@ -78,7 +65,7 @@ class Progress {
 
   const std::vector<std::string> metric_names_;
   std::map<uint64_t, Sums> running_;
-  std::map<uint64_t, EpochRecord> history_;
+  std::map<uint64_t, proto::EpochResult> history_;
   std::deque<Sample> recent_;  // steps of the last seconds, oldest first
   uint64_t recent_examples_ = 0;
 };

@@ -61,7 +61,7 @@ void TrainingRun::CloseWithoutWorkers() {
 void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
   finishing_ = true;
   auto saved = std::make_shared<absl::Status>();
-  const std::string directory = options_.run_dir + "/model";
+  const std::string directory = paths_.model();
   options_.loop->Offload([files = options_.files, final_checkpoint, directory,
                           saved] { *saved = ExportModel(final_checkpoint, directory, files); },
                          [this, alive = alive_, saved, directory] {

@@ -12,6 +12,12 @@ namespace {
 
 double Number(uint64_t value) { return static_cast<double>(value); }
 
+void AddMetrics(MetricName name,
+                const google::protobuf::RepeatedPtrField<proto::MetricValue>& metrics,
+                MetricSamples* out) {
+  for (const proto::MetricValue& metric : metrics) out->Add(name, metric.value(), {metric.name()});
+}
+
 }  // namespace
 
 std::string TrainingRun::NotReady() const {
@@ -56,24 +62,17 @@ void TrainingRun::CollectProgress(MetricSamples* out) const {
     out->Add("shoal_base_step", Number(dispatcher_->base()));
     out->Add("shoal_epoch", Number(epoch + 1));
   }
-  if (const auto latest = progress_.Latest(training() ? RunningEpoch() : closed_epochs_))
-    AddResult("shoal_loss", latest->loss, "shoal_metric", latest->metrics, out);
-  const auto& history = progress_.history();
-  const auto tested = std::find_if(history.rbegin(), history.rend(), [](const auto& epoch) {
-    return epoch.second.test_loss.has_value();
-  });
-  if (tested != history.rend()) {
-    AddResult("shoal_test_loss", *tested->second.test_loss, "shoal_test_metric",
-              tested->second.test_metrics, out);
+  if (const auto latest = progress_.Latest(training() ? RunningEpoch() : closed_epochs_)) {
+    out->Add("shoal_loss", latest->loss());
+    AddMetrics("shoal_metric", latest->metrics(), out);
   }
-}
-
-void TrainingRun::AddResult(MetricName loss_name, double loss, MetricName metric_name,
-                            const std::vector<double>& metrics, MetricSamples* out) const {
-  out->Add(loss_name, loss);
-  const size_t count = std::min(metrics.size(), progress_.metric_names().size());
-  for (size_t i = 0; i < count; ++i)
-    out->Add(metric_name, metrics[i], {progress_.metric_names()[i]});
+  const auto& history = progress_.history();
+  const auto tested = std::find_if(history.rbegin(), history.rend(),
+                                   [](const auto& epoch) { return epoch.second.has_test_loss(); });
+  if (tested != history.rend()) {
+    out->Add("shoal_test_loss", tested->second.test_loss());
+    AddMetrics("shoal_test_metric", tested->second.test_metrics(), out);
+  }
 }
 
 void TrainingRun::CollectTasks(MetricSamples* out) const {

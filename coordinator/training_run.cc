@@ -7,10 +7,11 @@
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/base/term.h"
-#include "common/checkpoint/durable_file.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/version.h"
+#include "common/files/durable_file.h"
 #include "common/job/optimizer_slots.h"
+#include "common/run/history.h"
 
 namespace shoal {
 namespace {
@@ -21,7 +22,6 @@ constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
 constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
 // An orderly stop without a worker waits this long for one.
 constexpr Time kStopPatience = std::chrono::seconds(5);
-constexpr uint64_t kHistoryLimitBytes = 64 << 20;
 
 Time FromSeconds(double seconds) {
   return std::chrono::duration_cast<Time>(std::chrono::duration<double>(seconds));
@@ -39,7 +39,8 @@ TrainingRun::TrainingRun(Options options)
     : options_(std::move(options)),
       job_text_(options_.job.ResolvedText()),
       fingerprint_(options_.job.Fingerprint()),
-      store_(options_.run_dir + "/checkpoints", options_.files),
+      paths_{options_.run_dir},
+      store_(paths_.checkpoints(), options_.files),
       started_(options_.loop->Now()),
       progress_(options_.job.metrics),
       cluster_service_(
@@ -204,11 +205,9 @@ void TrainingRun::BeginTraining() {
   while (closed_epochs_ < plan_->epochs() && plan_->EpochEnd(closed_epochs_) <= opened_->base)
     ++closed_epochs_;
   progress_.Rewind(closed_epochs_);
-  if (absl::StatusOr<std::string> history =
-          ReadSmallFile(options_.run_dir + "/history.csv", kHistoryLimitBytes, options_.files);
-      history.ok()) {
-    progress_.ReadHistoryCsv(*history, closed_epochs_);
-  }
+  const History earlier = ReadHistory(paths_.history(), options_.files);
+  if (!earlier.problem.empty()) LogWarning(earlier.problem);
+  progress_.Restore(earlier.epochs, closed_epochs_);
   for (Worker* worker : membership_->Ready()) {
     if (worker->hello.timeline() != opened_->timeline) continue;
     for (const uint64_t step : worker->hello.held_steps())
@@ -265,14 +264,14 @@ void TrainingRun::Advance() {
 void TrainingRun::CloseEpochs() {
   while (closed_epochs_ < plan_->epochs() &&
          dispatcher_->base() >= plan_->EpochEnd(closed_epochs_)) {
-    const EpochRecord& record = progress_.CloseEpoch(closed_epochs_, options_.loop->Now());
+    const proto::EpochResult& result = progress_.CloseEpoch(closed_epochs_, options_.loop->Now());
     std::string text = absl::StrFormat("epoch %d of %d: loss %.4f", closed_epochs_ + 1,
-                                       plan_->epochs(), record.loss);
-    for (size_t i = 0; i < record.metrics.size(); ++i) {
-      absl::StrAppendFormat(&text, ", %s %.4f", progress_.metric_names()[i], record.metrics[i]);
+                                       plan_->epochs(), result.loss());
+    for (const proto::MetricValue& metric : result.metrics()) {
+      absl::StrAppendFormat(&text, ", %s %.4f", metric.name(), metric.value());
     }
-    absl::StrAppendFormat(&text, ", %.1f s, %.0f examples/s", record.seconds,
-                          record.examples_per_second);
+    absl::StrAppendFormat(&text, ", %.1f s, %.0f examples/s", result.seconds(),
+                          result.examples_per_second());
     LogInfo(text);
     ++closed_epochs_;
     WriteHistory();
@@ -297,7 +296,7 @@ void TrainingRun::PlanCut() {
   }
   if (final_is_stored) return;
   const bool evaluated = progress_.history().contains(cuts_->epoch()) &&
-                         progress_.history().at(cuts_->epoch()).test_loss.has_value();
+                         progress_.history().at(cuts_->epoch()).has_test_loss();
   const bool asked = !checkpoint_requests_.empty();
   if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
 }
@@ -381,8 +380,8 @@ void TrainingRun::FinishEvaluation() {
 
 void TrainingRun::WriteHistory() {
   options_.loop->Offload(
-      [files = options_.files, path = options_.run_dir + "/history.csv",
-       text = progress_.HistoryCsv()] {
+      [files = options_.files, path = paths_.history(),
+       text = FormatHistory(progress_.metric_names(), progress_.history())] {
         if (const absl::Status written = ReplaceFile(path, text, files); !written.ok()) {
           LogWarning("history.csv: " + std::string(written.message()));
         }

@@ -16,6 +16,7 @@
 #include "common/metrics/metric_samples.h"
 #include "common/model/keras_model.h"
 #include "common/rpc/network.h"
+#include "common/run/run_paths.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
 #include "coordinator/checkpointer.h"
@@ -136,8 +137,6 @@ class TrainingRun {
   void FillTasks(proto::StatusReply* reply) const;
   void CollectJob(MetricSamples* out) const;
   void CollectProgress(MetricSamples* out) const;
-  void AddResult(MetricName loss_name, double loss, MetricName metric_name,
-                 const std::vector<double>& metrics, MetricSamples* out) const;
   void CollectTasks(MetricSamples* out) const;
   void CollectCheckpoints(MetricSamples* out) const;
 
@@ -158,6 +157,7 @@ class TrainingRun {
   KerasModel model_;
   std::unique_ptr<ShardMap> shard_map_;
   CheckpointLayout layout_;
+  const RunPaths paths_;
   CheckpointStore store_;  // used in Offload only
   Time started_{};
 

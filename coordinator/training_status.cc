@@ -10,15 +10,6 @@
 namespace shoal {
 namespace {
 
-void FillMetrics(const std::vector<std::string>& names, const std::vector<double>& values,
-                 google::protobuf::RepeatedPtrField<proto::MetricValue>* out) {
-  for (size_t i = 0; i < names.size() && i < values.size(); ++i) {
-    proto::MetricValue* metric = out->Add();
-    metric->set_name(names[i]);
-    metric->set_value(values[i]);
-  }
-}
-
 int64_t WholeSeconds(Time time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time).count();
 }
@@ -63,23 +54,14 @@ proto::StatusReply TrainingRun::Status() const {
     reply.set_steps_done(dispatcher_->done_count());
     reply.set_epoch(epoch);
     if (const auto latest = progress_.Latest(epoch)) {
-      reply.set_loss(latest->loss);
-      FillMetrics(progress_.metric_names(), latest->metrics, reply.mutable_metrics());
+      reply.set_loss(latest->loss());
+      *reply.mutable_metrics() = latest->metrics();
     }
     reply.set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
   }
   reply.set_steps_per_second(progress_.steps_per_second(now));
   reply.set_examples_per_second(progress_.examples_per_second(now));
-  for (const auto& [epoch, record] : progress_.history()) {
-    proto::EpochResult* result = reply.add_history();
-    result->set_epoch(epoch);
-    result->set_loss(record.loss);
-    FillMetrics(progress_.metric_names(), record.metrics, result->mutable_metrics());
-    if (record.test_loss.has_value()) result->set_test_loss(*record.test_loss);
-    FillMetrics(progress_.metric_names(), record.test_metrics, result->mutable_test_metrics());
-    result->set_seconds(record.seconds);
-    result->set_examples_per_second(record.examples_per_second);
-  }
+  for (const auto& [epoch, result] : progress_.history()) *reply.add_history() = result;
   reply.set_steps_done_here(steps_done_here_);
   if (evaluation_ != nullptr) {
     reply.set_evaluation_batches_done(evaluation_->batches().done_count());

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/display/history.h"
+#include "cli/display/history_table.h"
 #include "cli/display/live_line.h"
 #include "cli/display/number_text.h"
 #include "cli/display/text_table.h"
+#include "common/run/run_paths.h"
 
 namespace shoal {
 namespace {
@@ -77,7 +78,7 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
                                                 status.history().end());
   if (!history.empty()) absl::StrAppend(&text, "\n", FormatHistoryTable(history));
   if (earlier > 0) {
-    absl::StrAppend(&text, earlier, " epochs before: ", status.run_dir(), "/history.csv\n");
+    absl::StrAppend(&text, earlier, " epochs before: ", RunPaths{status.run_dir()}.history(), "\n");
   }
   return text;
 }

@@ -13,7 +13,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
-#include "common/checkpoint/durable_file.h"
+#include "common/files/durable_file.h"
 
 namespace shoal {
 namespace {
@@ -45,15 +45,15 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::stri
 RunDirectory::~RunDirectory() { close(lock_); }
 
 absl::Status RunDirectory::CheckSameJob(const Job& job) const {
-  if (!fs::exists(job_path())) return absl::OkStatus();
+  if (!fs::exists(paths_.job())) return absl::OkStatus();
   // A job that has kept nothing yet may be corrected.
-  const auto stored = CheckpointStore(checkpoints_dir()).List(nullptr);
-  if (stored.ok() && stored->empty() && !fs::exists(history_path())) return absl::OkStatus();
-  SHOAL_ASSIGN_OR_RETURN(const std::string there, ReadSmallFile(job_path(), kMaxJobBytes));
+  const auto stored = CheckpointStore(paths_.checkpoints()).List(nullptr);
+  if (stored.ok() && stored->empty() && !fs::exists(paths_.history())) return absl::OkStatus();
+  SHOAL_ASSIGN_OR_RETURN(const std::string there, ReadSmallFile(paths_.job(), kMaxJobBytes));
   const std::string now = job.ResolvedText();
   if (there == now) return absl::OkStatus();
   std::string message =
-      path_ + ": this run directory is that of another job, and goes on only with it:";
+      paths_.directory + ": this run directory is that of another job, and goes on only with it:";
   for (const std::string& difference : DescribeDifferences(there, now))
     message += "\n  " + difference;
   return absl::FailedPreconditionError(
@@ -65,24 +65,24 @@ absl::Status RunDirectory::CheckSameJob(const Job& job) const {
 absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) const {
   SHOAL_RETURN_IF_ERROR(CheckSameJob(job));
   Decision decision;
-  if (!fs::exists(checkpoints_dir())) return decision;
+  if (!fs::exists(paths_.checkpoints())) return decision;
   SHOAL_ASSIGN_OR_RETURN(const std::optional<StoredCheckpoint> newest,
-                         CheckpointStore(checkpoints_dir()).NewestWhole({}, &decision.problems));
+                         CheckpointStore(paths_.checkpoints()).NewestWhole({}, &decision.problems));
   if (!newest.has_value()) return decision;
   decision.step = newest->manifest.cut_step;
   decision.epoch = newest->manifest.epoch;
   decision.total_steps = newest->manifest.total_steps;
   decision.checkpoint = newest->directory;
   // A coordinator may have been stopped after the last checkpoint and before the model was written.
-  const bool has_model = fs::exists(model_dir() + "/model.safetensors");
+  const bool has_model = fs::exists(paths_.model() + "/model.safetensors");
   const bool all_steps = decision.total_steps > 0 && decision.step == decision.total_steps;
   decision.state = all_steps && has_model ? State::kFinished : State::kResumed;
   return decision;
 }
 
 absl::Status RunDirectory::Prepare(const Job& job) const {
-  SHOAL_RETURN_IF_ERROR(MakeDirectories(logs_dir()));
-  return ReplaceFile(job_path(), job.ResolvedText());
+  SHOAL_RETURN_IF_ERROR(MakeDirectories(paths_.logs()));
+  return ReplaceFile(paths_.job(), job.ResolvedText());
 }
 
 }  // namespace shoal

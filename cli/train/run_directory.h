@@ -8,16 +8,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/job/job.h"
+#include "common/run/run_paths.h"
 
 namespace shoal {
 
-// The directory of one run of a job, held by one process at a time:
-//   job.json      the resolved job; a run is only ever continued with an equal one
-//   checkpoints/  written by the coordinator, as are
-//   history.csv
-//   chief.address where to ask it
-//   model/        the final model
-//   logs/         what each task said
+// The directory of one run of a job (RunPaths), held by one process at a time; a run is only ever
+// continued with an equal job.
 // Not thread-safe.
 class RunDirectory {
  public:
@@ -48,18 +44,13 @@ class RunDirectory {
   // Writes job.json and makes logs/.
   absl::Status Prepare(const Job& job) const;
 
-  const std::string& path() const { return path_; }  // absolute
-  std::string job_path() const { return path_ + "/job.json"; }
-  std::string checkpoints_dir() const { return path_ + "/checkpoints"; }
-  std::string model_dir() const { return path_ + "/model"; }
-  std::string history_path() const { return path_ + "/history.csv"; }
-  std::string logs_dir() const { return path_ + "/logs"; }
+  const RunPaths& paths() const { return paths_; }  // absolute
 
  private:
-  RunDirectory(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  RunDirectory(std::string path, int lock) : paths_{std::move(path)}, lock_(lock) {}
   absl::Status CheckSameJob(const Job& job) const;
 
-  const std::string path_;
+  const RunPaths paths_;
   const int lock_;
 };
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cli/display/console.h"
-#include "cli/display/history.h"
+#include "cli/display/history_table.h"
 #include "cli/display/training_display.h"
 #include "cli/local_cluster/daemon_commands.h"
 #include "cli/local_cluster/local_cluster.h"
@@ -24,6 +24,7 @@
 #include "common/daemon/version.h"
 #include "common/job/job.h"
 #include "common/rpc/grpc_network.h"
+#include "common/run/history.h"
 
 namespace shoal {
 namespace {
@@ -96,14 +97,14 @@ class Training {
     ClusterPlan plan;
     SHOAL_ASSIGN_OR_RETURN(plan.addresses, ChooseAddresses(options_.workers, options_.ps));
     plan.binary_dir = OwnBinaryDirectory();
-    plan.job_path = run_->job_path();
-    plan.run_dir = run_->path();
+    plan.job_path = run_->paths().job();
+    plan.run_dir = run_->paths().directory;
     plan.threads_per_worker =
         options_.threads > 0 ? options_.threads : ThreadsPerWorker(options_.workers);
     console_.Print(absl::StrCat("shoal ", kVersion, ": training ", job_.name, " with ",
                                 Plural(options_.workers, "worker"), " of ",
                                 Plural(plan.threads_per_worker, "thread"), " and ", options_.ps,
-                                " ps in ", ShortPath(run_->path())));
+                                " ps in ", ShortPath(run_->paths().directory)));
     return plan;
   }
 
@@ -118,7 +119,7 @@ class Training {
     LocalCluster cluster(
         {.loop = network.get(),
          .watch = &watch,
-         .log_dir = run_->logs_dir(),
+         .log_dir = run_->paths().logs(),
          .on_line = [this, &supervisor](
                         const Child& child,
                         const std::string& line) { OnLine(*supervisor, child, line); },
@@ -166,14 +167,11 @@ class Training {
 
   void Conclude(const Supervisor& supervisor, TrainingDisplay* display) {
     exit_code_ = supervisor.exit_code();
-    absl::StatusOr<std::vector<proto::EpochResult>> history = ReadHistory(run_->history_path());
-    if (!history.ok()) {
-      console_.PrintError(std::string(history.status().message()));
-      history.emplace();
-    }
-    display->PrintRemainingEpochs(*history);
+    const History history = ReadHistory(run_->paths().history());
+    if (!history.problem.empty()) console_.PrintError(history.problem);
+    display->PrintRemainingEpochs(history.epochs);
     if (supervisor.outcome() == Supervisor::Outcome::kDone) {
-      console_.Print(absl::StrCat("\n", FormatHistoryTable(*history)));
+      console_.Print(absl::StrCat("\n", FormatHistoryTable(history.epochs)));
       PrintPlaces();
       return;
     }
@@ -183,7 +181,7 @@ class Training {
 
   // What there is to go on from.
   std::string NewestCheckpoint() const {
-    const auto checkpoints = CheckpointStore(run_->checkpoints_dir()).List(nullptr);
+    const auto checkpoints = CheckpointStore(run_->paths().checkpoints()).List(nullptr);
     if (!checkpoints.ok() || checkpoints->empty())
       return "There is no checkpoint yet. To start again:";
     return "The newest checkpoint has the first " +
@@ -203,10 +201,10 @@ class Training {
   }
 
   void PrintPlaces() {
-    console_.Print("model        " + ShortPath(run_->model_dir()) + "\n" + "checkpoints  " +
-                   ShortPath(run_->checkpoints_dir()) + "\n" + "history      " +
-                   ShortPath(run_->history_path()) + "\n" + "logs         " +
-                   ShortPath(run_->logs_dir()));
+    console_.Print("model        " + ShortPath(run_->paths().model()) + "\n" + "checkpoints  " +
+                   ShortPath(run_->paths().checkpoints()) + "\n" + "history      " +
+                   ShortPath(run_->paths().history()) + "\n" + "logs         " +
+                   ShortPath(run_->paths().logs()));
   }
 
   const TrainOptions options_;

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/checkpoint/durable_file.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/files/durable_file.h"
 #include "common/model/variable.h"
 
 namespace shoal {

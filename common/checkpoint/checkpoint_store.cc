@@ -12,7 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/checkpoint/crc32c.h"
-#include "common/checkpoint/durable_file.h"
+#include "common/files/durable_file.h"
 
 namespace shoal {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/crc32c.h"
-#include "common/checkpoint/durable_file.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/files/durable_file.h"
 
 namespace shoal {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_layout.h"
-#include "common/checkpoint/file_system.h"
 #include "common/checkpoint/manifest.h"
+#include "common/files/file_system.h"
 
 namespace shoal {
 

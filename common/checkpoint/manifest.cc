@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/crc32c.h"
-#include "common/checkpoint/durable_file.h"
+#include "common/files/durable_file.h"
 #include "common/json/json_text.h"
 
 // manifest.json is one JSON object of this text:

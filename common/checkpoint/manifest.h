@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/term.h"
-#include "common/checkpoint/file_system.h"
+#include "common/files/file_system.h"
 
 namespace shoal {
 

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
-#include "common/checkpoint/file_system.h"
+#include "common/files/file_system.h"
 
 namespace shoal {
 

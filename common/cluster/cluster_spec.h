@@ -26,9 +26,6 @@ std::string TaskName(const TaskId& task);
 // "worker 1", and the same with ':', '/' or '-' in between; "chief" alone is chief 0.
 absl::StatusOr<TaskId> ParseTaskName(const std::string& text);
 
-// File of a run directory that holds the address of its coordinator, a line.
-inline constexpr char kChiefAddressFile[] = "chief.address";
-
 // A TCP address of the cluster spec: "host:port", "[::1]:port".
 struct Address {
   std::string host;  // without brackets

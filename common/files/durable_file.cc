@@ -1,4 +1,4 @@
-#include "common/checkpoint/durable_file.h"
+#include "common/files/durable_file.h"
 
 #include <filesystem>
 #include <memory>

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/checkpoint/file_system.h"  // IWYU pragma: export
+#include "common/files/file_system.h"  // IWYU pragma: export
 
 namespace shoal {
 

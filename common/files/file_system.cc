@@ -1,4 +1,4 @@
-#include "common/checkpoint/file_system.h"
+#include "common/files/file_system.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/checkpoint/file_system.h"
+#include "common/files/file_system.h"
 #include "common/model/variable.h"
 #include "common/rpc/message.h"
 #include "common/sharding/shard_map.h"

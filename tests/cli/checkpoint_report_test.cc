@@ -1,4 +1,4 @@
-#include "common/checkpoint/checkpoint_report.h"
+#include "cli/checkpoint_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -59,8 +59,8 @@ TEST_F(RunDirectoryTest, ANewOneIsFresh) {
   ASSERT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->state, State::kFresh);
   ASSERT_TRUE(run->Prepare(SmallJob()).ok());
-  EXPECT_TRUE(std::filesystem::is_directory(run->logs_dir()));
-  EXPECT_EQ(ReadAll(run->job_path()), SmallJob().ResolvedText());
+  EXPECT_TRUE(std::filesystem::is_directory(run->paths().logs()));
+  EXPECT_EQ(ReadAll(run->paths().job()), SmallJob().ResolvedText());
   EXPECT_EQ(run->Decide(SmallJob())->state, State::kFresh);
 }
 
@@ -95,8 +95,8 @@ TEST_F(RunDirectoryTest, IsFinishedWithTheLastStepAndTheModel) {
   WriteCheckpoint(100, 100);
   // Stopped between the two: the coordinator still has the model to write.
   EXPECT_EQ(run->Decide(SmallJob())->state, State::kResumed);
-  std::filesystem::create_directories(run->model_dir());
-  WriteAll(run->model_dir() + "/model.safetensors", "");
+  std::filesystem::create_directories(run->paths().model());
+  WriteAll(run->paths().model() + "/model.safetensors", "");
   const auto decision = run->Decide(SmallJob());
   ASSERT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->state, State::kFinished);

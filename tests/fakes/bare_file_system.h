@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/file_system.h"
+#include "common/files/file_system.h"
 
 namespace shoal {
 

@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "common/checkpoint/durable_file.h"
 #include "common/checkpoint/manifest.h"
 #include "common/daemon/version.h"
+#include "common/files/durable_file.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/ps/parameter_server_fixture.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/checkpoint/file_system.h"
+#include "common/files/file_system.h"
 #include "tests/simulation/simulated_disk.h"
 #include "tests/simulation/simulated_process.h"
 

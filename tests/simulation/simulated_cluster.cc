@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/durable_file.h"
+#include "common/files/durable_file.h"
 #include "coordinator/training_run.h"
 #include "ps/parameter_server.h"
 #include "tests/simulation/simulated_computer.h"

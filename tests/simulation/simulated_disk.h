@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/checkpoint/file_system.h"
+#include "common/files/file_system.h"
 #include "tests/simulation/random.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/durable_file.h"
+#include "common/files/durable_file.h"
 #include "tests/simulation/simulated_disk.h"
 #include "tests/simulation/simulated_network.h"
 #include "tests/simulation/simulated_process.h"

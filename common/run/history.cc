@@ -1,0 +1,129 @@
+#include "common/run/history.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/files/durable_file.h"
+
+namespace shoal {
+namespace {
+
+using Metrics = google::protobuf::RepeatedPtrField<proto::MetricValue>;
+
+constexpr uint64_t kMostBytes = 64 << 20;
+constexpr absl::string_view kTest = "val_";
+constexpr double kMostEpochs = 1e15;  // doubles below count one by one
+
+// `missing` where there is no metric of that name.
+void AppendMetric(const Metrics& metrics, const std::string& name, const char* missing,
+                  std::string* text) {
+  absl::StrAppend(text, ",");
+  for (const proto::MetricValue& metric : metrics) {
+    if (metric.name() != name) continue;
+    absl::StrAppendFormat(text, "%.6g", metric.value());
+    return;
+  }
+  absl::StrAppend(text, missing);
+}
+
+void SetField(absl::string_view column, double value, proto::EpochResult* epoch) {
+  if (column == "epoch") return epoch->set_epoch(static_cast<uint64_t>(value) - 1);
+  if (column == "loss") return epoch->set_loss(value);
+  if (column == "val_loss") return epoch->set_test_loss(value);
+  if (column == "seconds") return epoch->set_seconds(value);
+  if (column == "examples_per_second") return epoch->set_examples_per_second(value);
+  proto::MetricValue* metric =
+      absl::ConsumePrefix(&column, kTest) ? epoch->add_test_metrics() : epoch->add_metrics();
+  metric->set_name(std::string(column));
+  metric->set_value(value);
+}
+
+absl::StatusOr<proto::EpochResult> ParseEpoch(const std::vector<std::string>& columns,
+                                              absl::string_view line) {
+  const std::vector<std::string> fields = absl::StrSplit(line, ',');
+  if (fields.size() != columns.size()) {
+    return absl::DataLossError(
+        absl::StrCat("has ", fields.size(), " of the header's ", columns.size(), " fields"));
+  }
+  proto::EpochResult epoch;
+  bool numbered = false;
+  int test_fields = 0, empty_fields = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const bool of_test = absl::StartsWith(columns[i], kTest);
+    test_fields += of_test;
+    empty_fields += fields[i].empty();
+    if (of_test && fields[i].empty()) continue;
+    double value = 0;
+    if (!absl::SimpleAtod(fields[i], &value)) {
+      return absl::DataLossError(
+          absl::StrCat("column \"", columns[i], "\": \"", fields[i], "\" is not a number"));
+    }
+    if (columns[i] == "epoch") {
+      // Also false where it is NaN.
+      numbered = value >= 1 && value < kMostEpochs && value == std::floor(value);
+    }
+    if (!numbered) return absl::DataLossError("does not begin with an epoch: 1, 2, ...");
+    SetField(columns[i], value, &epoch);
+  }
+  if (empty_fields == 0 || empty_fields == test_fields) return epoch;
+  return absl::DataLossError("half a test result");
+}
+
+}  // namespace
+
+std::string FormatHistory(const std::vector<std::string>& metric_names,
+                          const std::map<uint64_t, proto::EpochResult>& epochs) {
+  std::string text = "epoch,loss";
+  for (const std::string& name : metric_names) absl::StrAppend(&text, ",", name);
+  absl::StrAppend(&text, ",val_loss");
+  for (const std::string& name : metric_names) absl::StrAppend(&text, ",val_", name);
+  absl::StrAppend(&text, ",seconds,examples_per_second\n");
+  for (const auto& [number, epoch] : epochs) {
+    absl::StrAppendFormat(&text, "%u,%.6g", number + 1, epoch.loss());
+    for (const std::string& name : metric_names) AppendMetric(epoch.metrics(), name, "0", &text);
+    absl::StrAppend(&text, ",");
+    if (epoch.has_test_loss()) absl::StrAppendFormat(&text, "%.6g", epoch.test_loss());
+    for (const std::string& name : metric_names)
+      AppendMetric(epoch.test_metrics(), name, "", &text);
+    absl::StrAppendFormat(&text, ",%.3f,%.1f\n", epoch.seconds(), epoch.examples_per_second());
+  }
+  return text;
+}
+
+History ReadHistory(const std::string& path, FileSystem* files) {
+  History history;
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostBytes, files);
+  if (!text.ok()) {
+    if (!absl::IsNotFound(text.status())) history.problem = std::string(text.status().message());
+    return history;
+  }
+  std::vector<std::string> columns;
+  int number = 0, left_out = 0;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    if (++number == 1) {
+      columns = absl::StrSplit(line, ',');
+      continue;
+    }
+    if (line.empty()) continue;
+    absl::StatusOr<proto::EpochResult> epoch = ParseEpoch(columns, line);
+    if (epoch.ok()) {
+      history.epochs.push_back(*std::move(epoch));
+    } else if (++left_out == 1) {
+      history.problem = absl::StrCat(path, ":", number, ": ", std::string(epoch.status().message()),
+                                     "; the line is left out");
+    }
+  }
+  if (left_out > 1) absl::StrAppend(&history.problem, ", and ", left_out - 1, " more");
+  return history;
+}
+
+}  // namespace shoal

@@ -1,0 +1,146 @@
+#include "common/run/history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "tests/common/base/temporary_directory.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class HistoryTest : public ::testing::Test {
+ protected:
+  History Read(const std::string& text) const {
+    std::ofstream(path_, std::ios::binary) << text;
+    return ReadHistory(path_);
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "history.csv";
+};
+
+std::map<uint64_t, proto::EpochResult> TwoEpochs() {
+  std::map<uint64_t, proto::EpochResult> epochs;
+  const auto set = [](const char* name, double value, proto::MetricValue* metric) {
+    metric->set_name(name);
+    metric->set_value(value);
+  };
+  proto::EpochResult& first = epochs[0];
+  first.set_loss(1 / 3.0);
+  set("accuracy", 2 / 3.0, first.add_metrics());
+  set("mse", 0.0416667, first.add_metrics());
+  first.set_test_loss(0.75);
+  set("accuracy", 0.5, first.add_test_metrics());
+  set("mse", 0.0625, first.add_test_metrics());
+  first.set_seconds(1.5);
+  first.set_examples_per_second(2);
+  proto::EpochResult& second = epochs[1];
+  second.set_epoch(1);
+  second.set_loss(0.0123456789);
+  set("accuracy", 0.987, second.add_metrics());
+  set("mse", 1e-7, second.add_metrics());
+  second.set_seconds(1);
+  second.set_examples_per_second(1000);
+  return epochs;
+}
+
+constexpr char kTwoEpochs[] =
+    "epoch,loss,accuracy,mse,val_loss,val_accuracy,val_mse,seconds,examples_per_second\n"
+    "1,0.333333,0.666667,0.0416667,0.75,0.5,0.0625,1.500,2.0\n"
+    "2,0.0123457,0.987,1e-07,,,,1.000,1000.0\n";
+
+TEST(FormatHistoryTest, HasALineForEachEpoch) {
+  EXPECT_EQ(FormatHistory({"accuracy", "mse"}, TwoEpochs()), kTwoEpochs);
+  EXPECT_EQ(FormatHistory({}, {}), "epoch,loss,val_loss,seconds,examples_per_second\n");
+}
+
+TEST_F(HistoryTest, ReadsWhatWasWritten) {
+  const History history = Read(kTwoEpochs);
+  EXPECT_THAT(history.problem, IsEmpty());
+  ASSERT_THAT(history.epochs, SizeIs(2));
+  const proto::EpochResult& first = history.epochs[0];
+  EXPECT_EQ(first.epoch(), 0u);
+  EXPECT_EQ(first.metrics(1).name(), "mse");
+  EXPECT_EQ(first.test_loss(), 0.75);
+  EXPECT_EQ(first.test_metrics(0).name(), "accuracy");
+  EXPECT_EQ(first.test_metrics(0).value(), 0.5);
+  EXPECT_EQ(first.seconds(), 1.5);
+  EXPECT_FALSE(history.epochs[1].has_test_loss());
+  EXPECT_THAT(history.epochs[1].test_metrics(), IsEmpty());
+  EXPECT_EQ(FormatHistory({"accuracy", "mse"}, {{0, history.epochs[0]}, {1, history.epochs[1]}}),
+            kTwoEpochs);
+}
+
+TEST_F(HistoryTest, ColumnsAreFoundByName) {
+  const History history = Read("epoch,val_loss,loss\n1,0.5,0.25\n");
+  ASSERT_THAT(history.epochs, SizeIs(1));
+  EXPECT_EQ(history.epochs[0].loss(), 0.25);
+  EXPECT_EQ(history.epochs[0].test_loss(), 0.5);
+}
+
+TEST_F(HistoryTest, AFileThatIsNotThereIsEmpty) {
+  const History history = ReadHistory(path_);
+  EXPECT_THAT(history.epochs, IsEmpty());
+  EXPECT_THAT(history.problem, IsEmpty());
+}
+
+TEST_F(HistoryTest, AFileThatCannotBeReadIsAProblem) {
+  EXPECT_THAT(ReadHistory(directory_.path()).problem, HasSubstr(directory_.path()));
+}
+
+TEST_F(HistoryTest, ALossThatIsNoNumberIsKept) {
+  const History history = Read("epoch,loss\n1,nan\n");
+  ASSERT_THAT(history.epochs, SizeIs(1));
+  EXPECT_TRUE(std::isnan(history.epochs[0].loss()));
+}
+
+TEST_F(HistoryTest, ProblemsNameFileLineAndColumn) {
+  const History history = Read("epoch,loss\n1,0.5\n2,much\n3,0.25\n4\n5,\n");
+  EXPECT_EQ(
+      history.problem,
+      path_ + ":3: column \"loss\": \"much\" is not a number; the line is left out, and 2 more");
+  ASSERT_THAT(history.epochs, SizeIs(2));
+  EXPECT_EQ(history.epochs[1].epoch(), 2u);
+  EXPECT_THAT(Read("epoch,loss\n1\n").problem,
+              EndsWith(":2: has 1 of the header's 2 fields; the line is left out"));
+}
+
+TEST_F(HistoryTest, DamagedLinesAreLeftOut) {
+  const std::string header =
+      "epoch,loss,accuracy,val_loss,val_accuracy,seconds,examples_per_second\n";
+  for (const char* line : {
+           "1,0.5,0.5",                // cut off
+           "1,0.5,0.5,,,1.0,2.0,3.0",  // a field too many
+           "nan,0.5,0.5,,,1.0,2.0",    // no epoch
+           "inf,0.5,0.5,,,1.0,2.0",    //
+           "1e300,0.5,0.5,,,1.0,2.0",  //
+           "0,0.5,0.5,,,1.0,2.0",      // before the first
+           "-1,0.5,0.5,,,1.0,2.0",     //
+           "1.5,0.5,0.5,,,1.0,2.0",    // between two
+           "1,,0.5,,,1.0,2.0",         // only a test result may be missing
+           "1,0.5,0.5,,,,2.0",         //
+           "1,zero,0.5,,,1.0,2.0",     //
+           "\x01\xff\x7f",             //
+           "3,0.5,0.5,0.1,,1.0,2.0",   // half a test result
+           "3,0.5,0.5,0.1,",           // cut off at the end
+       }) {
+    const History history = Read(header + line + "\n2,0.25,0.5,0.125,0.75,1.0,2.0\n");
+    ASSERT_THAT(history.epochs, SizeIs(1)) << line;
+    EXPECT_EQ(history.epochs[0].epoch(), 1u) << line;
+    EXPECT_THAT(history.problem, HasSubstr(":2: ")) << line;
+  }
+  // No header, or another file.
+  EXPECT_THAT(Read("1,0.5\n2,0.25\n").epochs, IsEmpty());
+  EXPECT_THAT(Read("loss\n0.5\n").epochs, IsEmpty());
+}
+
+}  // namespace
+}  // namespace shoal
