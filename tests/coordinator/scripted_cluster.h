@@ -35,6 +35,12 @@ class ScriptedPs {
   // As after SIGTERM.
   void Leave();
   void SayStopping();
+  // Of `fences`.
+  std::vector<uint64_t> CutSteps() const {
+    std::vector<uint64_t> steps;
+    for (const proto::Fence& fence : fences) steps.push_back(fence.cut_step());
+    return steps;
+  }
 
   bool accepts_fences = true;
   std::string write_error;  // of the next cuts

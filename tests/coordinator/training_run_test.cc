@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -18,7 +15,6 @@ using testing::AllOf;
 using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
-using testing::Ge;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Lt;
@@ -26,12 +22,6 @@ using testing::Not;
 using testing::SizeIs;
 
 constexpr uint64_t kSteps = 26, kEpochSteps = 13;
-
-std::vector<uint64_t> CutSteps(const ScriptedPs& ps) {
-  std::vector<uint64_t> steps;
-  for (const proto::Fence& fence : ps.fences) steps.push_back(fence.cut_step());
-  return steps;
-}
 
 const proto::TaskStatus* FindWorker(const proto::StatusReply& status, uint32_t index) {
   for (const proto::TaskStatus& task : status.tasks()) {
@@ -93,109 +83,13 @@ INSTANTIATE_TEST_SUITE_P(TrainingRun, OtherCountsTest,
                          testing::Values(std::pair(199, 50), std::pair(200, 49), std::pair(200, 0),
                                          std::pair(0, 50)));
 
-// --- Leases --------------------------------------------------------------------------------------
-
-TEST(TrainingRunTest, ALostWorkersStepsAreLeasedAgain) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& lost = cluster.Join(0);
-  ScriptedWorker& other = cluster.Join(1);
-  EXPECT_THAT(other.leases, ElementsAre(2, 3));
-  cluster.Disconnect(lost);
-  cluster.FinishStep(other);
-  cluster.FinishStep(other);
-  EXPECT_THAT(other.leases, ElementsAre(0, 1));
-  EXPECT_EQ(cluster.run->Status().steps_leased_again(), 2u);
-}
-
-TEST(TrainingRunTest, AWorkerThatLeavesHandsItsStepsBack) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& leaving = cluster.Join(0);
-  ScriptedWorker& other = cluster.Join(1);
-  leaving.Leave("SIGTERM");
-  cluster.Settle();
-  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->state(), "left");
-  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->detail(), "SIGTERM");
-  cluster.FinishStep(other);
-  EXPECT_THAT(other.leased, Contains(0));
-  EXPECT_THAT(leaving.leased, ElementsAre(0, 1)) << "it gets no more";
-}
-
-// A worker that hangs must not be leased the same steps again and again.
-TEST(TrainingRunTest, ASilentWorkersLeasesExpireAndGoToOthers) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& silent = cluster.Join(0);
-  ScriptedWorker& other = cluster.Join(1);
-  const uint64_t timeline = silent.timeline;
-  cluster.Advance(seconds(40));
-  cluster.FinishStep(other);
-  cluster.Advance(seconds(21));
-  cluster.FinishStep(other);
-  cluster.FinishStep(other);
-  EXPECT_THAT(other.leased, AllOf(Contains(0), Contains(1)));
-  EXPECT_THAT(silent.rejected, HasSubstr("reported nothing for 60 s"));
-  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->state(), "lost");
-  // It was only slow: it comes back, and what it reports counts.
-  ScriptedWorker& back =
-      cluster.Join({.index = 0, .incarnation = 1, .timeline = timeline, .held_steps = {1}});
-  back.Report(0);
-  cluster.Settle();
-  EXPECT_EQ(cluster.run->Status().steps_done(), 4u);
-  EXPECT_THAT(back.leases, Not(IsEmpty()));
-}
-
-TEST(TrainingRunTest, ASilentWorkersBatchesGoToOthersToo) {
-  ScriptedCluster cluster({.test_examples = 50, .epochs = 1});
-  ScriptedWorker& silent = cluster.Join(0);
-  cluster.FinishAll(silent);
-  EXPECT_THAT(silent.evaluations, SizeIs(2));
-  cluster.Advance(seconds(61));
-  ScriptedWorker& other = cluster.Join(1);
-  while (!other.evaluations.empty()) {
-    other.Evaluate();
-    cluster.Settle();
-  }
-  EXPECT_TRUE(other.job_done);
-}
-
-TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  worker.timeline += 1;
-  worker.Report(0);
-  cluster.Settle();
-  EXPECT_EQ(cluster.run->Status().steps_done(), 0u);
-}
-
-// An answer of a ps from before the timeline may reach a worker late.
-TEST(TrainingRunTest, AWorkerThatLostAnOpenTimelineIsToldOfItAgain) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& misled = cluster.Join(0);
-  ScriptedWorker& other = cluster.Join(1);
-  const uint64_t timeline = misled.timeline;
-  proto::WorkerReport report;
-  report.mutable_timeline_lost()->set_timeline(timeline);
-  misled.stream().Send(report);
-  cluster.Settle();
-  EXPECT_THAT(misled.timelines, ElementsAre(timeline)) << "not at once: it might lose it again";
-  cluster.FinishStep(other);
-  EXPECT_THAT(other.leased, Contains(0)) << "what it has dropped goes to others";
-  cluster.Advance(milliseconds(250));
-  EXPECT_THAT(misled.timelines, ElementsAre(timeline, timeline));
-  EXPECT_THAT(misled.leases, Not(IsEmpty()));
-  // Of a timeline that is over, it is no news.
-  report.mutable_timeline_lost()->set_timeline(timeline - 1);
-  misled.stream().Send(report);
-  cluster.Advance(seconds(1));
-  EXPECT_THAT(misled.timelines, SizeIs(2));
-}
-
 // --- Cuts ----------------------------------------------------------------------------------------
 
 TEST(TrainingRunTest, CutsEverySoManySteps) {
   ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5, "keep": 100})"});
   cluster.FinishAll(cluster.Join(0));
   // Where the end is near, its cut is next.
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5, 10, 15, kSteps));
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(5, 10, 15, kSteps));
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps, 15, 10, 5));
   for (const proto::Fence& fence : cluster.ps[0]->fences) EXPECT_FALSE(fence.hold());
 }
@@ -218,7 +112,7 @@ TEST(TrainingRunTest, LeasesGoOnWhileACutIsNotComplete) {
   EXPECT_THAT(slow.leases, ElementsAre(0, 1));
   EXPECT_EQ(cluster.run->Status().steps_done(), kSteps - 2);
   EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5)) << "one at a time";
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(5)) << "one at a time";
 }
 
 TEST(TrainingRunTest, CutsEverySoManySeconds) {
@@ -226,11 +120,11 @@ TEST(TrainingRunTest, CutsEverySoManySeconds) {
   ScriptedWorker& worker = cluster.Join(0);
   for (int i = 0; i < 3; ++i) cluster.FinishStep(worker);
   cluster.Advance(milliseconds(9700));
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), IsEmpty());
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), IsEmpty());
   cluster.Advance(milliseconds(600));
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5)) << "the first step that nobody has";
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(5)) << "the first step that nobody has";
   cluster.Advance(seconds(20));
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5)) << "one at a time";
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(5)) << "one at a time";
   cluster.FinishStep(worker);
   cluster.FinishStep(worker);
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(5));
@@ -242,7 +136,7 @@ TEST(TrainingRunTest, AnEpochsEndIsNotPassedBeforeItsCutIsAccepted) {
   ScriptedWorker& worker = cluster.Join(0);
   cluster.FinishAll(worker);
   EXPECT_THAT(worker.leased, AllOf(SizeIs(kEpochSteps), Each(Lt(kEpochSteps))));
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(kEpochSteps));
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(kEpochSteps));
   EXPECT_TRUE(cluster.ps[0]->fences[0].hold()) << "for the evaluation";
   cluster.ps[0]->accepts_fences = true;
   cluster.Settle();
@@ -252,7 +146,7 @@ TEST(TrainingRunTest, AnEpochsEndIsNotPassedBeforeItsCutIsAccepted) {
 TEST(TrainingRunTest, WithoutATestSetEpochsAreNotCut) {
   ScriptedCluster cluster({});
   cluster.FinishAll(cluster.Join(0));
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(kSteps));
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(kSteps));
   EXPECT_FALSE(cluster.ps[0]->fences[0].hold());
 }
 
@@ -266,9 +160,9 @@ TEST(TrainingRunTest, AFinalCutThatFailedIsTriedAgainUnderAFreshTerm) {
   EXPECT_FALSE(worker.job_done);
   cluster.ps[0]->write_error.clear();
   cluster.Advance(seconds(4));
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), SizeIs(1)) << "after a pause";
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), SizeIs(1)) << "after a pause";
   cluster.Advance(seconds(2));
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(kSteps, kSteps));
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(kSteps, kSteps));
   EXPECT_GT(cluster.ps[0]->fence_terms[1], cluster.ps[0]->fence_terms[0]);
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps));
   EXPECT_TRUE(worker.job_done);
@@ -334,12 +228,23 @@ TEST(TrainingRunTest, AnEpochsCutThatIsRefusedGoesAboveWhatIsApplied) {
   cluster.ps[0]->applied.erase(12);
   cluster.StartCoordinator();
   ScriptedWorker& worker = cluster.Join(0);
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(15));
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(15));
   EXPECT_TRUE(cluster.ps[0]->fences.back().hold());
   EXPECT_EQ(worker.leases.front(), 12u);
   cluster.FinishStep(worker);
   ASSERT_THAT(worker.evaluations, Not(IsEmpty()));
   EXPECT_EQ(worker.evaluations.front().cut_step(), 15u);
+}
+
+TEST(TrainingRunTest, TheLastEpochKeepsItsLossWhileItIsEvaluated) {
+  ScriptedCluster cluster({.test_examples = 50, .epochs = 1});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (worker.evaluations.empty() || !worker.leases.empty()) cluster.FinishStep(worker);
+  const proto::StatusReply status = cluster.run->Status();
+  EXPECT_EQ(status.steps_done(), status.total_steps());
+  EXPECT_DOUBLE_EQ(status.loss(), 1);
+  ASSERT_EQ(status.metrics_size(), 1);
+  EXPECT_DOUBLE_EQ(status.metrics(0).value(), 0.5);
 }
 
 // --- Timelines -----------------------------------------------------------------------------------
@@ -392,338 +297,6 @@ TEST(TrainingRunTest, ASuccessorKeepsTheHistory) {
   cluster.Join(0);
   ASSERT_EQ(cluster.run->Status().history_size(), 1);
   EXPECT_DOUBLE_EQ(cluster.run->Status().history(0).metrics(0).value(), 0.5);
-}
-
-// --- Stop ----------------------------------------------------------------------------------------
-
-TEST(TrainingRunTest, StoppedBeforeItBegan) {
-  ScriptedCluster cluster({});
-  cluster.run->Stop();
-  cluster.Settle();
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
-  cluster.run->Stop();
-  cluster.Advance(seconds(10));
-}
-
-TEST(TrainingRunTest, AnOrderlyStopCutsWhenTheLeasedStepsAreDone) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  cluster.run->Stop();
-  cluster.run->Stop();
-  cluster.Settle();
-  EXPECT_EQ(cluster.run->Status().phase(), "stopping");
-  EXPECT_FALSE(cluster.over.has_value());
-  cluster.FinishAll(worker);
-  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2)) << "nothing new is begun";
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
-  EXPECT_FALSE(cluster.ps[0]->stopped) << "the job is not over";
-}
-
-// A cut lies ahead of the steps; what is still missing of it has to be computed.
-TEST(TrainingRunTest, AStopCompletesTheCutInProgress) {
-  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
-  ScriptedWorker& worker = cluster.Join(0);
-  EXPECT_THAT(CutSteps(*cluster.ps[0]), ElementsAre(5));
-  cluster.run->Stop();
-  cluster.Settle();
-  cluster.FinishAll(worker);
-  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3, 4));
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(5));
-  EXPECT_TRUE(cluster.over.has_value());
-}
-
-TEST(TrainingRunTest, AStopLeasesAgainWhatALostWorkerHad) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  ScriptedWorker& lost = cluster.Join(1);
-  cluster.run->Stop();
-  cluster.Disconnect(lost);
-  cluster.FinishAll(worker);
-  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
-  EXPECT_TRUE(cluster.over.has_value());
-}
-
-// Steps that came back and that nobody is left to do are not waited for.
-TEST(TrainingRunTest, AStopWithoutWorkersKeepsWhatIsDone) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  cluster.Disconnect(worker);
-  cluster.run->Stop();
-  cluster.Advance(std::chrono::minutes(5));
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
-}
-
-// Its cut had begun above the steps that then came back.
-TEST(TrainingRunTest, AStopWhoseLastWorkerLeavesKeepsWhatIsDone) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  cluster.run->Stop();
-  cluster.Advance(std::chrono::seconds(1));
-  cluster.Disconnect(worker);
-  cluster.Advance(std::chrono::minutes(5));
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
-}
-
-// As where everybody is stopped at once.
-TEST(TrainingRunTest, AStopWaitsForADrainingWorker) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  worker.SayDraining();
-  cluster.run->Stop();
-  cluster.Advance(seconds(6));
-  EXPECT_FALSE(cluster.over.has_value()) << "its steps are its own until it leaves";
-  EXPECT_THAT(worker.leased, ElementsAre(0, 1));
-  cluster.FinishAll(worker);
-  EXPECT_THAT(worker.leased, ElementsAre(0, 1)) << "it is given no more";
-  worker.Leave("SIGTERM");
-  cluster.Settle();
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
-}
-
-TEST(TrainingRunTest, TheLastEpochKeepsItsLossWhileItIsEvaluated) {
-  ScriptedCluster cluster({.test_examples = 50, .epochs = 1});
-  ScriptedWorker& worker = cluster.Join(0);
-  while (worker.evaluations.empty() || !worker.leases.empty()) cluster.FinishStep(worker);
-  const proto::StatusReply status = cluster.run->Status();
-  EXPECT_EQ(status.steps_done(), status.total_steps());
-  EXPECT_DOUBLE_EQ(status.loss(), 1);
-  ASSERT_EQ(status.metrics_size(), 1);
-  EXPECT_DOUBLE_EQ(status.metrics(0).value(), 0.5);
-}
-
-TEST(TrainingRunTest, AStopDoesNotWaitForAnEvaluationThatNobodyFinishes) {
-  ScriptedCluster cluster({.test_examples = 50});
-  ScriptedWorker& worker = cluster.Join(0);
-  while (worker.evaluations.empty()) cluster.FinishStep(worker);
-  cluster.Disconnect(worker);
-  cluster.run->Stop();
-  cluster.Advance(std::chrono::minutes(5));
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
-}
-
-// --- A ps leaves ---------------------------------------------------------------------------------
-
-TEST(TrainingRunTest, APsThatLeavesTakesACheckpointOfAllThatIsLeased) {
-  ScriptedCluster cluster({.ps = 2});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  cluster.ps[1]->Leave();
-  cluster.Settle();
-  EXPECT_FALSE(cluster.ps[1]->stopped);
-  cluster.FinishAll(worker);
-  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2)) << "what follows would be lost";
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
-  EXPECT_TRUE(cluster.ps[1]->stopped);
-  EXPECT_FALSE(cluster.ps[0]->stopped);
-  EXPECT_FALSE(cluster.over.has_value());
-
-  cluster.ps[1]->stopped = false;
-  cluster.Advance(seconds(2));
-  EXPECT_FALSE(cluster.ps[1]->stopped) << "it is told once";
-  cluster.ps[1]->Restart();
-  cluster.Advance(seconds(2));
-  EXPECT_THAT(worker.timelines, testing::SizeIs(2));
-  cluster.FinishStep(worker);
-  EXPECT_EQ(cluster.run->Status().steps_done(), 4u) << "its successor has lost nothing";
-}
-
-TEST(TrainingRunTest, APsThatLeavesDoesNotWaitForADiskThatIsFull) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.ps[0]->write_error = "no space";
-  cluster.ps[0]->Leave();
-  cluster.Settle();
-  cluster.FinishAll(worker);
-  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
-  EXPECT_TRUE(cluster.ps[0]->stopped);
-}
-
-TEST(TrainingRunTest, APsThatLeavesBeforeTrainingBeganMayGoAtOnce) {
-  ScriptedCluster cluster({});
-  cluster.Advance(seconds(1));
-  cluster.ps[0]->Leave();
-  cluster.Settle();
-  EXPECT_TRUE(cluster.ps[0]->stopped);
-  cluster.ps[0]->Restart();
-  cluster.Advance(seconds(2));
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  EXPECT_EQ(cluster.run->Status().steps_done(), 1u);
-}
-
-TEST(TrainingRunTest, APsThatLeavesAndAStopShareACheckpoint) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  cluster.ps[0]->Leave();
-  cluster.Settle();
-  cluster.run->Stop();
-  cluster.Settle();
-  cluster.FinishAll(worker);
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
-}
-
-// Its answer to the Stop that let it go is not one to the Stop at the end.
-TEST(TrainingRunTest, APsThatLeavesWhileTheModelIsSavedDoesNotMakeTheJobDone) {
-  ScriptedCluster cluster({.epochs = 1});
-  ScriptedWorker& worker = cluster.Join(0);
-  ASSERT_TRUE(MakeDirectories(cluster.run_dir() + "/model").ok());
-  WriteAll(cluster.run_dir() + "/model/thesis.txt", "in the way");
-  for (int step = 0; step < 13; ++step) {
-    cluster.loop.set_hold_offloads(step == 12);
-    cluster.FinishStep(worker);
-  }
-  while (cluster.run->Status().phase() != "finished") {
-    ASSERT_TRUE(cluster.loop.RunOneOffloaded());
-    cluster.Settle();
-  }
-  cluster.ps[0]->SayStopping();
-  cluster.Settle();
-  cluster.loop.set_hold_offloads(false);
-  cluster.Advance(seconds(10));
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_FALSE(cluster.over->ok()) << "the model could not be saved";
-}
-
-TEST(TrainingRunTest, APsThatLeavesWithoutWorkersKeepsWhatIsDone) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  cluster.Disconnect(worker);
-  cluster.ps[0]->Leave();
-  cluster.Advance(std::chrono::minutes(1));
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
-  EXPECT_TRUE(cluster.ps[0]->stopped);
-}
-
-// -------------------------------------------------------------------------------------------------
-
-TEST(TrainingRunTest, ResumesAfterAStop) {
-  const TemporaryDirectory directory;
-  {
-    ScriptedCluster cluster({.directory = directory.path()});
-    ScriptedWorker& worker = cluster.Join(0);
-    cluster.run->Stop();
-    cluster.FinishAll(worker);
-    EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
-  }
-  ScriptedCluster cluster({.directory = directory.path()});
-  EXPECT_THAT(cluster.Join(0).leases, ElementsAre(2, 3));
-}
-
-// --- The end -------------------------------------------------------------------------------------
-
-TEST(TrainingRunTest, WorkersAreDismissedBeforeThePs) {
-  ScriptedCluster cluster({.ps = 2});
-  ScriptedWorker& worker = cluster.Join(0);
-  ScriptedWorker& other = cluster.Join(1);
-  cluster.FinishAll(worker);
-  cluster.FinishAll(other);
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps));
-  EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
-  EXPECT_EQ(cluster.run->Status().phase(), "finished");
-  EXPECT_TRUE(worker.job_done);
-  EXPECT_TRUE(other.job_done);
-  cluster.Disconnect(worker);
-  EXPECT_FALSE(cluster.ps[0]->stopped) << "the other is still there";
-  cluster.ps[1]->answers_stop = false;
-  cluster.Disconnect(other);
-  EXPECT_TRUE(cluster.ps[0]->stopped);
-  EXPECT_TRUE(cluster.ps[1]->stopped);
-  EXPECT_FALSE(cluster.over.has_value()) << "it waits for both";
-  cluster.Advance(seconds(5));
-  ASSERT_TRUE(cluster.over.has_value()) << "one that does not answer counts as stopped";
-  EXPECT_TRUE(cluster.over->ok()) << *cluster.over;
-}
-
-TEST(TrainingRunTest, NobodyIsDismissedBeforeTheModelIsSaved) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.loop.set_hold_offloads(true);
-  while (cluster.StoredSteps().empty()) {
-    cluster.FinishAll(worker);
-    cluster.loop.RunOneOffloaded();
-    cluster.Settle();
-  }
-  // The last checkpoint is there, the model is not.
-  ScriptedWorker& late = cluster.Join(1);
-  EXPECT_FALSE(late.job_done) << "it may not be the end yet";
-  cluster.Disconnect(late);
-  cluster.Disconnect(worker);
-  cluster.Advance(seconds(6));
-  EXPECT_FALSE(cluster.ps[0]->stopped);
-  EXPECT_FALSE(cluster.over.has_value());
-  cluster.loop.set_hold_offloads(false);
-  cluster.Settle();
-  EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
-  cluster.Settle();
-  EXPECT_TRUE(cluster.ps[0]->stopped);
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(cluster.over->ok()) << *cluster.over;
-}
-
-TEST(TrainingRunTest, ASilentWorkerDoesNotHoldTheEndUp) {
-  ScriptedCluster cluster({});
-  cluster.FinishAll(cluster.Join(0));
-  cluster.Advance(seconds(4));
-  EXPECT_FALSE(cluster.ps[0]->stopped);
-  cluster.Advance(seconds(2));
-  EXPECT_TRUE(cluster.ps[0]->stopped);
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(cluster.over->ok());
-}
-
-TEST(TrainingRunTest, ASuccessorOfAFinishedJobDoesTheRest) {
-  ScriptedCluster cluster({});
-  cluster.FinishAll(cluster.Join(0));
-  std::filesystem::remove_all(cluster.run_dir() + "/model");
-  cluster.StartCoordinator();
-  EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
-  EXPECT_FALSE(cluster.ps[0]->stopped) << "workers may still come";
-  ScriptedWorker& worker = cluster.Join(0);
-  EXPECT_TRUE(worker.job_done);
-  EXPECT_THAT(worker.leased, IsEmpty());
-  cluster.Advance(seconds(6));
-  EXPECT_TRUE(cluster.ps[0]->stopped);
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(cluster.over->ok());
-}
-
-TEST(TrainingRunTest, AModelThatCannotBeSavedIsAFailure) {
-  ScriptedCluster cluster({});
-  ASSERT_TRUE(MakeDirectories(cluster.run_dir() + "/model").ok());
-  WriteAll(cluster.run_dir() + "/model/thesis.txt", "precious");
-  cluster.FinishAll(cluster.Join(0));
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("thesis.txt"));
-  EXPECT_EQ(cluster.run->Status().phase(), "failed");
-  EXPECT_THAT(cluster.run->Status().error(), HasSubstr("thesis.txt"));
-}
-
-TEST(TrainingRunTest, WritesTheHistory) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.Advance(seconds(2));
-  cluster.FinishAll(worker);
-  EXPECT_EQ(ReadAll(cluster.run_dir() + "/history.csv"),
-            "epoch,loss,accuracy,val_loss,val_accuracy,seconds,examples_per_second\n"
-            "1,1,0.5,,,2.000,65.0\n"
-            "2,1,0.5,,,0.000,0.0\n");
 }
 
 // --- Streams -------------------------------------------------------------------------------------

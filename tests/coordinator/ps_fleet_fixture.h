@@ -1,0 +1,182 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/version.h"
+#include "coordinator/ps_fleet.h"
+#include "tests/common/base/temporary_directory.h"
+#include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/fakes/fake_loop.h"
+#include "tests/fakes/fake_network.h"
+
+namespace shoal {
+
+inline constexpr uint32_t kCoordinator = 50;  // its id; also decides the pause between two claims
+inline constexpr int kPsCount = 2;
+inline constexpr uint32_t kShardMap = 0x5a5a5a5a;
+
+inline uint32_t JobFingerprint() { return SmallManifest(0, 0).job_fingerprint; }
+
+class PsFleetTest : public testing::Test {
+ protected:
+  void Start() {
+    fleet_ = std::make_unique<PsFleet>(PsFleet::Options{
+        .loop = &loop_,
+        .network = &network_,
+        .store = &store_,
+        .addresses = {"ps-0:1", "ps-1:1"},
+        .job_text = "the job",
+        .job_fingerprint = fingerprint_,
+        .shard_map_fingerprint = kShardMap,
+        .coordinator_id = kCoordinator,
+        .on_opened =
+            [this](const PsFleet::Opened& opened) {
+              opened_.push_back(opened);
+              events_.push_back("opened");
+            },
+        .on_over =
+            [this](const std::string& why) { events_.push_back(absl::StrCat("over: ", why)); },
+        .on_job_finished =
+            [this](const StoredCheckpoint& checkpoint) {
+              events_.push_back(absl::StrCat("finished ", NameOf(checkpoint.directory)));
+            },
+        .nobody_trains = [this] { return nobody_trains_; },
+        .on_reply =
+            [this](int ps, const proto::ControlReply& reply) {
+              events_.push_back(absl::StrCat("reply ", ps, " ", reply.kind_case()));
+            },
+        .on_reconnected = [this](int ps) { events_.push_back(absl::StrCat("reconnected ", ps)); },
+        .on_failed =
+            [this](const absl::Status& status) {
+              events_.push_back(absl::StrCat("failed: ", std::string(status.message())));
+            }});
+    fleet_->Start();
+    loop_.RunUntilIdle();
+  }
+
+  static std::string NameOf(const std::string& directory) {
+    return directory.substr(directory.rfind('/') + 1);
+  }
+  static std::string AddressOf(int ps) { return absl::StrCat("ps-", ps, ":1"); }
+  FarEnd& ps(int index) { return network_.Newest(AddressOf(index)); }
+
+  struct Hello {
+    uint64_t incarnation = 1;
+    uint64_t promised = 0;
+    std::optional<uint32_t> index;
+    std::string version = kVersion;
+  };
+  void SayHello(int index, const Hello& hello) {
+    proto::ControlReply reply;
+    reply.mutable_hello()->set_incarnation(hello.incarnation);
+    reply.mutable_hello()->set_promised_term(hello.promised);
+    reply.mutable_hello()->set_index(hello.index.value_or(index));
+    reply.mutable_hello()->set_version(hello.version);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  void SayHello(int index) { SayHello(index, Hello()); }
+  struct Applied {
+    uint64_t timeline = 0;
+    uint64_t base = 0;
+    std::vector<uint64_t> after_base = {};
+    uint32_t job = JobFingerprint();
+    uint32_t shard_map = kShardMap;
+  };
+  // The answer to the newest claim.
+  void AnswerClaim(int index, const Applied& applied) {
+    uint64_t term = 0;
+    for (const proto::ControlRequest& request : ps(index).Take<proto::ControlRequest>()) {
+      if (request.has_claim()) term = request.term();
+    }
+    EXPECT_NE(term, 0u) << "ps " << index << " was not claimed";
+    proto::ControlReply reply;
+    proto::Claimed* claimed = reply.mutable_claimed();
+    claimed->set_promised_term(term);
+    claimed->set_timeline(applied.timeline);
+    claimed->set_job_fingerprint(applied.timeline == 0 ? 0 : applied.job);
+    claimed->set_shard_map_fingerprint(applied.timeline == 0 ? 0 : applied.shard_map);
+    claimed->set_base(applied.base);
+    for (const uint64_t step : applied.after_base) claimed->add_applied_after_base(step);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  void AnswerClaim(int index) { AnswerClaim(index, Applied()); }
+  void RefuseTerm(int index, uint64_t promised) {
+    proto::ControlReply reply;
+    reply.mutable_term_refused()->set_promised_term(promised);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  // The Load that was sent to a ps, which must be the only one.
+  proto::ControlRequest TakeLoad(int index) {
+    std::vector<proto::ControlRequest> loads;
+    for (const proto::ControlRequest& request : ps(index).Take<proto::ControlRequest>()) {
+      if (request.has_load()) loads.push_back(request);
+    }
+    EXPECT_EQ(loads.size(), 1u) << "ps " << index;
+    return loads.empty() ? proto::ControlRequest() : loads[0];
+  }
+  // What a ps gets that asks for the first element of the first variable.
+  proto::Rows WantRows(int index) {
+    ps(index).Take<proto::ControlRequest>();
+    proto::ControlReply reply;
+    reply.mutable_rows_wanted()->set_term(fleet_->term());
+    reply.mutable_rows_wanted()->set_tensor(SmallVariables()[0].name);
+    reply.mutable_rows_wanted()->set_size_bytes(sizeof(float));
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+    const auto requests = ps(index).Take<proto::ControlRequest>();
+    EXPECT_EQ(requests.size(), 1u);
+    return requests.empty() ? proto::Rows() : requests[0].rows();
+  }
+  void AnswerLoaded(int index, uint64_t timeline) {
+    proto::ControlReply reply;
+    reply.mutable_loaded()->set_timeline(timeline);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  void AnswerLoadFailed(int index, bool checkpoint_is_bad, const std::string& reason) {
+    proto::ControlReply reply;
+    reply.mutable_load_failed()->set_term(fleet_->term());
+    reply.mutable_load_failed()->set_reason(reason);
+    reply.mutable_load_failed()->set_checkpoint_is_bad(checkpoint_is_bad);
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  // All ps are empty and answer; the fleet sends Loads.
+  void ClaimAllEmpty() {
+    for (int i = 0; i < kPsCount; ++i) SayHello(i, {.incarnation = uint64_t{10} + i});
+    for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
+  }
+  // In office, in a timeline that was loaded.
+  void Lead() {
+    Start();
+    ClaimAllEmpty();
+    for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
+    ASSERT_EQ(fleet_->phase(), PsFleet::Phase::kLeading);
+    for (int i = 0; i < kPsCount; ++i) ps(i).Take<proto::ControlRequest>();
+    TakeEvents();
+  }
+  std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
+
+  TemporaryDirectory directory_;
+  CheckpointStore store_{directory_.path()};
+  uint32_t fingerprint_ = JobFingerprint();
+  bool nobody_trains_ = false;
+  FakeLoop loop_;
+  FakeNetwork network_{&loop_};
+  std::vector<std::string> events_;
+  std::vector<PsFleet::Opened> opened_;
+  std::unique_ptr<PsFleet> fleet_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,342 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "coordinator/training_run.h"
+#include "tests/common/base/temporary_directory.h"
+#include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/coordinator/scripted_cluster.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr uint64_t kSteps = 26;
+
+// --- Stop ----------------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, StoppedBeforeItBegan) {
+  ScriptedCluster cluster({});
+  cluster.run->Stop();
+  cluster.Settle();
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+  cluster.run->Stop();
+  cluster.Advance(seconds(10));
+}
+
+TEST(TrainingRunTest, AnOrderlyStopCutsWhenTheLeasedStepsAreDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.run->Stop();
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().phase(), "stopping");
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2)) << "nothing new is begun";
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "the job is not over";
+}
+
+// A cut lies ahead of the steps; what is still missing of it has to be computed.
+TEST(TrainingRunTest, AStopCompletesTheCutInProgress) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(5));
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(5));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, AStopLeasesAgainWhatALostWorkerHad) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& lost = cluster.Join(1);
+  cluster.run->Stop();
+  cluster.Disconnect(lost);
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+// Steps that came back and that nobody is left to do are not waited for.
+TEST(TrainingRunTest, AStopWithoutWorkersKeepsWhatIsDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.Disconnect(worker);
+  cluster.run->Stop();
+  cluster.Advance(std::chrono::minutes(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
+}
+
+// Its cut had begun above the steps that then came back.
+TEST(TrainingRunTest, AStopWhoseLastWorkerLeavesKeepsWhatIsDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.run->Stop();
+  cluster.Advance(std::chrono::seconds(1));
+  cluster.Disconnect(worker);
+  cluster.Advance(std::chrono::minutes(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
+}
+
+// As where everybody is stopped at once.
+TEST(TrainingRunTest, AStopWaitsForADrainingWorker) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.SayDraining();
+  cluster.run->Stop();
+  cluster.Advance(seconds(6));
+  EXPECT_FALSE(cluster.over.has_value()) << "its steps are its own until it leaves";
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1));
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1)) << "it is given no more";
+  worker.Leave("SIGTERM");
+  cluster.Settle();
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+}
+
+TEST(TrainingRunTest, AStopDoesNotWaitForAnEvaluationThatNobodyFinishes) {
+  ScriptedCluster cluster({.test_examples = 50});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (worker.evaluations.empty()) cluster.FinishStep(worker);
+  cluster.Disconnect(worker);
+  cluster.run->Stop();
+  cluster.Advance(std::chrono::minutes(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+}
+
+TEST(TrainingRunTest, ResumesAfterAStop) {
+  const TemporaryDirectory directory;
+  {
+    ScriptedCluster cluster({.directory = directory.path()});
+    ScriptedWorker& worker = cluster.Join(0);
+    cluster.run->Stop();
+    cluster.FinishAll(worker);
+    EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  }
+  ScriptedCluster cluster({.directory = directory.path()});
+  EXPECT_THAT(cluster.Join(0).leases, ElementsAre(2, 3));
+}
+
+// --- A ps leaves ---------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, APsThatLeavesTakesACheckpointOfAllThatIsLeased) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.ps[1]->Leave();
+  cluster.Settle();
+  EXPECT_FALSE(cluster.ps[1]->stopped);
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2)) << "what follows would be lost";
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  EXPECT_TRUE(cluster.ps[1]->stopped);
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  EXPECT_FALSE(cluster.over.has_value());
+
+  cluster.ps[1]->stopped = false;
+  cluster.Advance(seconds(2));
+  EXPECT_FALSE(cluster.ps[1]->stopped) << "it is told once";
+  cluster.ps[1]->Restart();
+  cluster.Advance(seconds(2));
+  EXPECT_THAT(worker.timelines, testing::SizeIs(2));
+  cluster.FinishStep(worker);
+  EXPECT_EQ(cluster.run->Status().steps_done(), 4u) << "its successor has lost nothing";
+}
+
+TEST(TrainingRunTest, APsThatLeavesDoesNotWaitForADiskThatIsFull) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[0]->write_error = "no space";
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+TEST(TrainingRunTest, APsThatLeavesBeforeTrainingBeganMayGoAtOnce) {
+  ScriptedCluster cluster({});
+  cluster.Advance(seconds(1));
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  cluster.ps[0]->Restart();
+  cluster.Advance(seconds(2));
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  EXPECT_EQ(cluster.run->Status().steps_done(), 1u);
+}
+
+TEST(TrainingRunTest, APsThatLeavesAndAStopShareACheckpoint) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+}
+
+// Its answer to the Stop that let it go is not one to the Stop at the end.
+TEST(TrainingRunTest, APsThatLeavesWhileTheModelIsSavedDoesNotMakeTheJobDone) {
+  ScriptedCluster cluster({.epochs = 1});
+  ScriptedWorker& worker = cluster.Join(0);
+  ASSERT_TRUE(MakeDirectories(cluster.run_dir() + "/model").ok());
+  WriteAll(cluster.run_dir() + "/model/thesis.txt", "in the way");
+  for (int step = 0; step < 13; ++step) {
+    cluster.loop.set_hold_offloads(step == 12);
+    cluster.FinishStep(worker);
+  }
+  while (cluster.run->Status().phase() != "finished") {
+    ASSERT_TRUE(cluster.loop.RunOneOffloaded());
+    cluster.Settle();
+  }
+  cluster.ps[0]->SayStopping();
+  cluster.Settle();
+  cluster.loop.set_hold_offloads(false);
+  cluster.Advance(seconds(10));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_FALSE(cluster.over->ok()) << "the model could not be saved";
+}
+
+TEST(TrainingRunTest, APsThatLeavesWithoutWorkersKeepsWhatIsDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.Disconnect(worker);
+  cluster.ps[0]->Leave();
+  cluster.Advance(std::chrono::minutes(1));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+// --- The end -------------------------------------------------------------------------------------
+
+TEST(TrainingRunTest, WorkersAreDismissedBeforeThePs) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  cluster.FinishAll(worker);
+  cluster.FinishAll(other);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps));
+  EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
+  EXPECT_EQ(cluster.run->Status().phase(), "finished");
+  EXPECT_TRUE(worker.job_done);
+  EXPECT_TRUE(other.job_done);
+  cluster.Disconnect(worker);
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "the other is still there";
+  cluster.ps[1]->answers_stop = false;
+  cluster.Disconnect(other);
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  EXPECT_TRUE(cluster.ps[1]->stopped);
+  EXPECT_FALSE(cluster.over.has_value()) << "it waits for both";
+  cluster.Advance(seconds(5));
+  ASSERT_TRUE(cluster.over.has_value()) << "one that does not answer counts as stopped";
+  EXPECT_TRUE(cluster.over->ok()) << *cluster.over;
+}
+
+TEST(TrainingRunTest, NobodyIsDismissedBeforeTheModelIsSaved) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.loop.set_hold_offloads(true);
+  while (cluster.StoredSteps().empty()) {
+    cluster.FinishAll(worker);
+    cluster.loop.RunOneOffloaded();
+    cluster.Settle();
+  }
+  // The last checkpoint is there, the model is not.
+  ScriptedWorker& late = cluster.Join(1);
+  EXPECT_FALSE(late.job_done) << "it may not be the end yet";
+  cluster.Disconnect(late);
+  cluster.Disconnect(worker);
+  cluster.Advance(seconds(6));
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.loop.set_hold_offloads(false);
+  cluster.Settle();
+  EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
+  cluster.Settle();
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(cluster.over->ok()) << *cluster.over;
+}
+
+TEST(TrainingRunTest, ASilentWorkerDoesNotHoldTheEndUp) {
+  ScriptedCluster cluster({});
+  cluster.FinishAll(cluster.Join(0));
+  cluster.Advance(seconds(4));
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  cluster.Advance(seconds(2));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(cluster.over->ok());
+}
+
+TEST(TrainingRunTest, ASuccessorOfAFinishedJobDoesTheRest) {
+  ScriptedCluster cluster({});
+  cluster.FinishAll(cluster.Join(0));
+  std::filesystem::remove_all(cluster.run_dir() + "/model");
+  cluster.StartCoordinator();
+  EXPECT_TRUE(std::filesystem::exists(cluster.run_dir() + "/model/model.safetensors"));
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "workers may still come";
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_TRUE(worker.job_done);
+  EXPECT_THAT(worker.leased, IsEmpty());
+  cluster.Advance(seconds(6));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(cluster.over->ok());
+}
+
+TEST(TrainingRunTest, AModelThatCannotBeSavedIsAFailure) {
+  ScriptedCluster cluster({});
+  ASSERT_TRUE(MakeDirectories(cluster.run_dir() + "/model").ok());
+  WriteAll(cluster.run_dir() + "/model/thesis.txt", "precious");
+  cluster.FinishAll(cluster.Join(0));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("thesis.txt"));
+  EXPECT_EQ(cluster.run->Status().phase(), "failed");
+  EXPECT_THAT(cluster.run->Status().error(), HasSubstr("thesis.txt"));
+}
+
+TEST(TrainingRunTest, WritesTheHistory) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.Advance(seconds(2));
+  cluster.FinishAll(worker);
+  EXPECT_EQ(ReadAll(cluster.run_dir() + "/history.csv"),
+            "epoch,loss,accuracy,val_loss,val_accuracy,seconds,examples_per_second\n"
+            "1,1,0.5,,,2.000,65.0\n"
+            "2,1,0.5,,,0.000,0.0\n");
+}
+
+}  // namespace
+}  // namespace shoal

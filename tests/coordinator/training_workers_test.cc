@@ -1,0 +1,122 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/training_run.h"
+#include "tests/coordinator/scripted_cluster.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+const proto::TaskStatus* FindWorker(const proto::StatusReply& status, uint32_t index) {
+  for (const proto::TaskStatus& task : status.tasks()) {
+    if (task.type() == "worker" && task.index() == index) return &task;
+  }
+  return nullptr;
+}
+
+TEST(TrainingRunTest, ALostWorkersStepsAreLeasedAgain) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& lost = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  EXPECT_THAT(other.leases, ElementsAre(2, 3));
+  cluster.Disconnect(lost);
+  cluster.FinishStep(other);
+  cluster.FinishStep(other);
+  EXPECT_THAT(other.leases, ElementsAre(0, 1));
+  EXPECT_EQ(cluster.run->Status().steps_leased_again(), 2u);
+}
+
+TEST(TrainingRunTest, AWorkerThatLeavesHandsItsStepsBack) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& leaving = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  leaving.Leave("SIGTERM");
+  cluster.Settle();
+  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->state(), "left");
+  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->detail(), "SIGTERM");
+  cluster.FinishStep(other);
+  EXPECT_THAT(other.leased, Contains(0));
+  EXPECT_THAT(leaving.leased, ElementsAre(0, 1)) << "it gets no more";
+}
+
+// A worker that hangs must not be leased the same steps again and again.
+TEST(TrainingRunTest, ASilentWorkersLeasesExpireAndGoToOthers) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& silent = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  const uint64_t timeline = silent.timeline;
+  cluster.Advance(seconds(40));
+  cluster.FinishStep(other);
+  cluster.Advance(seconds(21));
+  cluster.FinishStep(other);
+  cluster.FinishStep(other);
+  EXPECT_THAT(other.leased, AllOf(Contains(0), Contains(1)));
+  EXPECT_THAT(silent.rejected, HasSubstr("reported nothing for 60 s"));
+  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->state(), "lost");
+  // It was only slow: it comes back, and what it reports counts.
+  ScriptedWorker& back =
+      cluster.Join({.index = 0, .incarnation = 1, .timeline = timeline, .held_steps = {1}});
+  back.Report(0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().steps_done(), 4u);
+  EXPECT_THAT(back.leases, Not(IsEmpty()));
+}
+
+TEST(TrainingRunTest, ASilentWorkersBatchesGoToOthersToo) {
+  ScriptedCluster cluster({.test_examples = 50, .epochs = 1});
+  ScriptedWorker& silent = cluster.Join(0);
+  cluster.FinishAll(silent);
+  EXPECT_THAT(silent.evaluations, SizeIs(2));
+  cluster.Advance(seconds(61));
+  ScriptedWorker& other = cluster.Join(1);
+  while (!other.evaluations.empty()) {
+    other.Evaluate();
+    cluster.Settle();
+  }
+  EXPECT_TRUE(other.job_done);
+}
+
+TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.timeline += 1;
+  worker.Report(0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().steps_done(), 0u);
+}
+
+// An answer of a ps from before the timeline may reach a worker late.
+TEST(TrainingRunTest, AWorkerThatLostAnOpenTimelineIsToldOfItAgain) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& misled = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  const uint64_t timeline = misled.timeline;
+  proto::WorkerReport report;
+  report.mutable_timeline_lost()->set_timeline(timeline);
+  misled.stream().Send(report);
+  cluster.Settle();
+  EXPECT_THAT(misled.timelines, ElementsAre(timeline)) << "not at once: it might lose it again";
+  cluster.FinishStep(other);
+  EXPECT_THAT(other.leased, Contains(0)) << "what it has dropped goes to others";
+  cluster.Advance(milliseconds(250));
+  EXPECT_THAT(misled.timelines, ElementsAre(timeline, timeline));
+  EXPECT_THAT(misled.leases, Not(IsEmpty()));
+  // Of a timeline that is over, it is no news.
+  report.mutable_timeline_lost()->set_timeline(timeline - 1);
+  misled.stream().Send(report);
+  cluster.Advance(seconds(1));
+  EXPECT_THAT(misled.timelines, SizeIs(2));
+}
+
+}  // namespace
+}  // namespace shoal

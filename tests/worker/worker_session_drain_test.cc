@@ -1,0 +1,168 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/worker/worker_session_fixture.h"
+#include "worker/worker_session.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Also those that were on the way when it said so.
+TEST_F(WorkerSessionTest, DrainsAfterTheStepsItHolds) {
+  StartStep(7, 2);
+  proto::WorkerOrder order;
+  order.mutable_drain()->set_reason("make room");
+  Order(order);
+  session_->Drain("once more");
+  ExpectDraining();
+  Lease(40, 1);
+  OrderEvaluation(13, 0);
+  for (const char* step : {"step 70 7", "step 70 8", "step 70 40"}) {
+    EXPECT_FALSE(chief().finished().has_value());
+    FinishStep();
+    EXPECT_THAT(TakeEvents(), ElementsAre(step));
+  }
+  ExpectLeaving("make room", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, BeginsNoStepLateInADrain) {
+  StartStep(7, 3);
+  session_->Drain("SIGTERM");
+  loop_.Advance(kDrainTimeout / 2);
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, TellsTheNextCoordinatorThatItIsDraining) {
+  StartStep(7, 2);
+  session_->Drain("SIGTERM");
+  ExpectDraining();
+  LoseChief();
+  Reconnect();
+  Welcome();
+  ExpectDraining();
+}
+
+TEST_F(WorkerSessionTest, DrainsAtOnceWhenIdle) {
+  GetReady();
+  session_->Drain("SIGTERM");
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, DrainsBeforeItIsWelcome) {
+  session_->Drain("SIGTERM");
+  Welcome();  // on the way already
+  EXPECT_THAT(computer_.TakeCalls(), IsEmpty()) << "nothing is begun any more";
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  chief().Close(absl::OkStatus());
+  loop_.RunUntilIdle();
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, DrainsBetweenTwoTries) {
+  LoseChief();
+  session_->Drain("SIGTERM");
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, DrainsWhenPrepared) {
+  Welcome();
+  session_->Drain("SIGTERM");
+  computer_.FinishPrepare();
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_F(WorkerSessionTest, DrainsWhenTheTimelineOfTheStepAtHandIsLost) {
+  StartStep(7);
+  session_->Drain("SIGTERM");
+  computer_.FinishChunks();
+  computer_.Finish();
+  ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "ps 0 is empty");
+  loop_.RunUntilIdle();
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+// Whatever it is doing, and whoever does not answer.
+enum class State {
+  kJoining,
+  kPreparing,
+  kIdle,
+  kPulling,
+  kTraining,
+  kPushing,
+  kPullingCut,
+  kEvaluating
+};
+
+class DrainTimeoutTest : public WorkerSessionTest, public testing::WithParamInterface<State> {
+ protected:
+  void Reach(State state) {
+    switch (state) {
+      case State::kJoining:
+        return;
+      case State::kPreparing:
+        return Welcome();
+      case State::kIdle:
+        return GetReady();
+      case State::kPulling:
+        GetReady();
+        return Lease(7, 1);
+      case State::kTraining:
+        return StartStep(7);
+      case State::kPushing:
+        StartStep(7);
+        computer_.FinishChunks();
+        return computer_.Finish();
+      case State::kPullingCut:
+        GetReady();
+        return OrderEvaluation(13, 0);
+      case State::kEvaluating:
+        held_cut_ = 13;
+        GetReady();
+        OrderEvaluation(13, 0);
+        return ServePs();
+    }
+  }
+};
+
+TEST_P(DrainTimeoutTest, EndsInTime) {
+  Reach(GetParam());
+  session_->Drain("SIGTERM");
+  loop_.Advance(kDrainTimeout);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+TEST_P(DrainTimeoutTest, EndsInTimeWithoutACoordinator) {
+  Reach(GetParam());
+  LoseChief();
+  session_->Drain("SIGTERM");
+  loop_.Advance(kDrainTimeout);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+INSTANTIATE_TEST_SUITE_P(WorkerSession, DrainTimeoutTest,
+                         testing::Values(State::kJoining, State::kPreparing, State::kIdle,
+                                         State::kPulling, State::kTraining, State::kPushing,
+                                         State::kPullingCut, State::kEvaluating));
+
+TEST_F(WorkerSessionTest, AStepThatEndsLateLeavesNoMoreTimeToTheCoordinator) {
+  StartStep(7);
+  session_->Drain("SIGTERM");
+  loop_.Advance(kDrainTimeout - milliseconds(200));
+  FinishStep();
+  loop_.Advance(milliseconds(200));
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,272 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/version.h"
+#include "tests/fakes/fake_loop.h"
+#include "tests/fakes/fake_network.h"
+#include "tests/worker/exchange_peer.h"
+#include "worker/worker_session.h"
+
+namespace shoal {
+
+inline constexpr uint64_t kTimeline = 70;
+inline constexpr Time kDrainTimeout = std::chrono::seconds(8);
+
+// Computes when the test says so.
+class FakeComputer : public StepComputer {
+ public:
+  explicit FakeComputer(const SmallModel* model)
+      : model_(model),
+        parameters_(model->layout.size),
+        cut_parameters_(model->layout.size),
+        gradients_(model->layout.size, 1) {}
+
+  void Prepare(const std::string& job_text, int ps_count,
+               std::function<void(absl::StatusOr<Prepared>)> done) override {
+    calls.push_back(absl::StrCat("prepare ", job_text, " ", ps_count));
+    prepare_done_ = std::move(done);
+  }
+  void Expect(uint64_t first_step, uint64_t count) override {
+    calls.push_back(absl::StrCat("expect ", first_step, " ", count));
+  }
+  void Forget() override { calls.push_back("forget"); }
+  void Train(uint64_t step, std::function<void(int, int)> on_chunk,
+             std::function<void(absl::StatusOr<BatchOutcome>)> done) override {
+    EXPECT_FALSE(busy()) << "one computation at a time";
+    calls.push_back(absl::StrCat("train ", step));
+    on_chunk_ = std::move(on_chunk);
+    done_ = std::move(done);
+  }
+  void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override {
+    EXPECT_FALSE(busy()) << "one computation at a time";
+    calls.push_back(absl::StrCat("evaluate ", batch));
+    done_ = std::move(done);
+  }
+
+  bool busy() const { return done_ != nullptr; }
+  void FinishPrepare(const absl::Status& status = absl::OkStatus()) {
+    const auto done = std::exchange(prepare_done_, nullptr);
+    if (!status.ok()) return done(status);
+    done(Prepared{.training_examples = 200,
+                  .test_examples = 50,
+                  .shard_map = &model_->shard_map,
+                  .layout = &model_->layout,
+                  .parameters = parameters_,
+                  .cut_parameters = cut_parameters_,
+                  .gradients = gradients_});
+  }
+  void FinishChunks() {
+    for (int ps = 0; ps < 2; ++ps) {
+      for (size_t k = 0; k < model_->chunks(ps).size(); ++k) {
+        if (model_->chunks(ps)[k].trainable) on_chunk_(ps, static_cast<int>(k));
+      }
+    }
+  }
+  void Finish(absl::StatusOr<BatchOutcome> outcome) {
+    std::exchange(done_, nullptr)(std::move(outcome));
+  }
+  void Finish() {
+    Finish(BatchOutcome{
+        .examples = 16, .loss_sum = 32, .metric_sums = {8}, .input_wait_us = 3, .compute_us = 5});
+  }
+  std::vector<std::string> TakeCalls() { return std::exchange(calls, {}); }
+
+  std::vector<std::string> calls;
+
+ private:
+  const SmallModel* const model_;
+  std::vector<float> parameters_, cut_parameters_, gradients_;
+  std::function<void(absl::StatusOr<Prepared>)> prepare_done_;
+  std::function<void(int, int)> on_chunk_;
+  std::function<void(absl::StatusOr<BatchOutcome>)> done_;
+};
+
+class WorkerSessionTest : public testing::Test {
+ protected:
+  explicit WorkerSessionTest(std::optional<uint32_t> index = 4) {
+    session_ = std::make_unique<WorkerSession>(WorkerSession::Options{
+        .loop = &loop_,
+        .network = &network_,
+        .computer = &computer_,
+        .chief = "chief:1",
+        .index = index,
+        .incarnation = 99,
+        .host = "node",
+        .pid = 12,
+        .coordinator_timeout = std::chrono::minutes(10),
+        .drain_timeout = kDrainTimeout,
+        .on_step =
+            [this](uint64_t timeline, uint64_t step) {
+              events_.push_back(absl::StrCat("step ", timeline, " ", step));
+            },
+        .on_index = [this](uint32_t given) { events_.push_back(absl::StrCat("index ", given)); },
+        .on_over =
+            [this](WorkerSession::End end, const absl::Status& status) {
+              EXPECT_FALSE(end_.has_value()) << "over twice";
+              end_ = end;
+              why_ = std::string(status.message());
+            }});
+    session_->Start();
+  }
+
+  FarEnd& chief() { return network_.Newest("chief:1"); }
+  FarEnd& ps(int index) { return network_.Newest(absl::StrCat("ps-", index, ":1")); }
+
+  // What the coordinator has got since the last call.
+  std::vector<proto::WorkerReport> TakeReports() {
+    loop_.RunUntilIdle();
+    return chief().Take<proto::WorkerReport>();
+  }
+  void Order(const proto::WorkerOrder& order) {
+    chief().Send(order);
+    loop_.RunUntilIdle();
+  }
+  void Welcome(uint32_t index = 4, std::vector<std::string> addresses = {"ps-0:1", "ps-1:1"}) {
+    proto::WorkerOrder order;
+    order.mutable_welcome()->set_index(index);
+    order.mutable_welcome()->set_job("the job");
+    for (const std::string& address : addresses) order.mutable_welcome()->add_ps(address);
+    Order(order);
+  }
+  void Open(uint64_t timeline) {
+    timeline_ = timeline;
+    proto::WorkerOrder order;
+    order.mutable_timeline_opened()->set_timeline(timeline);
+    Order(order);
+  }
+  void Lease(uint64_t first, uint64_t count) {
+    proto::WorkerOrder order;
+    order.mutable_lease()->set_timeline(timeline_);
+    order.mutable_lease()->set_first(first);
+    order.mutable_lease()->set_count(count);
+    Order(order);
+  }
+  void OrderEvaluation(uint64_t cut_step, uint64_t batch) {
+    proto::WorkerOrder order;
+    order.mutable_evaluate()->set_timeline(timeline_);
+    order.mutable_evaluate()->set_cut_step(cut_step);
+    order.mutable_evaluate()->set_batch(batch);
+    Order(order);
+  }
+  // Both ps answer whatever has come, as long as there is something.
+  void ServePs() {
+    bool served = true;
+    while (std::exchange(served, false)) {
+      loop_.RunUntilIdle();
+      for (int i = 0; i < 2; ++i) {
+        if (network_.CountOf(absl::StrCat("ps-", i, ":1")) == 0 || !ps(i).open()) continue;
+        for (const proto::ExchangeRequest& request : ps(i).Take<proto::ExchangeRequest>()) {
+          served = true;
+          Serve(i, request);
+        }
+      }
+    }
+  }
+  void Serve(int i, const proto::ExchangeRequest& request) {
+    if (request.has_hello()) return ExchangePeer::SayHello(ps(i), timeline_);
+    if (request.has_push()) {
+      ++pushes_[request.push().step()];
+      const int chunk = static_cast<int>(request.push().chunk());
+      return ExchangePeer::SendApplied(ps(i), timeline_, request.push().step(), chunk, ++version_,
+                                       model_.Filled(i, chunk, 1));
+    }
+    const proto::Pull& pull = request.pull();
+    pulls_ += pull.chunk_count();
+    for (uint32_t k = pull.first_chunk(); k < pull.first_chunk() + pull.chunk_count(); ++k) {
+      if (pull.cut_step() != 0 && pull.cut_step() != held_cut_) {
+        return ExchangePeer::Refuse(ps(i), {pull.timeline(), pull.cut_step()}, timeline_,
+                                    "not held");
+      }
+      ExchangePeer::SendValues(ps(i), timeline_, k, version_, pull.cut_step(),
+                               model_.Filled(i, static_cast<int>(k), 1));
+    }
+  }
+  // Up to a session that waits for leases in kTimeline.
+  void GetReady() {
+    Welcome();
+    computer_.FinishPrepare();
+    Open(kTimeline);
+    ServePs();
+    TakeReports();
+    computer_.TakeCalls();
+    events_.clear();
+  }
+  // Up to one that computes this step.
+  void StartStep(uint64_t step, uint64_t leases = 1) {
+    GetReady();
+    Lease(step, leases);
+    ServePs();
+    EXPECT_THAT(computer_.TakeCalls(), testing::Contains(absl::StrCat("train ", step)));
+  }
+  void FinishStep() {
+    computer_.FinishChunks();
+    computer_.Finish();
+    ServePs();
+  }
+  void LoseChief() {
+    chief().Close(absl::UnavailableError("connection reset"));
+    loop_.RunUntilIdle();
+  }
+  // Lets it find the coordinator again.
+  void Reconnect() {
+    const int before = network_.CountOf("chief:1");
+    for (int i = 0; i < 100 && network_.CountOf("chief:1") == before; ++i)
+      loop_.Advance(std::chrono::milliseconds(50));
+    EXPECT_EQ(network_.CountOf("chief:1"), before + 1);
+  }
+  void ExpectLeaving(const std::string& reason, bool failed) {
+    const auto reports = TakeReports();
+    ASSERT_FALSE(reports.empty());
+    ASSERT_TRUE(reports.back().has_leaving()) << reports.back().ShortDebugString();
+    EXPECT_THAT(reports.back().leaving().reason(), testing::HasSubstr(reason));
+    EXPECT_EQ(reports.back().leaving().failed(), failed);
+    ASSERT_TRUE(chief().finished().has_value()) << "the stream ends in order, so that this arrives";
+    EXPECT_FALSE(end_.has_value()) << "not before the coordinator has read it";
+    chief().Close(absl::OkStatus());
+    loop_.RunUntilIdle();
+  }
+  void ExpectDraining() {
+    const auto reports = TakeReports();
+    EXPECT_TRUE(std::any_of(reports.begin(), reports.end(),
+                            [](const proto::WorkerReport& each) { return each.has_draining(); }));
+  }
+  void ExpectOver(WorkerSession::End end, const std::string& why = "") {
+    ASSERT_TRUE(end_.has_value());
+    EXPECT_EQ(*end_, end);
+    EXPECT_THAT(why_, testing::HasSubstr(why));
+    // And that is all.
+    const size_t streams = network_.opened().size();
+    computer_.TakeCalls();
+    loop_.Advance(std::chrono::minutes(1));
+    EXPECT_EQ(network_.opened().size(), streams);
+    EXPECT_THAT(computer_.TakeCalls(), testing::IsEmpty());
+  }
+  std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
+
+  const SmallModel model_;
+  FakeLoop loop_;
+  FakeNetwork network_{&loop_};
+  FakeComputer computer_{&model_};
+  uint64_t timeline_ = kTimeline;
+  uint64_t held_cut_ = 0;
+  uint64_t version_ = 0;
+  uint64_t pulls_ = 0;              // chunks
+  std::map<uint64_t, int> pushes_;  // by step: chunks
+  std::vector<std::string> events_;
+  std::optional<WorkerSession::End> end_;
+  std::string why_;
+  std::unique_ptr<WorkerSession> session_;
+};
+
+}  // namespace shoal
