@@ -10,6 +10,9 @@
 #include "common/checkpoint/crc32c.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/version.h"
+#include "common/files/durable_file.h"
+#include "common/job/job.h"
+#include "common/json/json_text.h"
 
 namespace shoal {
 namespace {
@@ -283,11 +286,23 @@ void PsFleet::LookForCheckpoint() {
   struct Found {
     absl::StatusOr<std::optional<StoredCheckpoint>> newest;
     std::vector<std::string> problems;
+    std::vector<std::string> differences;  // between its job and this one, where that matters
   };
   auto found = std::make_shared<Found>();
   options_.loop->Offload(
-      [store = options_.store, found, bad = bad_checkpoints_] {
+      [store = options_.store, found, bad = bad_checkpoints_, job = options_.job_text,
+       fingerprint = options_.job_fingerprint] {
         found->newest = store->NewestWhole(bad, &found->problems);
+        if (!found->newest.ok() || !found->newest->has_value()) return;
+        const StoredCheckpoint& newest = **found->newest;
+        if (newest.manifest.job_fingerprint == fingerprint) return;
+        const absl::StatusOr<std::string> its_job =
+            ReadSmallFile(newest.directory + "/" + kJobName, kMaxJsonBytes, store->files());
+        if (its_job.ok()) {
+          found->differences = DescribeDifferences(*its_job, job);
+        } else {
+          found->newest = its_job.status();
+        }
       },
       [this, alive = alive_, found, term = term_] {
         if (!*alive || closed_ || phase_ != Phase::kLooking || term != term_) return;
@@ -299,12 +314,15 @@ void PsFleet::LookForCheckpoint() {
               "no checkpoint of this job can be read:\n  ", absl::StrJoin(found->problems, "\n  "),
               "\nrestore one from a backup, or start over with another --run_dir")));
         }
-        if (newest.has_value() && newest->manifest.job_fingerprint != options_.job_fingerprint) {
+        if (!found->differences.empty()) {
           return Fail(absl::FailedPreconditionError(absl::StrCat(
               newest->directory, " is a checkpoint of another job (", newest->manifest.job_name,
-              "); its job.json says which; choose another --run_dir")));
+              "):\n  ", absl::StrJoin(found->differences, "\n  "),
+              "\nundo the change, or choose another --run_dir")));
         }
-        if (newest.has_value() && newest->manifest.cut_step == newest->manifest.total_steps) {
+        // A job that is to train longer than this one did goes on from its end.
+        if (newest.has_value() && newest->manifest.job_fingerprint == options_.job_fingerprint &&
+            newest->manifest.cut_step == newest->manifest.total_steps) {
           return options_.on_job_finished(*newest);
         }
         LoadAll(newest);

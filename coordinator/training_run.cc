@@ -185,6 +185,11 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
 
 void TrainingRun::BeginTraining() {
   if (!opened_.has_value() || !plan_.has_value() || dispatcher_ != nullptr) return;
+  if (opened_->base > plan_->total_steps()) {
+    return Over(absl::FailedPreconditionError(absl::StrCat(
+        opened_->checkpoint, " has the first ", opened_->base, " steps, and the job has only ",
+        plan_->total_steps(), " now; raise $.epochs or $.steps, or choose another --run_dir")));
+  }
   dispatcher_ = std::make_unique<StepDispatcher>(
       StepDispatcher::Options{
           .total_steps = plan_->total_steps(),

@@ -14,13 +14,12 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/files/durable_file.h"
+#include "common/json/json_text.h"
 
 namespace shoal {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr uint64_t kMaxJobBytes = 64 << 20;
 
 }  // namespace
 
@@ -49,13 +48,13 @@ absl::Status RunDirectory::CheckSameJob(const Job& job) const {
   // A job that has kept nothing yet may be corrected.
   const auto stored = CheckpointStore(paths_.checkpoints()).List(nullptr);
   if (stored.ok() && stored->empty() && !fs::exists(paths_.history())) return absl::OkStatus();
-  SHOAL_ASSIGN_OR_RETURN(const std::string there, ReadSmallFile(paths_.job(), kMaxJobBytes));
+  SHOAL_ASSIGN_OR_RETURN(const std::string there, ReadSmallFile(paths_.job(), kMaxJsonBytes));
   const std::string now = job.ResolvedText();
-  if (there == now) return absl::OkStatus();
+  const std::vector<std::string> differences = DescribeDifferences(there, now);
+  if (differences.empty()) return absl::OkStatus();
   std::string message =
       paths_.directory + ": this run directory is that of another job, and goes on only with it:";
-  for (const std::string& difference : DescribeDifferences(there, now))
-    message += "\n  " + difference;
+  for (const std::string& difference : differences) message += "\n  " + difference;
   return absl::FailedPreconditionError(
       message +
       "\nChoose another --run_dir for the changed job, or undo the "
@@ -76,7 +75,9 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
   // A coordinator may have been stopped after the last checkpoint and before the model was written.
   const bool has_model = fs::exists(paths_.model() + "/model.safetensors");
   const bool all_steps = decision.total_steps > 0 && decision.step == decision.total_steps;
-  decision.state = all_steps && has_model ? State::kFinished : State::kResumed;
+  // A job that is to train longer now goes on.
+  const bool same = newest->manifest.job_fingerprint == job.Fingerprint();
+  decision.state = all_steps && has_model && same ? State::kFinished : State::kResumed;
   return decision;
 }
 

@@ -13,7 +13,7 @@
 namespace shoal {
 
 // The directory of one run of a job (RunPaths), held by one process at a time; a run is only ever
-// continued with an equal job.
+// continued with the same job, which may train longer then.
 // Not thread-safe.
 class RunDirectory {
  public:

@@ -81,7 +81,8 @@ class Training {
       console_.Print(job_.name + " is finished: all " + std::to_string(decision.total_steps) +
                      " steps are done.");
       PrintPlaces();
-      console_.Print("To train again, choose another --run_dir.");
+      console_.Print(
+          "To train on, raise the job's epochs; to begin anew, choose another --run_dir.");
       return false;
     }
     SHOAL_RETURN_IF_ERROR(run_->Prepare(job_));

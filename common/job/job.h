@@ -84,6 +84,8 @@ absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data);
 absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source);
 
 // The JSON paths in which two resolved texts differ, a line each: "$.batch_size: 64 there, 32 now".
+// Left out is what may change while the same job goes on: how long it trains ($.epochs, $.steps)
+// and $.checkpoint.
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now);
 
 // Read a Keras config ({"class_name", "config"}) or a plain name ("adam"), given as JSON text;

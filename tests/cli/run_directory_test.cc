@@ -45,7 +45,10 @@ class RunDirectoryTest : public testing::Test {
     const auto parts = WriteElements(layout, *directory, 0, ~uint64_t{0}, cut_step);
     Manifest manifest = SmallManifest(/*timeline=*/1, cut_step);
     manifest.total_steps = total_steps;
-    auto stored = store.Commit(*directory, layout, parts, SmallTexts(), manifest);
+    manifest.job_fingerprint = SmallJob().Fingerprint();
+    std::map<std::string, std::string> texts = SmallTexts();
+    texts["job.json"] = SmallJob().ResolvedText();
+    auto stored = store.Commit(*directory, layout, parts, texts, manifest);
     EXPECT_TRUE(stored.ok()) << stored.status();
     return *std::move(stored);
   }
@@ -101,6 +104,23 @@ TEST_F(RunDirectoryTest, IsFinishedWithTheLastStepAndTheModel) {
   ASSERT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->state, State::kFinished);
   EXPECT_EQ(decision->total_steps, 100);
+}
+
+TEST_F(RunDirectoryTest, AFinishedJobThatIsToTrainLongerIsResumed) {
+  const auto run = Open();
+  ASSERT_TRUE(run->Prepare(SmallJob()).ok());
+  WriteCheckpoint(100, 100);
+  std::filesystem::create_directories(run->paths().model());
+  WriteAll(run->paths().model() + "/model.safetensors", "");
+  Job longer = SmallJob();
+  longer.steps = 200;
+  for (int start = 0; start < 2; ++start) {  // the second after a first that came to nothing
+    const auto decision = run->Decide(longer);
+    ASSERT_TRUE(decision.ok()) << decision.status();
+    EXPECT_EQ(decision->state, State::kResumed);
+    EXPECT_EQ(decision->step, 100);
+    ASSERT_TRUE(run->Prepare(longer).ok());
+  }
 }
 
 TEST_F(RunDirectoryTest, RefusesAnotherJobAndNamesTheFields) {

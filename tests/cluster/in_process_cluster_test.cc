@@ -124,6 +124,19 @@ TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
   }
 }
 
+// Also from a length that ends within an epoch, by another number of ps.
+TEST_F(InProcessClusterTest, AJobThatTrainsOnEqualsOneThatWasSoLong) {
+  int ps = 1;
+  for (const int steps : {7, 20}) {
+    const Job job = SmallJob{.directory = directory_, .steps = steps}.Load();
+    InProcessCluster cluster({.job = job, .ps = ps++, .workers = 1, .run_dir = run_dir_});
+    cluster.StartAll();
+    ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+    EXPECT_EQ(cluster.finished_steps().size(), steps == 7 ? 7u : 13u);
+    ExpectSameBits(ReadModel(run_dir_), TrainLocally(job, steps));
+  }
+}
+
 TEST_F(InProcessClusterTest, TrainsEveryStepOnceAndLearns) {
   const Job job = SmallJob{.directory = directory_, .epochs = 4}.Load();
   InProcessCluster cluster({.job = job, .ps = 2, .workers = 3, .run_dir = run_dir_});

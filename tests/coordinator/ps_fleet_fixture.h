@@ -33,7 +33,7 @@ class PsFleetTest : public testing::Test {
         .network = &network_,
         .store = &store_,
         .addresses = {"ps-0:1", "ps-1:1"},
-        .job_text = "the job",
+        .job_text = job_text_,
         .job_fingerprint = fingerprint_,
         .shard_map_fingerprint = kShardMap,
         .coordinator_id = kCoordinator,
@@ -170,6 +170,7 @@ class PsFleetTest : public testing::Test {
 
   TemporaryDirectory directory_;
   CheckpointStore store_{directory_.path()};
+  std::string job_text_ = "the job";
   uint32_t fingerprint_ = JobFingerprint();
   bool nobody_trains_ = false;
   FakeLoop loop_;

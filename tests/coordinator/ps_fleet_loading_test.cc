@@ -95,11 +95,26 @@ TEST_F(PsFleetTest, WhereAllCheckpointsAreDamagedItDoesNotStartOverSilently) {
 TEST_F(PsFleetTest, ACheckpointOfAnotherJobIsNotLoaded) {
   const StoredCheckpoint checkpoint = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 40);
   fingerprint_ = 0x12345678;
+  job_text_ = R"({"name": "other"})";
   Start();
   ClaimAllEmpty();
-  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr(checkpoint.directory),
-                                              HasSubstr("is a checkpoint of another job (small)"),
-                                              HasSubstr("--run_dir"))));
+  EXPECT_THAT(
+      TakeEvents(),
+      ElementsAre(AllOf(
+          HasSubstr(checkpoint.directory), HasSubstr("is a checkpoint of another job (small):\n"),
+          HasSubstr(R"($.name: "small" there, "other" now)"), HasSubstr("--run_dir"))));
+}
+
+TEST_F(PsFleetTest, AJobThatTrainsLongerGoesOnFromItsEnd) {
+  const StoredCheckpoint end = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 100);
+  fingerprint_ = 0x12345678;
+  job_text_ = R"({"name": "small", "epochs": 9})";
+  Start();
+  ClaimAllEmpty();
+  for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
+  EXPECT_THAT(TakeEvents(), ElementsAre("opened"));
+  EXPECT_EQ(opened_[0].base, 100u);
+  EXPECT_EQ(opened_[0].checkpoint, end.directory);
 }
 
 TEST_F(PsFleetTest, ABadCheckpointIsNotTriedAgainAndTheNextOlderOneIs) {

@@ -12,6 +12,7 @@ namespace shoal {
 namespace {
 
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -314,6 +315,29 @@ TEST(TrainingRunTest, ASuccessorOfAFinishedJobDoesTheRest) {
   EXPECT_TRUE(cluster.ps[0]->stopped);
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_TRUE(cluster.over->ok());
+}
+
+TEST(TrainingRunTest, AFinishedJobMayTrainLonger) {
+  const TemporaryDirectory directory;
+  {
+    ScriptedCluster cluster({.directory = directory.path()});
+    cluster.FinishAll(cluster.Join(0));
+    ASSERT_EQ(cluster.run->Status().phase(), "finished");
+  }
+  {
+    ScriptedCluster cluster({.epochs = 3, .directory = directory.path()});
+    ScriptedWorker& worker = cluster.Join(0);
+    EXPECT_THAT(worker.leases, ElementsAre(kSteps, kSteps + 1));
+    cluster.FinishAll(worker);
+    EXPECT_EQ(cluster.run->Status().phase(), "finished");
+    EXPECT_EQ(cluster.run->Status().history_size(), 3);
+  }
+  ScriptedCluster shorter({.epochs = 1, .directory = directory.path()});
+  shorter.Join(0);
+  ASSERT_TRUE(shorter.over.has_value());
+  EXPECT_EQ(shorter.over->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(shorter.over->message()),
+              AllOf(HasSubstr("has the first 39 steps"), HasSubstr("only 13 now")));
 }
 
 TEST(TrainingRunTest, AModelThatCannotBeSavedIsAFailure) {

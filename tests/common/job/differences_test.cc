@@ -25,6 +25,15 @@ TEST(DescribeDifferencesTest, NamesEachJsonPath) {
                   "$.model.layers[1]: {} there, absent now", "$.seed: absent there, 1 now"));
 }
 
+TEST(DescribeDifferencesTest, AJobMayTrainLongerAndKeepMore) {
+  EXPECT_THAT(DescribeDifferences(R"({"epochs": 5, "seed": 1, "checkpoint": {"keep": 3}})",
+                                  R"({"steps": 900, "seed": 1, "checkpoint": {"keep": 9}})"),
+              IsEmpty());
+  EXPECT_THAT(DescribeDifferences(R"({"epochs": 5, "data": {"epochs": 1}})",
+                                  R"({"epochs": 6, "data": {"epochs": 2}})"),
+              ElementsAre("$.data.epochs: 1 there, 2 now"));
+}
+
 TEST(DescribeDifferencesTest, ShowsNoMoreThanAPersonReads) {
   std::string there = "[0";
   std::string now = "[1";
