@@ -18,7 +18,6 @@ namespace shoal {
 namespace {
 
 constexpr Time kProbePeriod = std::chrono::seconds(1);
-constexpr uint32_t kMaxRowBytes = 16 << 20;  // in one message
 
 proto::ControlRequest ClaimRequest() {
   proto::ControlRequest request;
@@ -81,6 +80,7 @@ void PsFleet::Start() {
 
 void PsFleet::Close() {
   closed_ = true;
+  rows_.reset();
   for (Peer& peer : peers_) {
     if (peer.link != nullptr) peer.link->Close();
   }
@@ -100,6 +100,7 @@ void PsFleet::Broadcast(const proto::ControlRequest& request) {
 
 // Section 1: a fresh term has number 1 + the highest known.
 void PsFleet::Claim() {
+  rows_.reset();
   claim_again_ = 0;
   term_ = MakeTerm(++highest_term_number_, options_.coordinator_id);
   timeline_ = 0;
@@ -187,8 +188,9 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
         OnLoadFailed(reply.load_failed());
       return;
     case proto::ControlReply::kRowsWanted:
-      if (phase_ == Phase::kLoading && loading_.has_value() && reply.rows_wanted().term() == term_)
-        SendRows(ps, reply.rows_wanted());
+      if (rows_ == nullptr || reply.rows_wanted().term() != term_) return;
+      rows_->Read(reply.rows_wanted(),
+                  [this, ps](const proto::ControlRequest& rows) { Send(ps, rows); });
       return;
     default:
       return options_.on_reply(ps, reply);
@@ -334,8 +336,8 @@ void PsFleet::LoadAll(const std::optional<StoredCheckpoint>& checkpoint) {
   phase_ = Phase::kLoading;
   phase_since_ = options_.loop->Now();
   loading_ = checkpoint;
-  row_reader_ = std::make_shared<std::unique_ptr<CheckpointReader>>();
-  rows_sent_ = false;
+  if (checkpoint.has_value())
+    rows_ = std::make_unique<CheckpointRows>(options_.loop, options_.store, *checkpoint);
   LogInfo(checkpoint.has_value() ? "loading checkpoint " + checkpoint->directory
                                  : std::string("initializing the variables from the seed"));
   for (int ps = 0; ps < size(); ++ps) SendLoad(ps);
@@ -356,64 +358,22 @@ void PsFleet::SendLoad(int ps) {
   Send(ps, request);
 }
 
-// To a ps whose machine does not see the checkpoint.
-void PsFleet::SendRows(int ps, const proto::RowsWanted& wanted) {
-  rows_sent_ = true;
-  const auto request = std::make_shared<proto::ControlRequest>();
-  options_.loop->Offload(
-      [request, wanted, reader = row_reader_, store = options_.store,
-       directory = loading_->directory] {
-        proto::Rows* rows = request->mutable_rows();
-        rows->set_tensor(wanted.tensor());
-        rows->set_offset_bytes(wanted.offset_bytes());
-        absl::Status read = wanted.size_bytes() <= kMaxRowBytes
-                                ? absl::OkStatus()
-                                : absl::InvalidArgumentError("too many rows at once");
-        if (read.ok() && *reader == nullptr) {
-          auto opened = CheckpointReader::Open(directory, store->files());
-          read = opened.status();
-          if (opened.ok()) *reader = *std::move(opened);
-        }
-        if (read.ok()) {
-          rows->mutable_values()->resize(wanted.size_bytes());
-          read = (*reader)->ReadBytes(wanted.tensor(), wanted.offset_bytes(),
-                                      rows->mutable_values()->data(), wanted.size_bytes());
-        }
-        if (read.ok()) return;
-        rows->clear_values();
-        rows->set_error(std::string(read.message()));
-      },
-      [this, alive = alive_, request, ps, term = term_] {
-        if (*alive && !closed_ && phase_ == Phase::kLoading && term == term_) Send(ps, *request);
-      });
-}
-
 void PsFleet::OnLoaded(int ps) {
   if (peers_[ps].loaded) return;  // it answers a Load that was sent again
   peers_[ps].loaded = true;
   for (const Peer& peer : peers_) {
     if (!peer.loaded) return;
   }
-  if (rows_sent_) return VerifyLoaded();
-  OpenTimeline();
-}
-
-// A ps verifies the files that it has read its rows from. For rows that it was sent, the store is
-// read once more: what has changed since it was found whole may be in them.
-void PsFleet::VerifyLoaded() {
-  auto whole = std::make_shared<absl::Status>();
-  options_.loop->Offload([store = options_.store, checkpoint = *loading_,
-                          whole] { *whole = store->Verify(checkpoint); },
-                         [this, alive = alive_, whole, term = term_] {
-                           if (!*alive || closed_ || phase_ != Phase::kLoading || term != term_)
-                             return;
-                           if (whole->ok()) return OpenTimeline();
-                           bad_checkpoints_.insert(loading_->directory);
-                           StartOver(std::string(whole->message()));
-                         });
+  if (rows_ == nullptr) return OpenTimeline();
+  rows_->Verify([this](const absl::Status& whole) {
+    if (whole.ok()) return OpenTimeline();
+    bad_checkpoints_.insert(loading_->directory);
+    StartOver(std::string(whole.message()));
+  });
 }
 
 void PsFleet::OpenTimeline() {
+  rows_.reset();
   phase_ = Phase::kLeading;
   phase_since_ = options_.loop->Now();
   timeline_ = term_;

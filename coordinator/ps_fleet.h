@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/network.h"
+#include "coordinator/checkpoint_rows.h"
 #include "coordinator/ps_link.h"
 #include "proto/parameter_server.pb.h"
 
@@ -111,14 +112,12 @@ class PsFleet {
   void OnClaimed(int ps, const proto::Claimed& claimed);
   void OnTermRefused(uint64_t promised_term);
   void OnLoaded(int ps);
-  void VerifyLoaded();
   void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);
   void Decide();
   void LookForCheckpoint();
   void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
   void SendLoad(int ps);
-  void SendRows(int ps, const proto::RowsWanted& wanted);
   void Adopt();
   // The timeline is over; claims again under a fresh term.
   void StartOver(const std::string& why);
@@ -131,9 +130,7 @@ class PsFleet {
   uint64_t timeline_ = 0;
   uint32_t highest_term_number_ = 0;
   std::optional<StoredCheckpoint> loading_;
-  // Of loading_, once rows were asked for; opened and used off the loop only.
-  std::shared_ptr<std::unique_ptr<CheckpointReader>> row_reader_;
-  bool rows_sent_ = false;  // of loading_
+  std::unique_ptr<CheckpointRows> rows_;  // of loading_, until the timeline opens
   bool looking_for_end_ = false;
   std::set<std::string> bad_checkpoints_;
   EventLoop::TimerId probe_ = 0;

@@ -90,9 +90,8 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
       StartMonitoring(daemon, own, network.get(),
                       {.collect = [&session](MetricSamples* out) { session.Collect(out); },
                        .not_ready = [&session] { return session.NotReady(); }}));
-  daemon.OnStopSignal([&](int) {
-    network->Post([&session] { session.Drain("told to stop by a signal"); });
-  });
+  daemon.OnStopSignal(
+      [&](int) { network->Post([&session] { session.Drain("told to stop by a signal"); }); });
   session.Start();
   daemon.Serving(network.get());
   network->Run();

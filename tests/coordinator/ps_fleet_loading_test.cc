@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "common/base/term.h"
 #include "coordinator/ps_fleet.h"
 #include "tests/coordinator/ps_fleet_fixture.h"
@@ -13,6 +17,17 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+// Files of a directory that this process has open.
+std::vector<std::string> OpenFilesIn(const std::string& directory) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    const std::string file = std::filesystem::read_symlink(entry.path(), ignored).string();
+    if (file.starts_with(directory)) files.push_back(file);
+  }
+  return files;
+}
 
 // --- Loading -------------------------------------------------------------------------------------
 
@@ -164,9 +179,11 @@ TEST_F(PsFleetTest, ACheckpointThatIsStillWholeAfterItsRowsWereSentIsOpened) {
   float value;
   std::memcpy(&value, rows.values().data(), sizeof value);
   EXPECT_EQ(value, SmallValue(tensor, 0, 40));
+  EXPECT_FALSE(OpenFilesIn(newest.directory).empty());
   for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
   EXPECT_THAT(TakeEvents(), ElementsAre("opened"));
   EXPECT_EQ(opened_[0].checkpoint, newest.directory);
+  EXPECT_THAT(OpenFilesIn(newest.directory), IsEmpty()) << "its room on disk could not be freed";
 }
 
 TEST_F(PsFleetTest, AllCheckpointsBadIsAFailure) {
