@@ -280,7 +280,7 @@ std::string Checkpointer::Waiting(Time now) const {
   } else {
     what = named(lacking(&Peer::written), " to write");
   }
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - began_).count();
+  const auto seconds = WholeSeconds(now - began_);
   return absl::StrCat("the cut at step ", cut_->step, " since ", seconds, " s: ", what);
 }
 

@@ -28,8 +28,7 @@ uint64_t CutPlan::mandatory() const {
 }
 
 uint64_t CutPlan::AheadOf(const Steps& steps) const {
-  return static_cast<uint64_t>(2 * steps.per_second *
-                               std::chrono::duration<double>(accepting_).count());
+  return static_cast<uint64_t>(2 * steps.per_second * ToSeconds(accepting_));
 }
 
 std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool asked,
@@ -51,8 +50,7 @@ std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool aske
     const uint64_t wanted = last_cut_ + when.every_steps;
     return Cut{wanted < next ? soon : std::min(wanted, mandatory())};
   }
-  const auto every =
-      std::chrono::duration_cast<Time>(std::chrono::duration<double>(when.every_seconds));
+  const auto every = FromSeconds(when.every_seconds);
   if (every > Time{} && now - last_cut_at_ >= every && next > last_cut_) return Cut{soon};
   return std::nullopt;
 }

@@ -12,6 +12,7 @@ namespace shoal {
 namespace {
 
 constexpr size_t kMostSuperseded = 10000;  // remembered
+constexpr size_t kMostGone = 1000;         // workers that are not listed, likewise
 
 }  // namespace
 
@@ -112,7 +113,8 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
     if (superseded_.size() > kMostSuperseded) superseded_.pop_front();
   }
   incarnations_[*index] = hello.incarnation();
-  record.state = "preparing";
+  record.state = Record::State::kPreparing;
+  record.key = worker.key;
   record.address = absl::StrCat(hello.host(), ", pid ", hello.pid());
   record.detail.clear();
   LogInfo(absl::StrCat("worker ", *index, " has joined (", record.address, ", ", hello.device(),
@@ -155,11 +157,42 @@ void Membership::Remove(StepDispatcher::WorkerKey key, const std::string& why) {
   workers_.erase(found);
   if (worker->index < 0) return;
   Record& record = records_[worker->index];
-  if (record.state != "left") {
-    record.state = "lost";
+  if (record.state != Record::State::kLeft) {
+    record.state = Record::State::kLost;
     record.detail = why;
   }
   options_.on_gone(*worker, why);
+  ForgetOldest();
+}
+
+// Workers that come and go, a new one each time, would fill memory and status.
+void Membership::ForgetOldest() {
+  std::map<StepDispatcher::WorkerKey, int> gone;
+  for (const auto& [index, record] : records_) {
+    const bool is_gone =
+        record.state == Record::State::kLost || record.state == Record::State::kLeft;
+    if (is_gone && !options_.listed.contains(index)) gone[record.key] = index;
+  }
+  if (gone.size() <= kMostGone) return;
+  const int oldest = gone.begin()->second;
+  records_.erase(oldest);
+  incarnations_.erase(oldest);
+}
+
+const char* StateName(Membership::Record::State state) {
+  switch (state) {
+    case Membership::Record::State::kPreparing:
+      return "preparing";
+    case Membership::Record::State::kUp:
+      return "up";
+    case Membership::Record::State::kDraining:
+      return "draining";
+    case Membership::Record::State::kLost:
+      return "lost";
+    case Membership::Record::State::kLeft:
+      return "left";
+  }
+  return "";
 }
 
 }  // namespace shoal

@@ -63,10 +63,13 @@ class Membership {
     return workers_;
   }
 
-  // What is known of every worker that ever said hello, by index.
+  // What is known of every worker that said hello, by index; of those that are not listed, the
+  // oldest that are gone are forgotten.
   struct Record {
-    std::string state;    // "up", "preparing", "lost", "left"
-    std::string address;  // "host, pid 12"
+    enum class State { kPreparing, kUp, kDraining, kLost, kLeft };
+    State state = State::kPreparing;
+    StepDispatcher::WorkerKey key = 0;  // of its latest connection
+    std::string address;                // "host, pid 12"
     std::string detail;
     uint64_t steps_done = 0;
     uint64_t restarts = 0;  // another process took its place
@@ -75,6 +78,7 @@ class Membership {
   Record& record(const Worker& worker) { return records_[worker.index]; }
 
  private:
+  void ForgetOldest();
   void OnMessage(StepDispatcher::WorkerKey key, const Message& message);
   void OnHello(Worker& worker, const proto::WorkerHello& hello);
   void OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status);
@@ -91,5 +95,8 @@ class Membership {
   std::map<int, uint64_t> incarnations_;  // by index: who had it last
   std::deque<uint64_t> superseded_;       // incarnations whose index another process has taken
 };
+
+// "preparing", "up", "draining", "lost", "left".
+const char* StateName(Membership::Record::State state);
 
 }  // namespace shoal

@@ -61,7 +61,7 @@ void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& dr
 void TrainingRun::AnswerDrains(const Worker& worker, const std::string& why) {
   const auto [first, last] = drains_.equal_range(worker.key);
   proto::DrainReply reply;
-  const bool in_order = membership_->record(worker).state == "left";
+  const bool in_order = membership_->record(worker).state == Membership::Record::State::kLeft;
   reply.set_detail(WorkerName(worker) +
                    (in_order ? " has left" : " is gone without a word: " + why));
   for (auto drain = first; drain != last; ++drain) cluster_service_.Answer(drain->second, reply);

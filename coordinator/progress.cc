@@ -105,7 +105,7 @@ double Progress::examples_per_second(Time now) const {
 
 void Progress::Restore(const std::vector<proto::EpochResult>& epochs, uint64_t epoch) {
   for (const proto::EpochResult& result : epochs) {
-    if (result.epoch() < epoch) history_[result.epoch()] = result;
+    if (result.epoch() < epoch) history_.try_emplace(result.epoch(), result);
   }
 }
 

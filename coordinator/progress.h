@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/rpc/event_loop.h"
@@ -30,9 +31,8 @@ class Progress {
   // Epochs from `epoch` on did not happen (a restore went back), nor did their steps.
   void Rewind(uint64_t epoch);
 
-  // Loss and metrics over the running epoch so far, or over the newest closed one until a step of
-  // that is done (the last epoch is closed while it is evaluated); none before the first step of
-  // all.
+  // Loss and metrics of epoch `running` so far once a step of it is done, else of the newest closed
+  // epoch (the last one is closed while it is evaluated); none before the first step of all.
   std::optional<proto::EpochResult> Latest(uint64_t running) const;
   // Means over the running epoch so far; 0 before its first step.
   double loss(uint64_t epoch) const;
@@ -43,7 +43,7 @@ class Progress {
   const std::map<uint64_t, proto::EpochResult>& history() const { return history_; }
   const std::vector<std::string>& metric_names() const { return metric_names_; }
 
-  // Takes the epochs below `epoch`, of an earlier coordinator.
+  // Takes the epochs below `epoch`, of an earlier coordinator, that are not known here.
   void Restore(const std::vector<proto::EpochResult>& epochs, uint64_t epoch);
 
  private:

@@ -25,10 +25,6 @@ proto::ControlRequest ClaimRequest() {
   return request;
 }
 
-int64_t Seconds(Time time) {
-  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
-}
-
 }  // namespace
 
 PsFleet::PsFleet(Options options) : options_(std::move(options)) {}
@@ -423,7 +419,7 @@ std::vector<std::string> PsFleet::Waiting() const {
     const std::optional<Wait> wait = WaitFor(ps);
     if (!wait.has_value()) continue;
     lines.push_back(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], ": ", wait->why,
-                                 " since ", Seconds(now - wait->since), " s"));
+                                 " since ", WholeSeconds(now - wait->since), " s"));
     const PsLink& link = *peers_[ps].link;
     if (link.connected()) continue;
     absl::StrAppend(&lines.back(), " (",
@@ -434,7 +430,7 @@ std::vector<std::string> PsFleet::Waiting() const {
       std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.loaded; });
   if (phase_ == Phase::kLooking || all_loaded) {
     lines.push_back(
-        absl::StrCat("verifying checkpoints since ", Seconds(now - phase_since_), " s"));
+        absl::StrCat("verifying checkpoints since ", WholeSeconds(now - phase_since_), " s"));
   }
   return lines;
 }

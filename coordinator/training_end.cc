@@ -95,16 +95,20 @@ void TrainingRun::DismissAll() {
 }
 
 void TrainingRun::Over(const absl::Status& status) {
-  if (over_) return;
-  over_ = true;
+  if (over_.has_value()) return;
+  over_ = status;
   RefuseCheckpoints("the coordinator stops");
   if (!status.ok() && status.code() != absl::StatusCode::kCancelled)
     failure_ = std::string(status.message());
   fleet_->Close();
-  // After the history has been written.
+  if (!writing_history_) SayOver();
+}
+
+void TrainingRun::SayOver() {
+  // After what else is to be written.
   options_.loop->Offload([] {},
-                         [this, alive = alive_, status] {
-                           if (*alive) options_.on_over(status);
+                         [this, alive = alive_] {
+                           if (*alive) options_.on_over(*over_);
                          });
 }
 

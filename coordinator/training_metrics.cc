@@ -34,11 +34,8 @@ void TrainingRun::Collect(MetricSamples* out) const {
 
 void TrainingRun::CollectJob(MetricSamples* out) const {
   out->Add("shoal_job_info", 1, {options_.job.name});
-  const std::string phase = Phase();
-  for (const char* const each :
-       {"claiming", "loading", "training", "stopping", "finished", "failed"}) {
-    out->Add("shoal_phase", phase == each ? 1 : 0, {each});
-  }
+  for (const Phase each : kPhases)
+    out->Add("shoal_phase", phase() == each ? 1 : 0, {PhaseName(each)});
   out->Add("shoal_waits", Number(Waiting().size()));
   out->Add("shoal_term", TermNumber(fleet_->term()));
   out->Add("shoal_timeline", TermNumber(timeline()));
@@ -98,9 +95,10 @@ void TrainingRun::CollectTasks(MetricSamples* out) const {
     out->Add("shoal_waiting_seconds", ToSeconds(now - *no_worker_since_),
              {"worker", "", "none is ready"});
   for (const auto& [worker, record] : membership_->records()) {
-    if (record.state == "left") continue;
+    if (record.state == Membership::Record::State::kLeft) continue;
     const std::string index = absl::StrCat(worker);
-    out->Add("shoal_task_up", record.state == "lost" ? 0 : 1, {"worker", index});
+    out->Add("shoal_task_up", record.state == Membership::Record::State::kLost ? 0 : 1,
+             {"worker", index});
     out->Add("shoal_task_restarts_total", Number(record.restarts), {"worker", index});
   }
 }

@@ -23,10 +23,6 @@ constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
 // An orderly stop without a worker waits this long for one.
 constexpr Time kStopPatience = std::chrono::seconds(5);
 
-Time FromSeconds(double seconds) {
-  return std::chrono::duration_cast<Time>(std::chrono::duration<double>(seconds));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Create(Options options) {
@@ -112,7 +108,7 @@ absl::Status TrainingRun::Prepare() {
       .ps_count = static_cast<int>(options_.ps_addresses.size()),
       .keep = job.checkpoint.keep,
       .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),
-      .texts = {{"job.json", job_text_}, {"model.json", job.model_json}},
+      .texts = {{kJobName, job_text_}, {kModelName, job.model_json}},
       .manifest = manifest,
       .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
       .send = [this](int ps, const proto::ControlRequest& request) { fleet_->Send(ps, request); },
@@ -127,6 +123,7 @@ absl::Status TrainingRun::Prepare() {
 }
 
 void TrainingRun::Start() {
+  ReadEarlierHistory();
   fleet_->Start();
   Tick();
 }
@@ -210,9 +207,7 @@ void TrainingRun::BeginTraining() {
   while (closed_epochs_ < plan_->epochs() && plan_->EpochEnd(closed_epochs_) <= opened_->base)
     ++closed_epochs_;
   progress_.Rewind(closed_epochs_);
-  const History earlier = ReadHistory(paths_.history(), options_.files);
-  if (!earlier.problem.empty()) LogWarning(earlier.problem);
-  progress_.Restore(earlier.epochs, closed_epochs_);
+  progress_.Restore(earlier_epochs_, closed_epochs_);
   for (Worker* worker : membership_->Ready()) {
     if (worker->hello.timeline() != opened_->timeline) continue;
     for (const uint64_t step : worker->hello.held_steps())
@@ -383,7 +378,27 @@ void TrainingRun::FinishEvaluation() {
   Advance();
 }
 
+// The curves of the coordinators before this one. Nothing waits for them: a disk may hang.
+void TrainingRun::ReadEarlierHistory() {
+  const auto earlier = std::make_shared<History>();
+  options_.loop->Offload([earlier, path = paths_.history(),
+                          files = options_.files] { *earlier = ReadHistory(path, files); },
+                         [this, alive = alive_, earlier] {
+                           if (!*alive) return;
+                           if (!earlier->problem.empty()) LogWarning(earlier->problem);
+                           earlier_epochs_ = std::move(earlier->epochs);
+                           if (!training()) return;
+                           progress_.Restore(earlier_epochs_, closed_epochs_);
+                           WriteHistory();
+                         });
+}
+
+// One write at a time: epochs may end faster than a disk writes.
 void TrainingRun::WriteHistory() {
+  history_changed_ = true;
+  if (writing_history_) return;
+  writing_history_ = true;
+  history_changed_ = false;
   options_.loop->Offload(
       [files = options_.files, path = paths_.history(),
        text = FormatHistory(progress_.metric_names(), progress_.history())] {
@@ -391,7 +406,12 @@ void TrainingRun::WriteHistory() {
           LogWarning("history.csv: " + std::string(written.message()));
         }
       },
-      [] {});
+      [this, alive = alive_] {
+        if (!*alive) return;
+        writing_history_ = false;
+        if (history_changed_) return WriteHistory();
+        if (over_.has_value()) SayOver();
+      });
 }
 
 void TrainingRun::Tick() {

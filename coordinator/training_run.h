@@ -125,15 +125,23 @@ class TrainingRun {
   void LogWaiting(Time now);
   std::string OldestStep() const;
   void FinishEvaluation();
+  void ReadEarlierHistory();
   void WriteHistory();
   void SaveModel(const StoredCheckpoint& final_checkpoint);
   void DismissAll();
   void Over(const absl::Status& status);
+  void SayOver();
   bool training() const { return dispatcher_ != nullptr; }
 
-  const char* Phase() const;
+  enum class Phase { kClaiming, kLoading, kTraining, kStopping, kFinished, kFailed };
+  static constexpr Phase kPhases[] = {Phase::kClaiming, Phase::kLoading,  Phase::kTraining,
+                                      Phase::kStopping, Phase::kFinished, Phase::kFailed};
+  static const char* PhaseName(Phase phase);
+  Phase phase() const;
   // Of the first step that is not done; only while training.
   uint64_t RunningEpoch() const;
+  void FillProgress(proto::StatusReply* reply) const;
+  void FillCheckpoint(proto::StatusReply* reply) const;
   void FillTasks(proto::StatusReply* reply) const;
   void CollectJob(MetricSamples* out) const;
   void CollectProgress(MetricSamples* out) const;
@@ -165,6 +173,9 @@ class TrainingRun {
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<Checkpointer> checkpointer_;
   Progress progress_;
+  std::vector<proto::EpochResult> earlier_epochs_;  // of the coordinators before this one
+  bool writing_history_ = false;
+  bool history_changed_ = false;  // since the write in progress began
 
   // Known once the first worker has counted.
   std::optional<StepPlan> plan_;
@@ -192,11 +203,11 @@ class TrainingRun {
   bool ps_leaves_ = false;    // in this timeline, which ends with it
   std::set<int> leaving_ps_;  // those that have not been told yet that they may
   std::optional<Time> no_worker_since_;
-  bool finishing_ = false;       // the model is being saved, or is
-  bool model_saved_ = false;     // the workers may go
-  bool found_finished_ = false;  // by a former coordinator
-  bool over_ = false;
-  std::set<int> stopping_ps_;  // those that answered Stop
+  bool finishing_ = false;            // the model is being saved, or is
+  bool model_saved_ = false;          // the workers may go
+  bool found_finished_ = false;       // by a former coordinator
+  std::optional<absl::Status> over_;  // as on_over is told, or will be once all is written
+  std::set<int> stopping_ps_;         // those that answered Stop
   EventLoop::TimerId tick_ = 0;
   Time log_waiting_at_{};  // 0 while nobody is waited for
   EventLoop::TimerId dismiss_deadline_ = 0;

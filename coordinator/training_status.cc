@@ -1,6 +1,7 @@
 // What a TrainingRun says of itself: its answer to Cluster.Status, and whom it waits for.
 
-#include <utility>
+#include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -10,22 +11,7 @@
 namespace shoal {
 namespace {
 
-int64_t WholeSeconds(Time time) {
-  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
-}
-
-const char* PhaseName(PsFleet::Phase phase) {
-  switch (phase) {
-    case PsFleet::Phase::kClaiming:
-      return "claiming";
-    case PsFleet::Phase::kLooking:
-    case PsFleet::Phase::kLoading:
-      return "loading";
-    case PsFleet::Phase::kLeading:
-      return "training";
-  }
-  return "";
-}
+constexpr size_t kEpochsInStatus = 100;
 
 }  // namespace
 
@@ -37,7 +23,7 @@ proto::StatusReply TrainingRun::Status() const {
   reply.set_job_fingerprint(fingerprint_);
   reply.set_run_dir(options_.run_dir);
   reply.set_uptime_seconds(ToSeconds(now - started_));
-  reply.set_phase(Phase());
+  reply.set_phase(PhaseName(phase()));
   reply.set_error(failure_);
   for (const std::string& line : Waiting()) reply.add_waiting(line);
   reply.set_term(fleet_->term());
@@ -47,43 +33,84 @@ proto::StatusReply TrainingRun::Status() const {
     reply.set_steps_per_epoch(plan_->steps_per_epoch());
     reply.set_epochs(plan_->epochs());
   }
-  if (training()) {
-    const uint64_t base = dispatcher_->base();
-    const uint64_t epoch = RunningEpoch();
-    reply.set_base_step(base);
-    reply.set_steps_done(dispatcher_->done_count());
-    reply.set_epoch(epoch);
-    if (const auto latest = progress_.Latest(epoch)) {
-      reply.set_loss(latest->loss());
-      *reply.mutable_metrics() = latest->metrics();
-    }
-    reply.set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
-  }
-  reply.set_steps_per_second(progress_.steps_per_second(now));
-  reply.set_examples_per_second(progress_.examples_per_second(now));
-  for (const auto& [epoch, result] : progress_.history()) *reply.add_history() = result;
-  reply.set_steps_done_here(steps_done_here_);
-  if (evaluation_ != nullptr) {
-    reply.set_evaluation_batches_done(evaluation_->batches().done_count());
-    reply.set_evaluation_batches(evaluation_->batches().total_steps());
-  }
-  proto::CheckpointStatus* checkpoint = reply.mutable_last_checkpoint();
-  if (checkpointer_->last().has_value()) {
-    checkpoint->set_directory(checkpointer_->last()->directory);
-    checkpoint->set_step(checkpointer_->last()->manifest.cut_step);
-    checkpoint->set_age_seconds(ToSeconds(now - checkpointer_->last_at()));
-    checkpoint->set_size_bytes(checkpointer_->last()->size_bytes());
-    checkpoint->set_duration_seconds(ToSeconds(checkpointer_->last_duration()));
-  }
-  checkpoint->set_last_error(checkpointer_->last_error());
+  FillProgress(&reply);
+  FillCheckpoint(&reply);
   FillTasks(&reply);
   return reply;
 }
 
-const char* TrainingRun::Phase() const {
-  if (!failure_.empty()) return "failed";
-  if (finishing_) return "finished";
-  return stopping_ ? "stopping" : PhaseName(fleet_->phase());
+void TrainingRun::FillProgress(proto::StatusReply* reply) const {
+  const Time now = options_.loop->Now();
+  if (training()) {
+    const uint64_t base = dispatcher_->base();
+    const uint64_t epoch = RunningEpoch();
+    reply->set_base_step(base);
+    reply->set_steps_done(dispatcher_->done_count());
+    reply->set_epoch(epoch);
+    if (const auto latest = progress_.Latest(epoch)) {
+      reply->set_loss(latest->loss());
+      *reply->mutable_metrics() = latest->metrics();
+    }
+    reply->set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
+  }
+  reply->set_steps_per_second(progress_.steps_per_second(now));
+  reply->set_examples_per_second(progress_.examples_per_second(now));
+  const auto& history = progress_.history();
+  auto epoch = history.size() > kEpochsInStatus ? std::prev(history.end(), kEpochsInStatus)
+                                                : history.begin();
+  for (; epoch != history.end(); ++epoch) *reply->add_history() = epoch->second;
+  reply->set_steps_done_here(steps_done_here_);
+  if (evaluation_ != nullptr) {
+    reply->set_evaluation_batches_done(evaluation_->batches().done_count());
+    reply->set_evaluation_batches(evaluation_->batches().total_steps());
+  }
+}
+
+void TrainingRun::FillCheckpoint(proto::StatusReply* reply) const {
+  const std::optional<StoredCheckpoint>& last = checkpointer_->last();
+  if (!last.has_value() && checkpointer_->last_error().empty()) return;
+  proto::CheckpointStatus* checkpoint = reply->mutable_last_checkpoint();
+  checkpoint->set_last_error(checkpointer_->last_error());
+  if (!last.has_value()) return;
+  checkpoint->set_directory(last->directory);
+  checkpoint->set_step(last->manifest.cut_step);
+  checkpoint->set_age_seconds(ToSeconds(options_.loop->Now() - checkpointer_->last_at()));
+  checkpoint->set_size_bytes(last->size_bytes());
+  checkpoint->set_duration_seconds(ToSeconds(checkpointer_->last_duration()));
+}
+
+TrainingRun::Phase TrainingRun::phase() const {
+  if (!failure_.empty()) return Phase::kFailed;
+  if (finishing_) return Phase::kFinished;
+  if (stopping_) return Phase::kStopping;
+  switch (fleet_->phase()) {
+    case PsFleet::Phase::kClaiming:
+      return Phase::kClaiming;
+    case PsFleet::Phase::kLooking:
+    case PsFleet::Phase::kLoading:
+      return Phase::kLoading;
+    case PsFleet::Phase::kLeading:
+      break;
+  }
+  return Phase::kTraining;
+}
+
+const char* TrainingRun::PhaseName(Phase phase) {
+  switch (phase) {
+    case Phase::kClaiming:
+      return "claiming";
+    case Phase::kLoading:
+      return "loading";
+    case Phase::kTraining:
+      return "training";
+    case Phase::kStopping:
+      return "stopping";
+    case Phase::kFinished:
+      return "finished";
+    case Phase::kFailed:
+      return "failed";
+  }
+  return "";
 }
 
 uint64_t TrainingRun::RunningEpoch() const {
@@ -125,7 +152,7 @@ void TrainingRun::FillTasks(proto::StatusReply* reply) const {
     task->set_type("worker");
     task->set_index(index);
     task->set_address(record.address);
-    task->set_state(record.state);
+    task->set_state(StateName(record.state));
     task->set_detail(record.detail);
     task->set_done(record.steps_done);
     if (!connected.contains(index)) continue;
@@ -142,7 +169,7 @@ std::vector<std::string> TrainingRun::Waiting() const {
   if (membership_->Ready().empty()) {
     std::vector<std::string> known;
     for (const auto& [index, record] : membership_->records()) {
-      known.push_back(absl::StrCat("worker ", index, ": ", record.state,
+      known.push_back(absl::StrCat("worker ", index, ": ", StateName(record.state),
                                    record.detail.empty() ? "" : ", ", record.detail));
     }
     lines.push_back(absl::StrCat(

@@ -45,7 +45,7 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
         true);
   }
   worker.ready = true;
-  membership_->record(worker).state = "up";
+  membership_->record(worker).state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
   if (finishing_) {
     if (!model_saved_) return;  // it is told when that is sure
@@ -74,7 +74,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
     case proto::WorkerReport::kLeaving: {
       const proto::Leaving& leaving = report.leaving();
       Membership::Record& record = membership_->record(worker);
-      record.state = "left";
+      record.state = Membership::Record::State::kLeft;
       record.detail = leaving.reason();
       LogWarning(absl::StrCat("worker ", worker.index, " leaves: ", leaving.reason()));
       worker.ready = false;
@@ -84,7 +84,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
     }
     case proto::WorkerReport::kDraining:
       worker.ready = false;
-      membership_->record(worker).state = "draining";
+      membership_->record(worker).state = Membership::Record::State::kDraining;
       if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
       return Advance();
     case proto::WorkerReport::kTimelineLost:
@@ -118,7 +118,7 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
 void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
   if (!training() || done.timeline() != opened_->timeline) return;
   const Time now = options_.loop->Now();
-  const double seconds = std::chrono::duration<double>(now - worker.last_report).count();
+  const double seconds = ToSeconds(now - worker.last_report);
   worker.last_report = now;
   if (worker.steps_done > 0 && done.steps_size() > 0) {
     const double each = seconds / done.steps_size();

@@ -43,18 +43,17 @@ void ParameterServer::WatchCoordinator() {
   if (silence < kWatchPeriod) return;
   LogWarning(absl::StrCat(
       "waiting for the coordinator", options_.coordinator.empty() ? "" : " at ",
-      options_.coordinator, " since ",
-      std::chrono::duration_cast<std::chrono::seconds>(silence).count(), " s: ",
+      options_.coordinator, " since ", WholeSeconds(silence), " s: ",
       promised_term_ == 0 ? "none has claimed this ps yet" : "the last one has fallen silent"));
 }
 
 void ParameterServer::Collect(MetricSamples* out) const {
-  const std::chrono::duration<double> silence = options_.loop->Now() - last_command_;
+  const double silence = ToSeconds(options_.loop->Now() - last_command_);
   double control = 0, exchange = 0;
   for (const auto& [id, session] : sessions_) ++(session->control ? control : exchange);
   out->Add("shoal_ps_term", TermNumber(promised_term_));
   out->Add("shoal_ps_timeline", TermNumber(timeline()));
-  out->Add("shoal_ps_coordinator_silence_seconds", silence.count());
+  out->Add("shoal_ps_coordinator_silence_seconds", silence);
   out->Add("shoal_ps_chunks", variables() == nullptr ? 0 : variables()->chunk_count());
   out->Add("shoal_ps_streams", control, {"control"});
   out->Add("shoal_ps_streams", exchange, {"exchange"});

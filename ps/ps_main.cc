@@ -16,8 +16,6 @@ int main(int argc, char** argv) {
   daemon.settings().AddNumber("drain_timeout", &drain_timeout, 0, 1e9,
                               "Seconds after SIGTERM within which the coordinator may have a "
                               "checkpoint written first");
-  return daemon.Run(argc, argv, [&] {
-    return shoal::RunPs(daemon, std::chrono::duration_cast<shoal::Time>(
-                                    std::chrono::duration<double>(drain_timeout)));
-  });
+  return daemon.Run(argc, argv,
+                    [&] { return shoal::RunPs(daemon, shoal::FromSeconds(drain_timeout)); });
 }

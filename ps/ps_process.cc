@@ -1,24 +1,15 @@
 #include "ps/ps_process.h"
 
-#include <cstdint>
 #include <memory>
-#include <random>
 
 #include "common/base/status_macros.h"
 #include "common/daemon/bind_address.h"
+#include "common/daemon/incarnation.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "ps/parameter_server.h"
 
 namespace shoal {
-namespace {
-
-uint64_t DrawIncarnation() {
-  std::random_device device;
-  return (uint64_t{device()} << 32 | device()) | 1;  // never 0
-}
-
-}  // namespace
 
 absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
   SHOAL_ASSIGN_OR_RETURN(const ClusterSpec spec, daemon.ReadClusterSpec());

@@ -22,7 +22,7 @@ void ServerFigures::Pushed(const PushResult& result, Time took) {
   }
   ++updates_;
   staleness_.Observe(static_cast<double>(result.staleness));
-  apply_seconds_.Observe(std::chrono::duration<double>(took).count());
+  apply_seconds_.Observe(ToSeconds(took));
 }
 
 void ServerFigures::Collect(MetricSamples* out) const {

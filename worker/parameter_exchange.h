@@ -95,7 +95,6 @@ class ParameterExchange {
   void SendPush(int ps, int chunk);
   void SendPulls(int ps, const std::set<int>& chunks, uint64_t cut_step);
   void Lose(const std::string& why);
-  // Copies the payload of a chunk to its pieces' places; false when its size is not the chunk's.
   // Copies the payload to where its chunk belongs; a wrong size ends this worker.
   bool Scatter(int ps, int index, const Message& message, std::span<float> out) const;
   const Chunk& chunk(int ps, int index) const { return options_.shard_map->ps(ps).chunks[index]; }

@@ -15,9 +15,7 @@ class WorkerFigures {
  public:
   enum Phase { kInputWait, kPull, kCompute, kPush, kEvaluate, kIdle, kPhases };
 
-  void Spent(Phase phase, Time time) {
-    phase_seconds_[phase] += std::chrono::duration<double>(time).count();
-  }
+  void Spent(Phase phase, Time time) { phase_seconds_[phase] += ToSeconds(time); }
   // A step is over after `took`, of which input and compute are the computer's.
   void StepDone(const BatchOutcome& outcome, Time took) {
     const Time waited = std::chrono::microseconds(outcome.input_wait_us);
@@ -25,7 +23,7 @@ class WorkerFigures {
     Spent(kInputWait, waited);
     Spent(kCompute, computed);
     if (took > waited + computed) Spent(kPush, took - waited - computed);
-    step_seconds_.Observe(std::chrono::duration<double>(took).count());
+    step_seconds_.Observe(ToSeconds(took));
     ++steps_;
     examples_ += outcome.examples;
     batches_ready_ = outcome.batches_ready;

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <random>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/daemon/incarnation.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "worker/compute_thread.h"
@@ -75,13 +75,12 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                          .computer = &computer,
                          .chief = chief,
                          .index = index,
-                         .incarnation = std::random_device()() | uint64_t{1} << 32,
+                         .incarnation = DrawIncarnation(),
                          .host = HostName(),
                          .pid = static_cast<uint64_t>(getpid()),
                          .device = flags.device,
                          .threads = static_cast<uint32_t>(ThreadsOf(flags)),
-                         .coordinator_timeout = std::chrono::duration_cast<Time>(
-                             std::chrono::duration<double>(flags.coordinator_timeout)),
+                         .coordinator_timeout = FromSeconds(flags.coordinator_timeout),
                          .on_step = on_step,
                          .on_index = on_index,
                          .on_over = on_over});

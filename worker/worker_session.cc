@@ -16,10 +16,6 @@ constexpr Time kLeaveTimeout = std::chrono::seconds(1);
 // Waits longer than this are said, and said again.
 constexpr Time kWatchPeriod = std::chrono::seconds(5);
 
-int64_t Seconds(Time time) {
-  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
-}
-
 uint32_t Microseconds(Time time) {
   return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
 }
@@ -51,7 +47,7 @@ void WorkerSession::WatchWaits() {
   const Time now = options_.loop->Now();
   if (!welcomed_) {
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
-                            Seconds(now - alone_since_),
+                            WholeSeconds(now - alone_since_),
                             " s: ", last_error_.empty() ? "no answer" : last_error_));
   }
   if (computing_ || now - activity_began_ < kWatchPeriod) return;
@@ -59,11 +55,11 @@ void WorkerSession::WatchWaits() {
     if (!welcomed_ || !prepared_.has_value()) return;
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " to ",
                             timeline_ == 0 ? "open a timeline" : "hand out steps", " since ",
-                            Seconds(now - activity_began_), " s"));
+                            WholeSeconds(now - activity_began_), " s"));
     return;
   }
   LogWarning(absl::StrCat("waiting for ", exchange_->Waiting(), " since ",
-                          Seconds(now - activity_began_), " s"));
+                          WholeSeconds(now - activity_began_), " s"));
 }
 
 // --- The stream to the coordinator ---
@@ -114,7 +110,7 @@ void WorkerSession::OnClosed(const absl::Status& status) {
   if (now - alone_since_ >= options_.coordinator_timeout) {
     return Over(End::kNoCoordinator, absl::UnavailableError(absl::StrCat(
                                          "no coordinator at ", options_.chief, " since ",
-                                         Seconds(now - alone_since_), " s: ", last_error_)));
+                                         WholeSeconds(now - alone_since_), " s: ", last_error_)));
   }
   retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
 }

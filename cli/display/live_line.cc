@@ -81,8 +81,7 @@ std::vector<Part> Parts(const proto::StatusReply& status) {
   if (status.examples_per_second() > 0) {
     add(FormatCount(status.examples_per_second()) + " examples/s", 4);
   }
-  // The means of a running epoch are of the steps that this coordinator has seen.
-  if (status.steps_done_here() > 0 && EpochFraction(status) > 0) {
+  if (status.has_loss()) {
     add("loss " + FormatNumber(status.loss()), 2);
     for (const auto& metric : status.metrics()) {
       add(Printable(metric.name()) + " " + FormatNumber(metric.value()), 3);

@@ -73,13 +73,13 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
   if (!status.error().empty()) absl::StrAppend(&text, "error       ", status.error(), "\n");
   absl::StrAppend(&text, LastCheckpoint(status.last_checkpoint()), Updates(status), "run         ",
                   status.run_dir(), "\n", TaskTable(status));
-  const int earlier = std::max(0, status.history_size() - kEpochsShown);
-  const std::vector<proto::EpochResult> history(status.history().begin() + earlier,
+  const int hidden = std::max(0, status.history_size() - kEpochsShown);
+  const std::vector<proto::EpochResult> history(status.history().begin() + hidden,
                                                 status.history().end());
-  if (!history.empty()) absl::StrAppend(&text, "\n", FormatHistoryTable(history));
-  if (earlier > 0) {
+  if (history.empty()) return text;
+  absl::StrAppend(&text, "\n", FormatHistoryTable(history));
+  if (const uint64_t earlier = history.front().epoch(); earlier > 0)
     absl::StrAppend(&text, earlier, " epochs before: ", RunPaths{status.run_dir()}.history(), "\n");
-  }
   return text;
 }
 

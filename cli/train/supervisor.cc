@@ -25,9 +25,7 @@ bool EndedWith(const Child& child, ExitCode code) {
   return !child.exit_cause->by_signal && child.exit_cause->code == code;
 }
 
-std::string SinceStart(Time time) {
-  return FormatDuration(std::chrono::duration<double>(time).count()) + " after the start";
-}
+std::string SinceStart(Time time) { return FormatDuration(ToSeconds(time)) + " after the start"; }
 
 std::string Sentence(const Child& child) {
   return absl::StrCat(TaskName(child.task), " ended: ", child.exit_cause->ToString());
@@ -35,7 +33,7 @@ std::string Sentence(const Child& child) {
 
 std::string Pause(Time pause) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.1f s", std::chrono::duration<double>(pause).count());
+  std::snprintf(text, sizeof(text), "%.1f s", ToSeconds(pause));
   return text;
 }
 

@@ -11,6 +11,13 @@ namespace shoal {
 using Time = std::chrono::nanoseconds;
 
 inline double ToSeconds(Time time) { return std::chrono::duration<double>(time).count(); }
+inline Time FromSeconds(double seconds) {
+  return std::chrono::duration_cast<Time>(std::chrono::duration<double>(seconds));
+}
+// For people.
+inline int64_t WholeSeconds(Time time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
 
 // Where protocol logic runs: one thread calls all callbacks of a task, one at a time, so that the
 // logic needs no locks. Implementations: the gRPC completion queue (a daemon), an in-process loop

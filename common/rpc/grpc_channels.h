@@ -8,6 +8,11 @@
 
 namespace shoal {
 
+// Both ends ask one that is silent whether it is there: a machine that vanished is noticed after 15
+// seconds.
+inline constexpr int kKeepaliveMs = 10'000;
+inline constexpr int kKeepaliveTimeoutMs = 5'000;
+
 // The channels of one network: one for each address, kept for the next stream. Not thread-safe.
 class GrpcChannels {
  public:

@@ -214,8 +214,8 @@ absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, 
   // A port in use is an error.
   builder_.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder_.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10000);
-  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder_.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   server_ = builder_.BuildAndStart();

@@ -59,10 +59,6 @@ class VariableStore {
 
   // Rule 3: first values by the initializers; nothing applied.
   void InitializeFromSeed();
-  // Rule 3: values and slots of the checkpoint, verified completely; all steps below its cut
-  // applied, which is also the number of updates that each chunk has had. After an error the store
-  // is not to be used. kFailedPrecondition: the checkpoint lacks slots of this optimizer; others
-  // are CheckpointReader's.
   // Where each run of rows that a checkpoint has of this ps belongs: VARIABLE or SLOT/VARIABLE. For
   // filling the store by other means than LoadCheckpoint; SetApplied comes last.
   struct RowRun {
@@ -75,6 +71,9 @@ class VariableStore {
   std::vector<RowRun> RowRuns();
   // All steps below `base` are applied, which is also the number of updates of each chunk.
   void SetApplied(uint64_t base);
+  // Rule 3: values and slots of the checkpoint, verified completely; all steps below its cut
+  // applied. After an error the store is not to be used. kFailedPrecondition: the checkpoint lacks
+  // slots of this optimizer; others are CheckpointReader's.
   absl::Status LoadCheckpoint(const std::string& directory, FileSystem* files = RealFileSystem());
 
   // Rule 5. The payload of `message` is the gradient, whose size must be the chunk's. kOutOfRange:

@@ -71,7 +71,7 @@ TEST(StatusReportTest, JsonHasEveryFieldUnderItsName) {
   ASSERT_TRUE(json.is_object());
   EXPECT_EQ(json["job_name"], "fashion_mnist");
   EXPECT_EQ(json["steps_done"], "12");  // 64-bit numbers are strings in protobuf's JSON
-  EXPECT_EQ(json["loss"], 0);           // present though 0
+  EXPECT_EQ(json["timeline"], "0");     // present though 0
   EXPECT_EQ(json["tasks"][0]["state"], "lost");
 }
 

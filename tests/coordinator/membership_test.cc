@@ -14,6 +14,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using State = Membership::Record::State;
 
 class MembershipTest : public testing::Test {
  protected:
@@ -95,7 +96,7 @@ class MembershipTest : public testing::Test {
 TEST_F(MembershipTest, AListedWorkerIsWelcomedAndGetsReady) {
   auto worker = ConnectAs({.index = 4});
   ExpectWelcome(*worker, 4);
-  EXPECT_EQ(membership_->records().at(4).state, "preparing");
+  EXPECT_EQ(membership_->records().at(4).state, State::kPreparing);
   EXPECT_EQ(membership_->records().at(4).address, "node, pid 12");
   EXPECT_THAT(membership_->Ready(), IsEmpty());
 
@@ -112,7 +113,7 @@ TEST_F(MembershipTest, AListedWorkerIsWelcomedAndGetsReady) {
   worker->Close(absl::UnavailableError("connection reset"));
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre("gone 4: connection reset"));
-  EXPECT_EQ(membership_->records().at(4).state, "lost");
+  EXPECT_EQ(membership_->records().at(4).state, State::kLost);
   EXPECT_EQ(membership_->records().at(4).detail, "connection reset");
   EXPECT_THAT(membership_->workers(), IsEmpty());
 }
@@ -174,7 +175,7 @@ TEST_F(MembershipTest, TheSameProcessReplacesItsStaleStream) {
       << "it is not rejected: it is the same process";
   EXPECT_THAT(TakeEvents(), ElementsAre("gone 1: it has opened a new stream"));
   EXPECT_EQ(membership_->workers().size(), 1u);
-  EXPECT_EQ(membership_->records().at(1).state, "preparing");
+  EXPECT_EQ(membership_->records().at(1).state, State::kPreparing);
 }
 
 TEST_F(MembershipTest, AProcessStartedAnewReplacesTheOldOne) {
@@ -191,7 +192,7 @@ TEST_F(MembershipTest, AProcessStartedAnewReplacesTheOldOne) {
   old->Close(absl::OkStatus());
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("gone 1: worker 1 was started again")));
-  EXPECT_EQ(membership_->records().at(1).state, "preparing");
+  EXPECT_EQ(membership_->records().at(1).state, State::kPreparing);
 }
 
 TEST_F(MembershipTest, AProcessThatSleptDoesNotTakeItsPlaceBack) {
@@ -251,12 +252,26 @@ TEST_F(MembershipTest, AStreamThatEndsBeforeItsHelloLeavesNoTrace) {
 
 TEST_F(MembershipTest, ARecordThatSaysLeftStaysSo) {
   auto worker = ConnectAs({.index = 0});
-  membership_->record(*membership_->workers().begin()->second) = {.state = "left",
+  membership_->record(*membership_->workers().begin()->second) = {.state = State::kLeft,
                                                                   .detail = "SIGTERM"};
   worker->Close(absl::OkStatus());
   loop_.RunUntilIdle();
-  EXPECT_EQ(membership_->records().at(0).state, "left");
+  EXPECT_EQ(membership_->records().at(0).state, State::kLeft);
   EXPECT_EQ(membership_->records().at(0).detail, "SIGTERM");
+}
+
+TEST_F(MembershipTest, TheOldestOfManyThatCameAndWentAreForgotten) {
+  constexpr int kMany = 1100;
+  ConnectAs({.index = 0})->Close(absl::OkStatus());  // listed
+  auto stays = ConnectAs({.incarnation = 7});
+  for (uint64_t i = 0; i < kMany; ++i) {
+    auto worker = ConnectAs({.incarnation = 1000 + i});
+    worker->Close(absl::OkStatus());
+    loop_.RunUntilIdle();
+  }
+  EXPECT_EQ(membership_->records().size(), 1002u);
+  EXPECT_TRUE(membership_->records().contains(0));
+  EXPECT_EQ(membership_->records().at(5).state, State::kPreparing);
 }
 
 TEST_F(MembershipTest, BroadcastsReachThoseThatAreKnown) {
