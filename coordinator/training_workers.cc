@@ -13,7 +13,10 @@ namespace {
 // How much work a worker holds ahead, so that its next step is there before it is needed.
 constexpr double kLeaseAheadSeconds = 0.2;
 constexpr uint64_t kMinLeasesAhead = 2;
-constexpr uint64_t kMaxLeasesAhead = 256;
+constexpr uint64_t kMaxLeasesAhead = 64;
+// In so many portions, so that workers take turns and steps are done nearly in their order; with
+// short steps, one worker would else be epochs ahead of another.
+constexpr uint64_t kLeasePortions = 8;
 constexpr uint64_t kEvaluationsAhead = 2;
 
 uint64_t LeasesAhead(const Worker& worker) {
@@ -175,12 +178,14 @@ void TrainingRun::GiveWork(Worker& worker) {
     }
   }
   const uint64_t ahead = LeasesAhead(worker);
-  uint64_t held = dispatcher_->held(worker.key);
-  if (held >= kMinLeasesAhead && held * 2 > ahead) return;
-  while (held < ahead) {
-    const StepRun run = dispatcher_->Take(worker.key, ahead - held, now);
+  const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
+  const uint64_t held = dispatcher_->held(worker.key);
+  uint64_t wanted = held + portion <= ahead ? portion : 0;
+  if (held < kMinLeasesAhead) wanted = std::max(wanted, kMinLeasesAhead - held);
+  while (wanted > 0) {
+    const StepRun run = dispatcher_->Take(worker.key, wanted, now);
     if (run.count == 0) return;
-    held += run.count;
+    wanted -= run.count;
     counters_.steps_leased += run.count;
     progress_.EpochBegins(plan_->EpochOf(run.first), now);
     proto::WorkerOrder order;

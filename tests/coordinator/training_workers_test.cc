@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "coordinator/training_run.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -84,6 +86,27 @@ TEST(TrainingRunTest, ASilentWorkersBatchesGoToOthersToo) {
     cluster.Settle();
   }
   EXPECT_TRUE(other.job_done);
+}
+
+// Where steps are short, workers hold many; still they take turns.
+TEST(TrainingRunTest, WorkersTakeTurns) {
+  ScriptedCluster cluster({.epochs = 200});
+  ScriptedWorker& one = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  for (int i = 0; i < 400; ++i) {
+    cluster.Advance(milliseconds(1));
+    cluster.FinishStep(one);
+    cluster.FinishStep(other);
+  }
+  EXPECT_GT(one.leases.size(), 50u);
+  for (const ScriptedWorker* worker : {&one, &other}) {
+    uint64_t run = 0, longest = 0;
+    for (const uint64_t step : worker->leased) {
+      run = worker->leased.contains(step + 1) ? run + 1 : 0;
+      longest = std::max(longest, run);
+    }
+    EXPECT_LT(longest, 16u);
+  }
 }
 
 TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {
