@@ -30,6 +30,10 @@ void CollectDisk(const std::string& run_dir, MetricSamples* out) {
 
 absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::string run_dir) {
   SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
+  if (job_file.empty()) {
+    return absl::InvalidArgumentError(
+        "no job: neither the flag --job=FILE nor the environment variable SHOAL_JOB is set");
+  }
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
   run_dir = AbsolutePath(run_dir.empty() ? "runs/" + job.name : run_dir);
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));

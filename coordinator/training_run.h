@@ -124,6 +124,7 @@ class TrainingRun {
   std::vector<std::string> Waiting() const;
   void LogWaiting(Time now);
   std::string OldestStep() const;
+  void WarnOfLoss(uint64_t step, const Worker& worker);
   void FinishEvaluation();
   void ReadEarlierHistory();
   void WriteHistory();
@@ -196,7 +197,8 @@ class TrainingRun {
     uint64_t examples = 0;
     uint64_t evaluation_batches = 0;
   };
-  Counters counters_;                 // since the start
+  Counters counters_;  // since the start
+  bool warned_of_loss_ = false;
   uint64_t leased_again_before_ = 0;  // in former timelines
 
   bool stopping_ = false;

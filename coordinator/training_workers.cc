@@ -2,6 +2,8 @@
 // report.
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/daemon/logging.h"
@@ -113,8 +115,9 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
     if (model_saved_ && membership_->workers().empty() && !found_finished_) DismissAll();
     return;
   }
-  LogWarning(absl::StrCat("worker ", worker.index, " is gone (", why, "); ", returned,
-                          " of its steps are leased again"));
+  LogWarning(absl::StrCat(
+      "worker ", worker.index, " is gone (", why, ")",
+      returned > 0 ? absl::StrCat("; ", returned, " of its steps are leased again") : ""));
   Advance();
 }
 
@@ -132,6 +135,7 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
       ++counters_.steps_repeated;
       continue;
     }
+    if (!std::isfinite(step.loss_sum())) WarnOfLoss(step.step(), worker);
     counters_.examples += step.examples();
     ++worker.steps_done;
     ++membership_->record(worker).steps_done;
@@ -140,6 +144,15 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
                        {step.metric_sums().begin(), step.metric_sums().end()}, now);
   }
   Advance();
+}
+
+// Once: every later step will have it too.
+void TrainingRun::WarnOfLoss(uint64_t step, const Worker& worker) {
+  if (std::exchange(warned_of_loss_, true)) return;
+  LogWarning(absl::StrCat("the loss of step ", step, ", computed by worker ", worker.index,
+                          ", is not a finite number, and the variables hardly ever recover: is the "
+                          "learning rate too high, or is there NaN in the data? An older "
+                          "checkpoint may be the last good one"));
 }
 
 void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {

@@ -29,8 +29,7 @@ std::string Remedy(int error, const std::string& host, const std::string& port) 
   switch (error) {
     case EADDRINUSE:
       return absl::StrCat("port ", port,
-                          " is in use by another process; choose another port, or port "
-                          "0 for any free one");
+                          " is in use by another process; end that, or choose another port");
     case EACCES:
       return absl::StrCat("port ", port, " needs more rights; choose a port from 1024 on");
     case EADDRNOTAVAIL:

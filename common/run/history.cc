@@ -23,13 +23,18 @@ constexpr uint64_t kMostBytes = 64 << 20;
 constexpr absl::string_view kTest = "val_";
 constexpr double kMostEpochs = 1e15;  // doubles below count one by one
 
+// As short as six digits are; NaN without a sign, which says nothing.
+std::string Number(double value) {
+  return std::isnan(value) ? "nan" : absl::StrFormat("%.6g", value);
+}
+
 // `missing` where there is no metric of that name.
 void AppendMetric(const Metrics& metrics, const std::string& name, const char* missing,
                   std::string* text) {
   absl::StrAppend(text, ",");
   for (const proto::MetricValue& metric : metrics) {
     if (metric.name() != name) continue;
-    absl::StrAppendFormat(text, "%.6g", metric.value());
+    absl::StrAppend(text, Number(metric.value()));
     return;
   }
   absl::StrAppend(text, missing);
@@ -88,10 +93,10 @@ std::string FormatHistory(const std::vector<std::string>& metric_names,
   for (const std::string& name : metric_names) absl::StrAppend(&text, ",val_", name);
   absl::StrAppend(&text, ",seconds,examples_per_second\n");
   for (const auto& [number, epoch] : epochs) {
-    absl::StrAppendFormat(&text, "%u,%.6g", number + 1, epoch.loss());
+    absl::StrAppend(&text, number + 1, ",", Number(epoch.loss()));
     for (const std::string& name : metric_names) AppendMetric(epoch.metrics(), name, "0", &text);
     absl::StrAppend(&text, ",");
-    if (epoch.has_test_loss()) absl::StrAppendFormat(&text, "%.6g", epoch.test_loss());
+    if (epoch.has_test_loss()) absl::StrAppend(&text, Number(epoch.test_loss()));
     for (const std::string& name : metric_names)
       AppendMetric(epoch.test_metrics(), name, "", &text);
     absl::StrAppendFormat(&text, ",%.3f,%.1f\n", epoch.seconds(), epoch.examples_per_second());

@@ -166,6 +166,13 @@ TEST_F(CommandsTest, StatusOfNobody) {
   EXPECT_THAT(no_port.output, HasSubstr("127.0.0.1"));
 }
 
+TEST_F(CommandsTest, StatusOfARunThatIsOver) {
+  WriteFile("chief.address", "127.0.0.1:1\n");
+  const Result over = Shoal({"status", "--run_dir", directory_.path()});
+  EXPECT_EQ(over.exit, "exit code 138");
+  EXPECT_THAT(over.output, HasSubstr("shoal checkpoint list " + directory_.path()));
+}
+
 TEST_F(CommandsTest, ValidateSaysWhatAJobNeeds) {
   const std::string spec = WriteFile(
       "spec.json",

@@ -109,6 +109,29 @@ TEST(ProgressTest, OnlyEpochsBelowTheGivenOneAreRestored) {
   EXPECT_EQ(both.history().at(1).loss(), 0.25);
 }
 
+TEST(ProgressTest, TheLatestMeansAreThoseOfTheRunningEpochOnceItHasAny) {
+  Progress progress({"accuracy"});
+  progress.EpochBegins(0, At(0));
+  EXPECT_FALSE(progress.Latest(0).has_value());
+  progress.StepDone(0, 10, 5, {8}, At(1));
+  EXPECT_EQ(progress.Latest(0)->loss(), 0.5);
+  progress.CloseEpoch(0, At(2));
+  progress.EpochBegins(1, At(2));
+  EXPECT_EQ(progress.Latest(1)->loss(), 0.5) << "of the epoch before";
+  EXPECT_EQ(progress.Latest(1)->epoch(), 0u);
+  progress.StepDone(1, 10, 1, {9}, At(3));
+  EXPECT_EQ(progress.Latest(1)->loss(), 0.1);
+  EXPECT_THAT(Values(progress.Latest(1)->metrics()), ElementsAre(0.9));
+}
+
+TEST(ProgressTest, WhatIsKnownHereIsNotOverwritten) {
+  Progress progress = TwoEpochs();
+  std::vector<proto::EpochResult> earlier(1);
+  earlier[0].set_loss(9);
+  progress.Restore(earlier, 2);
+  EXPECT_EQ(progress.history().at(0).test_loss(), 0.75);
+}
+
 TEST(ProgressTest, RewindForgetsWhatDidNotHappen) {
   Progress progress = TwoEpochs();
   progress.StepDone(2, 10, 10, {10, 10}, At(3));

@@ -227,7 +227,7 @@ void ScriptedWorker::Report(uint64_t step) {
   proto::StepDone* done = report.mutable_steps_done()->add_steps();
   done->set_step(step);
   done->set_examples(10);
-  done->set_loss_sum(10);
+  done->set_loss_sum(10 * loss);
   done->add_metric_sums(5);
   stream_->Send(report);
 }
@@ -366,6 +366,15 @@ void ScriptedCluster::FinishAll(ScriptedWorker& worker) {
 void ScriptedCluster::Disconnect(ScriptedWorker& worker) {
   worker.stream().Close(absl::UnavailableError("connection reset"));
   Settle();
+}
+
+proto::TaskStatus ScriptedCluster::WorkerStatus(uint32_t index) const {
+  const proto::StatusReply status = run->Status();
+  for (const proto::TaskStatus& task : status.tasks()) {
+    if (task.type() == "worker" && task.index() == index) return task;
+  }
+  ADD_FAILURE() << "no worker " << index;
+  return {};
 }
 
 std::vector<uint64_t> ScriptedCluster::StoredSteps() const {

@@ -91,7 +91,7 @@ class ScriptedWorker {
   void SayReady(uint64_t training_examples, uint64_t test_examples, uint32_t shard_map);
   // Takes orders; false when there were none.
   bool Read();
-  // Reports a step, of 10 examples with loss 1 and accuracy 0.5 each.
+  // Reports a step, of 10 examples with `loss` and accuracy 0.5 each.
   void Report(uint64_t step);
   // Reports the batch of the oldest evaluation order: 10 examples, loss 3, accuracy 0.25.
   void Evaluate();
@@ -99,6 +99,7 @@ class ScriptedWorker {
   void SayDraining();
   FarEnd& stream() { return *stream_; }
 
+  double loss = 1;
   bool welcomed = false;
   uint64_t timeline = 0;
   std::deque<uint64_t> leases;      // not reported yet
@@ -145,6 +146,8 @@ class ScriptedCluster {
   void FinishAll(ScriptedWorker& worker);
   void Disconnect(ScriptedWorker& worker);
   std::vector<uint64_t> StoredSteps() const;
+  // What the coordinator's status says of a worker.
+  proto::TaskStatus WorkerStatus(uint32_t index) const;
   std::string run_dir() const { return options_.directory + "/run"; }
 
   const TemporaryDirectory directory;  // of options_, unless another was given

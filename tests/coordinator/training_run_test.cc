@@ -23,13 +23,6 @@ using testing::SizeIs;
 
 constexpr uint64_t kSteps = 26, kEpochSteps = 13;
 
-const proto::TaskStatus* FindWorker(const proto::StatusReply& status, uint32_t index) {
-  for (const proto::TaskStatus& task : status.tasks()) {
-    if (task.type() == "worker" && task.index() == index) return &task;
-  }
-  return nullptr;
-}
-
 // --- Begin ---------------------------------------------------------------------------------------
 
 TEST(TrainingRunTest, LeasesFromTheFirstReadyWorkerOn) {
@@ -77,7 +70,7 @@ TEST_P(OtherCountsTest, AreRejectedNamingBoth) {
                       HasSubstr("others see 200 and 50")));
   }
   EXPECT_THAT(worker.leases, IsEmpty());
-  EXPECT_EQ(FindWorker(cluster.run->Status(), 1)->state(), "lost");
+  EXPECT_EQ(cluster.WorkerStatus(1).state(), "lost");
 }
 INSTANTIATE_TEST_SUITE_P(TrainingRun, OtherCountsTest,
                          testing::Values(std::pair(199, 50), std::pair(200, 49), std::pair(200, 0),
@@ -267,6 +260,24 @@ TEST(TrainingRunTest, ALostPsCostsTheStepsSinceTheCheckpoint) {
   cluster.FinishAll(worker);
   EXPECT_TRUE(worker.job_done);
   EXPECT_EQ(cluster.run->Status().history_size(), 2);
+}
+
+TEST(TrainingRunTest, SaysFromWhereItGoesOnWithoutAPs) {
+  testing::internal::CaptureStderr();
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("done again")));
+  ScriptedWorker& worker = cluster.Join(0);
+  const auto lose_ps = [&cluster] {
+    testing::internal::CaptureStderr();
+    cluster.ps[0]->Restart();
+    cluster.Advance(seconds(2));
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(lose_ps(), HasSubstr("there is no checkpoint: the run begins at step 0; steps from "
+                                   "there on that were done are done again"));
+  for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
+  ASSERT_THAT(cluster.StoredSteps(), ElementsAre(5));
+  EXPECT_THAT(lose_ps(), HasSubstr("at step 5; steps from there on that were done are done again"));
 }
 
 TEST(TrainingRunTest, ASuccessorAdoptsWhatIsThere) {

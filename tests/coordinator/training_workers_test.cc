@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "coordinator/training_run.h"
 #include "tests/coordinator/scripted_cluster.h"
@@ -18,13 +19,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-const proto::TaskStatus* FindWorker(const proto::StatusReply& status, uint32_t index) {
-  for (const proto::TaskStatus& task : status.tasks()) {
-    if (task.type() == "worker" && task.index() == index) return &task;
-  }
-  return nullptr;
-}
 
 TEST(TrainingRunTest, ALostWorkersStepsAreLeasedAgain) {
   ScriptedCluster cluster({});
@@ -44,8 +38,8 @@ TEST(TrainingRunTest, AWorkerThatLeavesHandsItsStepsBack) {
   ScriptedWorker& other = cluster.Join(1);
   leaving.Leave("SIGTERM");
   cluster.Settle();
-  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->state(), "left");
-  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->detail(), "SIGTERM");
+  EXPECT_EQ(cluster.WorkerStatus(0).state(), "left");
+  EXPECT_EQ(cluster.WorkerStatus(0).detail(), "SIGTERM");
   cluster.FinishStep(other);
   EXPECT_THAT(other.leased, Contains(0));
   EXPECT_THAT(leaving.leased, ElementsAre(0, 1)) << "it gets no more";
@@ -64,7 +58,7 @@ TEST(TrainingRunTest, ASilentWorkersLeasesExpireAndGoToOthers) {
   cluster.FinishStep(other);
   EXPECT_THAT(other.leased, AllOf(Contains(0), Contains(1)));
   EXPECT_THAT(silent.rejected, HasSubstr("reported nothing for 60 s"));
-  EXPECT_EQ(FindWorker(cluster.run->Status(), 0)->state(), "lost");
+  EXPECT_EQ(cluster.WorkerStatus(0).state(), "lost");
   // It was only slow: it comes back, and what it reports counts.
   ScriptedWorker& back =
       cluster.Join({.index = 0, .incarnation = 1, .timeline = timeline, .held_steps = {1}});
@@ -107,6 +101,19 @@ TEST(TrainingRunTest, WorkersTakeTurns) {
     }
     EXPECT_LT(longest, 16u);
   }
+}
+
+TEST(TrainingRunTest, ALossThatIsNotFiniteIsSaidOnce) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  testing::internal::CaptureStderr();
+  worker.loss = NAN;
+  for (int i = 0; i < 3; ++i) cluster.FinishStep(worker);
+  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string said = "the loss of step 1, computed by worker 0, is not a finite number";
+  EXPECT_THAT(log, HasSubstr(said));
+  EXPECT_EQ(log.find("not a finite number"), log.rfind("not a finite number"));
 }
 
 TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {

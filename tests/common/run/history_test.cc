@@ -57,6 +57,12 @@ constexpr char kTwoEpochs[] =
     "1,0.333333,0.666667,0.0416667,0.75,0.5,0.0625,1.500,2.0\n"
     "2,0.0123457,0.987,1e-07,,,,1.000,1000.0\n";
 
+TEST(FormatHistoryTest, NanHasNoSign) {
+  proto::EpochResult epoch;
+  epoch.set_loss(-NAN);
+  EXPECT_THAT(FormatHistory({}, {{0, epoch}}), HasSubstr("\n1,nan,"));
+}
+
 TEST(FormatHistoryTest, HasALineForEachEpoch) {
   EXPECT_EQ(FormatHistory({"accuracy", "mse"}, TwoEpochs()), kTwoEpochs);
   EXPECT_EQ(FormatHistory({}, {}), "epoch,loss,val_loss,seconds,examples_per_second\n");
