@@ -79,6 +79,12 @@ std::string Plural(size_t count, const std::string& noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "es");
 }
 
+// Of TF_CONFIG; empty when it is not set.
+std::string VariableText() {
+  const char* text = std::getenv("TF_CONFIG");
+  return text == nullptr ? "" : text;
+}
+
 // Reads one text. Used once, by ParseClusterSpec.
 class ClusterSpecParser {
  public:
@@ -394,19 +400,17 @@ absl::StatusOr<ClusterSpec> ParseClusterSpec(const std::string& text, const std:
   return ClusterSpecParser(root, source).Parse(need_task);
 }
 
+bool ClusterSpecGiven(const std::string& file) { return !file.empty() || !VariableText().empty(); }
+
 absl::StatusOr<ClusterSpec> LoadClusterSpec(const std::string& file, bool need_task) {
-  if (!file.empty()) {
-    SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(file));
-    return ParseClusterSpec(text, file, need_task);
-  }
-  const char* text = std::getenv("TF_CONFIG");
-  if (text == nullptr || *text == '\0') {
+  if (!ClusterSpecGiven(file)) {
     return absl::InvalidArgumentError(
         "no cluster spec: neither the flag --cluster_spec=FILE nor the environment variable "
-        "TF_CONFIG "
-        "is set");
+        "TF_CONFIG is set");
   }
-  return ParseClusterSpec(text, "TF_CONFIG", need_task);
+  if (file.empty()) return ParseClusterSpec(VariableText(), "TF_CONFIG", need_task);
+  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(file));
+  return ParseClusterSpec(text, file, need_task);
 }
 
 }  // namespace shoal

@@ -62,6 +62,9 @@ struct ClusterSpec {
 absl::StatusOr<ClusterSpec> ParseClusterSpec(const std::string& text, const std::string& source,
                                              bool need_task);
 
+// Whether there is one for LoadClusterSpec() to read: `file` or the variable is not empty.
+bool ClusterSpecGiven(const std::string& file);
+
 // From --cluster_spec=FILE when `file` is not empty, else from the environment variable TF_CONFIG.
 // Neither: an error that names both ways.
 absl::StatusOr<ClusterSpec> LoadClusterSpec(const std::string& file, bool need_task);

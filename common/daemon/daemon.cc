@@ -1,7 +1,6 @@
 #include "common/daemon/daemon.h"
 
 #include <cstdint>
-#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -91,11 +90,6 @@ absl::StatusOr<ClusterSpec> Daemon::ReadClusterSpec() {
            {"ps", absl::StrCat(spec.ps.size())},
            {"workers", absl::StrCat(spec.workers.size())}});
   return spec;
-}
-
-bool Daemon::HasClusterSpec() const {
-  const char* variable = std::getenv("TF_CONFIG");
-  return !cluster_spec_file_.empty() || (variable != nullptr && *variable != '\0');
 }
 
 void Daemon::NameTask(const TaskId& task) {

@@ -41,9 +41,6 @@ class Daemon {
   // not of this daemon's type. From here on the log names the task.
   absl::StatusOr<ClusterSpec> ReadClusterSpec();
 
-  // For `body`: true when --cluster_spec or TF_CONFIG is given.
-  bool HasClusterSpec() const;
-
   // For `body`: names the task in the log, for a worker that is given its index by the coordinator.
   void NameTask(const TaskId& task);
 

@@ -1,6 +1,6 @@
 #include "common/job/validation.h"
 
-#include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -49,8 +49,7 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
                                            const std::string& job_file) {
   ValidatedJob validated;
   std::string errors;
-  if (const char* variable = std::getenv("TF_CONFIG");
-      !cluster_spec_file.empty() || (variable != nullptr && *variable != '\0')) {
+  if (ClusterSpecGiven(cluster_spec_file)) {
     absl::StatusOr<ClusterSpec> cluster = LoadClusterSpec(cluster_spec_file, /*need_task=*/false);
     Append(cluster.status(), &errors);
     if (cluster.ok()) validated.cluster = *std::move(cluster);

@@ -244,6 +244,8 @@ TEST(LoadClusterSpecTest, PrefersTheFileAndNamesItsSource) {
   std::ofstream(file) << kSpec;
   setenv("TF_CONFIG", "{}", 1);
   EXPECT_TRUE(LoadClusterSpec(file, true).ok());
+  EXPECT_TRUE(ClusterSpecGiven(file));
+  EXPECT_TRUE(ClusterSpecGiven(""));
   EXPECT_THAT(std::string(LoadClusterSpec("", true).status().message()), StartsWith("TF_CONFIG: "));
   std::remove(file.c_str());
   EXPECT_THAT(std::string(LoadClusterSpec(file, true).status().message()),
@@ -251,10 +253,11 @@ TEST(LoadClusterSpecTest, PrefersTheFileAndNamesItsSource) {
   for (const char* empty : {"", static_cast<const char*>(nullptr)}) {
     if (empty != nullptr) setenv("TF_CONFIG", empty, 1);
     if (empty == nullptr) unsetenv("TF_CONFIG");
+    EXPECT_FALSE(ClusterSpecGiven(""));
+    EXPECT_TRUE(ClusterSpecGiven(file));
     EXPECT_EQ(LoadClusterSpec("", true).status().message(),
               "no cluster spec: neither the flag --cluster_spec=FILE nor the environment variable "
-              "TF_CONFIG "
-              "is set");
+              "TF_CONFIG is set");
   }
 }
 
