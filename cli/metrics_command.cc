@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "cli/command.h"
+#include "cli/metrics_document.h"
 #include "common/daemon/exit_code.h"
-#include "common/metrics/metrics_document.h"
 
 namespace shoal {
 

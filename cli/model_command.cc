@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/display/text_table.h"
 #include "cli/golden_case/golden_case.h"
+#include "cli/model_summary.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
 #include "common/files/durable_file.h"

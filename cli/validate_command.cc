@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "cli/command.h"
+#include "cli/validation.h"
 #include "common/base/status_macros.h"
-#include "common/job/validation.h"
 #include "worker/input/dataset.h"
 #include "worker/loss_attributes.h"
 

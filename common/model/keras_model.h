@@ -31,7 +31,4 @@ struct KerasModel {
 // lists what there is.
 absl::StatusOr<KerasModel> ParseKerasModel(const std::string& json_text);
 
-// The table that Keras's model.summary() prints.
-std::string SummarizeModel(const KerasModel& model);
-
 }  // namespace shoal

@@ -4,13 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 
 #include "common/metrics/histogram.h"
-#include "common/metrics/metrics_document.h"
 
 namespace shoal {
 namespace {
@@ -39,12 +36,6 @@ TEST(MetricCatalogTest, EveryEntryIsWhatItsNameSays) {
     EXPECT_TRUE(metric.help.ends_with("."));
     EXPECT_EQ(metric.help.find('|'), std::string_view::npos) << "would end the column";
   }
-}
-
-TEST(MetricCatalogTest, TheDocumentIsWhatTheCodeSays) {
-  std::ifstream file(SHOAL_SOURCE_DIR "/docs/metrics.md");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(text, MetricsDocument()) << "to write it: shoal metrics > docs/metrics.md";
 }
 
 TEST(HistogramTest, AValueCountsInTheBucketWhoseBoundIsTheFirstNotBelowIt) {

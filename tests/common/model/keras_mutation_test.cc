@@ -28,7 +28,7 @@ void Try(const std::string& text) {
     return;
   }
   BuildTrainingGraph(model->graph, {}).status().IgnoreError();
-  EXPECT_FALSE(SummarizeModel(*model).empty());
+  EXPECT_FALSE(model->layers.empty());
 }
 
 TEST(KerasMutationTest, FlippedBytes) {

@@ -1,4 +1,4 @@
-#include "common/metrics/metrics_document.h"
+#include "cli/metrics_document.h"
 
 #include <sstream>
 #include <string_view>

@@ -1,3 +1,5 @@
+#include "cli/model_summary.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "common/job/validation.h"
+#include "cli/validation.h"
 
 #include <iterator>
 #include <utility>

@@ -1,3 +1,5 @@
+#include "cli/model_summary.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
@@ -8,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "common/model/keras_model.h"
 
 namespace shoal {
 namespace {
