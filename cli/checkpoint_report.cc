@@ -10,8 +10,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/display/number_text.h"
+#include "cli/display/text_table.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/checkpoint_verification.h"
@@ -68,18 +69,6 @@ absl::StatusOr<Found> FindCheckpoints(const std::string& given) {
   return found;
 }
 
-std::string SizeText(uint64_t bytes) {
-  if (bytes < 1024) return absl::StrCat(bytes, " B");
-  double size = static_cast<double>(bytes) / 1024;
-  const char* unit = "KiB";
-  for (const char* larger : {"MiB", "GiB", "TiB"}) {
-    if (size < 1024) break;
-    size /= 1024;
-    unit = larger;
-  }
-  return absl::StrFormat("%.1f %s", size, unit);
-}
-
 // When the checkpoint was committed; the file system knows.
 absl::Time CommitTime(const StoredCheckpoint& checkpoint) {
   struct stat info;
@@ -100,27 +89,6 @@ std::string AgeText(absl::Duration age) {
   return absl::StrCat(minutes / (24 * 60), " days ago");
 }
 
-// Columns as wide as their widest cell, two blanks between; `right` tells which are numbers.
-std::string Table(const std::vector<std::vector<std::string>>& rows,
-                  const std::vector<bool>& right) {
-  std::vector<size_t> widths(right.size());
-  for (const auto& row : rows) {
-    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t c = 0; c < row.size(); ++c) {
-      const std::string padding(widths[c] - row[c].size(), ' ');
-      absl::StrAppend(&line, c == 0 ? "" : "  ", right[c] ? padding : "", row[c],
-                      right[c] ? "" : padding);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    absl::StrAppend(&text, line, "\n");
-  }
-  return text;
-}
-
 // A running job removes old checkpoints, the manifest first: what is missing then is no damage.
 bool RemovedMeanwhile(const StoredCheckpoint& checkpoint) {
   return absl::IsNotFound(Manifest::Read(checkpoint.directory).status());
@@ -131,22 +99,21 @@ bool RemovedMeanwhile(const StoredCheckpoint& checkpoint) {
 absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::Time now) {
   SHOAL_ASSIGN_OR_RETURN(Found found, FindCheckpoints(path));
   CheckpointReport report;
-  std::vector<std::vector<std::string>> rows = {
-      {"step", "epoch", "timeline", "size", "written", "", "directory", "whole"}};
+  TextTable table({"step", "epoch", "<timeline", "size", "<written", "", "<directory", "<whole"});
+  bool any = false;
   for (const StoredCheckpoint& checkpoint : found.checkpoints) {
     const absl::Status status = VerifyCheckpoint(checkpoint);
     if (RemovedMeanwhile(checkpoint)) continue;
     if (!status.ok()) found.problems.push_back(std::string(status.message()));
     const Manifest& manifest = checkpoint.manifest;
     const absl::Time time = CommitTime(checkpoint);
-    rows.push_back({absl::StrCat(manifest.cut_step), absl::StrCat(manifest.epoch + 1),
-                    TermText(manifest.timeline), SizeText(checkpoint.size_bytes()), DateText(time),
-                    AgeText(now - time), fs::path(checkpoint.directory).filename().string(),
-                    status.ok() ? "yes" : "NO"});
+    table.AddRow({absl::StrCat(manifest.cut_step), absl::StrCat(manifest.epoch + 1),
+                  TermText(manifest.timeline), FormatBytes(checkpoint.size_bytes()), DateText(time),
+                  AgeText(now - time), fs::path(checkpoint.directory).filename().string(),
+                  status.ok() ? "yes" : "NO"});
+    any = true;
   }
-  if (rows.size() > 1) {
-    report.text = Table(rows, {true, true, false, true, false, true, false, false});
-  }
+  if (any) report.text = table.ToString();
   for (const std::string& problem : found.problems) {
     absl::StrAppend(&report.text, "BAD  ", problem, "\n");
   }
@@ -161,32 +128,30 @@ absl::StatusOr<std::string> ShowCheckpoint(const std::string& path) {
   const Manifest& manifest = checkpoint.manifest;
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
                          CheckpointReader::Open(checkpoint.directory));
-  std::string text = Table(
-      {{"checkpoint", checkpoint.directory},
-       {"job",
-        absl::StrCat(manifest.job_name, ", fingerprint ", ChecksumText(manifest.job_fingerprint))},
-       {"step", absl::StrCat(manifest.cut_step, " of ", manifest.total_steps,
-                             manifest.cut_step == manifest.total_steps ? " (finished)" : "")},
-       {"epoch",
-        absl::StrCat(manifest.epoch + 1, ", ", manifest.epoch_position, " of its examples used")},
-       {"timeline", TermText(manifest.timeline)},
-       {"slots", manifest.slots.empty() ? "none" : absl::StrJoin(manifest.slots, ", ")},
-       {"size",
-        absl::StrCat(SizeText(checkpoint.size_bytes()), " in ", manifest.files.size(), " files")},
-       {"written",
-        absl::StrCat(DateText(CommitTime(checkpoint)), " by Shoal ", manifest.program_version,
-                     ", format version ", manifest.format_version)}},
-      {false, false});
-  std::vector<std::vector<std::string>> rows = {{"variable", "shape", "parameters"}};
+  TextTable facts({"<checkpoint", "<" + checkpoint.directory});
+  facts.AddRow({"job", absl::StrCat(manifest.job_name, ", fingerprint ",
+                                    ChecksumText(manifest.job_fingerprint))});
+  facts.AddRow(
+      {"step", absl::StrCat(manifest.cut_step, " of ", manifest.total_steps,
+                            manifest.cut_step == manifest.total_steps ? " (finished)" : "")});
+  facts.AddRow({"epoch", absl::StrCat(manifest.epoch + 1, ", ", manifest.epoch_position,
+                                      " of its examples used")});
+  facts.AddRow({"timeline", TermText(manifest.timeline)});
+  facts.AddRow({"slots", manifest.slots.empty() ? "none" : absl::StrJoin(manifest.slots, ", ")});
+  facts.AddRow({"size", absl::StrCat(FormatBytes(checkpoint.size_bytes()), " in ",
+                                     manifest.files.size(), " files")});
+  facts.AddRow({"written", absl::StrCat(DateText(CommitTime(checkpoint)), " by Shoal ",
+                                        manifest.program_version, ", format version ",
+                                        manifest.format_version)});
+  TextTable variables({"<variable", "<shape", "parameters"});
   int64_t parameters = 0;
   for (const TensorEntry& variable : reader->variables()) {
-    rows.push_back(
+    variables.AddRow(
         {variable.name, ShapeToString(variable.shape), absl::StrCat(ElementCount(variable.shape))});
     parameters += ElementCount(variable.shape);
   }
-  rows.push_back({"total", "", absl::StrCat(parameters)});
-  absl::StrAppend(&text, "\n", Table(rows, {false, false, true}));
-  return text;
+  variables.AddRow({"total", "", absl::StrCat(parameters)});
+  return absl::StrCat(facts.ToString(), "\n", variables.ToString());
 }
 
 absl::StatusOr<CheckpointReport> VerifyAllFiles(const std::string& path) {
@@ -209,7 +174,7 @@ absl::StatusOr<CheckpointReport> VerifyAllFiles(const std::string& path) {
     for (size_t i = 0; i < statuses.size(); ++i) {
       const Manifest::File& file = checkpoint.manifest.files[i];
       if (statuses[i].ok()) {
-        absl::StrAppend(&report.text, "  ok   ", file.name, "  ", SizeText(file.size_bytes),
+        absl::StrAppend(&report.text, "  ok   ", file.name, "  ", FormatBytes(file.size_bytes),
                         "  crc32c ", ChecksumText(file.crc32c), "\n");
       } else {
         add_bad(std::string(statuses[i].message()));

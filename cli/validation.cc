@@ -1,10 +1,9 @@
 #include "cli/validation.h"
 
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "cli/display/number_text.h"
 #include "common/job/optimizer_slots.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
@@ -13,16 +12,6 @@ namespace shoal {
 namespace {
 
 constexpr int64_t kBytesPerValue = sizeof(float);
-
-// Bytes for people: "13.6 MiB".
-std::string BytesText(int64_t bytes) {
-  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
-  if (unit == 0) return absl::StrCat(bytes, " B");
-  return absl::StrFormat("%.1f %s", value, units[unit]);
-}
 
 // Bytes of the shards of one ps, without the alignment between them.
 JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& variables,
@@ -117,12 +106,12 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
   absl::StrAppend(&text, "job: ", job.name, ", fingerprint ",
                   absl::Hex(job.Fingerprint(), absl::kZeroPad8), "\n");
   absl::StrAppend(&text, "parameters: ", needs.trainable_parameters, " trainable, ",
-                  needs.other_parameters, " other (", BytesText(needs.variable_bytes),
-                  "), optimizer slots ", BytesText(needs.slot_bytes), "\n");
+                  needs.other_parameters, " other (", FormatBytes(needs.variable_bytes),
+                  "), optimizer slots ", FormatBytes(needs.slot_bytes), "\n");
   for (size_t i = 0; i < needs.ps.size(); ++i) {
     const JobNeeds::Ps& ps = needs.ps[i];
     absl::StrAppend(&text, "ps ", i, " at ", ps.address, ": variables ",
-                    BytesText(ps.variable_bytes), ", slots ", BytesText(ps.slot_bytes), ", ",
+                    FormatBytes(ps.variable_bytes), ", slots ", FormatBytes(ps.slot_bytes), ", ",
                     ps.chunks, ps.chunks == 1 ? " chunk\n" : " chunks\n");
   }
   if (needs.examples > 0) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace shoal {
@@ -15,7 +16,7 @@ std::string FormatNumber(double value);
 // A rate or a count with thousands apart: "12,345".
 std::string FormatCount(double value);
 
-// "1.5 MB".
-std::string FormatBytes(double bytes);
+// "1.5 MiB".
+std::string FormatBytes(uint64_t bytes);
 
 }  // namespace shoal

@@ -43,8 +43,7 @@ std::string LastCheckpoint(const proto::CheckpointStatus& checkpoint) {
   if (!checkpoint.directory().empty()) {
     absl::StrAppend(&text, "checkpoint  step ", checkpoint.step(), ", ",
                     FormatDuration(checkpoint.age_seconds()), " ago, ",
-                    FormatBytes(static_cast<double>(checkpoint.size_bytes())), ", ",
-                    checkpoint.directory(), "\n");
+                    FormatBytes(checkpoint.size_bytes()), ", ", checkpoint.directory(), "\n");
   }
   if (!checkpoint.last_error().empty()) {
     absl::StrAppend(&text, "            the last try failed: ", checkpoint.last_error(),

@@ -41,9 +41,11 @@ TEST(NumberTextTest, CountsHaveThousandsApart) {
 
 TEST(NumberTextTest, Bytes) {
   EXPECT_EQ(FormatBytes(0), "0 B");
-  EXPECT_EQ(FormatBytes(999), "999 B");
-  EXPECT_EQ(FormatBytes(1500000), "1.5 MB");
-  EXPECT_EQ(FormatBytes(5e15), "5000.0 TB");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1024), "1.0 KiB");
+  EXPECT_EQ(FormatBytes(1 << 20), "1.0 MiB");
+  EXPECT_EQ(FormatBytes(1600000), "1.5 MiB");
+  EXPECT_EQ(FormatBytes(std::numeric_limits<uint64_t>::max()), "16.0 EiB");
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(StatusReportTest, SaysWhatIsWrong) {
   const std::string report = FormatStatusReport(status);
   EXPECT_THAT(report, HasSubstr("error       ps 0 is full"));
   EXPECT_THAT(report, HasSubstr("waiting     ps 0: not reachable"));
-  EXPECT_THAT(report, HasSubstr("step 10, 0 s ago, 2.5 MB, /run/checkpoints/step-000000000010"));
+  EXPECT_THAT(report, HasSubstr("step 10, 0 s ago, 2.4 MiB, /run/checkpoints/step-000000000010"));
   EXPECT_THAT(report, HasSubstr("the last try failed: disk full; the job goes on and tries again"));
 }
 
