@@ -10,16 +10,14 @@
 #include "cli/model_summary.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
-#include "common/files/durable_file.h"
+#include "common/json/json_text.h"
 #include "common/model/keras_model.h"
 
 namespace shoal {
 namespace {
 
-constexpr uint64_t kMaxModelBytes = 64 << 20;
-
 absl::Status Summarize(const std::string& path) {
-  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxModelBytes));
+  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
   const absl::StatusOr<KerasModel> model = ParseKerasModel(text);
   if (!model.ok()) {
     return absl::Status(model.status().code(), path + ": " + std::string(model.status().message()));

@@ -24,7 +24,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limi
   SHOAL_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
   if (size > limit_bytes) {
     return absl::DataLossError(
-        absl::StrCat(path, " has ", size, " bytes; at most ", limit_bytes, " can be right"));
+        absl::StrCat(path, " has ", size, " bytes; at most ", limit_bytes, " are read"));
   }
   std::string content(size, '\0');
   SHOAL_RETURN_IF_ERROR(file->ReadAt(0, content.data(), size));

@@ -1,15 +1,12 @@
 #include "common/json/json_text.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/files/durable_file.h"
 
 namespace shoal {
 namespace {
@@ -90,28 +87,27 @@ std::string ParserMessage(const json::exception& error) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadJsonFile(const std::string& path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0) {
-    const std::string text = absl::StrCat(path, ": ", std::strerror(errno));
-    if (errno == ENOENT || errno == ENOTDIR) return absl::NotFoundError(text);
-    return absl::PermissionDeniedError(text);
+  absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxJsonBytes);
+  if (text.ok()) return text;
+  // What is said of files that people write begins with the file.
+  std::string reason(text.status().message());
+  if (const size_t named = reason.find(path + ": "); named != reason.npos) {
+    reason.erase(0, named + path.size() + 2);
+  } else if (reason.starts_with(path + " ")) {
+    reason.erase(0, path.size() + 1);
   }
-  if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is not a regular file"));
+  const std::string message = absl::StrCat(path, ": ", reason);
+  switch (text.status().code()) {
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+      return absl::Status(text.status().code(), message);
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:  // not a regular file
+    case absl::StatusCode::kDataLoss:            // too large
+      return absl::InvalidArgumentError(message);
+    default:
+      return absl::UnavailableError(message);
   }
-  if (info.st_size > kMaxJsonBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": has ", info.st_size, " bytes; at most ", kMaxJsonBytes, " are read"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::PermissionDeniedError(absl::StrCat(path, ": ", std::strerror(errno)));
-  std::string text(static_cast<size_t>(info.st_size), '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.gcount() != static_cast<std::streamsize>(text.size())) {
-    return absl::UnavailableError(
-        absl::StrCat(path, ": could be read only up to byte ", file.gcount()));
-  }
-  return text;
 }
 
 absl::StatusOr<json> ParseJson(const std::string& text, const std::string& source) {

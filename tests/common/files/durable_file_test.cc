@@ -1,0 +1,175 @@
+#include "common/files/durable_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "tests/common/base/temporary_directory.h"
+#include "tests/fakes/bare_file_system.h"
+#include "tests/simulation/simulated_disk.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kSeeds = 50;
+
+// A disk whose calls fail from one of them on; a write that fails has written half.
+class FailingDisk : public SimulatedDisk {
+ public:
+  void FailAfter(int calls) { calls_left_ = calls; }
+  void Recover() { calls_left_ = -1; }
+
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    if (Fails()) return FileError(EIO, "open", path);
+    absl::StatusOr<std::unique_ptr<File>> opened = SimulatedDisk::Open(path, mode);
+    if (!opened.ok()) return opened.status();
+    return std::make_unique<FailingFile>(this, *std::move(opened));
+  }
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    return Fails() ? FileError(EIO, "rename", from) : SimulatedDisk::Rename(from, to);
+  }
+  absl::Status RemoveFile(const std::string& path) override {
+    return Fails() ? FileError(EIO, "remove", path) : SimulatedDisk::RemoveFile(path);
+  }
+  absl::Status SyncDirectory(const std::string& path) override {
+    return Fails() ? FileError(EIO, "sync", path) : SimulatedDisk::SyncDirectory(path);
+  }
+
+ private:
+  class FailingFile : public File {
+   public:
+    FailingFile(FailingDisk* disk, std::unique_ptr<File> file)
+        : File(file->path()), disk_(disk), file_(std::move(file)) {}
+    absl::StatusOr<uint64_t> Size() const override { return file_->Size(); }
+    absl::Status ReadAt(uint64_t offset, void* out, uint64_t size) const override {
+      return file_->ReadAt(offset, out, size);
+    }
+    absl::Status WriteAt(uint64_t offset, const void* data, uint64_t size) const override {
+      if (!disk_->Fails()) return file_->WriteAt(offset, data, size);
+      file_->WriteAt(offset, data, size / 2).IgnoreError();
+      return FileError(ENOSPC, "write", path());
+    }
+    absl::Status Allocate(uint64_t size) const override { return file_->Allocate(size); }
+    absl::Status Sync() const override {
+      return disk_->Fails() ? FileError(EIO, "sync", path()) : file_->Sync();
+    }
+
+   private:
+    FailingDisk* const disk_;
+    const std::unique_ptr<File> file_;
+  };
+
+  bool Fails() {
+    if (calls_left_ > 0) --calls_left_;
+    return calls_left_ == 0;
+  }
+
+  int calls_left_ = -1;  // 0: all fail; negative: none does
+};
+
+std::string Content(const std::string& path, FileSystem* files) {
+  return ReadSmallFile(path, 1000, files).value_or("");
+}
+
+// Whatever fails, and whatever of it the disk then loses, the file is the old one or the new one.
+TEST(ReplaceFileTest, LeavesOneOrTheOtherWholeWhereverItFails) {
+  int failures = 0;
+  for (bool done = false; !done; ++failures) {
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      SCOPED_TRACE("call " + std::to_string(failures + 1) + ", seed " + std::to_string(seed));
+      FailingDisk disk;
+      ASSERT_TRUE(ReplaceFile("/file", "the old content", &disk).ok());
+      disk.FailAfter(failures + 1);
+      done = ReplaceFile("/file", "new", &disk).ok();
+      disk.Recover();
+      EXPECT_THAT(Content("/file", &disk), AnyOf("the old content", "new"));
+      Random random(seed);
+      disk.LosePower(&random);
+      if (done) {
+        EXPECT_EQ(Content("/file", &disk), "new");
+        continue;
+      }
+      EXPECT_THAT(Content("/file", &disk), AnyOf("the old content", "new"));
+      // What a writer that died has left does not stand in the way.
+      ASSERT_TRUE(ReplaceFile("/file", "another", &disk).ok());
+      EXPECT_EQ(Content("/file", &disk), "another");
+    }
+  }
+  EXPECT_GE(failures, 6) << "remove, create, write, sync, rename and sync of the directory";
+}
+
+TEST(WriteNewFileTest, RefusesAFileThatIsThere) {
+  SimulatedDisk disk;
+  ASSERT_TRUE(WriteNewFile("/file", "first", &disk).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(WriteNewFile("/file", "second", &disk)));
+  EXPECT_EQ(Content("/file", &disk), "first");
+}
+
+TEST(ReadSmallFileTest, ReadsUpToItsLimit) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "file";
+  ASSERT_TRUE(WriteNewFile(path, "four").ok());
+  EXPECT_EQ(*ReadSmallFile(path, 4), "four");
+  const absl::Status status = ReadSmallFile(path, 3).status();
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_EQ(status.message(), path + " has 4 bytes; at most 3 are read");
+  EXPECT_TRUE(absl::IsNotFound(ReadSmallFile(directory / "none", 3).status()));
+}
+
+// Opening a pipe that nobody writes to waits for a writer.
+TEST(ReadSmallFileTest, RefusesAPipeWithoutWaitingForItsWriter) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(ReadSmallFile(path, 100).status().message()),
+              HasSubstr("is not a regular file"));
+}
+
+TEST(MakeNewDirectoryTest, NumbersThoseWhoseNameIsTaken) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "step";
+  EXPECT_EQ(*MakeNewDirectory(path), path);
+  EXPECT_EQ(*MakeNewDirectory(path), path + "-2");
+  EXPECT_EQ(*MakeNewDirectory(path), path + "-3");
+  EXPECT_TRUE(std::filesystem::is_directory(path + "-3"));
+  EXPECT_TRUE(absl::IsNotFound(MakeNewDirectory(directory / "none/step").status()));
+}
+
+TEST(MakeDirectoriesTest, WhatItMadeLasts) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SimulatedDisk disk;
+    ASSERT_TRUE(MakeDirectories("/a", &disk).ok());
+    ASSERT_TRUE(MakeDirectories("/a/b/c", &disk).ok());
+    ASSERT_TRUE(MakeDirectories("/a/b", &disk).ok());
+    Random random(seed);
+    disk.LosePower(&random);
+    EXPECT_TRUE(disk.IsDirectory("/a/b/c")) << "seed " << seed;
+  }
+}
+
+TEST(MakeDirectoriesTest, SaysWhatIsInTheWay) {
+  SimulatedDisk disk;
+  ASSERT_TRUE(WriteNewFile("/file", "", &disk).ok());
+  EXPECT_THAT(std::string(MakeDirectories("/file/below", &disk).message()), HasSubstr("/file"));
+  BareFileSystem bare;  // has no root either
+  EXPECT_TRUE(absl::IsNotFound(MakeDirectories("/a/b", &bare)));
+}
+
+TEST(AbsolutePathTest, IsFromTheRootAndPlain) {
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(AbsolutePath("runs/a"), here + "/runs/a");
+  EXPECT_EQ(AbsolutePath("./runs/b/../a/"), here + "/runs/a");
+  EXPECT_EQ(AbsolutePath("/x/../../y/."), "/y");
+  EXPECT_EQ(AbsolutePath("/"), "/");
+}
+
+}  // namespace
+}  // namespace shoal
