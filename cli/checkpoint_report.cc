@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/display/number_text.h"
 #include "cli/display/text_table.h"
+#include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/checkpoint_verification.h"

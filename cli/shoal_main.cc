@@ -2,9 +2,9 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "common/base/version.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/process_environment.h"
-#include "common/daemon/version.h"
 
 // `shoal`, the command people type.
 int main(int argc, char** argv) {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 
 namespace shoal {
 

@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/crc32c.h"
 #include "common/base/term.h"
-#include "common/checkpoint/crc32c.h"
+#include "common/base/version.h"
 #include "common/daemon/logging.h"
-#include "common/daemon/version.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
 #include "common/json/json_text.h"
@@ -348,7 +348,7 @@ void PsFleet::SendLoad(int ps) {
   if (loading_.has_value()) {
     const std::string manifest = loading_->manifest.ToText();
     load->set_checkpoint(loading_->directory);
-    load->set_manifest_checksum(Crc32c(0, manifest.data(), manifest.size()));
+    load->set_manifest_checksum(Crc32c(manifest));
     load->set_cut_step(loading_->manifest.cut_step);
   }
   Send(ps, request);

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 #include "coordinator/training_run.h"
 
 namespace shoal {

@@ -5,9 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/crc32c.h"
+#include "common/base/version.h"
 #include "common/checkpoint/manifest.h"
 #include "common/daemon/logging.h"
-#include "common/daemon/version.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/crc32c.h"
 #include "common/checkpoint/manifest.h"
 #include "common/job/job.h"
 #include "common/model/keras_model.h"
@@ -46,7 +46,7 @@ bool Sees(const LoadRequest& request) {
   const absl::StatusOr<Manifest> manifest = Manifest::Read(request.checkpoint, request.files);
   if (!manifest.ok()) return !NotSeen(manifest.status());
   const std::string text = manifest->ToText();
-  return Crc32c(0, text.data(), text.size()) == request.manifest_checksum;
+  return Crc32c(text) == request.manifest_checksum;
 }
 
 LoadOutcome Load(const LoadRequest& request) {
@@ -54,7 +54,7 @@ LoadOutcome Load(const LoadRequest& request) {
   if (!options.ok()) return {.status = options.status(), .variables = {}};
 
   LoadedVariables loaded;
-  loaded.job_fingerprint = Crc32c(0, request.job.data(), request.job.size());
+  loaded.job_fingerprint = Crc32c(request.job);
   loaded.shard_map_fingerprint = options->shard_map.Fingerprint();
   loaded.store = std::make_unique<VariableStore>(*std::move(options));
   if (!request.checkpoint.empty() && !Sees(request)) {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/version.h"
 #include "common/daemon/logging.h"
-#include "common/daemon/version.h"
 
 namespace shoal {
 

@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/crc32c.h"
 
 namespace shoal {
 namespace {

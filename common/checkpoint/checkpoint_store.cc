@@ -9,9 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_verification.h"
-#include "common/checkpoint/crc32c.h"
 #include "common/files/durable_file.h"
 
 namespace shoal {
@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<Manifest::File>> CheckLaidOutFiles(const std::string&
   if (index_there != index) {
     return absl::DataLossError(absl::StrCat(index_path, " is not what was laid out"));
   }
-  files.push_back({kModelIndexName, index.size(), Crc32c(0, index.data(), index.size())});
+  files.push_back({kModelIndexName, index.size(), Crc32c(index)});
   return files;
 }
 
@@ -172,7 +172,7 @@ absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
     Manifest manifest) {
   SHOAL_ASSIGN_OR_RETURN(manifest.files, CheckLaidOutFiles(directory, layout, parts, files_));
   for (const auto& [name, content] : texts) {
-    const uint32_t crc = Crc32c(0, content.data(), content.size());
+    const uint32_t crc = Crc32c(content);
     if (name == kJobName && crc != manifest.job_fingerprint) {
       return absl::InvalidArgumentError(
           absl::StrCat("the job text has fingerprint ", ChecksumText(crc),

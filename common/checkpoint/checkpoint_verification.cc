@@ -6,8 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/crc32c.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/files/durable_file.h"
 
@@ -89,7 +89,7 @@ absl::StatusOr<Manifest::File> CheckWrittenFile(const std::string& directory,
     return a.offset_bytes < b.offset_bytes;
   });
   uint64_t end = header.size();
-  uint32_t file_crc = Crc32c(0, header.data(), header.size());
+  uint32_t file_crc = Crc32c(header);
   for (const WrittenPart& part : parts) {
     if (part.offset_bytes != end) {
       return absl::DataLossError(absl::StrCat(path, ": bytes from ",

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/crc32c.h"
+#include "common/base/version.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
 
@@ -124,8 +124,8 @@ absl::StatusOr<Manifest> ParseMembers(const Json& json) {
   if (format_version > Manifest::kFormatVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
         "it has format version ", format_version, ", written by Shoal ", manifest.program_version,
-        "; this is Shoal ", SHOAL_VERSION, ", which reads versions up to ",
-        Manifest::kFormatVersion, ". Use the Shoal that wrote it, or a newer one"));
+        "; this is Shoal ", kVersion, ", which reads versions up to ", Manifest::kFormatVersion,
+        ". Use the Shoal that wrote it, or a newer one"));
   }
   manifest.format_version = static_cast<int>(format_version);
   manifest.job_name = members.String("job_name");
@@ -152,8 +152,6 @@ absl::StatusOr<Manifest> ParseMembers(const Json& json) {
 }
 
 }  // namespace
-
-std::string ChecksumText(uint32_t crc32c) { return absl::StrFormat("%08x", crc32c); }
 
 uint64_t StoredCheckpoint::size_bytes() const {
   uint64_t size = 0;
@@ -188,7 +186,7 @@ std::string Manifest::ToText() const {
   std::string text = json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
   text.resize(text.size() - 2);  // the closing brace and the line before it
   text += kBeforeChecksum;
-  return absl::StrCat(text, ChecksumText(Crc32c(0, text.data(), text.size())), kClosing);
+  return absl::StrCat(text, ChecksumText(Crc32c(text)), kClosing);
 }
 
 absl::StatusOr<Manifest> Manifest::Parse(const std::string& text, const std::string& path) {

@@ -54,7 +54,4 @@ struct StoredCheckpoint {
   uint64_t size_bytes() const;
 };
 
-// "1a2b3c4d": how checksums and fingerprints are written.
-std::string ChecksumText(uint32_t crc32c);
-
 }  // namespace shoal

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/version.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/process_environment.h"
 #include "common/daemon/service_manager.h"
-#include "common/daemon/version.h"
 
 namespace shoal {
 namespace {

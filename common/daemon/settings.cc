@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/nearest_name.h"
+#include "common/base/version.h"
 #include "common/daemon/exit_code.h"
-#include "common/daemon/version.h"
 
 namespace shoal {
 namespace {

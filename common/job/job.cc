@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/crc32c.h"
 #include "common/job/job_reader.h"
 #include "common/job/loss.h"
 #include "common/job/optimizer.h"
@@ -59,7 +59,7 @@ std::string Job::ResolvedText() const {
 
 uint32_t Job::Fingerprint() const {
   const std::string text = ResolvedText();
-  return Crc32c(0, text.data(), text.size());
+  return Crc32c(text);
 }
 
 absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data) {

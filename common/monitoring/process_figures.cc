@@ -11,7 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 
 namespace shoal {
 namespace {

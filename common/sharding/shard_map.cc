@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 
 namespace shoal {
 namespace {
@@ -145,7 +145,7 @@ std::string ShardMap::ToText() const {
 
 uint32_t ShardMap::Fingerprint() const {
   const std::string text = ToText();
-  return Crc32c(0, text.data(), text.size());
+  return Crc32c(text);
 }
 
 }  // namespace shoal

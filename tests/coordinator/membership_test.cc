@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 #include "tests/fakes/fake_loop.h"
 #include "tests/fakes/fake_network.h"
 

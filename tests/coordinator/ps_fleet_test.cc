@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/crc32c.h"
 #include "common/base/term.h"
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 #include "tests/coordinator/ps_fleet_fixture.h"
 
 namespace shoal {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 #include "common/job/optimizer_slots.h"
 
 namespace shoal {

@@ -1,8 +1,8 @@
 #include "tests/ps/parameter_server_fixture.h"
 
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
+#include "common/base/version.h"
 #include "common/checkpoint/manifest.h"
-#include "common/daemon/version.h"
 #include "common/model/keras_model.h"
 
 namespace shoal {
@@ -114,7 +114,7 @@ proto::ControlRequest ParameterServerTest::Load(uint64_t term, const std::string
   // As the coordinator does that wrote it.
   if (const auto manifest = Manifest::Read(checkpoint); manifest.ok()) {
     const std::string text = manifest->ToText();
-    request.mutable_load()->set_manifest_checksum(Crc32c(0, text.data(), text.size()));
+    request.mutable_load()->set_manifest_checksum(Crc32c(text));
     request.mutable_load()->set_cut_step(manifest->cut_step);
   }
   return request;

@@ -1,7 +1,7 @@
 // Garbage, seeded: whatever comes over a stream, the ps lives on and its variables are not torn.
 #include <random>
 
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 #include "tests/ps/parameter_server_fixture.h"
 
 namespace shoal {

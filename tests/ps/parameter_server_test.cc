@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "common/base/version.h"
 #include "common/checkpoint/manifest.h"
-#include "common/daemon/version.h"
 #include "common/files/durable_file.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/ps/parameter_server_fixture.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <map>
 
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 #include "common/checkpoint/manifest.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"

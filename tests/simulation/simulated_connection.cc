@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 
 namespace shoal {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 #include "common/model/model_layout.h"
 #include "common/sharding/shard_map.h"
 #include "proto/parameter_server.pb.h"

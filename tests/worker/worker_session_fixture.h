@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 #include "tests/fakes/fake_loop.h"
 #include "tests/fakes/fake_network.h"
 #include "tests/worker/exchange_peer.h"

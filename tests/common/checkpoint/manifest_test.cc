@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
 namespace shoal {

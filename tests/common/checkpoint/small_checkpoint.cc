@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 
 namespace shoal {
 
@@ -65,7 +65,7 @@ Manifest SmallManifest(uint64_t timeline, uint64_t cut_step) {
   Manifest manifest;
   manifest.program_version = "0.1.0";
   manifest.job_name = "small";
-  manifest.job_fingerprint = Crc32c(0, job.data(), job.size());
+  manifest.job_fingerprint = Crc32c(job);
   manifest.timeline = timeline;
   manifest.cut_step = cut_step;
   manifest.total_steps = 100;

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <future>
 
+#include "common/base/version.h"
 #include "common/daemon/exit_code.h"
-#include "common/daemon/version.h"
 
 namespace shoal {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "common/base/version.h"
 #include "common/daemon/exit_code.h"
-#include "common/daemon/version.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 #include "tests/common/job/job_files.h"
 
 namespace shoal {
@@ -212,7 +212,7 @@ TEST_F(JobTest, ResolvedTextReadsBackTheSame) {
   EXPECT_EQ(again->optimizer.kind, Job::Optimizer::Kind::kAdam);
   EXPECT_EQ(again->seed, 9223372036854775807u);
   EXPECT_EQ(again->Fingerprint(), job.Fingerprint());
-  EXPECT_EQ(job.Fingerprint(), Crc32c(0, text.data(), text.size()));
+  EXPECT_EQ(job.Fingerprint(), Crc32c(text));
   // A resolved job is a job file too.
   const auto loaded = LoadJob(Write("resolved.json", text), false);
   ASSERT_TRUE(loaded.ok()) << loaded.status();

@@ -1,4 +1,4 @@
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 
 #include <gtest/gtest.h>
 
@@ -13,13 +13,15 @@ namespace {
 TEST(Crc32cTest, KnownValues) {
   EXPECT_EQ(Crc32c(0, "123456789", 9), 0xE3069283u);
   EXPECT_EQ(Crc32c(0, "", 0), 0u);
-  EXPECT_EQ(Crc32c(0, std::string(32, '\0').data(), 32), 0x8A9136AAu);
-  EXPECT_EQ(Crc32c(0, std::string(32, '\xFF').data(), 32), 0x62A8AB43u);
+  EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8A9136AAu);
+  EXPECT_EQ(Crc32c(std::string(32, '\xFF')), 0x62A8AB43u);
   std::string ascending;
   for (int i = 0; i < 32; ++i) ascending.push_back(static_cast<char>(i));
-  EXPECT_EQ(Crc32c(0, ascending.data(), 32), 0x46DD794Eu);
+  EXPECT_EQ(Crc32c(ascending), 0x46DD794Eu);
   EXPECT_EQ(crc32c_internal::WithTables(0, "123456789", 9), 0xE3069283u);
 }
+
+TEST(Crc32cTest, IsWrittenWithAllItsDigits) { EXPECT_EQ(ChecksumText(0xBEEF), "0000beef"); }
 
 std::vector<unsigned char> RandomBytes(size_t size, uint32_t seed) {
   std::mt19937 random(seed);

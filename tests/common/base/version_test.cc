@@ -1,4 +1,4 @@
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace shoal {
 
@@ -9,9 +11,14 @@ namespace shoal {
 // value of what came before (0 at the start). Uses the CPU's instruction where there is one.
 // Crc32c(0, "123456789", 9) is 0xE3069283.
 uint32_t Crc32c(uint32_t crc, const void* data, size_t size);
+// Of all of `data`.
+inline uint32_t Crc32c(std::string_view data) { return Crc32c(0, data.data(), data.size()); }
 
 // CRC-32C of A followed by B from those of A and B and B's length.
 uint32_t Crc32cConcat(uint32_t crc_a, uint32_t crc_b, uint64_t size_b_bytes);
+
+// "1a2b3c4d": how checksums and fingerprints are written.
+std::string ChecksumText(uint32_t crc32c);
 
 // The two ways in which Crc32c computes, for the test that compares them.
 namespace crc32c_internal {

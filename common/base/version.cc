@@ -1,4 +1,4 @@
-#include "common/daemon/version.h"
+#include "common/base/version.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"

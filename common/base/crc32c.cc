@@ -1,8 +1,10 @@
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 
 #include <array>
 #include <bit>
 #include <cstring>
+
+#include "absl/strings/str_format.h"
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -143,5 +145,7 @@ uint32_t Crc32c(uint32_t crc, const void* data, size_t size) {
 uint32_t Crc32cConcat(uint32_t crc_a, uint32_t crc_b, uint64_t size_b_bytes) {
   return Multiply(PowerOfBytes(size_b_bytes), crc_a) ^ crc_b;
 }
+
+std::string ChecksumText(uint32_t crc32c) { return absl::StrFormat("%08x", crc32c); }
 
 }  // namespace shoal
