@@ -30,7 +30,6 @@ class PsLink {
   // Dropped while there is no stream: whatever matters is sent again after a hello.
   void Send(const proto::ControlRequest& request);
   bool connected() const { return hello_seen_; }
-  const std::string& address() const { return options_.address; }
   // Since when it has been connected, or not.
   Time since() const { return since_; }
   const std::string& last_error() const { return last_error_; }

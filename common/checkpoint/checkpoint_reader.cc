@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
         return absl::DataLossError(
             absl::StrCat(path, ": \"", entry.name, "\" is also in another file of the checkpoint"));
       }
-      (IsModelFile(file.name) ? reader->variables_ : reader->slots_).push_back(entry);
+      if (IsModelFile(file.name)) reader->variables_.push_back(entry);
     }
     reader->files_[file.name] = std::move(opened);
   }

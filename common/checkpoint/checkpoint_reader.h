@@ -27,8 +27,6 @@ class CheckpointReader {
   const Manifest& manifest() const { return manifest_; }
   // The variables, in the order of the model; slots are left out.
   const std::vector<TensorEntry>& variables() const { return variables_; }
-  // The slots, as SLOT/VARIABLE, slot by slot in the order of the model.
-  const std::vector<TensorEntry>& slots() const { return slots_; }
   // Copies `size_bytes` at `offset_bytes` inside tensor `name`, whose shape must be `shape`.
   // kNotFound: there is none of this name; kInvalidArgument: it has another shape.
   absl::Status Read(const std::string& name, const Shape& shape, uint64_t offset_bytes, void* out,
@@ -44,7 +42,6 @@ class CheckpointReader {
   FileSystem* file_system_ = nullptr;
   Manifest manifest_;
   std::vector<TensorEntry> variables_;
-  std::vector<TensorEntry> slots_;
   std::map<std::string, std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string, const SafetensorsFile*> tensors_;
 };

@@ -24,7 +24,6 @@ class CheckpointStore {
   explicit CheckpointStore(std::string root, FileSystem* files = RealFileSystem());
 
   // Absolute.
-  const std::string& root() const { return root_; }
   FileSystem* files() const { return files_; }
 
   // All directories with a manifest that parses, newest first by (timeline, cut_step). A directory

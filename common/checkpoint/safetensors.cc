@@ -87,11 +87,10 @@ absl::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std
   }
   std::string json(length, '\0');
   SHOAL_RETURN_IF_ERROR(file->file_->ReadAt(kLengthBytes, json.data(), length));
-  absl::StatusOr<SafetensorsHeader> header =
+  absl::StatusOr<std::vector<TensorEntry>> tensors =
       ParseSafetensorsHeader(json, kLengthBytes + length, file->size_);
-  if (!header.ok()) return Broken(path, std::string(header.status().message()));
-  file->tensors_ = std::move(header->tensors);
-  file->metadata_ = std::move(header->metadata);
+  if (!tensors.ok()) return Broken(path, std::string(tensors.status().message()));
+  file->tensors_ = *std::move(tensors);
   for (size_t i = 0; i < file->tensors_.size(); ++i) file->by_name_[file->tensors_[i].name] = i;
   return file;
 }

@@ -50,7 +50,6 @@ class SafetensorsFile {
   uint64_t file_size() const { return size_; }
   // In the order in which they lie in the file.
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
   // Null when there is none of this name.
   const TensorEntry* Find(const std::string& name) const;
   // Copies `size_bytes` at `offset_bytes` inside the tensor. An error when the file cannot be read
@@ -66,7 +65,6 @@ class SafetensorsFile {
   uint64_t size_ = 0;
   std::vector<TensorEntry> tensors_;
   std::unordered_map<std::string, size_t> by_name_;
-  std::map<std::string, std::string> metadata_;
 };
 
 }  // namespace shoal

@@ -33,7 +33,7 @@ constexpr size_t kMaxRank = 64;
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   const absl::Status& status() const { return status_; }
-  SafetensorsHeader TakeHeader() { return std::move(header_); }
+  std::vector<TensorEntry> TakeTensors() { return std::move(tensors_); }
 
   bool start_object(size_t) override {
     switch (place_) {
@@ -62,17 +62,12 @@ class HeaderReader : public nlohmann::json_sax<Json> {
       offsets_.clear();
       return true;
     }
-    if (place_ == Place::kMetadata && header_.metadata.count(name) != 0) {
-      return Fail(absl::StrCat(Here(), ": \"", name, "\" is there twice"));
+    if (place_ == Place::kTensor && name != "dtype" && name != "shape" && name != "data_offsets") {
+      return Fail(absl::StrCat(Here(), ": unknown field \"", name,
+                               "\"; known are dtype, shape, data_offsets"));
     }
-    if (place_ == Place::kTensor) {
-      if (name != "dtype" && name != "shape" && name != "data_offsets") {
-        return Fail(absl::StrCat(Here(), ": unknown field \"", name,
-                                 "\"; known are dtype, shape, data_offsets"));
-      }
-      if (!seen_fields_.insert(name).second) {
-        return Fail(absl::StrCat(Here(), ": \"", name, "\" is there twice"));
-      }
+    if (!seen_fields_.insert(name).second) {
+      return Fail(absl::StrCat(Here(), ": \"", name, "\" is there twice"));
     }
     field_ = name;
     return true;
@@ -109,10 +104,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     return Unexpected("a number");
   }
   bool string(std::string& value) override {
-    if (place_ == Place::kMetadata) {
-      header_.metadata[field_] = value;
-      return true;
-    }
+    if (place_ == Place::kMetadata) return true;  // for people; nothing here depends on it
     if (place_ == Place::kTensor && field_ == "dtype") {
       tensor_.dtype = value;
       return true;
@@ -153,7 +145,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     }
     tensor_.begin = offsets_[0];
     tensor_.size = offsets_[1] - offsets_[0];
-    header_.tensors.push_back(std::move(tensor_));
+    tensors_.push_back(std::move(tensor_));
     return true;
   }
   std::string Here() const { return absl::StrCat("\"", key_, "\""); }
@@ -189,7 +181,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   std::set<std::string> seen_fields_;
   TensorEntry tensor_;
   std::vector<uint64_t> offsets_;
-  SafetensorsHeader header_;
+  std::vector<TensorEntry> tensors_;
   absl::Status status_;
 };
 
@@ -232,8 +224,9 @@ uint64_t SafetensorsElementSize(const std::string& dtype) {
   return 0;
 }
 
-absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(const std::string& json,
-                                                         uint64_t data_begin, uint64_t file_size) {
+absl::StatusOr<std::vector<TensorEntry>> ParseSafetensorsHeader(const std::string& json,
+                                                                uint64_t data_begin,
+                                                                uint64_t file_size) {
   // The JSON parser alone would also take blanks and a byte order mark in front.
   if (json.empty() || json[0] != '{') {
     return absl::InvalidArgumentError("the header does not begin with \"{\"");
@@ -242,15 +235,14 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(const std::string& json
   const bool read = Json::sax_parse(json, &reader);
   if (!reader.status().ok()) return reader.status();
   if (!read) return absl::InvalidArgumentError("the header is not valid JSON");
-  SafetensorsHeader header = reader.TakeHeader();
+  std::vector<TensorEntry> tensors = reader.TakeTensors();
 
-  std::sort(header.tensors.begin(), header.tensors.end(),
-            [](const TensorEntry& a, const TensorEntry& b) {
-              return std::tie(a.begin, a.size, a.name) < std::tie(b.begin, b.size, b.name);
-            });
+  std::sort(tensors.begin(), tensors.end(), [](const TensorEntry& a, const TensorEntry& b) {
+    return std::tie(a.begin, a.size, a.name) < std::tie(b.begin, b.size, b.name);
+  });
   const uint64_t data_size = file_size - data_begin;
   uint64_t end = 0;
-  for (TensorEntry& tensor : header.tensors) {
+  for (TensorEntry& tensor : tensors) {
     SHOAL_RETURN_IF_ERROR(CheckSize(tensor));
     if (tensor.begin != end) {
       return absl::InvalidArgumentError(
@@ -271,7 +263,7 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(const std::string& json
     return absl::InvalidArgumentError(
         absl::StrCat("the tensors end at byte ", end, " of the data, which has ", data_size));
   }
-  return header;
+  return tensors;
 }
 
 }  // namespace shoal

@@ -303,7 +303,6 @@ class ClusterSpecParser {
       return;
     }
     spec_.task.index = number;
-    spec_.has_task = true;
   }
 
   void ReadRpcLayer(JsonObject& top) {

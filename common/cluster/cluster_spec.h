@@ -44,8 +44,7 @@ struct ClusterSpec {
   std::map<int, Address> ps;
   std::map<int, Address> workers;
   std::map<int, Address> evaluator;
-  TaskId task;
-  bool has_task = false;
+  TaskId task;  // which of them this process is, where that was asked for
 
   // Address of a task; null when it is not listed (an evaluator need not be).
   const Address* Find(const TaskId& task) const;

@@ -56,13 +56,6 @@ const json* JsonObject::Require(const char* key, const char* meaning) {
   return value;
 }
 
-void JsonObject::ReadString(const char* key, std::string* out) {
-  const json* value = Find(key);
-  if (value == nullptr) return;
-  if (!value->is_string()) return AddWrong(key, *value, "a string");
-  *out = value->get<std::string>();
-}
-
 void JsonObject::ReadBool(const char* key, bool* out) {
   const json* value = Find(key);
   if (value == nullptr) return;

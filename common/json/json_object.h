@@ -37,7 +37,6 @@ class JsonObject {
   // The same; absence is an error, which ends with `meaning` ("what the job is called").
   const nlohmann::json* Require(const char* key, const char* meaning);
 
-  void ReadString(const char* key, std::string* out);
   void ReadBool(const char* key, bool* out);
   void ReadInteger(const char* key, IntegerRange range, int64_t* out);
   void ReadInteger(const char* key, IntegerRange range, uint64_t* out);

@@ -48,6 +48,7 @@ TEST_F(SafetensorsTest, LayoutIsWhatTheReaderReads) {
       LayOutSafetensors({{"z", {2, 3}}, {"a/ü \"q\"", {}}, {"empty", {0, 7}}, {"b", {4}}},
                         {{"job", "fashion"}, {"steps", "12"}});
   EXPECT_EQ(layout.header.size() % 8, 0u);
+  EXPECT_THAT(layout.header, HasSubstr(R"("__metadata__":{"job":"fashion","steps":"12"})"));
   EXPECT_EQ(layout.file_size, layout.header.size() + 4 * (6 + 1 + 0 + 4));
   std::string text = layout.header;
   for (int i = 0; i < 11; ++i) {
@@ -56,7 +57,6 @@ TEST_F(SafetensorsTest, LayoutIsWhatTheReaderReads) {
   }
   const auto file = OpenText(text);
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ((*file)->metadata().at("job"), "fashion");
   ASSERT_EQ((*file)->tensors().size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
     const TensorEntry* entry = (*file)->Find(layout.tensors[i].name);
@@ -205,9 +205,9 @@ TEST_F(SafetensorsTest, FileThatIsCutOffAfterOpeningIsAnError) {
 }
 
 // A header that is accepted lies in the file without holes, whatever was done to its text.
-void ExpectSound(const SafetensorsHeader& header, uint64_t data_begin, uint64_t file_size) {
+void ExpectSound(const std::vector<TensorEntry>& tensors, uint64_t data_begin, uint64_t file_size) {
   uint64_t end = data_begin;
-  for (const TensorEntry& tensor : header.tensors) {
+  for (const TensorEntry& tensor : tensors) {
     ASSERT_EQ(tensor.begin, end);
     uint64_t size = SafetensorsElementSize(tensor.dtype);
     ASSERT_GT(size, 0u);
@@ -268,12 +268,12 @@ TEST(SafetensorsFuzzTest, MutatedHeadersAreRefusedOrSound) {
       if (text.empty()) text.push_back(original[0]);
     }
     const uint64_t data_begin = 8 + text.size();
-    const auto header = ParseSafetensorsHeader(text, data_begin, data_begin + data_size);
-    if (header.ok()) {
+    const auto tensors = ParseSafetensorsHeader(text, data_begin, data_begin + data_size);
+    if (tensors.ok()) {
       ++accepted;
-      ASSERT_NO_FATAL_FAILURE(ExpectSound(*header, data_begin, data_begin + data_size));
+      ASSERT_NO_FATAL_FAILURE(ExpectSound(*tensors, data_begin, data_begin + data_size));
     } else {
-      ASSERT_FALSE(header.status().message().empty());
+      ASSERT_FALSE(tensors.status().message().empty());
     }
   }
   // Changes of a name, say, are not errors; without any the loop would test little.

@@ -55,7 +55,6 @@ TEST(ClusterSpecTest, ReadsTensorFlowsOwn) {
   EXPECT_EQ(spec.chief_address().ToString(), "host0:2222");
   EXPECT_THAT(spec.PsAddresses(), ElementsAre("host1:2222", "host2:2222"));
   EXPECT_EQ(spec.workers.size(), 3u);
-  EXPECT_TRUE(spec.has_task);
   EXPECT_EQ(TaskName(spec.task), "worker 1");
   EXPECT_EQ(spec.Find(spec.task)->ToString(), "host4:2222");
   EXPECT_EQ(spec.Find({TaskType::kWorker, 3}), nullptr);
@@ -80,7 +79,6 @@ TEST(ClusterSpecTest, ReadsIpv6) {
       Parse(R"({"cluster": {"chief": ["[::1]:1"], "ps": ["[::1]:2"], "worker": ["[fe80::2]:1"]}})",
             false);
   EXPECT_EQ(spec.chief_address().ToString(), "[::1]:1");
-  EXPECT_FALSE(spec.has_task);
 }
 
 TEST(ClusterSpecTest, EvaluatorMayBeListedOrNot) {
