@@ -13,7 +13,6 @@ namespace shoal {
 namespace {
 
 LogLevel LogLevelFromName(const std::string& name) {
-  if (name == "debug") return LogLevel::kDebug;
   if (name == "warning") return LogLevel::kWarning;
   return name == "error" ? LogLevel::kError : LogLevel::kInfo;
 }
@@ -44,7 +43,7 @@ Daemon::Daemon(const std::string& program, TaskType type, const std::string& des
   settings_.AddText("cluster_spec", &cluster_spec_file_,
                     "File with the cluster spec; without it, the text of the variable TF_CONFIG");
   settings_.AddChoice("log_format", &log_format_, {"text", "json"}, "Form of the log on stderr");
-  settings_.AddChoice("log_level", &log_level_, {"debug", "info", "warning", "error"},
+  settings_.AddChoice("log_level", &log_level_, {"info", "warning", "error"},
                       "What is below is not logged");
   settings_.AddInteger("http_port", &http_port_, -1, 65535,
                        "Port of /metrics, /healthz and /readyz; 0: a free one, -1: none");

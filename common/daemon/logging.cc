@@ -21,8 +21,6 @@ constexpr char kJsonLogger[] = "json";
 
 spdlog::level::level_enum LevelOf(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
     case LogLevel::kInfo:
       return spdlog::level::info;
     case LogLevel::kWarning:
@@ -115,9 +113,6 @@ void StartLogging(const LogOptions& options) {
   Current().logger = std::move(logger);
 }
 
-void LogDebug(const std::string& message, const LogFields& fields) {
-  Log(spdlog::level::debug, message, fields);
-}
 void LogInfo(const std::string& message, const LogFields& fields) {
   Log(spdlog::level::info, message, fields);
 }

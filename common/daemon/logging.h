@@ -13,7 +13,7 @@ namespace shoal {
 // A message of several lines is several lines of text, one event of JSON. All thread-safe.
 
 enum class LogFormat { kText, kJson };
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogLevel { kInfo, kWarning, kError };
 
 struct LogOptions {
   LogFormat format = LogFormat::kText;
@@ -28,7 +28,6 @@ void StartLogging(const LogOptions& options);
 // Names and values that belong to a message.
 using LogFields = std::vector<std::pair<std::string, std::string>>;
 
-void LogDebug(const std::string& message, const LogFields& fields = {});
 void LogInfo(const std::string& message, const LogFields& fields = {});
 void LogWarning(const std::string& message, const LogFields& fields = {});
 void LogError(const std::string& message, const LogFields& fields = {});

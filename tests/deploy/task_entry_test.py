@@ -31,8 +31,8 @@ def run(tmp_path):
 
 @pytest.mark.parametrize("task, task_type, index", [("coordinator", "chief", 0), ("ps", "ps", 1), ("worker", "worker", 2)])
 def test_a_task_knows_all_and_itself(run, task, task_type, index):
-    command, tf_config = run(task, "--log_level=debug", **{**CLUSTER, "JOB_COMPLETION_INDEX": str(index)})
-    assert command == f"shoal-{task} --log_level=debug"
+    command, tf_config = run(task, "--log_level=error", **{**CLUSTER, "JOB_COMPLETION_INDEX": str(index)})
+    assert command == f"shoal-{task} --log_level=error"
     assert tf_config == {
         "cluster": {"chief": ["fish-coordinator-0.pond:2222"], "ps": ["fish-ps-0.pond:2222", "fish-ps-1.pond:2222"],
                     "worker": ["fish-worker-0.pond:2222", "fish-worker-1.pond:2222", "fish-worker-2.pond:2222"]},

@@ -43,9 +43,9 @@ class DaemonTest : public ::testing::Test {
 TEST_F(DaemonTest, LogsItsConfigurationWithWhereItCameFrom) {
   std::string data_dir = "here";
   daemon_.settings().AddText("data_dir", &data_dir, "Data");
-  EXPECT_EQ(Run(daemon_, {"--log_level=debug"}, [] { return absl::OkStatus(); }), 0);
+  EXPECT_EQ(Run(daemon_, {"--log_level=info"}, [] { return absl::OkStatus(); }), 0);
   EXPECT_THAT(log_, HasSubstr(std::string(" I worker shoal-test ") + kVersion));
-  EXPECT_THAT(log_, HasSubstr("log_level=\"debug (flag)\""));
+  EXPECT_THAT(log_, HasSubstr("log_level=\"info (flag)\""));
   EXPECT_THAT(log_, HasSubstr("data_dir=\"here (default)\""));
 }
 

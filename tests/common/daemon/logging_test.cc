@@ -73,12 +73,10 @@ TEST(LoggingTest, ControlCharactersOfAPeerDoNotReachTheTerminal) {
 
 TEST(LoggingTest, LevelLeavesOutWhatIsBelow) {
   const auto log = [] {
-    LogDebug("d");
     LogInfo("i");
     LogWarning("w");
     LogError("e");
   };
-  EXPECT_THAT(Lines({.level = LogLevel::kDebug}, log), SizeIs(4));
   EXPECT_THAT(Lines({.level = LogLevel::kInfo}, log), SizeIs(3));
   EXPECT_THAT(Lines({.level = LogLevel::kWarning}, log), SizeIs(2));
   EXPECT_THAT(Lines({.level = LogLevel::kError}, log), SizeIs(1));
