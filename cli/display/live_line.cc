@@ -147,6 +147,12 @@ std::string FormatLiveLine(const proto::StatusReply& status, const TerminalStyle
 
 std::string FormatProgressLine(const proto::StatusReply& status) { return Join(Parts(status)); }
 
+std::string FormatCheckpointError(const proto::CheckpointStatus& checkpoint) {
+  const std::string& good = checkpoint.directory();
+  return "the last checkpoint failed: " + checkpoint.last_error() + "; the job goes on" +
+         (good.empty() ? "" : " with " + good) + " and tries again";
+}
+
 std::string FormatEpochLine(const proto::EpochResult& epoch, uint64_t epochs) {
   std::string line = "epoch " + std::to_string(epoch.epoch() + 1) + "/" + std::to_string(epochs) +
                      ": loss " + FormatNumber(epoch.loss());

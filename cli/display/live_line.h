@@ -16,6 +16,10 @@ std::string FormatLiveLine(const proto::StatusReply& status, const TerminalStyle
 // The same facts for a log: no bar, no limit of width.
 std::string FormatProgressLine(const proto::StatusReply& status);
 
+// "the last checkpoint failed: disk full; the job goes on with DIRECTORY and tries again", of one
+// whose last_error is set.
+std::string FormatCheckpointError(const proto::CheckpointStatus& checkpoint);
+
 // "epoch 2/5: loss 0.312, accuracy 0.886, test loss 0.330, test accuracy 0.881, 12.4 s, 4830
 // examples/s".
 std::string FormatEpochLine(const proto::EpochResult& epoch, uint64_t epochs);

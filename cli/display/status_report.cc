@@ -46,8 +46,7 @@ std::string LastCheckpoint(const proto::CheckpointStatus& checkpoint) {
                     FormatBytes(checkpoint.size_bytes()), ", ", checkpoint.directory(), "\n");
   }
   if (!checkpoint.last_error().empty()) {
-    absl::StrAppend(&text, "            the last try failed: ", checkpoint.last_error(),
-                    "; the job goes on and tries again\n");
+    absl::StrAppend(&text, "            ", FormatCheckpointError(checkpoint), "\n");
   }
   return text.empty() ? "checkpoint  none yet\n" : text;
 }

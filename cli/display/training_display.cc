@@ -67,8 +67,7 @@ void TrainingDisplay::PrintCheckpointError(const proto::StatusReply& status) {
   last_checkpoint_error_ = error;
   const std::string& good = status.last_checkpoint().directory();
   if (!error.empty()) {
-    console_->PrintError("the last checkpoint failed: " + error + "; the job goes on" +
-                         (good.empty() ? "" : " with " + good) + " and tries again");
+    console_->PrintError(FormatCheckpointError(status.last_checkpoint()));
   } else if (!good.empty()) {
     console_->Print("checkpoints are written again: " + good);
   }

@@ -52,7 +52,8 @@ TEST(StatusReportTest, SaysWhatIsWrong) {
   EXPECT_THAT(report, HasSubstr("error       ps 0 is full"));
   EXPECT_THAT(report, HasSubstr("waiting     ps 0: not reachable"));
   EXPECT_THAT(report, HasSubstr("step 10, 0 s ago, 2.4 MiB, /run/checkpoints/step-000000000010"));
-  EXPECT_THAT(report, HasSubstr("the last try failed: disk full; the job goes on and tries again"));
+  EXPECT_THAT(report, HasSubstr("the last checkpoint failed: disk full; the job goes on with "
+                                "/run/checkpoints/step-000000000010 and tries again"));
 }
 
 TEST(StatusReportTest, OfManyEpochsItShowsTheNewest) {

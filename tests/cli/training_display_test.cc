@@ -132,7 +132,8 @@ TEST(TrainingDisplayTest, AFailedCheckpointIsSaidOnce) {
   proto::StatusReply status = Training(100);
   status.mutable_last_checkpoint()->set_last_error("disk full");
   display.Update(status, seconds(0));
-  EXPECT_THAT(console.Take(), HasSubstr("the last checkpoint failed: disk full"));
+  EXPECT_THAT(console.Take(),
+              HasSubstr("the last checkpoint failed: disk full; the job goes on and tries again"));
   display.Update(status, seconds(1));
   EXPECT_THAT(console.Take(), Not(HasSubstr("disk full")));
 }

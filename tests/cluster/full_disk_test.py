@@ -36,7 +36,7 @@ def test_the_job_goes_on_with_the_last_good_checkpoint(tmp_path, trouble, error)
         assert error in troubled["last_checkpoint"]["last_error"]
         assert troubled["phase"] == "training" and troubled["last_checkpoint"]["directory"] >= good
         text = shoal("status", "--run_dir", run).stdout
-        assert "the last try failed: " in text and "the job goes on and tries again" in text
+        assert "the last checkpoint failed: " in text and "; the job goes on with " in text
         goal = finished_steps(records) + 1000
         wait_for(lambda: finished_steps(records) > goal, "steps go on")
         asked = shoal("checkpoint", "now", "--run_dir", run)
