@@ -35,7 +35,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
         "no job: neither the flag --job=FILE nor the environment variable SHOAL_JOB is set");
   }
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
-  run_dir = AbsolutePath(run_dir.empty() ? "runs/" + job.name : run_dir);
+  run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
   std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::Status result;

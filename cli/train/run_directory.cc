@@ -13,6 +13,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/model_export.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
 
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::string& path) {
   const std::string absolute = AbsolutePath(path);
   SHOAL_RETURN_IF_ERROR(MakeDirectories(absolute));
-  const std::string lock_path = absolute + "/.lock";
+  const std::string lock_path = RunPaths{absolute}.lock();
   const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock < 0) {
     return absl::FailedPreconditionError(lock_path +
@@ -73,7 +74,7 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
   decision.total_steps = newest->manifest.total_steps;
   decision.checkpoint = newest->directory;
   // A coordinator may have been stopped after the last checkpoint and before the model was written.
-  const bool has_model = fs::exists(paths_.model() + "/model.safetensors");
+  const bool has_model = fs::exists(paths_.model() + "/" + kExportedVariablesName);
   const bool all_steps = decision.total_steps > 0 && decision.step == decision.total_steps;
   // A job that is to train longer now goes on.
   const bool same = newest->manifest.job_fingerprint == job.Fingerprint();

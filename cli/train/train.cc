@@ -72,8 +72,7 @@ class Training {
   absl::StatusOr<bool> Prepare() {
     SHOAL_ASSIGN_OR_RETURN(job_, LoadJob(options_.job_path, /*check_data=*/true));
     if (options_.seed.has_value()) job_.seed = *options_.seed;
-    SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(options_.run_dir.empty() ? "runs/" + job_.name
-                                                                             : options_.run_dir));
+    SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems)
       console_.PrintError("passed over: " + problem);

@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kVariablesName[] = "model.safetensors";
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
 constexpr uint64_t kMaxModelJsonBytes = uint64_t{1} << 30;
 
@@ -53,7 +52,7 @@ absl::Status WriteModel(const StoredCheckpoint& checkpoint, const std::string& d
                                        kMaxModelJsonBytes, files));
   SHOAL_RETURN_IF_ERROR(WriteNewFile(absl::StrCat(directory, "/", kModelName), model_json, files));
   SHOAL_RETURN_IF_ERROR(
-      WriteVariables(*reader, absl::StrCat(directory, "/", kVariablesName), files));
+      WriteVariables(*reader, absl::StrCat(directory, "/", kExportedVariablesName), files));
   SHOAL_RETURN_IF_ERROR(reader->Verify());
   return files->SyncDirectory(directory);
 }
@@ -64,7 +63,7 @@ absl::Status CheckReplaceable(const std::string& directory, FileSystem* files) {
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   SHOAL_RETURN_IF_ERROR(entries.status());
   for (const FileSystem::Entry& entry : *entries) {
-    if (entry.name == kModelName || entry.name == kVariablesName) continue;
+    if (entry.name == kModelName || entry.name == kExportedVariablesName) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("cannot save the model in ", directory, ": it holds \"", entry.name,
                      "\", which is no part of a saved model; name a new directory"));

@@ -7,6 +7,9 @@
 
 namespace shoal {
 
+// The file of the variables in the directory of an exported model; the other is model.json.
+inline constexpr char kExportedVariablesName[] = "model.safetensors";
+
 // Saves the model of a checkpoint, verified first, in `directory`: model.safetensors with the
 // variables alone, Keras names and shapes, in model order, and model.json. Written beside and
 // renamed, so that `directory` holds the whole model, or what was there before; a model exported

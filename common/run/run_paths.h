@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// What a run directory holds (docs/formats.md). The coordinator writes it, `shoal` reads it.
+// What a run directory holds (docs/formats.md): most is the coordinator's, some `shoal train`'s.
 struct RunPaths {
   std::string directory;
 
@@ -16,6 +16,13 @@ struct RunPaths {
   // Of `shoal train`: the resolved job, and what each task said.
   std::string job() const { return directory + "/job.json"; }
   std::string logs() const { return directory + "/logs"; }
+  // Held while `shoal train` runs.
+  std::string lock() const { return directory + "/.lock"; }
 };
+
+// The run directory of a job: the one that was asked for, or runs/NAME.
+inline std::string RunDirectoryOf(const std::string& asked_for, const std::string& job_name) {
+  return asked_for.empty() ? "runs/" + job_name : asked_for;
+}
 
 }  // namespace shoal
