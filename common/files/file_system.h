@@ -45,7 +45,7 @@ class File {
   const std::string path_;
 };
 
-// What checkpoints need of a file system, with POSIX's meaning: the machine's, or one that a test
+// What Shoal needs of a file system, with POSIX's meaning: the machine's, or one that a test
 // breaks. Every error names the path and the system's reason; codes are those of
 // absl::ErrnoToStatus (kNotFound, kAlreadyExists, kResourceExhausted for a full disk).
 class FileSystem {
