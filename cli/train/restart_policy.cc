@@ -1,19 +1,28 @@
 #include "cli/train/restart_policy.h"
 
+#include <chrono>
+
 namespace shoal {
+namespace {
+
+constexpr Time kFirstPause = std::chrono::milliseconds(100);
+constexpr Time kLongestPause = std::chrono::seconds(10);
+// Who ran for this long is forgiven what was before.
+constexpr Time kForgivenAfter = std::chrono::seconds(60);
+
+}  // namespace
 
 std::optional<Time> RestartPolicy::PauseBeforeRestart(const TaskId& task, Time ran) {
   const uint64_t seed = 31 * static_cast<uint64_t>(task.index) + static_cast<uint64_t>(task.type);
-  Record& record =
-      records_
-          .try_emplace({task.type, task.index},
-                       Record{0, Backoff(options_.first_pause, options_.longest_pause, seed)})
-          .first->second;
-  if (ran >= options_.forgiven_after) {
+  Record& record = records_
+                       .try_emplace({task.type, task.index},
+                                    Record{0, Backoff(kFirstPause, kLongestPause, seed)})
+                       .first->second;
+  if (ran >= kForgivenAfter) {
     record.restarts = 0;
     record.pauses.Reset();
   }
-  if (record.restarts >= options_.max_restarts) return std::nullopt;
+  if (record.restarts >= max_restarts_) return std::nullopt;
   ++record.restarts;
   return record.pauses.Next();
 }

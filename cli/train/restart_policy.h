@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <optional>
 
@@ -14,20 +13,13 @@ namespace shoal {
 // not thread-safe.
 class RestartPolicy {
  public:
-  struct Options {
-    int max_restarts = 10;  // of one task; 0: nothing is started again
-    Time first_pause = std::chrono::milliseconds(100);
-    Time longest_pause = std::chrono::seconds(10);
-    // Who ran for this long is forgiven what was before.
-    Time forgiven_after = std::chrono::seconds(60);
-  };
-  explicit RestartPolicy(const Options& options) : options_(options) {}
+  // `max_restarts`: of one task; 0: nothing is started again.
+  explicit RestartPolicy(int max_restarts) : max_restarts_(max_restarts) {}
 
   // A task died that had run for `ran`. Absent: it is not to be started again.
   std::optional<Time> PauseBeforeRestart(const TaskId& task, Time ran);
   // How often the task was started again since it was forgiven.
   int restarts(const TaskId& task) const;
-  const Options& options() const { return options_; }
 
  private:
   struct Record {
@@ -36,7 +28,7 @@ class RestartPolicy {
   };
   using Key = std::pair<TaskType, int>;
 
-  const Options options_;
+  const int max_restarts_;
   std::map<Key, Record> records_;
 };
 

@@ -1,6 +1,7 @@
 #include "cli/train/supervisor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <utility>
@@ -12,9 +13,12 @@
 namespace shoal {
 namespace {
 
-constexpr size_t kMostFailuresListed = 20;
-
-bool SameTask(const TaskId& a, const TaskId& b) { return a.type == b.type && a.index == b.index; }
+// How long tasks may take to leave by themselves, and then to obey SIGTERM (a worker drains for up
+// to 10 s).
+constexpr Time kLeaveGrace = std::chrono::seconds(10);
+constexpr Time kTermGrace = std::chrono::seconds(15);
+// How long the coordinator may go on after a ps, or all workers, ended with exit code 0.
+constexpr Time kFinishGrace = std::chrono::seconds(60);
 
 // What this process ends with because a child ended so.
 int ExitCodeFor(const ExitCause& cause) {
@@ -49,7 +53,7 @@ std::string DescribeDeath(const Child& child) {
 }
 
 Supervisor::Supervisor(Options options)
-    : options_(std::move(options)), policy_(options_.restarts) {}
+    : options_(std::move(options)), policy_(options_.max_restarts) {}
 
 Supervisor::~Supervisor() {
   options_.loop->CancelTimer(timer_);
@@ -115,7 +119,7 @@ void Supervisor::ExpectFinish(const Child& child) {
   if (phase_ != Phase::kRunning) return;
   if (child.task.type == TaskType::kWorker && options_.cluster->running(TaskType::kWorker) > 0)
     return;
-  SetTimer(options_.finish_grace, [this, &child] {
+  SetTimer(kFinishGrace, [this, &child] {
     NoteFailure(child);
     Fail(child, "It left in order, but the coordinator does not finish the job.");
     MaybeEnded();
@@ -123,9 +127,8 @@ void Supervisor::ExpectFinish(const Child& child) {
 }
 
 void Supervisor::NoteFailure(const Child& child) {
-  failures_.push_back({child.task,
-                       absl::StrCat(SinceStart(child.ended_after), ": ", Sentence(child)),
-                       DescribeDeath(child)});
+  deaths_.Add(child.task, DescribeDeath(child),
+              absl::StrCat(SinceStart(child.ended_after), ": ", Sentence(child)));
 }
 
 void Supervisor::RestartOrFail(const Child& child) {
@@ -136,14 +139,12 @@ void Supervisor::RestartOrFail(const Child& child) {
   const std::optional<Time> pause =
       policy_.PauseBeforeRestart(child.task, child.ended_after - child.started_after);
   const int restarts = policy_.restarts(child.task);
-  if (restarts == 1) {  // what was before is forgiven
-    std::erase_if(failures_, [&](const Failure& each) { return SameTask(each.task, child.task); });
-  }
+  if (restarts == 1) deaths_.Forgive(child.task);  // what was before
   NoteFailure(child);
   if (pause.has_value()) {
     options_.console->PrintError(absl::StrCat(DescribeDeath(child), "It is started again in ",
                                               Pause(*pause), " (restart ", restarts, " of ",
-                                              options_.restarts.max_restarts, ")."));
+                                              options_.max_restarts, ")."));
     restarts_[&child] = options_.loop->CallAfter(*pause, [this, &child] { Restart(child); });
     return;
   }
@@ -195,18 +196,10 @@ void Supervisor::Fail(const Child& child, const std::string& consequence) {
   const bool all_workers = child.task.type == TaskType::kWorker &&
                            options_.cluster->running(TaskType::kWorker) == 0 &&
                            policy_.restarts(child.task) == 0;
-  const auto root = std::find_if(failures_.begin(), failures_.end(), [&](const Failure& each) {
-    return SameTask(each.task, child.task) || (all_workers && each.task.type == child.task.type);
-  });
-  std::string text = absl::StrCat("\nThe training failed: ", root->description, consequence);
-  if (failures_.size() > 1) {
-    text += "\nWhat failed, oldest first:";
-    const size_t listed = std::min(failures_.size(), kMostFailuresListed);
-    for (size_t i = 0; i < listed; ++i) absl::StrAppend(&text, "\n  ", failures_[i].sentence);
-    if (listed < failures_.size())
-      absl::StrAppend(&text, "\n  and ", failures_.size() - listed, " more");
-  }
-  options_.console->PrintError(text);
+  const std::string& root =
+      all_workers ? deaths_.FirstOf(child.task.type) : deaths_.FirstOf(child.task);
+  options_.console->PrintError(
+      absl::StrCat("\nThe training failed: ", root, consequence, deaths_.ToString()));
   End(Outcome::kFailed, ExitCodeFor(*child.exit_cause), /*wait_for_leaving=*/false);
 }
 
@@ -217,7 +210,7 @@ void Supervisor::End(Outcome outcome, int exit_code, bool wait_for_leaving) {
   for (const auto& [child, timer] : restarts_) options_.loop->CancelTimer(timer);
   restarts_.clear();
   if (wait_for_leaving) {
-    SetTimer(options_.leave_grace, [this] { TerminateRest(); });
+    SetTimer(kLeaveGrace, [this] { TerminateRest(); });
   } else {
     TerminateRest();
   }
@@ -232,7 +225,7 @@ void Supervisor::MaybeEnded() {
 
 void Supervisor::TerminateRest() {
   options_.cluster->SignalAll(SIGTERM);
-  SetTimer(options_.term_grace, [this] {
+  SetTimer(kTermGrace, [this] {
     for (const auto& child : options_.cluster->children()) {
       if (child->running()) {
         options_.console->PrintError(TaskName(child->task) + " does not stop and is killed.");

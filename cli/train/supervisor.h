@@ -1,13 +1,12 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "cli/display/console.h"
 #include "cli/local_cluster/local_cluster.h"
+#include "cli/train/death_list.h"
 #include "cli/train/restart_policy.h"
 #include "common/rpc/event_loop.h"
 
@@ -33,13 +32,7 @@ class Supervisor {
     EventLoop* loop = nullptr;        // outlives this
     LocalCluster* cluster = nullptr;  // outlives this
     Console* console = nullptr;       // outlives this
-    RestartPolicy::Options restarts;
-    // How long tasks may take to leave by themselves, and then to obey SIGTERM (a worker drains for
-    // up to 10 s).
-    Time leave_grace = std::chrono::seconds(10);
-    Time term_grace = std::chrono::seconds(15);
-    // How long the coordinator may go on after a ps, or all workers, ended with exit code 0.
-    Time finish_grace = std::chrono::seconds(60);
+    int max_restarts = 0;             // of one task that dies
     std::function<void()> on_ended;
   };
   explicit Supervisor(Options options);
@@ -58,12 +51,6 @@ class Supervisor {
   int exit_code() const { return exit_code_; }
 
  private:
-  // A death that is not forgiven.
-  struct Failure {
-    TaskId task;
-    std::string sentence;     // for a list
-    std::string description;  // DescribeDeath
-  };
   void OnCoordinatorExit(const Child& child);
   void OnPsExit(const Child& child);
   void OnWorkerExit(const Child& child);
@@ -86,7 +73,7 @@ class Supervisor {
   Phase phase_ = Phase::kRunning;
   Outcome outcome_ = Outcome::kDone;
   int exit_code_ = 0;
-  std::vector<Failure> failures_;  // oldest first
+  DeathList deaths_;
   EventLoop::TimerId timer_ = 0;
   std::map<const Child*, EventLoop::TimerId> restarts_;  // that are to come
 };

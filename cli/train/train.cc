@@ -128,7 +128,7 @@ class Training {
         Supervisor::Options{.loop = network.get(),
                             .cluster = &cluster,
                             .console = &console_,
-                            .restarts = {.max_restarts = options_.max_restarts},
+                            .max_restarts = options_.max_restarts,
                             .on_ended = [&network] { network->Stop(); }});
     SignalWatch signals(&watch, WatchedSignals(), [&](int signal) {
       if (signal == SIGCHLD) return cluster.ReapEnded();

@@ -11,7 +11,7 @@ using std::chrono::seconds;
 constexpr TaskId kWorker{TaskType::kWorker, 1};
 
 TEST(RestartPolicyTest, PausesGrowToTheLongest) {
-  RestartPolicy policy({.max_restarts = 100});
+  RestartPolicy policy(/*max_restarts=*/100);
   Time longest{0};
   for (int i = 0; i < 100; ++i) {
     const std::optional<Time> pause = policy.PauseBeforeRestart(kWorker, seconds(1));
@@ -27,7 +27,7 @@ TEST(RestartPolicyTest, PausesGrowToTheLongest) {
 }
 
 TEST(RestartPolicyTest, EachTaskHasItsOwnLimit) {
-  RestartPolicy policy({.max_restarts = 2});
+  RestartPolicy policy(/*max_restarts=*/2);
   EXPECT_TRUE(policy.PauseBeforeRestart(kWorker, seconds(1)));
   EXPECT_TRUE(policy.PauseBeforeRestart(kWorker, seconds(1)));
   EXPECT_FALSE(policy.PauseBeforeRestart(kWorker, seconds(1)));
@@ -37,7 +37,7 @@ TEST(RestartPolicyTest, EachTaskHasItsOwnLimit) {
 }
 
 TEST(RestartPolicyTest, AWhileOfRunningWellIsForgiveness) {
-  RestartPolicy policy({.max_restarts = 1});
+  RestartPolicy policy(/*max_restarts=*/1);
   for (int i = 0; i < 5; ++i) {
     EXPECT_TRUE(policy.PauseBeforeRestart(kWorker, seconds(60)));
     EXPECT_EQ(policy.restarts(kWorker), 1);
@@ -46,7 +46,7 @@ TEST(RestartPolicyTest, AWhileOfRunningWellIsForgiveness) {
 }
 
 TEST(RestartPolicyTest, NoneMeansNone) {
-  RestartPolicy policy({.max_restarts = 0});
+  RestartPolicy policy(/*max_restarts=*/0);
   EXPECT_FALSE(policy.PauseBeforeRestart(kWorker, seconds(1)));
   EXPECT_FALSE(policy.PauseBeforeRestart(kWorker, seconds(600)));
 }

@@ -1,0 +1,50 @@
+#include "cli/train/death_list.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+constexpr TaskId kPs{TaskType::kPs, 0};
+constexpr TaskId kWorker{TaskType::kWorker, 1};
+
+TEST(DeathListTest, KeepsTheFirstDescriptionOfEachTask) {
+  DeathList deaths;
+  deaths.Add(kWorker, "worker's first", "a");
+  deaths.Add(kPs, "ps's first", "b");
+  deaths.Add(kWorker, "worker's second", "c");
+  deaths.Add({TaskType::kWorker, 0}, "another worker's first", "d");
+  EXPECT_EQ(deaths.FirstOf(kWorker), "worker's first");
+  EXPECT_EQ(deaths.FirstOf(kPs), "ps's first");
+  EXPECT_EQ(deaths.FirstOf(TaskType::kWorker), "worker's first");
+  EXPECT_EQ(deaths.ToString(), "\nWhat failed, oldest first:\n  a\n  b\n  c\n  d");
+}
+
+TEST(DeathListTest, OneAloneIsNoList) {
+  DeathList deaths;
+  deaths.Add(kPs, "", "a");
+  EXPECT_EQ(deaths.ToString(), "");
+}
+
+TEST(DeathListTest, ListsTheNewestAndCountsTheRest) {
+  DeathList deaths;
+  for (int i = 1; i <= 1000; ++i) deaths.Add(kPs, "", "death " + std::to_string(i) + ".");
+  const std::string text = deaths.ToString();
+  EXPECT_NE(text.find("first:\n  980 deaths that are not listed\n  death 981.\n"), text.npos)
+      << text;
+  EXPECT_TRUE(text.ends_with("\n  death 1000.")) << text;
+}
+
+TEST(DeathListTest, WhatIsForgivenIsNeitherListedNorCounted) {
+  DeathList deaths;
+  for (int i = 0; i < 30; ++i) deaths.Add(kPs, "old", "old");
+  deaths.Add(kWorker, "w", "worker");
+  deaths.Forgive(kPs);
+  EXPECT_EQ(deaths.ToString(), "");
+  deaths.Add(kPs, "new", "ps");
+  EXPECT_EQ(deaths.FirstOf(kPs), "new");
+  EXPECT_EQ(deaths.ToString(), "\nWhat failed, oldest first:\n  worker\n  ps");
+}
+
+}  // namespace
+}  // namespace shoal
