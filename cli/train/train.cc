@@ -16,6 +16,7 @@
 #include "cli/local_cluster/local_cluster.h"
 #include "cli/local_cluster/signal_watch.h"
 #include "cli/status_query.h"
+#include "cli/train/resume_command.h"
 #include "cli/train/run_directory.h"
 #include "cli/train/supervisor.h"
 #include "common/base/status_macros.h"
@@ -176,7 +177,7 @@ class Training {
       return;
     }
     if (supervisor.outcome() == Supervisor::Outcome::kStopped) console_.PrintError("Stopped.");
-    console_.PrintError(NewestCheckpoint() + "\n  " + ResumeCommand());
+    console_.PrintError(NewestCheckpoint() + "\n  " + ResumeCommand(options_));
   }
 
   // What there is to go on from.
@@ -186,18 +187,6 @@ class Training {
       return "There is no checkpoint yet. To start again:";
     return "The newest checkpoint has the first " +
            std::to_string(checkpoints->front().manifest.cut_step) + " steps. To go on from it:";
-  }
-
-  std::string ResumeCommand() const {
-    std::string command = "shoal train " + options_.job_path;
-    if (options_.workers != 2) command += " --workers " + std::to_string(options_.workers);
-    if (options_.ps != 1) command += " --ps " + std::to_string(options_.ps);
-    if (!options_.run_dir.empty()) command += " --run_dir " + options_.run_dir;
-    if (options_.threads > 0) command += " --threads " + std::to_string(options_.threads);
-    if (options_.max_restarts != TrainOptions().max_restarts)
-      command += " --max_restarts " + std::to_string(options_.max_restarts);
-    if (options_.seed.has_value()) command += " --seed " + std::to_string(*options_.seed);
-    return command;
   }
 
   void PrintPlaces() {

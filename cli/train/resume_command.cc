@@ -1,0 +1,41 @@
+#include "cli/train/resume_command.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace shoal {
+namespace {
+
+// `text` as one word of a POSIX shell.
+std::string ShellWord(const std::string& text) {
+  constexpr std::string_view kPlain = "_-+./:,@%";
+  const bool plain = std::all_of(text.begin(), text.end(), [&](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != kPlain.npos;
+  });
+  if (plain && !text.empty()) return text;
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+}  // namespace
+
+std::string ResumeCommand(const TrainOptions& options) {
+  const TrainOptions usual;
+  std::string command = absl::StrCat("shoal train ", ShellWord(options.job_path));
+  const auto add = [&command](const char* flag, const std::string& value) {
+    absl::StrAppend(&command, " ", flag, " ", value);
+  };
+  if (options.workers != usual.workers) add("--workers", absl::StrCat(options.workers));
+  if (options.ps != usual.ps) add("--ps", absl::StrCat(options.ps));
+  if (options.run_dir != usual.run_dir) add("--run_dir", ShellWord(options.run_dir));
+  if (options.threads != usual.threads) add("--threads", absl::StrCat(options.threads));
+  if (options.max_restarts != usual.max_restarts) {
+    add("--max_restarts", absl::StrCat(options.max_restarts));
+  }
+  if (options.seed.has_value()) add("--seed", absl::StrCat(*options.seed));
+  return command;
+}
+
+}  // namespace shoal
