@@ -10,8 +10,8 @@
 #include <map>
 
 #include "cli/local_cluster/signal_watch.h"
-#include "common/rpc/in_process_network.h"
 #include "tests/common/base/temporary_directory.h"
+#include "tests/fakes/in_process/in_process_network.h"
 
 namespace shoal {
 namespace {

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "common/job/job.h"
-#include "common/rpc/in_process_network.h"
 #include "coordinator/training_run.h"
 #include "ps/parameter_server.h"
+#include "tests/fakes/in_process/in_process_network.h"
 #include "worker/compute_thread.h"
 #include "worker/worker_session.h"
 

@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/model/keras_model.h"
-#include "common/rpc/in_process_mailbox.h"
 #include "tests/cluster/small_job.h"
 #include "tests/common/base/temporary_directory.h"
+#include "tests/fakes/in_process/in_process_mailbox.h"
 #include "worker/loss_attributes.h"
 
 namespace shoal {

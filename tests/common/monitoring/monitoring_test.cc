@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "common/rpc/in_process_network.h"
 #include "tests/common/monitoring/http_client.h"
+#include "tests/fakes/in_process/in_process_network.h"
 
 namespace shoal {
 namespace {

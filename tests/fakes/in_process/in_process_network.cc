@@ -1,4 +1,4 @@
-#include "common/rpc/in_process_network.h"
+#include "tests/fakes/in_process/in_process_network.h"
 
 #include <chrono>
 #include <map>
@@ -9,10 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
-#include "common/rpc/in_process_end.h"
-#include "common/rpc/in_process_mailbox.h"
 #include "common/rpc/offload_thread.h"
 #include "common/rpc/timer_queue.h"
+#include "tests/fakes/in_process/in_process_end.h"
+#include "tests/fakes/in_process/in_process_mailbox.h"
 
 namespace shoal {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/rpc/in_process_end.h"
+#include "tests/fakes/in_process/in_process_end.h"
 
 #include <utility>
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/rpc/in_process_mailbox.h"
-#include "common/rpc/in_process_network.h"
 #include "common/rpc/network.h"
+#include "tests/fakes/in_process/in_process_mailbox.h"
+#include "tests/fakes/in_process/in_process_network.h"
 
 namespace shoal {
 
