@@ -6,12 +6,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
+#include "cli/ask_coordinator.h"
 #include "cli/checkpoint_report.h"
 #include "cli/chief_option.h"
-#include "cli/cluster_call.h"
 #include "cli/command.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
+#include "common/rpc/network.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {

@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include "common/base/status_macros.h"
-#include "common/rpc/grpc_network.h"
-
 namespace shoal {
 
 ClusterCall::ClusterCall(const Options& options, Message request, Done done)
@@ -34,26 +31,6 @@ void ClusterCall::Finish(absl::StatusOr<Message> result) {
   loop_->CancelTimer(timer_);
   timer_ = loop_->CallAfter(Time(0), [done = std::exchange(done_, nullptr),
                                       result = std::move(result)] { done(result); });
-}
-
-absl::Status AskCoordinator(const std::string& address, const std::string& method,
-                            const google::protobuf::MessageLite& request, Time timeout,
-                            google::protobuf::MessageLite* reply) {
-  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
-  absl::StatusOr<Message> answer = absl::InternalError("no answer");
-  ClusterCall call({.loop = network.get(),
-                    .network = network.get(),
-                    .address = address,
-                    .method = method,
-                    .timeout = timeout},
-                   MakeMessage(request), [&](absl::StatusOr<Message> result) {
-                     answer = std::move(result);
-                     network->Stop();
-                   });
-  network->Run();
-  SHOAL_RETURN_IF_ERROR(answer.status());
-  if (ParseMessage(*answer, reply)) return absl::OkStatus();
-  return absl::DataLossError(address + ": the answer is not one of a coordinator of this version");
 }
 
 }  // namespace shoal

@@ -38,10 +38,4 @@ class ClusterCall {
   std::unique_ptr<Stream> stream_;
 };
 
-// The same for a command that has nothing else to do: asks, waits, returns. The answer is parsed
-// into `reply`.
-absl::Status AskCoordinator(const std::string& address, const std::string& method,
-                            const google::protobuf::MessageLite& request, Time timeout,
-                            google::protobuf::MessageLite* reply);
-
 }  // namespace shoal

@@ -4,11 +4,12 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "cli/ask_coordinator.h"
 #include "cli/chief_option.h"
-#include "cli/cluster_call.h"
 #include "cli/command.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster_spec.h"
+#include "common/rpc/network.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {

@@ -36,9 +36,13 @@ absl::Status ShowStatus(const StatusOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::Status result;
+  bool finished = false;
   const auto on_result = [&](const absl::StatusOr<proto::StatusReply>& status) {
     result = status.status();
-    if (status.ok()) Print(*status, options);
+    if (status.ok()) {
+      finished = status->phase() == "finished";
+      Print(*status, options);
+    }
     // Watching goes on until the job is over and its coordinator gone.
     if (!options.watch || !status.ok()) network->Stop();
   };
@@ -51,6 +55,7 @@ absl::Status ShowStatus(const StatusOptions& options) {
     query = std::make_unique<StatusQuery>(network.get(), network.get(), chief, kTimeout, on_result);
   }
   network->Run();
+  if (options.watch && finished) return absl::OkStatus();  // and its coordinator has gone
   if (!absl::IsUnavailable(result) || options.job.run_dir.empty()) return result;
   return absl::UnavailableError(absl::StrCat(
       std::string(result.message()), "; what a job that is over has left: shoal checkpoint list ",
@@ -69,7 +74,8 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "Examples:\n"
       "  shoal status --chief 10.0.0.1:2222\n"
       "  shoal status --run_dir runs/fashion_mnist --watch\n"
-      "  shoal status --chief [::1]:2222 --json | jq .steps_done");
+      "  shoal status --chief [::1]:2222 --json | jq .steps_done\n"
+      "\nExit codes: 0, 138 no coordinator answers.");
   status->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });
 }

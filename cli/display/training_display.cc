@@ -6,11 +6,14 @@
 
 namespace shoal {
 
-TrainingDisplay::TrainingDisplay(Console* console, bool has_test_set, uint64_t first_epoch)
-    : console_(console), has_test_set_(has_test_set), next_epoch_(first_epoch) {}
+TrainingDisplay::TrainingDisplay(Console* console, const Options& options)
+    : console_(console),
+      has_test_set_(options.has_test_set),
+      next_epoch_(options.first_epoch),
+      epochs_(options.epochs) {}
 
 void TrainingDisplay::Update(const proto::StatusReply& status, Time now) {
-  epochs_ = status.epochs();
+  if (status.epochs() > 0) epochs_ = status.epochs();
   PrintEpochs(status);
   PrintCheckpointError(status);
   if (console_->style().terminal) {

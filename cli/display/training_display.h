@@ -21,9 +21,13 @@ class TrainingDisplay {
   // What is waited for only for a moment, as at every start, is not worth a line.
   static constexpr Time kWaitingPatience = std::chrono::seconds(1);
 
-  // `has_test_set`: the line of an epoch waits for its test results. `first_epoch`: epochs below it
-  // are known from earlier and get no line. `console` outlives this.
-  TrainingDisplay(Console* console, bool has_test_set, uint64_t first_epoch);
+  struct Options {
+    bool has_test_set = false;  // the line of an epoch waits for its test results
+    uint64_t first_epoch = 0;   // those below are known from earlier and get no line
+    uint64_t epochs = 0;        // of the job; 0 where only a status will tell
+  };
+  // `console` outlives this.
+  TrainingDisplay(Console* console, const Options& options);
 
   // Shows a status of the coordinator.
   void Update(const proto::StatusReply& status, Time now);
@@ -44,7 +48,7 @@ class TrainingDisplay {
   Console* const console_;
   const bool has_test_set_;
   uint64_t next_epoch_;  // first one without its line
-  uint64_t epochs_ = 0;
+  uint64_t epochs_;
   std::string plain_key_;
   Time plain_key_since_{0};
   std::optional<Time> last_plain_;  // when a line of this key was printed

@@ -115,7 +115,9 @@ class Training {
     std::signal(SIGPIPE, SIG_IGN);
     const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
     DescriptorWatch watch(network.get());
-    TrainingDisplay display(&console_, !job_.test.empty(), first_epoch_);
+    TrainingDisplay display(
+        &console_,
+        {.has_test_set = !job_.test.empty(), .first_epoch = first_epoch_, .epochs = job_.epochs});
     std::unique_ptr<Supervisor> supervisor;
     LocalCluster cluster(
         {.loop = network.get(),
@@ -177,6 +179,8 @@ class Training {
       return;
     }
     if (supervisor.outcome() == Supervisor::Outcome::kStopped) console_.PrintError("Stopped.");
+    // What would end so again needs something else first, which has been said.
+    if (IsRestartUseless(exit_code_)) return;
     console_.PrintError(NewestCheckpoint() + "\n  " + ResumeCommand(options_));
   }
 

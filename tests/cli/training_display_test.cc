@@ -57,7 +57,7 @@ TEST(ConsoleTest, AFileGetsNoLiveLine) {
 
 TEST(TrainingDisplayTest, ATerminalGetsALiveLineForEachStatus) {
   CapturedConsole console(kTerminal);
-  TrainingDisplay display(console.get(), /*has_test_set=*/false, 0);
+  TrainingDisplay display(console.get(), {});
   display.Update(Training(10), seconds(0));
   EXPECT_THAT(console.Take(), HasSubstr("step 10/200"));
   display.Update(Training(11), seconds(0));
@@ -66,7 +66,7 @@ TEST(TrainingDisplayTest, ATerminalGetsALiveLineForEachStatus) {
 
 TEST(TrainingDisplayTest, AFileGetsALineEveryTenSecondsAndWhenThePhaseChanges) {
   CapturedConsole console(kFile);
-  TrainingDisplay display(console.get(), /*has_test_set=*/false, 0);
+  TrainingDisplay display(console.get(), {});
   display.Update(Training(10), seconds(0));
   EXPECT_THAT(console.Take(), HasSubstr("step 10/200"));
   display.Update(Training(20), seconds(9));
@@ -87,7 +87,7 @@ TEST(TrainingDisplayTest, AFileGetsALineEveryTenSecondsAndWhenThePhaseChanges) {
 
 TEST(TrainingDisplayTest, EachEpochGetsOneLine) {
   CapturedConsole console(kFile);
-  TrainingDisplay display(console.get(), /*has_test_set=*/false, 0);
+  TrainingDisplay display(console.get(), {});
   proto::StatusReply status = Training(100);
   AddEpoch(&status, 0.5);
   display.Update(status, seconds(0));
@@ -101,7 +101,7 @@ TEST(TrainingDisplayTest, EachEpochGetsOneLine) {
 
 TEST(TrainingDisplayTest, TheLineOfAnEpochWaitsForTheTestSet) {
   CapturedConsole console(kFile);
-  TrainingDisplay display(console.get(), /*has_test_set=*/true, 0);
+  TrainingDisplay display(console.get(), {.has_test_set = true});
   proto::StatusReply status = Training(100);
   AddEpoch(&status, 0.5);
   display.Update(status, seconds(0));
@@ -119,16 +119,24 @@ TEST(TrainingDisplayTest, TheLineOfAnEpochWaitsForTheTestSet) {
 
 TEST(TrainingDisplayTest, EpochsOfAnEarlierStartAreNotRepeated) {
   CapturedConsole console(kTerminal);
-  TrainingDisplay display(console.get(), /*has_test_set=*/false, /*first_epoch=*/1);
+  TrainingDisplay display(console.get(), {.first_epoch = 1});
   proto::StatusReply status = Training(100);
   AddEpoch(&status, 0.5);
   display.Update(status, seconds(0));
   EXPECT_THAT(console.Take(), Not(HasSubstr("epoch 1/2: ")));
 }
 
+// A job may be over before a status has come.
+TEST(TrainingDisplayTest, TheNumberOfEpochsIsThatOfTheJob) {
+  CapturedConsole console(TerminalStyle{});
+  TrainingDisplay display(console.get(), {.epochs = 3});
+  display.PrintRemainingEpochs(std::vector<proto::EpochResult>(1));
+  EXPECT_THAT(console.Take(), HasSubstr("epoch 1/3: "));
+}
+
 TEST(TrainingDisplayTest, AFailedCheckpointIsSaidOnce) {
   CapturedConsole console(kTerminal);
-  TrainingDisplay display(console.get(), /*has_test_set=*/false, 0);
+  TrainingDisplay display(console.get(), {});
   proto::StatusReply status = Training(100);
   status.mutable_last_checkpoint()->set_last_error("disk full");
   display.Update(status, seconds(0));

@@ -146,7 +146,8 @@ def test_a_worker_without_a_coordinator_gives_up_in_the_end(tmp_path):
 
 
 def test_a_checkpoint_now_holds_all_that_is_done(tmp_path):
-    with Job(tmp_path) as job:
+    # Kept until they are verified, however busy the machine is.
+    with Job(tmp_path, checkpoint={"every_steps": 200, "keep": 1000}) as job:
         for _ in range(3):
             job.await_steps(50)
             before = job.cluster.status()
@@ -162,6 +163,15 @@ def test_a_checkpoint_now_holds_all_that_is_done(tmp_path):
         assert late.returncode == 138 and job.cluster.chief in late.stderr
         nowhere = shoal("checkpoint", "now", "--run_dir", tmp_path)
         assert nowhere.returncode == 78 and "no coordinator has run in" in nowhere.stderr
+
+
+def test_a_checkpoint_now_says_what_it_waits_for(tmp_path):
+    with Job(tmp_path) as job:
+        job.server.signal(signal.SIGSTOP)
+        asked = Process([BIN / "shoal", "checkpoint", "now", "--run_dir", job.run], tmp_path / "asked")
+        asked.wait_for_output("waiting for the cut at step")
+        job.server.signal(signal.SIGCONT)
+        assert asked.wait() == 0, asked.output()
 
 
 def test_verify_is_right_while_a_job_writes_and_removes_checkpoints(tmp_path):

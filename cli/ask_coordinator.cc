@@ -1,0 +1,49 @@
+#include "cli/ask_coordinator.h"
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "cli/cluster_call.h"
+#include "cli/status_query.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/grpc_network.h"
+
+namespace shoal {
+namespace {
+
+constexpr Time kPatience = std::chrono::seconds(3);
+constexpr Time kSayAgain = std::chrono::seconds(10);
+
+}  // namespace
+
+absl::Status AskCoordinator(const std::string& address, const std::string& method,
+                            const google::protobuf::MessageLite& request, Time timeout,
+                            google::protobuf::MessageLite* reply) {
+  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  absl::StatusOr<Message> answer = absl::InternalError("no answer");
+  ClusterCall call({.loop = network.get(),
+                    .network = network.get(),
+                    .address = address,
+                    .method = method,
+                    .timeout = timeout},
+                   MakeMessage(request), [&](absl::StatusOr<Message> result) {
+                     answer = std::move(result);
+                     network->Stop();
+                   });
+  std::optional<StatusPoller> poller;
+  network->CallAfter(kPatience, [&] {
+    poller.emplace(network.get(), network.get(), address, kSayAgain,
+                   [](const absl::StatusOr<proto::StatusReply>& status) {
+                     if (!status.ok()) return;
+                     for (const std::string& line : status->waiting())
+                       std::fprintf(stderr, "waiting for %s\n", line.c_str());
+                   });
+  });
+  network->Run();
+  SHOAL_RETURN_IF_ERROR(answer.status());
+  if (ParseMessage(*answer, reply)) return absl::OkStatus();
+  return absl::DataLossError(address + ": the answer is not one of a coordinator of this version");
+}
+
+}  // namespace shoal
