@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/worker/compute/model_building.h"
@@ -247,6 +249,57 @@ TEST_P(ActivationTest, OnImagesAndRows) {
                   kMse, 2e-5, random);
 }
 
+// Not-a-number where the other has it; nothing is said of the other numbers.
+void ExpectSameNans(std::span<const float> actual, std::span<const float> expected,
+                    const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(std::isnan(actual[i]), std::isnan(expected[i])) << what << "[" << i << "]";
+  }
+}
+
+// A model that has met not-a-number must show it: in the predictions, the loss and the gradients.
+void CompareNans(const Graph& model, const Batch& batch, const std::vector<float>& parameters) {
+  auto reference = MakeRunner(model, kMse, "reference", 1);
+  auto cpu = MakeRunner(model, kMse, "cpu", 1);
+  ASSERT_TRUE(reference != nullptr && cpu != nullptr);
+  std::vector<float> expected(parameters.size()), actual(parameters.size());
+  const auto expected_result = reference->Train(batch, 3, parameters, expected, nullptr);
+  const auto actual_result = cpu->Train(batch, 3, parameters, actual, nullptr);
+  ASSERT_TRUE(expected_result.ok() && actual_result.ok()) << actual_result.status();
+  EXPECT_TRUE(std::isnan(expected_result->loss_sum));
+  EXPECT_TRUE(std::isnan(actual_result->loss_sum));
+  ExpectSameNans(actual, expected, "gradients");
+  ExpectSameNans(cpu->Predict(batch, parameters, false).value(),
+                 reference->Predict(batch, parameters, false).value(), "prediction");
+}
+
+// Not-a-number in one of three examples, then in one kernel.
+void CompareNans(const Graph& model) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::mt19937 random(3);
+  const ModelLayout layout(model.variables());
+  RandomBatch data(random, model, kMse, 3);
+  std::vector<float> parameters = RandomParameters(model, layout, random);
+  const float input = std::exchange(data.input[data.input.size() / 2], nan);
+  CompareNans(model, data.batch(), parameters);
+  data.input[data.input.size() / 2] = input;
+  parameters[layout.variables[0].offset] = nan;
+  CompareNans(model, data.batch(), parameters);
+}
+
+TEST_P(ActivationTest, KeepsNotANumber) {
+  const ActivationAttributes& attributes = GetParam().attributes;
+  CompareNans(ModelBuilding({kBatch, 9}).Dense(18).Activation(attributes).Dense(4).Build());
+  CompareNans(ModelBuilding({kBatch, 6, 5, 3})
+                  .Conv2D(18, {.size = {3, 3}})
+                  .Activation(attributes)
+                  .Conv2D(4, {.size = {2, 2}})
+                  .Build());
+  // On its own, not fused with the layer before it.
+  CompareNans(ModelBuilding({kBatch, 9}).Activation(attributes).Dense(4).Build());
+}
+
 using Activation = ActivationAttributes::Kind;
 // Once: a chain of exponentials leaves the range of numbers.
 TEST(CpuAgainstReferenceTest, Exponential) {
@@ -254,6 +307,16 @@ TEST(CpuAgainstReferenceTest, Exponential) {
   ModelBuilding model({kBatch, 6, 5, 3});
   model.Conv2D(18, {.size = {1, 1}}).Activation({.kind = Activation::kExponential});
   CompareBackends(model.Build(), kMse, 2e-5, random);
+  CompareNans(model.Build());
+}
+
+TEST(CpuAgainstReferenceTest, LayersKeepNotANumber) {
+  const auto image = [] {
+    return std::move(ModelBuilding({kBatch, 6, 6, 2}).Conv2D(18, {.size = {3, 3}}).Relu());
+  };
+  CompareNans(
+      image().Pool2D(Pool2DOp::Kind::kAverage, {.size = {2, 2}, .strides = {2, 2}}).Build());
+  CompareNans(image().GlobalAveragePool2D().Dense(3).Softmax().Build());
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -2,7 +2,7 @@
 
 #include "common/model/ops.h"
 #include "worker/compute/cpu/cpu_program.h"
-#include "worker/compute/cpu/relu_post_op.h"
+#include "worker/compute/cpu/elementwise.h"
 
 namespace shoal::cpu {
 namespace {
@@ -48,12 +48,11 @@ Geometry::Geometry(const Window& window, int64_t groups, const Shape& x_shape,
 }
 
 dnnl::convolution_forward::primitive_desc Forward(const Geometry& g, bool bias,
-                                                  const dnnl::primitive_attr& attributes,
                                                   const dnnl::engine& engine) {
   const dnnl::convolution_forward::desc desc(
       dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, g.x, g.kernel,
       bias ? g.bias : memory::desc(), g.y, g.strides, g.dilates, g.padding_before, g.padding_after);
-  return {desc, attributes, engine};
+  return {desc, CpuProgram::Attributes(), engine};
 }
 
 absl::Status Conv2D(int index, CpuProgram& program) {
@@ -62,19 +61,19 @@ absl::Status Conv2D(int index, CpuProgram& program) {
   const auto& op = static_cast<const Conv2DOp&>(*node.op);
   const Geometry geometry(op.window, op.groups, builder.shape(node.inputs[0]),
                           builder.shape(node.inputs[1]), builder.shape(node.outputs[0]));
-  dnnl::primitive_attr attributes = CpuProgram::Attributes();
-  const ValueId output = AppendRelu(index, program, &attributes);
   const bool bias = node.inputs.size() == 3;
-  const auto pd = Forward(geometry, bias, attributes, program.engine());
+  const auto pd = Forward(geometry, bias, program.engine());
+  const TensorId y = program.ImageOutput(FusedOutput(index, program), pd.dst_desc());
   std::vector<CpuProgram::Argument> arguments = {
       {DNNL_ARG_SRC, program.ImageIn(node.inputs[0], pd.src_desc()), pd.src_desc()},
       {DNNL_ARG_WEIGHTS,
        program.Reordered(builder.tensor(node.inputs[1]), geometry.kernel_canonical,
                          pd.weights_desc()),
        pd.weights_desc()},
-      {DNNL_ARG_DST, program.ImageOutput(output, pd.dst_desc()), pd.dst_desc()}};
+      {DNNL_ARG_DST, y, pd.dst_desc()}};
   if (bias) arguments.push_back({DNNL_ARG_BIAS, builder.tensor(node.inputs[2]), pd.bias_desc()});
   program.AddPrimitive(dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments));
+  AddFusedRelu(index, y, pd.dst_desc().get_size(), program);
   return absl::OkStatus();
 }
 
@@ -84,7 +83,7 @@ absl::Status Conv2DBackwardData(int index, CpuProgram& program) {
   const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
   const Geometry geometry(op.window, op.groups, builder.shape(node.outputs[0]),
                           builder.shape(node.inputs[1]), builder.shape(node.inputs[0]));
-  const auto forward = Forward(geometry, false, CpuProgram::Attributes(), program.engine());
+  const auto forward = Forward(geometry, false, program.engine());
   const dnnl::convolution_backward_data::desc desc(
       dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel, geometry.y,
       geometry.strides, geometry.dilates, geometry.padding_before, geometry.padding_after);
@@ -108,8 +107,7 @@ absl::Status Conv2DBackwardWeights(int index, CpuProgram& program) {
   const int bias_node = program.fusions().bias_gradient[index];
   const Geometry geometry(op.window, op.groups, builder.shape(node.inputs[0]), op.kernel_shape,
                           builder.shape(node.inputs[1]));
-  const auto forward =
-      Forward(geometry, bias_node >= 0, CpuProgram::Attributes(), program.engine());
+  const auto forward = Forward(geometry, bias_node >= 0, program.engine());
   const dnnl::convolution_backward_weights::desc desc(
       dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel,
       bias_node >= 0 ? geometry.bias : memory::desc(), geometry.y, geometry.strides,

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/elementwise.h"
 #include "worker/compute/cpu/loop_kernel.h"
-#include "worker/compute/cpu/relu_post_op.h"
 
 namespace shoal::cpu {
 namespace {
@@ -30,8 +30,6 @@ class BlasKernel : public Kernel {
  public:
   struct Product {
     bool transpose_a = false, transpose_b = false, bias = false;
-    bool relu = false;
-    float max_value = -1;  // of the ReLU; < 0: none
     int64_t m, n, k;
   };
   explicit BlasKernel(const Product& product) : p_(product) {}
@@ -48,20 +46,10 @@ class BlasKernel : public Kernel {
                 p_.transpose_b ? CblasTrans : CblasNoTrans, p_.m, p_.n, p_.k, 1.0f, a,
                 p_.transpose_a ? p_.m : p_.k, b, p_.transpose_b ? p_.k : p_.n,
                 p_.bias ? 1.0f : 0.0f, c, p_.n);
-    if (p_.relu) Relu(c);
     return absl::OkStatus();
   }
 
  private:
-  void Relu(float* c) const {
-    ParallelFor(p_.m * p_.n, kElementGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float positive = std::max(c[i], 0.0f);
-        c[i] = p_.max_value < 0 ? positive : std::min(positive, p_.max_value);
-      }
-    });
-  }
-
   const Product p_;
 };
 
@@ -90,33 +78,29 @@ absl::Status Dense(int index, CpuProgram& program) {
   const bool bias = node.inputs.size() == 3;
   const TensorId x = program.RowMajor(node.inputs[0]);
   const TensorId kernel = builder.tensor(node.inputs[1]);
-  dnnl::primitive_attr attributes = CpuProgram::Attributes();
-  const ValueId output = AppendRelu(index, program, &attributes);
-  const TensorId y = builder.Output(output);
+  const TensorId y = builder.Output(FusedOutput(index, program));
+  const int64_t y_bytes = m * n * static_cast<int64_t>(sizeof(float));
   if (!program.prefer_onednn_matmul()) {
-    BlasKernel::Product product = {.bias = bias, .m = m, .n = n, .k = k};
-    if (const int relu = program.fusions().relu[index]; relu >= 0) {
-      product.relu = true;
-      product.max_value = static_cast<float>(
-          static_cast<const ActivationOp&>(*builder.graph().nodes()[relu].op).attributes.max_value);
-    }
+    const BlasKernel::Product product = {.bias = bias, .m = m, .n = n, .k = k};
     std::vector<TensorId> tensors = {x, kernel};
     if (bias) tensors.push_back(builder.tensor(node.inputs[2]));
     tensors.push_back(y);
     builder.AddStep(std::make_unique<BlasKernel>(product), std::move(tensors));
+    AddFusedRelu(index, y, y_bytes, program);
     return absl::OkStatus();
   }
   const memory::desc x_desc = Matrix(m, k, memory::format_tag::ab);
   const memory::desc kernel_desc = Matrix(k, n, memory::format_tag::ab);
   const memory::desc y_desc = Matrix(m, n, memory::format_tag::ab);
   const memory::desc bias_desc = bias ? Matrix(1, n, memory::format_tag::ab) : memory::desc();
-  const dnnl::matmul::primitive_desc pd({x_desc, kernel_desc, bias_desc, y_desc}, attributes,
-                                        program.engine());
+  const dnnl::matmul::primitive_desc pd({x_desc, kernel_desc, bias_desc, y_desc},
+                                        CpuProgram::Attributes(), program.engine());
   std::vector<CpuProgram::Argument> arguments = {{DNNL_ARG_SRC, x, x_desc},
                                                  {DNNL_ARG_WEIGHTS, kernel, kernel_desc},
                                                  {DNNL_ARG_DST, y, y_desc}};
   if (bias) arguments.push_back({DNNL_ARG_BIAS, builder.tensor(node.inputs[2]), bias_desc});
   program.AddPrimitive(dnnl::matmul(pd), pd.scratchpad_desc(), std::move(arguments));
+  AddFusedRelu(index, y, y_bytes, program);
   return absl::OkStatus();
 }
 

@@ -15,16 +15,29 @@ namespace {
 
 using dnnl::memory;
 
+// Not-a-number fails every comparison: written so, it stays what it is, and a ruined model shows.
+inline float Relu(float x, float max_value) {
+  const float positive = 0 > x ? 0 : x;
+  return max_value < positive ? max_value : positive;
+}
+
 SHOAL_VECTORIZED void ReluLoop(const float* x, float max_value, int64_t count, float* y) {
-  for (int64_t i = 0; i < count; ++i) {
-    const float positive = x[i] > 0 ? x[i] : 0;
-    y[i] = positive < max_value ? positive : max_value;
-  }
+  for (int64_t i = 0; i < count; ++i) y[i] = Relu(x[i], max_value);
+}
+
+SHOAL_VECTORIZED void ReluInPlaceLoop(float max_value, int64_t count, float* x) {
+  for (int64_t i = 0; i < count; ++i) x[i] = Relu(x[i], max_value);
 }
 
 SHOAL_VECTORIZED void ReluBackwardLoop(const float* y, const float* dy, float max_value,
                                        int64_t count, float* dx) {
-  for (int64_t i = 0; i < count; ++i) dx[i] = ((y[i] > 0) & (y[i] < max_value)) ? dy[i] : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    dx[i] = dy[i] * (((y[i] <= 0) | (y[i] >= max_value)) ? 0.0f : 1.0f);
+  }
+}
+
+SHOAL_VECTORIZED void KeepNotANumberLoop(const float* x, int64_t count, float* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] = x[i] != x[i] ? x[i] : y[i];
 }
 
 SHOAL_VECTORIZED void SumLoop(const float* a, const float* b, int64_t count, float* sum) {
@@ -78,8 +91,9 @@ Operands AlignOperands(const std::vector<ValueId>& inputs, ValueId output, bool 
   return result;
 }
 
+// What the result of a ReLU is at most; not-a-number, which bounds nothing, where it has no bound.
 float UpperBound(const ActivationAttributes& attributes) {
-  return attributes.max_value < 0 ? std::numeric_limits<float>::infinity()
+  return attributes.max_value < 0 ? std::numeric_limits<float>::quiet_NaN()
                                   : static_cast<float>(attributes.max_value);
 }
 
@@ -113,6 +127,12 @@ std::optional<Eltwise> FindEltwise(const ActivationAttributes& attributes) {
   }
 }
 
+// Whether oneDNN makes numbers of not-a-number (of one with its sign set, as x86 makes them).
+bool LosesNotANumber(const Eltwise& eltwise) {
+  return eltwise.algorithm == dnnl::algorithm::eltwise_logistic ||
+         eltwise.algorithm == dnnl::algorithm::eltwise_exp;
+}
+
 dnnl::eltwise_forward::primitive_desc EltwiseForward(const Eltwise& eltwise,
                                                      const memory::desc& desc,
                                                      const CpuProgram& program) {
@@ -132,6 +152,13 @@ absl::Status Activation(int index, CpuProgram& program) {
     program.AddPrimitive(dnnl::eltwise_forward(pd), pd.scratchpad_desc(),
                          {{DNNL_ARG_SRC, operands.tensors[0], operands.desc},
                           {DNNL_ARG_DST, operands.tensors[1], operands.desc}});
+    if (!LosesNotANumber(*eltwise)) return absl::OkStatus();
+    AddLoopStep(
+        operands.count, kElementGrain, operands.tensors,
+        [](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          KeepNotANumberLoop(data[0] + begin, end - begin, data[1] + begin);
+        },
+        program);
     return absl::OkStatus();
   }
   const auto run = [attributes](const RunContext&, float* const* data, int64_t begin, int64_t end) {
@@ -290,6 +317,24 @@ absl::Status Add(int index, CpuProgram& program) {
 }
 
 }  // namespace
+
+ValueId FusedOutput(int index, const CpuProgram& program) {
+  const int relu = program.fusions().relu[index];
+  return program.graph().nodes()[relu >= 0 ? relu : index].outputs[0];
+}
+
+void AddFusedRelu(int index, TensorId y, int64_t size_bytes, CpuProgram& program) {
+  const int relu = program.fusions().relu[index];
+  if (relu < 0) return;
+  const auto& op = static_cast<const ActivationOp&>(*program.graph().nodes()[relu].op);
+  AddLoopStep(
+      size_bytes / static_cast<int64_t>(sizeof(float)), kElementGrain, {y},
+      [max_value = UpperBound(op.attributes)](const RunContext&, float* const* data, int64_t begin,
+                                              int64_t end) {
+        ReluInPlaceLoop(max_value, end - begin, data[0] + begin);
+      },
+      program);
+}
 
 TensorId AddReluBackward(const ActivationAttributes& attributes, TensorId y, TensorId dy,
                          int64_t size_bytes, CpuProgram& program) {

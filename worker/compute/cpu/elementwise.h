@@ -7,6 +7,13 @@
 
 namespace shoal::cpu {
 
+// The value that the node at `index` leaves: its own, or that of the ReLU that goes with it.
+ValueId FusedOutput(int index, const CpuProgram& program);
+// Appends the ReLU that goes with the node at `index`, if any, over the node's result `y`, of any
+// layout; padding of zeros stays zero. oneDNN could do it while it has y in registers, but makes 0
+// of not-a-number.
+void AddFusedRelu(int index, TensorId y, int64_t size_bytes, CpuProgram& program);
+
 // Appends the gradient of a plain ReLU (IsPlainRelu) from its result and returns where it is. All
 // three tensors have one layout and `size_bytes`; padding of zeros stays zero.
 TensorId AddReluBackward(const ActivationAttributes& attributes, TensorId y, TensorId dy,
