@@ -5,10 +5,13 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "cli/command.h"
 #include "cli/validation.h"
 #include "common/base/status_macros.h"
-#include "worker/input/dataset.h"
+#include "worker/input/joined_errors.h"
+#include "worker/job_data.h"
 #include "worker/loss_attributes.h"
 
 namespace shoal {
@@ -19,22 +22,44 @@ struct ValidateOptions {
   std::string job;
 };
 
+// What the job's data is, as far as it is on this machine: only the workers read it.
+struct FoundData {
+  std::optional<uint64_t> training_examples;
+  std::optional<uint64_t> test_examples;
+  std::string missing;  // a line for each file that is not here
+};
+
+absl::StatusOr<FoundData> CheckData(const ValidatedJob& validated) {
+  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(validated.job.loss));
+  FoundData found;
+  const auto check = [&](const Job::DataSource& source, std::optional<uint64_t>* examples) {
+    const auto dataset = OpenJobData(source, loss, validated.model.graph);
+    if (dataset.ok()) *examples = (*dataset)->size();
+    return dataset.status();
+  };
+  absl::Status status = check(validated.job.training, &found.training_examples);
+  if (!validated.job.test.empty()) {
+    status = JoinErrors(status, check(validated.job.test, &found.test_examples));
+  }
+  if (!status.ok() && !absl::IsNotFound(status)) return status;
+  found.missing = std::string(status.message());
+  return found;
+}
+
 absl::Status Validate(const ValidateOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const ValidatedJob validated,
                          ValidateFiles(options.cluster_spec, options.job));
-  // The data need not be on this machine: only the workers read it.
-  const Graph& graph = validated.model.graph;
-  const auto training = OpenDataset(validated.job.training, graph.value(graph.inputs()[0]).shape);
-  std::optional<uint64_t> examples;
-  if (!training.ok() && !absl::IsNotFound(training.status())) return training.status();
-  if (training.ok()) {
-    SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(validated.job.loss));
-    SHOAL_RETURN_IF_ERROR(CheckLabels(loss, graph.value(graph.outputs()[0]).shape,
-                                      (*training)->label_shape(), validated.job.training.labels));
-    if ((*training)->size() > 0) examples = (*training)->size();
+  SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(validated));
+  std::string text = NeedsText(validated, NeedsOf(validated, found.training_examples),
+                               "the training set is not on this machine");
+  if (found.test_examples.has_value()) {
+    absl::StrAppend(&text, "test set: ", *found.test_examples, " examples\n");
   }
-  const std::string why_unknown(examples.has_value() ? "" : training.status().message());
-  std::fputs(NeedsText(validated, NeedsOf(validated, examples), why_unknown).c_str(), stdout);
+  if (!found.missing.empty()) {
+    absl::StrAppend(&text, "data not looked at, because it is not on this machine:\n  ",
+                    absl::StrReplaceAll(found.missing, {{"\n", "\n  "}}), "\n");
+  }
+  std::fputs(text.c_str(), stdout);
   return absl::OkStatus();
 }
 
@@ -54,7 +79,9 @@ void AddValidateCommand(CLI::App* app, Command* chosen) {
       "  shoal validate --job job.json\n"
       "  shoal validate --cluster_spec cluster.json --job job.json\n"
       "  TF_CONFIG=$(cat cluster.json) shoal validate --job job.json\n"
-      "\nExit codes: 0 all is right, 78 something is wrong: all of it is listed.");
+      "\nExit codes: 0 all is right, though data may be on other machines only; 65 the data on "
+      "this "
+      "machine cannot be read; 78 something else is wrong. All of it is listed.");
   validate->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(Validate(*options)); }; });
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras_model.h"
+#include "worker/job_data.h"
 #include "worker/loss_attributes.h"
 
 namespace shoal {
@@ -86,7 +87,6 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
         absl::StrCat("model ", model.name, " has ", graph.inputs().size(), " inputs and ",
                      graph.outputs().size(), " outputs; a job has data for one of each"));
   }
-  const Shape& input_shape = graph.value(graph.inputs()[0]).shape;
   const Shape& output_shape = graph.value(graph.outputs()[0]).shape;
   SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
   std::vector<Metric> metrics;
@@ -96,14 +96,11 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   }
 
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
-                         OpenDataset(job.training, input_shape));
-  SHOAL_RETURN_IF_ERROR(
-      CheckLabels(loss, output_shape, training->label_shape(), job.training.labels));
+                         OpenJobData(job.training, loss, graph));
   const uint64_t training_examples = training->size();
   uint64_t test_examples = 0;
   if (!job.test.empty()) {
-    SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test, OpenDataset(job.test, input_shape));
-    SHOAL_RETURN_IF_ERROR(CheckLabels(loss, output_shape, test->label_shape(), job.test.labels));
+    SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test, OpenJobData(job.test, loss, graph));
     test_examples = test->size();
     test_ = std::make_unique<BatchSource>(BatchSource::Options{
         .dataset = test,

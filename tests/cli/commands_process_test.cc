@@ -194,5 +194,79 @@ TEST_F(CommandsTest, ValidateShowsAllErrorsOfBoth) {
                                    HasSubstr("$.batch_size"), HasSubstr("$.epoch")));
 }
 
+// A job with a model of one input number and three classes, and its data files.
+class ValidateDataTest : public CommandsTest {
+ protected:
+  // IDX: bytes, `rows` of one number, or one number each.
+  static std::string Idx(uint8_t rows, bool matrix) {
+    std::string bytes = {0, 0, 8, static_cast<char>(matrix ? 2 : 1),
+                         0, 0, 0, static_cast<char>(rows)};
+    if (matrix) bytes += std::string({0, 0, 0, 1});
+    return bytes + std::string(rows, '\1');
+  }
+
+  Result Validate() const {
+    return Shoal({"validate", "--job", WriteFile("job.json", R"({
+      "name": "small",
+      "model": {"class_name": "Sequential", "config": {"name": "m", "layers": [
+        {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": [null, 1]}},
+        {"class_name": "Dense", "config": {"name": "y", "units": 3}}]}},
+      "data": {"training": {"images": "a.images", "labels": "a.labels"},
+               "test": {"images": "b.images", "labels": "b.labels"}},
+      "loss": "sparse_categorical_crossentropy", "optimizer": "sgd", "epochs": 2})")});
+  }
+
+  void WriteData(const std::string& set, uint8_t images, uint8_t labels) const {
+    WriteFile(set + ".images", Idx(images, true));
+    WriteFile(set + ".labels", Idx(labels, false));
+  }
+};
+
+TEST_F(ValidateDataTest, BothSetsAreLookedAt) {
+  WriteData("a", 50, 50);
+  WriteData("b", 7, 7);
+  const Result result = Validate();
+  EXPECT_EQ(result.exit, "exit code 0") << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("50 examples"), HasSubstr("test set: 7 examples")));
+}
+
+TEST_F(ValidateDataTest, AllMissingFilesAreNamed) {
+  const Result result = Validate();
+  EXPECT_EQ(result.exit, "exit code 0") << result.output;
+  for (const char* name : {"a.images", "a.labels", "b.images", "b.labels"}) {
+    EXPECT_THAT(result.output, HasSubstr("\n  " + (directory_ / name) + ": "));
+  }
+}
+
+TEST_F(ValidateDataTest, AMissingTestSetIsNamedAndTheStepsAreKnown) {
+  WriteData("a", 50, 50);
+  const Result result = Validate();
+  EXPECT_EQ(result.exit, "exit code 0") << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("50 examples"), HasSubstr(directory_ / "b.images"),
+                                   HasSubstr(directory_ / "b.labels")));
+}
+
+TEST_F(ValidateDataTest, ATestSetThatIsWrongIsAnError) {
+  WriteData("a", 50, 50);
+  WriteData("b", 7, 8);
+  const Result uneven = Validate();
+  EXPECT_EQ(uneven.exit, "exit code 78") << uneven.output;
+  EXPECT_THAT(uneven.output, AllOf(HasSubstr("7 examples"), HasSubstr("8 labels")));
+
+  WriteFile("b.images", "junk");
+  const Result junk = Validate();
+  EXPECT_EQ(junk.exit, "exit code 65") << junk.output;
+  EXPECT_THAT(junk.output, HasSubstr(directory_ / "b.images"));
+
+  // Labels that do not suit the loss.
+  std::string two_each = Idx(7, true) + std::string(7, '\1');
+  two_each[11] = 2;
+  WriteFile("b.images", Idx(7, true));
+  WriteFile("b.labels", two_each);
+  const Result labels = Validate();
+  EXPECT_EQ(labels.exit, "exit code 78") << labels.output;
+  EXPECT_THAT(labels.output, HasSubstr("b.labels: a label has shape (2,)"));
+}
+
 }  // namespace
 }  // namespace shoal

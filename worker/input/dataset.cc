@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/input/array_file.h"
+#include "worker/input/joined_errors.h"
 
 namespace shoal {
 namespace {
@@ -61,16 +62,18 @@ absl::StatusOr<Shape> ExampleShape(const ArrayFile& file, const Shape& wanted) {
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const Job::DataSource& source,
                                                      const Shape& model_input) {
   if (model_input.empty()) return absl::InvalidArgumentError("the model's input has no batch axis");
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<ArrayFile> examples, ArrayFile::Open(source.images));
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<ArrayFile> labels, ArrayFile::Open(source.labels));
-  if (examples->rows() != labels->rows()) {
+  absl::StatusOr<std::unique_ptr<ArrayFile>> examples = ArrayFile::Open(source.images);
+  absl::StatusOr<std::unique_ptr<ArrayFile>> labels = ArrayFile::Open(source.labels);
+  SHOAL_RETURN_IF_ERROR(JoinErrors(examples.status(), labels.status()));
+  if ((*examples)->rows() != (*labels)->rows()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(examples->path(), " has ", examples->rows(), " examples, but ", labels->path(),
-                     " has ", labels->rows(), " labels; expected as many of both"));
+        absl::StrCat(source.images, " has ", (*examples)->rows(), " examples, but ", source.labels,
+                     " has ", (*labels)->rows(), " labels; expected as many of both"));
   }
-  SHOAL_ASSIGN_OR_RETURN(Shape example_shape, ExampleShape(*examples, Shape(model_input.begin() + 1,
-                                                                            model_input.end())));
-  return std::make_unique<ArrayPairDataset>(std::move(examples), std::move(labels),
+  SHOAL_ASSIGN_OR_RETURN(
+      Shape example_shape,
+      ExampleShape(**examples, Shape(model_input.begin() + 1, model_input.end())));
+  return std::make_unique<ArrayPairDataset>(*std::move(examples), *std::move(labels),
                                             std::move(example_shape));
 }
 

@@ -30,7 +30,8 @@ class Dataset {
 };
 
 // Opens a pair of files: IDX (also .gz) or NPY, told apart by content. Errors name the file, the
-// offset and what was expected; a missing file is kNotFound. Images without a channel axis ([n, h,
+// offset and what was expected, a line for each of the two that cannot be opened; it is kNotFound
+// when nothing else is wrong than that files are missing. Images without a channel axis ([n, h,
 // w]) get one when `model_input` (a shape with kBatch first) has one; other differences from it are
 // an error that names both shapes.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const Job::DataSource& source,

@@ -150,6 +150,21 @@ TEST_F(DatasetTest, WhatIsNoFileIsNamed) {
   EXPECT_THAT(std::string(error("pipe").message()), HasSubstr("not a regular file"));
 }
 
+TEST_F(DatasetTest, BothFilesAreNamedWhenBothAreWrong) {
+  const auto error = [&] {
+    return OpenDataset({.images = Path("images"), .labels = Path("labels")}, {kBatch, 2, 2})
+        .status();
+  };
+  EXPECT_EQ(error().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(error().message()),
+              AllOf(HasSubstr(Path("images") + ": "), HasSubstr("\n" + Path("labels") + ": ")));
+  // A file that is no data is wrong wherever the other one is.
+  Write("labels", "junk");
+  EXPECT_EQ(error().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(error().message()),
+              AllOf(HasSubstr(Path("images") + ": "), HasSubstr("\n" + Path("labels") + ": ")));
+}
+
 TEST_F(DatasetTest, TruncatedOrTooLongIsNamedWithTheOffset) {
   const std::string images = Images();
   for (const std::string& content : {images.substr(0, 20), Gzip(images.substr(0, 20))}) {
