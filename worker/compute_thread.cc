@@ -21,10 +21,12 @@ uint32_t MicrosecondsBetween(Clock::time_point begin, Clock::time_point end) {
       std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count());
 }
 
-Batch ViewOf(const LoadedBatch& loaded) {
+Batch ViewOf(const LoadedBatch& loaded, const std::string& label_file) {
   return {.examples = static_cast<int64_t>(loaded.examples),
           .inputs = {loaded.inputs},
-          .target = loaded.targets};
+          .target = loaded.targets,
+          .target_file = label_file,
+          .indices = loaded.indices};
 }
 
 BatchOutcome OutcomeOf(const BatchResult& result) {
@@ -97,6 +99,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
 
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
                          OpenJobData(job.training, loss, graph));
+  training_labels_ = job.training.labels;
+  test_labels_ = job.test.labels;
   const uint64_t training_examples = training->size();
   uint64_t test_examples = 0;
   if (!job.test.empty()) {
@@ -175,8 +179,9 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
       options_.loop->Post([on_chunk, chunk = chunk_ids_[id]] { on_chunk(chunk.ps, chunk.chunk); });
     }
   };
-  SHOAL_ASSIGN_OR_RETURN(const BatchResult result, runner_->Train(ViewOf(*batch), step, parameters_,
-                                                                  gradients_, on_variable_done));
+  SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
+                         runner_->Train(ViewOf(*batch, training_labels_), step, parameters_,
+                                        gradients_, on_variable_done));
   BatchOutcome outcome = OutcomeOf(result);
   outcome.batches_ready = ready;
   outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
@@ -196,7 +201,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::EvaluateNow(uint64_t batch) {
   if (test_ == nullptr) return absl::InternalError("told to evaluate, but the job has no test set");
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> loaded, test_->Take(batch));
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                         runner_->Evaluate(ViewOf(*loaded), cut_parameters_));
+                         runner_->Evaluate(ViewOf(*loaded, test_labels_), cut_parameters_));
   test_->Recycle(std::move(loaded));
   return OutcomeOf(result);
 }

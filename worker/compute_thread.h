@@ -60,6 +60,8 @@ class ComputeThread : public StepComputer {
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<BatchSource> training_;
   std::unique_ptr<BatchSource> test_;
+  std::string training_labels_;  // the files
+  std::string test_labels_;
   // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it
   // has.
   std::vector<std::vector<int>> chunks_of_variable_;

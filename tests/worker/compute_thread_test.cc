@@ -138,6 +138,28 @@ TEST_F(ComputeThreadTest, LabelsThatDoNotSuitTheLossAreNamed) {
               AllOf(HasSubstr(job.training.labels), HasSubstr("wants (4,)")));
 }
 
+// A label that is no class is seen when its batch comes.
+TEST_F(ComputeThreadTest, ALabelThatIsNoClassIsNamedByFileAndIndex) {
+  const Job job = small_.Load();
+  for (const auto& [file, example] : {std::pair(job.training.labels, 123), {job.test.labels, 17}}) {
+    std::fstream labels(file, std::ios::in | std::ios::out | std::ios::binary);
+    labels.seekp(8 + example);  // behind the IDX header
+    labels.put(4);
+  }
+  const auto prepared = Prepare(job.ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  Initialize(job, *prepared->layout, prepared->parameters);
+  Initialize(job, *prepared->layout, prepared->cut_parameters);
+  absl::Status status;
+  for (uint64_t step = 0; status.ok() && step < 13; ++step) status = Train(step).status();
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr(job.training.labels + ": example 123, counted from 0, has the label 4"),
+            HasSubstr("4 outputs")));
+  EXPECT_THAT(std::string(Evaluate(1).status().message()),
+              HasSubstr(job.test.labels + ": example 17, counted from 0, has the label 4"));
+}
+
 TEST_F(ComputeThreadTest, TrainsAsTheModelRunnerDoes) {
   const Job job = small_.Load();
   const auto prepared = Prepare(job.ResolvedText());

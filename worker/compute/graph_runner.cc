@@ -86,8 +86,7 @@ absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> 
   if (options_.loss.kind != LossAttributes::Kind::kSparseCategoricalCrossentropy) {
     return absl::OkStatus();
   }
-  return CheckLabels(batch.target, batch.examples,
-                     training_.graph.value(training_.prediction).shape.back());
+  return CheckLabels(batch, training_.graph.value(training_.prediction).shape.back());
 }
 
 absl::StatusOr<GraphRunner::Plan*> GraphRunner::FindPlan(ProgramMode mode, int64_t examples) {

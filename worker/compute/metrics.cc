@@ -94,15 +94,21 @@ double MetricSum(Metric metric, const Shape& shape, std::span<const float> predi
   return sum * shape[0] / rows;
 }
 
-absl::Status CheckLabels(std::span<const float> labels, int64_t examples, int64_t classes) {
+absl::Status CheckLabels(const Batch& batch, int64_t classes) {
+  const std::span<const float> labels = batch.target;
   for (size_t i = 0; i < labels.size(); ++i) {
     // A comparison that not-a-number fails too.
     const bool valid = labels[i] >= 0 && labels[i] < classes && labels[i] == std::floor(labels[i]);
     if (valid) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("example ", i / (labels.size() / examples), " of the batch has the label ",
-                     labels[i], "; a whole number from 0 to ", classes - 1,
-                     ", one per class of the model's output, is needed"));
+    const size_t example = i / (labels.size() / batch.examples);
+    const std::string which = example < batch.indices.size()
+                                  ? absl::StrCat(batch.target_file, ": example ",
+                                                 batch.indices[example], ", counted from 0,")
+                                  : absl::StrCat("example ", example, " of the batch");
+    return absl::InvalidArgumentError(absl::StrCat(
+        which, " has the label ", labels[i], "; the model has ", classes,
+        classes == 1 ? " output" : " outputs",
+        ", one per class, so that a label must be a whole number from 0 to ", classes - 1));
   }
   return absl::OkStatus();
 }

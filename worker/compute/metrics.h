@@ -14,8 +14,9 @@ namespace shoal {
 double MetricSum(Metric metric, const Shape& shape, std::span<const float> prediction,
                  std::span<const float> target);
 
-// Whether every label is a whole number in [0, classes). If not, kInvalidArgument names the first
-// example whose label is not, and the label. `labels` holds the same number of labels per example.
-absl::Status CheckLabels(std::span<const float> labels, int64_t examples, int64_t classes);
+// Whether every label, an element of batch.target, is a whole number in [0, classes). If not,
+// kInvalidArgument names the first that is not and its example: by the file and its index there
+// where the batch tells them, else by its place in the batch.
+absl::Status CheckLabels(const Batch& batch, int64_t classes);
 
 }  // namespace shoal

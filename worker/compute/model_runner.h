@@ -21,6 +21,10 @@ struct Batch {
   int64_t examples = 0;
   std::vector<std::span<const float>> inputs;
   std::span<const float> target;
+  // Where the target was read, for errors; empty where nobody says: the file, and the index in it
+  // of each example.
+  std::string target_file = {};
+  std::span<const uint64_t> indices = {};
 };
 
 // Sums over the examples of a batch.
