@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/nearest_name.h"
 #include "common/base/status_macros.h"
 #include "common/json/json_text.h"
 
@@ -23,7 +24,11 @@ JsonNode JsonNode::operator[](const std::string& key) const {
   std::string path = JsonPath(path_, key);
   if (!is_object()) return JsonNode(nullptr, std::move(path));
   const auto member = value_->find(key);
-  return JsonNode(member == value_->end() ? nullptr : &*member, std::move(path));
+  if (member != value_->end()) return JsonNode(&*member, std::move(path));
+  JsonNode absent(nullptr, std::move(path));
+  absent.owner_ = value_;
+  absent.key_ = key;
+  return absent;
 }
 
 JsonNode JsonNode::at(size_t index) const {
@@ -125,7 +130,16 @@ absl::Status JsonNode::Unimplemented(const std::string& message) const {
 }
 
 absl::Status JsonNode::WrongType(const std::string& needed) const {
-  return Invalid(absl::StrCat("needs ", needed, ", got ", Text()));
+  if (value_ != nullptr) return Invalid(absl::StrCat("needs ", needed, ", got ", Text()));
+  std::vector<std::string> there;
+  if (owner_ != nullptr) {
+    for (const auto& item : owner_->items()) there.push_back(item.key());
+  }
+  const std::string nearest = NearestName(key_, there);
+  const std::string hint =
+      nearest.empty() ? ""
+                      : absl::StrCat("; there is \"", nearest, "\", did you mean \"", key_, "\"?");
+  return Invalid(absl::StrCat("is missing, needs ", needed, hint));
 }
 
 JsonNode ConfigReader::operator[](const std::string& key) {

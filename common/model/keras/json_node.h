@@ -55,11 +55,14 @@ class JsonNode {
 
  private:
   JsonNode(const nlohmann::json* value, std::string path) : value_(value), path_(std::move(path)) {}
-  // "a whole number is needed, got ..."
+  // "needs a whole number, got ..."
   absl::Status WrongType(const std::string& needed) const;
 
   const nlohmann::json* value_;  // null where it is absent; the document outlives this
   std::string path_;
+  // Of an absent member: the object it is missing in, and its key.
+  const nlohmann::json* owner_ = nullptr;
+  std::string key_;
 };
 
 // Reads a Keras config and remembers which options were asked for: what nobody asked for and is not

@@ -49,8 +49,9 @@ TEST(KerasErrorsTest, NotAModel) {
   ExpectError("", kInvalid, {"not JSON"});
   ExpectError("{\"class_name\": \"Sequential\",", kInvalid, {"not JSON", "line 1"});
   ExpectError("[]", kInvalid, {"$: needs an object", "[]"});
-  ExpectError("{}", kInvalid, {"$.class_name: needs a string, got nothing"});
-  ExpectError(R"({"class_name": "Sequential"})", kInvalid, {"$.config: needs an object"});
+  ExpectError("{}", kInvalid, {"$.class_name: is missing, needs a string"});
+  ExpectError(R"({"class_name": "Sequential"})", kInvalid,
+              {"$.config: is missing, needs an object"});
   ExpectError(R"({"class_name": "Sequental", "config": {}})", kLacking,
               {"$.class_name", "did you mean \"Sequential\""});
   ExpectError(R"({"class_name": "Sequential", "config": {"layers": []}})", kInvalid,
@@ -233,6 +234,21 @@ TEST(KerasErrorsTest, Options) {
         LayerJson("Rescaling", "rescaling", {{"scale", {1, 2}}}),
         kInvalid,
         {"$.config.layers[3]: layer \"rescaling\"", "2 values", "(None, 3, 4, 4)"}}});
+}
+
+TEST(KerasErrorsTest, MissingOptions) {
+  const std::string path = "$.config.layers[1].config.units: is missing, needs a whole number";
+  for (const auto& [key, message] :
+       {std::pair<std::string, std::string>{"unit",
+                                            path + R"(; there is "unit", did you mean "units"?)"},
+        {"size", path}}) {
+    const absl::Status status =
+        ParseKerasModel(
+            SequentialJson({nullptr, 6}, {LayerJson("Dense", "dense", {{key, 1}})}).dump())
+            .status();
+    EXPECT_EQ(status.code(), kInvalid);
+    EXPECT_EQ(status.message(), message);
+  }
 }
 
 TEST(KerasErrorsTest, VariablesTooLarge) {
