@@ -17,6 +17,12 @@ void JsonErrors::Add(const std::string& path, const std::string& text) {
   all_unimplemented_ = false;
 }
 
+void JsonErrors::Add(const absl::Status& status) {
+  lines_.push_back(
+      absl::StrCat(source_, source_.empty() ? "" : ": ", std::string(status.message())));
+  all_unimplemented_ = all_unimplemented_ && absl::IsUnimplemented(status);
+}
+
 void JsonErrors::AddUnimplemented(const std::string& path, const std::string& text) {
   lines_.push_back(absl::StrCat(source_, source_.empty() ? "" : ": ", path, ": ", text));
 }

@@ -16,7 +16,9 @@ class JsonErrors {
 
   // One error: "SOURCE: PATH: TEXT", for example "job.json: $.batch_size: is -3; must be …".
   void Add(const std::string& path, const std::string& text);
-  // The same for something valid that Shoal lacks.
+  // An error whose message says itself where it is.
+  void Add(const absl::Status& status);
+  // The same as the first for something valid that Shoal lacks.
   void AddUnimplemented(const std::string& path, const std::string& text);
 
   bool empty() const { return lines_.empty(); }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/nearest_name.h"
 #include "common/base/status_macros.h"
+#include "common/json/json_errors.h"
 #include "common/model/keras/inbound_nodes.h"
 #include "common/model/keras/layer_table.h"
 #include "common/model/keras/topology.h"
@@ -35,10 +36,14 @@ class FunctionalReader {
 
  private:
   absl::Status ReadLayers();
+  absl::Status AppendLayer(const JsonNode& json);
   absl::Status ReadCalls(size_t layer);
   absl::Status Connect();
   absl::Status CallInputs();
   absl::Status CallOthers();
+  // Calls the layer on what the call reads. Where that is not known, the layer is only checked, and
+  // the output is kNoValue as well.
+  absl::StatusOr<ValueId> CallOn(const Call& call);
   absl::Status SetOutputs();
   void FillSummaries();
   // The call that yields a tensor.
@@ -73,20 +78,30 @@ absl::Status FunctionalReader::Read() {
 absl::Status FunctionalReader::ReadLayers() {
   const JsonNode layers = config_["layers"];
   SHOAL_RETURN_IF_ERROR(layers.ExpectArray());
+  JsonErrors errors("");
   for (size_t i = 0; i < layers.size(); ++i) {
-    SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(layers.at(i), traits_));
-    if (!by_name_.emplace(layer.name, i).second) {
-      return layer.config["name"].Invalid(
-          absl::StrCat("\"", layer.name, "\" is the name of an earlier layer; names must differ"));
-    }
-    layers_.push_back(std::move(layer));
-    SHOAL_RETURN_IF_ERROR(ReadCalls(i));
+    if (const absl::Status status = AppendLayer(layers.at(i)); !status.ok()) errors.Add(status);
   }
-  return absl::OkStatus();
+  if (errors.empty()) return absl::OkStatus();
+  // The layers cannot be connected; each may have more to say.
+  for (const Layer& layer : layers_) {
+    if (const absl::Status status = CheckWithoutInput(layer); !status.ok()) errors.Add(status);
+  }
+  return errors.ToStatus();
+}
+
+absl::Status FunctionalReader::AppendLayer(const JsonNode& json) {
+  SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(json, traits_));
+  if (!by_name_.emplace(layer.name, layers_.size()).second) {
+    return layer.config["name"].Invalid(
+        absl::StrCat("\"", layer.name, "\" is the name of an earlier layer; names must differ"));
+  }
+  layers_.push_back(std::move(layer));
+  calls_of_.emplace_back();
+  return ReadCalls(layers_.size() - 1);
 }
 
 absl::Status FunctionalReader::ReadCalls(size_t layer) {
-  calls_of_.emplace_back();
   const auto add_call = [&](std::vector<TensorReference> reads) {
     calls_of_[layer].push_back(calls_.size());
     calls_.push_back({.layer = layer, .reads = std::move(reads)});
@@ -172,8 +187,10 @@ absl::Status FunctionalReader::CallInputs() {
 
 // Of the calls that have all their inputs, the first in the JSON is next. Keras sorts its layers by
 // depth, so that this is their order, and that of model.weights. A layer's own calls follow their
-// numbers.
+// numbers. Behind a call that fails, layers are only checked.
 absl::Status FunctionalReader::CallOthers() {
+  JsonErrors errors("");
+  std::vector<bool> failed(layers_.size(), false);
   std::vector<size_t> missing(calls_.size());
   std::priority_queue<size_t, std::vector<size_t>, std::greater<size_t>> ready;
   for (size_t i = 0; i < calls_.size(); ++i) {
@@ -185,16 +202,30 @@ absl::Status FunctionalReader::CallOthers() {
     const size_t index = ready.top();
     ready.pop();
     Call& call = calls_[index];
-    if (call.output == kNoValue) {
-      std::vector<ValueId> inputs;
-      for (const size_t source : call.sources) inputs.push_back(calls_[source].output);
-      SHOAL_ASSIGN_OR_RETURN(call.output, CallLayer(layers_[call.layer], inputs, &model_->graph));
+    if (call.output == kNoValue && !failed[call.layer]) {
+      const absl::StatusOr<ValueId> output = CallOn(call);
+      if (!output.ok()) errors.Add(output.status());
+      failed[call.layer] = !output.ok();
+      call.output = output.value_or(kNoValue);
     }
     for (const size_t user : call.users) {
       if (--missing[user] == 0) ready.push(user);
     }
   }
+  SHOAL_RETURN_IF_ERROR(errors.ToStatus());
   return done == calls_.size() ? absl::OkStatus() : CycleError();
+}
+
+absl::StatusOr<ValueId> FunctionalReader::CallOn(const Call& call) {
+  Layer& layer = layers_[call.layer];
+  std::vector<ValueId> inputs;
+  for (const size_t source : call.sources) {
+    inputs.push_back(calls_[source].output);
+    if (inputs.back() != kNoValue) continue;
+    SHOAL_RETURN_IF_ERROR(CheckWithoutInput(layer));
+    return kNoValue;
+  }
+  return CallLayer(layer, inputs, &model_->graph);
 }
 
 absl::Status FunctionalReader::SetOutputs() {

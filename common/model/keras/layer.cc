@@ -112,4 +112,24 @@ absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inpu
   return output;
 }
 
+// Shapes are mixed with options where a layer is read, so it is tried on inputs of several shapes:
+// what is wrong with an option is the same for two of them, what is wrong with a shape names it.
+absl::Status CheckWithoutInput(const Layer& layer) {
+  const Shape guesses[] = {
+      {kBatch, 960}, {kBatch, 1440}, {kBatch, 240, 240, 960}, {kBatch, 360, 360, 1440}};
+  absl::Status before;
+  for (const Shape& shape : guesses) {
+    Graph graph;
+    Layer tried = layer;
+    const size_t count = layer.type->inputs == LayerType::Inputs::kNone  ? 0
+                         : layer.type->inputs == LayerType::Inputs::kOne ? 1
+                                                                         : 2;
+    const std::vector<ValueId> inputs(count, graph.AddInput("guess", shape));
+    const absl::Status status = CallLayer(tried, inputs, &graph).status();
+    if (!status.ok() && status == before) return status;
+    before = status;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace shoal

@@ -41,6 +41,10 @@ absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const ModelTraits& traits)
 // call. Returns its output.
 absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inputs, Graph* graph);
 
+// What is wrong with `layer` whatever the shape of its input, where that is not known because a
+// layer before it could not be read.
+absl::Status CheckWithoutInput(const Layer& layer);
+
 // Extents of a batch as Keras writes them, [null, 28, 28, 1]: the first is the batch whatever its
 // number, all others are known.
 absl::StatusOr<Shape> ReadBatchShape(const JsonNode& json);

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/json/json_errors.h"
 #include "common/model/keras/layer_table.h"
 #include "common/model/keras/topology.h"
 
@@ -24,6 +25,34 @@ absl::StatusOr<Shape> ReadInputShape(const JsonNode& config, const Layer& first)
                    first.name, "\", or build it before it is saved"));
 }
 
+// Reads a layer and calls it on `input`, the output of the layer before it. Where that is kNoValue,
+// the layer is only checked, and the output is kNoValue as well.
+absl::StatusOr<ValueId> AppendLayer(const JsonNode& config, const JsonNode& json, bool first,
+                                    ValueId input, const ModelTraits& traits,
+                                    std::unordered_set<std::string>* names, KerasModel* model) {
+  SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(json, traits));
+  if (!names->insert(layer.name).second) {
+    return layer.config["name"].Invalid(
+        absl::StrCat("\"", layer.name, "\" is the name of an earlier layer; names must differ"));
+  }
+  const bool is_input = layer.type->inputs == LayerType::Inputs::kNone;
+  if (is_input && !first) {
+    return layer.json.Invalid("only the first layer of a Sequential model can be an InputLayer");
+  }
+  if (is_input) return CallLayer(layer, {}, &model->graph);
+  if (first) {
+    SHOAL_ASSIGN_OR_RETURN(Shape shape, ReadInputShape(config, layer));
+    input = model->graph.AddInput(absl::StrCat(layer.name, "_input"), std::move(shape));
+  }
+  if (input == kNoValue) {
+    SHOAL_RETURN_IF_ERROR(CheckWithoutInput(layer));
+    return kNoValue;
+  }
+  SHOAL_ASSIGN_OR_RETURN(const ValueId output, CallLayer(layer, {input}, &model->graph));
+  model->layers.push_back(Summarize(layer));
+  return output;
+}
+
 }  // namespace
 
 absl::Status ReadSequential(const JsonNode& config, const ModelTraits& traits, KerasModel* model) {
@@ -34,27 +63,16 @@ absl::Status ReadSequential(const JsonNode& config, const ModelTraits& traits, K
   SHOAL_RETURN_IF_ERROR(options.RefuseUnread());
   if (layers.size() == 0) return layers.Invalid("a model needs at least one layer, got []");
 
+  JsonErrors errors("");
   ValueId value = kNoValue;
   std::unordered_set<std::string> names;
   for (size_t i = 0; i < layers.size(); ++i) {
-    SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(layers.at(i), traits));
-    if (!names.insert(layer.name).second) {
-      return layer.config["name"].Invalid(
-          absl::StrCat("\"", layer.name, "\" is the name of an earlier layer; names must differ"));
-    }
-    const bool is_input = layer.type->inputs == LayerType::Inputs::kNone;
-    if (is_input && i > 0) {
-      return layer.json.Invalid("only the first layer of a Sequential model can be an InputLayer");
-    }
-    if (i == 0 && !is_input) {
-      SHOAL_ASSIGN_OR_RETURN(Shape shape, ReadInputShape(config, layer));
-      value = model->graph.AddInput(absl::StrCat(layer.name, "_input"), std::move(shape));
-    }
-    SHOAL_ASSIGN_OR_RETURN(
-        value,
-        CallLayer(layer, is_input ? std::vector<ValueId>{} : std::vector{value}, &model->graph));
-    if (!is_input) model->layers.push_back(Summarize(layer));
+    const absl::StatusOr<ValueId> output =
+        AppendLayer(config, layers.at(i), i == 0, value, traits, &names, model);
+    if (!output.ok()) errors.Add(output.status());
+    value = output.value_or(kNoValue);
   }
+  SHOAL_RETURN_IF_ERROR(errors.ToStatus());
   model->graph.SetOutputs({value});
   return absl::OkStatus();
 }

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/common/model/test_models.h"
 
 namespace shoal {
@@ -249,6 +251,65 @@ TEST(KerasErrorsTest, MissingOptions) {
     EXPECT_EQ(status.code(), kInvalid);
     EXPECT_EQ(status.message(), message);
   }
+}
+
+// One Dense on an LSTM, and two more whose own options are wrong.
+std::vector<Json> LayersWithFaults() {
+  return {
+      LayerJson("LSTM", "lstm", {{"units", 4}}),
+      LayerJson("Conv2D", "conv", {{"filters", 4}, {"kernel_size", {3, 3}}, {"padding", "ful"}}),
+      LayerJson("Flatten", "flat", Json::object()),
+      LayerJson("BatchNormalization", "norm", Json::object()),
+      LayerJson("Dense", "fine", {{"units", 3}}),
+      LayerJson("Dense", "dense", {{"units", 3}, {"activation", "rellu"}})};
+}
+const char* const kPartsOfFaults[] = {
+    ".class_name: Shoal has no layer \"LSTM\"", ".config.padding: \"ful\" is unknown",
+    ".class_name: Shoal has no layer \"BatchNormalization\"", ".config.activation: "};
+
+void ExpectALineEach(const absl::Status& status) {
+  const std::string message(status.message());
+  for (const char* part : kPartsOfFaults) EXPECT_THAT(message, HasSubstr(part));
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 3) << message;
+}
+
+TEST(KerasErrorsTest, AllLayersAreHeardAtOnce) {
+  const Json sequential = SequentialJson({nullptr, 9, 9, 3}, LayersWithFaults());
+  ExpectALineEach(ParseKerasModel(sequential.dump()).status());
+
+  std::vector<Json> called = {
+      CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", {nullptr, 9, 9, 3}}}), {})};
+  std::string last = "x";
+  for (const Json& layer : LayersWithFaults()) {
+    called.push_back(CalledJson(layer, {last}));
+    last = layer["config"]["name"];
+  }
+  ExpectALineEach(ParseKerasModel(FunctionalJson(called, "x", last).dump()).status());
+}
+
+// Where all layers are known, and one of them, called twice, does not suit its input.
+TEST(KerasErrorsTest, WhatFollowsFromAnErrorIsNotOne) {
+  const auto dense = [](const std::string& name, const std::string& activation) {
+    return LayerJson("Dense", name, {{"units", 3}, {"activation", activation}});
+  };
+  Json shared = CalledJson(dense("shared", "rellu"), {"x"});
+  shared["inbound_nodes"].push_back({{"x", 0, 0, Json::object()}});
+  const absl::Status status =
+      ParseKerasModel(
+          FunctionalJson(
+              {CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", {nullptr, 6}}}), {}),
+               shared,
+               CalledJson(LayerJson("Reshape", "reshape", {{"target_shape", {3, 1, 1}}}),
+                          {"shared"}),
+               CalledJson(LayerJson("MaxPooling2D", "pool", {{"pool_size", {2, 2}}}), {"reshape"}),
+               CalledJson(dense("last", "tan"), {"pool"})},
+              "x", "last")
+              .dump())
+          .status();
+  const std::string message(status.message());
+  EXPECT_THAT(message, HasSubstr("$.config.layers[1].config.activation: "));
+  EXPECT_THAT(message, HasSubstr("\n$.config.layers[4].config.activation: "));
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1) << message;
 }
 
 TEST(KerasErrorsTest, VariablesTooLarge) {
