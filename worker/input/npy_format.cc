@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
@@ -12,6 +13,29 @@ namespace shoal {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
+
+// " (float16)": the name that NumPy's users know '<f2' by; empty where there is none.
+std::string NumPyName(const std::string& descr) {
+  struct Kind {
+    char letter;
+    const char* name;
+    bool has_bits;
+  };
+  constexpr Kind kKinds[] = {
+      {'b', "bool", false},       {'u', "uint", true},        {'i', "int", true},
+      {'f', "float", true},       {'c', "complex", true},     {'O', "object", false},
+      {'S', "bytes", false},      {'U', "str", false},        {'V', "void", false},
+      {'M', "datetime64", false}, {'m', "timedelta64", false}};
+  if (descr.size() < 2) return "";
+  int bytes = 0;
+  const bool sized = absl::SimpleAtoi(descr.substr(2), &bytes) && bytes > 0 && bytes <= 32;
+  for (const Kind& kind : kKinds) {
+    if (kind.letter != descr[1]) continue;
+    if (!kind.has_bits) return absl::StrCat(" (", kind.name, ")");
+    return sized ? absl::StrCat(" (", kind.name, 8 * bytes, ")") : "";
+  }
+  return "";
+}
 
 // Reads the dict literal of a header. One object reads one header.
 class HeaderParser {
@@ -55,7 +79,8 @@ class HeaderParser {
     const size_t offset = position_;
     std::optional<ElementType> type;
     std::string descr;
-    if (Peek() != '[') {  // a list describes records
+    const bool records = Peek() == '[';  // a list of fields
+    if (!records) {
       SHOAL_ASSIGN_OR_RETURN(descr, ParseString());
     }
     if (descr.size() == 3) type = TypeOf(descr.substr(1));
@@ -63,11 +88,12 @@ class HeaderParser {
     const bool big = !descr.empty() && descr[0] == '>';
     const bool single = !descr.empty() && descr[0] == '|' && type && ElementBytes(*type) == 1;
     if (!type || !(little || big || single)) {
-      position_ = offset;
-      return absl::UnimplementedError(
-          absl::StrCat(Found(),
-                       "; element types that can be read are '|u1' '|i1' '<i2' "
-                       "'<i4' '<i8' '<f4' '<f8' (array.astype('<f4') makes one)"));
+      return absl::UnimplementedError(absl::StrCat(
+          "at byte ", offset, ": element type ",
+          records ? "of several fields"
+                  : absl::StrCat("'", Printable(descr.substr(0, 24)), "'", NumPyName(descr)),
+          "; can be read: '|u1' '|i1' '<i2' '<i4' '<i8' '<f4' '<f8' (array.astype('<f4') makes "
+          "one)"));
     }
     header_.format = {.type = *type, .order = big ? std::endian::big : std::endian::little};
     has_type_ = true;
@@ -160,9 +186,11 @@ class HeaderParser {
     return absl::DataLossError(absl::StrCat(Found(), "; expected ", expected));
   }
   std::string Found() const {
-    const std::string text = absl::CHexEscape(std::string(head_.substr(position_, 24)));
-    return absl::StrCat("at byte ", position_, ", in the NPY header: ",
-                        absl::StrReplaceAll(text, {{"\\'", "'"}, {"\\\"", "\""}}));
+    return absl::StrCat("at byte ", position_,
+                        ", in the NPY header: ", Printable(head_.substr(position_, 24)));
+  }
+  static std::string Printable(std::string_view text) {
+    return absl::StrReplaceAll(absl::CHexEscape(std::string(text)), {{"\\'", "'"}, {"\\\"", "\""}});
   }
 
   const std::string_view head_;  // up to the header's end

@@ -109,7 +109,17 @@ TEST(NpyFormatTest, WhatIsNotReadIsRefusedByName) {
   const std::string records =
       NpyHeader(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }");
   EXPECT_EQ(CodeOf(records), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(ErrorOf(records), HasSubstr("[('a', '<f4')]"));
+  EXPECT_THAT(ErrorOf(records), HasSubstr("element type of several fields; can be read: "));
+  const auto error = [](const char* descr) {
+    return ErrorOf(NpyHeader(1, NpyDict(descr, "(3,)")));
+  };
+  EXPECT_EQ(error("<f2"),
+            "at byte 20: element type '<f2' (float16); can be read: '|u1' '|i1' '<i2' '<i4' '<i8' "
+            "'<f4' '<f8' (array.astype('<f4') makes one)");
+  EXPECT_THAT(error("|b1"), HasSubstr("element type '|b1' (bool);"));
+  EXPECT_THAT(error("<U5"), HasSubstr("element type '<U5' (str);"));
+  EXPECT_THAT(error("<c8"), HasSubstr("element type '<c8' (complex64);"));
+  EXPECT_THAT(error("<f999999999"), HasSubstr("element type '<f999999999';"));
 }
 
 TEST(NpyFormatTest, DamageIsNamedWithItsOffset) {
