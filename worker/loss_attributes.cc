@@ -19,18 +19,31 @@ absl::StatusOr<LossAttributes> LossAttributesOf(const Job::Loss& loss) {
   return attributes;
 }
 
+namespace {
+
+Shape WithLastAxisOfOne(Shape shape) {
+  shape.push_back(1);
+  return shape;
+}
+
+}  // namespace
+
 absl::Status CheckLabels(const LossAttributes& loss, const Shape& output_shape,
                          const Shape& label_shape, const std::string& label_file) {
-  Shape wanted(output_shape.begin() + 1, output_shape.end());
+  const Shape output(output_shape.begin() + 1, output_shape.end());
+  Shape wanted = output;
   const char* what = "one number for each output";
   if (loss.kind == LossAttributes::Kind::kSparseCategoricalCrossentropy) {
     if (!wanted.empty()) wanted.pop_back();
     what = "one class number an example";
-    Shape with_one = wanted;
-    with_one.push_back(1);
-    if (label_shape == with_one) return absl::OkStatus();
   }
-  if (label_shape == wanted) return absl::OkStatus();
+  // keras.losses.loss.squeeze_or_expand_to_same_rank. Not the output's last axis of a categorical
+  // loss: that is its only class.
+  if (label_shape == wanted || label_shape == WithLastAxisOfOne(wanted)) return absl::OkStatus();
+  if (loss.kind == LossAttributes::Kind::kMeanSquaredError &&
+      WithLastAxisOfOne(label_shape) == output) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(label_file, ": a label has shape ", ShapeToString(label_shape),
                    ", but this loss on a model output of ", ShapeToString(output_shape), " wants ",

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/model/keras_model.h"
 #include "tests/cluster/small_job.h"
 #include "tests/common/base/temporary_directory.h"
@@ -136,6 +138,29 @@ TEST_F(ComputeThreadTest, LabelsThatDoNotSuitTheLossAreNamed) {
   const absl::Status status = Prepare(job.ResolvedText()).status();
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr(job.training.labels), HasSubstr("wants (4,)")));
+}
+
+// Labels of shape (N,) for a Dense(1): the target that the model's output has, (N, 1).
+TEST_F(ComputeThreadTest, OneNumberAnExampleIsATargetForOneOutput) {
+  Job job = small_.Load();
+  job.loss.class_name = "MeanSquaredError";
+  job.loss.from_logits = false;
+  job.model_json = absl::StrReplaceAll(job.model_json, {{"\"units\": 4,", "\"units\": 1,"}});
+  const auto prepared = Prepare(job.ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  // With all variables 0, so is every output, and the loss is the label's square.
+  std::fill(prepared->parameters.begin(), prepared->parameters.end(), 0.0f);
+  const auto outcome = Train(0);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const auto dataset = *OpenDataset(job.training, {kBatch, 8, 8, 1});
+  std::vector<float> example(64), label(1);
+  double sum = 0;
+  for (const uint64_t index : batches_[0].indices) {
+    ASSERT_TRUE(dataset->Read(index, example, label).ok());
+    sum += label[0] * label[0];
+  }
+  EXPECT_GT(sum, 0);
+  EXPECT_DOUBLE_EQ(outcome->loss_sum, sum);
 }
 
 // A label that is no class is seen when its batch comes.

@@ -46,8 +46,21 @@ TEST(CheckLabelsTest, OtherLabelsHaveTheShapeOfTheOutput) {
     EXPECT_TRUE(Check(kind, {kBatch, 10}, {10}).ok());
     EXPECT_TRUE(Check(kind, {kBatch, 4, 4, 3}, {4, 4, 3}).ok());
     EXPECT_FALSE(Check(kind, {kBatch, 10}, {}).ok());
-    EXPECT_FALSE(Check(kind, {kBatch, 10}, {10, 1}).ok());
+    EXPECT_FALSE(Check(kind, {kBatch, 10}, {1}).ok());
+    EXPECT_FALSE(Check(kind, {kBatch, 10}, {10, 1, 1}).ok());
+    EXPECT_FALSE(Check(kind, {kBatch, 4, 4, 3}, {4, 4}).ok());
   }
+}
+
+TEST(CheckLabelsTest, ALastAxisOfOneMayBeThereOrNot) {
+  EXPECT_TRUE(Check(Kind::kMeanSquaredError, {kBatch, 1}, {}).ok());
+  EXPECT_TRUE(Check(Kind::kMeanSquaredError, {kBatch, 1}, {1, 1}).ok());
+  EXPECT_TRUE(Check(Kind::kMeanSquaredError, {kBatch, 7, 1}, {7}).ok());
+  EXPECT_TRUE(Check(Kind::kMeanSquaredError, {kBatch, 10}, {10, 1}).ok());
+  EXPECT_TRUE(Check(Kind::kMeanSquaredError, {kBatch}, {1}).ok());
+  EXPECT_TRUE(Check(Kind::kCategoricalCrossentropy, {kBatch, 10}, {10, 1}).ok());
+  // Nothing can be learnt from the only class.
+  EXPECT_FALSE(Check(Kind::kCategoricalCrossentropy, {kBatch, 1}, {}).ok());
 }
 
 TEST(CheckLabelsTest, TheErrorNamesFileShapesAndWhatWouldBeRight) {
