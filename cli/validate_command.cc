@@ -30,6 +30,7 @@ struct FoundData {
 };
 
 absl::StatusOr<FoundData> CheckData(const ValidatedJob& validated) {
+  SHOAL_RETURN_IF_ERROR(CheckModelOfJob(validated.model));
   SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(validated.job.loss));
   FoundData found;
   const auto check = [&](const Job::DataSource& source, std::optional<uint64_t>* examples) {

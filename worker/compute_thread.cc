@@ -83,12 +83,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                                                                  int ps_count) {
   SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(job_text, "the coordinator's job"));
   SHOAL_ASSIGN_OR_RETURN(KerasModel model, ParseKerasModel(job.model_json));
+  SHOAL_RETURN_IF_ERROR(CheckModelOfJob(model));
   const Graph& graph = model.graph;
-  if (graph.inputs().size() != 1 || graph.outputs().size() != 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("model ", model.name, " has ", graph.inputs().size(), " inputs and ",
-                     graph.outputs().size(), " outputs; a job has data for one of each"));
-  }
   const Shape& output_shape = graph.value(graph.outputs()[0]).shape;
   SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
   std::vector<Metric> metrics;

@@ -1,9 +1,18 @@
 #include "worker/job_data.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/loss_attributes.h"
 
 namespace shoal {
+
+absl::Status CheckModelOfJob(const KerasModel& model) {
+  const size_t inputs = model.graph.inputs().size(), outputs = model.graph.outputs().size();
+  if (inputs == 1 && outputs == 1) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "model ", model.name, " has ", inputs, inputs == 1 ? " input" : " inputs", " and ", outputs,
+      outputs == 1 ? " output" : " outputs", "; a job has data for one of each"));
+}
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const Job::DataSource& source,
                                                      const LossAttributes& loss,

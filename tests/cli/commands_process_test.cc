@@ -222,6 +222,23 @@ class ValidateDataTest : public CommandsTest {
   }
 };
 
+TEST_F(ValidateDataTest, AModelOfTwoInputsHasNoData) {
+  const Result result = Shoal({"validate", "--job", WriteFile("job.json", R"({
+      "name": "two",
+      "model": {"class_name": "Functional", "config": {"name": "two", "layers": [
+        {"class_name": "InputLayer", "config": {"name": "a", "batch_shape": [null, 1]},
+         "inbound_nodes": []},
+        {"class_name": "InputLayer", "config": {"name": "b", "batch_shape": [null, 1]},
+         "inbound_nodes": []},
+        {"class_name": "Add", "config": {"name": "sum"},
+         "inbound_nodes": [[["a", 0, 0, {}], ["b", 0, 0, {}]]]}],
+        "input_layers": [["a", 0, 0], ["b", 0, 0]], "output_layers": [["sum", 0, 0]]}},
+      "data": {"training": {"images": "a.images", "labels": "a.labels"}},
+      "loss": "mse", "optimizer": "sgd", "epochs": 2})")});
+  EXPECT_EQ(result.exit, "exit code 78") << result.output;
+  EXPECT_THAT(result.output, HasSubstr("2 inputs and 1 output"));
+}
+
 TEST_F(ValidateDataTest, BothSetsAreLookedAt) {
   WriteData("a", 50, 50);
   WriteData("b", 7, 7);
