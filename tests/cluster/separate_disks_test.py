@@ -37,7 +37,7 @@ def test_a_job_is_trained_and_recovers_without_a_shared_directory(tmp_path, hidd
         ps = [cluster.start("ps", index, prefix=prefix[index]) for index in range(2)]
         chief = cluster.start_chief(job, run)
         cluster.start_worker(0, f"--step_records={records}")
-        wait_for(lambda: (status := cluster.status()) and int(status["last_checkpoint"].get("step", 0)) > 0,
+        wait_for(lambda: (status := cluster.status()) and int(status.get("last_checkpoint", {}).get("step", 0)) > 0,
                  "a checkpoint")
         # A ps that comes back empty gets its rows by the stream, and says so.
         ps[0].kill()
