@@ -1,10 +1,31 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "common/base/nearest_name.h"
 #include "common/base/version.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/process_environment.h"
+
+namespace {
+
+// What is wrong with the arguments. CLI11 says of an unknown command only that one is required.
+std::string Complaint(const CLI::App& app, const CLI::Error& error, const char* first) {
+  if (first == nullptr || *first == '-') return error.what();
+  std::vector<std::string> commands;
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (each->get_name() == first) return error.what();
+    commands.push_back(each->get_name());
+  }
+  const std::string nearest = shoal::NearestName(first, commands);
+  return absl::StrCat("there is no command `", first, "`",
+                      nearest.empty() ? "" : absl::StrCat("; did you mean `", nearest, "`?"));
+}
+
+}  // namespace
 
 // `shoal`, the command people type.
 int main(int argc, char** argv) {
@@ -36,7 +57,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);  // prints the help or the version
   } catch (const CLI::Error& error) {
-    std::cerr << "shoal: " << error.what()
+    std::cerr << "shoal: " << Complaint(app, error, argc > 1 ? argv[1] : nullptr)
               << "\nRun with --help for the commands and their flags.\n";
     return shoal::kExitUsage;
   }

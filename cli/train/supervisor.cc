@@ -149,8 +149,9 @@ void Supervisor::RestartOrFail(const Child& child) {
     return;
   }
   if (restarts > 0) {
-    return Fail(child, absl::StrCat("It was started again ", restarts,
-                                    " times and does not stay up; the last time it ended ",
+    return Fail(child, absl::StrCat("It was started again ",
+                                    restarts == 1 ? "once" : absl::StrCat(restarts, " times"),
+                                    " and does not stay up; the last time it ended ",
                                     SinceStart(child.ended_after), ": ",
                                     child.exit_cause->ToString(), "."));
   }

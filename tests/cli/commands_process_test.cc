@@ -157,6 +157,13 @@ TEST_F(CommandsTest, CheckpointListWithoutARun) {
   EXPECT_THAT(result.output, HasSubstr("/no/such/run"));
 }
 
+TEST_F(CommandsTest, AnUnknownCommandIsNamed) {
+  const Result typo = Shoal({"tarin", "job.json"});
+  EXPECT_EQ(typo.exit, "exit code 64");
+  EXPECT_THAT(typo.output, HasSubstr("there is no command `tarin`; did you mean `train`?"));
+  EXPECT_THAT(Shoal({"status"}).output, HasSubstr("--chief"));
+}
+
 TEST_F(CommandsTest, StatusOfNobody) {
   const Result nobody = Shoal({"status", "--chief", "127.0.0.1:1"});
   EXPECT_EQ(nobody.exit, "exit code 138");
