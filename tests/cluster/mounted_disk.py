@@ -2,6 +2,9 @@
 import os
 import pathlib
 import subprocess
+import threading
+
+from real_cluster import wait_for
 
 UNSHARE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
 
@@ -21,16 +24,38 @@ class Disk:
         self.filler = pathlib.Path(f"/proc/{pid}/root{directory}/filler")
 
     def fill(self):
-        with open(self.filler, "wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(b"\0" * 4096)
-            except OSError:
-                pass
+        """Whatever room there is, or comes to be when files are removed, is taken until clear()."""
+        self.cleared = threading.Event()
+        file = open(self.filler, "wb", buffering=0)
+        self._take_room(file)
+        self.hog = threading.Thread(target=self._keep_full, args=(file,), daemon=True)
+        self.hog.start()
+
+    def _keep_full(self, file):
+        with file:
+            while not self.cleared.wait(0.01):
+                self._take_room(file)
+
+    @staticmethod
+    def _take_room(file):
+        try:
+            while True:
+                file.write(b"\0" * 4096)
+        except OSError:
+            pass
 
     def clear(self):
+        self.cleared.set()
+        self.hog.join()
         self.filler.unlink()
 
     def remount(self, mode):
-        subprocess.run(["nsenter", f"--target={self.pid}", "--mount", *(["--user", "--preserve-credentials"] if os.geteuid() else []),
-                        "mount", "-o", f"remount,{mode}", self.directory], check=True, capture_output=True)
+        """The kernel makes nothing read-only in which a file is being written: it is asked until it obeys."""
+        command = ["nsenter", f"--target={self.pid}", "--mount", *(["--user", "--preserve-credentials"] if os.geteuid() else []),
+                   "mount", "-o", f"remount,{mode}", self.directory]
+
+        def obeyed():
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0 or "busy" in done.stderr, done.stderr
+            return done.returncode == 0
+        wait_for(obeyed, f"{self.directory}, which is busy, becomes {mode}")

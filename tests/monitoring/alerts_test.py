@@ -1,17 +1,17 @@
 """Every alert, fired in the real Prometheus by a fault made to real daemons, and silent again once the fault is over."""
 import contextlib
-import ctypes
 import json
-import os
-import pathlib
 import signal
+import struct
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from mounted_disk import UNSHARE, Disk, can_mount
 from prometheus_server import Prometheus, available
-from real_cluster import wait_for
+from real_cluster import BIN, wait_for
 from watched_cluster import WatchedCluster
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs prometheus and promtool")
@@ -94,71 +94,55 @@ def test_the_alert_of_a_slow_worker(tmp_path):
         with watched(tmp_path, cluster) as prometheus:
             healed = threading.Event()
 
+            def steps(worker):
+                return cluster.value(f"worker-{worker}", "shoal_worker_steps_total")
+
+            def await_steps(worker, count):
+                goal = steps(worker) + count
+                wait_for(lambda: healed.is_set() or steps(worker) >= goal, f"{count} steps of worker {worker}")
+
             def hold_up():
-                # Runs for a step or two, then stands still while the other does dozens.
+                # Finishes the step in its hands, then stands still while the other does twenty.
                 while not healed.is_set():
                     cluster.watched["worker-1"].signal(signal.SIGSTOP)
-                    healed.wait(0.3)
+                    await_steps(0, 20)
                     cluster.watched["worker-1"].signal(signal.SIGCONT)
-                    healed.wait(0.02)
+                    await_steps(1, 1)
 
-            slow = threading.Thread(target=hold_up)
-            slow.start()
-            try:
-                prometheus.await_alert("ShoalStalenessHigh")
-            finally:
-                healed.set()
-                slow.join()
+            with ThreadPoolExecutor(1) as threads:
+                slow = threads.submit(hold_up)
+                try:
+                    prometheus.await_alert("ShoalStalenessHigh")
+                finally:
+                    healed.set()
+                slow.result()
             prometheus.await_silence("ShoalStalenessHigh")
 
 
-class SlowInput:
-    """Stops the thread that reads a worker's data again and again, as a slow disk would."""
-
-    ATTACH, DETACH, WALL = 16, 17, 0x40000000
-
-    def __init__(self, pid):
-        self.libc = ctypes.CDLL(None, use_errno=True)
-        tasks = pathlib.Path(f"/proc/{pid}/task")
-        self.threads = [int(task.name) for task in tasks.iterdir() if (task / "comm").read_text().strip() == "input"]
-        assert self.threads
-        self.healed = threading.Event()
-        # Whether it may be done at all shows here, not in a thread of whose failure nobody hears.
-        try:
-            self._stop()
-        except PermissionError as error:
-            pytest.skip(f"needs the right to trace a process: {error}")
-        self._go_on()
-
-    def run(self):
-        while not self.healed.is_set():
-            self._stop()
-            self.healed.wait(0.2)
-            self._go_on()
-            self.healed.wait(0.01)
-
-    def _stop(self):
-        for thread in self.threads:
-            if self.libc.ptrace(self.ATTACH, thread, None, None) != 0:
-                raise OSError(ctypes.get_errno(), f"thread {thread}: {os.strerror(ctypes.get_errno())}")
-            os.waitpid(thread, self.WALL)
-
-    def _go_on(self):
-        for thread in self.threads:
-            self.libc.ptrace(self.DETACH, thread, None, None)
+SLOW_READS = BIN.parent / "tests/monitoring/libslow_reads.so"
 
 
+def replace_training_set(cluster, examples):
+    """By one of so many examples that the worker reads them from the file, step by step."""
+    directory = cluster.job.parent
+    random = np.random.default_rng(5)
+    for name, header, shape in (("images", (0x803, examples, 8, 8), (examples, 64)), ("labels", (0x801, examples), examples)):
+        values = random.integers(0, 4, shape).astype(np.uint8)
+        (directory / f"train-{name}.idx").write_bytes(struct.pack(f">{len(header)}I", *header) + values.tobytes())
+
+
+@pytest.mark.skipif(not SLOW_READS.exists(), reason=f"needs {SLOW_READS}, which a whole build has")
 def test_the_alert_of_a_worker_without_input(tmp_path):
-    with WatchedCluster(tmp_path, workers=1, examples=40000, batch_size=2000) as cluster:
-        replace_model(cluster, [FLATTEN, dense("a", 4)])
-        cluster.start_all()
+    with WatchedCluster(tmp_path, workers=1, batch_size=128) as cluster:
+        replace_model(cluster, [FLATTEN, dense("a", 512), dense("b", 4)])  # its input is read in a fraction of a step
+        replace_training_set(cluster, examples=1_100_000)  # 70 MB
+        gate = tmp_path / "slow"
+        for i in range(2):
+            cluster.start_watched("ps", i)
+        cluster.start_watched("chief")
+        cluster.start_watched("worker", LD_PRELOAD=str(SLOW_READS), SLOW_READS=str(gate))
         with watched(tmp_path, cluster) as prometheus:
-            fault = SlowInput(cluster.watched["worker-0"].popen.pid)
-            slow = threading.Thread(target=fault.run)
-            slow.start()
-            try:
-                prometheus.await_alert("ShoalWorkerStarved")
-            finally:
-                fault.healed.set()
-                slow.join()
+            gate.touch()  # from now on a batch takes a quarter of a second
+            prometheus.await_alert("ShoalWorkerStarved")
+            gate.unlink()
             prometheus.await_silence("ShoalWorkerStarved")
