@@ -82,12 +82,25 @@ def write_job(directory, examples=400, batch_size=16, **fields):
 class Process:
     """One daemon or command; its stderr goes to a file."""
 
+    started = []  # in the test that runs now: for its last words (process_logs.py)
+
     def __init__(self, arguments, log, environment=None, prefix=()):
         self.log = pathlib.Path(log)
+        self.killed = False  # by us, who were done with it
         clean = {k: v for k, v in os.environ.items() if k not in ("TF_CONFIG", "SHOAL_BIN")}
         with open(self.log, "ab") as out:
             self.popen = subprocess.Popen([*prefix, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                           env={**clean, **(environment or {})}, start_new_session=True)
+        self.started.append(self)
+
+    def fate(self):
+        """How it has ended, for people."""
+        code = self.popen.poll()
+        if code is None:
+            return "still running"
+        if self.killed:
+            return "ran until the test killed it"
+        return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
     def output(self):
         return self.log.read_text(errors="replace")
@@ -111,6 +124,7 @@ class Process:
             self.popen.send_signal(number)
 
     def kill(self):
+        self.killed = self.killed or self.popen.poll() is None
         self.signal(signal.SIGKILL)
         self.popen.wait()
 
