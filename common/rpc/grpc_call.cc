@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/rpc/grpc_byte_buffer.h"
 #include "common/rpc/message_wire.h"
+#include "common/rpc/write_budget.h"
 
 namespace shoal {
 
@@ -19,8 +20,14 @@ class GrpcCall::Handle : public Stream {
   void Send(Message message) override {
     if (call_ != nullptr) call_->Send(std::move(message));
   }
+  void SendFrom(MessageSource source) override {
+    if (call_ != nullptr) call_->SendFrom(std::move(source));
+  }
   void Finish(absl::Status status) override {
-    if (call_ != nullptr && !call_->closed_) call_->Finish(std::move(status));
+    if (call_ == nullptr || call_->closed_) return;
+    call_->DropSources();
+    call_->Finish(std::move(status));
+    call_->WriteNext();  // the end, where only sources were in its way
   }
   std::string peer() const override { return peer_; }
 
@@ -58,6 +65,7 @@ GrpcCall::GrpcCall(const Limits& limits, Remove remove)
       write_(this, [this](bool ok) { OnWritten(ok); }) {}
 
 GrpcCall::~GrpcCall() {
+  limits_.budget->Forget(this);
   if (handle_ != nullptr) handle_->call_ = nullptr;
 }
 
@@ -82,15 +90,27 @@ void GrpcCall::Send(Message message) {
     return Fail(absl::ResourceExhaustedError(
         absl::StrCat("a message of ", bytes, " bytes; the most is ", limits_.max_message_bytes)));
   }
-  if (queue_.size() >= limits_.max_queued_messages ||
-      queued_bytes_ + bytes > limits_.max_queued_bytes) {
-    return Break(absl::ResourceExhaustedError(
-        absl::StrCat(handle_->peer(), " does not read: ", queue_.size(), " messages of ",
-                     queued_bytes_, " bytes are waiting")));
-  }
+  if (!CheckQueue(bytes)) return;
   queued_bytes_ += bytes;
   queue_.push_back(std::move(message));
   WriteNext();
+}
+
+void GrpcCall::SendFrom(MessageSource source) {
+  if (end_ || broken_ || closed_ || !CheckQueue(0)) return;
+  sources_.push_back(std::move(source));
+  WriteNext();
+}
+
+bool GrpcCall::CheckQueue(size_t more_bytes) {
+  if (queued_messages() < limits_.max_queued_messages &&
+      queued_bytes_ + more_bytes <= limits_.max_queued_bytes) {
+    return true;
+  }
+  Break(absl::ResourceExhaustedError(
+      absl::StrCat(handle_->peer(), " does not read: ", queued_messages(),
+                   " messages are waiting, of which ", queued_bytes_, " bytes are made")));
+  return false;
 }
 
 void GrpcCall::EndAfterQueue(absl::Status status) {
@@ -106,17 +126,49 @@ void GrpcCall::WriteNext() {
     queue_.pop_front();
     queued_bytes_ -= EncodedSize(message);
     StartWrite(ToByteBuffer(message), write_.Start());
-  } else if (end_ && !end_said_) {
+  } else if (const std::optional<Message> made = MakeNext()) {
+    StartWrite(ToByteBuffer(*made), write_.Start());
+  } else if (sources_.empty() && end_ && !end_said_ && !broken_) {
     end_said_ = true;
     StartEnd(*end_);
   }
 }
 
+std::optional<Message> GrpcCall::MakeNext() {
+  while (!sources_.empty() && limits_.budget->Admit(this)) {
+    std::optional<Message> message = sources_.front()();
+    if (!message.has_value()) {
+      sources_.pop_front();
+      continue;
+    }
+    const size_t bytes = EncodedSize(*message);
+    if (bytes > limits_.max_message_bytes) {
+      DropSources();
+      Fail(absl::ResourceExhaustedError(
+          absl::StrCat("a message of ", bytes, " bytes; the most is ", limits_.max_message_bytes)));
+      return std::nullopt;
+    }
+    limits_.budget->Charge(this, &*message);
+    return message;
+  }
+  return std::nullopt;
+}
+
+void GrpcCall::DropQueue() {
+  queue_.clear();
+  queued_bytes_ = 0;
+  DropSources();
+}
+
+void GrpcCall::DropSources() {
+  // What they hold may come back here when it is destroyed.
+  const std::deque<MessageSource> dropped = std::exchange(sources_, {});
+}
+
 void GrpcCall::OnWritten(bool ok) {
   if (ok) return WriteNext();
   // The call is broken; what it broke of comes with its status.
-  queue_.clear();
-  queued_bytes_ = 0;
+  DropQueue();
 }
 
 void GrpcCall::OnRead(bool ok) {
@@ -139,29 +191,43 @@ void GrpcCall::Break(const absl::Status& error) {
   if (broken_ || closed_) return;
   broken_ = error;
   deaf_ = true;
-  queue_.clear();
-  queued_bytes_ = 0;
+  DropQueue();
   Cancel();
+}
+
+void GrpcCall::BreakUnread(Time held) {
+  Break(absl::ResourceExhaustedError(absl::StrCat(
+      handle_ == nullptr ? "the peer" : handle_->peer(), " does not read: what was sent ",
+      WholeSeconds(held), " s ago still waits here, in the way of others")));
 }
 
 void GrpcCall::Close(absl::Status status) {
   if (closed_) return;
   closed_ = true;
   deaf_ = true;
-  queue_.clear();
+  DropQueue();
   if (callbacks_.on_closed) Call([&] { callbacks_.on_closed(std::move(status)); });
   FreeCallbacks();
 }
 
+bool GrpcCall::TellHalfClosed() {
+  if (deaf_ || closed_ || !callbacks_.on_half_closed) return false;
+  Call([&] { callbacks_.on_half_closed(); });
+  return true;
+}
+
 void GrpcCall::Silence() {
   deaf_ = true;
+  DropSources();
   FreeCallbacks();
 }
 
 void GrpcCall::HandleDropped() {
   handle_ = nullptr;
   deaf_ = true;
+  DropSources();
   if (!end_ && !closed_) OnDropped();
+  WriteNext();
   if (!in_callback_) FreeCallbacks();
 }
 

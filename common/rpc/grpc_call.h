@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/rpc/event_loop.h"
 #include "common/rpc/message.h"
 #include "common/rpc/network.h"
 
@@ -21,10 +22,13 @@ class CompletionTag {
   virtual void Complete(bool ok) = 0;
 };
 
+class WriteBudget;
+
 // One call on a completion queue, seen from either end: one read always outstanding, one write at a
-// time, a bounded queue behind it. The owner of the stream has a handle (Stream); the call itself
-// lives until all its operations have come back, with or without the handle, and then removes
-// itself from the network. Everything on the loop's thread.
+// time, a bounded queue behind it, and behind that the sources, whose messages are made when they
+// can be written and the budget of the network allows it. The owner of the stream has a handle
+// (Stream); the call itself lives until all its operations have come back, with or without the
+// handle, and then removes itself from the network. Everything on the loop's thread.
 //
 //             Finish, or the handle is dropped          last operation is back
 //   open ───────────────────────────────────▶ ending ─────────────────────────▶ closed ───▶ removed
@@ -35,6 +39,7 @@ class GrpcCall {
     size_t max_message_bytes;
     size_t max_queued_bytes;
     size_t max_queued_messages;
+    WriteBudget* budget;  // outlives the call
   };
   // Destroys the call.
   using Remove = std::function<void(GrpcCall*)>;
@@ -46,8 +51,8 @@ class GrpcCall {
 
   // Neither ended, nor told to end.
   bool open() const { return !end_ && !broken_ && !closed_; }
-  // What waits to be sent.
-  size_t queued_messages() const { return queue_.size(); }
+  // What waits to be sent; a source counts as a message.
+  size_t queued_messages() const { return queue_.size() + sources_.size(); }
   size_t queued_bytes() const { return queued_bytes_; }
   // No more callbacks.
   void Silence();
@@ -55,6 +60,10 @@ class GrpcCall {
   void EndAfterQueue(absl::Status status);
   // Cancels the call; it closes with `error`.
   void Break(const absl::Status& error);
+  // The peer has held what was written to it for this long, while others wait for the memory.
+  void BreakUnread(Time held);
+  // The budget has room again.
+  void Continue() { WriteNext(); }
 
  protected:
   // An operation of this call that can be outstanding once at a time.
@@ -93,6 +102,8 @@ class GrpcCall {
 
   // The call can carry messages: reads, and writes what is queued.
   void StartMessages();
+  // The owner, told that the client sends no more, decides about the end.
+  bool TellHalfClosed();
   void DropMessages() { deaf_ = true; }
   // Last state; on_closed is called. To be called in the done function of an operation.
   void Close(absl::Status status);
@@ -105,9 +116,15 @@ class GrpcCall {
   class Handle;
 
   void Send(Message message);
+  void SendFrom(MessageSource source);
+  bool CheckQueue(size_t more_bytes);
   void HandleDropped();
   // Starts the next write, or the end, when nothing is being written.
   void WriteNext();
+  // The next message of the sources; none when there is none, or it may not be made yet.
+  std::optional<Message> MakeNext();
+  void DropQueue();
+  void DropSources();
   void OnRead(bool ok);
   void OnWritten(bool ok);
   // Calls one of callbacks_; they are freed afterwards when the handle was dropped meanwhile.
@@ -121,6 +138,7 @@ class GrpcCall {
   bool in_callback_ = false;
 
   std::deque<Message> queue_;
+  std::deque<MessageSource> sources_;
   size_t queued_bytes_ = 0;
   grpc::ByteBuffer read_buffer_;
   Operation read_;

@@ -28,6 +28,7 @@
 #include "common/rpc/offload_thread.h"
 #include "common/rpc/timer_queue.h"
 #include "common/rpc/transport_tuning.h"
+#include "common/rpc/write_budget.h"
 
 namespace shoal {
 namespace {
@@ -83,6 +84,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void WindDown(Time deadline);
 
   const Options options_;
+  WriteBudget budget_;
   const GrpcCall::Limits limits_;
   // The queue is made by the builder, though there may never be a server, so that clients and
   // server share one.
@@ -116,8 +118,9 @@ class GrpcNetworkImpl : public GrpcNetwork {
 
 GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
     : options_(options),
+      budget_(options.max_writing_bytes, options.write_patience, this),
       limits_{static_cast<size_t>(options.max_message_bytes), options.max_queued_bytes,
-              options.max_queued_messages},
+              options.max_queued_messages, &budget_},
       queue_(builder_.AddCompletionQueue()),
       channels_(options.max_message_bytes) {}
 

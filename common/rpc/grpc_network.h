@@ -20,6 +20,10 @@ class GrpcNetwork : public EventLoop, public Network {
     // Bytes and messages queued on one stream, beyond which it is ended.
     size_t max_queued_bytes = size_t{1} << 30;
     size_t max_queued_messages = 65536;
+    // Payload made by sources, handed to gRPC and not sent yet, over all streams (WriteBudget).
+    size_t max_writing_bytes = size_t{256} << 20;
+    // How long a stream may hold a part of that while others wait; then it is ended.
+    Time write_patience = std::chrono::seconds(5);
     // Streams that clients may have open at once; more are refused.
     int max_streams = 4096;
   };

@@ -76,7 +76,7 @@ void GrpcServerCall::StartEnd(const absl::Status& status) {
 
 void GrpcServerCall::OnReadsEnded() {
   // The client has said all it wants to say, or is gone, which over_ tells.
-  EndAfterQueue(absl::OkStatus());
+  if (!TellHalfClosed()) EndAfterQueue(absl::OkStatus());
 }
 
 void GrpcServerCall::Finish(absl::Status status) {

@@ -2,7 +2,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -10,6 +12,19 @@
 #include "common/rpc/message.h"
 
 namespace shoal {
+
+// Makes messages one at a time, each at the moment at which it can be written; nothing: there are
+// no more. Called on the loop; may not touch the stream that asks it.
+using MessageSource = std::function<std::optional<Message>()>;
+
+// A source of one message.
+template <typename Make>
+MessageSource SourceOf(Make make) {
+  return [make = std::move(make), made = false]() mutable -> std::optional<Message> {
+    if (std::exchange(made, true)) return std::nullopt;
+    return make();
+  };
+}
 
 // One end of a long two-way stream of messages; ordered, and broken as a whole. Loop thread only.
 // It may be destroyed at any time, in its own callbacks too, and no callback comes after that.
@@ -23,11 +38,18 @@ class Stream {
   // does not read, so that more than the network's queue cap is waiting, gets its stream closed,
   // and so does a message above the cap (kResourceExhausted). No effect after Finish or on_closed.
   virtual void Send(Message message) = 0;
+  // Sends what `source` makes, when nothing of Send and of the sources given before is waiting. Of
+  // a message that waits for a slow peer, or for a turn among many streams, there is only the
+  // source: it is made when it can be written, perhaps in this call. For everything that is large,
+  // or that a peer may ask for without reading it. Sources count as messages in the queue cap; what
+  // they make is capped as by Send. Dropped when this end finishes or breaks.
+  virtual void SendFrom(MessageSource source) = 0;
   // Client: with OK, no more messages come from here. When the server has received all, its end
-  // finishes with OK by itself, unless it has finished before; what it sent until then still comes.
-  // With an error, cancels the call: on_closed brings that error here, kUnavailable to the server.
-  // Server: receives no more, sends what is queued, then ends the call with `status`.
-  // on_closed follows on both ends, as a later callback.
+  // finishes with OK by itself, unless it has finished before or wants to decide that
+  // (on_half_closed); what it sends until then still comes. With an error, cancels the call:
+  // on_closed brings that error here, kUnavailable to the server. Server: receives no more, sends
+  // what is queued, then ends the call with `status`. on_closed follows on both ends, as a later
+  // callback.
   virtual void Finish(absl::Status status) = 0;
   // Address of the other end, for messages to people.
   virtual std::string peer() const = 0;
@@ -37,6 +59,10 @@ class Stream {
 // returned.
 struct StreamCallbacks {
   std::function<void(Message)> on_message;
+  // Server: the client will send no more, as one that makes a unary call says at once. Who answers
+  // later gives this, and finishes the stream; without it the stream finishes with OK when all that
+  // was sent until now, by sources too, is written.
+  std::function<void()> on_half_closed = nullptr;
   // The last callback: the status with which the server finished, else why the stream broke
   // (kUnavailable: not reachable or lost, naming the peer).
   std::function<void(absl::Status)> on_closed;

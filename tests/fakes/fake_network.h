@@ -91,6 +91,10 @@ class FarEnd : public std::enable_shared_from_this<FarEnd> {
       message.payload.clear();
       far_->received_.push_back({std::move(message), std::move(payload)});
     }
+    // The test reads everything at once.
+    void SendFrom(MessageSource source) override {
+      while (std::optional<Message> message = source()) Send(*std::move(message));
+    }
     void Finish(absl::Status status) override {
       if (!far_->finished_.has_value()) far_->finished_ = std::move(status);
     }

@@ -13,18 +13,49 @@ namespace shoal {
 // What the other end of a FakeStream has got.
 struct Received {
   std::deque<Message> messages;
+  // Of an end that does not read: nothing of these is made until it does.
+  bool reads = true;
+  std::deque<MessageSource> sources;
   std::optional<absl::Status> finished;
   bool destroyed = false;
+
+  // Reads all that is there for it, and from now on.
+  void Read() {
+    reads = true;
+    while (ReadOne()) {
+    }
+  }
+  // Reads one message that a source makes; false without one.
+  bool ReadOne() {
+    while (!sources.empty()) {
+      if (std::optional<Message> message = sources.front()()) {
+        messages.push_back(*std::move(message));
+        return true;
+      }
+      sources.pop_front();
+    }
+    return false;
+  }
 };
 
 // The server's end of a stream, whose client is the test.
 class FakeStream : public Stream {
  public:
   explicit FakeStream(std::shared_ptr<Received> received) : received_(std::move(received)) {}
-  ~FakeStream() override { received_->destroyed = true; }
+  ~FakeStream() override {
+    received_->sources.clear();
+    received_->destroyed = true;
+  }
 
   void Send(Message message) override { received_->messages.push_back(std::move(message)); }
-  void Finish(absl::Status status) override { received_->finished = std::move(status); }
+  void SendFrom(MessageSource source) override {
+    received_->sources.push_back(std::move(source));
+    if (received_->reads) received_->Read();
+  }
+  void Finish(absl::Status status) override {
+    received_->sources.clear();
+    received_->finished = std::move(status);
+  }
   std::string peer() const override { return "test"; }
 
  private:

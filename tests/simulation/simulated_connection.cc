@@ -41,6 +41,7 @@ class SimulatedConnection::Handle : public Stream {
       : connection_(std::move(connection)), side_(side) {}
   ~Handle() override { connection_->HandleDropped(side_); }
   void Send(Message message) override { connection_->Send(side_, std::move(message)); }
+  void SendFrom(MessageSource source) override { connection_->SendFrom(side_, std::move(source)); }
   void Finish(absl::Status status) override { connection_->Finish(side_, std::move(status)); }
   std::string peer() const override {
     return side_ == kClient ? connection_->address_ : connection_->HostOf(kClient);
@@ -84,12 +85,49 @@ bool SimulatedConnection::Connects(const std::string& a, const std::string& b) c
   return (client == a && server == b) || (client == b && server == a);
 }
 
-void SimulatedConnection::Send(Side side, Message message) {
+void SimulatedConnection::SendFrom(Side side, MessageSource source) {
+  End& end = ends_[side];
+  if (end.ended || end.closed) return;
+  end.sources.push_back(std::move(source));
+  MakeNext(side);
+}
+
+void SimulatedConnection::MakeNext(Side side) {
+  End& end = ends_[side];
+  if (flights_[side].severed) {
+    const auto dropped = std::exchange(end.sources, {});
+    return;
+  }
+  while (!end.made && !end.sources.empty()) {
+    if (std::optional<Message> message = end.sources.front()()) {
+      end.made = true;
+      Send(side, *std::move(message), /*made=*/true);
+    } else {
+      end.sources.pop_front();
+    }
+  }
+  if (!end.made && end.half_closed && !end.ended) Finish(side, absl::OkStatus());
+}
+
+// The receiver has taken what a source of this side has made, and the sender hears of it.
+void SimulatedConnection::Written(Side side) {
+  network_->world().After(network_->DrawLatency(HostOf(kClient), HostOf(kServer)),
+                          [self = shared_from_this(), side] {
+                            SimulatedProcess* const process = self->ends_[side].process;
+                            if (process == nullptr) return;
+                            process->Enqueue([self, side] {
+                              self->ends_[side].made = false;
+                              self->MakeNext(side);
+                            });
+                          });
+}
+
+void SimulatedConnection::Send(Side side, Message message, bool made) {
   End& end = ends_[side];
   if (end.ended || end.closed) return;
   network_->observer().OnSent(*end.process, method_, side == kClient, message);
   if (flights_[side].severed) return;
-  Item item{.kind = Item::Kind::kMessage, .message = std::move(message)};
+  Item item{.kind = Item::Kind::kMessage, .message = std::move(message), .made = made};
   OwnSlices(&item.message);
   item.checksum = ChecksumOf(item.message);
   Put(side, std::move(item));
@@ -106,6 +144,7 @@ void SimulatedConnection::Finish(Side side, absl::Status status) {
   }
   if (end.ended) return;
   end.ended = true;
+  const auto dropped = std::exchange(end.sources, {});
   if (side == kClient) return Put(kClient, {.kind = Item::Kind::kHalfClose});
   network_->observer().OnFinished(*end.process, method_, status);
   end.deaf = true;
@@ -123,6 +162,7 @@ void SimulatedConnection::HandleDropped(Side side) {
   end.handle = nullptr;
   end.deaf = true;
   end.callbacks.reset();
+  const auto dropped = std::exchange(end.sources, {});
   if (end.closed || end.ended) return;
   end.ended = end.closed = true;
   Cancel(side);
@@ -177,6 +217,7 @@ void SimulatedConnection::ProcessGone(SimulatedProcess* process, bool in_order, 
     flights_[Other(side)].severed = true;
     end.ended = end.deaf = end.closed = true;
     end.callbacks.reset();
+    const auto dropped = std::exchange(end.sources, {});
   }
 }
 
@@ -232,8 +273,10 @@ void SimulatedConnection::Pump(Side side) {
       server_host_ = server->host();
       server->Enqueue([self = shared_from_this(), server] { self->AcceptAt(server); });
     } else if (SimulatedProcess* const process = ends_[Other(side)].process; process != nullptr) {
-      process->Enqueue(
-          [self = shared_from_this(), side, item] { self->Arrive(Other(side), *item); });
+      process->Enqueue([self = shared_from_this(), side, item] {
+        self->Arrive(Other(side), *item);
+        if (item->made) self->Written(side);
+      });
     }
   }
   Schedule(side);
@@ -269,8 +312,12 @@ void SimulatedConnection::Arrive(Side receiver, const Item& item) {
       return;
     }
     case Item::Kind::kHalfClose:
-      if (!end.ended) Finish(kServer, absl::OkStatus());
-      return;
+      if (end.callbacks != nullptr && end.callbacks->on_half_closed) {
+        const std::shared_ptr<StreamCallbacks> callbacks = end.callbacks;
+        return callbacks->on_half_closed();
+      }
+      end.half_closed = true;
+      return MakeNext(kServer);
     case Item::Kind::kEnd:
     case Item::Kind::kGone:
       return Close(receiver, item.status);
@@ -284,6 +331,7 @@ void SimulatedConnection::Close(Side side, const absl::Status& status) {
   if (end.closed) return;
   end.closed = end.ended = end.deaf = true;
   flights_[side].severed = true;
+  const auto dropped = std::exchange(end.sources, {});
   const std::shared_ptr<StreamCallbacks> callbacks = std::exchange(end.callbacks, nullptr);
   if (end.handle != nullptr && callbacks != nullptr && callbacks->on_closed) {
     callbacks->on_closed(status);

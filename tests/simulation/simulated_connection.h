@@ -41,6 +41,7 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
     Kind kind;
     Message message;
     uint32_t checksum = 0;  // of the payload as it was sent
+    bool made = false;      // by a source
     absl::Status status;
     Time due{};
   };
@@ -48,9 +49,12 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
     SimulatedProcess* process = nullptr;  // null before it accepts, and when it is gone
     std::shared_ptr<StreamCallbacks> callbacks;
     Handle* handle = nullptr;
-    bool ended = false;   // has sent its last message
-    bool deaf = false;    // drops what arrives
-    bool closed = false;  // on_closed was called, or will never be
+    std::deque<MessageSource> sources;
+    bool made = false;         // by a source, and not received yet
+    bool half_closed = false;  // ends when the sources are through
+    bool ended = false;        // has sent its last message
+    bool deaf = false;         // drops what arrives
+    bool closed = false;       // on_closed was called, or will never be
   };
   struct Flight {  // from the side of this index to the other
     std::deque<Item> items;
@@ -60,7 +64,11 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
   };
 
   std::unique_ptr<Stream> MakeHandle(Side side);
-  void Send(Side side, Message message);
+  void Send(Side side, Message message, bool made = false);
+  void SendFrom(Side side, MessageSource source);
+  // Has the sources make the next message once the one before has arrived.
+  void MakeNext(Side side);
+  void Written(Side side);
   void Finish(Side side, absl::Status status);
   void HandleDropped(Side side);
   // The other end hears that this one is gone, after a part of what is on the way.

@@ -10,6 +10,7 @@
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/rpc/event_loop_conformance.h"
 #include "tests/common/rpc/network_conformance.h"
+#include "tests/common/rpc/source_conformance.h"
 
 namespace shoal {
 namespace {
@@ -33,6 +34,7 @@ class GrpcTransport {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Grpc, EventLoopConformance, GrpcTransport);
 INSTANTIATE_TYPED_TEST_SUITE_P(Grpc, NetworkConformance, GrpcTransport);
+INSTANTIATE_TYPED_TEST_SUITE_P(Grpc, SourceConformance, GrpcTransport);
 
 class GrpcNetworkTest : public NetworkConformance<GrpcTransport> {};
 
@@ -82,6 +84,56 @@ TEST_F(GrpcNetworkTest, ProxyOfTheEnvironmentIsIgnored) {
   Start();
   ExpectWorks(0);
   unsetenv("http_proxy");
+}
+
+// Two clients of one server that may have one message at a time on the way: the one that does not
+// read has its stream ended, so that the other gets all.
+TEST_F(GrpcNetworkTest, AStreamThatIsNotReadDoesNotKeepTheBudgetFromOthers) {
+  transport_ = std::make_unique<GrpcTransport>(TransportLimits{});
+  client_ = transport_->CreateNode();
+  const auto sleeper = transport_->CreateNode();
+  server_ = std::make_unique<TestNode>(
+      GrpcNetwork::Create({.max_writing_bytes = 1, .write_patience = std::chrono::seconds(2)}),
+      [](GrpcNetwork* network) { network->Run(Time::zero()); });
+  server_->OnLoop([&] {
+    address_ = server_->network()
+                   ->Listen("127.0.0.1:0",
+                            [&](const std::string& method, std::unique_ptr<Stream> stream) {
+                              return AcceptAndLog(method, std::move(stream));
+                            })
+                   .value();
+  });
+  StreamLog& unread_log = NewLog();
+  std::unique_ptr<Stream> unread;
+  sleeper->OnLoop([&] {
+    unread = sleeper->network()->Open(address_, kExchangeMethod, unread_log.Callbacks());
+  });
+  const auto to_sleeper = WaitForAccepted(0);
+  Event release, asleep;
+  sleeper->loop()->Post([&] {
+    asleep.Set();
+    release.Wait();
+  });
+  EXPECT_TRUE(asleep.Wait());
+  StreamLog& log = NewLog();
+  Open(&log);
+  const auto to_reader = WaitForAccepted(1);
+  constexpr uint64_t kCount = 50;
+  const auto messages = [](uint64_t first, uint64_t end) -> MessageSource {
+    return [next = first, end]() mutable -> std::optional<Message> {
+      if (next == end) return std::nullopt;
+      return NumberedMessage(next++, std::string(1 << 20, 'a'));
+    };
+  };
+  server_->OnLoop([&] {
+    to_sleeper->stream->SendFrom(messages(0, 1000));
+    to_reader->stream->SendFrom(messages(0, kCount));
+  });
+  EXPECT_EQ(log.WaitForMessages(kCount).size(), kCount);
+  EXPECT_EQ(to_sleeper->log.WaitForClose().code(), absl::StatusCode::kResourceExhausted);
+  release.Set();
+  EXPECT_EQ(unread_log.WaitForClose().code(), absl::StatusCode::kUnavailable);
+  sleeper->OnLoop([&] { unread.reset(); });
 }
 
 // A daemon may say its last words and stop in one callback.

@@ -1,5 +1,6 @@
 #include "tests/fakes/in_process/in_process_end.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@ class InProcessEnd::Handle : public Stream {
   explicit Handle(std::shared_ptr<InProcessEnd> end) : end_(std::move(end)) {}
   ~Handle() override { end_->HandleDropped(); }
   void Send(Message message) override { end_->Send(std::move(message)); }
+  void SendFrom(MessageSource source) override { end_->SendFrom(std::move(source)); }
   void Finish(absl::Status status) override { end_->Finish(std::move(status)); }
   std::string peer() const override { return end_->peer_name_; }
 
@@ -73,12 +75,7 @@ void InProcessEnd::Send(Message message) {
   }
   const std::shared_ptr<InProcessEnd> peer = peer_.lock();
   if (peer == nullptr) return CloseLater(PeerGone());
-  if (peer->queued_messages_ >= limits_.max_queued_messages ||
-      peer->queued_bytes_ + bytes > limits_.max_queued_bytes) {
-    return Break(absl::ResourceExhaustedError(
-        absl::StrCat(peer_name_, " does not read: ", peer->queued_messages_.load(), " messages of ",
-                     peer->queued_bytes_.load(), " bytes are waiting")));
-  }
+  if (!CheckQueue(peer.get(), bytes)) return;
   ++peer->queued_messages_;
   peer->queued_bytes_ += bytes;
   Tell([message = std::move(message), bytes](InProcessEnd* end) mutable {
@@ -88,13 +85,70 @@ void InProcessEnd::Send(Message message) {
   });
 }
 
+bool InProcessEnd::CheckQueue(InProcessEnd* peer, size_t more_bytes) {
+  if (peer->queued_messages_ + sources_.size() < limits_.max_queued_messages &&
+      peer->queued_bytes_ + more_bytes <= limits_.max_queued_bytes) {
+    return true;
+  }
+  Break(absl::ResourceExhaustedError(absl::StrCat(
+      peer_name_, " does not read: ", peer->queued_messages_.load() + sources_.size(),
+      " messages are waiting, of which ", peer->queued_bytes_.load(), " bytes are made")));
+  return false;
+}
+
+void InProcessEnd::SendFrom(MessageSource source) {
+  if (ended_ || end_after_sources_) return;
+  const std::shared_ptr<InProcessEnd> peer = peer_.lock();
+  if (peer == nullptr) return CloseLater(PeerGone());
+  if (!CheckQueue(peer.get(), 0)) return;
+  sources_.push_back(std::move(source));
+  MakeNext();
+}
+
+// What this process hands over by reference counts as written when it is received.
+void InProcessEnd::MakeNext() {
+  while (!made_is_unread_ && !sources_.empty()) {
+    std::optional<Message> message = sources_.front()();
+    if (!message.has_value()) {
+      sources_.pop_front();
+      continue;
+    }
+    const size_t bytes = EncodedSize(*message);
+    if (bytes > limits_.max_message_bytes) return Send(*std::move(message));  // which refuses it
+    made_is_unread_ = true;
+    Tell([message = *std::move(message)](InProcessEnd* end) mutable {
+      end->Deliver(std::move(message));
+      message = Message();
+      end->Tell([](InProcessEnd* sender) {
+        sender->made_is_unread_ = false;
+        sender->MakeNext();
+      });
+    });
+  }
+  if (!made_is_unread_ && sources_.empty() && end_after_sources_) {
+    End(*std::exchange(end_after_sources_, std::nullopt));
+  }
+}
+
 void InProcessEnd::Finish(absl::Status status) {
   if (side_ == Side::kClient && !status.ok()) return Break(std::move(status));
   if (ended_ || closed_) return;
+  const auto dropped = std::exchange(sources_, {});
+  end_after_sources_.reset();
+  if (side_ == Side::kServer) return End(std::move(status));
   ended_ = true;
-  if (side_ == Side::kClient) {
-    return Tell([](InProcessEnd* end) { end->Finish(absl::OkStatus()); });
-  }
+  Tell([](InProcessEnd* end) { end->OnHalfClose(); });
+}
+
+void InProcessEnd::OnHalfClose() {
+  if (!deaf_ && callbacks_.on_half_closed) return Call([&] { callbacks_.on_half_closed(); });
+  if (ended_ || closed_) return;
+  end_after_sources_ = absl::OkStatus();
+  MakeNext();
+}
+
+void InProcessEnd::End(absl::Status status) {
+  ended_ = true;
   deaf_ = true;
   leaving_ = true;
   Tell([status](InProcessEnd* end) {
@@ -110,6 +164,7 @@ void InProcessEnd::Break(absl::Status error) {
   ended_ = true;
   deaf_ = true;
   leaving_ = true;
+  const auto dropped = std::exchange(sources_, {});
   Tell([](InProcessEnd* end) { end->Close(end->PeerGone()); });
   CloseLater(std::move(error));
 }
@@ -136,6 +191,7 @@ void InProcessEnd::Close(absl::Status status) {
   closed_ = true;
   ended_ = true;
   deaf_ = true;
+  const auto dropped = std::exchange(sources_, {});
   if (callbacks_.on_closed) Call([&] { callbacks_.on_closed(std::move(status)); });
   FreeCallbacks();
   remove_(this);
@@ -149,6 +205,7 @@ void InProcessEnd::Deliver(Message message) {
 void InProcessEnd::Abandon() {
   handle_ = nullptr;
   ended_ = true;
+  const auto dropped = std::exchange(sources_, {});
   if (!leaving_ && !closed_) {
     leaving_ = true;
     Tell([](InProcessEnd* end) { end->Close(end->PeerGone()); });
@@ -159,6 +216,7 @@ void InProcessEnd::Abandon() {
 void InProcessEnd::HandleDropped() {
   handle_ = nullptr;
   deaf_ = true;
+  const auto dropped = std::exchange(sources_, {});
   if (!ended_ && !deciding_) Break(absl::CancelledError("the stream was dropped"));
   if (!in_callback_) FreeCallbacks();
 }

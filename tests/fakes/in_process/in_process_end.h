@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -44,7 +46,16 @@ class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
   class Handle;
 
   void Send(Message message);
+  void SendFrom(MessageSource source);
+  // Has the sources make the next message, unless the one before has not been received yet.
+  void MakeNext();
+  // False, and the stream is broken, when more would be above a cap.
+  bool CheckQueue(InProcessEnd* peer, size_t more_bytes);
   void Finish(absl::Status status);
+  // The last message of the client has come.
+  void OnHalfClose();
+  // The end of a server that has nothing more to say.
+  void End(absl::Status status);
   void HandleDropped();
   // Cancels; on_closed brings `error`.
   void Break(absl::Status error);
@@ -71,6 +82,9 @@ class InProcessEnd : public std::enable_shared_from_this<InProcessEnd> {
   // The rest belongs to the loop of the node.
   Handle* handle_ = nullptr;
   StreamCallbacks callbacks_;
+  std::deque<MessageSource> sources_;
+  bool made_is_unread_ = false;
+  std::optional<absl::Status> end_after_sources_;
   bool in_callback_ = false;
   bool deciding_ = false;  // The acceptor is running.
   bool ended_ = false;     // This end has sent its last message.

@@ -4,6 +4,7 @@
 
 #include "tests/common/rpc/event_loop_conformance.h"
 #include "tests/common/rpc/network_conformance.h"
+#include "tests/common/rpc/source_conformance.h"
 
 namespace shoal {
 namespace {
@@ -27,6 +28,7 @@ class InProcessTransport {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(InProcess, EventLoopConformance, InProcessTransport);
 INSTANTIATE_TYPED_TEST_SUITE_P(InProcess, NetworkConformance, InProcessTransport);
+INSTANTIATE_TYPED_TEST_SUITE_P(InProcess, SourceConformance, InProcessTransport);
 
 TEST(InProcessNetworkTest, AnyNameIsAnAddress) {
   InProcessHub hub;

@@ -1,0 +1,102 @@
+#include "common/rpc/write_budget.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "common/rpc/grpc_call.h"
+
+namespace shoal {
+
+WriteBudget::WriteBudget(size_t most_bytes, Time patience, EventLoop* loop)
+    : most_bytes_(most_bytes), patience_(patience), loop_(loop) {}
+
+WriteBudget::~WriteBudget() {
+  MutexLock lock(&account_->mutex);
+  account_->to_wake = nullptr;
+}
+
+bool WriteBudget::Admit(GrpcCall* call) {
+  const auto place = std::find(waiting_.begin(), waiting_.end(), call);
+  {
+    MutexLock lock(&account_->mutex);
+    if (account_->used < most_bytes_) {
+      if (place != waiting_.end()) waiting_.erase(place);
+      return true;
+    }
+    account_->to_wake = loop_;
+  }
+  if (place == waiting_.end()) waiting_.push_back(call);
+  if (watch_ == 0) watch_ = loop_->CallAfter(patience_, [this] { WatchHolders(); });
+  return false;
+}
+
+void WriteBudget::Charge(GrpcCall* call, Message* message) {
+  const size_t bytes = message->payload_bytes();
+  if (bytes == 0) return;
+  std::list<Charged>::iterator charge;
+  {
+    MutexLock lock(&account_->mutex);
+    account_->used += bytes;
+    charge = account_->charges.insert(account_->charges.end(), {call, bytes, loop_->Now()});
+  }
+  const std::shared_ptr<const void> held(
+      nullptr, [account = account_, charge, budget = this,
+                alive = std::weak_ptr<bool>(alive_)](const void*) {
+        MutexLock lock(&account->mutex);
+        account->used -= charge->bytes;
+        account->charges.erase(charge);
+        if (EventLoop* const loop = std::exchange(account->to_wake, nullptr)) {
+          loop->Post([budget, alive] {
+            if (!alive.expired()) budget->Release();
+          });
+        }
+      });
+  for (Slice& slice : message->payload) {
+    if (slice.owner == nullptr) {
+      slice.owner = held;
+    } else {
+      slice.owner =
+          std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
+              held, slice.owner);
+    }
+  }
+}
+
+void WriteBudget::Forget(GrpcCall* call) {
+  std::erase(waiting_, call);
+  MutexLock lock(&account_->mutex);
+  for (Charged& charge : account_->charges) {
+    if (charge.call == call) charge.call = nullptr;
+  }
+}
+
+// In the order in which they came; who finds the budget spent again goes to the end of the line, so
+// that streams take turns.
+void WriteBudget::Release() {
+  for (size_t turns = waiting_.size(); turns > 0 && !waiting_.empty(); --turns) {
+    GrpcCall* const call = waiting_.front();
+    waiting_.pop_front();
+    call->Continue();
+  }
+}
+
+void WriteBudget::WatchHolders() {
+  watch_ = 0;
+  if (waiting_.empty()) return;
+  watch_ = loop_->CallAfter(patience_, [this] { WatchHolders(); });
+  GrpcCall* holder = nullptr;
+  Time held{};
+  {
+    MutexLock lock(&account_->mutex);
+    for (const Charged& charge : account_->charges) {
+      if (charge.call == nullptr) continue;
+      holder = charge.call;
+      held = loop_->Now() - charge.since;
+      break;
+    }
+  }
+  if (holder != nullptr && held >= patience_) holder->BreakUnread(held);
+}
+
+}  // namespace shoal
