@@ -57,6 +57,11 @@ std::vector<Worker*> Membership::Ready() {
   return ready;
 }
 
+bool Membership::AnyReady() const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [](const auto& worker) { return worker.second->ready; });
+}
+
 void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message) {
   auto found = workers_.find(key);
   if (found == workers_.end()) return;

@@ -26,6 +26,7 @@ struct Worker {
   bool ready = false;          // it has job and data and can compute
   bool lost_timeline = false;  // it has dropped the open timeline and waits to be told of it again
   uint64_t steps_done = 0;
+  bool in_line = false;     // for steps
   double step_seconds = 0;  // smoothed time from one step to the next; 0 before two
   Time last_report{};
 
@@ -59,6 +60,7 @@ class Membership {
 
   // Connected workers that are ready.
   std::vector<Worker*> Ready();
+  bool AnyReady() const;
   const std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>>& workers() const {
     return workers_;
   }

@@ -84,7 +84,7 @@ absl::Status TrainingRun::Prepare() {
       .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
       .on_over = [this](const std::string& why) { OnTimelineOver(why); },
       .on_job_finished = [this](const StoredCheckpoint& checkpoint) { OnJobFinished(checkpoint); },
-      .nobody_trains = [this] { return !finishing_ && membership_->Ready().empty(); },
+      .nobody_trains = [this] { return !finishing_ && !membership_->AnyReady(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
       .on_reconnected = [this](int) { checkpointer_->Resend(); },
       .on_failed = [this](const absl::Status& status) { Over(status); }});
@@ -245,10 +245,16 @@ void TrainingRun::OnJobFinished(const StoredCheckpoint& checkpoint) {
 // --- Progress ---
 
 void TrainingRun::Advance() {
-  if (!training() || finishing_ || over_) return;
+  if (!Plan()) return;
+  for (Worker* worker : membership_->Ready()) OfferWork(*worker);
+  ServeLine();
+}
+
+bool TrainingRun::Plan() {
+  if (!training() || finishing_ || over_) return false;
   CloseEpochs();
   PlanCut();
-  if (over_ || finishing_) return;
+  if (over_ || finishing_) return false;
   uint64_t limit = cuts_->mandatory();
   if (!checkpointer_->idle() && !checkpointer_->accepted())
     limit = std::min(limit, checkpointer_->step());
@@ -258,7 +264,7 @@ void TrainingRun::Advance() {
     limit = std::min(limit, std::max(needed, dispatcher_->first_unleased()));
   }
   dispatcher_->set_limit(limit);
-  for (Worker* worker : membership_->Ready()) GiveWork(*worker);
+  return true;
 }
 
 void TrainingRun::CloseEpochs() {
@@ -304,7 +310,7 @@ void TrainingRun::PlanCut() {
 // A cut waits for all steps that were leased; where nobody is left who might do those that came
 // back, it takes what is done.
 uint64_t TrainingRun::CutTarget() const {
-  const bool nobody = membership_->Ready().empty() && dispatcher_->leased_count() == 0;
+  const bool nobody = dispatcher_->leased_count() == 0 && !membership_->AnyReady();
   return nobody && dispatcher_->done_after_base().empty() ? dispatcher_->base()
                                                           : dispatcher_->first_unleased();
 }
@@ -422,7 +428,7 @@ void TrainingRun::Tick() {
     if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
   }
   const bool at_work = dispatcher_ != nullptr && dispatcher_->leased_count() > 0;
-  if (!membership_->Ready().empty() || at_work || finishing_) {
+  if (membership_->AnyReady() || at_work || finishing_) {
     no_worker_since_.reset();
   } else if (!no_worker_since_.has_value()) {
     no_worker_since_ = now;

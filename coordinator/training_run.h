@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -101,9 +102,10 @@ class TrainingRun {
   void Announce(Worker& worker);
   // Begins to hand out steps, once timeline and plan are known.
   void BeginTraining();
-  // After anything that may have changed what is to be done: closes epochs, begins cuts, gives
-  // work.
+  // After anything that may have changed what is to be done: plans, and offers work to everybody.
   void Advance();
+  // Closes epochs, begins cuts, says how far leases may go; false when there is no more to give.
+  bool Plan();
   void CloseEpochs();
   void PlanCut();
   void BeginCut(const CutPlan::Cut& cut);
@@ -116,7 +118,13 @@ class TrainingRun {
   void OnPsDeparting(int ps);
   CutPlan::Steps Steps() const;
   void CloseWithoutWorkers();
-  void GiveWork(Worker& worker);
+  // Gives a worker evaluation batches, and puts it in line for steps.
+  void OfferWork(Worker& worker);
+  // Leases to those in line, as far as there are steps.
+  void ServeLine();
+  // Of the steps that a worker should have now.
+  enum class Given { kNothing, kSome, kAll };
+  Given GiveSteps(Worker& worker);
   void Tick();
   // Ends the streams of workers whose leases have expired.
   void DropSilentWorkers(Time now);
@@ -185,6 +193,7 @@ class TrainingRun {
   std::optional<PsFleet::Opened> opened_;
   std::unique_ptr<StepDispatcher> dispatcher_;
   std::unique_ptr<Evaluation> evaluation_;
+  std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
 
   uint64_t closed_epochs_ = 0;   // epochs whose steps are all done
   std::optional<CutPlan> cuts_;  // of the timeline in training

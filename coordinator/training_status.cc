@@ -166,7 +166,7 @@ std::vector<std::string> TrainingRun::Waiting() const {
   std::vector<std::string> lines = fleet_->Waiting();
   const Time now = options_.loop->Now();
   if (finishing_ || fleet_->phase() != PsFleet::Phase::kLeading) return lines;
-  if (membership_->Ready().empty()) {
+  if (!membership_->AnyReady()) {
     std::vector<std::string> known;
     for (const auto& [index, record] : membership_->records()) {
       known.push_back(absl::StrCat("worker ", index, ": ", StateName(record.state),

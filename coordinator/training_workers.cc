@@ -21,10 +21,13 @@ constexpr uint64_t kMaxLeasesAhead = 64;
 constexpr uint64_t kLeasePortions = 8;
 constexpr uint64_t kEvaluationsAhead = 2;
 
-uint64_t LeasesAhead(const Worker& worker) {
-  if (worker.step_seconds <= 0) return kMinLeasesAhead;
-  return std::clamp(static_cast<uint64_t>(kLeaseAheadSeconds / worker.step_seconds),
-                    kMinLeasesAhead, kMaxLeasesAhead);
+// How many steps a worker should hold, of which `share` is the most: what each could hold if all
+// held equally many of the window.
+uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
+  const uint64_t most = std::clamp<uint64_t>(share, 1, kMaxLeasesAhead);
+  const uint64_t least = std::min(most, kMinLeasesAhead);
+  if (worker.step_seconds <= 0) return least;
+  return std::clamp(static_cast<uint64_t>(kLeaseAheadSeconds / worker.step_seconds), least, most);
 }
 
 }  // namespace
@@ -67,7 +70,8 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
     }
   }
   BeginTraining();
-  if (training()) GiveWork(worker);
+  OfferWork(worker);
+  ServeLine();
 }
 
 void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& report) {
@@ -108,6 +112,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
 
 void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   AnswerDrains(worker, why);
+  std::erase(line_, worker.key);
   uint64_t returned = 0;
   if (dispatcher_ != nullptr) returned = dispatcher_->Release(worker.key);
   if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
@@ -143,7 +148,11 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     progress_.StepDone(plan_->EpochOf(step.step()), step.examples(), step.loss_sum(),
                        {step.metric_sums().begin(), step.metric_sums().end()}, now);
   }
-  Advance();
+  // Nobody is looked at but this worker and those in line: a report costs the same however many
+  // there are.
+  if (!Plan()) return;
+  OfferWork(worker);
+  ServeLine();
 }
 
 // Once: every later step will have it too.
@@ -172,15 +181,15 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
                     {done.metric_sums().begin(), done.metric_sums().end()}, options_.loop->Now());
   counters_.evaluation_batches += evaluation_->batches().done_count() - before;
   if (evaluation_->finished()) return FinishEvaluation();
-  GiveWork(worker);
+  OfferWork(worker);
+  ServeLine();
 }
 
-void TrainingRun::GiveWork(Worker& worker) {
+void TrainingRun::OfferWork(Worker& worker) {
   if (!training() || finishing_ || !worker.ready || worker.lost_timeline) return;
-  const Time now = options_.loop->Now();
   if (evaluation_ != nullptr) {
     while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
-      const StepRun batch = evaluation_->batches().Take(worker.key, 1, now);
+      const StepRun batch = evaluation_->batches().Take(worker.key, 1, options_.loop->Now());
       if (batch.count == 0) break;
       proto::WorkerOrder order;
       proto::Evaluate* evaluate = order.mutable_evaluate();
@@ -190,14 +199,38 @@ void TrainingRun::GiveWork(Worker& worker) {
       worker.Send(order);
     }
   }
-  const uint64_t ahead = LeasesAhead(worker);
+  if (!std::exchange(worker.in_line, true)) line_.push_back(worker.key);
+}
+
+// Who came first is served first, and whoever gets less than it should goes to the end: where there
+// are fewer steps than are wanted, before a cut or at the end of the window, workers of equal speed
+// get equally many.
+void TrainingRun::ServeLine() {
+  while (!line_.empty()) {
+    Worker& worker = *membership_->workers().at(line_.front());
+    const Given given = GiveSteps(worker);
+    if (given == Given::kNothing) return;  // nor would those behind it get any
+    line_.pop_front();
+    worker.in_line = given == Given::kSome;
+    if (worker.in_line) line_.push_back(worker.key);
+  }
+}
+
+TrainingRun::Given TrainingRun::GiveSteps(Worker& worker) {
+  if (!training() || finishing_ || !worker.ready || worker.lost_timeline) return Given::kAll;
+  const Time now = options_.loop->Now();
+  const uint64_t ahead =
+      LeasesAhead(worker, options_.job.strategy.window_steps / membership_->workers().size());
   const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
   const uint64_t held = dispatcher_->held(worker.key);
   uint64_t wanted = held + portion <= ahead ? portion : 0;
-  if (held < kMinLeasesAhead) wanted = std::max(wanted, kMinLeasesAhead - held);
+  const uint64_t least = std::min(ahead, kMinLeasesAhead);
+  if (held < least) wanted = std::max(wanted, least - held);
+  Given given = Given::kNothing;
   while (wanted > 0) {
     const StepRun run = dispatcher_->Take(worker.key, wanted, now);
-    if (run.count == 0) return;
+    if (run.count == 0) return given;
+    given = Given::kSome;
     wanted -= run.count;
     counters_.steps_leased += run.count;
     progress_.EpochBegins(plan_->EpochOf(run.first), now);
@@ -210,6 +243,7 @@ void TrainingRun::GiveWork(Worker& worker) {
         static_cast<uint64_t>(options_.job.strategy.lease_timeout_seconds * 1000));
     worker.Send(order);
   }
+  return Given::kAll;
 }
 
 // A worker that has stopped would be leased the same steps for ever. One that lives comes back at

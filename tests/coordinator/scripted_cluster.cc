@@ -287,6 +287,8 @@ void ScriptedCluster::StartCoordinator() {
   run.reset();
   over.reset();
   workers_.clear();
+  std::set<int> listed;
+  for (int i = 0; i < options_.workers; ++i) listed.insert(i);
   std::vector<std::string> addresses;
   for (int i = 0; i < options_.ps; ++i) addresses.push_back(absl::StrCat("ps-", i, ":1"));
   auto created = TrainingRun::Create({.loop = &loop,
@@ -294,7 +296,7 @@ void ScriptedCluster::StartCoordinator() {
                                       .job = job_,
                                       .chief_address = "chief:1",
                                       .ps_addresses = addresses,
-                                      .listed_workers = {0, 1, 2},
+                                      .listed_workers = listed,
                                       .run_dir = run_dir(),
                                       .coordinator_id = ++coordinators_,
                                       .on_over = [this](const absl::Status& status) {

@@ -119,6 +119,7 @@ class ScriptedCluster {
  public:
   struct Options {
     int ps = 1;
+    int workers = 3;  // listed
     uint64_t test_examples = 0;
     std::string checkpoint = "{}";
     std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";

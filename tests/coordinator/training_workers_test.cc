@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/training_run.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -100,6 +103,61 @@ TEST(TrainingRunTest, WorkersTakeTurns) {
       longest = std::max(longest, run);
     }
     EXPECT_LT(longest, 16u);
+  }
+}
+
+// How often the coordinator looks at the clock, which it does for every worker that it deals with,
+// and how many orders it sends, while workers report steps.
+std::pair<uint64_t, uint64_t> CostOfReports(int workers) {
+  ScriptedCluster cluster({.workers = workers, .epochs = 1000});
+  std::vector<ScriptedWorker*> all;
+  for (int i = 0; i < workers; ++i) all.push_back(&cluster.Join(i));
+  uint64_t readings = 0, orders = 0;
+  for (int i = 0; i < 100; ++i) {
+    ScriptedWorker& worker = *all[i % 5];
+    worker.Report(worker.leases.front());
+    worker.leases.pop_front();
+    const uint64_t before = cluster.loop.clock_readings(), leased = worker.leased.size();
+    cluster.loop.RunUntilIdle();
+    readings += cluster.loop.clock_readings() - before;
+    cluster.Settle();
+    orders += worker.leased.size() - leased;
+  }
+  return {readings, orders};
+}
+
+TEST(TrainingRunTest, AReportCostsTheSameWithAThousandWorkers) {
+  const auto [readings, orders] = CostOfReports(5);
+  const auto [readings_of_many, orders_of_many] = CostOfReports(1000);
+  EXPECT_LE(readings_of_many, readings);
+  EXPECT_EQ(orders_of_many, 100u);
+  EXPECT_EQ(orders, 100u);
+}
+
+// Also where there are fewer steps than they would hold, since the window is short.
+TEST(TrainingRunTest, WorkersOfEqualSpeedGetEqualShares) {
+  constexpr int kWorkers = 20;
+  for (const int window : {24, 4096}) {
+    SCOPED_TRACE(window);
+    ScriptedCluster cluster(
+        {.workers = kWorkers,
+         .strategy = absl::StrCat(R"({"name": "async", "window_steps": )", window, "}"),
+         .epochs = 10000});
+    std::vector<ScriptedWorker*> workers;
+    for (int i = 0; i < kWorkers; ++i) workers.push_back(&cluster.Join(i));
+    std::vector<int> done(kWorkers, 0);
+    constexpr int kRounds = 100;
+    for (int round = 0; round < kRounds; ++round) {
+      cluster.Advance(milliseconds(5));
+      for (int i = 0; i < kWorkers; ++i) {
+        if (workers[i]->leases.empty()) continue;
+        cluster.FinishStep(*workers[i]);
+        ++done[i];
+      }
+    }
+    const auto [least, most] = std::minmax_element(done.begin(), done.end());
+    EXPECT_GT(*least, kRounds / 10);
+    EXPECT_LE(*most - *least, kRounds / 20);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <utility>
@@ -13,7 +14,12 @@ namespace shoal {
 // what is due, on the caller's thread.
 class FakeLoop : public EventLoop {
  public:
-  Time Now() const override { return now_; }
+  Time Now() const override {
+    ++clock_readings_;
+    return now_;
+  }
+  // How often somebody has looked at the clock.
+  uint64_t clock_readings() const { return clock_readings_; }
   TimerId CallAfter(Time delay, std::function<void()> callback) override {
     return timers_.Add(now_ + delay, std::move(callback));
   }
@@ -74,6 +80,7 @@ class FakeLoop : public EventLoop {
  private:
   // Not 0, which stands for "never" in some places.
   Time now_ = std::chrono::seconds(1000);
+  mutable uint64_t clock_readings_ = 0;
   TimerQueue timers_;
   std::deque<std::function<void()>> posted_;
   std::deque<std::pair<std::function<void()>, std::function<void()>>> offloaded_;
