@@ -1,5 +1,6 @@
 #include "common/daemon/daemon.h"
 
+#include <chrono>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,9 @@
 
 namespace shoal {
 namespace {
+
+// How long a process that is done waits for whoever reads its log.
+constexpr std::chrono::seconds kLogPatience{2};
 
 LogLevel LogLevelFromName(const std::string& name) {
   if (name == "warning") return LogLevel::kWarning;
@@ -59,6 +63,7 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
   log_options_ = {log_format_ == "json" ? LogFormat::kJson : LogFormat::kText,
                   LogLevelFromName(log_level_), TaskTypeName(type_)};
   StartLogging(log_options_);
+  WriteLogOnCrash();
   SignalThread signals;
   signals_ = &signals;
   LogConfiguration();
@@ -71,6 +76,7 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
   } else if (!status.ok()) {
     LogError(std::string(status.message()), {{"exit_code", absl::StrCat(code)}});
   }
+  FlushLog(kLogPatience);
   return code;
 }
 

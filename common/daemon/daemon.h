@@ -33,8 +33,8 @@ class Daemon {
   Settings& settings() { return settings_; }
 
   // Reads the settings, clears proxy variables, starts logging and takes over signals, logs the
-  // resolved configuration, runs `body`, logs its error, and returns the exit code of the process.
-  // `body` runs on this thread.
+  // resolved configuration, runs `body`, logs its error, waits a moment for the log to be written,
+  // and returns the exit code of the process. `body` runs on this thread.
   int Run(int argc, char** argv, const std::function<absl::Status()>& body);
 
   // For `body`: the cluster spec of --cluster_spec or TF_CONFIG. It is an error when its task is

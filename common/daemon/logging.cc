@@ -1,126 +1,171 @@
 #include "common/daemon/logging.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
-
+#include <cctype>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/mutex.h"
+#include "common/base/output_queue.h"
+#include "common/base/printable.h"
 
 namespace shoal {
 namespace {
 
 using nlohmann::json;
 
-// The logger in use is spdlog's default one; its name says which format its lines have.
-constexpr char kTextLogger[] = "text";
-constexpr char kJsonLogger[] = "json";
+// What a message and each of its fields may take; what peers say is in them.
+constexpr size_t kMaxMessageBytes = 16 << 10;
+constexpr size_t kMaxFieldBytes = 4 << 10;
 
-spdlog::level::level_enum LevelOf(LogLevel level) {
+constexpr std::chrono::seconds kCrashPatience{2};
+
+const char* NameOf(LogLevel level) {
   switch (level) {
     case LogLevel::kInfo:
-      return spdlog::level::info;
+      return "info";
     case LogLevel::kWarning:
-      return spdlog::level::warn;
+      return "warning";
     case LogLevel::kError:
       break;
   }
-  return spdlog::level::err;
+  return "error";
 }
 
-// spdlog's patterns: %L is the level's first letter, %l its name, %e milliseconds, %v what is
-// logged.
-std::string TextPattern(const std::string& task) {
-  return absl::StrCat("%Y-%m-%dT%H:%M:%S.%eZ %L ", task, " %v");
-}
-
-std::string JsonPattern(const std::string& task) {
-  return absl::StrCat(
-      "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",\"task\":", json(task).dump(), ",%v}");
-}
-
-// Control characters would let a peer's text move the cursor or forge lines.
-std::string Printable(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    absl::StrAppend(&out, control ? absl::CHexEscape(std::string(1, c)) : std::string(1, c));
-  }
-  return out;
-}
-
-std::string Quote(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+std::string Quote(const std::string& text, size_t max_bytes) {
+  // Whatever is not plain ASCII is escaped, so that nothing in it can steer a terminal.
+  const bool whole = text.size() <= max_bytes;
+  return json(whole ? text : PrintableLines(text, max_bytes))
+      .dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
 }
 
 std::string FieldText(const std::string& value) {
-  const bool bare = !value.empty() && value.find_first_of(" \"=\t\n") == std::string::npos;
-  return bare ? Printable(value) : Quote(value);
+  const std::string shown = Printable(value, kMaxFieldBytes);
+  const bool bare = !shown.empty() && shown.find_first_of(" \"=") == std::string::npos;
+  return bare ? shown
+              : json(shown).dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
 }
 
-std::string JsonBody(const std::string& message, const LogFields& fields) {
-  std::string body = absl::StrCat("\"message\":", Quote(message));
+std::string JsonLine(const std::string& time, LogLevel level, const std::string& task,
+                     const std::string& message, const LogFields& fields) {
+  std::string line = absl::StrCat("{\"time\":\"", time, "\",\"level\":\"", NameOf(level),
+                                  "\",\"task\":", Quote(task, kMaxFieldBytes),
+                                  ",\"message\":", Quote(message, kMaxMessageBytes));
   for (const auto& [key, value] : fields)
-    absl::StrAppend(&body, ",", Quote(key), ":", Quote(value));
-  return body;
+    absl::StrAppend(&line, ",", Quote(key, kMaxFieldBytes), ":", Quote(value, kMaxFieldBytes));
+  return line + "}\n";
 }
 
-// The logger of the process. Not spdlog's default one: what its library does to a shared pointer
-// the thread sanitizer does not see.
-struct CurrentLogger {
+std::string TextLines(const std::string& time, LogLevel level, const std::string& task,
+                      const std::string& message, const LogFields& fields) {
+  const std::string prefix = absl::StrCat(
+      time, " ", std::string(1, static_cast<char>(std::toupper(NameOf(level)[0]))), " ", task, " ");
+  std::string lines = absl::StrReplaceAll(PrintableLines(message, kMaxMessageBytes),
+                                          {{"\n", "\n" + prefix + "  "}});
+  lines.insert(0, prefix);
+  for (const auto& [key, value] : fields) absl::StrAppend(&lines, " ", key, "=", FieldText(value));
+  return lines + "\n";
+}
+
+// The log of the process; outlives every thread that logs.
+struct ProcessLog {
   Mutex mutex;
-  std::shared_ptr<spdlog::logger> logger ABSL_GUARDED_BY(mutex);
+  LogOptions options ABSL_GUARDED_BY(mutex);
+  LogSink sink ABSL_GUARDED_BY(mutex);
+  OutputQueue queue{{.descriptor = 2, .thread_name = "log", .describe_loss = DescribeLoss}};
+
+  std::string Format(LogLevel level, const std::string& message, const LogFields& fields)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const std::string time =
+        absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
+    return options.format == LogFormat::kJson
+               ? JsonLine(time, level, options.task, message, fields)
+               : TextLines(time, level, options.task, message, fields);
+  }
+
+  static std::string DescribeLoss(uint64_t lost);
 };
-CurrentLogger& Current() {
-  static CurrentLogger* const current = new CurrentLogger;  // outlives every thread that logs
-  return *current;
-}
-std::shared_ptr<spdlog::logger> GetLogger() {
-  MutexLock lock(&Current().mutex);
-  return Current().logger;
+
+ProcessLog& TheLog() {
+  static ProcessLog* const log = new ProcessLog;
+  return *log;
 }
 
-void Log(spdlog::level::level_enum level, const std::string& message, const LogFields& fields) {
-  std::shared_ptr<spdlog::logger> logger = GetLogger();
-  if (logger == nullptr) {
-    StartLogging({});
-    logger = GetLogger();
+std::string ProcessLog::DescribeLoss(uint64_t lost) {
+  ProcessLog& log = TheLog();
+  MutexLock lock(&log.mutex);
+  return log.Format(LogLevel::kWarning, "lines of this log are missing here: nobody took them",
+                    {{"lost", absl::StrCat(lost)}});
+}
+
+void Log(LogLevel level, const std::string& message, const LogFields& fields) {
+  ProcessLog& log = TheLog();
+  MutexLock lock(&log.mutex);
+  if (log.sink) return log.sink(message, fields);
+  if (level < log.options.level) return;
+  log.queue.Write(log.Format(level, message, fields));
+}
+
+// Comes back to let the process end as it would have: the signal's own action is set again.
+void OnCrash(int signal) {
+  TheLog().queue.FlushInSignalHandler(kCrashPatience);
+  raise(signal);
+}
+
+[[noreturn]] void OnTerminate() {
+  std::string what = "an exception that nobody caught";
+  try {
+    if (std::current_exception() == nullptr) what = "std::terminate was called";
+    if (std::current_exception() != nullptr) std::rethrow_exception(std::current_exception());
+  } catch (const std::exception& error) {
+    absl::StrAppend(&what, ": ", error.what());
+  } catch (...) {
   }
-  if (!logger->should_log(level)) return;
-  if (logger->name() == kJsonLogger) {
-    logger->log(level, spdlog::string_view_t(JsonBody(message, fields)));
-    return;
-  }
-  std::vector<std::string> lines = absl::StrSplit(message, '\n');
-  for (const auto& [key, value] : fields)
-    absl::StrAppend(&lines.back(), " ", key, "=", FieldText(value));
-  for (const std::string& line : lines) logger->log(level, spdlog::string_view_t(Printable(line)));
+  LogError(what);
+  std::abort();
 }
 
 }  // namespace
 
 void StartLogging(const LogOptions& options) {
-  const bool as_json = options.format == LogFormat::kJson;
-  auto logger = std::make_shared<spdlog::logger>(as_json ? kJsonLogger : kTextLogger,
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern(as_json ? JsonPattern(options.task) : TextPattern(options.task),
-                      spdlog::pattern_time_type::utc);
-  logger->set_level(LevelOf(options.level));
-  MutexLock lock(&Current().mutex);
-  Current().logger = std::move(logger);
+  ProcessLog& log = TheLog();
+  MutexLock lock(&log.mutex);
+  log.options = options;
+}
+
+void WriteLogOnCrash() {
+  TheLog();  // its thread must be there
+  struct sigaction on_crash = {};
+  on_crash.sa_handler = OnCrash;
+  on_crash.sa_flags = SA_RESETHAND;
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+    sigaction(signal, &on_crash, nullptr);
+  std::set_terminate(OnTerminate);
+}
+
+bool FlushLog(std::chrono::milliseconds patience) { return TheLog().queue.Flush(patience); }
+
+uint64_t LostLogLines() { return TheLog().queue.lost(); }
+
+void SendLogTo(LogSink sink) {
+  ProcessLog& log = TheLog();
+  MutexLock lock(&log.mutex);
+  log.sink = std::move(sink);
 }
 
 void LogInfo(const std::string& message, const LogFields& fields) {
-  Log(spdlog::level::info, message, fields);
+  Log(LogLevel::kInfo, message, fields);
 }
 void LogWarning(const std::string& message, const LogFields& fields) {
-  Log(spdlog::level::warn, message, fields);
+  Log(LogLevel::kWarning, message, fields);
 }
 void LogError(const std::string& message, const LogFields& fields) {
-  Log(spdlog::level::err, message, fields);
+  Log(LogLevel::kError, message, fields);
 }
 
 }  // namespace shoal

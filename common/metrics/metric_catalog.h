@@ -46,6 +46,8 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      {"version"}},
     {"shoal_event_loop_lag_seconds", "every", MetricKind::kGauge,
      "How long this scrape waited for the event loop, on which all of the protocol runs."},
+    {"shoal_log_lines_lost_total", "every", MetricKind::kCounter,
+     "Lines of the log that nobody took from stderr, and that were dropped so that nothing waits."},
     {"shoal_rpc_streams", "every", MetricKind::kGauge, "Streams that are open, both ways."},
     {"shoal_rpc_queued_messages", "every", MetricKind::kGauge,
      "Messages that wait to be sent, over all streams."},

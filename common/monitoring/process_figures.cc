@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/base/version.h"
+#include "common/daemon/logging.h"
 
 namespace shoal {
 namespace {
@@ -39,6 +40,7 @@ double BootTime() {
 
 void CollectProcessFigures(MetricSamples* out) {
   out->Add("shoal_build_info", 1, {kVersion});
+  out->Add("shoal_log_lines_lost_total", static_cast<double>(LostLogLines()));
   const std::string stat = ReadProc("/proc/self/stat");
   const size_t name_end = stat.rfind(')');  // the program's name may hold anything
   if (name_end == std::string::npos || name_end + 2 >= stat.size()) return;

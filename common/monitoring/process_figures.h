@@ -4,8 +4,8 @@
 
 namespace shoal {
 
-// CPU, memory, descriptors and threads of this process, and its version. Any thread. What the
-// system does not tell is left out.
+// CPU, memory, descriptors, threads and lost log lines of this process, and its version. Any
+// thread. What the system does not tell is left out.
 void CollectProcessFigures(MetricSamples* out);
 
 }  // namespace shoal

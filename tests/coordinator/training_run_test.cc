@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/daemon/logging.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -263,15 +264,19 @@ TEST(TrainingRunTest, ALostPsCostsTheStepsSinceTheCheckpoint) {
 }
 
 TEST(TrainingRunTest, SaysFromWhereItGoesOnWithoutAPs) {
+  const auto captured = [] {
+    FlushLog(std::chrono::minutes(1));
+    return testing::internal::GetCapturedStderr();
+  };
   testing::internal::CaptureStderr();
   ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("done again")));
+  EXPECT_THAT(captured(), Not(HasSubstr("done again")));
   ScriptedWorker& worker = cluster.Join(0);
-  const auto lose_ps = [&cluster] {
+  const auto lose_ps = [&] {
     testing::internal::CaptureStderr();
     cluster.ps[0]->Restart();
     cluster.Advance(seconds(2));
-    return testing::internal::GetCapturedStderr();
+    return captured();
   };
   EXPECT_THAT(lose_ps(), HasSubstr("there is no checkpoint: the run begins at step 0; steps from "
                                    "there on that were done are done again"));

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/daemon/logging.h"
 #include "coordinator/training_run.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -168,6 +170,7 @@ TEST(TrainingRunTest, ALossThatIsNotFiniteIsSaidOnce) {
   testing::internal::CaptureStderr();
   worker.loss = NAN;
   for (int i = 0; i < 3; ++i) cluster.FinishStep(worker);
+  FlushLog(std::chrono::minutes(1));
   const std::string log = testing::internal::GetCapturedStderr();
   const std::string said = "the loss of step 1, computed by worker 0, is not a finite number";
   EXPECT_THAT(log, HasSubstr(said));

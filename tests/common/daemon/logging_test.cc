@@ -2,15 +2,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
+
+#include "tests/common/base/unread_pipe.h"
 
 namespace shoal {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 
@@ -20,6 +28,7 @@ std::vector<std::string> Lines(const LogOptions& options, Function log) {
   ::testing::internal::CaptureStderr();
   StartLogging(options);
   log();
+  EXPECT_TRUE(FlushLog(std::chrono::minutes(1)));
   std::istringstream text(::testing::internal::GetCapturedStderr());
   std::vector<std::string> lines;
   for (std::string line; std::getline(text, line);) lines.push_back(line);
@@ -57,11 +66,23 @@ TEST(LoggingTest, JsonIsOneObjectALine) {
   EXPECT_EQ(json::parse(lines[1])["level"], "warning");
 }
 
-TEST(LoggingTest, LinesOfAMessageAreLinesOfText) {
-  const auto lines = Lines({}, [] { LogError("first\nsecond", {{"k", "v"}}); });
+TEST(LoggingTest, LinesOfAMessageAreLinesOfTextThatForgeNoOther) {
+  const auto lines = Lines({}, [] { LogError("first\nsecond", {{"k", "v\nw"}}); });
   ASSERT_THAT(lines, SizeIs(2));
-  EXPECT_THAT(lines[0], ::testing::EndsWith("E shoal first"));
-  EXPECT_THAT(lines[1], ::testing::EndsWith("E shoal second k=v"));
+  EXPECT_THAT(lines[0], EndsWith("E shoal first"));
+  EXPECT_THAT(lines[1], EndsWith("E shoal   second k=v\\nw"));
+}
+
+TEST(LoggingTest, WhatIsLongIsCut) {
+  const std::string name(1 << 20, 'x');
+  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+    const auto lines = Lines({.format = format}, [&] { LogInfo(name, {{"name", name}}); });
+    ASSERT_THAT(lines, SizeIs(1));
+    EXPECT_LT(lines[0].size(), 32 << 10);
+    EXPECT_THAT(lines[0], AllOf(HasSubstr("x... (1032192 bytes more)"),
+                                HasSubstr("x... (1044480 bytes more)")));
+    EXPECT_EQ(json::accept(lines[0]), format == LogFormat::kJson);
+  }
 }
 
 TEST(LoggingTest, ControlCharactersOfAPeerDoNotReachTheTerminal) {
@@ -69,6 +90,69 @@ TEST(LoggingTest, ControlCharactersOfAPeerDoNotReachTheTerminal) {
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].find('\x1b'), std::string::npos);
   EXPECT_EQ(lines[0].find('\r'), std::string::npos);
+  const auto json_lines = Lines({.format = LogFormat::kJson}, [] {
+    LogInfo(
+        "a\x1b[2J\x7f\xc2\x9b"
+        "b",
+        {{"k", "\r\n"}});
+  });
+  ASSERT_THAT(json_lines, SizeIs(1));
+  for (const char c : json_lines[0]) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << int{c};
+  EXPECT_EQ(json::parse(json_lines[0])["k"], "\r\n");
+}
+
+TEST(LoggingTest, ASinkGetsTheLogInstead) {
+  std::string sunk;
+  const auto lines = Lines({}, [&] {
+    SendLogTo([&](const std::string& message, const LogFields& fields) {
+      sunk += message + fields[0].second;
+    });
+    LogInfo("m", {{"k", "v"}});
+    SendLogTo({});
+    LogInfo("n");
+  });
+  EXPECT_EQ(sunk, "mv");
+  EXPECT_THAT(lines, ::testing::ElementsAre(EndsWith(" n")));
+}
+
+// What a process logs that ends by `crash`, on a pipe.
+std::string LogOfACrash(const std::function<void()>& crash, int expected_signal) {
+  UnreadPipe pipe;
+  const auto die = [&] {
+    dup2(pipe.write_end(), STDERR_FILENO);
+    WriteLogOnCrash();
+    // More than the pipe takes: the last line is still in the buffer when the crash comes.
+    for (int i = 0; i < 200; ++i) LogInfo(std::string(100, 'x'));
+    LogInfo("the last line");
+    crash();
+  };
+  std::string log;
+  std::thread reader([&] { log = pipe.ReadUntil("at its end"); });
+  EXPECT_EXIT(die(), ::testing::KilledBySignal(expected_signal), "");
+  EXPECT_EQ(write(pipe.write_end(), "at its end", 10), 10);
+  reader.join();
+  return log;
+}
+
+TEST(LoggingDeathTest, WhatIsBufferedComesOutOnACrash) {
+  EXPECT_THAT(LogOfACrash([] { std::abort(); }, SIGABRT), HasSubstr("the last line"));
+  EXPECT_THAT(LogOfACrash([] { raise(SIGSEGV); }, SIGSEGV), HasSubstr("the last line"));
+}
+
+TEST(LoggingDeathTest, AnExceptionThatNobodyCatchesIsLogged) {
+  EXPECT_THAT(LogOfACrash([]() noexcept { std::vector<int>().at(1); }, SIGABRT),
+              HasSubstr(" E shoal an exception that nobody caught: vector"));
+}
+
+TEST(LoggingDeathTest, ACrashWaitsForAReaderOnlyForAMoment) {
+  UnreadPipe pipe;
+  const auto die = [&] {
+    dup2(pipe.write_end(), STDERR_FILENO);
+    WriteLogOnCrash();
+    for (int i = 0; i < 200; ++i) LogInfo(std::string(100, 'x'));
+    std::abort();
+  };
+  EXPECT_EXIT(die(), ::testing::KilledBySignal(SIGABRT), "");
 }
 
 TEST(LoggingTest, LevelLeavesOutWhatIsBelow) {
@@ -94,8 +178,7 @@ TEST(LoggingTest, ThreadsDoNotMixTheirLines) {
     for (std::thread& thread : threads) thread.join();
   });
   ASSERT_THAT(lines, SizeIs(800));
-  for (const std::string& line : lines)
-    EXPECT_THAT(line, ::testing::EndsWith(" message key=value"));
+  for (const std::string& line : lines) EXPECT_THAT(line, EndsWith(" message key=value"));
 }
 
 }  // namespace

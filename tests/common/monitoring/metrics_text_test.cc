@@ -55,7 +55,7 @@ TEST(ProcessFiguresTest, SayWhatThisProcessUses) {
   for (const char* name :
        {"process_cpu_seconds_total [0-9.]+", "process_resident_memory_bytes [1-9][0-9]{5,}",
         "process_open_fds [1-9]", "process_max_fds [1-9]", "process_threads [1-9]",
-        "process_start_time_seconds 1[0-9]{9}"}) {
+        "process_start_time_seconds 1[0-9]{9}", "shoal_log_lines_lost_total 0"}) {
     EXPECT_THAT(text, ContainsRegex(std::string("\n") + name));
   }
 }

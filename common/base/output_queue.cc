@@ -1,0 +1,173 @@
+#include "common/base/output_queue.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/base/mutex.h"
+
+namespace shoal {
+namespace {
+
+// No more than this in one write, whole lines where that is possible: so much a pipe takes in one
+// go, and lines of processes that share it do not mix.
+constexpr size_t kPieceBytes = 4096;
+
+bool WriteAll(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = write(descriptor, text.data(), text.size());
+    if (size >= 0) {
+      text.remove_prefix(size);
+    } else if (errno == EAGAIN) {  // somebody who shares the description has made it so
+      pollfd writable = {.fd = descriptor, .events = POLLOUT};
+      poll(&writable, 1, -1);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+uint64_t CountLines(std::string_view text) {
+  return std::max<uint64_t>(1, std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
+
+// A ring of bytes, not a list of strings: after a crash the thread still writes it, and needs no
+// heap for that, which may be what is broken.
+struct OutputQueue::State {
+  explicit State(Options given) : options(std::move(given)), ring(options.capacity_bytes) {}
+
+  const Options options;
+  Mutex mutex;
+  CondVar changed;
+  std::vector<char> ring ABSL_GUARDED_BY(mutex);
+  size_t begin ABSL_GUARDED_BY(mutex) = 0;      // of what is queued
+  size_t size ABSL_GUARDED_BY(mutex) = 0;       // of what is queued, with what is being written
+  bool gap ABSL_GUARDED_BY(mutex) = false;      // a line found no room: none is taken
+  bool refused ABSL_GUARDED_BY(mutex) = false;  // the last write failed
+  uint64_t untold ABSL_GUARDED_BY(mutex) = 0;   // lines lost that no line has told of
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
+  std::atomic<uint64_t> lost = 0;
+  std::atomic<size_t> unwritten = 0;  // = size; for who cannot lock
+
+  void Lose(uint64_t lines) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    untold += lines;
+    lost += lines;
+  }
+
+  bool to_tell() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return untold > 0 && !refused && size <= ring.size() / 2;
+  }
+
+  void Resize(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    size = bytes;
+    unwritten = bytes;
+    changed.NotifyAll();
+  }
+
+  void Write(std::string_view text) {
+    MutexLock lock(&mutex);
+    gap = gap || text.size() > ring.size() - size;
+    if (gap) {
+      Lose(CountLines(text));
+      changed.NotifyAll();
+      return;
+    }
+    const size_t end = (begin + size) % ring.size();
+    const size_t before_wrap = std::min(text.size(), ring.size() - end);
+    std::copy_n(text.data(), before_wrap, ring.data() + end);
+    std::copy_n(text.data() + before_wrap, text.size() - before_wrap, ring.data());
+    Resize(size + text.size());
+  }
+
+  // The oldest lines that fit, or the beginning of one that is longer.
+  std::string_view NextPiece(std::array<char, kPieceBytes>* buffer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const size_t bytes = std::min(size, buffer->size());
+    for (size_t i = 0; i < bytes; ++i) (*buffer)[i] = ring[(begin + i) % ring.size()];
+    const std::string_view piece(buffer->data(), bytes);
+    const size_t newline = piece.rfind('\n');
+    return newline == std::string_view::npos ? piece : piece.substr(0, newline + 1);
+  }
+
+  void Run() {
+    pthread_setname_np(pthread_self(), options.thread_name.c_str());
+    std::array<char, kPieceBytes> buffer;
+    while (true) {
+      std::string_view piece;
+      uint64_t telling = 0;
+      {
+        MutexLock lock(&mutex);
+        while (size == 0 && !to_tell() && !stopping) changed.Wait(&mutex);
+        if (stopping) return;
+        if (to_tell()) {
+          telling = std::exchange(untold, 0);
+          gap = false;
+        } else {
+          piece = NextPiece(&buffer);
+        }
+      }
+      if (telling > 0) {
+        Write(options.describe_loss(telling));
+        continue;
+      }
+      const bool written = WriteAll(options.descriptor, piece);
+      MutexLock lock(&mutex);
+      refused = !written;
+      if (refused) {
+        gap = false;  // to find out when it is taken again
+        Lose(CountLines(piece));
+      }
+      begin = (begin + piece.size()) % ring.size();
+      Resize(size - piece.size());
+    }
+  }
+};
+
+OutputQueue::OutputQueue(Options options) : state_(std::make_shared<State>(std::move(options))) {
+  sigset_t all, previous;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  std::thread([state = state_] { state->Run(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+}
+
+OutputQueue::~OutputQueue() {
+  MutexLock lock(&state_->mutex);
+  state_->stopping = true;
+  state_->changed.NotifyAll();
+}
+
+void OutputQueue::Write(std::string_view text) { state_->Write(text); }
+
+bool OutputQueue::Flush(std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  MutexLock lock(&state_->mutex);
+  while (state_->size > 0 || state_->to_tell()) {
+    if (!state_->changed.WaitUntil(&state_->mutex, deadline)) break;
+  }
+  return state_->size == 0 && !state_->to_tell();
+}
+
+void OutputQueue::FlushInSignalHandler(std::chrono::milliseconds patience) const {
+  constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int64_t left = patience.count(); left > 0 && state_->unwritten > 0; --left) {
+    nanosleep(&kPause, nullptr);
+  }
+}
+
+uint64_t OutputQueue::lost() const { return state_->lost; }
+
+}  // namespace shoal

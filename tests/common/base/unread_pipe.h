@@ -1,0 +1,53 @@
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+
+namespace shoal {
+
+// A pipe that takes little and that nobody reads until the test does.
+class UnreadPipe {
+ public:
+  UnreadPipe() {
+    if (pipe2(ends_, O_CLOEXEC) != 0) ends_[0] = ends_[1] = -1;
+    capacity_ = fcntl(ends_[1], F_SETPIPE_SZ, 4096);
+  }
+  ~UnreadPipe() {
+    CloseReader();
+    close(ends_[1]);
+  }
+  UnreadPipe(const UnreadPipe&) = delete;
+  UnreadPipe& operator=(const UnreadPipe&) = delete;
+
+  int write_end() const { return ends_[1]; }
+  int capacity() const { return capacity_; }
+  void CloseReader() {
+    if (ends_[0] >= 0) close(ends_[0]);
+    ends_[0] = -1;
+  }
+
+  // Reads until `text` is in all that was read so far, which is returned; within a minute.
+  std::string ReadUntil(const std::string& text) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (all_.find(text) == std::string::npos && std::chrono::steady_clock::now() < deadline) {
+      pollfd readable = {.fd = ends_[0], .events = POLLIN};
+      char buffer[4096];
+      if (poll(&readable, 1, 1000) != 1) continue;
+      const ssize_t size = read(ends_[0], buffer, sizeof(buffer));
+      if (size <= 0) break;
+      all_.append(buffer, size);
+    }
+    return all_;
+  }
+
+ private:
+  int ends_[2];
+  int capacity_;
+  std::string all_;
+};
+
+}  // namespace shoal
