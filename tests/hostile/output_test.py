@@ -1,0 +1,72 @@
+"""Whoever reads what the programs say may stop reading, close it, or interrupt at the first moment."""
+import array
+import contextlib
+import fcntl
+import os
+import signal
+import termios
+
+import pytest
+
+from foreign_client import ForeignStream
+from honest_cluster import HonestCluster
+from messages import coordinator, parameter_server
+from real_cluster import wait_for
+
+
+class UnreadPipe:
+    """A pipe of one page that nobody reads. `into(fd)` is what to start a program with, so that it writes to it."""
+
+    def __init__(self, path):
+        os.mkfifo(path)
+        self.path, self.fd = path, os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        fcntl.fcntl(self.fd, 1031, 4096)  # F_SETPIPE_SZ
+
+    def into(self, descriptor):
+        return ["sh", "-c", f'exec "$@" {descriptor}>"$0"', str(self.path)]
+
+    def full(self):
+        """A line more would not fit."""
+        waiting = array.array("i", [0])
+        fcntl.ioctl(self.fd, termios.FIONREAD, waiting)
+        return waiting[0] > 3500
+
+    def close(self):
+        os.close(self.fd)
+
+
+@pytest.fixture
+def unread(tmp_path):
+    with contextlib.ExitStack() as stack:
+        def make(name):
+            pipe = UnreadPipe(tmp_path / name)
+            stack.callback(pipe.close)
+            return pipe
+        yield make
+
+
+def fill(pipe, address, method, nonsense):
+    """Has the daemon at `address` log until nobody can, and then some."""
+    with contextlib.ExitStack() as streams:
+        def provoke():
+            streams.enter_context(ForeignStream(address, method)).send(nonsense)
+            return pipe.full()
+        wait_for(provoke, "a full pipe")
+        for _ in range(50):
+            provoke()
+
+
+@pytest.mark.parametrize("task", ["ps", "chief"])
+def test_a_log_that_nobody_reads_stops_no_daemon(tmp_path, unread, task):
+    pipe = unread("stderr")
+    with HonestCluster(tmp_path) as cluster:
+        cluster.start_all({task: pipe.into(2)})
+        if task == "ps":
+            fill(pipe, cluster.spec["ps"][0], "ParameterServer/Exchange", parameter_server.ExchangeRequest())
+        else:
+            fill(pipe, cluster.chief, "Coordinator/Work", coordinator.WorkerReport())
+        cluster.check_serves()
+        for process in (cluster.coordinator, *cluster.ps):
+            process.signal(signal.SIGTERM)
+        for process in (cluster.coordinator, *cluster.ps):
+            assert process.wait(60) == 143
