@@ -1,31 +1,38 @@
 #include "common/monitoring/http_server.h"
 
-#include <civetweb.h>
-#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
-#include <string_view>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/listen_address.h"
+#include "common/monitoring/http_connection.h"
+#include "common/rpc/listening_socket.h"
 
 namespace shoal {
 namespace {
 
-// Each connection keeps a thread until it is answered or its time is over, so a client that sends
-// nothing costs a thread for a second. Whoever finds all of them taken, waits in the queue; behind
-// that, in the system's.
-constexpr char kThreads[] = "8";
-constexpr char kQueue[] = "16";
-constexpr char kBacklog[] = "64";
-constexpr char kTimeoutMs[] = "1000";
-constexpr char kMaxRequestBytes[] = "8192";
+using Clock = HttpConnection::Clock;
+
+constexpr size_t kMaxConnections = 64;
+// Of them, one may collect figures (Monitoring::Metrics); the others ask the loop, which has
+// answered all of them or none.
+constexpr int kHandlerThreads = 4;
+// Until it is tried again to accept when there was no descriptor.
+constexpr auto kPause = std::chrono::milliseconds(100);
 
 const char* StatusText(int status) {
   switch (status) {
@@ -40,111 +47,188 @@ const char* StatusText(int status) {
   }
 }
 
-class CivetServer : public HttpServer {
+std::string TextOf(const HttpReply& reply, bool with_body) {
+  std::string text = absl::StrCat("HTTP/1.1 ", reply.status, " ", StatusText(reply.status),
+                                  "\r\nContent-Type: ", reply.content_type,
+                                  "\r\nContent-Length: ", reply.body.size(),
+                                  "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n");
+  if (with_body) text += reply.body;
+  return text;
+}
+
+class PollingHttpServer : public HttpServer {
  public:
-  CivetServer(std::string host, Handler handler)
-      : host_(std::move(host)), handler_(std::move(handler)) {}
-  ~CivetServer() override {
-    if (context_ == nullptr) return;
-    std::atomic<bool> stopped = false;
-    std::thread stopping([this, &stopped] {
-      mg_stop(context_);
-      stopped = true;
-    });
-    // The thread that accepts sees that it is to stop after a connection, else every two seconds.
-    while (!stopped) {
-      Knock();
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  PollingHttpServer(ListeningSocket socket, int wake, Options options)
+      : socket_(std::move(socket)), wake_(wake), options_(std::move(options)) {
+    threads_.emplace_back([this] { Poll(); });
+    for (int i = 0; i < kHandlerThreads; ++i) threads_.emplace_back([this] { Handle(); });
+  }
+  ~PollingHttpServer() override {
+    {
+      MutexLock lock(&mutex_);
+      ending_ = true;
     }
-    stopping.join();
+    asked_changed_.NotifyAll();
+    eventfd_write(wake_, 1);
+    for (std::thread& thread : threads_) thread.join();
+    close(wake_);
   }
 
-  absl::Status Listen(const std::string& address) {
-    const char* options[] = {"listening_ports",
-                             address.c_str(),
-                             "num_threads",
-                             kThreads,
-                             "connection_queue",
-                             kQueue,
-                             "listen_backlog",
-                             kBacklog,
-                             "request_timeout_ms",
-                             kTimeoutMs,
-                             "max_request_size",
-                             kMaxRequestBytes,
-                             "enable_keep_alive",
-                             "no",
-                             "enable_directory_listing",
-                             "no",
-                             nullptr};
-    mg_callbacks callbacks = {};
-    callbacks.begin_request = [](mg_connection* connection) {
-      auto* const server = static_cast<CivetServer*>(mg_get_user_data(mg_get_context(connection)));
-      return server->Answer(connection);
-    };
-    callbacks.log_message = [](const mg_connection*, const char*) { return 1; };  // not to stderr
-    mg_init_library(0);
-    context_ = mg_start(&callbacks, this, options);
-    if (context_ == nullptr) {
-      return absl::UnavailableError(absl::StrCat("cannot serve HTTP at ", address));
-    }
-    mg_server_port port = {};
-    mg_get_server_ports(context_, 1, &port);
-    port_ = port.port;
-    return absl::OkStatus();
-  }
-
-  std::string address() const override { return absl::StrCat(host_, ":", port_); }
+  std::string address() const override { return socket_.address(); }
 
  private:
-  // A connection from here, gone at once.
-  void Knock() const {
-    addrinfo hints = {};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICHOST;
-    addrinfo* self = nullptr;
-    if (getaddrinfo(host_.c_str(), absl::StrCat(port_).c_str(), &hints, &self) != 0) return;
-    const int fd = socket(self->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd >= 0) {
-      (void)connect(fd, self->ai_addr, self->ai_addrlen);
-      close(fd);
+  // Who asks stays where it is until it is answered.
+  using Connections = std::list<HttpConnection>;
+  struct Asked {
+    HttpConnection* connection;
+    HttpRequest request;
+  };
+  struct Answered {
+    HttpConnection* connection;
+    std::string text;
+  };
+
+  // The thread that reads and writes.
+  void Poll() {
+    pthread_setname_np(pthread_self(), "http");
+    while (true) {
+      const auto now = Clock::now();
+      std::erase_if(connections_, [now](const HttpConnection& each) {
+        return each.state() == HttpConnection::State::kOver ||
+               (each.deadline() && *each.deadline() <= now);
+      });
+      std::vector<pollfd> waiting = {{wake_, POLLIN, 0},
+                                     {no_descriptor_ || IsFull() ? -1 : socket_.fd(), POLLIN, 0}};
+      std::optional<Clock::time_point> first;
+      if (no_descriptor_) first = Clock::now() + kPause;
+      for (const HttpConnection& each : connections_) {
+        // Of one that is asked, not even that its client has gone is of interest.
+        waiting.push_back({each.events() == 0 ? -1 : each.fd(), each.events(), 0});
+        if (each.deadline() && (!first || *each.deadline() < *first)) first = each.deadline();
+      }
+      poll(waiting.data(), waiting.size(), MillisecondsUntil(first));
+      if (waiting[0].revents != 0 && !TakeAnswers()) return;
+      size_t index = 2;
+      for (HttpConnection& each : connections_) {
+        if (waiting[index++].revents != 0) Proceed(&each);
+      }
+      no_descriptor_ = false;
+      if (waiting[1].revents != 0 || waiting[1].fd < 0) AcceptAll();
     }
-    freeaddrinfo(self);
   }
 
-  // The status that was sent, which tells civetweb that nothing is left to do.
-  int Answer(mg_connection* connection) const {
-    const mg_request_info& request = *mg_get_request_info(connection);
-    const std::string_view method = request.request_method;
-    const bool head = method == "HEAD";
-    const HttpReply reply = head || method == "GET"
-                                ? handler_(request.local_uri == nullptr ? "" : request.local_uri)
-                                : HttpReply{405, "only GET and HEAD are served\n"};
-    std::string text = absl::StrCat("HTTP/1.1 ", reply.status, " ", StatusText(reply.status),
-                                    "\r\nContent-Type: ", reply.content_type,
-                                    "\r\nContent-Length: ", reply.body.size(),
-                                    "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n");
-    if (!head) text += reply.body;
-    mg_write(connection, text.data(), text.size());
-    return reply.status;
+  static int MillisecondsUntil(const std::optional<Clock::time_point>& time) {
+    if (!time) return -1;
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*time - Clock::now());
+    return static_cast<int>(std::clamp<int64_t>(wait.count(), 0, 60'000));
   }
 
-  const std::string host_;
-  const Handler handler_;
-  mg_context* context_ = nullptr;
-  int port_ = 0;
+  void Proceed(HttpConnection* connection) {
+    std::optional<HttpRequest> request = connection->Proceed();
+    if (!request) return;
+    MutexLock lock(&mutex_);
+    asked_.push_back({connection, *std::move(request)});
+    asked_changed_.NotifyOne();
+  }
+
+  // False when the server is to end.
+  bool TakeAnswers() {
+    eventfd_t count;
+    eventfd_read(wake_, &count);
+    std::vector<Answered> answered;
+    {
+      MutexLock lock(&mutex_);
+      if (ending_) return false;
+      answered.swap(answered_);
+    }
+    for (Answered& each : answered) each.connection->Answer(std::move(each.text));
+    return true;
+  }
+
+  void AcceptAll() {
+    while (!IsFull()) {
+      const int fd = accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (fd < 0) {
+        no_descriptor_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        return;
+      }
+      if (connections_.size() >= kMaxConnections) MakeRoom();
+      connections_.emplace_back(fd, options_.patience);
+      Proceed(&connections_.back());
+    }
+  }
+
+  // All ask, and none would make room: who comes now waits in the system's queue.
+  bool IsFull() const {
+    return connections_.size() >= kMaxConnections &&
+           std::all_of(connections_.begin(), connections_.end(), [](const HttpConnection& each) {
+             return each.state() == HttpConnection::State::kAsked;
+           });
+  }
+
+  // Of those that are not being answered the first to have come goes, silent ones before others.
+  void MakeRoom() {
+    using State = HttpConnection::State;
+    for (const State state : {State::kReading, State::kEnding, State::kAnswering}) {
+      const auto oldest =
+          std::find_if(connections_.begin(), connections_.end(),
+                       [state](const HttpConnection& each) { return each.state() == state; });
+      if (oldest == connections_.end()) continue;
+      connections_.erase(oldest);
+      return;
+    }
+  }
+
+  // The threads that make answers.
+  void Handle() {
+    pthread_setname_np(pthread_self(), "http-handler");
+    while (true) {
+      Asked asked;
+      {
+        MutexLock lock(&mutex_);
+        while (asked_.empty() && !ending_) asked_changed_.Wait(&mutex_);
+        if (ending_) return;
+        asked = std::move(asked_.front());
+        asked_.pop_front();
+      }
+      const bool head = asked.request.method == "HEAD";
+      const HttpReply reply = head || asked.request.method == "GET"
+                                  ? options_.handler(asked.request.path)
+                                  : HttpReply{405, "only GET and HEAD are served\n"};
+      {
+        MutexLock lock(&mutex_);
+        answered_.push_back({asked.connection, TextOf(reply, /*with_body=*/!head)});
+      }
+      eventfd_write(wake_, 1);
+    }
+  }
+
+  const ListeningSocket socket_;
+  const int wake_;  // An eventfd: there are answers, or it is the end.
+  const Options options_;
+  // Of the thread that polls.
+  Connections connections_;
+  bool no_descriptor_ = false;  // for the last that wanted to connect
+
+  Mutex mutex_;
+  CondVar asked_changed_;
+  std::deque<Asked> asked_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Answered> answered_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;  // last, so that they start when all else is there
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address,
-                                                              Handler handler) {
-  // civetweb itself does not say what is wrong.
-  SHOAL_RETURN_IF_ERROR(CheckCanListen(address));
-  auto server =
-      std::make_unique<CivetServer>(address.substr(0, address.rfind(':')), std::move(handler));
-  SHOAL_RETURN_IF_ERROR(server->Listen(address));
-  return server;
+                                                              Options options) {
+  SHOAL_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Open(address));
+  const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake < 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot serve HTTP at ", address, ": ", std::strerror(errno)));
+  }
+  return std::make_unique<PollingHttpServer>(std::move(socket), wake, std::move(options));
 }
 
 }  // namespace shoal

@@ -58,9 +58,9 @@ std::shared_ptr<const Monitoring::Reply> Monitoring::Ask(
 }
 
 absl::Status Monitoring::Listen(const std::string& address) {
-  SHOAL_ASSIGN_OR_RETURN(server_, HttpServer::Start(address, [this](const std::string& path) {
-                           return Answer(path);
-                         }));
+  SHOAL_ASSIGN_OR_RETURN(
+      server_, HttpServer::Start(
+                   address, {.handler = [this](const std::string& path) { return Answer(path); }}));
   return absl::OkStatus();
 }
 
@@ -68,7 +68,9 @@ HttpReply Monitoring::Answer(const std::string& path) {
   const HttpReply silent = {503, "the event loop does not answer: it is busy, or has ended\n"};
   if (path == "/metrics") return Metrics();
   if (path == "/healthz") {
-    return Ask([](Reply*) {}) != nullptr ? HttpReply{200, "ok\n"} : silent;
+    if (Ask([](Reply*) {}) == nullptr) return silent;
+    const std::string deaf = options_.deaf == nullptr ? "" : options_.deaf();
+    return deaf.empty() ? HttpReply{200, "ok\n"} : HttpReply{503, deaf + "\n"};
   }
   if (path == "/readyz") {
     const auto reply = Ask([this](Reply* reply) { reply->not_ready = options_.not_ready(); });

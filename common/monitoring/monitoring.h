@@ -16,7 +16,7 @@ namespace shoal {
 // What a daemon shows to those who watch it:
 //
 //   /metrics   its figures, for Prometheus (docs/metrics.md)
-//   /healthz   200 while its event loop answers, else 503
+//   /healthz   200 while its event loop answers and peers can connect, else 503
 //   /readyz    200 while it can do its own work, which never means a peer; else 503 and why
 //
 // The figures are plain numbers that belong to the loop's thread: a scrape asks the loop to copy
@@ -30,6 +30,8 @@ class Monitoring {
     // Both are called on the loop.
     std::function<void(MetricSamples*)> collect;
     std::function<std::string()> not_ready;  // why not, in a line; empty: ready
+    // Why nobody can connect to the daemon, in a line; empty: they can. Any thread. May be null.
+    std::function<std::string()> deaf;
     // Figures of the system, which may be slow: called on a thread of the server. May be null.
     std::function<void(MetricSamples*)> collect_off_loop;
     // A loop that does not answer within this time is not healthy.

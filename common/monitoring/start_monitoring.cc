@@ -21,7 +21,6 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
     collect(out);
   };
   auto monitoring = std::make_unique<Monitoring>(std::move(options));
-  // By IPv4 also where the task has an IPv6 address: Debian's civetweb knows no other.
   const char* const host = own.IsLoopback() ? "127.0.0.1:" : "0.0.0.0:";
   const absl::Status listening = monitoring->Listen(absl::StrCat(host, *daemon.http_port()));
   if (listening.ok()) {

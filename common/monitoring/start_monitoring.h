@@ -12,7 +12,7 @@ namespace shoal {
 
 // Serves the pages of Monitoring, with `network` as its loop and the network's figures among them,
 // at the daemon's --http_port, on loopback where `own` (the task's address) is one, else on all
-// interfaces, by IPv4; null without that setting. An error when the port cannot be had, unless
+// interfaces; null without that setting. An error when the port cannot be had, unless
 // --http_optional is given, which makes it null and a warning.
 absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon,
                                                             const Address& own,

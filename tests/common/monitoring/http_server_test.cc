@@ -15,13 +15,16 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+constexpr std::chrono::seconds kPatience{60};
+
 class HttpServerTest : public ::testing::Test {
  protected:
   HttpServerTest() {
-    auto server = HttpServer::Start("127.0.0.1:0", [](const std::string& path) {
-      return path == "/page" ? HttpReply{200, "hello\n"} : HttpReply{404, "no " + path + "\n"};
-    });
+    auto server = HttpServer::Start("127.0.0.1:0", {.handler = HelloOr404});
     server_ = *std::move(server);
+  }
+  static HttpReply HelloOr404(const std::string& path) {
+    return path == "/page" ? HttpReply{200, "hello\n"} : HttpReply{404, "no " + path + "\n"};
   }
   std::string Get(const std::string& path) { return Request(server_->address(), "GET " + path); }
 
@@ -52,8 +55,7 @@ TEST_F(HttpServerTest, NothingElseIsServed) {
 }
 
 TEST_F(HttpServerTest, APortInUseIsNamed) {
-  const auto second =
-      HttpServer::Start(server_->address(), [](const std::string&) { return HttpReply(); });
+  const auto second = HttpServer::Start(server_->address(), {.handler = HelloOr404});
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(std::string(second.status().message()),
               HasSubstr("cannot listen at " + server_->address()));
@@ -81,7 +83,7 @@ TEST_F(HttpServerTest, ARequestThatIsTooLongIsRefused) {
 TEST_F(HttpServerTest, AClientThatTricklesItsRequestIsCutOff) {
   HttpClient client(server_->address());
   ASSERT_TRUE(client.Send("GET /page HTTP/1.1\r\nX: "));
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   bool cut_off = false;
   while (!cut_off && std::chrono::steady_clock::now() < deadline) {
     cut_off = client.ClosedWithin(std::chrono::milliseconds(100)) || !client.Send("x");
@@ -92,18 +94,40 @@ TEST_F(HttpServerTest, AClientThatTricklesItsRequestIsCutOff) {
 // As a slow network makes them: what is not sent yet when the answer is complete still arrives.
 TEST_F(HttpServerTest, ALargePageArrivesWholeAtASlowClient) {
   const std::string page(8 << 20, 'x');
-  const auto server = HttpServer::Start("127.0.0.1:0", [&](const std::string&) {
-    return HttpReply{200, page};
-  });
+  const auto server = HttpServer::Start("127.0.0.1:0", {.handler = [&](const std::string&) {
+                                          return HttpReply{200, page};
+                                        }});
   ASSERT_TRUE(server.ok());
   HttpClient client((*server)->address(), /*receive_buffer_bytes=*/4096);
   client.Send("GET / HTTP/1.1\r\n\r\n");
   EXPECT_THAT(client.Receive(), EndsWith(page));
 }
 
-TEST_F(HttpServerTest, ManySilentClientsKeepNobodyOutForLong) {
+// As a probe that gives up after a few seconds needs it: nobody's time has to be over first.
+TEST_F(HttpServerTest, SilentClientsKeepNobodyWaiting) {
+  server_ =
+      HttpServer::Start("127.0.0.1:0", {.handler = HelloOr404, .patience = std::chrono::hours(1)})
+          .value();
   std::deque<HttpClient> silent;
-  for (int i = 0; i < 40; ++i) silent.emplace_back(server_->address()).Send("GET /pa");
+  for (int i = 0; i < 200; ++i) silent.emplace_back(server_->address()).Send("GET /pa");
+  for (int i = 0; i < 6; ++i) EXPECT_THAT(Get("/page"), EndsWith("hello\n"));
+  EXPECT_TRUE(silent.front().ClosedWithin(kPatience));
+  EXPECT_FALSE(silent.back().ClosedWithin(std::chrono::milliseconds(0)));
+}
+
+TEST_F(HttpServerTest, ClientsThatDoNotTakeTheirAnswerKeepNobodyWaiting) {
+  const std::string page(8 << 20, 'x');
+  server_ =
+      HttpServer::Start("127.0.0.1:0",
+                        {.handler =
+                             [&](const std::string& path) {
+                               return path == "/large" ? HttpReply{200, page} : HelloOr404(path);
+                             },
+                         .patience = std::chrono::hours(1)})
+          .value();
+  std::deque<HttpClient> clients;
+  for (int i = 0; i < 100; ++i)
+    clients.emplace_back(server_->address(), 4096).Send("GET /large HTTP/1.1\r\n\r\n");
   EXPECT_THAT(Get("/page"), EndsWith("hello\n"));
 }
 

@@ -42,6 +42,7 @@ class MonitoringTest : public ::testing::Test {
                                   out->Add("shoal_steps_done_total", ++collected_);
                                 },
                             .not_ready = [this] { return not_ready_; },
+                            .deaf = [this] { return deaf_; },
                             .patience = patience});
   }
 
@@ -51,6 +52,7 @@ class MonitoringTest : public ::testing::Test {
   std::thread::id loop_thread_;  // known to that thread
   int collected_ = 0;
   std::string not_ready_;
+  std::string deaf_;
 };
 
 TEST_F(MonitoringTest, ServesWhatTheLoopCollects) {
@@ -89,6 +91,14 @@ TEST_F(MonitoringTest, AStuckLoopIsNotHealthyButItsProcessIsSeen) {
   // What the loop finds when it runs again is for nobody any more.
   RunLoop();
   EXPECT_EQ(Make()->Answer("/healthz").status, 200);
+}
+
+TEST_F(MonitoringTest, ADaemonThatNobodyCanConnectToIsNotHealthy) {
+  RunLoop();
+  deaf_ = "127.0.0.1:1 takes no more connections";
+  const auto monitoring = Make();
+  EXPECT_EQ(monitoring->Answer("/healthz").status, 503);
+  EXPECT_EQ(monitoring->Answer("/healthz").body, deaf_ + "\n");
 }
 
 TEST_F(MonitoringTest, NobodyWaitsForALoopThatHasEnded) {

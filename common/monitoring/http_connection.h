@@ -1,0 +1,53 @@
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "common/monitoring/http_request.h"
+
+namespace shoal {
+
+// A connection of one request and its answer; closes its descriptor in the end. Not thread-safe.
+//
+//            request is whole          Answer               all is sent
+//   reading ─────────────────▶ asked ─────────▶ answering ─────────────▶ ending ──▶ over
+//      └── too long, no HTTP, or too late ──────────┴── the client is gone or too slow ──▲
+class HttpConnection {
+ public:
+  using Clock = std::chrono::steady_clock;
+  enum class State { kReading, kAsked, kAnswering, kEnding, kOver };
+
+  // `patience`: for the whole request, and for each step of taking the answer.
+  HttpConnection(int fd, Clock::duration patience);
+  ~HttpConnection();
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  State state() const { return state_; }
+  int fd() const { return fd_; }
+  // What it waits for: POLLIN, POLLOUT, or nothing.
+  short events() const;
+  // When its time is over; nothing while it is asked, which is not the client's fault.
+  std::optional<Clock::time_point> deadline() const;
+
+  // Reads or writes what can be at once. The request, when it has become whole.
+  std::optional<HttpRequest> Proceed();
+  void Answer(std::string text);
+
+ private:
+  std::optional<HttpRequest> Read();
+  void Write();
+  void Discard();
+
+  const int fd_;
+  const Clock::duration patience_;
+  State state_ = State::kReading;
+  Clock::time_point deadline_;
+  std::string text_;    // the request so far, or the answer
+  size_t written_ = 0;  // of the answer
+};
+
+}  // namespace shoal
