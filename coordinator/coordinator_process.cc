@@ -37,7 +37,8 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
   run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
-  std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  std::unique_ptr<GrpcNetwork> network =
+      GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});
   absl::Status result;
   const auto on_over = [&](const absl::Status& status) {
     result = status;

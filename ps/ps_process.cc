@@ -13,7 +13,8 @@ namespace shoal {
 
 absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
   SHOAL_ASSIGN_OR_RETURN(const ClusterSpec spec, daemon.ReadClusterSpec());
-  const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  const std::unique_ptr<GrpcNetwork> network =
+      GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});
   absl::Status result = absl::OkStatus();
   ParameterServer server({.index = spec.task.index,
                           .incarnation = DrawIncarnation(),

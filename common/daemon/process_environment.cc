@@ -1,6 +1,7 @@
 #include "common/daemon/process_environment.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,6 +33,13 @@ absl::Status UsePassiveOpenMpThreads(char** argv) {
   return absl::UnavailableError(absl::StrCat("/proc/self/exe could not be started again with ",
                                              kVariable, "=passive: ", std::strerror(errno),
                                              "; set it in the environment for full speed"));
+}
+
+void RaiseFileLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 void ExitWithParent(int parent_pid) {

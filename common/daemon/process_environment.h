@@ -20,6 +20,10 @@ void ClearProxyVariables();
 // when the program could not be started again, which is worth a warning only.
 absl::Status UsePassiveOpenMpThreads(char** argv);
 
+// Raises the limit of open files (RLIMIT_NOFILE) to what this process may have: the usual 1024 is
+// there for programs that know no larger descriptor.
+void RaiseFileLimit();
+
 // Has the kernel kill this process when the thread that started it ends, however it ends, so that
 // the processes of a local cluster never outlive `shoal train`. By SIGKILL: a signal that asks
 // could be waited out. `parent_pid` is the process that should be the parent; where it is gone

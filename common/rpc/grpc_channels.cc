@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-grpc::ChannelArguments Arguments(int max_message_bytes) {
+grpc::ChannelArguments Arguments(int max_message_bytes, const Keepalive& keepalive) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(max_message_bytes);
   // Streams are opened again by the protocol, which must know that they broke.
@@ -21,8 +21,8 @@ grpc::ChannelArguments Arguments(int max_message_bytes) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive.silence_ms);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive.answer_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // No compressed message, which could grow beyond the cap.
@@ -36,7 +36,7 @@ std::shared_ptr<grpc::Channel> GrpcChannels::Get(const std::string& address) {
   std::shared_ptr<grpc::Channel>& channel = channels_[address];
   if (channel == nullptr) {
     channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                        Arguments(max_message_bytes_));
+                                        Arguments(max_message_bytes_, keepalive_));
   }
   return channel;
 }

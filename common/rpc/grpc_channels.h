@@ -10,13 +10,16 @@ namespace shoal {
 
 // Both ends ask one that is silent whether it is there: a machine that vanished is noticed after 15
 // seconds.
-inline constexpr int kKeepaliveMs = 10'000;
-inline constexpr int kKeepaliveTimeoutMs = 5'000;
+struct Keepalive {
+  int silence_ms = 10'000;  // before the question
+  int answer_ms = 5'000;    // until the other is taken for lost
+};
 
 // The channels of one network: one for each address, kept for the next stream. Not thread-safe.
 class GrpcChannels {
  public:
-  explicit GrpcChannels(int max_message_bytes) : max_message_bytes_(max_message_bytes) {}
+  GrpcChannels(int max_message_bytes, const Keepalive& keepalive)
+      : max_message_bytes_(max_message_bytes), keepalive_(keepalive) {}
 
   // Does not connect yet.
   std::shared_ptr<grpc::Channel> Get(const std::string& address);
@@ -27,6 +30,7 @@ class GrpcChannels {
 
  private:
   const int max_message_bytes_;
+  const Keepalive keepalive_;
   std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
 };
 

@@ -7,6 +7,9 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,16 +18,16 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/connection_acceptor.h"
 #include "common/rpc/grpc_call.h"
 #include "common/rpc/grpc_channels.h"
 #include "common/rpc/grpc_client_call.h"
 #include "common/rpc/grpc_server_call.h"
 #include "common/rpc/health_service.h"
-#include "common/rpc/listen_address.h"
+#include "common/rpc/listening_socket.h"
 #include "common/rpc/offload_thread.h"
 #include "common/rpc/timer_queue.h"
 #include "common/rpc/transport_tuning.h"
@@ -32,6 +35,10 @@
 
 namespace shoal {
 namespace {
+
+// What a client may take to make itself known, and to have no stream.
+constexpr int kSilenceMs = 10'000;
+constexpr int kIdleMs = 60'000;
 
 using Calls = std::map<GrpcCall*, std::unique_ptr<GrpcCall>>;
 
@@ -57,6 +64,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void Stop() override { stopped_ = true; }
   void Run(Time grace) override;
   Figures figures() const override;
+  std::string Deaf() const override { return connections_ == nullptr ? "" : connections_->Deaf(); }
 
   std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                StreamCallbacks callbacks) override;
@@ -80,6 +88,8 @@ class GrpcNetworkImpl : public GrpcNetwork {
   // Waits for the next client that opens a call.
   void AwaitClient();
   void OnClient(GrpcServerCall* call);
+  // On the acceptor's thread.
+  void OnConnection(int fd);
   void End(Time grace);
   void WindDown(Time deadline);
 
@@ -106,9 +116,10 @@ class GrpcNetworkImpl : public GrpcNetwork {
   TimerQueue timers_;
   GrpcChannels channels_;
   Acceptor acceptor_;
-  std::string address_;  // Where the server listens.
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> accepted_;
+  std::unique_ptr<ConnectionAcceptor> connections_;  // once it listens
   Calls client_calls_;
   Calls server_calls_;
   // The call that awaits a client.
@@ -122,7 +133,7 @@ GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
       limits_{static_cast<size_t>(options.max_message_bytes), options.max_queued_bytes,
               options.max_queued_messages, &budget_},
       queue_(builder_.AddCompletionQueue()),
-      channels_(options.max_message_bytes) {}
+      channels_(options.max_message_bytes, options.keepalive) {}
 
 void GrpcNetworkImpl::Post(std::function<void()> callback) {
   MutexLock lock(&mutex_);
@@ -201,10 +212,10 @@ std::unique_ptr<Stream> GrpcNetworkImpl::Open(const std::string& address, const 
 }
 
 absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, Acceptor acceptor) {
-  // gRPC itself only logs why it could not listen.
-  SHOAL_RETURN_IF_ERROR(CheckCanListen(address));
-  int port = 0;
-  builder_.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  SHOAL_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Open(address));
+  accepted_ = builder_.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
   builder_.RegisterAsyncGenericService(&service_);
   builder_.SetMaxReceiveMessageSize(options_.max_message_bytes);
   for (int algorithm = 1; algorithm < GRPC_COMPRESS_ALGORITHMS_COUNT; ++algorithm) {
@@ -214,25 +225,41 @@ absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, 
   }
   // gRPC's own cap is per connection and makes clients wait; ours refuses what is above.
   builder_.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options_.max_streams + 64);
-  // A port in use is an error.
-  builder_.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder_.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options_.keepalive.silence_ms);
+  builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options_.keepalive.answer_ms);
   builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // For as long as it is silent, not twice.
+  builder_.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Who connects and says nothing, or opens no stream, does not keep its place.
+  builder_.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kSilenceMs);
+  builder_.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder_.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   server_ = builder_.BuildAndStart();
   if (server_ == nullptr) {
-    SHOAL_RETURN_IF_ERROR(CheckCanListen(address));
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot listen at ", address, ": gRPC could not bind to it; its log says why"));
+    return absl::InternalError(
+        absl::StrCat("cannot listen at ", address, ": gRPC did not start; its log says why"));
   }
-  address_ = absl::StartsWith(address, "unix:")
-                 ? address
-                 : absl::StrCat(address.substr(0, address.rfind(':') + 1), port);
   acceptor_ = std::move(acceptor);
   AwaitClient();
-  return address_;
+  connections_ = std::make_unique<ConnectionAcceptor>(
+      std::move(socket),
+      ConnectionAcceptor::Options{
+          .max_connections = ConnectionsWithinFileLimit(options_.max_connections),
+          .on_connection = [this](int fd) { OnConnection(fd); },
+          .warn = options_.warn});
+  return connections_->address();
+}
+
+void GrpcNetworkImpl::OnConnection(int fd) {
+  // As gRPC does with the connections that it accepts itself.
+  const int on = 1;
+  const auto lost_after_ms = static_cast<unsigned>(options_.keepalive.answer_ms);
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_after_ms, sizeof(lost_after_ms));
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.fd = fd;
+  accepted_->HandleNewConnection(&connection);
 }
 
 void GrpcNetworkImpl::AwaitClient() {
@@ -248,8 +275,12 @@ void GrpcNetworkImpl::AwaitClient() {
 }
 
 void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
-  const auto open = std::count_if(server_calls_.begin(), server_calls_.end(),
-                                  [](const auto& entry) { return entry.first->open(); });
+  size_t open = server_calls_.size();
+  if (open >= static_cast<size_t>(options_.max_streams)) {
+    // Some may be ending.
+    open = std::count_if(server_calls_.begin(), server_calls_.end(),
+                         [](const auto& entry) { return entry.first->open(); });
+  }
   server_calls_.emplace(call, std::move(awaiting_));
   if (cancelling_) return call->Break(absl::CancelledError("shutting down"));
   AwaitClient();
@@ -257,9 +288,9 @@ void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
     call->Refuse(absl::UnavailableError("shutting down"));
   } else if (IsHealthMethod(call->method())) {
     call->Accept(AcceptHealthCheck);
-  } else if (open >= options_.max_streams) {
+  } else if (open >= static_cast<size_t>(options_.max_streams)) {
     call->Refuse(absl::ResourceExhaustedError(
-        absl::StrCat(address_, " has ", open, " streams open, the most it takes")));
+        absl::StrCat(connections_->address(), " has ", open, " streams open, the most it takes")));
   } else {
     call->Accept(acceptor_);
   }
@@ -295,6 +326,7 @@ void GrpcNetworkImpl::End(Time grace) {
     ended_ = true;
     dropped.swap(posted_);
   }
+  if (connections_ != nullptr) connections_->Stop();
   offload_.Stop();
   const Time deadline = Now() + grace;
   for (const Calls* calls : {&client_calls_, &server_calls_}) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "common/rpc/event_loop.h"
+#include "common/rpc/grpc_channels.h"
 #include "common/rpc/network.h"
 
 namespace shoal {
@@ -26,6 +28,13 @@ class GrpcNetwork : public EventLoop, public Network {
     Time write_patience = std::chrono::seconds(5);
     // Streams that clients may have open at once; more are refused.
     int max_streams = 4096;
+    // Connections of clients, of which there may be fewer where the limit of open files is low
+    // (connection_acceptor.h); more have to wait.
+    size_t max_connections = 8192;
+    Keepalive keepalive;
+    // Told when clients cannot connect any more and when they can again, on another thread. May be
+    // null.
+    std::function<void(const std::string&)> warn;
   };
   // Tunes the process's allocator for it too (transport_tuning.h).
   static std::unique_ptr<GrpcNetwork> Create(Options options);
@@ -42,6 +51,9 @@ class GrpcNetwork : public EventLoop, public Network {
     size_t queued_bytes = 0;
   };
   virtual Figures figures() const = 0;
+
+  // Why clients that connect now are kept waiting, in a line; empty when they are not. Any thread.
+  virtual std::string Deaf() const = 0;
 };
 
 }  // namespace shoal

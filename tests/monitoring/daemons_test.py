@@ -1,6 +1,7 @@
 """/metrics, /healthz and /readyz of real daemons."""
 import contextlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -148,6 +149,39 @@ def test_hostile_clients_hold_up_neither_training_nor_a_stop(tmp_path):
             clients.enter_context(socket.create_connection(("127.0.0.1", cluster.port("worker-0"))))
         cluster.watched["worker-0"].signal(signal.SIGTERM)
         assert cluster.watched["worker-0"].wait(10) == 143
+
+
+def test_a_ps_that_was_out_of_descriptors_is_reached_again(tmp_path):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    with WatchedCluster(tmp_path, ps=1, workers=1) as cluster:
+        ps = cluster.start_watched("ps", prefix=("prlimit", "--nofile=1024:1024"))
+        cluster.port("ps-0")
+        address = cluster.spec["ps"][0]
+        host, port = address.split(":")
+        with contextlib.ExitStack() as clients:
+            for _ in range(1200):
+                clients.enter_context(socket.create_connection((host, int(port))))
+            ps.wait_for_output(f"{address} takes no more connections: 896 are open, the most that it takes with a limit of 1024 open files")
+        wait_for(lambda: cluster.page("ps-0", "/healthz") == (200, "ok\n"), "a healthy ps")
+        cluster.start_watched("chief")
+        cluster.start_watched("worker")
+        cluster.await_value("chief-0", "shoal_steps_done_total", lambda v: v > 0)
+
+
+def test_daemons_take_as_many_descriptors_as_they_may_have(tmp_path):
+    with WatchedCluster(tmp_path, ps=1, workers=1) as cluster:
+        cluster.start_watched("ps", prefix=("prlimit", "--nofile=256:2048"))
+        assert cluster.value("ps-0", "process_max_fds") == 2048
+
+
+def test_probes_are_answered_behind_silent_clients(tmp_path):
+    with WatchedCluster(tmp_path, ps=1, workers=1) as cluster, contextlib.ExitStack() as clients:
+        cluster.start_watched("ps")
+        for _ in range(200):
+            clients.enter_context(socket.create_connection(("127.0.0.1", cluster.port("ps-0"))))
+        for _ in range(6):
+            # As deploy/kubernetes has it ask.
+            assert get(f"http://127.0.0.1:{cluster.port('ps-0')}/healthz", seconds=5) == (200, "ok\n")
 
 
 def test_a_port_in_use_is_named_and_a_flag_goes_on_without(tmp_path):

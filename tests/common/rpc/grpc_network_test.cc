@@ -1,12 +1,22 @@
 #include "common/rpc/grpc_network.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/rpc/listen_address.h"
+#include "common/rpc/listening_socket.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/rpc/event_loop_conformance.h"
 #include "tests/common/rpc/network_conformance.h"
@@ -36,7 +46,17 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Grpc, EventLoopConformance, GrpcTransport);
 INSTANTIATE_TYPED_TEST_SUITE_P(Grpc, NetworkConformance, GrpcTransport);
 INSTANTIATE_TYPED_TEST_SUITE_P(Grpc, SourceConformance, GrpcTransport);
 
-class GrpcNetworkTest : public NetworkConformance<GrpcTransport> {};
+class GrpcNetworkTest : public NetworkConformance<GrpcTransport> {
+ protected:
+  GrpcNetwork& server_network() const { return dynamic_cast<GrpcNetwork&>(*server_->network()); }
+  void AwaitDeaf(bool deaf) const {
+    const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
+    while (server_network().Deaf().empty() == deaf) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "waited in vain";
+      std::this_thread::yield();
+    }
+  }
+};
 
 TEST_F(GrpcNetworkTest, ListensAtAUnixSocket) {
   Start();
@@ -51,7 +71,7 @@ TEST_F(GrpcNetworkTest, ListensAtAUnixSocket) {
 TEST_F(GrpcNetworkTest, ListensAtIpv6) {
   Start();
   StopServer();
-  if (!CheckCanListen("[::1]:0").ok()) GTEST_SKIP() << "no IPv6 here";
+  if (!ListeningSocket::Open("[::1]:0").ok()) GTEST_SKIP() << "no IPv6 here";
   StartServer("[::1]:0");
   EXPECT_THAT(address_, ::testing::StartsWith("[::1]:"));
   ExpectWorks(0);
@@ -66,7 +86,7 @@ TEST_F(GrpcNetworkTest, AddressThatCannotBeListenedAtIsExplained) {
   for (const auto& [address, why] : {Case{"10.0.0.3", "HOST:PORT"}, Case{"localhost:", "HOST:PORT"},
                                      Case{"localhost:http:x", "not known"},
                                      Case{"192.0.2.7:2222", "not an address of this machine"},
-                                     Case{"unix:/nowhere/at/all.sock", "could not bind"}}) {
+                                     Case{"unix:/nowhere/at/all.sock", "No such file"}}) {
     const absl::Status status =
         GrpcNetwork::Create({})
             ->Listen(address,
@@ -177,6 +197,102 @@ TEST_F(GrpcNetworkTest, WhatIsQueuedAtStopIsStillSent) {
   EXPECT_EQ(log.entries().size(), kMessages);
   server_.reset();
   stopping->stream.reset();
+}
+
+// The descriptors of this process, down to the last one.
+class AllDescriptors {
+ public:
+  AllDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &limit_);
+    rlimit low = limit_;
+    low.rlim_cur = std::min<rlim_t>(limit_.rlim_cur, 512);
+    setrlimit(RLIMIT_NOFILE, &low);
+    for (int fd = dup(0); fd >= 0; fd = dup(0)) taken_.push_back(fd);
+  }
+  ~AllDescriptors() {
+    for (const int fd : taken_) close(fd);
+    setrlimit(RLIMIT_NOFILE, &limit_);
+  }
+
+ private:
+  rlimit limit_ = {};
+  std::vector<int> taken_;
+};
+
+// A client that speaks no more of HTTP/2 than what a test has it say.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& address)
+      : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    to_.sin_family = AF_INET;
+    to_.sin_port = htons(static_cast<uint16_t>(std::atoi(&address[address.rfind(':') + 1])));
+    to_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval patience = {.tv_sec = kTestDeadline.count(), .tv_usec = 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  }
+  ~RawClient() { close(socket_); }
+  bool Connect() {
+    return connect(socket_, reinterpret_cast<const sockaddr*>(&to_), sizeof(to_)) == 0;
+  }
+  void Send(const std::string& bytes) {
+    EXPECT_EQ(send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // A frame, head and all; nothing when none comes or the server has closed.
+  std::string ReceiveFrame() {
+    std::string frame = Receive(9);
+    if (frame.size() < 9) return "";
+    const auto byte = [&](int i) { return static_cast<unsigned char>(frame[i]); };
+    return frame + Receive((byte(0) << 16) + (byte(1) << 8) + byte(2));
+  }
+
+ private:
+  std::string Receive(size_t size) {
+    std::string bytes(size, '\0');
+    return recv(socket_, bytes.data(), size, MSG_WAITALL) == static_cast<ssize_t>(size) ? bytes
+                                                                                        : "";
+  }
+
+  const int socket_;
+  sockaddr_in to_ = {};
+};
+
+// gRPC's own listener is closed for ever by the first connection that it has no descriptor for.
+TEST_F(GrpcNetworkTest, IsReachedAgainOnceThereAreDescriptors) {
+  Start();
+  RawClient client(address_);
+  {
+    const AllDescriptors taken;
+    ASSERT_TRUE(client.Connect());
+    AwaitDeaf(true);
+    EXPECT_THAT(server_network().Deaf(), ::testing::AllOf(::testing::HasSubstr(address_),
+                                                          ::testing::HasSubstr("open files")));
+  }
+  ExpectWorks(0);
+  AwaitDeaf(false);
+}
+
+// gRPC by itself asks twice and then no more, so that a client that vanished later than after half
+// a minute of silence was never noticed.
+TEST_F(GrpcNetworkTest, ASilentClientIsAskedAgainAndAgainWhetherItIsThere) {
+  transport_ = std::make_unique<GrpcTransport>(TransportLimits{});
+  server_ = std::make_unique<TestNode>(GrpcNetwork::Create({.keepalive = {.silence_ms = 20}}),
+                                       [](GrpcNetwork* network) { network->Run(Time::zero()); });
+  server_->OnLoop([&] { address_ = server_->network()->Listen("127.0.0.1:0", nullptr).value(); });
+  RawClient client(address_);
+  ASSERT_TRUE(client.Connect());
+  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
+  client.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings);
+  for (int asked = 0; asked < 10;) {
+    std::string frame = client.ReceiveFrame();
+    ASSERT_NE(frame, "") << "asked " << asked << " times";
+    constexpr char kPing = 6;
+    constexpr char kAnswer = 1;
+    if (frame[3] != kPing || frame[4] == kAnswer) continue;
+    ++asked;
+    frame[4] = kAnswer;
+    client.Send(frame);
+  }
 }
 
 }  // namespace
