@@ -42,6 +42,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   absl::Status result;
   const auto on_over = [&](const absl::Status& status) {
     result = status;
+    daemon.Ending(result);
     network->Stop();
   };
   TrainingRun::Options options{.loop = network.get(),

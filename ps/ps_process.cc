@@ -16,11 +16,15 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
   const std::unique_ptr<GrpcNetwork> network =
       GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});
   absl::Status result = absl::OkStatus();
+  const auto end = [&] {
+    daemon.Ending(result);
+    network->Stop();
+  };
   ParameterServer server({.index = spec.task.index,
                           .incarnation = DrawIncarnation(),
                           .loop = network.get(),
                           .coordinator = spec.chief_address().ToString(),
-                          .on_stopped = [&] { network->Stop(); }});
+                          .on_stopped = end});
 
   SHOAL_RETURN_IF_ERROR(
       ListenAsTask(*spec.Find(spec.task), network.get(),
@@ -36,7 +40,7 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
     network->Post([&, count] {
       result = absl::CancelledError("stopped by a signal");
       // A second signal is not asked to wait.
-      count == 1 ? server.Leave(drain_timeout) : network->Stop();
+      count == 1 ? server.Leave(drain_timeout) : end();
     });
   });
   daemon.Serving(network.get());

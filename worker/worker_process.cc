@@ -64,6 +64,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   absl::Status result;
   const auto on_over = [&](WorkerSession::End end, const absl::Status& status) {
     result = end == WorkerSession::End::kDrained ? absl::CancelledError("drained") : status;
+    daemon.Ending(result);
     network->Stop();
   };
   ComputeThread computer({.loop = network.get(),

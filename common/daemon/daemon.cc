@@ -15,6 +15,8 @@ namespace {
 
 // How long a process that is done waits for whoever reads its log.
 constexpr std::chrono::seconds kLogPatience{2};
+// With the seconds that a worker takes to leave, below the ten that operators are told.
+constexpr std::chrono::seconds kEndPatience{3};
 
 LogLevel LogLevelFromName(const std::string& name) {
   if (name == "warning") return LogLevel::kWarning;
@@ -69,6 +71,7 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
   signals_ = &signals;
   LogConfiguration();
   const absl::Status status = body();
+  end_deadline_.reset();
   signals.SetHandler(nullptr);
   signals_ = nullptr;
   const ExitCode code = ExitCodeOf(status);
@@ -109,6 +112,11 @@ void Daemon::OnStopSignal(std::function<void(int)> handler) {
     if (count == 1) LogIfError(NotifyStopping());
     handler(count);
   });
+}
+
+void Daemon::Ending(const absl::Status& status) {
+  if (end_deadline_ != nullptr) return;
+  end_deadline_ = std::make_unique<EndDeadline>(kEndPatience, ExitCodeOf(status));
 }
 
 void Daemon::Serving(EventLoop* loop) { LogIfError(NotifyReady(loop)); }

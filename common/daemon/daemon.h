@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/cluster/cluster_spec.h"
+#include "common/daemon/end_deadline.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/settings.h"
 #include "common/daemon/signal_thread.h"
@@ -61,6 +63,11 @@ class Daemon {
   // runs.
   void Serving(EventLoop* loop);
 
+  // For `body`: its work is over, as `status` says, and it is about to return that. Where it takes
+  // more than three seconds from now, the process ends without it (end_deadline.h), with the exit
+  // code of `status`. Once; on any thread.
+  void Ending(const absl::Status& status);
+
  private:
   void LogConfiguration() const;
 
@@ -75,6 +82,7 @@ class Daemon {
   int64_t parent_pid_ = 0;  // 0: this process may outlive its parent
   LogOptions log_options_;
   SignalThread* signals_ = nullptr;  // lives while `body` runs
+  std::unique_ptr<EndDeadline> end_deadline_;
 };
 
 }  // namespace shoal

@@ -327,7 +327,7 @@ void GrpcNetworkImpl::End(Time grace) {
     dropped.swap(posted_);
   }
   if (connections_ != nullptr) connections_->Stop();
-  offload_.Stop();
+  offload_.Close();
   const Time deadline = Now() + grace;
   for (const Calls* calls : {&client_calls_, &server_calls_}) {
     for (const auto& [call, owner] : *calls) call->Silence();
@@ -351,6 +351,8 @@ void GrpcNetworkImpl::End(Time grace) {
   while (HandleEvent(never)) {
   }
   timers_.Clear();
+  // Last: a disk that does not answer keeps nobody from hearing the end.
+  offload_.Stop();
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "common/rpc/offload_thread.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 namespace shoal {
@@ -14,20 +16,26 @@ void OffloadThread::Add(std::function<void()> work) {
   changed_.NotifyOne();
 }
 
-void OffloadThread::Stop() {
-  std::thread thread;
+void OffloadThread::Close() {
   std::deque<std::function<void()>> dropped;
+  MutexLock lock(&mutex_);
+  stopping_ = true;
+  changed_.NotifyOne();
+  dropped.swap(work_);
+}
+
+void OffloadThread::Stop() {
+  Close();
+  std::thread thread;
   {
     MutexLock lock(&mutex_);
-    stopping_ = true;
-    changed_.NotifyOne();
-    dropped.swap(work_);
     thread = std::move(thread_);
   }
   if (thread.joinable()) thread.join();
 }
 
 void OffloadThread::Run() {
+  pthread_setname_np(pthread_self(), "files");
   while (true) {
     std::function<void()> work;
     {

@@ -8,8 +8,8 @@
 
 namespace shoal {
 
-// Runs work beside a loop, one piece at a time in the order in which it was given. The thread
-// starts with the first piece. Destruction waits for the piece that is running and drops the
+// Runs work beside a loop, one piece at a time in the order in which it was given, on the thread
+// "files", which starts with the first piece. Destruction waits for the piece that is running and drops the
 // others. Thread-safe.
 class OffloadThread {
  public:
@@ -19,7 +19,9 @@ class OffloadThread {
   OffloadThread& operator=(const OffloadThread&) = delete;
 
   void Add(std::function<void()> work);
-  // As destruction does; what is added later is dropped.
+  // Drops all that has not begun, and what is added later.
+  void Close();
+  // As destruction does.
   void Stop();
 
  private:
