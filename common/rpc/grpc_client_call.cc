@@ -7,12 +7,25 @@
 namespace shoal {
 namespace {
 
+// What gRPC 1.51 says of a connection that was made and brought something else than it expects.
+constexpr const char* kNoGrpc[] = {": Trying to connect an http1.x server",
+                                   ": Failed parsing HTTP/2", ": OK"};
+constexpr char kNothing[] = ": connection attempt timed out before receiving SETTINGS frame";
+
 // gRPC tells how it looked up the name and whom it tried; the last part says what happened.
 std::string Reason(const std::string& message) {
   const char* what = nullptr;
   if (message.starts_with("DNS resolution failed")) what = "the name cannot be looked up";
   if (message.starts_with("failed to connect to all addresses")) what = "cannot be reached";
   if (what == nullptr) return message;
+  for (const char* no_grpc : kNoGrpc) {
+    if (message.ends_with(no_grpc)) {
+      return "answers, but does not speak gRPC: another program has this port";
+    }
+  }
+  if (message.ends_with(kNothing)) {
+    return "takes the connection, but says nothing: it hangs, or another program has this port";
+  }
   const size_t last = message.rfind(": ");
   return what + (last == std::string::npos ? "" : message.substr(last));
 }

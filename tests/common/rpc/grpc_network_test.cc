@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/connection_acceptor.h"
 #include "common/rpc/listening_socket.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/rpc/event_loop_conformance.h"
@@ -256,6 +257,31 @@ class RawClient {
   const int socket_;
   sockaddr_in to_ = {};
 };
+
+TEST_F(GrpcNetworkTest, AProgramThatDoesNotSpeakGrpcIsSaidNotTo) {
+  Start();
+  for (const std::string& answer :
+       {std::string("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+        std::string("SSH-2.0-OpenSSH_9.2\r\n")}) {
+    Mutex mutex;
+    std::vector<int> connections;
+    ConnectionAcceptor other(ListeningSocket::Open("127.0.0.1:0").value(),
+                             {.max_connections = 100, .on_connection = [&](int fd) {
+                                MutexLock lock(&mutex);
+                                connections.push_back(fd);
+                                send(fd, answer.data(), answer.size(), MSG_NOSIGNAL);
+                              }});
+    StreamLog& log = NewLog();
+    Open(other.address(), log.Callbacks());
+    const absl::Status status = log.WaitForClose();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(
+        std::string(status.message()),
+        other.address() + ": answers, but does not speak gRPC: another program has this port");
+    other.Stop();
+    for (const int fd : connections) close(fd);
+  }
+}
 
 // gRPC's own listener is closed for ever by the first connection that it has no descriptor for.
 TEST_F(GrpcNetworkTest, IsReachedAgainOnceThereAreDescriptors) {
