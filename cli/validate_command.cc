@@ -51,8 +51,8 @@ absl::Status Validate(const ValidateOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const ValidatedJob validated,
                          ValidateFiles(options.cluster_spec, options.job));
   SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(validated));
-  std::string text = NeedsText(validated, NeedsOf(validated, found.training_examples),
-                               "the training set is not on this machine");
+  SHOAL_ASSIGN_OR_RETURN(const JobNeeds needs, NeedsOf(validated, found.training_examples));
+  std::string text = NeedsText(validated, needs, "the training set is not on this machine");
   if (found.test_examples.has_value()) {
     absl::StrAppend(&text, "test set: ", *found.test_examples, " examples\n");
   }

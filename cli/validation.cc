@@ -1,12 +1,19 @@
 #include "cli/validation.h"
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/display/number_text.h"
+#include "common/base/format_bytes.h"
+#include "common/base/status_macros.h"
 #include "common/job/optimizer_slots.h"
+#include "common/sharding/chunk_limits.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
+#include "worker/compute/model_runner.h"
+#include "worker/loss_attributes.h"
+#include "worker/worker_memory.h"
 
 namespace shoal {
 namespace {
@@ -26,6 +33,15 @@ JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& vari
     }
   }
   return needs;
+}
+
+// A runner knows how a batch lies in memory. Only the cpu backend's is asked.
+absl::StatusOr<MemoryNeeds> WorkerNeeds(const ValidatedJob& validated, uint64_t examples,
+                                        int ps_count) {
+  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(validated.job.loss));
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
+                         ModelRunner::Create({.model = validated.model.graph, .loss = loss}));
+  return WorkerMemoryOf(validated.job, examples, ps_count, runner.get());
 }
 
 void Append(const absl::Status& status, std::string* text) {
@@ -63,7 +79,7 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
   return validated;
 }
 
-JobNeeds NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples) {
+absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples) {
   const Job& job = validated.job;
   const std::vector<Variable>& variables = validated.model.graph.variables();
   const auto slots = static_cast<int64_t>(OptimizerSlotNames(job.optimizer).size());
@@ -74,16 +90,26 @@ JobNeeds NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples
   }
   needs.variable_bytes = (needs.trainable_parameters + needs.other_parameters) * kBytesPerValue;
   needs.slot_bytes = needs.trainable_parameters * slots * kBytesPerValue;
-  if (validated.cluster.has_value()) {
-    const std::vector<std::string> addresses = validated.cluster->PsAddresses();
-    const ShardMap shard_map(
-        variables, static_cast<int>(addresses.size()),
-        {.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes});
-    for (size_t i = 0; i < addresses.size(); ++i) {
-      needs.ps.push_back(NeedsOfPs(shard_map.ps(static_cast<int>(i)), variables, slots));
-      needs.ps.back().address = addresses[i];
-    }
+  const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
+                                 .chunk_bytes = job.strategy.chunk_bytes};
+  SHOAL_RETURN_IF_ERROR(CheckChunks(variables, sharding, job.strategy.window_steps));
+  std::vector<std::string> addresses;
+  if (validated.cluster.has_value()) addresses = validated.cluster->PsAddresses();
+  const int ps_count = std::max(1, static_cast<int>(addresses.size()));
+  const int workers =
+      validated.cluster.has_value() ? static_cast<int>(validated.cluster->workers.size()) : 1;
+  const ShardMap shard_map(variables, ps_count, sharding);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    needs.ps.push_back(NeedsOfPs(shard_map.ps(static_cast<int>(i)), variables, slots));
+    needs.ps.back().address = addresses[i];
   }
+  needs.memory.push_back(CoordinatorMemory());
+  for (int i = 0; i < ps_count; ++i) {
+    needs.memory.push_back(
+        PsMemory(i, shard_map.ps(i), static_cast<int>(slots), job.strategy.window_steps, workers));
+  }
+  SHOAL_ASSIGN_OR_RETURN(needs.memory.emplace_back(),
+                         WorkerNeeds(validated, examples.value_or(0), ps_count));
   needs.total_steps = job.steps;
   if (examples.has_value()) {
     const StepPlan plan(*examples, static_cast<uint64_t>(job.batch_size), job.epochs, job.steps);
@@ -113,6 +139,10 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
     absl::StrAppend(&text, "ps ", i, " at ", ps.address, ": variables ",
                     FormatBytes(ps.variable_bytes), ", slots ", FormatBytes(ps.slot_bytes), ", ",
                     ps.chunks, ps.chunks == 1 ? " chunk\n" : " chunks\n");
+  }
+  text += "memory:\n";
+  for (const MemoryNeeds& task : needs.memory) {
+    absl::StrAppend(&text, "  ", task.task, ": ", task.ToText(), "\n");
   }
   if (needs.examples > 0) {
     absl::StrAppend(&text, "steps: ", needs.total_steps, " of ", job.batch_size, " examples, ",

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/job/job.h"
+#include "common/memory/memory_needs.h"
 #include "common/model/keras_model.h"
 
 namespace shoal {
@@ -39,6 +40,9 @@ struct JobNeeds {
   int64_t variable_bytes = 0;
   int64_t slot_bytes = 0;
   std::vector<Ps> ps;  // by index; empty without a cluster spec
+  // Of the coordinator, of each ps (without a cluster spec, of the only one that there were then)
+  // and of a worker.
+  std::vector<MemoryNeeds> memory;
   // These are 0 where the number of examples is not known; total_steps is known with `steps` in the
   // job.
   uint64_t examples = 0;
@@ -46,8 +50,9 @@ struct JobNeeds {
   uint64_t total_steps = 0;
 };
 
-// `examples`: of the training set, > 0; none where its files cannot be read here.
-JobNeeds NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples);
+// `examples`: of the training set, > 0; none where its files cannot be read here. kInvalidArgument:
+// the variables are cut into more chunks than can be held (chunk_limits.h).
+absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples);
 
 // The needs as lines for people. `why_no_examples` ends the sentence that stands for the steps
 // where the number of examples is not known: the error of opening the data.

@@ -12,6 +12,7 @@
 #include "common/files/durable_file.h"
 #include "common/job/optimizer_slots.h"
 #include "common/run/history.h"
+#include "common/sharding/chunk_limits.h"
 
 namespace shoal {
 namespace {
@@ -61,10 +62,11 @@ absl::Status TrainingRun::Prepare() {
                                       " has no trainable variables: there is nothing to train");
   }
   const std::vector<std::string> slots = OptimizerSlotNames(job.optimizer);
-  shard_map_ =
-      std::make_unique<ShardMap>(variables, static_cast<int>(options_.ps_addresses.size()),
-                                 ShardingOptions{.min_shard_bytes = job.strategy.min_shard_bytes,
-                                                 .chunk_bytes = job.strategy.chunk_bytes});
+  const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
+                                 .chunk_bytes = job.strategy.chunk_bytes};
+  SHOAL_RETURN_IF_ERROR(CheckChunks(variables, sharding, job.strategy.window_steps));
+  shard_map_ = std::make_unique<ShardMap>(variables, static_cast<int>(options_.ps_addresses.size()),
+                                          sharding);
   layout_ = LayOutCheckpoint(variables, slots);
   Manifest manifest;
   manifest.program_version = kVersion;

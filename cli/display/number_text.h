@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace shoal {
@@ -15,8 +14,5 @@ std::string FormatNumber(double value);
 
 // A rate or a count with thousands apart: "12,345".
 std::string FormatCount(double value);
-
-// "1.5 MiB".
-std::string FormatBytes(uint64_t bytes);
 
 }  // namespace shoal

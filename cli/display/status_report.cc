@@ -10,6 +10,7 @@
 #include "cli/display/live_line.h"
 #include "cli/display/number_text.h"
 #include "cli/display/text_table.h"
+#include "common/base/format_bytes.h"
 #include "common/run/run_paths.h"
 
 namespace shoal {

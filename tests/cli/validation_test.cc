@@ -9,6 +9,7 @@ namespace shoal {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -42,7 +43,7 @@ TEST_F(ValidationTest, CountsWhatAJobNeeds) {
   root["epochs"] = 3;
   const auto validated = ValidateFiles(spec_, WriteJob(root));
   ASSERT_TRUE(validated.ok()) << validated.status();
-  const JobNeeds needs = NeedsOf(*validated, 100);
+  const JobNeeds needs = *NeedsOf(*validated, 100);
   EXPECT_EQ(needs.trainable_parameters, 70);
   EXPECT_EQ(needs.other_parameters, 0);
   EXPECT_EQ(needs.variable_bytes, 280);
@@ -67,13 +68,45 @@ TEST_F(ValidationTest, CountsWhatAJobNeeds) {
   EXPECT_THAT(text, HasSubstr("steps: 6 of 64 examples, 2 an epoch of 100 examples\n"));
 }
 
+TEST_F(ValidationTest, SaysTheMemoryOfEachTask) {
+  Write("model.json", DenseModel(1 << 18).dump());
+  json root = MinimalJob();
+  root["optimizer"] = "adam";
+  root["batch_size"] = 16;
+  const auto validated = ValidateFiles(spec_, WriteJob(root));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  const JobNeeds needs = *NeedsOf(*validated, 100);
+  ASSERT_EQ(needs.memory.size(), 4u);
+  EXPECT_EQ(needs.memory[0].task, "coordinator");
+  EXPECT_EQ(needs.memory[2].task, "ps 1");
+  EXPECT_EQ(needs.memory[3].task, "worker");
+  const std::string text = NeedsText(*validated, needs, "");
+  // 7 MiB of variables over two ps; a batch is 16 examples of 2^18 outputs.
+  EXPECT_THAT(text, ContainsRegex("\n  ps 1: [0-9.]+ MiB \\(variables 3.5 MiB, slots 7.0 MiB, "));
+  EXPECT_THAT(text, HasSubstr("(with copies for a checkpoint 10.5 MiB, sending 3.5 MiB, "));
+  EXPECT_THAT(text, ContainsRegex("\n  worker: [0-9.]+ MiB \\(parameters 7.0 MiB, gradients 7.0 "
+                                  "MiB, activations [1-9][0-9.]+ MiB, batches 96.0 MiB, "));
+}
+
+TEST_F(ValidationTest, RefusesAppliedSetsThatTakeMoreThanTheVariables) {
+  Write("model.json", DenseModel(1 << 20).dump());
+  json root = MinimalJob();
+  root["strategy"] = {{"name", "async"}, {"chunk_bytes", 64}, {"window_steps", 1 << 20}};
+  const auto validated = ValidateFiles(spec_, WriteJob(root));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  EXPECT_THAT(std::string(NeedsOf(*validated, 100).status().message()),
+              StartsWith("$.strategy.window_steps: is 1048576, for which the ps keep 128.0 KiB for "
+                         "each of 458752 chunks, 56.0 GiB in all, for 28.0 MiB of variables"));
+}
+
 TEST_F(ValidationTest, AJobWithoutAClusterStandsAlone) {
   unsetenv("TF_CONFIG");
   const auto validated = ValidateFiles("", WriteJob(MinimalJob()));
   ASSERT_TRUE(validated.ok()) << validated.status();
-  const JobNeeds needs = NeedsOf(*validated, 100);
+  const JobNeeds needs = *NeedsOf(*validated, 100);
   EXPECT_EQ(needs.variable_bytes, 280);
   EXPECT_THAT(needs.ps, IsEmpty());
+  EXPECT_EQ(needs.memory.size(), 3u) << "as if there were one ps";
   EXPECT_THAT(NeedsText(*validated, needs, ""), StartsWith("cluster: none was given"));
   // A variable that is set is meant.
   setenv("TF_CONFIG", "{}", 1);
@@ -87,14 +120,14 @@ TEST_F(ValidationTest, LeavesOutStepsWhereTheDataIsNotHere) {
   auto validated = ValidateFiles(spec_, WriteJob(root));
   ASSERT_TRUE(validated.ok()) << validated.status();
   EXPECT_THAT(
-      NeedsText(*validated, NeedsOf(*validated, std::nullopt), "/x.npy is missing"),
+      NeedsText(*validated, *NeedsOf(*validated, std::nullopt), "/x.npy is missing"),
       HasSubstr(
           "steps: those of 1 epoch; how many these are is not known here: /x.npy is missing\n"));
   root.erase("epochs");
   root["steps"] = 7;
   validated = ValidateFiles(spec_, WriteJob(root));
   ASSERT_TRUE(validated.ok()) << validated.status();
-  EXPECT_EQ(NeedsOf(*validated, std::nullopt).total_steps, 7u);
+  EXPECT_EQ(NeedsOf(*validated, std::nullopt)->total_steps, 7u);
 }
 
 TEST_F(ValidationTest, ReportsTheErrorsOfBothFilesAndOfTheModel) {

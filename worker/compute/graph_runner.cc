@@ -33,6 +33,17 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
       new GraphRunner(std::move(options), std::move(backend), std::move(training)));
 }
 
+absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t examples) {
+  backend_->UseThreads(options_.threads);
+  SHOAL_ASSIGN_OR_RETURN(const Plan* plan, FindPlan(ProgramMode::kTrain, examples));
+  int64_t values = ElementCount(BatchShape(training_.target, examples));
+  for (const ValueId input : options_.model.inputs()) {
+    values += ElementCount(BatchShape(input, examples));
+  }
+  return BatchMemory{.data = values * static_cast<int64_t>(sizeof(float)),
+                     .activations = plan->program.arena_size_bytes()};
+}
+
 absl::StatusOr<BatchResult> GraphRunner::Train(
     const Batch& batch, uint64_t step, std::span<const float> parameters,
     std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {

@@ -26,6 +26,7 @@ class GraphRunner : public ModelRunner {
                                                              std::unique_ptr<Backend> backend);
 
   const ModelLayout& layout() const override { return layout_; }
+  absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override;
   absl::StatusOr<BatchResult> Train(
       const Batch& batch, uint64_t step, std::span<const float> parameters,
       std::span<float> gradients,

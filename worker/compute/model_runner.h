@@ -64,6 +64,13 @@ class ModelRunner {
   // Where each variable lies in the `parameters` and `gradients` buffers below.
   virtual const ModelLayout& layout() const = 0;
 
+  // Memory that a training batch takes beside those buffers, in bytes. Prepares for that size.
+  struct BatchMemory {
+    int64_t data = 0;         // its inputs and target
+    int64_t activations = 0;  // held from the first batch on
+  };
+  virtual absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) = 0;
+
   // Computes the loss of `batch` and writes the gradient of its mean into `gradients`, laid out
   // like `parameters` (gaps and variables without gradient are left alone). `on_variable_done(v)`,
   // when given, is called on the calling thread once for each trainable variable, as soon as its

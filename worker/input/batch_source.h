@@ -24,6 +24,11 @@ struct LoadedBatch {
 // IndexPermutation. Thread-safe.
 class BatchSource {
  public:
+  // Batches that are kept ready, unless said otherwise.
+  static constexpr int kPrefetch = 4;
+  // Batches in memory with that: one more is being read, and one is at hand.
+  static constexpr int kMostBatches = kPrefetch + 2;
+
   struct Options {
     std::shared_ptr<const Dataset> dataset;
     // Training: the plan and the job's seed. Evaluation: a plan of one epoch, and shuffle = false.
@@ -31,7 +36,7 @@ class BatchSource {
     StepPlan plan;
     uint64_t seed = 0;
     bool shuffle = true;
-    int prefetch = 4;  // batches kept ready
+    int prefetch = kPrefetch;
   };
   explicit BatchSource(Options options);
   // Stops the thread; waiting Takes return kCancelled.

@@ -1,0 +1,116 @@
+#include "common/memory/memory_limit.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/format_bytes.h"
+
+namespace shoal {
+namespace {
+
+// The number that a file of the kernel holds; none where there is no such file, or it says "max".
+std::optional<uint64_t> ReadNumber(const std::string& path) {
+  std::ifstream file(path);
+  std::string text;
+  uint64_t number = 0;
+  if (!(file >> text) || !absl::SimpleAtoi(text, &number)) return std::nullopt;
+  return number;
+}
+
+// "MemTotal:  24689396 kB" of /proc/meminfo, "VmHWM: …" of /proc/self/status: in bytes.
+std::optional<uint64_t> ReadKilobytes(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!absl::StartsWith(line, key + ":")) continue;
+    std::istringstream words(line.substr(key.size() + 1));
+    uint64_t kilobytes = 0;
+    if (words >> kilobytes) return kilobytes * 1024;
+  }
+  return std::nullopt;
+}
+
+// The files with a limit for the cgroup at `path` and those above it. Inside a container the path
+// may be one that only the machine has; its own cgroup is then the topmost.
+std::vector<std::string> LimitFiles(const std::string& mount, const std::string& name,
+                                    std::filesystem::path path) {
+  std::vector<std::string> files;
+  for (;; path = path.parent_path()) {
+    files.push_back((std::filesystem::path(mount + path.string()) / name).string());
+    if (!path.has_relative_path()) return files;
+  }
+}
+
+// A line of /proc/self/cgroup: "0::/path" is version 2, "4:memory:/path" version 1.
+std::vector<std::string> LimitFilesOf(const std::string& line) {
+  const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
+  if (fields.size() != 3 || !absl::StartsWith(fields[2], "/")) return {};
+  if (fields[1].empty()) return LimitFiles("/sys/fs/cgroup", "memory.max", fields[2]);
+  for (const auto controller : absl::StrSplit(fields[1], ',')) {
+    if (controller == "memory")
+      return LimitFiles("/sys/fs/cgroup/memory", "memory.limit_in_bytes", fields[2]);
+  }
+  return {};
+}
+
+}  // namespace
+
+MemoryLimit ReadMemoryLimit(const std::string& root) {
+  MemoryLimit limit;
+  std::string machine = "the memory of this machine is not known";
+  if (const auto total = ReadKilobytes(root + "/proc/meminfo", "MemTotal")) {
+    limit.bytes = *total;
+    machine = absl::StrCat("this machine has ", FormatBytes(*total));
+  }
+  limit.text = machine;
+  const auto lower = [&](uint64_t bytes, const std::string& by) {
+    if (bytes >= limit.bytes) return;
+    limit.bytes = bytes;
+    limit.text = absl::StrCat(machine, ", of which ", by, " leaves ", FormatBytes(bytes));
+  };
+  std::ifstream cgroups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(cgroups, line);) {
+    for (const std::string& file : LimitFilesOf(line)) {
+      if (const auto bytes = ReadNumber(root + file)) lower(*bytes, "the cgroup limit " + file);
+    }
+  }
+  for (const auto& [resource, name] :
+       {std::pair(RLIMIT_AS, "the resource limit RLIMIT_AS (ulimit -v)"),
+        std::pair(RLIMIT_DATA, "the resource limit RLIMIT_DATA (ulimit -d)")}) {
+    rlimit value{};
+    if (getrlimit(resource, &value) == 0 && value.rlim_cur != RLIM_INFINITY) {
+      lower(value.rlim_cur, name);
+    }
+  }
+  return limit;
+}
+
+absl::Status CheckMemory(const MemoryNeeds& needs, const MemoryLimit& limit,
+                         const std::string& advice) {
+  if (needs.held_bytes() <= limit.bytes) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(needs.task, " needs ", needs.HeldText(),
+                                                    " of memory; ", limit.text, ". ", advice));
+}
+
+std::string MayRunShort(const MemoryNeeds& needs, const MemoryLimit& limit) {
+  if (needs.most_bytes() <= limit.bytes) return "";
+  return absl::StrCat(needs.task, " may run short of memory: it needs ", needs.ToText(), "; ",
+                      limit.text);
+}
+
+absl::Status OutOfMemory(const std::string& what) {
+  const auto held = ReadKilobytes("/proc/self/status", "VmRSS");
+  return absl::FailedPreconditionError(absl::StrCat("no memory for ", what, ": this process holds ",
+                                                    FormatBytes(held.value_or(0)), "; ",
+                                                    ReadMemoryLimit().text));
+}
+
+}  // namespace shoal

@@ -1,0 +1,92 @@
+#include "common/memory/memory_needs.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/format_bytes.h"
+#include "common/sharding/chunk_limits.h"
+
+namespace shoal {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+// Program, libraries, threads, connections: measured on jobs of no size, and rounded up.
+constexpr uint64_t kPsProgramBytes = 64 * kMiB;
+constexpr uint64_t kWorkerProgramBytes = 300 * kMiB;
+constexpr uint64_t kCoordinatorProgramBytes = 200 * kMiB;
+
+// A ps hands no more than this to the transport at once, over all streams.
+constexpr uint64_t kSendingBytes = 256 * kMiB;
+
+// What a chunk takes beside its values and its applied set: where it lies, its state, its readers.
+constexpr uint64_t kChunkStateBytes = 512;
+
+uint64_t Sum(const std::vector<MemoryNeeds::Part>& parts) {
+  uint64_t bytes = 0;
+  for (const MemoryNeeds::Part& part : parts) bytes += part.bytes;
+  return bytes;
+}
+
+std::string Listed(const std::vector<MemoryNeeds::Part>& parts) {
+  std::string text;
+  for (const MemoryNeeds::Part& part : parts) {
+    if (part.bytes == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", part.what, " ", FormatBytes(part.bytes));
+  }
+  return text;
+}
+
+}  // namespace
+
+uint64_t MemoryNeeds::held_bytes() const { return Sum(held); }
+
+uint64_t MemoryNeeds::most_bytes() const { return Sum(held) + Sum(at_times); }
+
+std::string MemoryNeeds::HeldText() const {
+  return absl::StrCat(FormatBytes(held_bytes()), " (", Listed(held), ")");
+}
+
+std::string MemoryNeeds::ToText() const {
+  if (Sum(at_times) == 0) return HeldText();
+  return absl::StrCat(HeldText(), ", at most ", FormatBytes(most_bytes()), " (with ",
+                      Listed(at_times), ")");
+}
+
+MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t window_steps,
+                     int workers) {
+  constexpr uint64_t kBytesPerValue = sizeof(float);
+  uint64_t trained = 0, largest_chunk = 0;
+  for (const Chunk& chunk : shards.chunks) {
+    if (chunk.trainable) trained += chunk.size * kBytesPerValue;
+    largest_chunk = std::max<uint64_t>(largest_chunk, chunk.size * kBytesPerValue);
+  }
+  const uint64_t chunks = shards.chunks.size();
+  const uint64_t variables = shards.slab_size * kBytesPerValue;
+  return {.task = absl::StrCat("ps ", index),
+          .held = {{"variables", variables},
+                   {"slots", trained * slots},
+                   {"applied sets", chunks * AppliedSetBytes(window_steps)},
+                   {"tables of chunks", chunks * kChunkStateBytes},
+                   {"the program", kPsProgramBytes}},
+          .at_times = {{"copies for a checkpoint", trained * (1 + slots)},
+                       {"sending", std::min(kSendingBytes, workers * variables)},
+                       {"receiving", workers * largest_chunk}}};
+}
+
+MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
+  return {.task = "worker",
+          .held = {{"parameters", options.parameter_bytes},
+                   {"gradients", options.parameter_bytes},
+                   {"parameters to evaluate", options.evaluates ? options.parameter_bytes : 0},
+                   {"activations", options.activation_bytes},
+                   {"batches", options.batch_bytes * options.batches_ahead},
+                   {"the program", kWorkerProgramBytes}},
+          .at_times = {{"receiving", options.ps_count * options.chunk_bytes}}};
+}
+
+MemoryNeeds CoordinatorMemory() {
+  return {.task = "coordinator", .held = {{"the program", kCoordinatorProgramBytes}}};
+}
+
+}  // namespace shoal

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/sharding/shard_map.h"
+
+namespace shoal {
+
+// The memory of one task as a sum: what it holds as long as it works, and what comes on top at
+// times, at the worst. `shoal validate` prints it, ps and worker compare it with what their machine
+// has, docs/operations.md explains it.
+struct MemoryNeeds {
+  struct Part {
+    std::string what;  // "variables"
+    uint64_t bytes = 0;
+  };
+  std::string task;  // "ps 0"
+  std::vector<Part> held;
+  std::vector<Part> at_times;
+
+  uint64_t held_bytes() const;
+  uint64_t most_bytes() const;  // all of it
+  // "3.0 GiB (variables 1.0 GiB, slots 2.0 GiB)": what is held. Parts of no size are left out.
+  std::string HeldText() const;
+  // The same, and up to what it grows: "…, at most 6.3 GiB (+ copies … 3.0 GiB, sending …)".
+  std::string ToText() const;
+};
+
+// Besides variables, slots and applied sets: copies of the chunks that are updated while a
+// checkpoint is written or held for an evaluation, answers that are being sent, and a gradient that
+// is being received from each of `workers`.
+MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t window_steps,
+                     int workers);
+
+// What a worker's memory depends on, in bytes.
+struct WorkerMemoryOptions {
+  uint64_t parameter_bytes = 0;  // of the whole model, as they lie in memory
+  bool evaluates = false;        // the job has a test set
+  uint64_t activation_bytes = 0;
+  uint64_t batch_bytes = 0;  // of one batch: inputs and targets
+  int batches_ahead = 0;     // that may be in memory, the one at hand included
+  uint64_t chunk_bytes = 0;
+  int ps_count = 0;
+};
+MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options);
+
+MemoryNeeds CoordinatorMemory();
+
+}  // namespace shoal

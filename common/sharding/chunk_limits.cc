@@ -1,0 +1,52 @@
+#include "common/sharding/chunk_limits.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/format_bytes.h"
+
+namespace shoal {
+namespace {
+
+constexpr int64_t kMostChunkBytes = 16 << 20;  // of the job file
+constexpr int64_t kAppliedSetsAnyJobMayHave = 1 << 30;
+
+// The smallest chunk_bytes, a multiple of 64, with which there are no more chunks than `most`.
+int64_t ChunkBytesFor(int64_t variable_bytes, int64_t most) {
+  return ((variable_bytes + most - 1) / most + 63) / 64 * 64;
+}
+
+}  // namespace
+
+absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingOptions& options,
+                         uint64_t window_steps) {
+  int64_t variable_bytes = 0;
+  for (const Variable& variable : variables) {
+    variable_bytes += ElementCount(variable.shape) * static_cast<int64_t>(sizeof(float));
+  }
+  const int64_t chunks = (variable_bytes + options.chunk_bytes - 1) / options.chunk_bytes;
+  if (chunks > kMostChunks) {
+    const int64_t right = ChunkBytesFor(variable_bytes, kMostChunks);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "$.strategy.chunk_bytes: is ", options.chunk_bytes, ", which cuts the ",
+        FormatBytes(variable_bytes), " of variables into ", chunks, " chunks; at most ",
+        kMostChunks, " are possible, ",
+        right <= kMostChunkBytes ? absl::StrCat("so it must be at least ", right)
+                                 : "which no chunk_bytes brings: the model is too large"));
+  }
+  const int64_t applied_bytes = AppliedSetBytes(window_steps);
+  const int64_t most_applied_bytes = std::max(kAppliedSetsAnyJobMayHave, variable_bytes);
+  if (chunks <= most_applied_bytes / applied_bytes) return absl::OkStatus();
+  const int64_t right = ChunkBytesFor(variable_bytes, most_applied_bytes / applied_bytes);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "$.strategy.window_steps: is ", window_steps, ", for which the ps keep ",
+      FormatBytes(applied_bytes), " for each of ", chunks, " chunks, ",
+      FormatBytes(static_cast<uint64_t>(chunks) * applied_bytes), " in all, for ",
+      FormatBytes(variable_bytes), " of variables; it must be at most ",
+      most_applied_bytes / chunks / 8 * 64,
+      right <= kMostChunkBytes ? absl::StrCat(", or $.strategy.chunk_bytes at least ", right)
+                               : ""));
+}
+
+}  // namespace shoal

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/model/variable.h"
+#include "common/sharding/shard_map.h"
+
+namespace shoal {
+
+// Chunks that the variables of a job may be cut into. Each is a message of every step and a few
+// hundred bytes in every task, so that a job with more would do nothing but count them.
+inline constexpr int64_t kMostChunks = 1 << 20;
+
+// Bytes of a ps that the applied set of one chunk takes.
+inline int64_t AppliedSetBytes(uint64_t window_steps) {
+  return static_cast<int64_t>((window_steps + 63) / 64 * 8);
+}
+
+// Whether variables may be cut so, which is to be asked before a ShardMap is made: at most
+// kMostChunks, and applied sets that take no more than 1 GiB, or than the variables themselves
+// where those are larger. kInvalidArgument: names the fields of the job, the sizes and what would
+// be right.
+absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingOptions& options,
+                         uint64_t window_steps);
+
+}  // namespace shoal

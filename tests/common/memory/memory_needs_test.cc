@@ -1,0 +1,61 @@
+#include "common/memory/memory_needs.h"
+
+#include <gmock/gmock.h>
+
+namespace shoal {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+uint64_t PartOf(const std::vector<MemoryNeeds::Part>& parts, const std::string& what) {
+  for (const MemoryNeeds::Part& part : parts) {
+    if (part.what == what) return part.bytes;
+  }
+  ADD_FAILURE() << "no part: " << what;
+  return 0;
+}
+
+TEST(MemoryNeedsTest, APsHoldsVariablesSlotsAndAppliedSets) {
+  const std::vector<Variable> variables = {
+      {.name = "w", .shape = {8 << 18}}, {.name = "mean", .shape = {2 << 18}, .trainable = false}};
+  const ShardMap map(variables, 1, {.chunk_bytes = 1 << 20});
+  const MemoryNeeds needs = PsMemory(0, map.ps(0), /*slots=*/2, /*window_steps=*/4096, 3);
+  EXPECT_EQ(needs.task, "ps 0");
+  EXPECT_EQ(PartOf(needs.held, "variables"), 10 * kMiB);
+  EXPECT_EQ(PartOf(needs.held, "slots"), 16 * kMiB) << "only what is trained has slots";
+  EXPECT_EQ(PartOf(needs.held, "applied sets"), 10 * 512u);
+  EXPECT_EQ(PartOf(needs.at_times, "copies for a checkpoint"), 24 * kMiB);
+  EXPECT_EQ(PartOf(needs.at_times, "receiving"), 3 * kMiB);
+  EXPECT_EQ(PartOf(needs.at_times, "sending"), 30 * kMiB);
+  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 57 * kMiB);
+  const MemoryNeeds crowded = PsMemory(0, map.ps(0), 2, 4096, 1000);
+  EXPECT_EQ(PartOf(crowded.at_times, "sending"), 256 * kMiB) << "however many workers there are";
+}
+
+TEST(MemoryNeedsTest, AWorkerHoldsParametersTwiceAndOnceMoreToEvaluate) {
+  const WorkerMemoryOptions options = {.parameter_bytes = 100 * kMiB,
+                                       .activation_bytes = 7 * kMiB,
+                                       .batch_bytes = 2 * kMiB,
+                                       .batches_ahead = 6,
+                                       .chunk_bytes = kMiB,
+                                       .ps_count = 2};
+  const MemoryNeeds needs = WorkerMemory(options);
+  EXPECT_EQ(needs.held_bytes() - PartOf(needs.held, "the program"), 219 * kMiB);
+  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 2 * kMiB);
+  WorkerMemoryOptions evaluating = options;
+  evaluating.evaluates = true;
+  EXPECT_EQ(WorkerMemory(evaluating).held_bytes(), needs.held_bytes() + 100 * kMiB);
+}
+
+TEST(MemoryNeedsTest, SaysWhatItIsTheSumOf) {
+  const MemoryNeeds needs{.task = "ps 1",
+                          .held = {{"variables", 3 * kMiB}, {"slots", 0}, {"the program", kMiB}},
+                          .at_times = {{"sending", 2 * kMiB}}};
+  EXPECT_EQ(needs.HeldText(), "4.0 MiB (variables 3.0 MiB, the program 1.0 MiB)");
+  EXPECT_EQ(needs.ToText(),
+            "4.0 MiB (variables 3.0 MiB, the program 1.0 MiB), at most 6.0 MiB (with sending "
+            "2.0 MiB)");
+}
+
+}  // namespace
+}  // namespace shoal

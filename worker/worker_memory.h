@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "common/job/job.h"
+#include "common/memory/memory_needs.h"
+#include "worker/compute/model_runner.h"
+
+namespace shoal {
+
+// The memory that a worker of a job needs. `runner` is of its model, and prepares for its batches.
+// `training_examples`: 0 where they are not known.
+absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_examples, int ps_count,
+                                           ModelRunner* runner);
+
+}  // namespace shoal
