@@ -372,6 +372,8 @@ void ParameterServer::OnLoad(const SessionPtr& session, uint64_t term, const pro
                       .job = load.job(),
                       .checkpoint = load.checkpoint(),
                       .manifest_checksum = load.manifest_checksum(),
+                      .memory = options_.memory,
+                      .workers = options_.workers,
                       .files = options_.files};
   options_.loop->Offload(
       [outcome, request = std::move(request)] { *outcome = LoadVariables(request); },

@@ -40,6 +40,8 @@ class ParameterServer {
     EventLoop* loop = nullptr;  // these outlive this
     FileSystem* files = RealFileSystem();
     std::string coordinator;  // its address, for people; empty where it is not known
+    int workers = 0;          // that are listed in the cluster spec
+    MemoryLimit memory;       // of this machine
     // Called once: the job is over, or this ps may leave.
     std::function<void()> on_stopped;
   };

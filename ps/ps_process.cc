@@ -24,6 +24,8 @@ absl::Status RunPs(Daemon& daemon, Time drain_timeout) {
                           .incarnation = DrawIncarnation(),
                           .loop = network.get(),
                           .coordinator = spec.chief_address().ToString(),
+                          .workers = static_cast<int>(spec.workers.size()),
+                          .memory = ReadMemoryLimit(),
                           .on_stopped = end});
 
   SHOAL_RETURN_IF_ERROR(

@@ -7,8 +7,11 @@
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/manifest.h"
+#include "common/daemon/logging.h"
 #include "common/job/job.h"
+#include "common/memory/memory_needs.h"
 #include "common/model/keras_model.h"
+#include "common/sharding/chunk_limits.h"
 
 namespace shoal {
 namespace {
@@ -26,6 +29,7 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request) 
   const std::vector<Variable>& variables = model.graph.variables();
   const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
                                  .chunk_bytes = job.strategy.chunk_bytes};
+  SHOAL_RETURN_IF_ERROR(CheckChunks(variables, sharding, job.strategy.window_steps));
   return VariableStore::Options{
       .variables = variables,
       .shard_map = ShardMap(variables, static_cast<int>(request.ps_count), sharding),
@@ -33,6 +37,18 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request) 
       .optimizer = MakeOptimizer(job.optimizer),
       .window_steps = job.strategy.window_steps,
       .seed = job.seed};
+}
+
+constexpr char kAdvice[] = "Give this machine more memory, or the cluster more ps.";
+
+absl::Status CheckMemoryFor(const VariableStore::Options& options, const LoadRequest& request) {
+  const MemoryNeeds needs = PsMemory(options.ps_index, options.shard_map.ps(options.ps_index),
+                                     static_cast<int>(options.optimizer->slot_names().size()),
+                                     options.window_steps, request.workers);
+  SHOAL_RETURN_IF_ERROR(CheckMemory(needs, request.memory, kAdvice));
+  if (const std::string warning = MayRunShort(needs, request.memory); !warning.empty())
+    LogWarning(warning);
+  return absl::OkStatus();
 }
 
 // Of a path that leads nowhere on this machine, or to what is closed to the user of this ps.
@@ -52,6 +68,8 @@ bool Sees(const LoadRequest& request) {
 LoadOutcome Load(const LoadRequest& request) {
   absl::StatusOr<VariableStore::Options> options = StoreOptions(request);
   if (!options.ok()) return {.status = options.status(), .variables = {}};
+  if (const absl::Status fits = CheckMemoryFor(*options, request); !fits.ok())
+    return {.status = fits, .variables = {}};
 
   LoadedVariables loaded;
   loaded.job_fingerprint = Crc32c(request.job);
@@ -77,9 +95,7 @@ LoadOutcome LoadVariables(const LoadRequest& request) {
   try {
     return Load(request);
   } catch (const std::bad_alloc&) {
-    return {.status = absl::ResourceExhaustedError(
-                absl::StrCat("ps ", request.ps_index,
-                             " has not enough memory for its shards of the job; add ps or memory")),
+    return {.status = OutOfMemory(absl::StrCat("the shards of ps ", request.ps_index)),
             .variables = {}};
   }
 }

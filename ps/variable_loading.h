@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/memory/memory_limit.h"
 #include "ps/store/variable_store.h"
 
 namespace shoal {
@@ -16,6 +17,8 @@ struct LoadRequest {
   std::string job;                 // resolved text
   std::string checkpoint;          // absolute directory; empty: from the seed
   uint32_t manifest_checksum = 0;  // CRC-32C of the text of its manifest
+  MemoryLimit memory;              // of this machine
+  int workers = 0;                 // that will be connected
   FileSystem* files = RealFileSystem();
 };
 
@@ -37,6 +40,7 @@ struct LoadOutcome {
 
 // Builds and fills the store: rule 3, "verify the file completely, then replace everything". Reads
 // files and may take long, so it runs off the loop. Needs no state of a ps.
+// kFailedPrecondition where this machine has not the memory, before any is taken.
 LoadOutcome LoadVariables(const LoadRequest& request);
 
 }  // namespace shoal

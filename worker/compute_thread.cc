@@ -3,13 +3,17 @@
 #include <pthread.h>
 
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/daemon/logging.h"
 #include "common/model/keras_model.h"
+#include "common/sharding/chunk_limits.h"
 #include "worker/job_data.h"
 #include "worker/loss_attributes.h"
+#include "worker/worker_memory.h"
 
 namespace shoal {
 namespace {
@@ -27,6 +31,16 @@ Batch ViewOf(const LoadedBatch& loaded, const std::string& label_file) {
           .target = loaded.targets,
           .target_file = label_file,
           .indices = loaded.indices};
+}
+
+// The result of `work`, or an error where the memory for it runs out.
+template <typename Work>
+auto CatchOutOfMemory(const char* what, const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory(what);
+  }
 }
 
 BatchOutcome OutcomeOf(const BatchResult& result) {
@@ -75,7 +89,9 @@ void ComputeThread::Enqueue(std::function<void()> task) {
 void ComputeThread::Prepare(const std::string& job_text, int ps_count,
                             std::function<void(absl::StatusOr<Prepared>)> done) {
   Enqueue([this, job_text, ps_count, done = std::move(done)] {
-    options_.loop->Post([done, prepared = PrepareNow(job_text, ps_count)] { done(prepared); });
+    options_.loop->Post([done, prepared = CatchOutOfMemory("the model", [&] {
+                                 return PrepareNow(job_text, ps_count);
+                               })] { done(prepared); });
   });
 }
 
@@ -113,10 +129,10 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
       .seed = job.seed,
       .shuffle = true});
 
-  shard_map_ =
-      std::make_unique<ShardMap>(graph.variables(), ps_count,
-                                 ShardingOptions{.min_shard_bytes = job.strategy.min_shard_bytes,
-                                                 .chunk_bytes = job.strategy.chunk_bytes});
+  const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
+                                 .chunk_bytes = job.strategy.chunk_bytes};
+  SHOAL_RETURN_IF_ERROR(CheckChunks(graph.variables(), sharding, job.strategy.window_steps));
+  shard_map_ = std::make_unique<ShardMap>(graph.variables(), ps_count, sharding);
   chunks_of_variable_.resize(graph.variables().size());
   for (int ps = 0; ps < ps_count; ++ps) {
     for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i) {
@@ -136,9 +152,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                                                        .backend = options_.backend,
                                                        .threads = options_.threads,
                                                        .seed = job.seed}));
-  parameters_.resize(runner_->layout().size);
-  cut_parameters_.resize(test_examples > 0 ? runner_->layout().size : 0);
-  gradients_.resize(runner_->layout().size);
+  SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, ps_count));
   return Prepared{.training_examples = training_examples,
                   .test_examples = test_examples,
                   .shard_map = shard_map_.get(),
@@ -146,6 +160,22 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                   .parameters = parameters_,
                   .cut_parameters = cut_parameters_,
                   .gradients = gradients_};
+}
+
+absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_examples, int ps_count) {
+  SHOAL_ASSIGN_OR_RETURN(const MemoryNeeds needs,
+                         WorkerMemoryOf(job, training_examples, ps_count, runner_.get()));
+  SHOAL_RETURN_IF_ERROR(CheckMemory(
+      needs, options_.memory,
+      "Every worker holds the whole model: take a machine with more memory, or fewer workers on "
+      "this one."));
+  if (const std::string warning = MayRunShort(needs, options_.memory); !warning.empty())
+    LogWarning(warning);
+  const size_t size = runner_->layout().size;
+  parameters_.resize(size);
+  cut_parameters_.resize(job.test.empty() ? 0 : size);
+  gradients_.resize(size);
+  return absl::OkStatus();
 }
 
 void ComputeThread::Expect(uint64_t first_step, uint64_t count) {
@@ -157,7 +187,9 @@ void ComputeThread::Forget() { training_->Forget(); }
 void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                           std::function<void(absl::StatusOr<BatchOutcome>)> done) {
   Enqueue([this, step, on_chunk = std::move(on_chunk), done = std::move(done)] {
-    options_.loop->Post([done, outcome = TrainNow(step, on_chunk)] { done(outcome); });
+    options_.loop->Post([done, outcome = CatchOutOfMemory("a training step", [&] {
+                                 return TrainNow(step, on_chunk);
+                               })] { done(outcome); });
   });
 }
 
@@ -189,7 +221,9 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
 void ComputeThread::Evaluate(uint64_t batch,
                              std::function<void(absl::StatusOr<BatchOutcome>)> done) {
   Enqueue([this, batch, done = std::move(done)] {
-    options_.loop->Post([done, outcome = EvaluateNow(batch)] { done(outcome); });
+    options_.loop->Post([done, outcome = CatchOutOfMemory("an evaluation", [&] {
+                                 return EvaluateNow(batch);
+                               })] { done(outcome); });
   });
 }
 

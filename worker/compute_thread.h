@@ -10,6 +10,7 @@
 
 #include "common/base/mutex.h"
 #include "common/job/job.h"
+#include "common/memory/memory_limit.h"
 #include "common/rpc/event_loop.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/batch_source.h"
@@ -18,13 +19,16 @@
 namespace shoal {
 
 // The real StepComputer: runs a ModelRunner on the batches of a BatchSource, on one thread of its
-// own; results are posted to the loop. Methods are called on the loop's thread.
+// own; results are posted to the loop. Methods are called on the loop's thread. A job that the
+// machine has not the memory for is kFailedPrecondition: before any is taken where it can be known,
+// else when it runs out.
 class ComputeThread : public StepComputer {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // outlives this
     std::string backend = "cpu";
     int threads = 1;
+    MemoryLimit memory;  // of this machine
     // Called on the compute thread with each training batch before it is computed; for step
     // records. May be null.
     std::function<void(const LoadedBatch&)> on_batch;
@@ -48,6 +52,7 @@ class ComputeThread : public StepComputer {
   };
   void Run();
   void Enqueue(std::function<void()> task);
+  absl::Status TakeMemory(const Job& job, uint64_t training_examples, int ps_count);
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);
   absl::StatusOr<BatchOutcome> TrainNow(uint64_t step,
                                         const std::function<void(int, int)>& on_chunk);

@@ -70,6 +70,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   ComputeThread computer({.loop = network.get(),
                           .backend = flags.device,
                           .threads = ThreadsOf(flags),
+                          .memory = ReadMemoryLimit(),
                           .on_batch = on_batch});
   WorkerSession session({.loop = network.get(),
                          .network = network.get(),

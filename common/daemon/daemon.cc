@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/version.h"
 #include "common/daemon/exit_code.h"
+#include "common/daemon/out_of_memory.h"
 #include "common/daemon/process_environment.h"
 #include "common/daemon/service_manager.h"
 
@@ -67,6 +68,7 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
                   LogLevelFromName(log_level_), TaskTypeName(type_)};
   StartLogging(log_options_);
   WriteLogOnCrash();
+  ExitWhenOutOfMemory();
   SignalThread signals;
   signals_ = &signals;
   LogConfiguration();

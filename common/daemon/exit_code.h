@@ -11,9 +11,11 @@ enum ExitCode : int {
   kExitUsage = 64,      // wrong flags
   kExitBadData = 65,    // a file that is not what it should be: damaged, or outside tolerance
   kExitFencedOff = 77,  // another coordinator has taken over: this one must not come back
-  kExitBadConfiguration = 78,  // a wrong cluster spec, job or model: starting again does not help
-  kExitRestart = 138,          // a peer was lost or a resource missing: starting again may help
-  kExitDrained = 143,          // stopped in order after SIGTERM or SIGINT
+  // A wrong cluster spec, job or model, or a machine without the memory: starting again does not
+  // help.
+  kExitBadConfiguration = 78,
+  kExitRestart = 138,  // a peer was lost or a resource missing: starting again may help
+  kExitDrained = 143,  // stopped in order after SIGTERM or SIGINT
 };
 
 // The exit code of a process whose work ended with `status`: kDataLoss and kOutOfRange are data,

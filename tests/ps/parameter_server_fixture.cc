@@ -50,6 +50,7 @@ void ParameterServerTest::Restart() {
                                .incarnation = kIncarnation,
                                .loop = loop_.get(),
                                .files = files_,
+                               .memory = memory_,
                                .on_stopped = [this] { ++stops_; }});
 }
 

@@ -89,6 +89,7 @@ class ParameterServerTest : public testing::Test {
       {.min_shard_bytes = job_.strategy.min_shard_bytes, .chunk_bytes = job_.strategy.chunk_bytes}};
   int stops_ = 0;
   FileSystem* files_ = RealFileSystem();  // from Restart() on
+  MemoryLimit memory_;                    // from Restart() on
   std::unique_ptr<FakeLoop> loop_;
   std::unique_ptr<ParameterServer> server_;
 };

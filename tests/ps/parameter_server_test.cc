@@ -12,6 +12,7 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -258,6 +259,18 @@ TEST_F(ParameterServerTest, LoadThatFailsLeavesThePsEmptyAndSaysWhy) {
     EXPECT_EQ(server_->timeline(), 0u);
   }
   EXPECT_EQ(Ask(control, Load(kTerm + 6, job)).loaded().timeline(), kTerm + 6);
+}
+
+TEST_F(ParameterServerTest, AJobThatDoesNotFitIsRefusedBeforeMemoryIsTaken) {
+  memory_ = {.bytes = 1000, .text = "this machine has 1000 B"};
+  Restart();
+  Client control = ConnectControl();
+  const proto::LoadFailed failed = Ask(control, Load(kTerm, job_.ResolvedText())).load_failed();
+  EXPECT_FALSE(failed.checkpoint_is_bad());
+  EXPECT_THAT(failed.reason(), AllOf(HasSubstr("ps 0 needs "), HasSubstr("(variables "),
+                                     HasSubstr("this machine has 1000 B. Give this machine more "
+                                               "memory, or the cluster more ps.")));
+  EXPECT_EQ(server_->timeline(), 0u);
 }
 
 TEST_F(ParameterServerTest, LoadOutlivedByNobody) {

@@ -53,10 +53,13 @@ class ComputeThreadTest : public testing::Test {
   ComputeThreadTest() { NewComputer(); }
 
   void NewComputer() {
-    computer_ = std::make_unique<ComputeThread>(ComputeThread::Options{
-        .loop = &loop_, .backend = "reference", .on_batch = [this](const LoadedBatch& batch) {
-          batches_.push_back({batch.step, batch.indices});
-        }});
+    computer_ = std::make_unique<ComputeThread>(
+        ComputeThread::Options{.loop = &loop_,
+                               .backend = "reference",
+                               .memory = memory_,
+                               .on_batch = [this](const LoadedBatch& batch) {
+                                 batches_.push_back({batch.step, batch.indices});
+                               }});
   }
   absl::StatusOr<StepComputer::Prepared> Prepare(const std::string& job_text, int ps_count = 2) {
     std::optional<absl::StatusOr<StepComputer::Prepared>> result;
@@ -93,6 +96,7 @@ class ComputeThreadTest : public testing::Test {
   const TemporaryDirectory directory_;
   const SmallJob small_{.directory = directory_.path()};
   PostedLoop loop_;
+  MemoryLimit memory_;  // of computers made from now on
   struct SeenBatch {
     uint64_t step;
     std::vector<uint64_t> indices;
@@ -100,6 +104,16 @@ class ComputeThreadTest : public testing::Test {
   std::vector<SeenBatch> batches_;  // written by the compute thread, read when it has answered
   std::unique_ptr<ComputeThread> computer_;
 };
+
+TEST_F(ComputeThreadTest, AModelThatDoesNotFitIsRefusedBeforeMemoryIsTaken) {
+  memory_ = {.bytes = uint64_t{100} << 20, .text = "this machine has 100.0 MiB"};
+  NewComputer();
+  const absl::Status status = Prepare(small_.Load().ResolvedText()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("worker needs 30"), HasSubstr("(parameters "),
+                    HasSubstr("this machine has 100.0 MiB. Every worker holds the whole model")));
+}
 
 TEST_F(ComputeThreadTest, PreparesWhatAJobNeeds) {
   const Job job = small_.Load();

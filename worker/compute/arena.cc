@@ -5,6 +5,8 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/format_bytes.h"
+#include "common/memory/memory_limit.h"
 
 namespace shoal {
 
@@ -18,8 +20,7 @@ absl::Status Arena::Reserve(int64_t size_bytes) {
   size_bytes_ = 0;
   memory_.reset(static_cast<char*>(std::aligned_alloc(kHugePage, rounded)));
   if (memory_ == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for the ", size_bytes, " bytes of activations of a batch"));
+    return OutOfMemory(absl::StrCat("the ", FormatBytes(size_bytes), " of activations of a batch"));
   }
   // Only advice: where it is refused the arena lies on ordinary pages.
   (void)madvise(memory_.get(), rounded, MADV_HUGEPAGE);

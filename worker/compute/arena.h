@@ -14,7 +14,7 @@ namespace shoal {
 class Arena {
  public:
   // Makes it at least `size_bytes` large. What it held is lost when it has to grow.
-  // kResourceExhausted when the system has no such memory.
+  // kFailedPrecondition when the system has no such memory.
   absl::Status Reserve(int64_t size_bytes);
 
   char* data() const { return memory_.get(); }

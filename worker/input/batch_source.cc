@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/memory/memory_limit.h"
 #include "worker/input/expected_steps.h"
 
 namespace shoal {
@@ -163,9 +164,8 @@ class BatchSource::Impl {
       memory->targets.resize(range.count * label_size);
       memory->indices.resize(range.count);
     } catch (const std::exception&) {  // bad_alloc or length_error
-      return absl::ResourceExhaustedError(absl::StrCat("step ", step, ": no memory for a batch of ",
-                                                       range.count, " examples of ", example_size,
-                                                       " numbers"));
+      return OutOfMemory(absl::StrCat("the batch of step ", step, ", ", range.count,
+                                      " examples of ", example_size, " numbers"));
     }
     memory->step = step;
     memory->examples = range.count;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/memory_limit.h"
 
 namespace shoal {
 
@@ -20,7 +21,7 @@ absl::StatusOr<DecodedStream> DecodedStream::Open(int fd, const std::string& pat
   std::unique_ptr<gzFile_s, Close> file(gzdopen(own_fd, "rb"));
   if (file == nullptr) {
     close(own_fd);
-    return absl::ResourceExhaustedError(absl::StrCat(path, ": no memory to read it"));
+    return OutOfMemory("reading " + path);
   }
   gzbuffer(file.get(), 256 << 10);
   return DecodedStream(path, std::move(file));

@@ -1,0 +1,66 @@
+#include "common/daemon/out_of_memory.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/exit_code.h"
+#include "common/daemon/logging.h"
+#include "common/memory/memory_limit.h"
+
+namespace shoal {
+namespace {
+
+// Given back so that there is memory for the last words.
+constexpr size_t kReserveBytes = 1 << 20;
+constexpr int kPatienceSeconds = 2;
+std::unique_ptr<char[]> reserve;
+std::terminate_handler otherwise = nullptr;
+
+[[noreturn]] void ExitFor(const char* what) {
+  reserve.reset();
+  // Where it was the log that had no memory, its lock is held: nothing comes of the last words.
+  std::signal(SIGALRM, [](int) { _exit(kExitBadConfiguration); });
+  alarm(kPatienceSeconds);
+  try {
+    LogError(std::string(OutOfMemory(what).message()),
+             {{"exit_code", absl::StrCat(kExitBadConfiguration)}});
+    FlushLog(std::chrono::seconds(kPatienceSeconds));
+  } catch (...) {  // not even for that
+    constexpr char kLastWords[] = "out of memory\n";
+    (void)!write(STDERR_FILENO, kLastWords, sizeof(kLastWords) - 1);
+  }
+  _exit(kExitBadConfiguration);
+}
+
+void OnTerminate() {
+  try {
+    if (const std::exception_ptr exception = std::current_exception()) {
+      std::rethrow_exception(exception);
+    }
+  } catch (const std::bad_alloc&) {
+    ExitFor("what this process is doing");
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      ExitFor("another thread, or no more threads are allowed (ulimit -u)");
+    }
+  } catch (...) {
+  }
+  if (otherwise != nullptr) otherwise();
+}
+
+}  // namespace
+
+void ExitWhenOutOfMemory() {
+  reserve = std::make_unique<char[]>(kReserveBytes);
+  otherwise = std::set_terminate(OnTerminate);
+}
+
+}  // namespace shoal

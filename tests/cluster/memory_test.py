@@ -1,0 +1,93 @@
+"""Real daemons that have less memory than the job needs: named with sizes, exit code 78, no crash."""
+import json
+import resource
+
+import numpy as np
+import pytest
+
+from real_cluster import Cluster, shoal, wait_for
+
+MIB = 1 << 20
+UNITS = 8192  # a layer of them on as many inputs: 256 MiB
+
+
+def write_wide_job(directory, layers=1, strategy=None):
+    """A job with a model of `layers` times 256 MiB that would train in a few steps."""
+    directory.mkdir(parents=True, exist_ok=True)
+    np.save(directory / "x.npy", np.zeros((4, UNITS), np.float32))
+    np.save(directory / "y.npy", np.zeros((4, UNITS), np.float32))
+    dense = {"units": UNITS, "use_bias": False, "kernel_initializer": "zeros"}
+    model = {"class_name": "Sequential", "config": {"name": "wide", "layers": [
+        {"class_name": "InputLayer", "config": {"batch_shape": [None, UNITS], "dtype": "float32", "name": "input"}},
+        *({"class_name": "Dense", "config": {"name": f"dense_{i}", **dense}} for i in range(layers))]}}
+    job = {"name": "wide", "model": model, "loss": "mse", "optimizer": "sgd", "batch_size": 1, "steps": 2,
+           "data": {"training": {"images": "x.npy", "labels": "y.npy"}}, "strategy": strategy or {"name": "async"}}
+    path = directory / "job.json"
+    path.write_text(json.dumps(job))
+    return path
+
+
+def leave(process, more_bytes):
+    """Lets a running process have `more_bytes` of address space more than it has now."""
+    fields = open(f"/proc/{process.popen.pid}/status", encoding="utf-8").read().splitlines()
+    size = next(int(line.split()[1]) * 1024 for line in fields if line.startswith("VmSize:"))
+    resource.prlimit(process.popen.pid, resource.RLIMIT_AS, (size + more_bytes, resource.RLIM_INFINITY))
+
+
+@pytest.fixture(name="cluster")
+def _cluster(tmp_path):
+    with Cluster(tmp_path / "cluster", ps=1, workers=1) as cluster:
+        yield cluster
+
+
+def limited(mebibytes):
+    """Started with so much memory for data."""
+    return ("bash", "-c", f'ulimit -d {mebibytes * 1024} && exec "$@"', "--")
+
+
+def test_a_worker_without_the_memory_says_so_at_the_welcome(tmp_path, cluster):
+    job = write_wide_job(tmp_path)
+    cluster.start_chief(job, tmp_path / "run")
+    cluster.start("ps", 0)
+    worker = cluster.start("worker", 0, ["--threads=1"], prefix=limited(500))
+    assert worker.wait() == 78, worker.output()[-3000:]
+    assert "worker needs 81" in worker.output() and "(parameters 256.0 MiB, gradients 256.0 MiB, " in worker.output()
+    assert "RLIMIT_DATA (ulimit -d) leaves 500.0 MiB. Every worker holds the whole model" in worker.output()
+
+
+def test_a_ps_without_the_memory_ends_the_job_with_the_sizes(tmp_path, cluster):
+    job = write_wide_job(tmp_path)
+    chief = cluster.start_chief(job, tmp_path / "run")
+    cluster.start("ps", 0, prefix=limited(200))
+    assert chief.wait() == 78, chief.output()[-3000:]
+    assert "a ps cannot load the job: ps 0 needs 32" in chief.output() and "(variables 256.0 MiB, " in chief.output()
+    assert "leaves 200.0 MiB. Give this machine more memory, or the cluster more ps." in chief.output()
+
+
+def test_a_worker_whose_memory_runs_out_later_says_so(tmp_path, cluster):
+    worker = cluster.start("worker", 0, ["--threads=1"])
+    worker.wait_for_output("looking for the coordinator")
+    leave(worker, 800 * MIB)
+    cluster.start_chief(write_wide_job(tmp_path, layers=4), tmp_path / "run")
+    cluster.start("ps", 0)
+    assert worker.wait() == 78, worker.output()[-3000:]
+    assert "no memory for the model: this process holds " in worker.output(), worker.output()[-3000:]
+
+
+def test_a_ps_whose_memory_runs_out_at_the_load_says_so(tmp_path, cluster):
+    ps = cluster.start("ps", 0)
+    wait_for(lambda: "waiting for the coordinator" in ps.output(), "the ps serves")
+    leave(ps, 100 * MIB)
+    chief = cluster.start_chief(write_wide_job(tmp_path), tmp_path / "run")
+    assert chief.wait() == 78, chief.output()[-3000:]
+    assert "a ps cannot load the job: no memory for the shards of ps 0: this process holds " in chief.output()
+
+
+def test_applied_sets_that_take_more_than_the_model_are_refused_by_validate_and_coordinator(tmp_path, cluster):
+    job = write_wide_job(tmp_path, strategy={"name": "async", "chunk_bytes": 1024, "window_steps": 1 << 20})
+    found = shoal("validate", "--job", job)
+    assert found.returncode == 78, found.stdout + found.stderr
+    assert "128.0 KiB for each of 262144 chunks, 32.0 GiB in all, for 256.0 MiB of variables" in found.stderr
+    chief = cluster.start_chief(job, tmp_path / "run")
+    assert chief.wait() == 78
+    assert "$.strategy.window_steps: is 1048576" in chief.output()
