@@ -16,9 +16,11 @@ struct CutWriter::Files {
 };
 
 CutWriter::CutWriter(EventLoop* loop, FileSystem* files, const VariableStore* store,
-                     const std::string& directory, Done done)
+                     const std::string& directory, std::function<void(int chunk)> on_chunk,
+                     Done done)
     : loop_(loop),
       store_(store),
+      on_chunk_(std::move(on_chunk)),
       done_(std::move(done)),
       files_(std::make_shared<Files>(store->options(), directory, files)) {
   files_->result = std::vector<WrittenPart>();
@@ -42,7 +44,9 @@ void CutWriter::WriteNextChunk() {
         }
       },
       [this, alive = std::weak_ptr<bool>(alive_)] {
-        if (!alive.expired()) WriteNextChunk();
+        if (alive.expired()) return;
+        if (files_->result.ok()) on_chunk_(next_chunk_ - 1);
+        WriteNextChunk();
       });
 }
 

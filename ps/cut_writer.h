@@ -20,10 +20,11 @@ class CutWriter {
   // What was written, synced; or the first error.
   using Done = std::function<void(absl::StatusOr<std::vector<WrittenPart>>)>;
 
-  // Begins. `done` is called last and may destroy this; `loop` and `store` outlive this, and
-  // `files` the loop's offloaded work.
+  // Begins. `on_chunk` is called when a chunk is in the files, though not synced. `done` is called
+  // last and may destroy this; `loop` and `store` outlive this, and `files` the loop's offloaded
+  // work.
   CutWriter(EventLoop* loop, FileSystem* files, const VariableStore* store,
-            const std::string& directory, Done done);
+            const std::string& directory, std::function<void(int chunk)> on_chunk, Done done);
 
  private:
   struct Files;
@@ -33,6 +34,7 @@ class CutWriter {
 
   EventLoop* const loop_;
   const VariableStore* const store_;
+  const std::function<void(int chunk)> on_chunk_;
   const Done done_;
   const std::shared_ptr<Files> files_;  // shared with what runs off the loop
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -47,7 +47,7 @@ void Cuts::Advance() {
   cut_->ready = true;
   SendReady();
   if (cut_->directory.empty()) {
-    if (!cut_->hold) store_->EndCut();
+    cut_->hold ? LetGoOfSlots() : store_->EndCut();
     return;
   }
   const auto seen = looking_ = std::make_shared<bool>(false);
@@ -67,11 +67,15 @@ void Cuts::Write(bool seen) {
   }
   cut_->writer = std::make_unique<CutWriter>(
       loop_, files_, store_, cut_->directory,
+      [this](int chunk) {
+        cut_->let_go = true;
+        store_->LetGoOfCut(chunk, /*values=*/!cut_->hold);
+      },
       [this](absl::StatusOr<std::vector<WrittenPart>> result) { OnWritten(std::move(result)); });
 }
 
 void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
-  if (absl::IsPermissionDenied(result.status())) {
+  if (absl::IsPermissionDenied(result.status()) && !cut_->let_go) {
     // Seen, but read-only here, or another user's.
     LogWarning(std::string(result.status().message()));
     cut_->writer.reset();
@@ -86,8 +90,14 @@ void Cuts::OnWritten(absl::StatusOr<std::vector<WrittenPart>> result) {
   }
   cut_->writer.reset();
   cut_->written = std::move(result);
-  if (!cut_->hold) store_->EndCut();
+  cut_->hold ? LetGoOfSlots() : store_->EndCut();
   SendWritten();
+}
+
+// An evaluation reads values only.
+void Cuts::LetGoOfSlots() {
+  for (int chunk = 0; chunk < store_->chunk_count(); ++chunk)
+    store_->LetGoOfCut(chunk, /*values=*/false);
 }
 
 void Cuts::OnRelease(const proto::Release& release) {

@@ -47,6 +47,7 @@ class Cuts {
     std::string directory;  // empty: is not written
     std::string marker;     // in it, where it is the coordinator's
     bool hold = false;
+    bool let_go = false;             // of a chunk that is written: nobody else can read it
     bool not_seen = false;           // this machine does not see the directory
     std::weak_ptr<Session> session;  // who asked last
     bool ready = false;
@@ -55,6 +56,7 @@ class Cuts {
   };
 
   void Write(bool seen);
+  void LetGoOfSlots();
   void OnWritten(absl::StatusOr<std::vector<WrittenPart>> result);
   void SendReady() const;
   void SendWritten() const;

@@ -40,7 +40,7 @@ VariableStore::VariableStore(Options options)
     for (size_t i = 0; chunk.trainable && i < slot_count; ++i) {
       live.slots.push_back(slot_slabs_[i].data() + chunk.slab_offset);
     }
-    chunks_.push_back({std::move(live), AppliedSet(options_.window_steps), nullptr});
+    chunks_.push_back({std::move(live), AppliedSet(options_.window_steps), nullptr, true, true});
   }
 }
 
@@ -143,8 +143,9 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
 
   const PushResult result{.version = state.live.version + 1,
                           .staleness = state.live.version - pulled_version};
-  if (cut_step_ && step >= *cut_step_ && !state.copy) CopyForCut(chunk);  // 5a
-  Apply(message, chunk, &state.live);                                     // 5b
+  if (cut_step_ && step >= *cut_step_ && !state.copy && state.cut_values_needed)
+    CopyForCut(chunk);                 // 5a
+  Apply(message, chunk, &state.live);  // 5b
   if (cut_step_ && step < *cut_step_ && state.copy)
     Apply(message, chunk, &state.copy->state);  // 5c
   const bool was_before_cut = cut_step_ && state.applied.base() < *cut_step_;
@@ -178,9 +179,10 @@ void VariableStore::CopyForCut(int chunk) {
   const size_t size = chunk_size(chunk);
   const size_t stride = (size + 15) / 16 * 16;
   auto copy = std::make_unique<Copy>();
-  copy->slot_memory = AlignedBuffer(stride * live.slots.size());
+  const size_t slots = chunks_[chunk].cut_slots_needed ? live.slots.size() : 0;
+  if (slots > 0) copy->slot_memory = AlignedBuffer(stride * slots);
   copy->state = {.values = live.values, .slots = {}, .version = live.version};
-  for (size_t i = 0; i < live.slots.size(); ++i) {
+  for (size_t i = 0; i < slots; ++i) {
     float* const slot = copy->slot_memory.data() + i * stride;
     std::memcpy(slot, live.slots[i], size * sizeof(float));
     copy->state.slots.push_back(slot);
@@ -218,6 +220,10 @@ absl::StatusOr<ChunkSnapshot> VariableStore::ReadCut(int chunk, uint64_t cut_ste
     return absl::FailedPreconditionError(absl::StrCat("the cut at step ", cut_step,
                                                       " is not ready: ", chunks_before_cut_,
                                                       " chunks lack steps below it"));
+  }
+  if (!chunks_[chunk].cut_values_needed) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("chunk ", chunk, " of the cut at step ", cut_step, " is not held any more"));
   }
   return Snapshot(chunk, CutState(chunk));
 }
@@ -260,15 +266,46 @@ std::vector<VariableStore::CutPiece> VariableStore::CopyCutChunk(int chunk) cons
 std::span<const float> VariableStore::CutPart(int chunk, int part) const {
   const State& state = CutState(chunk);
   const size_t size = chunk_size(chunk);
+  const bool needed =
+      part == 0 ? chunks_[chunk].cut_values_needed : chunks_[chunk].cut_slots_needed;
+  if (!needed) return {};
   if (part == 0) return {state.values.data(), size};
   if (part < 0 || part > static_cast<int>(state.slots.size())) return {};
   return {state.slots[part - 1], size};
 }
 
+void VariableStore::LetGoOfCut(int chunk, bool values) {
+  ChunkState& state = chunks_[chunk];
+  state.cut_slots_needed = false;
+  if (values) state.cut_values_needed = false;
+  if (state.copy == nullptr) return;
+  if (values) return state.copy.reset();
+  // No step below a ready cut comes any more that would update them.
+  state.copy->state.slots.clear();
+  state.copy->slot_memory = AlignedBuffer();
+}
+
 void VariableStore::EndCut() {
-  for (ChunkState& chunk : chunks_) chunk.copy.reset();
+  for (ChunkState& chunk : chunks_) {
+    chunk.copy.reset();
+    chunk.cut_slots_needed = chunk.cut_values_needed = true;
+  }
   cut_step_.reset();
   chunks_before_cut_ = 0;
+}
+
+size_t VariableStore::cut_copies() const {
+  return std::count_if(chunks_.begin(), chunks_.end(),
+                       [](const ChunkState& chunk) { return chunk.copy != nullptr; });
+}
+
+int64_t VariableStore::cut_slot_floats() const {
+  int64_t floats = 0;
+  for (int k = 0; k < chunk_count(); ++k) {
+    if (chunks_[k].copy != nullptr)
+      floats += chunk_size(k) * static_cast<int64_t>(chunks_[k].copy->state.slots.size());
+  }
+  return floats;
 }
 
 uint64_t VariableStore::base() const {

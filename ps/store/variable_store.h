@@ -104,8 +104,15 @@ class VariableStore {
   // Of one chunk of the ready cut: the values (part 0) or slot part - 1, as they lie in the chunk.
   // Empty when there is no such part. Valid until the next call that changes the store.
   std::span<const float> CutPart(int chunk, int part) const;
+  // The slots of a chunk of the ready cut are not needed any more, and with `values` nor are its
+  // values: their copies go, and none is made. Not to be read from then on.
+  void LetGoOfCut(int chunk, bool values);
   // Drops the copies and forgets the cut.
   void EndCut();
+
+  // Copies of chunks for the cut, and the floats of slots in them.
+  size_t cut_copies() const;
+  int64_t cut_slot_floats() const;
 
   // Steps applied on every chunk: all below base, and these after it. Where nothing is trained,
   // every step counts as applied: base is the largest number there is.
@@ -153,6 +160,9 @@ class VariableStore {
     State live;
     AppliedSet applied;
     std::unique_ptr<Copy> copy;  // rule 5a
+    // What is left of the cut in progress to be read.
+    bool cut_slots_needed = true;
+    bool cut_values_needed = true;
   };
 
   const PsShards& shards() const { return options_.shard_map.ps(options_.ps_index); }

@@ -122,6 +122,57 @@ TEST(CutTest, HeldCutIsReadWhilePushesGoOn) {
   EXPECT_TRUE(store->ReadCut(TrainableChunks(*store), 1).ok()) << "a chunk that is not trained";
 }
 
+// What is written needs no copy: neither the one there is, nor one of what comes.
+TEST(CutTest, WhatIsLetGoOfIsNotCopied) {
+  const auto store = SeededStore({.optimizer = CountingSgd(0.5)});
+  uint64_t highest = 0;
+  ASSERT_TRUE(store->StartCut(1, &highest));
+  PushStep(store.get(), 0);
+  Push(store.get(), 1, 0);
+  EXPECT_EQ(store->cut_copies(), 1u);
+  store->LetGoOfCut(0, /*values=*/true);
+  store->LetGoOfCut(1, /*values=*/true);
+  EXPECT_EQ(store->cut_copies(), 0u);
+  EXPECT_EQ(store->ReadCut(0, 1).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(store->CutPart(1, 0), testing::IsEmpty());
+  EXPECT_THAT(store->CutPart(1, 1), testing::IsEmpty());
+  for (uint64_t step = 2; step < 5; ++step) {
+    for (int k = 0; k < 2; ++k) Push(store.get(), step, k);
+  }
+  EXPECT_EQ(store->cut_copies(), 0u);
+  store->EndCut();
+  for (int k = 1; k < TrainableChunks(*store); ++k) Push(store.get(), 1, k);
+  // The next cut holds everything again.
+  for (int k = 2; k < TrainableChunks(*store); ++k) {
+    for (uint64_t step = 2; step < 5; ++step) Push(store.get(), step, k);
+  }
+  ASSERT_TRUE(store->StartCut(5, &highest));
+  for (int k = 0; k < TrainableChunks(*store); ++k) Push(store.get(), 5, k);
+  EXPECT_EQ(store->cut_copies(), static_cast<size_t>(TrainableChunks(*store)));
+}
+
+TEST(CutTest, AHeldCutKeepsItsValuesWithoutTheSlots) {
+  const TestStoreOptions options{.optimizer = CountingSgd(0.5)};
+  const auto store = StoreWithSteps(options, 1);
+  uint64_t highest = 0;
+  ASSERT_TRUE(store->StartCut(1, &highest));
+  const std::vector<float> first = ToFloats(store->ReadCut(0, 1)->payload);
+  const std::vector<float> second = ToFloats(store->ReadCut(1, 1)->payload);
+  Push(store.get(), 1, 0);
+  EXPECT_GT(store->cut_slot_floats(), 0);
+  for (int k = 0; k < store->chunk_count(); ++k) store->LetGoOfCut(k, /*values=*/false);
+  EXPECT_EQ(store->cut_slot_floats(), 0);
+  Push(store.get(), 1, 1);
+  for (uint64_t step = 2; step < 5; ++step) {
+    for (int k = 0; k < 2; ++k) Push(store.get(), step, k);
+  }
+  EXPECT_EQ(ToFloats(store->ReadCut(0, 1)->payload), first);
+  EXPECT_EQ(ToFloats(store->ReadCut(1, 1)->payload), second);
+  EXPECT_EQ(store->cut_slot_floats(), 0);
+  EXPECT_THAT(store->CutPart(0, 1), testing::IsEmpty());
+  EXPECT_THAT(store->CutPart(1, 1), testing::IsEmpty());
+}
+
 TEST(CutTest, ReaderOfAChunkBeforeTheCutIsNotDisturbedByTheCopy) {
   const auto store = SeededStore();
   uint64_t highest = 0;
