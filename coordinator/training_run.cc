@@ -11,7 +11,6 @@
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
 #include "common/job/optimizer_slots.h"
-#include "common/run/history.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
@@ -40,6 +39,8 @@ TrainingRun::TrainingRun(Options options)
       store_(paths_.checkpoints(), options_.files),
       started_(options_.loop->Now()),
       progress_(options_.job.metrics),
+      history_file_(std::make_shared<HistoryFile>(
+          paths_.history(), HistoryHeader(progress_.metric_names()), options_.files)),
       cluster_service_(
           {.status = [this] { return Status(); },
            .on_drain = [this](uint64_t request,
@@ -218,6 +219,7 @@ void TrainingRun::BeginTraining() {
   LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
                        " steps in ", plan_->epochs(), " epochs, from step ", dispatcher_->base(),
                        " on"));
+  history_changed_ = 0;
   Advance();
 }
 
@@ -282,7 +284,7 @@ void TrainingRun::CloseEpochs() {
                           result.examples_per_second());
     LogInfo(text);
     ++closed_epochs_;
-    WriteHistory();
+    WriteHistory(closed_epochs_ - 1);
   }
 }
 
@@ -381,7 +383,7 @@ void TrainingRun::FinishEvaluation() {
     absl::StrAppendFormat(&text, ", test %s %.4f", progress_.metric_names()[i], metrics[i]);
   }
   LogInfo(text);
-  WriteHistory();
+  WriteHistory(done->epoch());
   checkpointer_->Release();
   Advance();
 }
@@ -397,29 +399,35 @@ void TrainingRun::ReadEarlierHistory() {
                            earlier_epochs_ = std::move(earlier->epochs);
                            if (!training()) return;
                            progress_.Restore(earlier_epochs_, closed_epochs_);
-                           WriteHistory();
+                           WriteHistory(0);
                          });
 }
 
 // One write at a time: epochs may end faster than a disk writes.
-void TrainingRun::WriteHistory() {
-  history_changed_ = true;
+void TrainingRun::WriteHistory(uint64_t from) {
+  history_changed_ = std::min(history_changed_.value_or(from), from);
   if (writing_history_) return;
   writing_history_ = true;
-  history_changed_ = false;
-  options_.loop->Offload(
-      [files = options_.files, path = paths_.history(),
-       text = FormatHistory(progress_.metric_names(), progress_.history())] {
-        if (const absl::Status written = ReplaceFile(path, text, files); !written.ok()) {
-          LogWarning("history.csv: " + std::string(written.message()));
-        }
-      },
-      [this, alive = alive_] {
-        if (!*alive) return;
-        writing_history_ = false;
-        if (history_changed_) return WriteHistory();
-        if (over_.has_value()) SayOver();
-      });
+  const uint64_t first = *std::exchange(history_changed_, std::nullopt);
+  std::vector<HistoryLine> lines;
+  const auto& history = progress_.history();
+  for (auto epoch = history.lower_bound(first); epoch != history.end(); ++epoch)
+    lines.push_back(FormatHistoryLine(progress_.metric_names(), epoch->second));
+  auto written = std::make_shared<absl::Status>();
+  options_.loop->Offload([file = history_file_, first, lines = std::move(lines),
+                          written] { *written = file->Write(first, lines); },
+                         [this, alive = alive_, first, written] {
+                           if (!*alive) return;
+                           writing_history_ = false;
+                           const bool again =
+                               history_changed_.has_value() || (!written->ok() && first > 0);
+                           if (!written->ok()) {
+                             LogWarning("history.csv: " + std::string(written->message()));
+                             history_changed_ = 0;
+                           }
+                           if (again) return WriteHistory(*history_changed_);
+                           if (over_.has_value()) SayOver();
+                         });
 }
 
 void TrainingRun::Tick() {

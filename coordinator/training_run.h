@@ -17,6 +17,7 @@
 #include "common/metrics/metric_samples.h"
 #include "common/model/keras_model.h"
 #include "common/rpc/network.h"
+#include "common/run/history.h"
 #include "common/run/run_paths.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
@@ -135,7 +136,8 @@ class TrainingRun {
   void WarnOfLoss(uint64_t step, const Worker& worker);
   void FinishEvaluation();
   void ReadEarlierHistory();
-  void WriteHistory();
+  // The epochs from `from` on have changed in history.csv's matter.
+  void WriteHistory(uint64_t from);
   void SaveModel(const StoredCheckpoint& final_checkpoint);
   void DismissAll();
   void Over(const absl::Status& status);
@@ -184,7 +186,8 @@ class TrainingRun {
   Progress progress_;
   std::vector<proto::EpochResult> earlier_epochs_;  // of the coordinators before this one
   bool writing_history_ = false;
-  bool history_changed_ = false;  // since the write in progress began
+  std::optional<uint64_t> history_changed_;          // from which epoch on, since that write began
+  const std::shared_ptr<HistoryFile> history_file_;  // used in Offload only
 
   // Known once the first worker has counted.
   std::optional<StepPlan> plan_;

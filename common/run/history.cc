@@ -1,6 +1,9 @@
 #include "common/run/history.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -12,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
 
 namespace shoal {
@@ -85,23 +89,56 @@ absl::StatusOr<proto::EpochResult> ParseEpoch(const std::vector<std::string>& co
 
 }  // namespace
 
-std::string FormatHistory(const std::vector<std::string>& metric_names,
-                          const std::map<uint64_t, proto::EpochResult>& epochs) {
+std::string HistoryHeader(const std::vector<std::string>& metric_names) {
   std::string text = "epoch,loss";
   for (const std::string& name : metric_names) absl::StrAppend(&text, ",", name);
   absl::StrAppend(&text, ",val_loss");
   for (const std::string& name : metric_names) absl::StrAppend(&text, ",val_", name);
   absl::StrAppend(&text, ",seconds,examples_per_second\n");
-  for (const auto& [number, epoch] : epochs) {
-    absl::StrAppend(&text, number + 1, ",", Number(epoch.loss()));
-    for (const std::string& name : metric_names) AppendMetric(epoch.metrics(), name, "0", &text);
-    absl::StrAppend(&text, ",");
-    if (epoch.has_test_loss()) absl::StrAppend(&text, Number(epoch.test_loss()));
-    for (const std::string& name : metric_names)
-      AppendMetric(epoch.test_metrics(), name, "", &text);
-    absl::StrAppendFormat(&text, ",%.3f,%.1f\n", epoch.seconds(), epoch.examples_per_second());
-  }
   return text;
+}
+
+HistoryLine FormatHistoryLine(const std::vector<std::string>& metric_names,
+                              const proto::EpochResult& epoch) {
+  HistoryLine line{epoch.epoch(), absl::StrCat(epoch.epoch() + 1, ",", Number(epoch.loss()))};
+  for (const std::string& name : metric_names) AppendMetric(epoch.metrics(), name, "0", &line.text);
+  absl::StrAppend(&line.text, ",");
+  if (epoch.has_test_loss()) absl::StrAppend(&line.text, Number(epoch.test_loss()));
+  for (const std::string& name : metric_names)
+    AppendMetric(epoch.test_metrics(), name, "", &line.text);
+  absl::StrAppendFormat(&line.text, ",%.3f,%.1f\n", epoch.seconds(), epoch.examples_per_second());
+  return line;
+}
+
+absl::Status HistoryFile::Write(uint64_t from, const std::vector<HistoryLine>& lines) {
+  if (from == 0) ends_.clear();
+  if (from > 0 && ends_.empty()) return absl::FailedPreconditionError("not written yet");
+  const auto changed = std::lower_bound(ends_.begin(), ends_.end(), std::pair(from, uint64_t{0}));
+  const bool whole = changed == ends_.begin();
+  const uint64_t old_end = ends_.empty() ? 0 : ends_.back().second;
+  const uint64_t begin = whole ? 0 : std::prev(changed)->second;
+  ends_.erase(changed, ends_.end());
+  std::string text = whole ? header_ : "";
+  for (const HistoryLine& line : lines) {
+    text += line.text;
+    ends_.emplace_back(line.epoch, begin + text.size());
+  }
+  const absl::Status written = [&]() -> absl::Status {
+    if (whole) return ReplaceFile(path_, text, files_);
+    SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                           files_->Open(path_, FileSystem::Mode::kWrite));
+    SHOAL_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
+    if (size != old_end) {
+      return absl::AbortedError(absl::StrCat(path_, " has ", size, " bytes where ", old_end,
+                                             " were written: somebody has changed it"));
+    }
+    // What is to vanish goes first: no line may be left that is part old and part new.
+    if (begin + text.size() < old_end) SHOAL_RETURN_IF_ERROR(file->Allocate(begin));
+    SHOAL_RETURN_IF_ERROR(file->WriteAt(begin, text.data(), text.size()));
+    return file->Sync();
+  }();
+  if (!written.ok()) ends_.clear();
+  return written;
 }
 
 History ReadHistory(const std::string& path, FileSystem* files) {
@@ -113,13 +150,17 @@ History ReadHistory(const std::string& path, FileSystem* files) {
   }
   std::vector<std::string> columns;
   int number = 0, left_out = 0;
-  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+  // What is behind the last newline is no line: empty, or torn.
+  const std::vector<absl::string_view> lines = absl::StrSplit(*text, '\n');
+  for (const absl::string_view line : lines) {
     if (++number == 1) {
       columns = absl::StrSplit(line, ',');
       continue;
     }
     if (line.empty()) continue;
-    absl::StatusOr<proto::EpochResult> epoch = ParseEpoch(columns, line);
+    absl::StatusOr<proto::EpochResult> epoch = static_cast<size_t>(number) == lines.size()
+                                                   ? absl::DataLossError("is cut off")
+                                                   : ParseEpoch(columns, line);
     if (epoch.ok()) {
       history.epochs.push_back(*std::move(epoch));
     } else if (++left_out == 1) {

@@ -2,9 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 
 #include "tests/common/base/temporary_directory.h"
 
@@ -50,6 +54,13 @@ std::map<uint64_t, proto::EpochResult> TwoEpochs() {
   second.set_seconds(1);
   second.set_examples_per_second(1000);
   return epochs;
+}
+
+std::string FormatHistory(const std::vector<std::string>& metric_names,
+                          const std::map<uint64_t, proto::EpochResult>& epochs) {
+  std::string text = HistoryHeader(metric_names);
+  for (const auto& [number, epoch] : epochs) text += FormatHistoryLine(metric_names, epoch).text;
+  return text;
 }
 
 constexpr char kTwoEpochs[] =
@@ -146,6 +157,63 @@ TEST_F(HistoryTest, DamagedLinesAreLeftOut) {
   // No header, or another file.
   EXPECT_THAT(Read("1,0.5\n2,0.25\n").epochs, IsEmpty());
   EXPECT_THAT(Read("loss\n0.5\n").epochs, IsEmpty());
+}
+
+TEST_F(HistoryTest, WhereverTheLastLineIsCutOffTheOthersAreRead) {
+  const std::string text = kTwoEpochs;
+  const size_t last = text.find("\n2,") + 1;
+  for (size_t size = last; size < text.size(); ++size) {
+    const History history = Read(text.substr(0, size));
+    ASSERT_THAT(history.epochs, SizeIs(1)) << text.substr(0, size);
+    EXPECT_THAT(history.problem,
+                size == last ? "" : path_ + ":3: is cut off; the line is left out");
+  }
+}
+
+class HistoryFileTest : public HistoryTest {
+ protected:
+  static HistoryLine Line(uint64_t epoch, const std::string& text) { return {epoch, text + "\n"}; }
+  std::string Text() const {
+    std::ifstream file(path_, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  // Another one when the file was replaced.
+  ino_t Inode() const {
+    struct stat info;
+    EXPECT_EQ(stat(path_.c_str(), &info), 0);
+    return info.st_ino;
+  }
+  HistoryFile file_{path_, "epoch,loss\n"};
+};
+
+// So that an epoch costs the same after 200,000 others.
+TEST_F(HistoryFileTest, WhatIsAboveStaysUntouched) {
+  ASSERT_TRUE(file_.Write(0, {Line(0, "1,a"), Line(1, "2,b")}).ok());
+  const std::ifstream held(path_);  // so that the inode is not used again
+  const ino_t inode = Inode();
+  ASSERT_TRUE(file_.Write(2, {Line(2, "3,c")}).ok());
+  EXPECT_EQ(Text(), "epoch,loss\n1,a\n2,b\n3,c\n");
+  ASSERT_TRUE(file_.Write(1, {Line(1, "2,bbb"), Line(2, "3,c")}).ok());
+  EXPECT_EQ(Text(), "epoch,loss\n1,a\n2,bbb\n3,c\n");
+  ASSERT_TRUE(file_.Write(1, {Line(1, "2,d")}).ok());
+  EXPECT_EQ(Text(), "epoch,loss\n1,a\n2,d\n");
+  ASSERT_TRUE(file_.Write(2, {}).ok());
+  EXPECT_EQ(Inode(), inode);
+  ASSERT_TRUE(file_.Write(0, {Line(3, "4,e")}).ok());
+  EXPECT_NE(Inode(), inode);
+  EXPECT_EQ(Text(), "epoch,loss\n4,e\n");
+}
+
+TEST_F(HistoryFileTest, WhatSomebodyElseHasChangedIsReplaced) {
+  EXPECT_FALSE(file_.Write(1, {Line(1, "2,b")}).ok()) << "the first has to be whole";
+  ASSERT_TRUE(file_.Write(0, {Line(0, "1,a")}).ok());
+  std::ofstream(path_, std::ios::app) << "a note\n";
+  EXPECT_THAT(std::string(file_.Write(1, {Line(1, "2,b")}).message()), HasSubstr(path_));
+  EXPECT_FALSE(file_.Write(1, {Line(1, "2,b")}).ok());
+  ASSERT_TRUE(file_.Write(0, {Line(0, "1,a"), Line(1, "2,b")}).ok());
+  std::filesystem::remove(path_);
+  EXPECT_FALSE(file_.Write(2, {Line(2, "3,c")}).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
 }  // namespace
