@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_layout.h"
 #include "common/job/optimizer_slots.h"
 #include "common/sharding/chunk_limits.h"
 #include "common/sharding/shard_map.h"
@@ -66,12 +67,14 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
     // A model inside the job file has no path of its own.
     const std::string source =
         job->model_path.empty() ? absl::StrCat(job_file, ": $.model") : job->model_path;
-    if (!model.ok()) {
-      Append(absl::InvalidArgumentError(
-                 absl::StrCat(source, ": ", std::string(model.status().message()))),
-             &errors);
-    } else {
+    absl::Status sound = model.status();
+    if (sound.ok()) {
       validated.model = *std::move(model);
+      sound = CheckVariables(validated.model.graph.variables(), OptimizerSlotNames(job->optimizer));
+    }
+    if (!sound.ok()) {
+      Append(absl::InvalidArgumentError(absl::StrCat(source, ": ", std::string(sound.message()))),
+             &errors);
     }
     validated.job = *std::move(job);
   }

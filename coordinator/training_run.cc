@@ -57,12 +57,11 @@ absl::Status TrainingRun::Prepare() {
   const Job& job = options_.job;
   SHOAL_ASSIGN_OR_RETURN(model_, ParseKerasModel(job.model_json));
   const std::vector<Variable>& variables = model_.graph.variables();
-  if (std::none_of(variables.begin(), variables.end(),
-                   [](const Variable& each) { return each.trainable; })) {
-    return absl::InvalidArgumentError("model " + model_.name +
-                                      " has no trainable variables: there is nothing to train");
-  }
   const std::vector<std::string> slots = OptimizerSlotNames(job.optimizer);
+  if (const absl::Status sound = CheckVariables(variables, slots); !sound.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model ", model_.name, ": ", std::string(sound.message())));
+  }
   const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
                                  .chunk_bytes = job.strategy.chunk_bytes};
   SHOAL_RETURN_IF_ERROR(CheckChunks(variables, sharding, job.strategy.window_steps));

@@ -1,6 +1,7 @@
 #include "common/checkpoint/checkpoint_layout.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -61,6 +62,31 @@ CheckpointLayout LayOutCheckpoint(const std::vector<Variable>& variables,
   AppendFiles(kModelPrefix, values, file_bytes, &layout);
   AppendFiles(kOptimizerPrefix, slots, file_bytes, &layout);
   return layout;
+}
+
+absl::Status CheckVariables(const std::vector<Variable>& variables,
+                            const std::vector<std::string>& slot_names) {
+  std::set<std::string> names;
+  bool any_trainable = false;
+  for (const Variable& variable : variables) {
+    names.insert(variable.name);
+    any_trainable = any_trainable || variable.trainable;
+  }
+  if (!any_trainable) {
+    return absl::InvalidArgumentError(
+        "the model has no trainable variables: there is nothing to train");
+  }
+  for (const std::string& slot : slot_names) {
+    for (const Variable& variable : variables) {
+      const std::string tensor = absl::StrCat(slot, "/", variable.name);
+      if (!variable.trainable || !names.contains(tensor)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("a variable of the model is called \"", tensor,
+                       "\", as the optimizer's slot \"", slot, "\" of variable \"", variable.name,
+                       "\" is in a checkpoint; give one of the two layers another name"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 bool IsModelFile(const std::string& name) {

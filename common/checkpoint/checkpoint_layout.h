@@ -37,6 +37,11 @@ CheckpointLayout LayOutCheckpoint(const std::vector<Variable>& variables,
                                   const std::vector<std::string>& slot_names,
                                   uint64_t file_bytes = uint64_t{1} << 30);
 
+// Whether a job with these can be trained and kept: some variable is trainable, and no slot's name
+// is that of a variable too. kInvalidArgument names both.
+absl::Status CheckVariables(const std::vector<Variable>& variables,
+                            const std::vector<std::string>& slot_names);
+
 // Whether a file of a checkpoint holds variables (not slots).
 bool IsModelFile(const std::string& name);
 

@@ -9,6 +9,7 @@ namespace shoal {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -35,6 +36,32 @@ class ValidationTest : public JobFilesTest {
 
   std::string spec_;
 };
+
+TEST_F(ValidationTest, RefusesASlotWithTheNameOfAVariable) {
+  json model = DenseModel(6);
+  json& layers = model["config"]["layers"];
+  layers.push_back(layers[1]);
+  layers[1]["config"]["name"] = "d";
+  layers[2]["config"]["name"] = "adam_m/d";
+  Write("model.json", model.dump());
+  json root = MinimalJob();
+  root["optimizer"] = "sgd";
+  EXPECT_TRUE(ValidateFiles(spec_, WriteJob(root)).ok());
+  root["optimizer"] = "adam";
+  const absl::Status status = ValidateFiles(spec_, WriteJob(root)).status();
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("model.json: "), HasSubstr("\"adam_m/d/kernel\""),
+                    HasSubstr("variable \"d/kernel\"")));
+}
+
+TEST_F(ValidationTest, RefusesAModelWithNothingToTrain) {
+  json model = DenseModel(6);
+  model["config"]["layers"].erase(1);
+  model["config"]["layers"].push_back({{"class_name", "Flatten"}, {"config", {{"name", "f"}}}});
+  Write("model.json", model.dump());
+  EXPECT_THAT(std::string(ValidateFiles(spec_, WriteJob(MinimalJob())).status().message()),
+              HasSubstr("model.json: the model has no trainable variables"));
+}
 
 TEST_F(ValidationTest, CountsWhatAJobNeeds) {
   json root = MinimalJob();
