@@ -1,12 +1,17 @@
 #include "coordinator/coordinator_process.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <random>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/bind_address.h"
+#include "common/daemon/process_mark.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
 #include "common/monitoring/start_monitoring.h"
@@ -24,6 +29,13 @@ void CollectDisk(const std::string& run_dir, MetricSamples* out) {
   if (error) return;
   out->Add("shoal_disk_free_bytes", static_cast<double>(space.available));
   out->Add("shoal_disk_size_bytes", static_cast<double>(space.capacity));
+}
+
+LeaseHolder ThisProcess() {
+  return {.host = HostName(),
+          .pid = getpid(),
+          .process = ProcessMark(),
+          .since = absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::Now(), absl::LocalTimeZone())};
 }
 
 }  // namespace
@@ -53,6 +65,8 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
                                .listed_workers = cluster.WorkerIndices(),
                                .run_dir = run_dir,
                                .coordinator_id = std::random_device()(),
+                               .holder = ThisProcess(),
+                               .is_gone = IsProcessGone,
                                .on_over = on_over};
   SHOAL_ASSIGN_OR_RETURN(const auto run, TrainingRun::Create(std::move(options)));
   LogInfo("writing to " + run_dir);

@@ -97,6 +97,7 @@ void PsFleet::Broadcast(const proto::ControlRequest& request) {
 // Section 1: a fresh term has number 1 + the highest known.
 void PsFleet::Claim() {
   rows_.reset();
+  if (options_.lease != nullptr) options_.lease->Pause();
   claim_again_ = 0;
   term_ = MakeTerm(++highest_term_number_, options_.coordinator_id);
   timeline_ = 0;
@@ -231,12 +232,6 @@ void PsFleet::OnTermRefused(uint64_t promised_term) {
 }
 
 void PsFleet::Decide() {
-  const uint64_t first = peers_[0].claimed->timeline();
-  // With another number of ps the shards are cut anew, from a checkpoint.
-  const bool agree = std::all_of(peers_.begin(), peers_.end(), [this, first](const Peer& peer) {
-    return peer.claimed->timeline() == first &&
-           peer.claimed->shard_map_fingerprint() == options_.shard_map_fingerprint;
-  });
   for (int ps = 0; ps < size(); ++ps) {
     const proto::Claimed& claimed = *peers_[ps].claimed;
     if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint) {
@@ -247,6 +242,26 @@ void PsFleet::Decide() {
           ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
     }
   }
+  if (options_.lease == nullptr) return GoOn();
+  std::vector<uint64_t> incarnations;
+  for (const Peer& peer : peers_) incarnations.push_back(peer.hello->incarnation());
+  options_.lease->Acquire(
+      std::move(incarnations), [this, alive = alive_, term = term_](const absl::Status& status) {
+        if (!*alive || closed_ || phase_ != Phase::kClaiming || term != term_) return;
+        if (!status.ok()) return Fail(status);
+        const bool all = std::all_of(peers_.begin(), peers_.end(),
+                                     [](const Peer& peer) { return peer.claimed_now; });
+        if (all) GoOn();  // else one was started again meanwhile, and is claimed anew
+      });
+}
+
+void PsFleet::GoOn() {
+  const uint64_t first = peers_[0].claimed->timeline();
+  // With another number of ps the shards are cut anew, from a checkpoint.
+  const bool agree = std::all_of(peers_.begin(), peers_.end(), [this, first](const Peer& peer) {
+    return peer.claimed->timeline() == first &&
+           peer.claimed->shard_map_fingerprint() == options_.shard_map_fingerprint;
+  });
   if (agree && first != 0) return Adopt();
   LookForCheckpoint();
 }

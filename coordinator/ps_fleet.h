@@ -13,6 +13,7 @@
 #include "common/rpc/network.h"
 #include "coordinator/checkpoint_rows.h"
 #include "coordinator/ps_link.h"
+#include "coordinator/run_lease.h"
 #include "proto/parameter_server.pb.h"
 
 namespace shoal {
@@ -47,6 +48,7 @@ class PsFleet {
     EventLoop* loop = nullptr;  // these outlive this
     Network* network = nullptr;
     CheckpointStore* store = nullptr;  // used in Offload only
+    RunLease* lease = nullptr;         // of the store's run; null: nobody else writes there
     std::vector<std::string> addresses;
     std::string job_text;
     uint32_t job_fingerprint = 0;
@@ -115,6 +117,8 @@ class PsFleet {
   void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);
   void Decide();
+  // The run directory is this coordinator's.
+  void GoOn();
   void LookForCheckpoint();
   void LoadAll(const std::optional<StoredCheckpoint>& checkpoint);
   void SendLoad(int ps);

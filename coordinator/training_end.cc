@@ -101,6 +101,7 @@ void TrainingRun::Over(const absl::Status& status) {
   if (!status.ok() && status.code() != absl::StatusCode::kCancelled)
     failure_ = std::string(status.message());
   fleet_->Close();
+  lease_->Release();
   if (!writing_history_) SayOver();
 }
 

@@ -28,6 +28,7 @@
 #include "coordinator/membership.h"
 #include "coordinator/progress.h"
 #include "coordinator/ps_fleet.h"
+#include "coordinator/run_lease.h"
 #include "coordinator/step_dispatcher.h"
 #include "proto/cluster.pb.h"
 
@@ -52,8 +53,10 @@ class TrainingRun {
     std::string chief_address;  // of this coordinator, as workers are told it
     std::vector<std::string> ps_addresses;
     std::set<int> listed_workers;
-    std::string run_dir;          // absolute; ps may see it, or not
-    uint32_t coordinator_id = 0;  // random
+    std::string run_dir;                                      // absolute; ps may see it, or not
+    uint32_t coordinator_id = 0;                              // random
+    LeaseHolder holder;                                       // this process, but for its address
+    std::function<bool(const std::string& process)> is_gone;  // as RunLease::Options has it
     // The run is over; once. OK: the job is done. kCancelled: stopped by Stop. Else why it failed.
     std::function<void(const absl::Status&)> on_over;
   };
@@ -180,6 +183,7 @@ class TrainingRun {
   CheckpointStore store_;  // used in Offload only
   Time started_{};
 
+  std::unique_ptr<RunLease> lease_;
   std::unique_ptr<PsFleet> fleet_;
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<Checkpointer> checkpointer_;

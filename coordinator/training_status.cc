@@ -165,6 +165,7 @@ void TrainingRun::FillTasks(proto::StatusReply* reply) const {
 std::vector<std::string> TrainingRun::Waiting() const {
   std::vector<std::string> lines = fleet_->Waiting();
   const Time now = options_.loop->Now();
+  if (const std::string holder = lease_->Waiting(); !holder.empty()) lines.push_back(holder);
   if (finishing_ || fleet_->phase() != PsFleet::Phase::kLeading) return lines;
   if (!membership_->AnyReady()) {
     std::vector<std::string> known;

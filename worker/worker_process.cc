@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/incarnation.h"
+#include "common/daemon/process_mark.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "worker/compute_thread.h"
@@ -22,12 +23,6 @@ namespace {
 int ThreadsOf(const WorkerFlags& flags) {
   if (flags.threads > 0) return static_cast<int>(flags.threads);
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-std::string HostName() {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  return host;
 }
 
 }  // namespace

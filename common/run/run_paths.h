@@ -13,6 +13,8 @@ struct RunPaths {
   // The coordinator's HOST:PORT.
   std::string chief_address() const { return directory + "/chief.address"; }
   std::string model() const { return directory + "/model"; }
+  // Who leads the run (coordinator/run_lease.h).
+  std::string lease() const { return directory + "/.lease"; }
   // Of `shoal train`: the resolved job, and what each task said.
   std::string job() const { return directory + "/job.json"; }
   std::string logs() const { return directory + "/logs"; }

@@ -59,12 +59,15 @@ void InProcessCluster::StartCoordinator() {
                            .listed_workers = listed,
                            .run_dir = options_.run_dir,
                            .coordinator_id = 7,
-                           .on_over = [this, &task](const absl::Status& status) {
-                             MutexLock lock(&mutex_);
-                             task.over = true;
-                             task.status = status;
-                             changed_.NotifyAll();
-                           }});
+                           // Each takes the place of the one before.
+                           .is_gone = [](const std::string&) { return true; },
+                           .on_over =
+                               [this, &task](const absl::Status& status) {
+                                 MutexLock lock(&mutex_);
+                                 task.over = true;
+                                 task.status = status;
+                                 changed_.NotifyAll();
+                               }});
   ASSERT_TRUE(run.ok()) << run.status();
   task.run = *std::move(run);
   ASSERT_TRUE(task.node

@@ -1,0 +1,240 @@
+#include "coordinator/run_lease.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/durable_file.h"
+#include "tests/common/base/temporary_directory.h"
+#include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/fakes/bare_file_system.h"
+#include "tests/fakes/fake_loop.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A coordinator with a lease, on the loop of all of them.
+struct Claimant {
+  std::unique_ptr<RunLease> lease;
+  std::vector<std::string> answers;  // of Acquire; "" is OK
+  std::string lost;
+
+  std::string answer() const { return answers.empty() ? "none" : answers.back(); }
+};
+
+class RunLeaseTest : public testing::Test {
+ protected:
+  // Its process is `name`.
+  std::unique_ptr<Claimant> Make(const std::string& name, FileSystem* files = RealFileSystem()) {
+    auto claimant = std::make_unique<Claimant>();
+    claimant->lease = std::make_unique<RunLease>(RunLease::Options{
+        .loop = &loop_,
+        .files = files,
+        .directory = directory_,
+        .self = {.address = name + ":2222",
+                 .host = "host-of-" + name,
+                 .pid = 77,
+                 .process = name,
+                 .since = "2026-01-02 03:04:05"},
+        .is_gone = [this](const std::string& process) { return gone_.contains(process); },
+        .on_lost =
+            [it = claimant.get()](const absl::Status& status) {
+              EXPECT_TRUE(absl::IsAborted(status));
+              it->lost = std::string(status.message());
+            }});
+    return claimant;
+  }
+  void Acquire(Claimant& claimant, std::vector<uint64_t> ps) {
+    claimant.lease->Acquire(std::move(ps), [&claimant](const absl::Status& status) {
+      EXPECT_TRUE(status.ok() || absl::IsFailedPrecondition(status));
+      claimant.answers.push_back(std::string(status.message()));
+    });
+    loop_.RunUntilIdle();
+  }
+  // As after kill -9.
+  void Kill(std::unique_ptr<Claimant>& claimant) { claimant.reset(); }
+  std::vector<std::string> Files() const { return NamesIn(directory_); }
+
+  const TemporaryDirectory run_;
+  const std::string directory_ = run_.path() + "/.lease";
+  std::set<std::string> gone_;
+  FakeLoop loop_;
+};
+
+TEST_F(RunLeaseTest, TheFirstHasItAtOnceAndRenewsIt) {
+  const auto a = Make("a");
+  Acquire(*a, {1, 2});
+  EXPECT_THAT(a->answers, ElementsAre(""));
+  EXPECT_THAT(Files(), ElementsAre("1"));
+  std::string before = ReadAll(directory_ + "/1");
+  for (int i = 0; i < 5; ++i) {
+    loop_.Advance(milliseconds(2001));
+    const std::string now = ReadAll(directory_ + "/1");
+    EXPECT_NE(now, before);
+    EXPECT_EQ(now.size(), before.size());
+    before = now;
+  }
+  EXPECT_THAT(a->answers, ElementsAre("")) << "once";
+}
+
+TEST_F(RunLeaseTest, OneWithOtherPsIsRefusedWhileTheHolderLives) {
+  const auto a = Make("a"), b = Make("b");
+  Acquire(*a, {1, 2});
+  Acquire(*b, {3, 4});
+  EXPECT_THAT(b->answers, IsEmpty());
+  EXPECT_THAT(b->lease->Waiting(), HasSubstr("a:2222"));
+  loop_.Advance(seconds(9));
+  EXPECT_THAT(b->answers, IsEmpty());
+  loop_.Advance(seconds(3));
+  EXPECT_THAT(b->answer(), AllOf(HasSubstr("the coordinator at a:2222"), HasSubstr("host-of-a"),
+                                 HasSubstr("pid 77"), HasSubstr("started 2026-01-02 03:04:05"),
+                                 HasSubstr(directory_ + "/1"), HasSubstr("--run_dir")));
+  EXPECT_THAT(b->lease->Waiting(), IsEmpty());
+  EXPECT_EQ(a->lost, "");
+  EXPECT_THAT(Files(), ElementsAre("1"));
+}
+
+// The terms have ended the holder's office.
+TEST_F(RunLeaseTest, OneThatHasClaimedAPsOfTheHolderTakesOverAtOnce) {
+  const auto a = Make("a"), b = Make("b");
+  Acquire(*a, {1, 2});
+  Acquire(*b, {2, 3});
+  EXPECT_EQ(b->answer(), "");
+  EXPECT_THAT(Files(), ElementsAre("2"));
+  loop_.Advance(seconds(3));
+  EXPECT_THAT(a->lost, HasSubstr("taken over by the coordinator at b:2222"));
+  EXPECT_EQ(b->lost, "");
+}
+
+TEST_F(RunLeaseTest, AfterADeadProcessOfThisMachineNobodyWaits) {
+  auto a = Make("a");
+  Acquire(*a, {1});
+  Kill(a);
+  gone_.insert("a");
+  const auto b = Make("b");
+  Acquire(*b, {2});
+  EXPECT_EQ(b->answer(), "");
+}
+
+TEST_F(RunLeaseTest, AfterAnOrderlyEndNobodyWaits) {
+  auto a = Make("a");
+  Acquire(*a, {1});
+  a->lease->Release();
+  loop_.RunUntilIdle();
+  const auto b = Make("b");
+  Acquire(*b, {2});
+  EXPECT_EQ(b->answer(), "");
+  loop_.Advance(seconds(30));
+  EXPECT_EQ(a->lost + b->lost, "");
+}
+
+TEST_F(RunLeaseTest, ADeadProcessOfAnotherMachineIsWaitedFor) {
+  auto a = Make("a");
+  Acquire(*a, {1});
+  loop_.Advance(seconds(100));
+  Kill(a);
+  const auto b = Make("b");
+  Acquire(*b, {2});
+  loop_.Advance(seconds(9));
+  EXPECT_THAT(b->answers, IsEmpty());
+  loop_.Advance(seconds(2));
+  EXPECT_EQ(b->answer(), "");
+}
+
+// It has lost its ps, and waits for them.
+TEST_F(RunLeaseTest, OneThatDoesNotLeadHoldsNobodyUpForLong) {
+  const auto a = Make("a"), b = Make("b");
+  Acquire(*a, {1});
+  loop_.Advance(seconds(5));
+  a->lease->Pause();
+  Acquire(*b, {2});
+  loop_.Advance(seconds(11));
+  EXPECT_EQ(b->answer(), "");
+  EXPECT_EQ(a->lost, "") << "it did not lead";
+  // Both claim the same ps now, the first with the higher term.
+  Acquire(*a, {2});
+  EXPECT_THAT(a->answers, ElementsAre("", ""));
+  loop_.Advance(seconds(3));
+  EXPECT_THAT(b->lost, HasSubstr("a:2222"));
+}
+
+TEST_F(RunLeaseTest, TheHolderThatClaimsAnewKeepsIt) {
+  const auto a = Make("a"), b = Make("b");
+  Acquire(*a, {1});
+  a->lease->Pause();
+  loop_.Advance(seconds(60));
+  Acquire(*a, {5});
+  EXPECT_THAT(a->answers, ElementsAre("", ""));
+  EXPECT_THAT(Files(), ElementsAre("1"));
+  Acquire(*b, {5});
+  EXPECT_EQ(b->answer(), "") << "the file names the new ps";
+}
+
+TEST_F(RunLeaseTest, OfTwoThatFindItFreeOneAloneGetsIt) {
+  auto a = Make("a");
+  Acquire(*a, {1});
+  Kill(a);
+  gone_.insert("a");
+  const auto b = Make("b"), c = Make("c");
+  loop_.set_hold_offloads(true);
+  for (const auto& [claimant, ps] : {std::pair(b.get(), 2), {c.get(), 3}}) {
+    claimant->lease->Acquire({static_cast<uint64_t>(ps)},
+                             [it = claimant](const absl::Status& status) {
+                               it->answers.push_back(std::string(status.message()));
+                             });
+  }
+  loop_.set_hold_offloads(false);
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(b->answer(), "");
+  EXPECT_THAT(c->answers, IsEmpty());
+  loop_.Advance(seconds(12));
+  EXPECT_THAT(c->answer(), HasSubstr("b:2222"));
+}
+
+TEST_F(RunLeaseTest, ALeaseThatIsTornIsWaitedFor) {
+  for (const std::string text : {"", "{", "[]", "{\"pid\": \"x\"}", "\x01\xff"}) {
+    std::filesystem::remove_all(directory_);
+    ASSERT_TRUE(MakeDirectories(directory_).ok());
+    WriteAll(directory_ + "/41", text);
+    const auto a = Make("a");
+    Acquire(*a, {1});
+    EXPECT_THAT(a->answers, IsEmpty()) << text;
+    loop_.Advance(seconds(11));
+    EXPECT_EQ(a->answer(), "") << text;
+    EXPECT_THAT(Files(), ElementsAre("42"));
+  }
+}
+
+TEST_F(RunLeaseTest, WithoutADiskToWriteToTheJobGoesOn) {
+  BareFileSystem bare;
+  const auto a = Make("a", &bare);
+  Acquire(*a, {1});
+  EXPECT_EQ(a->answer(), "");
+  loop_.Advance(seconds(60));
+  EXPECT_EQ(a->lost, "");
+}
+
+TEST_F(RunLeaseTest, ALeaseThatSomebodyRemovedIsMadeAgain) {
+  const auto a = Make("a"), b = Make("b");
+  Acquire(*a, {1});
+  std::filesystem::remove_all(directory_);
+  loop_.Advance(seconds(3));
+  EXPECT_EQ(Files().size(), 1u);
+  EXPECT_EQ(a->lost, "");
+  Acquire(*b, {2});
+  EXPECT_THAT(b->answers, IsEmpty());
+}
+
+}  // namespace
+}  // namespace shoal
