@@ -100,7 +100,8 @@ bool RemovedMeanwhile(const StoredCheckpoint& checkpoint) {
 absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::Time now) {
   SHOAL_ASSIGN_OR_RETURN(Found found, FindCheckpoints(path));
   CheckpointReport report;
-  TextTable table({"step", "epoch", "<timeline", "size", "<written", "", "<directory", "<whole"});
+  TextTable table(
+      {"step", "epoch", "<timeline", "size", "<written", "", "<directory", "<finite", "<whole"});
   bool any = false;
   for (const StoredCheckpoint& checkpoint : found.checkpoints) {
     const absl::Status status = VerifyCheckpoint(checkpoint);
@@ -111,7 +112,7 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
     table.AddRow({absl::StrCat(manifest.cut_step), absl::StrCat(manifest.epoch + 1),
                   TermText(manifest.timeline), FormatBytes(checkpoint.size_bytes()), DateText(time),
                   AgeText(now - time), fs::path(checkpoint.directory).filename().string(),
-                  status.ok() ? "yes" : "NO"});
+                  manifest.finite() ? "yes" : "NO", status.ok() ? "yes" : "NO"});
     any = true;
   }
   if (any) report.text = table.ToString();
@@ -139,6 +140,9 @@ absl::StatusOr<std::string> ShowCheckpoint(const std::string& path) {
                                       " of its examples used")});
   facts.AddRow({"timeline", TermText(manifest.timeline)});
   facts.AddRow({"slots", manifest.slots.empty() ? "none" : absl::StrJoin(manifest.slots, ", ")});
+  facts.AddRow({"finite", manifest.finite() ? "all values"
+                                            : absl::StrCat("NO: values in \"", manifest.not_finite,
+                                                           "\" are not finite numbers")});
   facts.AddRow({"size", absl::StrCat(FormatBytes(checkpoint.size_bytes()), " in ",
                                      manifest.files.size(), " files")});
   facts.AddRow({"written", absl::StrCat(DateText(CommitTime(checkpoint)), " by Shoal ",

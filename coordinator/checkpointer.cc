@@ -25,6 +25,7 @@ Checkpointer::~Checkpointer() {
 
 void Checkpointer::SetLast(const StoredCheckpoint& checkpoint) {
   last_ = checkpoint;
+  if (checkpoint.manifest.finite()) last_finite_ = checkpoint;
   last_at_ = options_.loop->Now();
 }
 

@@ -89,6 +89,8 @@ class Checkpointer {
   void GiveUp(const std::string& why, std::optional<uint64_t> highest_step = std::nullopt);
 
   const std::optional<StoredCheckpoint>& last() const { return last_; }
+  // The newest that is known here and whose values are all finite: one that stays.
+  const std::optional<StoredCheckpoint>& last_finite() const { return last_finite_; }
   Time last_at() const { return last_at_; }
   // Checkpoints written, and attempts that failed, since the start.
   uint64_t committed() const { return committed_; }
@@ -137,6 +139,7 @@ class Checkpointer {
   Time began_{};
   EventLoop::TimerId deadline_timer_ = 0;
   std::optional<StoredCheckpoint> last_;
+  std::optional<StoredCheckpoint> last_finite_;
   Time last_at_{};
   Time last_duration_{};
   std::string last_error_;

@@ -131,7 +131,7 @@ void PsFleet::LookForEnd() {
         const auto stored = store->List(nullptr);
         if (!stored.ok() || stored->empty()) return;
         const StoredCheckpoint& newest = stored->front();
-        if (newest.manifest.job_fingerprint == fingerprint &&
+        if (newest.manifest.job_fingerprint == fingerprint && newest.manifest.finite() &&
             newest.manifest.cut_step == newest.manifest.total_steps && store->Verify(newest).ok()) {
           *finished = newest;
         }
@@ -334,7 +334,8 @@ void PsFleet::LookForCheckpoint() {
               "\nundo the change, or choose another --run_dir")));
         }
         // A job that is to train longer than this one did goes on from its end.
-        if (newest.has_value() && newest->manifest.job_fingerprint == options_.job_fingerprint &&
+        if (newest.has_value() && newest->manifest.finite() &&
+            newest->manifest.job_fingerprint == options_.job_fingerprint &&
             newest->manifest.cut_step == newest->manifest.total_steps) {
           return options_.on_job_finished(*newest);
         }

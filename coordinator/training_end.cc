@@ -59,6 +59,14 @@ void TrainingRun::CloseWithoutWorkers() {
 }
 
 void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
+  if (!final_checkpoint.manifest.finite()) {
+    return EndForNan(absl::StrCat(
+        "all steps are done, but values in \"", final_checkpoint.manifest.not_finite,
+        "\" of the last checkpoint, ", final_checkpoint.directory,
+        ", are not finite numbers; no model is saved. Is the learning rate too high, or is there "
+        "NaN in the data? ",
+        WhatIsFinite()));
+  }
   finishing_ = true;
   auto saved = std::make_shared<absl::Status>();
   const std::string directory = paths_.model();
@@ -84,14 +92,23 @@ void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
 // The workers have gone; now the ps. Those that can't be reached count as stopped.
 void TrainingRun::DismissAll() {
   if (over_) return;
+  dismissed_ = true;
   if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
   proto::ControlRequest request;
   request.mutable_stop();
   fleet_->Broadcast(request);
   dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
     dismiss_deadline_ = 0;
-    Over(absl::OkStatus());
+    Over(outcome_);
   });
+}
+
+void TrainingRun::EndForNan(const std::string& why) {
+  if (finishing_) return;
+  finishing_ = true;
+  failure_ = why;
+  outcome_ = absl::DataLossError(why);
+  DismissAll();
 }
 
 void TrainingRun::Over(const absl::Status& status) {

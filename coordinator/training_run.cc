@@ -151,6 +151,7 @@ absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
+  nan_steps_ = 0;
   ps_leaves_ = false;
   leaving_ps_.clear();
   const bool went_back = ++counters_.timelines_opened > 1 && !opened.adopted;
@@ -220,6 +221,7 @@ void TrainingRun::BeginTraining() {
     ++closed_epochs_;
   progress_.Rewind(closed_epochs_);
   progress_.Restore(earlier_epochs_, closed_epochs_);
+  history_changed_ = 0;
   for (Worker* worker : membership_->Ready()) {
     if (worker->hello.timeline() != opened_->timeline) continue;
     for (const uint64_t step : worker->hello.held_steps())
@@ -228,7 +230,6 @@ void TrainingRun::BeginTraining() {
   LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
                        " steps in ", plan_->epochs(), " epochs, from step ", dispatcher_->base(),
                        " on"));
-  history_changed_ = 0;
   Advance();
 }
 
@@ -237,9 +238,9 @@ void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
     case proto::ControlReply::kDeparting:
       return OnPsDeparting(ps);
     case proto::ControlReply::kStopping:
-      if (!model_saved_) return;  // it only leaves
+      if (!dismissed_) return;  // it only leaves
       stopping_ps_.insert(ps);
-      if (static_cast<int>(stopping_ps_.size()) == fleet_->size()) Over(absl::OkStatus());
+      if (static_cast<int>(stopping_ps_.size()) == fleet_->size()) Over(outcome_);
       return;
     default:
       return checkpointer_->OnReply(ps, reply);
@@ -370,6 +371,10 @@ void TrainingRun::OnCutReady(uint64_t step) {
 void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
   LogInfo(absl::StrCat("checkpoint ", checkpoint.directory, " (", checkpoint.size_bytes() >> 10,
                        " KiB)"));
+  if (!checkpoint.manifest.finite()) {
+    LogWarning(absl::StrCat("values in \"", checkpoint.manifest.not_finite,
+                            "\" of that checkpoint are not finite numbers. ", WhatIsFinite()));
+  }
   AnswerCheckpoints(checkpoint);
 }
 

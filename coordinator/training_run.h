@@ -136,13 +136,19 @@ class TrainingRun {
   std::vector<std::string> Waiting() const;
   void LogWaiting(Time now);
   std::string OldestStep() const;
-  void WarnOfLoss(uint64_t step, const Worker& worker);
+  // A new step's loss: says when it is not finite, and ends the run after too many of them.
+  void NoteLoss(uint64_t step, double loss_sum, const Worker& worker);
+  // From which checkpoint one can go on when the variables are not finite, and how.
+  std::string WhatIsFinite() const;
   void FinishEvaluation();
   void ReadEarlierHistory();
   // The epochs from `from` on have changed in history.csv's matter.
   void WriteHistory(uint64_t from);
   void SaveModel(const StoredCheckpoint& final_checkpoint);
   void DismissAll();
+  // The variables have become useless: the run fails, and the ps go too, so that the next start
+  // loads a checkpoint.
+  void EndForNan(const std::string& why);
   void Over(const absl::Status& status);
   void SayOver();
   bool training() const { return dispatcher_ != nullptr; }
@@ -215,6 +221,7 @@ class TrainingRun {
   };
   Counters counters_;  // since the start
   bool warned_of_loss_ = false;
+  uint64_t nan_steps_ = 0;            // with a loss that is not finite, in a row
   uint64_t leased_again_before_ = 0;  // in former timelines
 
   bool stopping_ = false;
@@ -223,6 +230,8 @@ class TrainingRun {
   std::optional<Time> no_worker_since_;
   bool finishing_ = false;            // the model is being saved, or is
   bool model_saved_ = false;          // the workers may go
+  bool dismissed_ = false;            // the ps are told to go,
+  absl::Status outcome_;              // and this is how the run ends then
   bool found_finished_ = false;       // by a former coordinator
   std::optional<absl::Status> over_;  // as on_over is told, or will be once all is written
   std::set<int> stopping_ps_;         // those that answered Stop

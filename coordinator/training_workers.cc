@@ -140,13 +140,14 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
       ++counters_.steps_repeated;
       continue;
     }
-    if (!std::isfinite(step.loss_sum())) WarnOfLoss(step.step(), worker);
     counters_.examples += step.examples();
     ++worker.steps_done;
     ++membership_->record(worker).steps_done;
     ++steps_done_here_;
     progress_.StepDone(plan_->EpochOf(step.step()), step.examples(), step.loss_sum(),
                        {step.metric_sums().begin(), step.metric_sums().end()}, now);
+    NoteLoss(step.step(), step.loss_sum(), worker);
+    if (finishing_) return;
   }
   // Nobody is looked at but this worker and those in line: a report costs the same however many
   // there are.
@@ -155,13 +156,38 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
   ServeLine();
 }
 
-// Once: every later step will have it too.
-void TrainingRun::WarnOfLoss(uint64_t step, const Worker& worker) {
-  if (std::exchange(warned_of_loss_, true)) return;
-  LogWarning(absl::StrCat("the loss of step ", step, ", computed by worker ", worker.index,
-                          ", is not a finite number, and the variables hardly ever recover: is the "
-                          "learning rate too high, or is there NaN in the data? An older "
-                          "checkpoint may be the last good one"));
+// Said once: every later step will have it too.
+void TrainingRun::NoteLoss(uint64_t step, double loss_sum, const Worker& worker) {
+  if (std::isfinite(loss_sum)) {
+    nan_steps_ = 0;
+    return;
+  }
+  if (!std::exchange(warned_of_loss_, true)) {
+    LogWarning(absl::StrCat(
+        "the loss of step ", step, ", computed by worker ", worker.index,
+        ", is not a finite number, and the variables hardly ever recover: is the learning rate too "
+        "high, or is there NaN in the data? ",
+        WhatIsFinite()));
+  }
+  const uint64_t limit = options_.job.stop_after_nan_steps;
+  if (++nan_steps_ < limit || limit == 0) return;
+  EndForNan(absl::StrCat(
+      "the losses of ", nan_steps_, " steps in a row, up to step ", step,
+      ", were not finite numbers ($.stop_after_nan_steps): is the learning rate too high, or is "
+      "there NaN in the data? ",
+      WhatIsFinite()));
+}
+
+std::string TrainingRun::WhatIsFinite() const {
+  const std::optional<StoredCheckpoint>& finite = checkpointer_->last_finite();
+  if (!finite.has_value()) {
+    return absl::StrCat("`shoal checkpoint list ", options_.run_dir,
+                        "` shows whether there is a checkpoint whose values are all finite; the "
+                        "newest such stays, and the next start goes on from it");
+  }
+  return absl::StrCat(finite->directory, " (step ", finite->manifest.cut_step,
+                      ") is the newest checkpoint whose values are all finite; it stays, and the "
+                      "next start with this run directory goes on from it");
 }
 
 void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {

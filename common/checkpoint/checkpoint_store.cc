@@ -20,6 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDirectoryPrefix[] = "step-";
+// So many checkpoints stay that were found whole, in any case: the next one to be read may be bad.
+constexpr int kWholeKept = 2;
 
 bool HasManifest(const std::string& directory, FileSystem* files) {
   return files->Exists(absl::StrCat(directory, "/", kManifestName));
@@ -55,6 +57,19 @@ bool Newer(const StoredCheckpoint& a, const StoredCheckpoint& b) {
          std::tie(b.manifest.timeline, b.manifest.cut_step, b.directory);
 }
 
+// What is to be said of those among `all` that are not finite, when `taken` is gone on from.
+void DescribeNotFinite(const std::vector<StoredCheckpoint>& all, const StoredCheckpoint& taken,
+                       std::vector<std::string>* problems) {
+  for (const StoredCheckpoint& each : all) {
+    if (each.manifest.finite() || (each.directory != taken.directory && Newer(taken, each)))
+      continue;
+    problems->push_back(absl::StrCat(
+        each.directory, " has values in \"", each.manifest.not_finite,
+        "\" that are not finite numbers",
+        each.directory == taken.directory ? ", but there is no better one" : ": passed over"));
+  }
+}
+
 absl::Status RemoveDirectory(const std::string& directory, FileSystem* files) {
   // The manifest first: what is left if we die on the way is no checkpoint. Synced also where there
   // is none, as whoever removed it may have died before that was sure to last.
@@ -64,12 +79,10 @@ absl::Status RemoveDirectory(const std::string& directory, FileSystem* files) {
   return files->RemoveTree(directory);
 }
 
-// Checks everything that the ps wrote and the index beside it; returns the entries for the
-// manifest.
-absl::StatusOr<std::vector<Manifest::File>> CheckLaidOutFiles(const std::string& directory,
-                                                              const CheckpointLayout& layout,
-                                                              const std::vector<WrittenPart>& parts,
-                                                              FileSystem* file_system) {
+// Checks everything that the ps wrote and the index beside it; fills what the manifest says of it.
+absl::Status CheckLaidOutFiles(const std::string& directory, const CheckpointLayout& layout,
+                               const std::vector<WrittenPart>& parts, FileSystem* file_system,
+                               Manifest* manifest) {
   std::map<std::string, std::vector<WrittenPart>> parts_of_file;
   for (const CheckpointLayout::File& file : layout.files) parts_of_file[file.name];
   for (const WrittenPart& part : parts) {
@@ -81,11 +94,12 @@ absl::StatusOr<std::vector<Manifest::File>> CheckLaidOutFiles(const std::string&
     // Empty parts cover nothing, and would only make the order below ambiguous.
     if (part.size_bytes > 0) found->second.push_back(part);
   }
-  std::vector<Manifest::File> files;
   for (const CheckpointLayout::File& file : layout.files) {
     SHOAL_ASSIGN_OR_RETURN(
-        files.emplace_back(),
+        CheckedFile checked,
         CheckWrittenFile(directory, file, parts_of_file[file.name], file_system));
+    manifest->files.push_back(std::move(checked.entry));
+    if (manifest->finite()) manifest->not_finite = std::move(checked.not_finite);
   }
   const std::string index_path = absl::StrCat(directory, "/", kModelIndexName);
   const std::string index = ModelIndexText(layout);
@@ -94,8 +108,8 @@ absl::StatusOr<std::vector<Manifest::File>> CheckLaidOutFiles(const std::string&
   if (index_there != index) {
     return absl::DataLossError(absl::StrCat(index_path, " is not what was laid out"));
   }
-  files.push_back({kModelIndexName, index.size(), Crc32c(index)});
-  return files;
+  manifest->files.push_back({kModelIndexName, index.size(), Crc32c(index)});
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -142,13 +156,18 @@ absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestWhole(
     if (absl::IsFailedPrecondition(manifest)) return manifest;
   }
   SHOAL_ASSIGN_OR_RETURN(std::vector<StoredCheckpoint> checkpoints, List(problems));
+  std::stable_partition(checkpoints.begin(), checkpoints.end(),
+                        [](const StoredCheckpoint& each) { return each.manifest.finite(); });
   for (StoredCheckpoint& checkpoint : checkpoints) {
     std::string problem;
     if (known_bad.count(checkpoint.directory) != 0) {
       problem = absl::StrCat(checkpoint.directory, " was found bad before");
     } else {
       const absl::Status status = Verify(checkpoint);
-      if (status.ok()) return std::optional<StoredCheckpoint>(std::move(checkpoint));
+      if (status.ok()) {
+        if (problems != nullptr) DescribeNotFinite(checkpoints, checkpoint, problems);
+        return std::optional<StoredCheckpoint>(std::move(checkpoint));
+      }
       problem = std::string(status.message());
     }
     if (problems != nullptr) problems->push_back(std::move(problem));
@@ -170,7 +189,7 @@ absl::StatusOr<StoredCheckpoint> CheckpointStore::Commit(
     const std::string& directory, const CheckpointLayout& layout,
     const std::vector<WrittenPart>& parts, const std::map<std::string, std::string>& texts,
     Manifest manifest) {
-  SHOAL_ASSIGN_OR_RETURN(manifest.files, CheckLaidOutFiles(directory, layout, parts, files_));
+  SHOAL_RETURN_IF_ERROR(CheckLaidOutFiles(directory, layout, parts, files_, &manifest));
   for (const auto& [name, content] : texts) {
     const uint32_t crc = Crc32c(content);
     if (name == kJobName && crc != manifest.job_fingerprint) {
@@ -206,27 +225,38 @@ void CheckpointStore::Abandon(const std::string& directory) {
 
 absl::Status CheckpointStore::RemoveOld(int keep) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> checkpoints, List(nullptr));
-  size_t older = 0;  // index of the first that is older than two verified ones
+  std::vector<StoredCheckpoint> finite;
+  for (const StoredCheckpoint& checkpoint : checkpoints) {
+    if (checkpoint.manifest.finite()) {
+      finite.push_back(checkpoint);
+    } else if (checkpoint.directory != checkpoints.front().directory) {
+      SHOAL_RETURN_IF_ERROR(RemoveDirectory(checkpoint.directory, files_));
+    }
+  }
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> orphans, StepDirectories(root_, files_));
+  std::erase_if(orphans, [this](const std::string& directory) {
+    return !StepOfName(directory).has_value() || unfinished_.count(directory) != 0 ||
+           HasManifest(directory, files_);
+  });
+  const size_t kept = std::max(keep, kWholeKept);
+  if (finite.size() <= kept && orphans.empty()) return absl::OkStatus();
+
+  size_t older = 0;  // index of the first that is older than those known to be whole
   uint64_t lowest_step = UINT64_MAX;
-  for (int found = 0; found < 2; ++older) {
-    if (older == checkpoints.size()) return absl::OkStatus();
-    if (verified_.count(checkpoints[older].directory) == 0) continue;
-    lowest_step = std::min(lowest_step, checkpoints[older].manifest.cut_step);
+  for (int found = 0; found < kWholeKept; ++older) {
+    if (older == finite.size()) return absl::OkStatus();
+    // Of what it found there, a coordinator that takes over has read at most one.
+    if (verified_.count(finite[older].directory) == 0 && !Verify(finite[older]).ok()) continue;
+    lowest_step = std::min(lowest_step, finite[older].manifest.cut_step);
     ++found;
   }
-  for (size_t i = std::max<size_t>(older, std::max(keep, 0)); i < checkpoints.size(); ++i) {
-    SHOAL_RETURN_IF_ERROR(RemoveDirectory(checkpoints[i].directory, files_));
-    verified_.erase(checkpoints[i].directory);
+  for (size_t i = std::max(older, kept); i < finite.size(); ++i) {
+    SHOAL_RETURN_IF_ERROR(RemoveDirectory(finite[i].directory, files_));
+    verified_.erase(finite[i].directory);
   }
-
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> directories,
-                         StepDirectories(root_, files_));
-  for (const std::string& directory : directories) {
-    const std::optional<uint64_t> step = StepOfName(directory);
-    if (step.has_value() && *step < lowest_step && unfinished_.count(directory) == 0 &&
-        !HasManifest(directory, files_)) {
+  for (const std::string& directory : orphans) {
+    if (*StepOfName(directory) < lowest_step)
       SHOAL_RETURN_IF_ERROR(RemoveDirectory(directory, files_));
-    }
   }
   return absl::OkStatus();
 }

@@ -34,8 +34,9 @@ class CheckpointStore {
   // fingerprint. The error names the file, what was expected and what is there. A checkpoint that
   // was found whole stays, also when the machine dies.
   absl::Status Verify(const StoredCheckpoint& checkpoint) const;
-  // Newest that verifies, passing over those in `known_bad` (directories); describes each one
-  // passed over. kFailedPrecondition: one was written by a newer Shoal.
+  // Newest that verifies and is finite, or where there is none, newest that verifies; passes over
+  // those in `known_bad` (directories), and describes each one passed over. kFailedPrecondition:
+  // one was written by a newer Shoal.
   absl::StatusOr<std::optional<StoredCheckpoint>> NewestWhole(
       const std::set<std::string>& known_bad, std::vector<std::string>* problems) const;
 
@@ -46,8 +47,9 @@ class CheckpointStore {
   // would write into the next one.
   absl::StatusOr<std::string> CreateDirectory(uint64_t cut_step, uint64_t term);
   // Verifies `parts` of all ps against what is in the files (each part's checksum; together they
-  // cover every tensor byte once), adds `texts` (job.json, model.json: name -> content), computes
-  // the files' checksums and commits the manifest: write beside, sync, rename, sync the directory.
+  // cover every tensor byte once), looks whether all values are finite, adds `texts` (job.json,
+  // model.json: name -> content), computes the files' checksums and commits the manifest: write
+  // beside, sync, rename, sync the directory.
   // kDataLoss: what is on disk is not what the ps say; the directory is still no checkpoint, and
   // can only be abandoned.
   absl::StatusOr<StoredCheckpoint> Commit(const std::string& directory,
@@ -57,9 +59,11 @@ class CheckpointStore {
                                           Manifest manifest);
   // Removes a directory without a manifest (a cut given up). Does nothing to a checkpoint.
   void Abandon(const std::string& directory);
-  // Keeps the newest `keep` checkpoints and deletes older ones, but only what is older than two
-  // that have been verified or committed by this object; also removes directories without manifest
-  // that are older than those. Directories with a damaged manifest stay, for people to look at.
+  // Keeps the newest `keep` finite checkpoints and deletes older ones, but only what is older than
+  // two finite ones that this object has committed or verified, which it does now where it has not;
+  // also removes directories without manifest that are older than those. One that is not finite
+  // stays only while it is the newest of all. Directories with a damaged manifest stay, for people
+  // to look at.
   absl::Status RemoveOld(int keep);
 
  private:

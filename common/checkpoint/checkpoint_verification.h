@@ -21,13 +21,16 @@ absl::Status VerifyFile(const StoredCheckpoint& checkpoint, const Manifest::File
 absl::Status VerifyCheckpoint(const StoredCheckpoint& checkpoint,
                               FileSystem* files = RealFileSystem());
 
+struct CheckedFile {
+  Manifest::File entry;    // for the manifest
+  std::string not_finite;  // its first tensor with a value that is no finite number; or empty
+};
 // Reads a file that CheckpointWriters of several ps wrote: its header is that of the layout, and
 // `parts`, in any order, cover each byte after it exactly once and have the checksums that their
-// writers say. Syncs the file; returns its entry for the manifest. kDataLoss names the first byte
-// that is wrong.
-absl::StatusOr<Manifest::File> CheckWrittenFile(const std::string& directory,
-                                                const CheckpointLayout::File& file,
-                                                std::vector<WrittenPart> parts,
-                                                FileSystem* files = RealFileSystem());
+// writers say. Syncs the file. kDataLoss names the first byte that is wrong.
+absl::StatusOr<CheckedFile> CheckWrittenFile(const std::string& directory,
+                                             const CheckpointLayout::File& file,
+                                             std::vector<WrittenPart> parts,
+                                             FileSystem* files = RealFileSystem());
 
 }  // namespace shoal

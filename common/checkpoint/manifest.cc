@@ -32,6 +32,8 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr char kBeforeChecksum[] = ",\n  \"checksum\": \"";
 constexpr char kClosing[] = "\"\n}\n";
 constexpr size_t kChecksumDigits = 8;
+// Ours have one for each GiB, and a few.
+constexpr size_t kMostFiles = 10'000;
 
 // Takes the members of one object, each with its type; the first that is wrong is kept as the
 // status.
@@ -96,6 +98,10 @@ bool IsPlainName(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<Manifest::File>> ParseFiles(const Json& list) {
+  if (list.size() > kMostFiles) {
+    return absl::DataLossError(
+        absl::StrCat("$.files has ", list.size(), " entries; at most ", kMostFiles, " are read"));
+  }
   std::vector<Manifest::File> files;
   std::set<std::string> names;
   for (size_t i = 0; i < list.size(); ++i) {
@@ -142,6 +148,7 @@ absl::StatusOr<Manifest> ParseMembers(const Json& json) {
     }
     manifest.slots.push_back(slot.get<std::string>());
   }
+  if (members.Any("not_finite") != nullptr) manifest.not_finite = members.String("not_finite");
   const Json& files = members.Array("files");
   SHOAL_RETURN_IF_ERROR(members.status());
   if (const Json* shard_map = members.Any("shard_map"); shard_map != nullptr) {
@@ -171,6 +178,7 @@ std::string Manifest::ToText() const {
   json["epoch"] = epoch;
   json["epoch_position"] = epoch_position;
   json["slots"] = slots;
+  if (!finite()) json["not_finite"] = not_finite;
   // As one level of the manifest, so that what is embedded can be parsed again.
   const absl::StatusOr<Json> map = ParseJson(absl::StrCat("[", shard_map, "]"), "shard map");
   const bool embeds = map.ok() && map->size() == 1 && map->front().is_structured();
@@ -219,8 +227,12 @@ absl::StatusOr<Manifest> Manifest::Parse(const std::string& text, const std::str
 
 absl::StatusOr<Manifest> Manifest::Read(const std::string& directory, FileSystem* files) {
   const std::string path = absl::StrCat(directory, "/", kManifestName);
-  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes, files));
-  return Parse(text, path);
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxJsonBytes, files);
+  // A directory in its place, or a link that leads nowhere, is damage, and no newer Shoal.
+  if (absl::IsFailedPrecondition(text.status()))
+    return absl::DataLossError(std::string(text.status().message()));
+  SHOAL_RETURN_IF_ERROR(text.status());
+  return Parse(*text, path);
 }
 
 }  // namespace shoal

@@ -34,9 +34,12 @@ struct Manifest {
   uint64_t epoch = 0;              // of the last step in it, from 0
   uint64_t epoch_position = 0;     // examples of that epoch consumed
   std::vector<std::string> slots;  // slot names of the optimizer: "adam_m", "adam_v"
-  std::string shard_map;           // JSON text, for information; comes back without blanks
-  std::vector<File> files;         // job.json and model.json among them
+  // The first tensor that holds a value which is not a finite number; empty: all values are finite.
+  std::string not_finite;
+  std::string shard_map;    // JSON text, for information; comes back without blanks
+  std::vector<File> files;  // job.json and model.json among them
 
+  bool finite() const { return not_finite.empty(); }
   std::string ToText() const;
   // `path` names the file in messages. kDataLoss: damaged or cut off; kFailedPrecondition: written
   // by a newer Shoal.

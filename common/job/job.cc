@@ -51,6 +51,7 @@ std::string Job::ResolvedText() const {
   root["checkpoint"] = {{"every_steps", checkpoint.every_steps},
                         {"every_seconds", checkpoint.every_seconds},
                         {"keep", checkpoint.keep}};
+  root["stop_after_nan_steps"] = stop_after_nan_steps;
   root["seed"] = seed;
   // nlohmann::json keeps keys sorted and writes the shortest digits that read back as the same
   // number.

@@ -62,6 +62,7 @@ struct Job {
   int64_t batch_size = 32;
   uint64_t epochs = 0;  // exactly one of epochs and steps is not 0
   uint64_t steps = 0;
+  uint64_t stop_after_nan_steps = 100;  // steps in a row whose loss is not finite; 0: never
   Strategy strategy;
   Checkpoint checkpoint;
   uint64_t seed = 0;
@@ -84,8 +85,8 @@ absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data);
 absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source);
 
 // The JSON paths in which two resolved texts differ, a line each: "$.batch_size: 64 there, 32 now".
-// Left out is what may change while the same job goes on: how long it trains ($.epochs, $.steps)
-// and $.checkpoint.
+// Left out is what may change while the same job goes on: how long it trains ($.epochs, $.steps,
+// $.stop_after_nan_steps) and $.checkpoint.
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now);
 
 // Read a Keras config ({"class_name", "config"}) or a plain name ("adam"), given as JSON text;

@@ -52,6 +52,7 @@ class JobReader {
     }
     top.ReadInteger("batch_size", kBatchSize, &job_.batch_size);
     ReadLength(top);
+    top.ReadInteger("stop_after_nan_steps", {0, kSteps.max}, &job_.stop_after_nan_steps);
     ReadStrategy(top);
     ReadCheckpoint(top);
     top.ReadInteger("seed", kSeed, &job_.seed);

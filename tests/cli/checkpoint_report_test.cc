@@ -31,7 +31,7 @@ TEST_F(CheckpointReportTest, ListFindsThemFromAllThreeDirectories) {
     const auto report = ListCheckpoints(path, soon);
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_TRUE(report->all_whole);
-    EXPECT_THAT(report->text, HasSubstr("step-000000000100-1-00000abc  yes\n"));
+    EXPECT_THAT(report->text, HasSubstr("step-000000000100-1-00000abc  yes     yes\n"));
     EXPECT_THAT(report->text, HasSubstr("1-00000abc"));
     EXPECT_THAT(report->text, testing::ContainsRegex("[45] min ago"));
   }
@@ -47,8 +47,8 @@ TEST_F(CheckpointReportTest, DamageIsShown) {
   const auto list = ListCheckpoints(run_.path(), absl::Now());
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_FALSE(list->all_whole);
-  EXPECT_THAT(list->text, HasSubstr("step-000000000100-1-00000abc  NO\n"));
-  EXPECT_THAT(list->text, HasSubstr("step-000000000010-1-00000abc  yes\n"));
+  EXPECT_THAT(list->text, HasSubstr("step-000000000100-1-00000abc  yes     NO\n"));
+  EXPECT_THAT(list->text, HasSubstr("step-000000000010-1-00000abc  yes     yes\n"));
   EXPECT_THAT(list->text, HasSubstr("BAD  " + newest_ + "/model.json is damaged"));
 
   const auto verified = VerifyAllFiles(run_.path());
@@ -56,6 +56,17 @@ TEST_F(CheckpointReportTest, DamageIsShown) {
   EXPECT_FALSE(verified->all_whole);
   EXPECT_THAT(verified->text, HasSubstr("  BAD  " + newest_ + "/model.json is damaged"));
   EXPECT_THAT(verified->text, HasSubstr("  ok   job.json  17 B  crc32c "));
+}
+
+TEST_F(CheckpointReportTest, WhatIsNotFiniteIsShown) {
+  Manifest manifest = *Manifest::Read(newest_);
+  manifest.not_finite = "dense/kernel";
+  WriteAll(newest_ + "/manifest.json", manifest.ToText());
+  const auto list = ListCheckpoints(run_.path(), absl::Now());
+  EXPECT_TRUE(list->all_whole);
+  EXPECT_THAT(list->text, HasSubstr("step-000000000100-1-00000abc  NO      yes\n"));
+  EXPECT_THAT(list->text, HasSubstr("step-000000000010-1-00000abc  yes     yes\n"));
+  EXPECT_THAT(*ShowCheckpoint(newest_), HasSubstr("NO: values in \"dense/kernel\""));
 }
 
 TEST_F(CheckpointReportTest, DamagedManifestIsShown) {

@@ -155,8 +155,8 @@ bool ScriptedPs::AdvanceCut(FarEnd& stream) {
   if (write_error.empty() && address_ == "ps-0:1") {
     CheckpointWriter writer(layout_, cut_->fence.directory());
     for (const auto& [name, place] : layout_->places) {
-      const std::string zeros(place.entry.size, '\0');
-      EXPECT_TRUE(writer.Write(name, 0, zeros.data(), zeros.size()).ok());
+      const std::vector<float> values(place.entry.size / sizeof(float), value);
+      EXPECT_TRUE(writer.Write(name, 0, values.data(), place.entry.size).ok());
     }
     const auto parts = writer.Finish();
     EXPECT_TRUE(parts.ok()) << parts.status();
@@ -279,6 +279,7 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
   for (int i = 0; i < options_.ps; ++i) {
     ps.push_back(std::make_unique<ScriptedPs>(&network, absl::StrCat("ps-", i, ":1"), &layout_,
                                               job_.Fingerprint(), shard_map_fingerprint_));
+    ps.back()->incarnation = options_.ps_incarnation;
   }
   StartCoordinator();
 }
@@ -291,18 +292,21 @@ void ScriptedCluster::StartCoordinator() {
   for (int i = 0; i < options_.workers; ++i) listed.insert(i);
   std::vector<std::string> addresses;
   for (int i = 0; i < options_.ps; ++i) addresses.push_back(absl::StrCat("ps-", i, ":1"));
-  auto created = TrainingRun::Create({.loop = &loop,
-                                      .network = &network,
-                                      .job = job_,
-                                      .chief_address = "chief:1",
-                                      .ps_addresses = addresses,
-                                      .listed_workers = listed,
-                                      .run_dir = run_dir(),
-                                      .coordinator_id = ++coordinators_,
-                                      .on_over = [this](const absl::Status& status) {
-                                        EXPECT_FALSE(over.has_value()) << "over twice";
-                                        over = status;
-                                      }});
+  auto created =
+      TrainingRun::Create({.loop = &loop,
+                           .network = &network,
+                           .job = job_,
+                           .chief_address = "chief:1",
+                           .ps_addresses = addresses,
+                           .listed_workers = listed,
+                           .run_dir = run_dir(),
+                           .coordinator_id = ++coordinators_,
+                           .is_gone = [this](const std::string&) { return !options_.others_live; },
+                           .on_over =
+                               [this](const absl::Status& status) {
+                                 EXPECT_FALSE(over.has_value()) << "over twice";
+                                 over = status;
+                               }});
   ASSERT_TRUE(created.ok()) << created.status();
   run = *std::move(created);
   run->Start();

@@ -17,7 +17,8 @@
 namespace shoal {
 
 // A ps that keeps the rules of the protocol towards a coordinator, without variables: it knows
-// which steps are applied, and writes zeros. What it should do otherwise goes into the fields.
+// which steps are applied, and writes one value everywhere. What it should do otherwise goes into
+// the fields.
 class ScriptedPs {
  public:
   ScriptedPs(FakeNetwork* network, std::string address, const CheckpointLayout* layout,
@@ -42,6 +43,7 @@ class ScriptedPs {
     return steps;
   }
 
+  float value = 0;  // that it writes
   bool accepts_fences = true;
   std::string write_error;  // of the next cuts
   bool answers_stop = true;
@@ -125,6 +127,8 @@ class ScriptedCluster {
     std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
     int epochs = 2;
     std::string directory;  // a new one if empty
+    uint64_t ps_incarnation = 1;
+    bool others_live = false;  // else every other coordinator is known to be gone
   };
   explicit ScriptedCluster(Options options);
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/str_format.h"
 #include "coordinator/training_run.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
@@ -13,9 +14,11 @@ namespace {
 
 using std::chrono::seconds;
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr uint64_t kSteps = 26;
@@ -338,6 +341,62 @@ TEST(TrainingRunTest, AFinishedJobMayTrainLonger) {
   EXPECT_EQ(shorter.over->code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(shorter.over->message()),
               AllOf(HasSubstr("has the first 39 steps"), HasSubstr("only 13 now")));
+}
+
+TEST(TrainingRunTest, WhatIsNotFiniteIsNotSavedAndGoodCheckpointsStay) {
+  const TemporaryDirectory directory;
+  {
+    ScriptedCluster cluster(
+        {.checkpoint = R"({"every_steps": 4, "keep": 1})", .directory = directory.path()});
+    ScriptedWorker& worker = cluster.Join(0);
+    while (cluster.StoredSteps().size() < 2) cluster.FinishStep(worker);
+    const std::vector<uint64_t> finite = cluster.StoredSteps();
+    worker.loss = NAN;
+    cluster.ps[0]->value = NAN;
+    cluster.FinishAll(worker);
+    ASSERT_TRUE(cluster.over.has_value());
+    EXPECT_EQ(cluster.over->code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(
+        std::string(cluster.over->message()),
+        AllOf(HasSubstr("no model is saved"), HasSubstr(absl::StrFormat("step-%012d", finite[0]))));
+    EXPECT_FALSE(std::filesystem::exists(cluster.run_dir() + "/model"));
+    EXPECT_THAT(cluster.StoredSteps(), ElementsAre(kSteps, finite[0], finite[1]));
+  }
+  // The next start goes on from what is finite.
+  ScriptedCluster again({.directory = directory.path()});
+  ScriptedWorker& worker = again.Join(0);
+  ASSERT_FALSE(worker.leases.empty());
+  EXPECT_THAT(again.ps[0]->loads.back().checkpoint(), Not(HasSubstr("step-000000000026")));
+  again.FinishAll(worker);
+  EXPECT_EQ(again.run->Status().phase(), "finished");
+  EXPECT_TRUE(std::filesystem::exists(again.run_dir() + "/model"));
+}
+
+// --- The run directory ---------------------------------------------------------------------------
+
+TEST(TrainingRunTest, ASecondCoordinatorWithOtherPsIsRefused) {
+  const TemporaryDirectory directory;
+  ScriptedCluster first({.directory = directory.path()});
+  ScriptedWorker& worker = first.Join(0);
+  first.FinishStep(worker);
+  ScriptedCluster second(
+      {.directory = directory.path(), .ps_incarnation = 100, .others_live = true});
+  EXPECT_THAT(second.run->Status().waiting(), Contains(HasSubstr("the coordinator at chief:1")));
+  for (int i = 0; i < 15 && !second.over.has_value(); ++i) {
+    first.Advance(seconds(1));
+    second.Advance(seconds(1));
+  }
+  ASSERT_TRUE(second.over.has_value());
+  EXPECT_EQ(second.over->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.over->message()), HasSubstr("is in use by the coordinator"));
+  EXPECT_THAT(second.ps[0]->loads, IsEmpty());
+  EXPECT_FALSE(first.over.has_value());
+  // Once the first has left, there is no waiting.
+  first.run->Stop();
+  first.FinishAll(worker);
+  ASSERT_TRUE(first.over.has_value());
+  second.StartCoordinator();
+  EXPECT_THAT(second.ps[0]->loads, SizeIs(1));
 }
 
 TEST(TrainingRunTest, AModelThatCannotBeSavedIsAFailure) {

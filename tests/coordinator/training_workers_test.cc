@@ -177,6 +177,32 @@ TEST(TrainingRunTest, ALossThatIsNotFiniteIsSaidOnce) {
   EXPECT_EQ(log.find("not a finite number"), log.rfind("not a finite number"));
 }
 
+// In a row: one step without it, and the count begins anew.
+TEST(TrainingRunTest, TooManyLossesThatAreNotFiniteEndTheJob) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 50, "keep": 2})", .epochs = 100});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (cluster.StoredSteps().empty()) cluster.FinishStep(worker);
+  worker.loss = INFINITY;
+  for (int i = 0; i < 99; ++i) cluster.FinishStep(worker);
+  worker.loss = 1;
+  cluster.FinishStep(worker);
+  cluster.ps[0]->value = NAN;
+  worker.loss = NAN;
+  for (int i = 0; i < 99; ++i) cluster.FinishStep(worker);
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.FinishStep(worker);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_EQ(cluster.over->code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(cluster.ps[0]->stopped) << "its variables are not to be adopted";
+  EXPECT_EQ(cluster.run->Status().phase(), "failed");
+  const CheckpointStore store(cluster.run_dir() + "/checkpoints");
+  const StoredCheckpoint finite = **store.NewestWhole({}, nullptr);
+  EXPECT_TRUE(finite.manifest.finite());
+  EXPECT_THAT(std::string(cluster.over->message()),
+              AllOf(HasSubstr("the losses of 100 steps in a row"),
+                    HasSubstr("$.stop_after_nan_steps"), HasSubstr(finite.directory)));
+}
+
 TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
@@ -11,6 +13,7 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -36,6 +39,22 @@ class CheckpointStoreTest : public testing::Test {
   }
   absl::Status CommitParts(const std::string& directory, const std::vector<WrittenPart>& parts) {
     return store_.Commit(directory, layout_, parts, SmallTexts(), SmallManifest(1, 10)).status();
+  }
+  // A checkpoint in which the last value of `tensor` is `value`.
+  StoredCheckpoint WriteNotFinite(uint64_t timeline, uint64_t cut_step, const std::string& tensor,
+                                  float value) {
+    const std::string directory = *store_.CreateDirectory(cut_step, timeline);
+    EXPECT_TRUE(CreateCheckpointFiles(layout_, directory).ok());
+    CheckpointWriter writer(&layout_, directory);
+    for (const auto& [name, place] : layout_.places) {
+      std::vector<float> values(place.entry.size / sizeof(float), 1);
+      if (name == tensor) values.back() = value;
+      EXPECT_TRUE(writer.Write(name, 0, values.data(), place.entry.size).ok());
+    }
+    auto stored = store_.Commit(directory, layout_, *writer.Finish(), SmallTexts(),
+                                SmallManifest(timeline, cut_step));
+    EXPECT_TRUE(stored.ok()) << stored.status();
+    return *std::move(stored);
   }
   const TemporaryDirectory run_;
   const std::string root_ = run_.path() + "/deep/checkpoints";
@@ -211,24 +230,71 @@ TEST_F(CheckpointStoreTest, AbandonTakesOnlyWhatIsNoCheckpoint) {
   EXPECT_THAT(NamesIn(root_), ElementsAre("step-000000000010-0-00000001"));
 }
 
-TEST_F(CheckpointStoreTest, RemoveOldKeepsTwoThatThisObjectVerified) {
+TEST_F(CheckpointStoreTest, RemoveOldKeepsTwoAtLeast) {
   for (const uint64_t step : {10, 20, 30, 40}) WriteSmallCheckpoint(&store_, 1, step);
-  CheckpointStore zombie(root_);
-  ASSERT_TRUE(zombie.RemoveOld(1).ok());
-  EXPECT_THAT(Steps(), ElementsAre(40, 30, 20, 10));
-  const auto listed = zombie.List(nullptr);
-  ASSERT_TRUE(zombie.Verify((*listed)[1]).ok());  // 30
-  ASSERT_TRUE(zombie.RemoveOld(1).ok());
-  EXPECT_THAT(Steps(), ElementsAre(40, 30, 20, 10));
-  ASSERT_TRUE(zombie.Verify((*listed)[2]).ok());  // 20
-  ASSERT_TRUE(zombie.RemoveOld(1).ok());
-  EXPECT_THAT(Steps(), ElementsAre(40, 30, 20));
   ASSERT_TRUE(store_.RemoveOld(3).ok());
   EXPECT_THAT(Steps(), ElementsAre(40, 30, 20));
   ASSERT_TRUE(store_.RemoveOld(2).ok());
   EXPECT_THAT(Steps(), ElementsAre(40, 30));
   ASSERT_TRUE(store_.RemoveOld(0).ok());
   EXPECT_THAT(Steps(), ElementsAre(40, 30));
+}
+
+// Coordinators that take over from each other may never live for two checkpoints.
+TEST_F(CheckpointStoreTest, RemoveOldVerifiesWhatOthersWrote) {
+  for (const uint64_t step : {10, 20, 30, 40}) WriteSmallCheckpoint(&store_, 1, step);
+  for (const uint64_t step : {50, 60, 70}) {
+    CheckpointStore successor(root_);
+    WriteSmallCheckpoint(&successor, 1, step);
+    ASSERT_TRUE(successor.RemoveOld(2).ok());
+    EXPECT_THAT(Steps(), ElementsAre(step, step - 10));
+  }
+}
+
+TEST_F(CheckpointStoreTest, RemoveOldCountsNoDamagedOne) {
+  for (const uint64_t step : {10, 20, 30, 40}) WriteSmallCheckpoint(&store_, 1, step);
+  std::filesystem::remove((*store_.List(nullptr))[1].directory + "/job.json");
+  ASSERT_TRUE(CheckpointStore(root_).RemoveOld(1).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30, 20));
+}
+
+TEST_F(CheckpointStoreTest, WhatIsNotFiniteIsMarkedByItsFirstTensor) {
+  for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
+    const StoredCheckpoint stored = WriteNotFinite(1, 10, "dense/kernel", bad);
+    EXPECT_FALSE(stored.manifest.finite());
+    EXPECT_EQ(stored.manifest.not_finite, "dense/kernel");
+    EXPECT_EQ(Manifest::Read(stored.directory)->not_finite, "dense/kernel");
+    EXPECT_TRUE(store_.Verify(stored).ok());
+  }
+  EXPECT_EQ(WriteNotFinite(1, 10, "adam_v/scale", NAN).manifest.not_finite, "adam_v/scale");
+  const float largest = std::numeric_limits<float>::max();
+  EXPECT_TRUE(WriteNotFinite(1, 10, "scale", -largest).manifest.finite());
+}
+
+TEST_F(CheckpointStoreTest, WhatIsNotFinitePushesNoGoodOneOut) {
+  for (const uint64_t step : {10, 20, 30}) WriteSmallCheckpoint(&store_, 1, step);
+  for (const uint64_t step : {40, 50, 60}) {
+    WriteNotFinite(1, step, "dense/kernel", NAN);
+    ASSERT_TRUE(store_.RemoveOld(3).ok());
+    EXPECT_THAT(Steps(), ElementsAre(step, 30, 20, 10)) << "only the newest of its kind stays";
+  }
+  WriteSmallCheckpoint(&store_, 2, 20);
+  ASSERT_TRUE(store_.RemoveOld(3).ok());
+  EXPECT_THAT(Steps(), ElementsAre(20, 30, 20));
+}
+
+TEST_F(CheckpointStoreTest, NewestWholePrefersWhatIsFinite) {
+  WriteSmallCheckpoint(&store_, 1, 10);
+  const StoredCheckpoint bad = WriteNotFinite(1, 20, "dense/kernel", NAN);
+  std::vector<std::string> problems;
+  const auto finite = store_.NewestWhole({}, &problems);
+  EXPECT_EQ((*finite)->manifest.cut_step, 10u);
+  EXPECT_THAT(problems, ElementsAre(AllOf(HasSubstr(bad.directory), HasSubstr("\"dense/kernel\""),
+                                          HasSubstr("passed over"))));
+  problems.clear();
+  const auto best = store_.NewestWhole({(*finite)->directory}, &problems);
+  EXPECT_EQ((*best)->directory, bad.directory) << "there is no other";
+  EXPECT_THAT(problems.back(), HasSubstr("there is no better one"));
 }
 
 TEST_F(CheckpointStoreTest, WhatIsFoundDamagedLaterCountsNoMore) {

@@ -122,6 +122,13 @@ TEST_F(DamageTest, TwoManifestsInOneFile) {
   ExpectFoundAndPassedOver("manifest.json");
 }
 
+TEST_F(DamageTest, AManifestThatIsADirectory) {
+  const std::string path = newer_.directory + "/manifest.json";
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  ExpectFoundAndPassedOver("manifest.json");
+}
+
 // A checkpoint that was copied beside itself is there twice; either is as good.
 TEST_F(DamageTest, TwoCheckpointsOfOneCut) {
   const std::string copy = newer_.directory + "-copy";

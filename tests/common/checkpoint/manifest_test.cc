@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/crc32c.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
@@ -16,6 +17,7 @@ using testing::HasSubstr;
 Manifest FullManifest() {
   Manifest manifest = SmallManifest(0xFFFFFFFF00000001, 42);
   manifest.job_name = "größe \"quoted\"\n";
+  manifest.not_finite = "dense/kernel";
   manifest.files = {{"job.json", 17, 0xDEADBEEF}, {"model.json", uint64_t{1} << 60, 1}};
   return manifest;
 }
@@ -51,6 +53,7 @@ TEST(ManifestTest, RoundTrip) {
   EXPECT_EQ(read->epoch, 1u);
   EXPECT_EQ(read->epoch_position, 64u);
   EXPECT_EQ(read->slots, manifest.slots);
+  EXPECT_EQ(read->not_finite, "dense/kernel");
   EXPECT_EQ(read->shard_map, manifest.shard_map);
   ASSERT_EQ(read->files.size(), 2u);
   EXPECT_EQ(read->files[0].crc32c, 0xDEADBEEF);
@@ -109,6 +112,16 @@ TEST(ManifestTest, WrongContentUnderARightChecksum) {
               HasSubstr("is not JSON"));
   EXPECT_THAT(Message(Replaced(text, "\"ps\": [", "\"ps\": " + std::string(40, '['))),
               HasSubstr("is not JSON"));
+}
+
+TEST(ManifestTest, MoreFilesThanAnyCheckpointHasAreRefused) {
+  Manifest manifest = FullManifest();
+  manifest.files.clear();
+  while (manifest.files.size() < 10'000)
+    manifest.files.push_back({absl::StrCat("f", manifest.files.size()), 1, 1});
+  EXPECT_TRUE(Manifest::Parse(manifest.ToText(), "m").ok());
+  manifest.files.push_back({"one-more", 1, 1});
+  EXPECT_THAT(Message(manifest.ToText()), HasSubstr("$.files has 10001 entries"));
 }
 
 TEST(ManifestFuzzTest, MutatedTextsAreRefusedOrSound) {

@@ -26,8 +26,9 @@ TEST(DescribeDifferencesTest, NamesEachJsonPath) {
 }
 
 TEST(DescribeDifferencesTest, AJobMayTrainLongerAndKeepMore) {
-  EXPECT_THAT(DescribeDifferences(R"({"epochs": 5, "seed": 1, "checkpoint": {"keep": 3}})",
-                                  R"({"steps": 900, "seed": 1, "checkpoint": {"keep": 9}})"),
+  EXPECT_THAT(DescribeDifferences(
+                  R"({"epochs": 5, "stop_after_nan_steps": 100, "checkpoint": {"keep": 3}})",
+                  R"({"steps": 900, "stop_after_nan_steps": 0, "checkpoint": {"keep": 9}})"),
               IsEmpty());
   EXPECT_THAT(DescribeDifferences(R"({"epochs": 5, "data": {"epochs": 1}})",
                                   R"({"epochs": 6, "data": {"epochs": 2}})"),

@@ -122,7 +122,7 @@ TEST_F(JobTest, ReportsAllErrorsAtOnce) {
       "$.steps: is there beside $.epochs; give one of the two\n"
       "$.modell: is not a known key; did you mean \"model\"? Known: name, model, data, loss, "
       "metrics, "
-      "optimizer, batch_size, epochs, steps, strategy, checkpoint, seed");
+      "optimizer, batch_size, epochs, steps, stop_after_nan_steps, strategy, checkpoint, seed");
 }
 
 TEST_F(JobTest, RefusesWhatIsNoJob) {

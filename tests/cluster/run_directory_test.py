@@ -1,0 +1,76 @@
+"""What a run directory keeps: good checkpoints from NaN, and one coordinator from another."""
+import json
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from real_cluster import Cluster, shoal, wait_for, write_job
+
+
+def write_floats(directory, bad):
+    """The training images as float32, the pixels of example 17 not a number where `bad`."""
+    images = np.fromfile(directory / "train-images.idx", np.uint8, offset=16).reshape(-1, 8, 8).astype(np.float32)
+    if bad:
+        images[17] = np.nan
+    np.save(directory / "train-images.npy", images)
+
+
+def stored_checkpoints(run):
+    """[(step, whether all values are finite), ...], newest first."""
+    checkpoints = []
+    for manifest in (run / "checkpoints").glob("step-*/manifest.json"):
+        finite = all(np.isfinite(value).all() for file in manifest.parent.glob("*.safetensors") for value in load_file(file).values())
+        checkpoints.append((json.loads(manifest.read_text())["cut_step"], finite))
+    return sorted(checkpoints, reverse=True)
+
+
+def test_nan_in_the_data_costs_no_good_checkpoint(tmp_path):
+    data = {"training": {"images": "train-images.npy", "labels": "train-labels.idx"}}
+    job = write_job(tmp_path, data=data, epochs=1, checkpoint={"every_steps": 5, "keep": 2})
+    write_floats(tmp_path, bad=False)
+    run = tmp_path / "run"
+    assert shoal("train", job, "--run_dir", run).returncode == 0
+    good_model = (run / "model/model.safetensors").read_bytes()
+    assert stored_checkpoints(run)[0] == (25, True)
+
+    # Somebody has spoilt the data, and trains longer: 100 steps, of which most would be checkpoints of NaN.
+    write_floats(tmp_path, bad=True)
+    longer = json.loads(job.read_text()) | {"epochs": 5}
+    job.write_text(json.dumps(longer))
+    done = shoal("train", job, "--run_dir", run)
+    said = done.stdout + done.stderr
+    assert done.returncode == 65, said
+    stored = stored_checkpoints(run)
+    finite = [step for step, is_finite in stored if is_finite]
+    assert len(finite) == 2 and len(stored) <= 3, stored
+    newest = next(path.name for path in (run / "checkpoints").iterdir() if path.name.startswith(f"step-{finite[0]:012d}"))
+    assert newest in said and "are all finite" in said
+    assert (run / "model/model.safetensors").read_bytes() == good_model
+    rows = [line.split() for line in shoal("checkpoint", "list", run).stdout.splitlines()[1:]]
+    assert [(int(row[0]), row[-2]) for row in rows] == [(step, "yes" if finite else "NO") for step, finite in stored]
+
+    # With the data mended it goes on from there.
+    write_floats(tmp_path, bad=False)
+    done = shoal("train", job, "--run_dir", run)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"step {finite[0]}" in done.stdout + done.stderr
+    assert stored_checkpoints(run)[0] == (125, True)
+
+
+def test_a_second_cluster_on_one_run_directory_is_refused(tmp_path):
+    job, run = write_job(tmp_path, epochs=5000), tmp_path / "run"
+    with Cluster(tmp_path / "first", workers=1) as first, Cluster(tmp_path / "second", workers=1) as second:
+        ps, chief, _ = first.start("ps"), first.start_chief(job, run), first.start_worker(0)
+        wait_for(lambda: int((first.status() or {}).get("steps_done", 0)) > 0, "steps of the first")
+        second.start("ps")
+        late = second.start_chief(job, run)
+        assert late.wait() == 78, late.output()
+        for word in (f"the coordinator at {first.chief}", f"pid {chief.popen.pid}", "--run_dir"):
+            assert word in late.output()
+
+        # One that was killed with its ps holds up nobody on its machine.
+        ps.kill()
+        chief.kill()
+        second.start_chief(job, run, name="successor")
+        second.start_worker(0)
+        wait_for(lambda: int((second.status() or {}).get("steps_done", 0)) > 0, "steps of the successor")
