@@ -108,18 +108,26 @@ void Cuts::OnRelease(const proto::Release& release) {
 }
 
 void Cuts::OnReadCut(const SessionPtr& session, const proto::ReadCut& request) {
-  proto::ControlReply reply;
-  proto::CutRows* rows = reply.mutable_cut_rows();
-  rows->set_cut_step(request.cut_step());
-  rows->set_chunk(request.chunk());
-  rows->set_part(request.part());
-  if (store_->CutReady() && *store_->cut_step() == request.cut_step() &&
-      request.chunk() < static_cast<uint32_t>(store_->chunk_count()) && request.part() < 1 << 10) {
-    const std::span<const float> values =
-        store_->CutPart(static_cast<int>(request.chunk()), static_cast<int>(request.part()));
-    rows->set_values(values.data(), values.size_bytes());
+  session->SendFrom(
+      SourceOf([this, alive = std::weak_ptr<bool>(alive_), to = session.get(), request] {
+        proto::ControlReply reply;
+        proto::CutRows* rows = reply.mutable_cut_rows();
+        rows->set_cut_step(request.cut_step());
+        rows->set_chunk(request.chunk());
+        rows->set_part(request.part());
+        if (!alive.expired()) FillRows(rows);
+        return to->MakeMessage(reply);
+      }));
+}
+
+void Cuts::FillRows(proto::CutRows* rows) const {
+  if (!store_->CutReady() || *store_->cut_step() != rows->cut_step() ||
+      rows->chunk() >= static_cast<uint32_t>(store_->chunk_count()) || rows->part() >= 1 << 10) {
+    return;
   }
-  session->Send(reply);
+  const std::span<const float> values =
+      store_->CutPart(static_cast<int>(rows->chunk()), static_cast<int>(rows->part()));
+  rows->set_values(values.data(), values.size_bytes());
 }
 
 void Cuts::SendReady() const {

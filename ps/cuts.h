@@ -14,6 +14,7 @@
 namespace shoal {
 
 namespace proto {
+class CutRows;
 class Fence;
 class ReadCut;
 class Release;
@@ -58,6 +59,8 @@ class Cuts {
   void Write(bool seen);
   void LetGoOfSlots();
   void OnWritten(absl::StatusOr<std::vector<WrittenPart>> result);
+  // Of the cut, where it is kept; without values otherwise.
+  void FillRows(proto::CutRows* rows) const;
   void SendReady() const;
   void SendWritten() const;
 

@@ -21,6 +21,7 @@
 namespace shoal {
 
 namespace proto {
+class Applied;
 class Claim;
 class ExchangeHello;
 class Load;
@@ -97,7 +98,13 @@ class ParameterServer {
   void OnExchangeHello(const SessionPtr& session, const proto::ExchangeHello& hello);
   void OnPush(const SessionPtr& session, const proto::Push& push, const Message& message);
   void OnPull(const SessionPtr& session, const proto::Pull& pull);
+  absl::Status CheckTimeline(uint64_t timeline) const;
   bool AcceptTimeline(const SessionPtr& session, uint64_t timeline, uint64_t cut_step = 0);
+  // Answers, made when they can be written: what they say is what is so then.
+  Message MakeApplied(Session* session, proto::Applied applied, bool want_values);
+  absl::StatusOr<Message> MakeValues(Session* session, const proto::Pull& pull, int chunk);
+  Message MakeRefused(Session* session, const absl::Status& reason, uint64_t timeline,
+                      uint64_t cut_step = 0);
   bool CheckShardMap(const SessionPtr& session);
 
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);

@@ -22,12 +22,20 @@ struct Session {
   // Of the worker, once introduced; owned by the ps.
   ServerFigures::Traffic* traffic = nullptr;
 
-  void Send(const google::protobuf::MessageLite& message, std::vector<Slice> payload = {}) {
-    if (ended) return;
-    if (traffic != nullptr) {
-      for (const Slice& slice : payload) traffic->sent_bytes += slice.size;
-    }
-    stream->Send(MakeMessage(message, std::move(payload)));
+  // For what is small: it is kept until it is written.
+  void Send(const google::protobuf::MessageLite& message) {
+    if (!ended) stream->Send(shoal::MakeMessage(message));
+  }
+  // For values: made when they can be written. The source may use this session.
+  void SendFrom(MessageSource source) {
+    if (!ended) stream->SendFrom(std::move(source));
+  }
+  // A message with values, for a source; counts what it sends.
+  Message MakeMessage(const google::protobuf::MessageLite& message,
+                      std::vector<Slice> payload = {}) {
+    Message made = shoal::MakeMessage(message, std::move(payload));
+    if (traffic != nullptr) traffic->sent_bytes += made.payload_bytes();
+    return made;
   }
 };
 using SessionPtr = std::shared_ptr<Session>;

@@ -36,6 +36,7 @@ void ParameterExchange::SetTimeline(uint64_t timeline) {
     peer.pulls.clear();
     peer.cut_pulls.clear();
     peer.pushes.clear();
+    peer.waiting.clear();
   }
   if (cut_done_ != nullptr)
     std::exchange(cut_done_, nullptr)(absl::CancelledError("another timeline"));
@@ -44,10 +45,12 @@ void ParameterExchange::SetTimeline(uint64_t timeline) {
 void ParameterExchange::PullAll(std::function<void()> done) {
   pull_done_ = std::move(done);
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
-    for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i)
-      peers_[ps].pulls.insert(i);
-    pulls_missing_ += static_cast<int>(peers_[ps].pulls.size());
-    SendPulls(ps, peers_[ps].pulls, 0);
+    Peer& peer = peers_[ps];
+    for (int i = 0; i < static_cast<int>(peer.versions.size()); ++i) {
+      if (peer.pulls.insert(i).second) peer.waiting.push_back({RequestKind::kPull, i});
+    }
+    pulls_missing_ += static_cast<int>(peer.pulls.size());
+    AskForMore(ps);
   }
 }
 
@@ -58,10 +61,12 @@ void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out,
   cut_out_ = out;
   cut_refusal_.reset();
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
-    for (int i = 0; i < static_cast<int>(peers_[ps].versions.size()); ++i)
-      peers_[ps].cut_pulls.insert(i);
-    cut_pulls_missing_ += static_cast<int>(peers_[ps].cut_pulls.size());
-    SendPulls(ps, peers_[ps].cut_pulls, cut_step);
+    Peer& peer = peers_[ps];
+    for (int i = 0; i < static_cast<int>(peer.versions.size()); ++i) {
+      if (peer.cut_pulls.insert(i).second) peer.waiting.push_back({RequestKind::kCutPull, i});
+    }
+    cut_pulls_missing_ += static_cast<int>(peer.cut_pulls.size());
+    AskForMore(ps);
   }
 }
 
@@ -71,6 +76,8 @@ void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done) {
   chunks_missing_ = 0;
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     peers_[ps].pushes.clear();
+    std::erase_if(peers_[ps].waiting,
+                  [](const Request& request) { return request.kind == RequestKind::kPush; });
     // The gradient is of the values that are here now, whatever arrives while it is computed.
     peers_[ps].pulled = peers_[ps].versions;
     for (const Chunk& each : options_.shard_map->ps(ps).chunks)
@@ -81,12 +88,45 @@ void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done) {
 void ParameterExchange::PushChunk(int ps, int chunk) {
   if (step_done_ == nullptr) return;  // the timeline was lost meanwhile
   peers_[ps].pushes.insert(chunk);
-  SendPush(ps, chunk);
+  peers_[ps].waiting.push_back({RequestKind::kPush, chunk});
+  AskForMore(ps);
 }
 
-void ParameterExchange::SendPush(int ps, int index) {
+int ParameterExchange::Unanswered(const Peer& peer) {
+  return static_cast<int>(peer.pushes.size() + peer.pulls.size() + peer.cut_pulls.size()) -
+         static_cast<int>(peer.waiting.size());
+}
+
+void ParameterExchange::AskForMore(int ps) {
   Peer& peer = peers_[ps];
-  if (!peer.hello_seen) return;  // it is sent when the stream is there
+  if (!peer.hello_seen) return;  // asked when the stream is there
+  while (!peer.waiting.empty() && Unanswered(peer) < kWindow) {
+    const Request first = peer.waiting.front();
+    int count = 0;
+    do {
+      peer.waiting.pop_front();
+      ++count;
+    } while (first.kind != RequestKind::kPush && !peer.waiting.empty() &&
+             peer.waiting.front().kind == first.kind &&
+             peer.waiting.front().chunk == first.chunk + count && Unanswered(peer) < kWindow);
+    if (first.kind == RequestKind::kPush) {
+      SendPush(ps, first.chunk);
+    } else {
+      SendPull(ps, first, count);
+    }
+  }
+}
+
+void ParameterExchange::SendPush(int ps, int chunk) {
+  peers_[ps].stream->SendFrom(SourceOf([this, ps, chunk, timeline = timeline_, step = step_] {
+    return MakePush(ps, chunk, timeline, step);
+  }));
+}
+
+std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t timeline,
+                                                   uint64_t step) {
+  Peer& peer = peers_[ps];
+  if (timeline != timeline_ || step != step_ || !peer.pushes.contains(index)) return std::nullopt;
   proto::ExchangeRequest request;
   proto::Push* push = request.mutable_push();
   push->set_timeline(timeline_);
@@ -103,25 +143,17 @@ void ParameterExchange::SendPush(int ps, int index) {
     payload.push_back({reinterpret_cast<const char*>(begin), piece.size * sizeof(float), nullptr});
   }
   peer.sent_bytes += chunk(ps, index).size * sizeof(float);
-  peer.stream->Send(MakeMessage(request, std::move(payload)));
+  return MakeMessage(request, std::move(payload));
 }
 
-void ParameterExchange::SendPulls(int ps, const std::set<int>& chunks, uint64_t cut_step) {
-  Peer& peer = peers_[ps];
-  if (!peer.hello_seen) return;
-  for (auto first = chunks.begin(); first != chunks.end();) {
-    auto last = std::next(first);
-    int count = 1;
-    for (; last != chunks.end() && *last == *first + count; ++last) ++count;
-    proto::ExchangeRequest request;
-    proto::Pull* pull = request.mutable_pull();
-    pull->set_timeline(timeline_);
-    pull->set_first_chunk(*first);
-    pull->set_chunk_count(count);
-    pull->set_cut_step(cut_step);
-    peer.stream->Send(MakeMessage(request));
-    first = last;
-  }
+void ParameterExchange::SendPull(int ps, const Request& first, int count) {
+  proto::ExchangeRequest request;
+  proto::Pull* pull = request.mutable_pull();
+  pull->set_timeline(timeline_);
+  pull->set_first_chunk(first.chunk);
+  pull->set_chunk_count(count);
+  pull->set_cut_step(first.kind == RequestKind::kCutPull ? cut_step_ : 0);
+  peers_[ps].stream->Send(MakeMessage(request));
 }
 
 void ParameterExchange::Open(int ps) {
@@ -177,14 +209,15 @@ void ParameterExchange::OnMessage(int ps, const Message& message) {
 void ParameterExchange::OnHello(int ps, const proto::ServerHello& hello) {
   Peer& peer = peers_[ps];
   peer.hello_seen = true;
-  peer.backoff->Reset();
   if (timeline_ == 0) return;
   if (hello.timeline() != timeline_)
     return Lose(absl::StrCat("ps ", ps, " is in another timeline"));
   // What was on the old stream may have been lost; what arrives twice is recognised.
-  for (const int chunk : peer.pushes) SendPush(ps, chunk);
-  SendPulls(ps, peer.pulls, 0);
-  SendPulls(ps, peer.cut_pulls, cut_step_);
+  peer.waiting.clear();
+  for (const int chunk : peer.pushes) peer.waiting.push_back({RequestKind::kPush, chunk});
+  for (const int chunk : peer.pulls) peer.waiting.push_back({RequestKind::kPull, chunk});
+  for (const int chunk : peer.cut_pulls) peer.waiting.push_back({RequestKind::kCutPull, chunk});
+  AskForMore(ps);
 }
 
 void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const Message& message) {
@@ -195,6 +228,7 @@ void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const M
   if (!Scatter(ps, index, message, options_.parameters)) return;
   peer.versions[index] = applied.version();
   peer.pushes.erase(index);
+  OnAnswered(ps);
   if (--chunks_missing_ == 0) std::exchange(step_done_, nullptr)();
 }
 
@@ -206,13 +240,21 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
     if (values.cut_step() != cut_step_ || !peer.cut_pulls.contains(index)) return;
     if (!Scatter(ps, index, message, cut_out_)) return;
     peer.cut_pulls.erase(index);
+    OnAnswered(ps);
     --cut_pulls_missing_;
     return MaybeFinishCut();
   }
   if (!peer.pulls.contains(index) || !Scatter(ps, index, message, options_.parameters)) return;
   peer.versions[index] = values.version();
   peer.pulls.erase(index);
+  OnAnswered(ps);
   if (--pulls_missing_ == 0) std::exchange(pull_done_, nullptr)();
+}
+
+// Only now the stream has proved good: one that breaks on the first request says hello, too.
+void ParameterExchange::OnAnswered(int ps) {
+  peers_[ps].backoff->Reset();
+  AskForMore(ps);
 }
 
 // Rule 4.
@@ -226,6 +268,8 @@ void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
   if (refused.requested_cut_step() != cut_step_ || peer.cut_pulls.empty()) return;
   cut_pulls_missing_ -= static_cast<int>(peer.cut_pulls.size());
   peer.cut_pulls.clear();
+  std::erase_if(peer.waiting,
+                [](const Request& request) { return request.kind == RequestKind::kCutPull; });
   cut_refusal_ = refused.reason();
   MaybeFinishCut();
 }

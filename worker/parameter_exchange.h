@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,7 +25,9 @@ namespace shoal {
 // Rules 4 and 5 seen from the worker. Holds no tensors: it reads gradients and writes parameters in
 // the caller's buffers, both laid out by ModelLayout. Loop thread only.
 //
-// Push answers bring the chunk's fresh values, so that after a step the parameters hold it.
+// Push answers bring the chunk's fresh values, so that after a step the parameters hold it. What is
+// asked of a ps and not answered is bounded (kWindow), and a push is made when it can be written,
+// so that a model of any size costs neither end a queue of its bytes.
 class ParameterExchange {
  public:
   struct Options {
@@ -70,6 +74,14 @@ class ParameterExchange {
   void Collect(MetricSamples* out) const;
 
  private:
+  // The most chunks that a stream has been asked for and has not answered.
+  static constexpr int kWindow = 256;
+
+  enum class RequestKind { kPush, kPull, kCutPull };
+  struct Request {
+    RequestKind kind;
+    int chunk;
+  };
   struct Peer {
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Backoff> backoff;
@@ -78,10 +90,11 @@ class ParameterExchange {
     std::string last_error;          // why the last stream ended
     std::vector<uint64_t> versions;  // by chunk: of the values in `parameters`
     std::vector<uint64_t> pulled;    // by chunk: the version the gradient was computed from
-    std::set<int> pulls;             // chunks asked for and not here yet
+    std::set<int> pulls;             // chunks wanted and not here yet
     std::set<int> cut_pulls;
-    std::set<int> pushes;     // chunks complete and not acknowledged
-    uint64_t sent_bytes = 0;  // of payload
+    std::set<int> pushes;         // chunks complete and not acknowledged
+    std::deque<Request> waiting;  // those of the three that are not asked of this stream yet
+    uint64_t sent_bytes = 0;      // of payload
     uint64_t received_bytes = 0;
   };
   void Open(int ps);
@@ -90,10 +103,15 @@ class ParameterExchange {
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnApplied(int ps, const proto::Applied& applied, const Message& message);
   void OnValues(int ps, const proto::ChunkValues& values, const Message& message);
+  void OnAnswered(int ps);
   void OnRefused(int ps, const proto::Refused& refused);
   void MaybeFinishCut();
+  // Asks for what waits, as far as the window goes.
+  void AskForMore(int ps);
   void SendPush(int ps, int chunk);
-  void SendPulls(int ps, const std::set<int>& chunks, uint64_t cut_step);
+  void SendPull(int ps, const Request& first, int count);
+  std::optional<Message> MakePush(int ps, int chunk, uint64_t timeline, uint64_t step);
+  static int Unanswered(const Peer& peer);
   void Lose(const std::string& why);
   // Copies the payload to where its chunk belongs; a wrong size ends this worker.
   bool Scatter(int ps, int index, const Message& message, std::span<float> out) const;

@@ -21,7 +21,7 @@ class GrpcNetwork : public EventLoop, public Network {
     int max_message_bytes = 64 << 20;
     // Bytes and messages queued on one stream, beyond which it is ended.
     size_t max_queued_bytes = size_t{1} << 30;
-    size_t max_queued_messages = 65536;
+    size_t max_queued_messages = 8192;
     // Payload made by sources, handed to gRPC and not sent yet, over all streams (WriteBudget).
     size_t max_writing_bytes = size_t{256} << 20;
     // How long a stream may hold a part of that while others wait; then it is ended.

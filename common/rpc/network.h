@@ -17,7 +17,7 @@ namespace shoal {
 // no more. Called on the loop; may not touch the stream that asks it.
 using MessageSource = std::function<std::optional<Message>()>;
 
-// A source of one message.
+// A source of one message, or of none where `make` returns nothing.
 template <typename Make>
 MessageSource SourceOf(Make make) {
   return [make = std::move(make), made = false]() mutable -> std::optional<Message> {

@@ -5,8 +5,9 @@
 
 namespace shoal {
 
-// Floats on a 64-byte boundary, of arbitrary values at first; a big buffer asks for huge pages.
-// Owns them; movable. Throws std::bad_alloc when there is no memory.
+// Floats on a 64-byte boundary, of arbitrary values at first; a big buffer asks for huge pages, and
+// its memory goes back to the system when it is freed. Owns them; movable. Throws std::bad_alloc
+// when there is no memory.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
@@ -16,6 +17,9 @@ class AlignedBuffer {
 
  private:
   struct Free {
+    explicit Free(size_t bytes) : mapped_bytes(bytes) {}
+    Free() : Free(0) {}
+    size_t mapped_bytes;  // 0: of the allocator
     void operator()(float* data) const;
   };
   std::unique_ptr<float[], Free> data_;

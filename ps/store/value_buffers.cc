@@ -27,7 +27,21 @@ ValueBuffers::Hold ValueBuffers::Take(int chunk) {
   } else {
     std::rotate(spare, spare + 1, spares_.end());
   }
+  spares_.back()->idle = false;
   return Hold(&spares_.back()->buffer);
+}
+
+ValueBuffers::Hold ValueBuffers::TargetOf(int chunk, const Hold& current) {
+  // Every chunk has been updated about twice: enough to have gone home.
+  if (++updates_ >= 2 * homes_.size()) EndRound();
+  if (current.sole() && (current.is(homes_[chunk]) || !IsFree(homes_[chunk]))) return current;
+  return Take(chunk);
+}
+
+void ValueBuffers::EndRound() {
+  updates_ = 0;
+  std::erase_if(spares_, [](const auto& spare) { return spare->idle && IsFree(spare->buffer); });
+  for (const auto& spare : spares_) spare->idle = true;
 }
 
 }  // namespace shoal

@@ -14,8 +14,9 @@ namespace shoal {
 // The memory in which the values of chunks lie: one slab, in which each chunk has its home, and
 // spare buffers of the largest chunk's size. A chunk that has readers is updated into another
 // buffer, its home if that is free, else a spare, which is made when none is free: so there are
-// never more spares than buffers that are being read or copied. Not thread-safe, but for ending a
-// Hold.
+// never more spares than buffers that are being read or copied. Chunks go home when they can, and
+// spares that were not taken for two rounds of updates are given back. Not thread-safe, but for
+// ending a Hold.
 class ValueBuffers {
  public:
   struct Buffer {
@@ -42,6 +43,7 @@ class ValueBuffers {
     }
     bool empty() const { return buffer_ == nullptr; }
     float* data() const { return buffer_->data; }
+    bool is(const Buffer& buffer) const { return buffer_ == &buffer; }
     // Nobody else holds the buffer, so that it may be written.
     bool sole() const { return buffer_->holders.load(std::memory_order_acquire) == 1; }
 
@@ -54,6 +56,10 @@ class ValueBuffers {
   float* slab() const { return slab_.data(); }
   // A buffer for `chunk` that nobody held. Its contents are arbitrary.
   Hold Take(int chunk);
+  // Where the next values of `chunk` are to be written, which now lie in `current`: that itself if
+  // nobody else holds it and it is the home or cannot go there; else a buffer that nobody held. To
+  // be asked before each update.
+  Hold TargetOf(int chunk, const Hold& current);
   size_t spare_count() const { return spares_.size(); }
 
  private:
@@ -61,12 +67,17 @@ class ValueBuffers {
     explicit Spare(size_t size) : memory(size) { buffer.data = memory.data(); }
     AlignedBuffer memory;
     Buffer buffer;
+    bool idle = false;  // not taken since the last round began
   };
+
+  // Gives back the spares that were idle for a whole round.
+  void EndRound();
 
   AlignedBuffer slab_;
   std::deque<Buffer> homes_;
   size_t spare_size_ = 0;
   std::deque<std::unique_ptr<Spare>> spares_;  // the one taken longest ago first
+  size_t updates_ = 0;                         // of this round
 };
 
 }  // namespace shoal

@@ -160,9 +160,9 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
 
 // In place where nobody else holds the values; else into another buffer, which then replaces them.
 void VariableStore::Apply(const Message& gradient, int chunk, State* state) {
-  ValueBuffers::Hold target = state->values.sole() ? ValueBuffers::Hold() : buffers_->Take(chunk);
+  ValueBuffers::Hold target = buffers_->TargetOf(chunk, state->values);
   const float* const values = state->values.data();
-  float* const out = target.empty() ? state->values.data() : target.data();
+  float* const out = target.data();
   std::vector<float*> slots = state->slots;
   ++state->version;
   ForEachRun(gradient, [&](size_t offset, std::span<const float> run) {
@@ -170,7 +170,7 @@ void VariableStore::Apply(const Message& gradient, int chunk, State* state) {
     options_.optimizer->Apply(run, state->version, {values + offset, run.size()},
                               {out + offset, run.size()}, slots);
   });
-  if (!target.empty()) state->values = std::move(target);
+  state->values = std::move(target);
 }
 
 // The values are shared, not copied: whoever is updated next, moves to another buffer.

@@ -133,6 +133,9 @@ class VariableStore {
   };
   UpdateRange updates() const;
 
+  // Buffers beside the slab: for chunks that are updated while their values are being sent or kept.
+  size_t spare_buffers() const { return buffers_->spare_count(); }
+
   // What a chunk is now.
   uint64_t version(int chunk) const { return chunks_[chunk].live.version; }
   const AppliedSet& applied(int chunk) const { return chunks_[chunk].applied; }

@@ -28,6 +28,7 @@ class InProcessCluster {
     int workers = 1;
     std::string run_dir;
     std::string backend = "reference";
+    InProcessHub::Options network = {};
     // What the ps see of the disk, by index; those beyond see all of it.
     std::vector<FileSystem*> ps_files = {};
   };
@@ -75,7 +76,7 @@ class InProcessCluster {
   bool WaitUntilOver(Task& task);
 
   const Options options_;
-  InProcessHub hub_;
+  InProcessHub hub_{options_.network};
   Mutex mutex_;
   CondVar changed_;
   std::vector<FinishedStep> finished_ ABSL_GUARDED_BY(mutex_);

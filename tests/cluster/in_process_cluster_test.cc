@@ -159,6 +159,35 @@ TEST_F(InProcessClusterTest, TrainsEveryStepOnceAndLearns) {
   EXPECT_EQ(status.last_checkpoint().step(), 4u * 13u);
 }
 
+// 16 MiB of variables, of which no stream may have more than 1 MiB waiting. A ps that sees the
+// directory writes them there, one that does not sends them.
+TEST_F(InProcessClusterTest, AModelLargerThanTheQueuesTrains) {
+  BareFileSystem elsewhere;
+  for (FileSystem* files : {RealFileSystem(), static_cast<FileSystem*>(&elsewhere)}) {
+    const TemporaryDirectory directory;
+    const std::string run_dir = directory / "run";
+    const Job job =
+        SmallJob{.directory = directory.path(),
+                 .batch_size = 2,
+                 .steps = 4,
+                 .optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 0.01}})",
+                 .checkpoint = R"({"every_steps": 2, "keep": 2})",
+                 .strategy = R"({"name": "async", "chunk_bytes": 65536})",
+                 .units = 60000}
+            .Load();
+    InProcessCluster cluster(
+        {.job = job,
+         .run_dir = run_dir,
+         .network = {.max_message_bytes = 1 << 20, .max_queued_bytes = 1 << 20},
+         .ps_files = {files}});
+    cluster.StartAll();
+    const absl::Status over = cluster.WaitForCoordinator();
+    ASSERT_TRUE(over.ok()) << over;
+    EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
+    ExpectSameBits(ReadModel(run_dir), TrainLocally(job, 4));
+  }
+}
+
 TEST_F(InProcessClusterTest, AStoppedJobResumesWhereItWas) {
   SmallJob small{.directory = directory_, .epochs = 8};
   const Job job = small.Load();

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 
 namespace shoal {
 namespace {
@@ -20,7 +21,7 @@ constexpr char kModel[] = R"({
     "padding": "same", "activation": "relu", "use_bias": true}},
   {"class_name": "MaxPooling2D", "config": {"name": "max_pooling2d", "pool_size": [2, 2], "padding": "valid"}},
   {"class_name": "Flatten", "config": {"name": "flatten"}},
-  {"class_name": "Dense", "config": {"name": "dense", "units": 24, "activation": "relu", "use_bias": true}},
+  {"class_name": "Dense", "config": {"name": "dense", "units": $0, "activation": "relu", "use_bias": true}},
   {"class_name": "Dense", "config": {"name": "dense_1", "units": 4, "activation": "linear", "use_bias": true}}
  ]}})";
 
@@ -51,7 +52,7 @@ void WriteExamples(const std::string& prefix, int count, uint64_t seed) {
 }  // namespace
 
 std::string SmallJob::Write() const {
-  std::ofstream(directory + "/model.json") << kModel;
+  std::ofstream(directory + "/model.json") << absl::Substitute(kModel, units);
   WriteExamples(directory + "/train", training_examples, 11);
   WriteExamples(directory + "/test", test_examples, 12);
   const std::string path = directory + "/job.json";

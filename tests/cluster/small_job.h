@@ -21,6 +21,7 @@ struct SmallJob {
   std::string checkpoint = R"({"every_steps": 5, "keep": 2})";
   std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
   uint64_t seed = 1;
+  int units = 24;  // of the hidden layer
 
   // Writes model.json, the data as IDX files and job.json; returns the path of job.json.
   std::string Write() const;

@@ -304,6 +304,9 @@ void SimulatedCluster::Strike(const Fault& fault) {
     case Kind::kSlowLinks:
       network_.SetLatency(fault.task, fault.latency);
       return Later(fault.duration, [this, task = fault.task] { network_.ResetLatency(task); });
+    case Kind::kSlowReader:
+      network_.SetReadPause(fault.task, fault.latency);
+      return Later(fault.duration, [this, task = fault.task] { network_.ResetReadPause(task); });
     default:
       break;
   }

@@ -127,6 +127,11 @@ void SimulatedConnection::Send(Side side, Message message, bool made) {
   if (end.ended || end.closed) return;
   network_->observer().OnSent(*end.process, method_, side == kClient, message);
   if (flights_[side].severed) return;
+  if (!message.payload.empty() && !made) {
+    // However small the queue cap is, no correct peer meets it.
+    network_->world().Fail(absl::StrCat(
+        end.process->name(), " has made a message with values before it could be written"));
+  }
   Item item{.kind = Item::Kind::kMessage, .message = std::move(message), .made = made};
   OwnSlices(&item.message);
   item.checksum = ChecksumOf(item.message);
@@ -224,8 +229,10 @@ void SimulatedConnection::ProcessGone(SimulatedProcess* process, bool in_order, 
 void SimulatedConnection::Put(Side side, Item item) {
   Flight& flight = flights_[side];
   if (flight.severed) return;
-  item.due = std::max(flight.last_due, network_->world().Now() +
-                                           network_->DrawLatency(HostOf(kClient), HostOf(kServer)));
+  item.due =
+      std::max(flight.last_due,
+               network_->world().Now() + network_->DrawLatency(HostOf(kClient), HostOf(kServer))) +
+      network_->DrawReadPause(HostOf(Other(side)));
   flight.last_due = item.due;
   flight.items.push_back(std::move(item));
   Schedule(side);

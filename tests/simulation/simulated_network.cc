@@ -59,6 +59,11 @@ void SimulatedNetwork::Mend(const std::string& from, const std::string& to) {
   for (const auto& each : Connections()) each->Continue();
 }
 
+Time SimulatedNetwork::DrawReadPause(const std::string& host) {
+  const auto slow = read_pauses_.find(host);
+  return slow == read_pauses_.end() ? Time{} : world_->random().Between(Time{}, slow->second);
+}
+
 Time SimulatedNetwork::DrawLatency(const std::string& a, const std::string& b) {
   Time most = base_latency_;
   for (const std::string& host : {a, b}) {

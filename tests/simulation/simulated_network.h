@@ -57,11 +57,16 @@ class SimulatedNetwork {
   // The longest time that a message is on the way, to and from this host.
   void SetLatency(const std::string& host, Time latency) { latencies_[host] = latency; }
   void ResetLatency(const std::string& host) { latencies_.erase(host); }
+  // The longest time that a host takes over each message that it receives on a stream, one after
+  // another.
+  void SetReadPause(const std::string& host, Time pause) { read_pauses_[host] = pause; }
+  void ResetReadPause(const std::string& host) { read_pauses_.erase(host); }
   void set_base_latency(Time latency) { base_latency_ = latency; }
 
   World& world() const { return *world_; }
   Observer& observer() const { return *observer_; }
   Time DrawLatency(const std::string& a, const std::string& b);
+  Time DrawReadPause(const std::string& host);
 
  private:
   std::vector<std::shared_ptr<SimulatedConnection>> Connections();
@@ -72,6 +77,7 @@ class SimulatedNetwork {
   std::vector<std::weak_ptr<SimulatedConnection>> connections_;
   std::map<std::pair<std::string, std::string>, int> cuts_;
   std::map<std::string, Time> latencies_;
+  std::map<std::string, Time> read_pauses_;
   Time base_latency_ = std::chrono::milliseconds(1);
 };
 

@@ -123,7 +123,7 @@ class FaultDrawer {
         fault.duration = ShortOrLong();
         break;
       case 16:
-        fault.kind = Kind::kSlowLinks;
+        fault.kind = random_.Coin() ? Kind::kSlowLinks : Kind::kSlowReader;
         fault.latency = random_.Between(milliseconds(5), milliseconds(800));
         fault.duration = ShortOrLong();
         break;
@@ -209,6 +209,8 @@ const char* Name(Kind kind) {
       return "cut both";
     case Kind::kSlowLinks:
       return "slow links";
+    case Kind::kSlowReader:
+      return "slow reader";
     case Kind::kDrain:
       return "drain";
     case Kind::kPowerLoss:

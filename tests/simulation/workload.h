@@ -22,6 +22,7 @@ struct Fault {
     kCut,                  // nothing gets from `task` to `other` for `duration`
     kCutBoth,              // nor back
     kSlowLinks,            // messages from and to a task take up to `latency`
+    kSlowReader,           // a task takes in one message of a stream in up to `latency`
     kDrain,                // SIGTERM
     kPowerLoss,            // everything with the disk dies, and loses what was not synced
     kDiskFull,

@@ -18,7 +18,7 @@ class InProcessHub {
   struct Options {
     size_t max_message_bytes = size_t{64} << 20;
     size_t max_queued_bytes = size_t{1} << 30;
-    size_t max_queued_messages = 65536;
+    size_t max_queued_messages = 8192;
   };
   InProcessHub() : InProcessHub(Options()) {}
   explicit InProcessHub(const Options& options);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace shoal {
 namespace {
 
@@ -52,6 +54,56 @@ TEST(ValueBuffersTest, SparesAreUsedAgainByEveryChunk) {
     second.data()[99] = 1;  // room for the largest chunk
   }
   EXPECT_EQ(buffers.spare_count(), 2u);
+}
+
+// As a store does for each push.
+void Update(ValueBuffers& buffers, int chunk, ValueBuffers::Hold& values) {
+  values = buffers.TargetOf(chunk, values);
+}
+
+TEST(ValueBuffersTest, AnUpdateStaysAtHomeUnlessThereAreReaders) {
+  ValueBuffers buffers(TwoChunks());
+  ValueBuffers::Hold values = buffers.Take(0);
+  Update(buffers, 0, values);
+  EXPECT_EQ(values.data(), buffers.slab());
+  ValueBuffers::Hold reader = values;
+  Update(buffers, 0, values);
+  EXPECT_NE(values.data(), buffers.slab());
+  float* const spare = values.data();
+  Update(buffers, 0, values);
+  EXPECT_EQ(values.data(), spare) << "the home is being read";
+  reader = ValueBuffers::Hold();
+  Update(buffers, 0, values);
+  EXPECT_EQ(values.data(), buffers.slab());
+}
+
+TEST(ValueBuffersTest, SparesThatAreNotNeededAnyMoreAreGivenBack) {
+  ValueBuffers buffers(TwoChunks());
+  ValueBuffers::Hold values[2] = {buffers.Take(0), buffers.Take(1)};
+  std::vector<ValueBuffers::Hold> readers;
+  for (int i = 0; i < 50; ++i) {
+    readers.push_back(values[i % 2]);
+    Update(buffers, i % 2, values[i % 2]);
+  }
+  EXPECT_EQ(buffers.spare_count(), 50u);
+  readers.clear();
+  for (int i = 0; i < 12; ++i) Update(buffers, i % 2, values[i % 2]);
+  EXPECT_EQ(buffers.spare_count(), 0u);
+}
+
+// One reader at a time is what a worker is: its spare is kept, not given back and made again.
+TEST(ValueBuffersTest, SparesInUseAreKept) {
+  ValueBuffers buffers(TwoChunks());
+  ValueBuffers::Hold values[2] = {buffers.Take(0), buffers.Take(1)};
+  ValueBuffers::Hold reader;
+  for (int i = 0; i < 100; ++i) {
+    reader = values[i % 2];
+    Update(buffers, i % 2, values[i % 2]);
+    if (i > 10) {
+      ASSERT_GE(buffers.spare_count(), 1u) << i;
+      ASSERT_LE(buffers.spare_count(), 2u) << i;
+    }
+  }
 }
 
 }  // namespace
