@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/check.h"
 #include "common/base/mutex.h"
 #include "common/base/output_queue.h"
 #include "common/base/printable.h"
@@ -146,6 +147,7 @@ void WriteLogOnCrash() {
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
     sigaction(signal, &on_crash, nullptr);
   std::set_terminate(OnTerminate);
+  SetCheckReporter([](const std::string& text) { LogError(text); });
 }
 
 bool FlushLog(std::chrono::milliseconds patience) { return TheLog().queue.Flush(patience); }

@@ -34,8 +34,9 @@ struct LogOptions {
 // example when the task is known.
 void StartLogging(const LogOptions& options);
 
-// Has what is logged come out, too, when the process crashes: on the signals of a crash, and where
-// an exception is not caught, which is logged. The process then ends as it would have.
+// Has what is logged come out when the process crashes, too: on the signals of a crash. An
+// exception that nobody catches and a broken SHOAL_CHECK are logged. The process then ends as it
+// would have.
 void WriteLogOnCrash();
 
 // Waits until all that was logged is written, for `patience` at most; false when it is not. To be

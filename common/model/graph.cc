@@ -1,10 +1,10 @@
 #include "common/model/graph.h"
 
-#include <cassert>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/base/status_macros.h"
 
 namespace shoal {
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<ValueId>> Graph::AddNode(std::shared_ptr<const Op> op
   std::vector<Shape> input_shapes;
   input_shapes.reserve(inputs.size());
   for (const ValueId input : inputs) {
-    assert(input >= 0 && input < static_cast<ValueId>(values_.size()));
+    SHOAL_CHECK(input >= 0 && input < static_cast<ValueId>(values_.size()), "layer ", layer);
     input_shapes.push_back(values_[input].shape);
   }
   absl::StatusOr<std::vector<Shape>> shapes = op->InferShapes(input_shapes);
@@ -62,7 +62,7 @@ absl::StatusOr<ValueId> Graph::Add(std::shared_ptr<const Op> op, std::vector<Val
                                    const std::string& layer, const std::string& value_name) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
                          AddNode(std::move(op), std::move(inputs), layer, value_name));
-  assert(outputs.size() == 1);
+  SHOAL_CHECK(outputs.size() == 1, "layer ", layer, " has ", outputs.size());
   return outputs[0];
 }
 

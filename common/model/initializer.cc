@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
+#include "common/base/check.h"
 #include "common/model/name_hash.h"
 
 namespace shoal {
@@ -158,7 +158,8 @@ void InitializeRows(const Initializer& initializer, const std::string& variable_
                     std::span<float> out) {
   const int64_t row_elements =
       shape.empty() ? 1 : ElementCount(Shape(shape.begin() + 1, shape.end()));
-  assert(static_cast<int64_t>(out.size()) == (row_end - row_begin) * row_elements);
+  SHOAL_CHECK(static_cast<int64_t>(out.size()) == (row_end - row_begin) * row_elements,
+              variable_name);
   if (row_end <= row_begin || out.empty()) return;
   const int64_t begin = row_begin * row_elements;  // flat index of out[0]
   const RandomField random(job_seed, variable_name, initializer.seed);
@@ -188,8 +189,7 @@ void InitializeRows(const Initializer& initializer, const std::string& variable_
       fill([&](int64_t i) { return i / shape.back() == i % shape.back() ? plain.a : 0.0; });
       break;
     case Initializer::Kind::kVarianceScaling:
-      assert(false);  // Resolve leaves none
-      break;
+      SHOAL_CHECK(false, "Resolve() leaves none");
   }
 }
 

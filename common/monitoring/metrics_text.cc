@@ -4,10 +4,11 @@
 #include <prometheus/text_serializer.h>
 
 #include <array>
-#include <cassert>
 #include <limits>
 #include <sstream>
 #include <vector>
+
+#include "common/base/check.h"
 
 namespace shoal {
 namespace {
@@ -45,7 +46,7 @@ ClientMetric ToClientMetric(const MetricSamples::Sample& sample) {
   const MetricDescription& metric = sample.metric.description();
   ClientMetric out;
   for (size_t i = 0; i < sample.labels.size(); ++i) {
-    assert(i < metric.labels.size() && !metric.labels[i].empty());
+    SHOAL_CHECK(i < metric.labels.size() && !metric.labels[i].empty(), std::string(metric.name));
     out.label.push_back({std::string(metric.labels[i]), sample.labels[i]});
   }
   switch (metric.kind) {

@@ -1,9 +1,9 @@
 #include "common/rpc/grpc_call.h"
 
-#include <cassert>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/rpc/grpc_byte_buffer.h"
 #include "common/rpc/message_wire.h"
 #include "common/rpc/write_budget.h"
@@ -41,7 +41,7 @@ GrpcCall::Operation::Operation(GrpcCall* call, std::function<void(bool ok)> done
     : call_(call), done_(std::move(done)) {}
 
 void* GrpcCall::Operation::Start() {
-  assert(!outstanding_);
+  SHOAL_CHECK(!outstanding_);
   outstanding_ = true;
   ++call_->outstanding_;
   return static_cast<CompletionTag*>(this);

@@ -3,9 +3,10 @@
 #include <google/protobuf/message_lite.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <utility>
+
+#include "common/base/check.h"
 
 namespace shoal {
 
@@ -37,7 +38,7 @@ void CopyPayload(const Message& message, size_t offset, void* out, size_t size) 
     size -= run;
     offset = 0;
   }
-  assert(size == 0);
+  SHOAL_CHECK(size == 0, "the payload ends ", size, " bytes early");
 }
 
 }  // namespace shoal

@@ -1,9 +1,9 @@
 #include "common/step_plan/step_plan.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
+
+#include "common/base/check.h"
 
 namespace shoal {
 namespace {
@@ -20,15 +20,9 @@ uint64_t SaturatingMultiply(uint64_t a, uint64_t b) {
 
 StepPlan::StepPlan(uint64_t examples, uint64_t batch_size, uint64_t epochs, uint64_t steps)
     : examples_(examples), batch_size_(batch_size) {
-  if (examples == 0 || batch_size == 0 || (epochs == 0) == (steps == 0)) {
-    std::fprintf(
-        stderr,
-        "StepPlan(examples=%llu, batch_size=%llu, epochs=%llu, steps=%llu): the first two and "
-        "one of the others must be above 0\n",
-        static_cast<unsigned long long>(examples), static_cast<unsigned long long>(batch_size),
-        static_cast<unsigned long long>(epochs), static_cast<unsigned long long>(steps));
-    std::abort();
-  }
+  SHOAL_CHECK(examples > 0 && batch_size > 0 && (epochs == 0) != (steps == 0),
+              "examples=", examples, ", batch_size=", batch_size, ", epochs=", epochs,
+              ", steps=", steps);
   steps_per_epoch_ = DivideRoundingUp(examples, batch_size);
   total_steps_ = steps != 0 ? steps : SaturatingMultiply(epochs, steps_per_epoch_);
 }

@@ -1,9 +1,9 @@
 #include "worker/compute/program_builder.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 
+#include "common/base/check.h"
 #include "worker/compute/memory_plan.h"
 
 namespace shoal {
@@ -103,7 +103,7 @@ Shape ProgramBuilder::shape(ValueId value) const {
 }
 
 TensorId ProgramBuilder::tensor(ValueId value) const {
-  assert(bound(value));
+  SHOAL_CHECK(bound(value), "value ", value);
   return bindings_[value];
 }
 
@@ -124,7 +124,7 @@ void ProgramBuilder::Bind(ValueId value, TensorId tensor) {
     bindings_[value] = tensor;
     return;
   }
-  assert(tensors_[tensor].layout == nullptr);
+  SHOAL_CHECK(tensors_[tensor].layout == nullptr, "tensor ", tensor);
   AddStep(std::make_unique<CopyKernel>(SizeBytes(shape(value))), {tensor, Output(value)});
 }
 

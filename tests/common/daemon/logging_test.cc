@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "common/base/check.h"
 #include "tests/common/base/unread_pipe.h"
 
 namespace shoal {
@@ -17,6 +18,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -142,6 +144,13 @@ TEST(LoggingDeathTest, WhatIsBufferedComesOutOnACrash) {
 TEST(LoggingDeathTest, AnExceptionThatNobodyCatchesIsLogged) {
   EXPECT_THAT(LogOfACrash([]() noexcept { std::vector<int>().at(1); }, SIGABRT),
               HasSubstr(" E shoal an exception that nobody caught: vector"));
+}
+
+TEST(LoggingDeathTest, ABrokenInvariantIsLogged) {
+  EXPECT_THAT(
+      LogOfACrash([] { SHOAL_CHECK(1 == 2, "as was to be shown"); }, SIGABRT),
+      ContainsRegex(" E shoal this is a fault in Shoal: daemon/logging_test.cc:[0-9]+: 1 == 2 "
+                    "does not hold: as was to be shown\n"));
 }
 
 TEST(LoggingDeathTest, ACrashWaitsForAReaderOnlyForAMoment) {

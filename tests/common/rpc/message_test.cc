@@ -163,6 +163,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadMessage{"NoWireType", "\x0f", "wire type 7"}),
     [](const auto& info) { return info.param.name; });
 
+TEST(MessageDeathTest, CopyingMoreThanThereIsIsAFault) {
+  const Message message = MakeMessage(proto::ExchangeRequest());
+  char copy[3] = {};
+  EXPECT_DEATH(CopyPayload(message, 0, copy, sizeof(copy)), "the payload ends 3 bytes early");
+}
+
 // Whatever comes from the wire is decoded or refused; what is decoded stands for the same bytes.
 TEST(MessageTest, RandomBytesDoNoHarm) {
   const uint64_t seed = TestSeed();
