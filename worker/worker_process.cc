@@ -52,9 +52,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   };
   const auto on_index = [&](uint32_t given) {
     daemon.NameTask({TaskType::kWorker, static_cast<int>(given)});
-    if (!record) return;
-    if (absl::Status opened = records.Open(given); !opened.ok())
-      LogError(std::string(opened.message()));
+    records.SetWorker(given);
   };
   absl::Status result;
   const auto on_over = [&](WorkerSession::End end, const absl::Status& status) {
