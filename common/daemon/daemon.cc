@@ -10,6 +10,7 @@
 #include "common/daemon/out_of_memory.h"
 #include "common/daemon/process_environment.h"
 #include "common/daemon/service_manager.h"
+#include "common/rpc/library_log.h"
 
 namespace shoal {
 namespace {
@@ -69,6 +70,7 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
   StartLogging(log_options_);
   WriteLogOnCrash();
   ExitWhenOutOfMemory();
+  SendLibraryLogTo([](const std::string& message) { LogWarning(message); });
   SignalThread signals;
   signals_ = &signals;
   LogConfiguration();

@@ -1,6 +1,7 @@
 #include "common/daemon/daemon.h"
 
 #include <gmock/gmock.h>
+#include <grpc/support/log.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "common/base/version.h"
 #include "common/daemon/exit_code.h"
+#include "proto/cluster.pb.h"
 
 namespace shoal {
 namespace {
@@ -47,6 +49,20 @@ TEST_F(DaemonTest, LogsItsConfigurationWithWhereItCameFrom) {
   EXPECT_THAT(log_, HasSubstr(std::string(" I worker shoal-test ") + kVersion));
   EXPECT_THAT(log_, HasSubstr("log_level=\"info (flag)\""));
   EXPECT_THAT(log_, HasSubstr("data_dir=\"here (default)\""));
+}
+
+TEST_F(DaemonTest, WhatItsLibrariesSayIsInTheLog) {
+  EXPECT_EQ(Run(daemon_, {"--log_format=json"},
+                [] {
+                  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);  // as gRPC does when it starts
+                  gpr_log(GPR_ERROR, "no \"port\"");
+                  proto::StatusReply reply;
+                  EXPECT_FALSE(reply.ParseFromString("\x0a\x01\xff"));
+                  return absl::OkStatus();
+                }),
+            0);
+  EXPECT_THAT(log_, HasSubstr(R"("message":"grpc: no \"port\""})"));
+  EXPECT_THAT(log_, HasSubstr(R"("message":"protobuf: )"));
 }
 
 TEST_F(DaemonTest, ReadsItsClusterSpecAndNamesItsTaskInTheLog) {
