@@ -29,6 +29,7 @@ std::string Complaint(const CLI::App& app, const CLI::Error& error, const char* 
 
 // `shoal`, the command people type.
 int main(int argc, char** argv) {
+  shoal::OpenStandardDescriptors();
   shoal::ClearProxyVariables();
   CLI::App app("Trains neural networks with parameter servers.", "shoal");
   app.set_version_flag("--version", std::string("shoal ") + shoal::kVersion);

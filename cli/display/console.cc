@@ -1,15 +1,23 @@
 #include "cli/display/console.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
+
 namespace shoal {
 namespace {
 
 constexpr char kEraseLine[] = "\r\x1b[2K";
+// Of one print.
+constexpr size_t kMaxBytes = 256 << 10;
+// How long the end waits for who reads.
+constexpr std::chrono::seconds kPatience{2};
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -26,6 +34,20 @@ bool LocaleIsUtf8() {
   return false;
 }
 
+bool SameFile(int a, int b) {
+  struct stat of_a = {};
+  struct stat of_b = {};
+  return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
+}
+
+std::unique_ptr<OutputQueue> QueueTo(int descriptor) {
+  return std::make_unique<OutputQueue>(OutputQueue::Options{
+      .descriptor = descriptor, .thread_name = "console", .describe_loss = [](uint64_t lost) {
+        return absl::StrCat("(", lost, " lines are missing here: nobody read them)\n");
+      }});
+}
+
 }  // namespace
 
 TerminalStyle TerminalStyle::Detect() {
@@ -40,35 +62,46 @@ TerminalStyle TerminalStyle::Detect() {
   return style;
 }
 
-Console::Console(std::FILE* out, std::FILE* err, TerminalStyle style)
-    : out_(out), err_(err), style_(style) {}
+Console::Console(int out, int err, TerminalStyle style)
+    : out_(QueueTo(out)),
+      own_err_(SameFile(out, err) ? nullptr : QueueTo(err)),
+      err_(own_err_ != nullptr ? own_err_.get() : out_.get()),
+      style_(style) {}
 
-Console::~Console() { ClearLive(); }
+Console::~Console() {
+  ClearLive();
+  Flush(kPatience);
+}
 
-void Console::Print(const std::string& text) { PrintTo(out_, text); }
+void Console::Print(const std::string& text) { PrintTo(out_.get(), text); }
 
 void Console::PrintError(const std::string& text) { PrintTo(err_, text); }
 
-void Console::PrintTo(std::FILE* stream, const std::string& text) {
+void Console::PrintTo(OutputQueue* queue, const std::string& text) {
   const std::string live = live_;
   ClearLive();
-  std::fprintf(stream, "%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
-  std::fflush(stream);
+  queue->Write(absl::StrCat(PrintableLines(text, kMaxBytes), text.ends_with('\n') ? "" : "\n"));
   if (!live.empty()) ShowLive(live);
 }
 
 void Console::ShowLive(const std::string& text) {
   if (!style_.terminal || text == live_) return;
-  std::fprintf(out_, "%s%s", kEraseLine, text.c_str());
-  std::fflush(out_);
+  out_->Write(absl::StrCat(kEraseLine, text));
   live_ = text;
 }
 
 void Console::ClearLive() {
   if (live_.empty()) return;
-  std::fprintf(out_, "%s", kEraseLine);
-  std::fflush(out_);
+  out_->Write(kEraseLine);
   live_.clear();
+}
+
+void Console::Flush(std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  out_->Flush(patience);
+  if (own_err_ == nullptr) return;
+  own_err_->Flush(std::chrono::ceil<std::chrono::milliseconds>(
+      std::max(deadline - std::chrono::steady_clock::now(), {})));
 }
 
 }  // namespace shoal

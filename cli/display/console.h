@@ -1,8 +1,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdio>
+#include <chrono>
+#include <memory>
 #include <string>
+
+#include "common/base/output_queue.h"
 
 namespace shoal {
 
@@ -20,12 +23,14 @@ struct TerminalStyle {
   static TerminalStyle Detect();
 };
 
-// Lines for people, and below them, on a terminal, one live line that is redrawn in place.
-// Not thread-safe.
+// Lines for people, and below them, on a terminal, one live line that is redrawn in place. Printing
+// never waits for who reads: what finds no room is lost, and a line says so
+// (common/base/output_queue.h). What would steer a terminal is shown, not obeyed. Not thread-safe.
 class Console {
  public:
-  // Both streams outlive this.
-  Console(std::FILE* out, std::FILE* err, TerminalStyle style);
+  // Of descriptors, which outlive this. Where both are the same file, their lines keep their order.
+  Console(int out, int err, TerminalStyle style);
+  // Takes the live line away, and waits a moment for what is not written yet.
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -39,14 +44,18 @@ class Console {
   // Takes the live line away.
   void ClearLive();
 
+  // Waits until all is written, for `patience` at most.
+  void Flush(std::chrono::milliseconds patience);
+
   const TerminalStyle& style() const { return style_; }
   void set_style(TerminalStyle style) { style_ = style; }
 
  private:
-  void PrintTo(std::FILE* stream, const std::string& text);
+  void PrintTo(OutputQueue* queue, const std::string& text);
 
-  std::FILE* const out_;
-  std::FILE* const err_;
+  const std::unique_ptr<OutputQueue> out_;
+  const std::unique_ptr<OutputQueue> own_err_;  // null where standard error is the same file
+  OutputQueue* const err_;
   TerminalStyle style_;
   std::string live_;
 };

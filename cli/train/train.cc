@@ -1,7 +1,9 @@
 #include "cli/train/train.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -23,14 +25,17 @@
 #include "common/base/version.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/exit_code.h"
+#include "common/daemon/logging.h"
 #include "common/job/job.h"
 #include "common/rpc/grpc_network.h"
+#include "common/rpc/library_log.h"
 #include "common/run/history.h"
 
 namespace shoal {
 namespace {
 
 constexpr Time kStatusInterval = std::chrono::milliseconds(200);
+constexpr size_t kEpochsShown = 1000;  // at the end, the newest
 
 const std::vector<int>& WatchedSignals() {
   static const std::vector<int> signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGWINCH};
@@ -52,7 +57,8 @@ std::string Plural(int count, const char* noun) {
 class Training {
  public:
   explicit Training(TrainOptions options)
-      : options_(std::move(options)), console_(stdout, stderr, TerminalStyle::Detect()) {}
+      : options_(std::move(options)),
+        console_(STDOUT_FILENO, STDERR_FILENO, TerminalStyle::Detect()) {}
 
   int Run() {
     const absl::StatusOr<bool> anything_to_do = Prepare();
@@ -113,6 +119,7 @@ class Training {
     SHOAL_ASSIGN_OR_RETURN(const ClusterPlan plan, PlanCluster());
     SignalWatch::BlockSignals(WatchedSignals());
     std::signal(SIGPIPE, SIG_IGN);
+    SendLibraryLogTo([](const std::string& message) { LogWarning(message); });
     const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
     DescriptorWatch watch(network.get());
     TrainingDisplay display(
@@ -174,7 +181,7 @@ class Training {
     if (!history.problem.empty()) console_.PrintError(history.problem);
     display->PrintRemainingEpochs(history.epochs);
     if (supervisor.outcome() == Supervisor::Outcome::kDone) {
-      console_.Print(absl::StrCat("\n", FormatHistoryTable(history.epochs)));
+      PrintTable(history.epochs);
       PrintPlaces();
       return;
     }
@@ -182,6 +189,16 @@ class Training {
     // What would end so again needs something else first, which has been said.
     if (IsRestartUseless(exit_code_)) return;
     console_.PrintError(NewestCheckpoint() + "\n  " + ResumeCommand(options_));
+  }
+
+  void PrintTable(const std::vector<proto::EpochResult>& history) {
+    const size_t hidden = history.size() - std::min(history.size(), kEpochsShown);
+    if (hidden > 0) {
+      console_.Print(
+          absl::StrCat("\n", hidden, " epochs before: ", ShortPath(run_->paths().history())));
+    }
+    console_.Print(
+        absl::StrCat("\n", FormatHistoryTable({history.begin() + hidden, history.end()})));
   }
 
   // What there is to go on from.

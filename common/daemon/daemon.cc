@@ -61,6 +61,7 @@ Daemon::Daemon(const std::string& program, TaskType type, const std::string& des
 }
 
 int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body) {
+  OpenStandardDescriptors();
   if (const std::optional<int> code = settings_.Parse(argc, argv)) return *code;
   if (parent_pid_ > 0) ExitWithParent(static_cast<int>(parent_pid_));
   ClearProxyVariables();

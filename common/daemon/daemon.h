@@ -34,10 +34,10 @@ class Daemon {
 
   Settings& settings() { return settings_; }
 
-  // Reads the settings, clears proxy variables, raises the limit of open files, starts logging and
-  // takes over signals, logs the resolved configuration, runs `body`, logs its error, waits a moment
-  // for the log to be written, and returns the exit code of the process. `body` runs on this
-  // thread.
+  // Opens what is closed of standard input, output and error, reads the settings, clears proxy
+  // variables, raises the limit of open files, starts logging and takes over signals, logs the
+  // resolved configuration, runs `body`, logs its error, waits a moment for the log to be written,
+  // and returns the exit code of the process. `body` runs on this thread.
   int Run(int argc, char** argv, const std::function<absl::Status()>& body);
 
   // For `body`: the cluster spec of --cluster_spec or TF_CONFIG. It is an error when its task is

@@ -9,6 +9,10 @@ namespace shoal {
 // These change the process as a whole. Call them first thing in main(), before any thread is
 // started.
 
+// Opens /dev/null in the place of standard input, output and error where they are closed: the next
+// file that is opened would get their number, and what is printed would land in it.
+void OpenStandardDescriptors();
+
 // Removes the proxy variables (http_proxy and its like) from the environment: gRPC obeys them, and
 // a proxy that is meant for the web answers cluster traffic with errors that name no cause.
 void ClearProxyVariables();

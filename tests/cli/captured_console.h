@@ -1,7 +1,9 @@
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <string>
 
 #include "cli/display/console.h"
@@ -12,29 +14,22 @@ namespace shoal {
 class CapturedConsole {
  public:
   explicit CapturedConsole(TerminalStyle style)
-      : console_(captured_.stream, captured_.stream, style) {}
+      : file_(memfd_create("console", MFD_CLOEXEC)), console_(file_, file_, style) {}
+  ~CapturedConsole() { close(file_); }
   Console* get() { return &console_; }
   // What was printed since the last call.
   std::string Take() {
-    std::fflush(captured_.stream);
-    const std::string all(captured_.text, captured_.size);
-    const std::string now = all.substr(taken_);
-    taken_ = all.size();
-    return now;
+    console_.Flush(std::chrono::minutes(1));
+    std::string text;
+    char buffer[4096];
+    for (ssize_t size; (size = pread(file_, buffer, sizeof(buffer), taken_)) > 0; taken_ += size)
+      text.append(buffer, size);
+    return text;
   }
 
  private:
-  struct Captured {
-    char* text = nullptr;
-    size_t size = 0;
-    std::FILE* stream = open_memstream(&text, &size);
-    ~Captured() {
-      std::fclose(stream);
-      std::free(text);
-    }
-  };
-  Captured captured_;
-  size_t taken_ = 0;
+  const int file_;
+  off_t taken_ = 0;
   Console console_;  // may print at its end
 };
 

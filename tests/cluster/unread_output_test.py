@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from real_cluster import BIN, PATIENCE_SECONDS, Cluster, wait_for, write_job
+from real_cluster import BIN, PATIENCE_SECONDS, Cluster, children_of, finished_steps, wait_for, write_job
 
 
 @pytest.fixture
@@ -80,3 +80,30 @@ def test_a_daemon_whose_log_nobody_reads_heeds_sigterm(tmp_path, unread, task_ty
         wait_for(lambda: listens(address), "it listens")
         daemon.send_signal(signal.SIGTERM)
         assert daemon.wait(PATIENCE_SECONDS) == 143
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_shoal_train_whose_output_nobody_reads_heeds_sigterm(tmp_path, unread, stream):
+    job = write_job(tmp_path, examples=8000, epochs=100000)
+    records = tmp_path / "records"
+    records.mkdir()
+    with Unread(unread) as unread_output:
+        train = unread_output.start(BIN / "shoal", "train", job, "--verbose", "--run_dir", tmp_path / "run", **{stream: unread},
+                                    SHOAL_STEP_RECORDS=str(records))
+        wait_for(lambda: finished_steps(records) > 100, "it trains")
+        daemons = children_of(train.pid)
+        train.send_signal(signal.SIGTERM)
+        assert train.wait(PATIENCE_SECONDS) == 143
+        assert daemons and not any(os.path.exists(f"/proc/{pid}") for pid in daemons)
+    assert list((tmp_path / "run/checkpoints").iterdir()), "it stopped with a checkpoint"
+
+
+def test_what_is_printed_on_closed_descriptors_lands_in_no_file(tmp_path):
+    job, run = write_job(tmp_path), tmp_path / "run"
+    with Unread(None) as closed:
+        train = closed.start("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", BIN / "shoal", "train", job, "--run_dir", run)
+        assert train.wait(PATIENCE_SECONDS) == 0
+    for path in run.iterdir():
+        if path.is_file() and path.suffix != ".json":
+            assert "training small with" not in path.read_text(), path
+    assert (run / "model").exists()

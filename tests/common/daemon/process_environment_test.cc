@@ -1,5 +1,6 @@
 #include "common/daemon/process_environment.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,6 +53,20 @@ TEST(ProcessEnvironmentTest, StartsItselfAgainWithThePassivePolicy) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+}
+
+TEST(ProcessEnvironmentTest, WhatIsOpenedNextIsNoStandardDescriptor) {
+  const pid_t child = fork();
+  if (child == 0) {
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    OpenStandardDescriptors();
+    const bool printed = write(STDOUT_FILENO, "nowhere", 7) == 7;
+    _exit(printed && open("/dev/null", O_RDONLY) > STDERR_FILENO ? 42 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
