@@ -18,8 +18,8 @@ constexpr Time kSayAgain = std::chrono::seconds(10);
 }  // namespace
 
 absl::Status AskCoordinator(const std::string& address, const std::string& method,
-                            const google::protobuf::MessageLite& request, Time timeout,
-                            google::protobuf::MessageLite* reply) {
+                            const google::protobuf::Message& request, Time timeout,
+                            google::protobuf::Message* reply) {
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::StatusOr<Message> answer = absl::InternalError("no answer");
   ClusterCall call({.loop = network.get(),
@@ -42,7 +42,7 @@ absl::Status AskCoordinator(const std::string& address, const std::string& metho
   });
   network->Run();
   SHOAL_RETURN_IF_ERROR(answer.status());
-  if (ParseMessage(*answer, reply)) return absl::OkStatus();
+  if (ParseReply(*answer, reply)) return absl::OkStatus();
   return absl::DataLossError(address + ": the answer is not one of a coordinator of this version");
 }
 

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "common/rpc/event_loop.h"
-#include "google/protobuf/message_lite.h"
+#include "google/protobuf/message.h"
 
 namespace shoal {
 
@@ -12,7 +12,7 @@ namespace shoal {
 // `reply`. While there is none, it says on stderr what the coordinator waits for (promise 8).
 // Errors are ClusterCall's.
 absl::Status AskCoordinator(const std::string& address, const std::string& method,
-                            const google::protobuf::MessageLite& request, Time timeout,
-                            google::protobuf::MessageLite* reply);
+                            const google::protobuf::Message& request, Time timeout,
+                            google::protobuf::Message* reply);
 
 }  // namespace shoal

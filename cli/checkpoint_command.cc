@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,7 +19,7 @@ namespace {
 
 int Print(const absl::StatusOr<CheckpointReport>& report) {
   if (!report.ok()) return ReportStatus(report.status());
-  std::fputs(report->text.c_str(), stdout);
+  PrintReport(report->text);
   return report->all_whole ? kExitDone : kExitBadData;
 }
 
@@ -29,7 +28,7 @@ int List(const std::string& directory) { return Print(ListCheckpoints(directory,
 int Show(const std::string& directory) {
   const absl::StatusOr<std::string> text = ShowCheckpoint(directory);
   if (!text.ok()) return ReportStatus(text.status());
-  std::fputs(text->c_str(), stdout);
+  PrintReport(*text);
   return kExitDone;
 }
 
@@ -43,7 +42,7 @@ absl::Status Now(const ChiefOption& job) {
   proto::CheckpointReply reply;
   SHOAL_RETURN_IF_ERROR(
       AskCoordinator(chief, kCheckpointMethod, proto::CheckpointRequest(), kNowTimeout, &reply));
-  std::printf("%s\n", reply.directory().c_str());
+  PrintReport(reply.directory() + "\n");
   return absl::OkStatus();
 }
 

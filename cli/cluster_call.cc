@@ -1,8 +1,46 @@
 #include "cli/cluster_call.h"
 
 #include <utility>
+#include <vector>
+
+#include "common/base/printable.h"
 
 namespace shoal {
+namespace {
+
+// Of one text that a peer has given.
+constexpr size_t kMaxTextBytes = 4096;
+
+void MakePrintable(google::protobuf::Message* message) {
+  using Field = google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection* const reflection = message->GetReflection();
+  std::vector<const Field*> fields;
+  reflection->ListFields(*message, &fields);
+  for (const Field* field : fields) {
+    const int count = field->is_repeated() ? reflection->FieldSize(*message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
+        MakePrintable(field->is_repeated() ? reflection->MutableRepeatedMessage(message, field, i)
+                                           : reflection->MutableMessage(message, field));
+      } else if (field->type() == Field::TYPE_STRING && field->is_repeated()) {
+        reflection->SetRepeatedString(
+            message, field, i,
+            Printable(reflection->GetRepeatedString(*message, field, i), kMaxTextBytes));
+      } else if (field->type() == Field::TYPE_STRING) {
+        reflection->SetString(message, field,
+                              Printable(reflection->GetString(*message, field), kMaxTextBytes));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool ParseReply(const Message& answer, google::protobuf::Message* reply) {
+  if (!ParseMessage(answer, reply)) return false;
+  MakePrintable(reply);
+  return true;
+}
 
 ClusterCall::ClusterCall(const Options& options, Message request, Done done)
     : loop_(options.loop), done_(std::move(done)) {
@@ -15,7 +53,8 @@ ClusterCall::ClusterCall(const Options& options, Message request, Done done)
              if (status.ok()) {
                status = absl::UnavailableError(address + ": the stream ended without an answer");
              }
-             Finish(std::move(status));
+             Finish(absl::Status(status.code(),
+                                 Printable(std::string(status.message()), kMaxTextBytes)));
            }});
   stream_->Send(std::move(request));
   timer_ = loop_->CallAfter(options.timeout, [this, address] {

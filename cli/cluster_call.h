@@ -1,5 +1,7 @@
 #pragma once
 
+#include <google/protobuf/message.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +12,10 @@
 #include "common/rpc/network.h"
 
 namespace shoal {
+
+// Reads a coordinator's answer; false when it is none of this type. Its texts, some of which other
+// peers have given, are made safe to show (common/base/printable.h).
+bool ParseReply(const Message& answer, google::protobuf::Message* reply);
 
 // One request to a coordinator and its one answer. Loop thread only; no callback after destruction.
 class ClusterCall {
@@ -23,7 +29,8 @@ class ClusterCall {
     Time timeout{};
   };
   // Asks at once. `done` is called once, within the timeout, from the loop: with the answer, with
-  // the coordinator's refusal, or with an error that names the address. It may destroy this.
+  // the coordinator's refusal, safe to show, or with an error that names the address. It may
+  // destroy this.
   ClusterCall(const Options& options, Message request, Done done);
   ~ClusterCall();
   ClusterCall(const ClusterCall&) = delete;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "absl/status/status.h"
 
@@ -23,8 +24,12 @@ void AddCheckpointCommand(CLI::App* app, Command* chosen);
 void AddModelCommand(CLI::App* app, Command* chosen);
 void AddMetricsCommand(CLI::App* app, Command* chosen);
 
-// Prints an error on standard error and returns the exit code that fits it; kExitDone when it is
-// none.
+// Prints a report on standard output. What in it would steer a terminal is shown, not obeyed:
+// names come from files and peers.
+void PrintReport(const std::string& text);
+
+// Prints an error on standard error, likewise, and returns the exit code that fits it; kExitDone
+// when it is none.
 int ReportStatus(const absl::Status& status);
 
 }  // namespace shoal

@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -31,7 +30,7 @@ absl::Status Drain(const DrainOptions& options) {
   request.set_index(task.index);
   proto::DrainReply reply;
   SHOAL_RETURN_IF_ERROR(AskCoordinator(chief, kDrainMethod, request, kTimeout, &reply));
-  std::printf("%s\n", reply.detail().c_str());
+  PrintReport(reply.detail() + "\n");
   return absl::OkStatus();
 }
 

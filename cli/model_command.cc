@@ -22,7 +22,7 @@ absl::Status Summarize(const std::string& path) {
   if (!model.ok()) {
     return absl::Status(model.status().code(), path + ": " + std::string(model.status().message()));
   }
-  std::fputs(SummarizeModel(*model).c_str(), stdout);
+  PrintReport(SummarizeModel(*model));
   return absl::OkStatus();
 }
 
@@ -60,7 +60,7 @@ int Verify(const VerifyOptions& options) {
     table.AddRow({row.what, ErrorText(row.largest_relative_error), ErrorText(row.tolerance),
                   row.ok ? "ok" : "TOO FAR"});
   }
-  std::fputs(table.ToString().c_str(), stdout);
+  PrintReport(table.ToString());
   if (!all_within) return kExitBadData;
   return all_supported ? kExitDone : kExitBadConfiguration;
 }

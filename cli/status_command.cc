@@ -28,8 +28,7 @@ struct StatusOptions {
 
 void Print(const proto::StatusReply& status, const StatusOptions& options) {
   if (options.watch && TerminalStyle::Detect().terminal) std::fputs(kClearScreen, stdout);
-  std::fputs((options.json ? StatusToJson(status) : FormatStatusReport(status)).c_str(), stdout);
-  std::fflush(stdout);
+  PrintReport(options.json ? StatusToJson(status) : FormatStatusReport(status));
 }
 
 absl::Status ShowStatus(const StatusOptions& options) {

@@ -26,7 +26,7 @@ StatusQuery::StatusQuery(EventLoop* loop, Network* network, const std::string& a
             Request(), [address, done = std::move(done)](const absl::StatusOr<Message>& answer) {
               proto::StatusReply reply;
               if (!answer.ok()) return done(answer.status());
-              if (!ParseMessage(*answer, &reply)) {
+              if (!ParseReply(*answer, &reply)) {
                 return done(
                     absl::DataLossError(address + ": the answer is not a coordinator's status"));
               }

@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,7 +59,7 @@ absl::Status Validate(const ValidateOptions& options) {
     absl::StrAppend(&text, "data not looked at, because it is not on this machine:\n  ",
                     absl::StrReplaceAll(found.missing, {{"\n", "\n  "}}), "\n");
   }
-  std::fputs(text.c_str(), stdout);
+  PrintReport(text);
   return absl::OkStatus();
 }
 

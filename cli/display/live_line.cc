@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "cli/display/number_text.h"
+#include "common/base/printable.h"
 
 namespace shoal {
 namespace {
 
 constexpr int kMaxBar = 30;
 constexpr int kMinBar = 8;
+// Of a name or a path, which may hold anything.
+constexpr size_t kMaxTextBytes = 1000;
 
 // A part of the line; among those that can be left out, the highest rank goes first.
 struct Part {
@@ -38,20 +41,12 @@ std::string SecondsLeft(const proto::StatusReply& status) {
          " left";
 }
 
-// Without a line break or any other control character, which a name or a path might bring.
-std::string Printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return text;
-}
-
 // What is going on instead of steps: empty while training goes on as it should.
 std::string Hindrance(const proto::StatusReply& status) {
-  if (status.phase() == "failed") return "failed: " + Printable(status.error());
+  if (status.phase() == "failed") return "failed: " + Printable(status.error(), kMaxTextBytes);
   std::string text;
   if (status.waiting_size() > 0) {
-    text = "waiting: " + Printable(status.waiting(0));
+    text = "waiting: " + Printable(status.waiting(0), kMaxTextBytes);
     if (status.waiting_size() > 1) {
       text += " (and " + std::to_string(status.waiting_size() - 1) + " more)";
     }
@@ -84,7 +79,7 @@ std::vector<Part> Parts(const proto::StatusReply& status) {
   if (status.has_loss()) {
     add("loss " + FormatNumber(status.loss()), 2);
     for (const auto& metric : status.metrics()) {
-      add(Printable(metric.name()) + " " + FormatNumber(metric.value()), 3);
+      add(Printable(metric.name(), kMaxTextBytes) + " " + FormatNumber(metric.value()), 3);
     }
   }
   add(SecondsLeft(status), 2);

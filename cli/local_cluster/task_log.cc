@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/printable.h"
+
 namespace shoal {
 
 absl::StatusOr<std::unique_ptr<TaskLog>> TaskLog::Open(const std::string& path) {
@@ -42,9 +44,9 @@ void TaskLog::Keep(const std::string& line, std::vector<std::string>* lines) {
   const std::string text = line + "\n";
   // A full disk must not end the training that the log is about; the line is still shown.
   if (write(descriptor_, text.data(), text.size()) < 0) errno = 0;
-  last_lines_.push_back(line);
+  lines->push_back(Printable(line, kMaxShownBytes));
+  last_lines_.push_back(lines->back());
   if (last_lines_.size() > kLastLines) last_lines_.pop_front();
-  lines->push_back(line);
 }
 
 bool IsWarningOrWorse(const std::string& line) {

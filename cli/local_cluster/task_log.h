@@ -9,12 +9,13 @@
 
 namespace shoal {
 
-// What one child says: cut into lines, kept in a file, the last lines in memory too. Not
-// thread-safe.
+// What one child says: cut into lines, kept in a file as they came; given out, and the last ones
+// remembered, safe to show (common/base/printable.h). Not thread-safe.
 class TaskLog {
  public:
   static constexpr size_t kLastLines = 20;
-  static constexpr size_t kMaxLineBytes = 64 << 10;  // a longer line is broken
+  static constexpr size_t kMaxLineBytes = 64 << 10;   // a longer line is broken
+  static constexpr size_t kMaxShownBytes = 16 << 10;  // of a line
 
   // Appends to the file at `path`: a run that goes on keeps what was logged before.
   static absl::StatusOr<std::unique_ptr<TaskLog>> Open(const std::string& path);

@@ -98,6 +98,13 @@ TEST_F(CommandsTest, WrongUseIsAUsageError) {
   }
 }
 
+TEST_F(CommandsTest, NothingThatIsNamedSteersTheTerminal) {
+  const std::string name = directory_ / "\x1b[2J\xc2\x9b";
+  const Result result = Shoal({"model", "summary", name});
+  EXPECT_THAT(result.output, HasSubstr("\\x1b[2J\\xc2\\x9b"));
+  EXPECT_EQ(result.output.find('\x1b'), std::string::npos);
+}
+
 TEST_F(CommandsTest, Version) {
   EXPECT_EQ(Shoal({"--version"}).output, "shoal " SHOAL_VERSION "\n");
 }

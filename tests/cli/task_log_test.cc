@@ -38,6 +38,14 @@ TEST_F(TaskLogTest, CutsOutputIntoLinesWhereverItIsBroken) {
   EXPECT_EQ(Contents(path_), "one\ntwo\n\nthree\n");
 }
 
+TEST_F(TaskLogTest, WhatIsShownSteersNoTerminal) {
+  const auto log = TaskLog::Open(path_);
+  ASSERT_TRUE(log.ok());
+  EXPECT_THAT((*log)->Append("a\x1b[2Jb\n"), ElementsAre("a\\x1b[2Jb"));
+  EXPECT_THAT((*log)->last_lines(), ElementsAre("a\\x1b[2Jb"));
+  EXPECT_EQ(Contents(path_), "a\x1b[2Jb\n");
+}
+
 TEST_F(TaskLogTest, KeepsTheLastLines) {
   const auto log = TaskLog::Open(path_);
   ASSERT_TRUE(log.ok());

@@ -1,4 +1,5 @@
 """Bad input to real daemons: each gets its message and its exit code, and nobody else is harmed."""
+import concurrent.futures
 import json
 import os
 import socket
@@ -151,3 +152,20 @@ def test_garbage_and_large_messages_harm_nobody(tmp_path):
                 assert unknown.value.code() == grpc.StatusCode.UNIMPLEMENTED
         for process in (chief, server, worker):
             assert process.wait() == 0, process.output()[-3000:]
+
+
+def test_what_a_peer_says_cannot_steer_the_terminal(tmp_path):
+    class Refusing(grpc.GenericRpcHandler):
+        def service(self, handler_call_details):
+            def refuse(request_iterator, context):
+                context.abort(grpc.StatusCode.FAILED_PRECONDITION, "\x1b[2J\nall is well\x07" + "x" * 5000)
+            return grpc.stream_stream_rpc_method_handler(refuse)
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(1), handlers=[Refusing()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        done = shoal("status", "--chief", f"127.0.0.1:{port}")
+    finally:
+        server.stop(None).wait()
+    assert done.returncode != 0 and r"\x1b[2J\nall is well\x07xxx" in done.stderr, done.stderr[:300]
+    assert done.stderr.count("\n") == 1 and len(done.stderr) < 5000, done.stderr[:300]
