@@ -18,7 +18,7 @@ class UnreadPipe {
   }
   ~UnreadPipe() {
     CloseReader();
-    close(ends_[1]);
+    CloseWriter();
   }
   UnreadPipe(const UnreadPipe&) = delete;
   UnreadPipe& operator=(const UnreadPipe&) = delete;
@@ -29,8 +29,13 @@ class UnreadPipe {
     if (ends_[0] >= 0) close(ends_[0]);
     ends_[0] = -1;
   }
+  void CloseWriter() {
+    if (ends_[1] >= 0) close(ends_[1]);
+    ends_[1] = -1;
+  }
 
-  // Reads until `text` is in all that was read so far, which is returned; within a minute.
+  // Reads until `text` is in all that was read so far, or to its end; returns all of it. For a
+  // minute at most.
   std::string ReadUntil(const std::string& text) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (all_.find(text) == std::string::npos && std::chrono::steady_clock::now() < deadline) {

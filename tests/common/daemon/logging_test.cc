@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -117,22 +118,25 @@ TEST(LoggingTest, ASinkGetsTheLogInstead) {
   EXPECT_THAT(lines, ::testing::ElementsAre(EndsWith(" n")));
 }
 
-// What a process logs that ends by `crash`, on a pipe.
+// What a process logs that ends by `crash`, on a pipe that is read only once it is full.
 std::string LogOfACrash(const std::function<void()>& crash, int expected_signal) {
   UnreadPipe pipe;
-  const auto die = [&] {
+  const pid_t child = fork();
+  if (child == 0) {
     dup2(pipe.write_end(), STDERR_FILENO);
     WriteLogOnCrash();
     // More than the pipe takes: the last line is still in the buffer when the crash comes.
     for (int i = 0; i < 200; ++i) LogInfo(std::string(100, 'x'));
     LogInfo("the last line");
     crash();
-  };
-  std::string log;
-  std::thread reader([&] { log = pipe.ReadUntil("at its end"); });
-  EXPECT_EXIT(die(), ::testing::KilledBySignal(expected_signal), "");
-  EXPECT_EQ(write(pipe.write_end(), "at its end", 10), 10);
-  reader.join();
+    _exit(0);
+  }
+  pipe.CloseWriter();
+  const std::string log = pipe.ReadUntil("nothing that is ever there");
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), expected_signal);
   return log;
 }
 
