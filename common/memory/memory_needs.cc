@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/format_bytes.h"
+#include "common/rpc/grpc_network.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
@@ -17,7 +18,7 @@ constexpr uint64_t kWorkerProgramBytes = 300 * kMiB;
 constexpr uint64_t kCoordinatorProgramBytes = 200 * kMiB;
 
 // A ps hands no more than this to the transport at once, over all streams.
-constexpr uint64_t kSendingBytes = 256 * kMiB;
+const uint64_t kSendingBytes = GrpcNetwork::Options().max_writing_bytes;
 
 // What a chunk takes beside its values and its applied set: where it lies, its state, its readers.
 constexpr uint64_t kChunkStateBytes = 512;

@@ -9,9 +9,9 @@
 
 namespace shoal {
 
-// Chunks that the variables of a job may be cut into. Each is a message of every step and a few
-// hundred bytes in every task, so that a job with more would do nothing but count them.
-inline constexpr int64_t kMostChunks = 1 << 20;
+// Chunks that the variables of a job may be cut into. Each is a message of every step, some 30 us
+// on a busy machine: with more a step would come near the time that a lease has.
+inline constexpr int64_t kMostChunks = 1 << 18;
 
 // Bytes of a ps that the applied set of one chunk takes.
 inline int64_t AppliedSetBytes(uint64_t window_steps) {

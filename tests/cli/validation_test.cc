@@ -116,14 +116,14 @@ TEST_F(ValidationTest, SaysTheMemoryOfEachTask) {
 }
 
 TEST_F(ValidationTest, RefusesAppliedSetsThatTakeMoreThanTheVariables) {
-  Write("model.json", DenseModel(1 << 20).dump());
+  Write("model.json", DenseModel(1 << 19).dump());
   json root = MinimalJob();
   root["strategy"] = {{"name", "async"}, {"chunk_bytes", 64}, {"window_steps", 1 << 20}};
   const auto validated = ValidateFiles(spec_, WriteJob(root));
   ASSERT_TRUE(validated.ok()) << validated.status();
   EXPECT_THAT(std::string(NeedsOf(*validated, 100).status().message()),
               StartsWith("$.strategy.window_steps: is 1048576, for which the ps keep 128.0 KiB for "
-                         "each of 458752 chunks, 56.0 GiB in all, for 28.0 MiB of variables"));
+                         "each of 229376 chunks, 28.0 GiB in all, for 14.0 MiB of variables"));
 }
 
 TEST_F(ValidationTest, AJobWithoutAClusterStandsAlone) {
