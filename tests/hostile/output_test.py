@@ -9,9 +9,9 @@ import termios
 import pytest
 
 from foreign_client import ForeignStream
-from honest_cluster import HonestCluster
+from honest_cluster import ENDLESS, HonestCluster
 from messages import coordinator, parameter_server
-from real_cluster import wait_for
+from real_cluster import BIN, Process, wait_for, write_job
 
 
 class UnreadPipe:
@@ -70,3 +70,34 @@ def test_a_log_that_nobody_reads_stops_no_daemon(tmp_path, unread, task):
             process.signal(signal.SIGTERM)
         for process in (cluster.coordinator, *cluster.ps):
             assert process.wait(60) == 143
+
+
+def train(tmp_path, *arguments, prefix=(), **job):
+    """`shoal train` of a job, into tmp_path/run."""
+    path = write_job(tmp_path / "job", **job)
+    return Process([BIN / "shoal", "train", path, "--run_dir", tmp_path / "run", *arguments], tmp_path / "train.log",
+                   prefix=prefix)
+
+
+def test_a_console_that_nobody_reads_does_not_keep_a_training_from_stopping(tmp_path, unread):
+    pipe = unread("stdout")
+    process = train(tmp_path, "--verbose", prefix=pipe.into(1), **ENDLESS)
+    try:
+        wait_for(pipe.full, "a full pipe")
+        process.signal(signal.SIGTERM)
+        assert process.wait(60) == 143, process.output()[-3000:]
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_a_console_that_is_closed_is_no_file_of_the_run(tmp_path, closed):
+    process = train(tmp_path, prefix=["sh", "-c", f'exec "$@" {closed}', "sh"])
+    try:
+        assert process.wait() == 0, process.output()[-3000:]
+    finally:
+        process.kill()
+    for path in (tmp_path / "run").rglob("*"):
+        if path.is_file() and path.parent.name != "logs":
+            assert b"training small" not in path.read_bytes() and b"epoch 1/" not in path.read_bytes(), path
+    assert (tmp_path / "run/.lock").read_bytes() == b""

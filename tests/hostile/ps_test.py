@@ -2,8 +2,66 @@
 import json
 
 from fake_coordinator import ControlOfPs
-from honest_cluster import HonestCluster
-from real_cluster import wait_for
+from foreign_client import ForeignStream
+from honest_cluster import HonestCluster, growth_below, resolved, wide_model
+from messages import VERSION, parameter_server
+from real_cluster import Cluster, wait_for, write_job
+
+WIDE = wide_model(30000)  # 8 MiB
+
+
+def exchange(address):
+    """An Exchange stream that has said hello, and the timeline of the ps."""
+    stream = ForeignStream(address, "ParameterServer/Exchange")
+    stream.send(parameter_server.ExchangeRequest(hello=parameter_server.ExchangeHello(version=VERSION, worker=9)))
+    return stream, stream.read("hello").timeline
+
+
+def pull_first_chunk(timeline):
+    return parameter_server.ExchangeRequest(pull=parameter_server.Pull(timeline=timeline, first_chunk=0, chunk_count=1))
+
+
+def pull_all(timeline):
+    return parameter_server.ExchangeRequest(pull=parameter_server.Pull(timeline=timeline, first_chunk=0, chunk_count=8))
+
+
+def test_pulls_that_are_not_read_pin_no_versions(tmp_path):
+    with HonestCluster(tmp_path, model=WIDE, optimizer="sgd", checkpoint={"every_steps": 0}).start_all() as cluster:
+        address = cluster.spec["ps"][0]
+        reader, timeline = exchange(address)
+        sleepers = [exchange(address)[0] for _ in range(16)]
+        with growth_below(cluster.ps[0], 100):
+            version = 0
+            for _ in range(50):
+                for each in sleepers:
+                    each.send(pull_all(timeline))
+                # Of another version the next time, so that what waits to be sent cannot be the same.
+                for _ in range(1000):
+                    reader.send(pull_first_chunk(timeline))
+                    newest = reader.read("values").version
+                    if newest > version:
+                        break
+                version = newest
+            cluster.check_serves()
+        for each in (reader, *sleepers):
+            each.close()
+
+
+def test_rows_of_a_cut_that_are_not_read_are_not_copied(tmp_path):
+    job = write_job(tmp_path / "job", model=WIDE)
+    with Cluster(tmp_path / "logs") as cluster:
+        server = cluster.start("ps")
+        with ControlOfPs(cluster.spec["ps"][0], term=1 << 32) as control:
+            control.claim()
+            control.load_seed(resolved(job))
+            control.hold_cut(0)
+            with growth_below(server, 100):
+                for _ in range(600):
+                    control.order(read_cut=parameter_server.ReadCut(cut_step=0, chunk=0, part=0))
+                # It has heard them all when it has answered on another stream what came after them.
+                with ControlOfPs(cluster.spec["ps"][0], term=1 << 32) as later:
+                    later.claim()
+        assert server.popen.poll() is None
 
 
 def newest_step(run):

@@ -1,0 +1,47 @@
+"""Strangers at the ports of a daemon: more connections than it has descriptors, frames without end, probes' rivals."""
+import os
+import re
+import urllib.request
+
+from fake_coordinator import ControlOfPs
+from foreign_client import IdleConnections
+from honest_cluster import HonestCluster
+from real_cluster import Cluster, wait_for
+
+FEW_DESCRIPTORS = ["sh", "-ec", 'ulimit -n 256; exec "$@"', "sh"]
+
+
+def descriptors(process):
+    return len(os.listdir(f"/proc/{process.popen.pid}/fd"))
+
+
+def test_connections_are_taken_again_when_descriptors_are(tmp_path):
+    with HonestCluster(tmp_path) as cluster:
+        cluster.start_all({"ps": FEW_DESCRIPTORS})
+        server, before = cluster.ps[0], descriptors(cluster.ps[0])
+        taken = []
+
+        def full():
+            taken.append(descriptors(server))
+            return taken[-1] >= 256 or (len(taken) > 100 and taken[-100] == taken[-1])  # or as many as it takes
+        with IdleConnections(cluster.spec["ps"][0], 400):
+            wait_for(full, "connections to be taken")
+            cluster.check_serves()
+        wait_for(lambda: descriptors(server) <= before + 2, "the descriptors to be given back")
+        with ControlOfPs(cluster.spec["ps"][0]) as control:
+            assert control.hello.timeline == control.claim().timeline
+        # A worker that is new reaches everybody, too.
+        cluster.workers[0].kill()
+        cluster.workers[0] = cluster.start_worker(0)
+        cluster.check_serves()
+
+
+def test_a_probe_is_answered_whoever_is_silent_at_its_port(tmp_path):
+    with Cluster(tmp_path) as cluster:
+        server = cluster.start("ps", 0, ["--http_port=0"])
+        server.wait_for_output("serving /metrics")
+        address = re.search(r"serving /metrics.* address=(\S+)", server.output())[1]
+        with IdleConnections(address, 200):
+            for _ in range(6):
+                with urllib.request.urlopen(f"http://{address}/healthz", timeout=10) as answer:
+                    assert answer.status == 200
