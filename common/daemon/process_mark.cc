@@ -1,7 +1,9 @@
 #include "common/daemon/process_mark.h"
 
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -60,9 +62,14 @@ std::string ProcessMark() {
 bool IsProcessGone(const std::string& mark) {
   const std::vector<std::string> parts = absl::StrSplit(mark, ' ');
   int pid = 0;
-  if (parts.size() != 4 || !absl::SimpleAtoi(parts[2], &pid)) return false;
+  if (parts.size() != 4 || !absl::SimpleAtoi(parts[2], &pid) || pid <= 0) return false;
   if (absl::StrCat(parts[0], " ", parts[1]) != Surroundings()) return false;
-  return StartOf(absl::StrCat(pid)) != parts[3];
+  const std::string start = StartOf(absl::StrCat(pid));
+  if (start == parts[3]) return false;
+  // /proc may hide the processes of others.
+  std::error_code ignored;
+  const bool shown = std::filesystem::exists(absl::StrCat("/proc/", pid), ignored);
+  return shown || (kill(pid, 0) != 0 && errno == ESRCH);
 }
 
 }  // namespace shoal
