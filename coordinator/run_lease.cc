@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
@@ -287,8 +288,9 @@ std::string RunLease::Describe(const std::string& text) {
   const std::optional<Lease> lease = ParseLease(text);
   if (!lease.has_value()) return "a coordinator that its file does not name";
   const LeaseHolder& holder = lease->holder;
-  return absl::StrCat("the coordinator at ", holder.address, " (host ", holder.host, ", pid ",
-                      holder.pid, ", started ", holder.since, ")");
+  const auto shown = [](const std::string& text) { return Printable(text, kMostTextBytes); };
+  return absl::StrCat("the coordinator at ", shown(holder.address), " (host ", shown(holder.host),
+                      ", pid ", holder.pid, ", started ", shown(holder.since), ")");
 }
 
 }  // namespace shoal

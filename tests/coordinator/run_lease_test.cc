@@ -23,6 +23,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // A coordinator with a lease, on the loop of all of them.
 struct Claimant {
@@ -214,6 +215,19 @@ TEST_F(RunLeaseTest, ALeaseThatIsTornIsWaitedFor) {
     EXPECT_EQ(a->answer(), "") << text;
     EXPECT_THAT(Files(), ElementsAre("42"));
   }
+}
+
+TEST_F(RunLeaseTest, WhatItsFileSaysReachesNoTerminalAsItIs) {
+  ASSERT_TRUE(MakeDirectories(directory_).ok());
+  WriteAll(directory_ + "/1",
+           R"({"coordinator": "\u001b[2J\n", "host": ")" + std::string(100'000, 'x') +
+               R"(", "pid": "1", "since": "", "process": "", "ps": [7, null], "state": 3})");
+  const auto a = Make("a");
+  Acquire(*a, {7});
+  EXPECT_THAT(a->answers, IsEmpty());
+  EXPECT_THAT(a->lease->Waiting(),
+              AllOf(HasSubstr("the coordinator at"), Not(HasSubstr("\033")), Not(HasSubstr("\n"))));
+  EXPECT_LT(a->lease->Waiting().size(), 1000u);
 }
 
 TEST_F(RunLeaseTest, WithoutADiskToWriteToTheJobGoesOn) {
