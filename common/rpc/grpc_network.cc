@@ -4,6 +4,7 @@
 #include <grpcpp/alarm.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -26,6 +27,7 @@
 #include "common/rpc/grpc_channels.h"
 #include "common/rpc/grpc_client_call.h"
 #include "common/rpc/grpc_server_call.h"
+#include "common/rpc/header_limit.h"
 #include "common/rpc/health_service.h"
 #include "common/rpc/listening_socket.h"
 #include "common/rpc/offload_thread.h"
@@ -218,6 +220,8 @@ absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, 
       grpc::InsecureServerCredentials());
   builder_.RegisterAsyncGenericService(&service_);
   builder_.SetMaxReceiveMessageSize(options_.max_message_bytes);
+  // For the most part of messages that are not complete.
+  builder_.SetResourceQuota(grpc::ResourceQuota("server").Resize(options_.max_receiving_bytes));
   for (int algorithm = 1; algorithm < GRPC_COMPRESS_ALGORITHMS_COUNT; ++algorithm) {
     // A compressed message could grow beyond the cap.
     builder_.SetCompressionAlgorithmSupportStatus(
@@ -257,6 +261,9 @@ void GrpcNetworkImpl::OnConnection(int fd) {
   const auto lost_after_ms = static_cast<unsigned>(options_.keepalive.answer_ms);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_after_ms, sizeof(lost_after_ms));
+  LimitHeaders(fd, [this] {
+    if (options_.warn) options_.warn("ended a connection: its client sends headers without end");
+  });
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.fd = fd;
   accepted_->HandleNewConnection(&connection);

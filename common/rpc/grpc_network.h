@@ -19,6 +19,9 @@ class GrpcNetwork : public EventLoop, public Network {
   struct Options {
     // A longer message is refused with RESOURCE_EXHAUSTED, and its stream ends.
     int max_message_bytes = 64 << 20;
+    // What a server has received and not handed over yet, of all clients; above it streams are
+    // ended. A chunk of 1 MiB of each of a thousand workers fits in twice.
+    size_t max_receiving_bytes = size_t{2} << 30;
     // Bytes and messages queued on one stream, beyond which it is ended.
     size_t max_queued_bytes = size_t{1} << 30;
     size_t max_queued_messages = 8192;

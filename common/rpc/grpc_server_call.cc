@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/rpc/message_wire.h"
 
 namespace shoal {
 namespace {
@@ -14,6 +15,14 @@ std::string ReadablePeer(const std::string& peer) {
   std::string text = absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
   if (absl::StartsWith(text, "ipv4:") || absl::StartsWith(text, "ipv6:")) text.erase(0, 5);
   return text;
+}
+
+// What clients say is small, but for gradients, of which the largest has 16 MiB, and for what the
+// coordinator sends a ps, the job for example.
+size_t MaxRequestBytes(const std::string& method) {
+  if (method == kControlMethod) return SIZE_MAX;
+  if (method == kExchangeMethod) return size_t{17} << 20;
+  return method == kWorkMethod ? size_t{4} << 20 : size_t{64} << 10;
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -43,13 +52,26 @@ void GrpcServerCall::OnRequest(bool ok) {
   on_requested_(this);
 }
 
+StreamCallbacks GrpcServerCall::Checked(StreamCallbacks callbacks) {
+  callbacks.on_message = [this, on_message = std::move(callbacks.on_message),
+                          most = MaxRequestBytes(method())](Message message) {
+    const size_t bytes = EncodedSize(message);
+    if (bytes > most) {
+      return Fail(absl::ResourceExhaustedError(absl::StrCat(
+          "a message of ", bytes, " bytes; the most that ", method(), " takes is ", most)));
+    }
+    if (on_message) on_message(std::move(message));
+  };
+  return callbacks;
+}
+
 void GrpcServerCall::Accept(const Network::Acceptor& acceptor) {
   deciding_ = true;
   absl::StatusOr<StreamCallbacks> callbacks = acceptor(context_.method(), MakeHandle(peer_));
   deciding_ = false;
   if (!callbacks.ok()) return Refuse(callbacks.status());
   if (has_handle()) {
-    set_callbacks(*std::move(callbacks));
+    set_callbacks(Checked(*std::move(callbacks)));
   } else if (!end()) {
     return OnDropped();
   }

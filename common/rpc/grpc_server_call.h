@@ -36,6 +36,8 @@ class GrpcServerCall : public GrpcCall {
   void Fail(absl::Status error) override;
   void OnRequest(bool ok);
   void CloseIfOver();
+  // Callbacks that get no message of more bytes than the method takes; one ends the call.
+  StreamCallbacks Checked(StreamCallbacks callbacks);
 
   const OnRequested on_requested_;
   grpc::GenericServerContext context_;

@@ -9,8 +9,8 @@
 namespace shoal {
 
 // Runs work beside a loop, one piece at a time in the order in which it was given, on the thread
-// "files", which starts with the first piece. Destruction waits for the piece that is running and drops the
-// others. Thread-safe.
+// "files", which starts with the first piece. Destruction waits for the piece that is running and
+// drops the others. Thread-safe.
 class OffloadThread {
  public:
   OffloadThread() = default;

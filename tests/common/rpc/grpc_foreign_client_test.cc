@@ -192,6 +192,18 @@ TEST_F(ForeignClientTest, MessageAboveTheCapEndsOnlyItsStream) {
   ExpectWorks(1);
 }
 
+TEST_F(ForeignClientTest, MessageAboveTheCapOfItsMethodEndsOnlyItsStream) {
+  ForeignCall call(address_, kStatusMethod);
+  call.Write(NumberedMessage(1).fields);
+  // A host name, say.
+  call.Write("\x0a\x80\x80\x04" + std::string(65536, 'x'));
+  EXPECT_EQ(call.Read(), std::nullopt);
+  const grpc::Status status = call.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("/Status takes is 65536"));
+  ExpectWorks(1);
+}
+
 TEST_F(ForeignClientTest, CompressedMessagesAreRefused) {
   ForeignCall call(address_, kExchangeMethod, GRPC_COMPRESS_GZIP);
   // Small when compressed, far above the cap when not.
