@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -24,52 +25,58 @@ std::string Shorten(const std::string& text, size_t limit) {
 }
 
 // Follows the parser's events to find what RFC 8259 leaves open: keys that come twice, excessive
-// depth.
-class StructureCheck {
+// depth. Before anything is built: json::parse with a callback looks through the whole array again
+// for every element.
+class StructureCheck : public nlohmann::json_sax<json> {
  public:
-  // nlohmann's parser callback: false drops the value, so that nothing deep is ever built.
-  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-    switch (event) {
-      case json::parse_event_t::object_start:
-      case json::parse_event_t::array_start:
-        if (depth >= kMaxJsonDepth) too_deep_ = true;
-        if (too_deep_) return false;
-        if (event == json::parse_event_t::object_start) objects_.emplace_back();
-        return true;
-      case json::parse_event_t::object_end:
-        if (!too_deep_) objects_.pop_back();
-        return true;
-      case json::parse_event_t::key:
-        if (!too_deep_) AddKey(parsed.get_ref<const std::string&>());
-        return true;
-      default:
-        return true;
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(json::number_integer_t) override { return true; }
+  bool number_unsigned(json::number_unsigned_t) override { return true; }
+  bool number_float(json::number_float_t, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+  bool start_object(size_t) override { return Open(); }
+  bool end_object() override { return Close(); }
+  bool start_array(size_t) override { return Open(); }
+  bool end_array() override { return Close(); }
+  // Said when it is parsed.
+  bool parse_error(size_t, const std::string&, const json::exception&) override { return false; }
+
+  bool key(std::string& key) override {
+    Level& object = levels_.back();
+    object.key = key;
+    if (object.keys.insert(key).second || !repeated_.empty()) return true;
+    repeated_ = "$";
+    for (const Level& open : levels_) {
+      if (open.key.has_value()) repeated_ = JsonPath(repeated_, *open.key);
     }
+    return true;
   }
 
-  // Empty when all is well.
-  std::string error() const {
-    if (too_deep_) return absl::StrCat("is nested deeper than ", kMaxJsonDepth, " levels");
-    if (!repeated_.empty()) return absl::StrCat(repeated_, ": this key comes twice in one object");
-    return "";
-  }
+  bool too_deep() const { return too_deep_; }
+  // Of the first key that comes twice; empty when there is none.
+  const std::string& repeated() const { return repeated_; }
 
  private:
-  struct OpenObject {
+  // An object or array that is open; an array has no keys.
+  struct Level {
     std::set<std::string> keys;
-    std::string current;
+    std::optional<std::string> key;  // the newest
   };
 
-  void AddKey(const std::string& key) {
-    OpenObject& object = objects_.back();
-    object.current = key;
-    if (object.keys.insert(key).second || !repeated_.empty()) return;
-    std::string path("$");
-    for (const OpenObject& open : objects_) path = JsonPath(path, open.current);
-    repeated_ = std::move(path);
+  // False stops the parser.
+  bool Open() {
+    too_deep_ = levels_.size() >= kMaxJsonDepth;
+    if (!too_deep_) levels_.emplace_back();
+    return !too_deep_;
+  }
+  bool Close() {
+    levels_.pop_back();
+    return true;
   }
 
-  std::vector<OpenObject> objects_;
+  std::vector<Level> levels_;
   std::string repeated_;
   bool too_deep_ = false;
 };
@@ -116,17 +123,21 @@ absl::StatusOr<json> ParseJson(const std::string& text, const std::string& sourc
                                                    " bytes; at most ", kMaxJsonBytes, " are read"));
   }
   StructureCheck check;
+  json::sax_parse(text, &check);
+  if (check.too_deep()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, ": is nested deeper than ", kMaxJsonDepth, " levels"));
+  }
   json value;
   try {
-    value = json::parse(text, [&check](int depth, json::parse_event_t event, json& parsed) {
-      return check(depth, event, parsed);
-    });
+    value = json::parse(text);
   } catch (const json::exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(source, ": is not JSON: ", ParserMessage(error)));
   }
-  if (const std::string error = check.error(); !error.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": ", error));
+  if (!check.repeated().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, ": ", check.repeated(), ": this key comes twice in one object"));
   }
   return value;
 }

@@ -47,6 +47,8 @@ TEST(ParseJsonTest, MessageIsShortWhateverTheText) {
 TEST(ParseJsonTest, RefusesAKeyThatComesTwice) {
   EXPECT_EQ(ParseError(R"({"a": {"b": 1, "c": 2, "b": 3}})"),
             "f.json: $.a.b: this key comes twice in one object");
+  EXPECT_EQ(ParseError(R"({"a": [{"b": 1}, {"b": 1, "b": {}}], "a": 2})"),
+            "f.json: $.a.b: this key comes twice in one object");
 }
 
 TEST(ParseJsonTest, RefusesDeepNesting) {
@@ -55,6 +57,15 @@ TEST(ParseJsonTest, RefusesDeepNesting) {
   EXPECT_THAT(ParseError(nested(kMaxJsonDepth + 1)), HasSubstr("is nested deeper than 100 levels"));
   // Neither the stack nor time runs out where nobody closes what was opened.
   EXPECT_THAT(ParseError(std::string(1'000'000, '[')), HasSubstr("f.json: "));
+}
+
+TEST(ParseJsonTest, ReadsAnElementInTheSameTimeHoweverManyThereAre) {
+  // Whoever looks at all that came before is not done in an hour.
+  std::string text = "[{}";
+  for (int i = 1; i < 1'000'000; ++i) text += ",{}";
+  const auto parsed = ParseJson(text + "]", "f.json");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->size(), 1'000'000u);
 }
 
 TEST(JsonPathTest, QuotesKeysThatAreNoWords) {
