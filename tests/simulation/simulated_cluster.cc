@@ -117,6 +117,14 @@ void SimulatedCluster::StartAll() {
   for (int i = 0; i < workload_.workers; ++i) add(WorkerName(i), i);
 }
 
+// Of two coordinators at once, each with another process that was the same ps, one is refused the
+// run directory.
+bool SimulatedCluster::AnotherLives(const Task& task, const Life& life) {
+  return std::any_of(task.lives.begin(), task.lives.end(), [&life](const auto& other) {
+    return other.get() != &life && other->process->alive();
+  });
+}
+
 SimulatedCluster::Task* SimulatedCluster::Find(const std::string& name) {
   auto found = tasks_.find(name);
   return found == tasks_.end() ? nullptr : found->second.get();
@@ -176,8 +184,9 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
              job_done_ = true;
            } else if (!absl::IsAborted(status) && !absl::IsCancelled(status) &&
                       !disk_condition_.full && !disk_condition_.read_only &&
-                      // It may have been full when that was tried.
-                      !absl::IsResourceExhausted(status)) {
+                      // It may have been so when that was tried.
+                      !absl::IsResourceExhausted(status) && !absl::IsPermissionDenied(status) &&
+                      !(absl::IsFailedPrecondition(status) && AnotherLives(task, life))) {
              world_.Fail(absl::StrCat("the coordinator gave up: ", status.ToString()));
            }
            OnExit(task, life, status.ToString(), !status.ok());
