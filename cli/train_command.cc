@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/job_flags.h"
 #include "cli/train/train.h"
 
 namespace shoal {
@@ -23,7 +24,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       ->add_option("--threads", options->threads,
                    "Compute threads of each worker [cores / workers]")
       ->check(CLI::Range(1, 1024));
-  train->add_option("--seed", options->seed, "Seed, instead of the job's");
+  AddJobFlags(train, &options->overrides);
   train
       ->add_option("--max_restarts", options->max_restarts,
                    "How often a process that dies is started again; a minute of life is forgiven "
@@ -39,6 +40,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       "  shoal train job.json\n"
       "  shoal train job.json --workers 4 --ps 2\n"
       "  shoal train job.json --seed 2 --run_dir runs/second_try\n"
+      "  shoal train job.json --epochs 3 --set optimizer.config.learning_rate=0.01\n"
       "\nExit codes: 0 done, 143 stopped with a checkpoint, 64 wrong flags, 78 wrong job or run "
       "directory,\n"
       "65 damaged data, 77 another coordinator has taken over, 138 worth another try.");

@@ -2,11 +2,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "cli/command.h"
+#include "cli/job_flags.h"
 #include "cli/validation.h"
 #include "common/base/status_macros.h"
 #include "worker/input/joined_errors.h"
@@ -19,6 +21,7 @@ namespace {
 struct ValidateOptions {
   std::string cluster_spec;
   std::string job;
+  std::vector<JobOverride> overrides;
 };
 
 // What the job's data is, as far as it is on this machine: only the workers read it.
@@ -48,7 +51,7 @@ absl::StatusOr<FoundData> CheckData(const ValidatedJob& validated) {
 
 absl::Status Validate(const ValidateOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const ValidatedJob validated,
-                         ValidateFiles(options.cluster_spec, options.job));
+                         ValidateFiles(options.cluster_spec, options.job, options.overrides));
   SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(validated));
   SHOAL_ASSIGN_OR_RETURN(const JobNeeds needs, NeedsOf(validated, found.training_examples));
   std::string text = NeedsText(validated, needs, "the training set is not on this machine");
@@ -74,9 +77,11 @@ void AddValidateCommand(CLI::App* app, Command* chosen) {
       "File with the cluster spec; without it, the text of the variable TF_CONFIG; without both, "
       "the job alone");
   validate->add_option("--job", options->job, "The job file")->required();
+  AddJobFlags(validate, &options->overrides);
   validate->footer(
       "Examples:\n"
       "  shoal validate --job job.json\n"
+      "  shoal validate --job job.json --batch_size 256 --set checkpoint.keep=5\n"
       "  shoal validate --cluster_spec cluster.json --job job.json\n"
       "  TF_CONFIG=$(cat cluster.json) shoal validate --job job.json\n"
       "\nExit codes: 0 all is right, though data may be on other machines only; 65 the data on "

@@ -52,7 +52,8 @@ void Append(const absl::Status& status, std::string* text) {
 }  // namespace
 
 absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
-                                           const std::string& job_file) {
+                                           const std::string& job_file,
+                                           const std::vector<JobOverride>& overrides) {
   ValidatedJob validated;
   std::string errors;
   if (ClusterSpecGiven(cluster_spec_file)) {
@@ -60,7 +61,8 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
     Append(cluster.status(), &errors);
     if (cluster.ok()) validated.cluster = *std::move(cluster);
   }
-  absl::StatusOr<Job> job = LoadJob(job_file, /*check_data=*/false);
+  absl::StatusOr<Job> job =
+      LoadJob(job_file, /*check_data=*/false, overrides, &validated.overridden);
   Append(job.status(), &errors);
   if (job.ok()) {
     absl::StatusOr<KerasModel> model = ParseKerasModel(job->model_json);
@@ -126,11 +128,14 @@ absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<ui
 std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                       const std::string& why_no_examples) {
   const Job& job = validated.job;
-  std::string text = "cluster: none was given (--cluster_spec, TF_CONFIG)\n";
-  if (validated.cluster.has_value()) {
+  std::string text;
+  for (const std::string& line : validated.overridden) absl::StrAppend(&text, line, "\n");
+  if (!validated.cluster.has_value()) {
+    text += "cluster: none was given (--cluster_spec, TF_CONFIG)\n";
+  } else {
     const size_t workers = validated.cluster->workers.size();
-    text = absl::StrCat("cluster: 1 chief, ", needs.ps.size(), " ps, ", workers,
-                        workers == 1 ? " worker\n" : " workers\n");
+    absl::StrAppend(&text, "cluster: 1 chief, ", needs.ps.size(), " ps, ", workers,
+                    workers == 1 ? " worker\n" : " workers\n");
   }
   absl::StrAppend(&text, "job: ", job.name, ", fingerprint ",
                   absl::Hex(job.Fingerprint(), absl::kZeroPad8), "\n");

@@ -17,14 +17,16 @@ namespace shoal {
 struct ValidatedJob {
   std::optional<ClusterSpec> cluster;  // none where none was given
   Job job;
+  std::vector<std::string> overridden;  // a line for each field that was not taken from the file
   KerasModel model;
 };
 
 // Reads a cluster spec (as LoadClusterSpec() does, without need of a task), a job file and its
 // model. With neither a file nor TF_CONFIG, the job stands alone. All errors of all of them come in
-// one status, a line each. Data files are not looked at.
+// one status, a line each. Data files are not looked at. `overrides` are as LoadJob() takes them.
 absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
-                                           const std::string& job_file);
+                                           const std::string& job_file,
+                                           const std::vector<JobOverride>& overrides = {});
 
 // What a job needs of its cluster.
 struct JobNeeds {

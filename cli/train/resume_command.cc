@@ -11,7 +11,7 @@ namespace {
 
 // `text` as one word of a POSIX shell.
 std::string ShellWord(const std::string& text) {
-  constexpr std::string_view kPlain = "_-+./:,@%";
+  constexpr std::string_view kPlain = "_-+./:,@%=";
   const bool plain = std::all_of(text.begin(), text.end(), [&](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != kPlain.npos;
   });
@@ -34,7 +34,10 @@ std::string ResumeCommand(const TrainOptions& options) {
   if (options.max_restarts != usual.max_restarts) {
     add("--max_restarts", absl::StrCat(options.max_restarts));
   }
-  if (options.seed.has_value()) add("--seed", absl::StrCat(*options.seed));
+  for (const JobOverride& each : options.overrides) {
+    add(each.flag.c_str(),
+        ShellWord(each.flag == "--set" ? each.field + "=" + each.value : each.value));
+  }
   return command;
 }
 

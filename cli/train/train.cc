@@ -77,8 +77,10 @@ class Training {
 
   // Reads the job and looks at the run directory; false when the job is finished already.
   absl::StatusOr<bool> Prepare() {
-    SHOAL_ASSIGN_OR_RETURN(job_, LoadJob(options_.job_path, /*check_data=*/true));
-    if (options_.seed.has_value()) job_.seed = *options_.seed;
+    std::vector<std::string> overridden;
+    SHOAL_ASSIGN_OR_RETURN(
+        job_, LoadJob(options_.job_path, /*check_data=*/true, options_.overrides, &overridden));
+    for (const std::string& line : overridden) console_.Print(line);
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems)
@@ -88,7 +90,8 @@ class Training {
                      " steps are done.");
       PrintPlaces();
       console_.Print(
-          "To train on, raise the job's epochs; to begin anew, choose another --run_dir.");
+          "To train on, raise the job's epochs, in its file or with --epochs; to begin anew, "
+          "choose another --run_dir.");
       return false;
     }
     SHOAL_RETURN_IF_ERROR(run_->Prepare(job_));

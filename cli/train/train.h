@@ -1,8 +1,9 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
+
+#include "common/job/job.h"
 
 namespace shoal {
 
@@ -11,11 +12,11 @@ struct TrainOptions {
   std::string job_path;
   int workers = 2;
   int ps = 1;
-  std::string run_dir;           // empty: runs/NAME, by the name of the job
-  int threads = 0;               // for each worker; 0: chosen from the cores
-  std::optional<uint64_t> seed;  // instead of the job's
-  int max_restarts = 10;         // of each process that dies
-  bool verbose = false;          // every line of every daemon on the console
+  std::string run_dir;                 // empty: runs/NAME, by the name of the job
+  int threads = 0;                     // for each worker; 0: chosen from the cores
+  std::vector<JobOverride> overrides;  // of the job's fields
+  int max_restarts = 10;               // of each process that dies
+  bool verbose = false;                // every line of every daemon on the console
 };
 
 // Trains a job on a local cluster of child processes, from start to end, and talks to the person

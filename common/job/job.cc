@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
+#include "common/job/job_overrides.h"
 #include "common/job/job_reader.h"
 #include "common/job/loss.h"
 #include "common/job/optimizer.h"
@@ -63,15 +64,19 @@ uint32_t Job::Fingerprint() const {
   return Crc32c(text);
 }
 
-absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data) {
+absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
+                            const std::vector<JobOverride>& overrides,
+                            std::vector<std::string>* overridden) {
   SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
-  SHOAL_ASSIGN_OR_RETURN(const json root, ParseJson(text, path));
+  SHOAL_ASSIGN_OR_RETURN(json root, ParseJson(text, path));
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   if (error) {
     return absl::UnavailableError(absl::StrCat(path, ": has no absolute path: ", error.message()));
   }
   JsonErrors errors(path);
+  std::vector<std::string> lines = ApplyJobOverrides(overrides, &root, &errors);
+  if (overridden != nullptr) *overridden = std::move(lines);
   Job job = ReadJob(root, {.base_dir = absolute.parent_path().string(), .check_data = check_data},
                     &errors);
   return JobOrErrors(std::move(job), errors);

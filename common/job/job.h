@@ -75,11 +75,21 @@ struct Job {
   uint32_t Fingerprint() const;
 };
 
+// A field of a job that whoever starts it gives beside the file.
+struct JobOverride {
+  std::string flag;   // that it was given by, for messages: "--epochs"
+  std::string field;  // keys between dots: "optimizer.config.learning_rate"
+  std::string value;  // JSON; a text that is none is the string it is
+};
+
 // Reads a job file. All errors at once in one kInvalidArgument status, a line each, with file, JSON
 // path, value, and the nearest valid name or range. Reads the model file too (its content is
 // checked by ParseKerasModel, not here) and says when a data file does not exist only with
-// `check_data`.
-absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data);
+// `check_data`. `overrides` are read as if they stood in the file, errors about them name the flag;
+// each adds a line for people to `overridden`: "--epochs: $.epochs is 3; 5 in the file".
+absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
+                            const std::vector<JobOverride>& overrides = {},
+                            std::vector<std::string>* overridden = nullptr);
 
 // Reads the text that ResolvedText() wrote. `source` names it in messages.
 absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source);

@@ -1,5 +1,8 @@
 #include "common/json/json_errors.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/nearest_name.h"
@@ -24,7 +27,22 @@ void JsonErrors::Add(const absl::Status& status) {
 }
 
 void JsonErrors::AddUnimplemented(const std::string& path, const std::string& text) {
-  lines_.push_back(absl::StrCat(source_, source_.empty() ? "" : ": ", path, ": ", text));
+  const std::string& source = SourceOf(path);
+  lines_.push_back(absl::StrCat(source, source.empty() ? "" : ": ", path, ": ", text));
+}
+
+void JsonErrors::NameSource(const std::string& path, const std::string& source) {
+  sources_[path] = source;
+}
+
+const std::string& JsonErrors::SourceOf(const std::string& path) const {
+  for (const auto& [above, source] : sources_) {
+    const std::string_view rest =
+        std::string_view(path).substr(std::min(path.size(), above.size()));
+    if (path.starts_with(above) && (rest.empty() || rest[0] == '.' || rest[0] == '['))
+      return source;
+  }
+  return source_;
 }
 
 absl::Status JsonErrors::ToStatus() const {

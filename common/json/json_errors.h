@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ class JsonErrors {
  public:
   // `source` begins every line ("job.json"); empty: lines begin with the JSON path.
   explicit JsonErrors(std::string source) : source_(std::move(source)) {}
+
+  // What is wrong at `path` and below it comes from elsewhere: its lines begin with this instead.
+  void NameSource(const std::string& path, const std::string& source);
 
   // One error: "SOURCE: PATH: TEXT", for example "job.json: $.batch_size: is -3; must be …".
   void Add(const std::string& path, const std::string& text);
@@ -28,7 +32,10 @@ class JsonErrors {
   absl::Status ToStatus() const;
 
  private:
+  const std::string& SourceOf(const std::string& path) const;
+
   const std::string source_;
+  std::map<std::string, std::string> sources_;  // by path, other than source_
   std::vector<std::string> lines_;
   bool all_unimplemented_ = true;
 };

@@ -16,10 +16,12 @@ TEST(ResumeCommandTest, RepeatsWhatWasAskedFor) {
                            .ps = 2,
                            .run_dir = "runs/second",
                            .threads = 4,
-                           .seed = 0,
+                           .overrides = {{"--seed", "seed", "0"},
+                                         {"--set", "loss", "mse"},
+                                         {"--set", "metrics", R"(["accuracy"])"}},
                            .max_restarts = 1}),
             "shoal train job.json --workers 3 --ps 2 --run_dir runs/second --threads 4 "
-            "--max_restarts 1 --seed 0");
+            "--max_restarts 1 --seed 0 --set loss=mse --set 'metrics=[\"accuracy\"]'");
 }
 
 TEST(ResumeCommandTest, QuotesWhatAShellWouldTakeApart) {

@@ -12,11 +12,15 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "cli/local_cluster/child_process.h"
 #include "tests/common/base/temporary_directory.h"
 
@@ -29,12 +33,18 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kDeadline = std::chrono::seconds(60);
+constexpr auto kDeadline = std::chrono::seconds(120);
 
 std::string Contents(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
+}
+
+std::string LastLines(const std::string& text) {
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  const size_t first = lines.size() > 20 ? lines.size() - 20 : 0;
+  return absl::StrJoin(lines.begin() + first, lines.end(), "\n") + "\n";
 }
 
 // True once the process has ended, also as somebody else's zombie; false after the deadline.
@@ -61,7 +71,22 @@ class TrainProcessTest : public testing::Test {
     WriteJob(/*batch_size=*/32);
   }
 
-  void TearDown() override { train_.reset(); }
+  void TearDown() override {
+    if (HasFailure()) PrintLastWords();
+    train_.reset();
+  }
+
+  // How `shoal train` ended, what it said, and the end of every task's log.
+  void PrintLastWords() {
+    const auto ended = train_ != nullptr ? train_->TryReap() : std::nullopt;
+    std::cout << "shoal train: " << (ended.has_value() ? ended->ToString() : "still running")
+              << "; it said:\n"
+              << LastLines(output_);
+    std::error_code no_logs;
+    for (const auto& log : fs::directory_iterator(root_ + "/run/logs", no_logs)) {
+      std::cout << log.path().filename().string() << ":\n" << LastLines(Contents(log.path()));
+    }
+  }
 
   void WriteJob(int batch_size) {
     std::ofstream(root_ + "/job.json")
@@ -359,6 +384,48 @@ TEST_F(TrainProcessTest, ARunDirectoryOfAnotherJobIsRefused) {
   EXPECT_EQ(AwaitExit(), "exit code 78");
   EXPECT_THAT(output_,
               AllOf(HasSubstr("$.batch_size: 32 there, 64 now"), HasSubstr("another --run_dir")));
+}
+
+TEST_F(TrainProcessTest, FieldsOfTheJobAreGivenByFlags) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
+  const std::vector<std::string> flags = {"--workers", "1",
+                                          "--epochs",  "3",
+                                          "--set",     "optimizer.config.learning_rate=0.5",
+                                          "--set",     "checkpoint.keep=7"};
+  Start(flags);
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  EXPECT_THAT(output_, AllOf(HasSubstr("--epochs: $.epochs is 3; absent from the file\n"),
+                             HasSubstr("--set: $.optimizer.config.learning_rate is 0.5; "),
+                             HasSubstr("--set: $.checkpoint.keep is 7; ")));
+  EXPECT_THAT(Contents(root_ + "/run/job.json"),
+              AllOf(HasSubstr("\"epochs\":3"), HasSubstr("\"learning_rate\":0.5"),
+                    HasSubstr("\"keep\":7"), Not(HasSubstr("\"steps\""))));
+}
+
+TEST_F(TrainProcessTest, ARunGoesOnWithOtherEpochsAndWithNothingElse) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
+  Start({"--workers", "1", "--epochs", "3", "--batch_size", "64"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  std::ofstream(root_ + "/run/history.csv") << "epoch\n";
+  Start({"--workers", "1", "--epochs", "4", "--batch_size", "64"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  EXPECT_THAT(Contents(root_ + "/run/job.json"), HasSubstr("\"epochs\":4"));
+  Start({"--workers", "1", "--epochs", "4", "--batch_size", "32"});
+  EXPECT_EQ(AwaitExit(), "exit code 78");
+  EXPECT_THAT(output_, HasSubstr("$.batch_size: 64 there, 32 now"));
+}
+
+TEST_F(TrainProcessTest, WrongFieldsNameTheirFlags) {
+  Start({"--batch_size", "many", "--set", "bacth_size=3"});
+  EXPECT_EQ(AwaitExit(), "exit code 78");
+  EXPECT_THAT(output_,
+              AllOf(HasSubstr("--batch_size: $.batch_size: is \"many\"; must be an integer"),
+                    HasSubstr("--set: $.bacth_size: is not a known key; did you mean")));
+  for (const char* text : {"epochs", "=3", "a..b=3", ""}) {
+    Start({"--set", text});
+    EXPECT_EQ(AwaitExit(), "exit code 64") << text;
+    EXPECT_THAT(output_, HasSubstr("must be FIELD=VALUE, for example")) << text;
+  }
 }
 
 TEST_F(TrainProcessTest, TwoDoNotShareARunDirectory) {

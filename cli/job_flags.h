@@ -1,0 +1,14 @@
+#pragma once
+
+#include <CLI/App.hpp>
+#include <vector>
+
+#include "common/job/job.h"
+
+namespace shoal {
+
+// Adds the flags that give fields of a job in place of its file: --epochs, --batch_size, --seed and
+// --set. What was given is in `overrides`, which outlives `command`, once that is parsed.
+void AddJobFlags(CLI::App* command, std::vector<JobOverride>* overrides);
+
+}  // namespace shoal

@@ -1,0 +1,99 @@
+#include "common/job/job_overrides.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+
+// The key of the name in what may be there as a plain name; null elsewhere.
+const char* KeyOfName(const std::string& path) {
+  if (path == "$.optimizer" || path == "$.loss") return "class_name";
+  return path == "$.strategy" ? "name" : nullptr;
+}
+
+json ValueOf(const JobOverride& given) {
+  absl::StatusOr<json> value = ParseJson(given.value, given.flag);
+  return value.ok() ? *std::move(value) : json(given.value);
+}
+
+class Overrides {
+ public:
+  Overrides(json* root, JsonErrors* errors) : root_(root), errors_(errors) {}
+
+  // The line about it; empty where there is an error.
+  std::string Apply(const JobOverride& given) {
+    const std::vector<std::string> keys = absl::StrSplit(given.field, '.');
+    json* place = root_;
+    std::string path("$");
+    std::string topmost;  // of what is not as it is in the file
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const std::string above = path;
+      path = JsonPath(above, keys[i]);
+      if (!place->is_object()) {
+        errors_->NameSource(path, given.flag);
+        errors_->Add(path, absl::StrCat(above, " is ", ShortJson(*place), ", ",
+                                        JsonTypeName(*place), ", and has no fields"));
+        return "";
+      }
+      const bool last = i + 1 == keys.size();
+      if (topmost.empty() && (last || !place->contains(keys[i]))) topmost = path;
+      place = &(*place)[keys[i]];
+      if (!last) MakeObject(path, place);
+    }
+    errors_->NameSource(topmost, given.flag);
+    const auto [first, is_first] = flags_.try_emplace(path, given.flag);
+    if (!is_first) {
+      errors_->Add(path, absl::StrCat("is given twice; by ", first->second, " too"));
+      return "";
+    }
+    const std::string before =
+        place->is_null() ? "absent from the file" : absl::StrCat(ShortJson(*place), " in the file");
+    *place = ValueOf(given);
+    return absl::StrCat(given.flag, ": ", path, " is ", ShortJson(*place), "; ", before);
+  }
+
+  // Has `field` make room for the other of two of which a job has one.
+  std::string Replace(const char* field, const char* by) {
+    if (!root_->is_object() || !root_->contains(field)) return "";
+    if (!flags_.contains(JsonPath("$", by)) || flags_.contains(JsonPath("$", field))) return "";
+    const std::string before = ShortJson((*root_)[field]);
+    root_->erase(field);
+    return absl::StrCat(flags_.at(JsonPath("$", by)), ": ", JsonPath("$", field), " is left out; ",
+                        before, " in the file");
+  }
+
+ private:
+  static void MakeObject(const std::string& path, json* place) {
+    if (place->is_null()) *place = json::object();
+    const char* name = KeyOfName(path);
+    if (place->is_string() && name != nullptr) *place = json{{name, *place}};
+  }
+
+  json* const root_;
+  JsonErrors* const errors_;
+  std::map<std::string, std::string> flags_;  // by the path that they gave
+};
+
+}  // namespace
+
+std::vector<std::string> ApplyJobOverrides(const std::vector<JobOverride>& overrides, json* root,
+                                           JsonErrors* errors) {
+  Overrides applied(root, errors);
+  std::vector<std::string> lines;
+  const auto add = [&lines](std::string line) {
+    if (!line.empty()) lines.push_back(std::move(line));
+  };
+  for (const JobOverride& each : overrides) add(applied.Apply(each));
+  add(applied.Replace("steps", "epochs"));
+  add(applied.Replace("epochs", "steps"));
+  return lines;
+}
+
+}  // namespace shoal

@@ -1,0 +1,143 @@
+#include <gmock/gmock.h>
+
+#include "common/job/job.h"
+#include "tests/common/job/job_files.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+JobOverride Set(const std::string& field, const std::string& value) {
+  return {"--set", field, value};
+}
+
+class JobOverridesTest : public JobFilesTest {
+ protected:
+  Job Load(const json& root, const std::vector<JobOverride>& overrides) {
+    const auto job = LoadJob(WriteJob(root), /*check_data=*/false, overrides, &overridden_);
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.value_or(Job{});
+  }
+  std::string LoadError(const json& root, const std::vector<JobOverride>& overrides) {
+    const auto job = LoadJob(WriteJob(root), /*check_data=*/false, overrides);
+    EXPECT_EQ(job.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(job.status().message());
+  }
+
+  std::vector<std::string> overridden_;
+};
+
+TEST_F(JobOverridesTest, StandInTheJobAsIfInItsFile) {
+  json root = MinimalJob();
+  root["optimizer"] = {{"class_name", "Adam"}, {"config", {{"learning_rate", 0.001}}}};
+  const Job job =
+      Load(root, {{"--epochs", "epochs", "3"}, Set("optimizer.config.learning_rate", "0.01")});
+  EXPECT_EQ(job.epochs, 3u);
+  EXPECT_EQ(job.optimizer.learning_rate, 0.01);
+  EXPECT_THAT(overridden_,
+              ElementsAre("--epochs: $.epochs is 3; 1 in the file",
+                          "--set: $.optimizer.config.learning_rate is 0.01; 0.001 in the file"));
+  root["epochs"] = 3;
+  root["optimizer"]["config"]["learning_rate"] = 0.01;
+  EXPECT_EQ(job.ResolvedText(), Load(root, {}).ResolvedText());
+  EXPECT_THAT(overridden_, IsEmpty());
+}
+
+TEST_F(JobOverridesTest, MakeWhatIsAbsent) {
+  const Job job = Load(MinimalJob(), {Set("checkpoint.keep", "7")});
+  EXPECT_EQ(job.checkpoint.keep, 7);
+  EXPECT_THAT(overridden_, ElementsAre("--set: $.checkpoint.keep is 7; absent from the file"));
+}
+
+TEST_F(JobOverridesTest, SpellOutWhatIsAPlainName) {
+  json root = MinimalJob();
+  root["optimizer"] = "adam";
+  root["loss"] = "sparse_categorical_crossentropy";
+  root["strategy"] = "async";
+  const Job job =
+      Load(root, {Set("optimizer.config.learning_rate", "0.5"), Set("optimizer.config.beta_1", "0"),
+                  Set("loss.config.from_logits", "true"), Set("strategy.window_steps", "8")});
+  EXPECT_EQ(job.optimizer.kind, Job::Optimizer::Kind::kAdam);
+  EXPECT_EQ(job.optimizer.learning_rate, 0.5);
+  EXPECT_EQ(job.optimizer.beta_1, 0);
+  EXPECT_TRUE(job.loss.from_logits);
+  EXPECT_EQ(job.strategy.window_steps, 8u);
+}
+
+TEST_F(JobOverridesTest, AValueThatIsNotJsonIsAString) {
+  const Job job =
+      Load(MinimalJob(), {Set("name", "second"), Set("loss", "mse"),
+                          Set("metrics", R"(["accuracy"])"), Set("model", "./model.json")});
+  EXPECT_EQ(job.name, "second");
+  EXPECT_THAT(job.metrics, ElementsAre("accuracy"));
+}
+
+TEST_F(JobOverridesTest, PathsStartFromTheFolderOfTheFile) {
+  const Job job = Load(MinimalJob(), {Set("data.training.images", "other/x.npy")});
+  EXPECT_EQ(job.training.images, (directory_ / "other/x.npy").string());
+}
+
+TEST_F(JobOverridesTest, EpochsAndStepsReplaceEachOther) {
+  json root = MinimalJob();
+  EXPECT_EQ(Load(root, {Set("steps", "50")}).epochs, 0u);
+  EXPECT_THAT(overridden_, ElementsAre("--set: $.steps is 50; absent from the file",
+                                       "--set: $.epochs is left out; 1 in the file"));
+  root.erase("epochs");
+  root["steps"] = 50;
+  const Job job = Load(root, {{"--epochs", "epochs", "3"}});
+  EXPECT_EQ(job.epochs, 3u);
+  EXPECT_EQ(job.steps, 0u);
+  EXPECT_THAT(LoadError(root, {{"--epochs", "epochs", "3"}, Set("steps", "5")}),
+              HasSubstr("give one of the two"));
+}
+
+TEST_F(JobOverridesTest, ErrorsNameTheFlag) {
+  const json root = MinimalJob();
+  EXPECT_THAT(LoadError(root, {Set("bacth_size", "3")}),
+              AllOf(StartsWith("--set: $.bacth_size: is not a known key"),
+                    HasSubstr("did you mean \"batch_size\"?")));
+  EXPECT_THAT(LoadError(root, {Set("optimzer.config.learning_rate", "3")}),
+              AllOf(StartsWith("--set: $.optimzer: is not a known key"),
+                    HasSubstr("did you mean \"optimizer\"?")));
+  EXPECT_THAT(LoadError(root, {{"--batch_size", "batch_size", "12x"}}),
+              StartsWith("--batch_size: $.batch_size: is \"12x\"; must be an integer from 1 to "));
+  EXPECT_THAT(LoadError(root, {Set("optimizer.config.learning_rate", "-1")}),
+              StartsWith("--set: $.optimizer.config.learning_rate: is -1; must be a number"));
+  EXPECT_EQ(LoadError(root, {Set("epochs.of", "3")}),
+            "--set: $.epochs.of: $.epochs is 1, an integer, and has no fields");
+  EXPECT_EQ(LoadError(root, {{"--epochs", "epochs", "3"}, Set("epochs", "4")}),
+            "--set: $.epochs: is given twice; by --epochs too");
+}
+
+TEST_F(JobOverridesTest, ErrorsOfTheFileNameTheFile) {
+  json root = MinimalJob();
+  root["epochs"] = -1;
+  root["epochs_more"] = 1;
+  const std::string message = LoadError(root, {Set("name", "a"), Set("epoch", "3")});
+  EXPECT_THAT(message, AllOf(HasSubstr("job.json: $.epochs: is -1"),
+                             HasSubstr("job.json: $.epochs_more: is not a known key"),
+                             HasSubstr("--set: $.epoch: is not a known key"),
+                             Not(HasSubstr("--set: $.epochs"))));
+  EXPECT_THAT(LoadError(json::array({1}), {Set("name", "a")}),
+              AllOf(HasSubstr("--set: $.name: $ is [1], an array, and has no fields"),
+                    HasSubstr("job.json: $: is [1], an array; must be an object")));
+}
+
+// "$." and what lies deep are JSON too, and no way to break the reader.
+TEST_F(JobOverridesTest, AnythingMayBeGiven) {
+  const std::string deep(1000, '[');
+  EXPECT_THAT(LoadError(MinimalJob(), {Set("metrics", deep)}), StartsWith("--set: $.metrics: is "));
+  EXPECT_THAT(LoadError(MinimalJob(), {Set("a\n.\xff", "{}")}), StartsWith("--set: $["));
+  EXPECT_THAT(LoadError(MinimalJob(), {Set("seed", "9223372036854775808")}),
+              StartsWith("--set: $.seed: is 9223372036854775808; must be an integer from 0"));
+}
+
+}  // namespace
+}  // namespace shoal
