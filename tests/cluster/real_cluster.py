@@ -16,7 +16,7 @@ import numpy as np
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("SHOAL_BIN", SOURCE / "build/release/bin"))
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 240  # only what fails waits so long
 
 MODEL = {
     "class_name": "Sequential",
