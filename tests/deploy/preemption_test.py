@@ -20,7 +20,7 @@ from real_cluster import finished_steps, step_records, write_job
 
 pytestmark = pytest.mark.skipif(not can_make_pods(), reason="pods of our own need root, network namespaces and setpriv")
 
-EPOCHS, EXAMPLES, BATCH = 24, 8007, 16
+EPOCHS, EXAMPLES, BATCH = 40, 8007, 16
 TOTAL = EPOCHS * -(-EXAMPLES // BATCH)
 STOPPED = re.compile(r"the job is over term=\S+ lowest_updates=(\d+) highest_updates=(\d+)")
 
