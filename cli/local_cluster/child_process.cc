@@ -37,8 +37,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 }
 
 // Everything the child does between fork and exec: only calls that are safe there. Returns errno.
-int BecomeProgram(const char* program, char* const* arguments, char* const* environment, int output,
-                  pid_t parent) {
+int BecomeProgram(const char* program, char* const* arguments, char* const* environment,
+                  const sigset_t& blocked, int output, pid_t parent) {
   if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
   if (getppid() != parent) _exit(1);  // it died before the line above
   const int input = open("/dev/null", O_RDONLY);
@@ -47,9 +47,7 @@ int BecomeProgram(const char* program, char* const* arguments, char* const* envi
     return errno;
   }
   if (input > STDERR_FILENO) close(input);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  sigprocmask(SIG_SETMASK, &blocked, nullptr);
   signal(SIGPIPE, SIG_DFL);
   execve(program, arguments, environment);
   return errno;
@@ -79,14 +77,17 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(const Options&
   const std::vector<char*> argv = Pointers(arguments);
   const std::vector<char*> envp = Pointers(options.environment);
   const pid_t parent = getpid();
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  if (options.heeds_sigterm) sigaddset(&blocked, SIGTERM);
   Pipe output, failure;  // exec closes the second; an errno in it says that there was no exec
   if (!output.Open() || !failure.Open()) return SpawnError(options.program, errno);
 
   const pid_t pid = fork();
   if (pid < 0) return SpawnError(options.program, errno);
   if (pid == 0) {
-    const int error =
-        BecomeProgram(options.program.c_str(), argv.data(), envp.data(), output.write_end, parent);
+    const int error = BecomeProgram(options.program.c_str(), argv.data(), envp.data(), blocked,
+                                    output.write_end, parent);
     if (write(failure.write_end, &error, sizeof(error)) != sizeof(error)) _exit(126);
     _exit(127);
   }

@@ -30,6 +30,8 @@ class ChildProcess {
     std::string program;                   // path of the executable
     std::vector<std::string> arguments;    // without the program's name
     std::vector<std::string> environment;  // "NAME=value"
+    // SIGTERM that comes before the program heeds it waits until then, and does not kill it.
+    bool heeds_sigterm = false;
   };
   // Returns once the program runs; an error names the program and why it could not be started.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Spawn(const Options& options);

@@ -35,7 +35,8 @@ ChildProcess::Options Command(const ClusterPlan& plan, const TaskId& task, const
   arguments.push_back("--exit_with_parent=" + std::to_string(getpid()));
   return {.program = plan.binary_dir + "/" + program,
           .arguments = std::move(arguments),
-          .environment = std::move(environment)};
+          .environment = std::move(environment),
+          .heeds_sigterm = true};
 }
 
 }  // namespace
