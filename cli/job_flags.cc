@@ -26,25 +26,28 @@ JobOverride ParseSet(const std::string& text) {
 }  // namespace
 
 void AddJobFlags(CLI::App* command, std::vector<JobOverride>* overrides) {
-  const auto add = [&](const std::string& field, const char* help) {
+  const auto add = [&](const std::string& field, const char* type, const char* help) {
     const std::string flag = "--" + field;
-    command->add_option_function<std::string>(
-        flag,
-        [overrides, flag, field](const std::string& value) {
-          overrides->push_back({flag, field, value});
-        },
-        help);
+    command
+        ->add_option_function<std::string>(
+            flag,
+            [overrides, flag, field](const std::string& value) {
+              overrides->push_back({flag, field, value});
+            },
+            help)
+        ->type_name(type);
   };
-  add("epochs", "How long to train, instead of the job's epochs or steps");
-  add("batch_size", "Examples of a step, instead of the job's");
-  add("seed", "Seed, instead of the job's");
+  add("epochs", "N", "How long to train, instead of the job's epochs or steps");
+  add("batch_size", "N", "Examples of a step, instead of the job's");
+  add("seed", "N", "Seed, instead of the job's");
   command
       ->add_option_function<std::vector<std::string>>(
           "--set",
           [overrides](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) overrides->push_back(ParseSet(text));
           },
-          "Any field of the job, as FIELD=VALUE; may be repeated")
+          "Any field of the job, also again and again")
+      ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
 }
 

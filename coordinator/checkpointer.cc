@@ -257,6 +257,17 @@ void Checkpointer::NoteError(const std::string& why) {
   options_.on_error(why);
 }
 
+bool Checkpointer::writing() const {
+  return cut_.has_value() && !files_done_ &&
+         std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.ready; });
+}
+
+uint64_t Checkpointer::headway() const {
+  uint64_t facts = 0;
+  for (const Peer& peer : peers_) facts += peer.accepted + peer.ready + peer.written;
+  return facts;
+}
+
 std::string Checkpointer::Waiting(Time now) const {
   if (!cut_.has_value() || now - began_ < kSlowCut || (files_done_ && !committing_)) return "";
   const auto lacking = [this](bool Peer::*fact) {

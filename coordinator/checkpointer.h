@@ -80,6 +80,11 @@ class Checkpointer {
   // The cut in progress is kept for an evaluation.
   bool held() const { return cut_.has_value() && held_; }
 
+  // All that is left of the cut in progress is to write its files, or to read them back.
+  bool writing() const;
+  // How much of it the ps have reported: grows from Begin on until it is over.
+  uint64_t headway() const;
+
   void OnReply(int ps, const proto::ControlReply& reply);
   // Sends the fence again to a ps whose stream is new; it answers again.
   void Resend();

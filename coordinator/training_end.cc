@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/checkpoint/model_export.h"
 #include "common/daemon/logging.h"
 #include "coordinator/training_run.h"
@@ -12,6 +13,8 @@ namespace {
 
 // Workers and ps that do not answer at the end are gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
+// How long a stop waits while nobody gets on.
+constexpr Time kStallPatience = std::chrono::seconds(15);
 
 }  // namespace
 
@@ -56,6 +59,24 @@ void TrainingRun::CloseWithoutWorkers() {
   }
   if (!checkpointer_->idle() && checkpointer_->step() > CutTarget())
     checkpointer_->GiveUp("no worker is left to do the steps below it");
+}
+
+void TrainingRun::CloseIfStalled(Time now) {
+  if (!stopping_ || !training() || finishing_ || over_) return;
+  const std::array<uint64_t, 4> headway = {dispatcher_->done_count(), counters_.evaluation_batches,
+                                           checkpointer_->committed(), checkpointer_->headway()};
+  const bool writing = checkpointer_->writing() && fleet_->Waiting().empty();
+  if (headway_ != headway || writing) {
+    headway_ = headway;
+    headway_at_ = now;
+    return;
+  }
+  if (now - headway_at_ < kStallPatience) return;
+  const std::string outcome =
+      absl::StrCat("without a checkpoint of the last steps: gave up waiting for ",
+                   absl::StrJoin(Waiting(), "; "));
+  LogWarning("stopping " + outcome);
+  Closed(outcome);
 }
 
 void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {

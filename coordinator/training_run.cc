@@ -463,6 +463,7 @@ void TrainingRun::Tick() {
       now - *no_worker_since_ >= kStopPatience) {
     CloseWithoutWorkers();
   }
+  CloseIfStalled(now);
 }
 
 // Promise 8: nothing waits in silence.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -122,6 +123,8 @@ class TrainingRun {
   void OnPsDeparting(int ps);
   CutPlan::Steps Steps() const;
   void CloseWithoutWorkers();
+  // A stop waits for those who get on, and for files, not for who stands still.
+  void CloseIfStalled(Time now);
   // Gives a worker evaluation batches, and puts it in line for steps.
   void OfferWork(Worker& worker);
   // Leases to those in line, as far as there are steps.
@@ -228,6 +231,9 @@ class TrainingRun {
   bool ps_leaves_ = false;    // in this timeline, which ends with it
   std::set<int> leaving_ps_;  // those that have not been told yet that they may
   std::optional<Time> no_worker_since_;
+  // What was done when a stop last saw that something is, and when that was.
+  std::optional<std::array<uint64_t, 4>> headway_;
+  Time headway_at_{};
   bool finishing_ = false;            // the model is being saved, or is
   bool model_saved_ = false;          // the workers may go
   bool dismissed_ = false;            // the ps are told to go,

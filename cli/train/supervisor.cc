@@ -16,7 +16,9 @@ namespace {
 // How long tasks may take to leave by themselves, and then to obey SIGTERM (a worker drains for up
 // to 10 s).
 constexpr Time kLeaveGrace = std::chrono::seconds(10);
-constexpr Time kTermGrace = std::chrono::seconds(15);
+constexpr Time kTermGrace = std::chrono::seconds(12);
+// How long a stop waits for a sign of life of the coordinator.
+constexpr Time kSilenceGrace = std::chrono::seconds(15);
 // How long the coordinator may go on after a ps, or all workers, ended with exit code 0.
 constexpr Time kFinishGrace = std::chrono::seconds(60);
 
@@ -190,6 +192,22 @@ void Supervisor::OnStopSignal() {
   }
   options_.console->PrintError("Stopping with a checkpoint; press Ctrl-C again to kill at once.");
   options_.cluster->Signal(TaskType::kChief, SIGTERM);
+  AwaitStop();
+}
+
+void Supervisor::OnCoordinatorAnswer() {
+  if (phase_ == Phase::kStopping) AwaitStop();
+}
+
+void Supervisor::AwaitStop() {
+  SetTimer(kSilenceGrace, [this] {
+    options_.console->PrintError(
+        absl::StrCat(TaskName({TaskType::kChief, 0}), " has not answered for ",
+                     FormatDuration(ToSeconds(kSilenceGrace)),
+                     "; stopping without a checkpoint of the last steps."));
+    End(Outcome::kStopped, kExitDrained, /*wait_for_leaving=*/false);
+    MaybeEnded();
+  });
 }
 
 void Supervisor::Fail(const Child& child, const std::string& consequence) {

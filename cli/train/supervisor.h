@@ -21,7 +21,9 @@ namespace shoal {
 //
 // A task that dies is named and, while the job goes on, started again; not so one that was drained,
 // or whose exit code says that it would end so again. In kEnding whoever is still there after a
-// grace gets SIGTERM, after another one SIGKILL. A second stop signal kills all at once, in any
+// grace gets SIGTERM, after another one SIGKILL: a coordinator that stops says itself whom it gives
+// up waiting for, and one that says nothing is given up, so that a stop takes 30 s at most unless a
+// checkpoint is being written. A second stop signal kills all at once, in any
 // phase. Loop thread only.
 class Supervisor {
  public:
@@ -44,6 +46,8 @@ class Supervisor {
   void OnChildExit(const Child& child);
   // SIGINT, SIGTERM or SIGHUP came to this process.
   void OnStopSignal();
+  // The coordinator said how it goes: a stop waits for one that answers.
+  void OnCoordinatorAnswer();
 
   Phase phase() const { return phase_; }
   Outcome outcome() const { return outcome_; }
@@ -60,6 +64,8 @@ class Supervisor {
   void RestartOrFail(const Child& child);
   void Restart(const Child& child);
   void NoteFailure(const Child& child);
+  // Waits for the coordinator to stop; without a sign of life, only for so long.
+  void AwaitStop();
   // Names the first failure of the task as the cause, and ends everything.
   void Fail(const Child& child, const std::string& consequence);
   void End(Outcome outcome, int exit_code, bool wait_for_leaving);

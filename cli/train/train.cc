@@ -151,6 +151,7 @@ class Training {
     SHOAL_RETURN_IF_ERROR(cluster.Start(DaemonCommands(plan, OwnEnvironment())));
     StatusPoller poller(network.get(), network.get(), plan.addresses.chief, kStatusInterval,
                         [&](absl::StatusOr<proto::StatusReply> status) {
+                          if (status.ok()) supervisor->OnCoordinatorAnswer();
                           ShowStatus(status, *supervisor, network->Now(), &display);
                         });
     network->Run();

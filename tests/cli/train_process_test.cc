@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,6 +56,22 @@ bool AwaitEnd(pid_t pid) {
   const int count = poll(&ended, 1, std::chrono::milliseconds(kDeadline).count());
   close(descriptor);
   return count == 1;
+}
+
+// True once SIGTERM waits for the process to heed it; false when it has ended, or after the
+// deadline.
+bool AwaitPendingSigterm(pid_t pid) {
+  const Clock::time_point deadline = Clock::now() + kDeadline;
+  while (Clock::now() < deadline) {
+    const std::string status = Contents("/proc/" + std::to_string(pid) + "/status");
+    const size_t pending = status.find("ShdPnd:");
+    if (pending == std::string::npos || status.find("\nState:\tZ") != std::string::npos)
+      return false;
+    const std::string mask = status.substr(pending + 7, status.find('\n', pending) - pending - 7);
+    if (std::stoull(mask, nullptr, 16) >> (SIGTERM - 1) & 1) return true;
+    poll(nullptr, 0, /*timeout_ms=*/1);
+  }
+  return false;
 }
 
 class TrainProcessTest : public testing::Test {
@@ -216,6 +233,44 @@ TEST_F(TrainProcessTest, CtrlCStopsTheCoordinatorFirst) {
     EXPECT_THAT(Contents(root_ + "/run/logs/" + task + ".log"), Not(HasSubstr("missing")));
     EXPECT_TRUE(AwaitEnd(Pid(task)));
   }
+}
+
+// As when Ctrl-C follows at once: its libraries are still being loaded.
+TEST_F(TrainProcessTest, CtrlCBeforeTheCoordinatorHeedsSignalsIsAnOrderlyStop) {
+  const std::string program = root_ + "/bin/shoal-coordinator", gate = root_ + "/fake/gate";
+  fs::remove(program);
+  std::ofstream(program) << "#!/bin/sh\n"
+                            "echo $$ > \"$FAKE_DAEMON_DIR/chief-0.pid\"\n"
+                            "echo '2026-11-21T13:00:00.123Z W x early' >&2\n"
+                            "read line < \"$FAKE_DAEMON_DIR/gate\"\n"
+                            "exec " FAKE_DAEMON_BINARY " \"$@\"\n";
+  fs::permissions(program, fs::perms::owner_all);
+  ASSERT_EQ(mkfifo(gate.c_str(), 0600), 0);
+  const int opened = open(gate.c_str(), O_RDWR | O_CLOEXEC);
+  Behave("chief-0", "term\ntouch stopped\nexit 143");
+  for (const char* task : {"ps-0", "worker-0"}) Behave(task, "term 143");
+  Start({"--workers", "1"});
+  ASSERT_TRUE(AwaitOutput("[chief 0] 2026-11-21T13:00:00.123Z W x early")) << output_;
+  train_->Signal(SIGINT);
+  EXPECT_TRUE(AwaitPendingSigterm(Pid("chief-0")));
+  ASSERT_EQ(write(opened, "\n", 1), 1);
+  EXPECT_EQ(AwaitExit(), "exit code 143") << output_;
+  EXPECT_THAT(output_, HasSubstr("Stopped."));
+  EXPECT_TRUE(fs::exists(root_ + "/fake/stopped"));
+  close(opened);
+}
+
+// It may be frozen, or wait for a disk.
+TEST_F(TrainProcessTest, CtrlCDoesNotWaitForACoordinatorThatSaysNothing) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"})
+    Behave(task, std::string(kHello) + "wait");
+  Start({"--workers", "1"});
+  AwaitHello({"chief 0", "ps 0", "worker 0"});
+  train_->Signal(SIGINT);
+  EXPECT_EQ(AwaitExit(), "exit code 143") << output_;
+  EXPECT_THAT(output_, AllOf(HasSubstr("chief 0 has not answered for "),
+                             HasSubstr("chief 0 does not stop and is killed"),
+                             HasSubstr("There is no checkpoint yet")));
 }
 
 TEST_F(TrainProcessTest, ASecondSignalKillsAll) {

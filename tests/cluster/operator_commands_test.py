@@ -1,4 +1,5 @@
 """What operators type while a job runs: shoal drain, shoal checkpoint now, signals."""
+import os
 import pathlib
 import signal
 
@@ -113,6 +114,31 @@ def test_a_second_sigterm_ends_a_coordinator_whose_ps_does_not_answer(tmp_path):
         job.chief.wait_for_output("waiting for ps 0")
         job.chief.signal(signal.SIGTERM)
         assert job.chief.wait() == 143
+
+
+def test_a_stop_gives_up_a_ps_that_does_not_answer_and_names_it(tmp_path):
+    with Job(tmp_path) as job:
+        job.server.signal(signal.SIGSTOP)
+        job.chief.signal(signal.SIGTERM)
+        assert job.chief.wait() == 143
+        given_up, = (line for line in job.chief.output().splitlines() if "stopping without a checkpoint of the last steps" in line)
+        assert "gave up waiting for " in given_up and f"ps 0 at {job.cluster.spec['ps'][0]}" in given_up, given_up
+
+
+def test_ctrl_c_ends_shoal_train_whose_ps_does_not_answer(tmp_path):
+    job = write_job(tmp_path, EXAMPLES, BATCH_SIZE, epochs=EPOCHS)
+    records = tmp_path / "records"
+    records.mkdir()
+    train = Process([BIN / "shoal", "train", job, "--run_dir", tmp_path / "run"], tmp_path / "train.log", {"SHOAL_STEP_RECORDS": str(records)})
+    try:
+        wait_for(lambda: finished_steps(records) > 200, "200 steps")
+        server, = (pid for pid, task in children_of(train.popen.pid).items() if task == "ps 0")
+        os.kill(server, signal.SIGSTOP)
+        train.signal(signal.SIGINT)
+        assert train.wait() == 143, train.output()[-3000:]
+        assert "gave up waiting for " in train.output() and "Stopped." in train.output()
+    finally:
+        train.kill()
 
 
 def test_sigterm_ends_a_worker_whose_step_cannot_be_finished(tmp_path):

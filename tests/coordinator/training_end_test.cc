@@ -132,6 +132,65 @@ TEST(TrainingRunTest, AStopDoesNotWaitForAnEvaluationThatNobodyFinishes) {
   EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
 }
 
+// --- A stop that nobody lets finish ---
+
+TEST(TrainingRunTest, AStopGivesUpAWorkerThatStandsStill) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.run->Stop();
+  cluster.Advance(seconds(14));
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.Advance(seconds(2));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+  EXPECT_THAT(std::string(cluster.over->message()),
+              AllOf(HasSubstr("without a checkpoint of the last steps: gave up waiting for "),
+                    HasSubstr("step 1 is with worker 0")));
+}
+
+TEST(TrainingRunTest, AStopGivesUpAPsThatDoesNotAnswer) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[0]->accepts_fences = false;
+  cluster.run->Stop();
+  cluster.FinishAll(worker);
+  cluster.Advance(seconds(16));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("ps 0 to accept it"));
+}
+
+TEST(TrainingRunTest, AStopWaitsForStepsHoweverSlowTheyAre) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  const size_t leased = worker.leases.size();
+  ASSERT_GE(leased, 2);
+  cluster.run->Stop();
+  while (!worker.leases.empty()) {
+    cluster.Advance(seconds(12));
+    EXPECT_FALSE(cluster.over.has_value());
+    cluster.FinishStep(worker);
+  }
+  cluster.Settle();
+  EXPECT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(leased));
+}
+
+TEST(TrainingRunTest, AStopWaitsForADiskThatIsSlow) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.run->Stop();
+  cluster.Settle();  // the files are laid out
+  cluster.loop.set_hold_offloads(true);
+  cluster.FinishAll(worker);
+  cluster.Advance(seconds(60));
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.loop.set_hold_offloads(false);
+  cluster.Settle();
+  EXPECT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(cluster.StoredSteps(), SizeIs(1));
+}
+
 TEST(TrainingRunTest, ResumesAfterAStop) {
   const TemporaryDirectory directory;
   {
