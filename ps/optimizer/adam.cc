@@ -31,10 +31,23 @@ void ApplyAdam(const UnalignedFloat* gradient, const float* values, float* out, 
   }
 }
 
+class AdamUpdate : public Update {
+ public:
+  explicit AdamUpdate(const Factors& factors) : factors_(factors) {}
+
+  void Apply(std::span<const float> gradient, std::span<const float> values, std::span<float> out,
+             std::span<float* const> slots) const override {
+    ApplyAdam(reinterpret_cast<const UnalignedFloat*>(gradient.data()), values.data(), out.data(),
+              slots[0], slots[1], out.size(), factors_);
+  }
+
+ private:
+  const Factors factors_;
+};
+
 }  // namespace
 
-void Adam::Apply(std::span<const float> gradient, uint64_t iteration, std::span<const float> values,
-                 std::span<float> out, std::span<float* const> slots) const {
+std::unique_ptr<const Update> Adam::Prepare(uint64_t iteration) const {
   const double t = static_cast<double>(iteration);
   Factors factors;
   factors.alpha = options_.learning_rate * std::sqrt(1 - std::pow(options_.beta_2, t)) /
@@ -43,8 +56,7 @@ void Adam::Apply(std::span<const float> gradient, uint64_t iteration, std::span<
   factors.one_minus_beta_2 = 1 - options_.beta_2;
   factors.epsilon = options_.epsilon;
   factors.decay = options_.learning_rate * options_.weight_decay;
-  ApplyAdam(reinterpret_cast<const UnalignedFloat*>(gradient.data()), values.data(), out.data(),
-            slots[0], slots[1], out.size(), factors);
+  return std::make_unique<AdamUpdate>(factors);
 }
 
 }  // namespace shoal

@@ -12,8 +12,7 @@ class Adam : public Optimizer {
   explicit Adam(const Job::Optimizer& options) : Optimizer(options), options_(options) {}
 
   float initial_slot_value(int) const override { return 0; }
-  void Apply(std::span<const float> gradient, uint64_t iteration, std::span<const float> values,
-             std::span<float> out, std::span<float* const> slots) const override;
+  std::unique_ptr<const Update> Prepare(uint64_t iteration) const override;
 
  private:
   const Job::Optimizer options_;

@@ -40,27 +40,39 @@ void ApplyNesterov(const UnalignedFloat* gradient, const float* values, float* o
   }
 }
 
+class SgdUpdate : public Update {
+ public:
+  explicit SgdUpdate(const Job::Optimizer& options)
+      : learning_rate_(options.learning_rate),
+        momentum_(options.momentum),
+        nesterov_(options.nesterov),
+        decay_(options.learning_rate * options.weight_decay) {}
+
+  void Apply(std::span<const float> gradient, std::span<const float> values, std::span<float> out,
+             std::span<float* const> slots) const override {
+    const auto* g = reinterpret_cast<const UnalignedFloat*>(gradient.data());
+    if (momentum_ == 0) {
+      ApplyPlain(g, values.data(), out.data(), out.size(), learning_rate_, decay_);
+    } else if (nesterov_) {
+      ApplyNesterov(g, values.data(), out.data(), slots[0], out.size(), learning_rate_, momentum_,
+                    decay_);
+    } else {
+      ApplyMomentum(g, values.data(), out.data(), slots[0], out.size(), learning_rate_, momentum_,
+                    decay_);
+    }
+  }
+
+ private:
+  const float learning_rate_;
+  const float momentum_;
+  const bool nesterov_;
+  const float decay_;  // learning rate times weight decay
+};
+
 }  // namespace
 
-Sgd::Sgd(const Job::Optimizer& options)
-    : Optimizer(options),
-      learning_rate_(options.learning_rate),
-      momentum_(options.momentum),
-      nesterov_(options.nesterov),
-      decay_(options.learning_rate * options.weight_decay) {}
-
-void Sgd::Apply(std::span<const float> gradient, uint64_t, std::span<const float> values,
-                std::span<float> out, std::span<float* const> slots) const {
-  const auto* g = reinterpret_cast<const UnalignedFloat*>(gradient.data());
-  if (momentum_ == 0) {
-    ApplyPlain(g, values.data(), out.data(), out.size(), learning_rate_, decay_);
-  } else if (nesterov_) {
-    ApplyNesterov(g, values.data(), out.data(), slots[0], out.size(), learning_rate_, momentum_,
-                  decay_);
-  } else {
-    ApplyMomentum(g, values.data(), out.data(), slots[0], out.size(), learning_rate_, momentum_,
-                  decay_);
-  }
+std::unique_ptr<const Update> Sgd::Prepare(uint64_t) const {
+  return std::make_unique<SgdUpdate>(options_);
 }
 
 }  // namespace shoal

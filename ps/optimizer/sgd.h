@@ -8,17 +8,13 @@ namespace shoal {
 // Nesterov, w += momentum m - lr g. Decoupled weight decay comes first: w -= lr decay w.
 class Sgd : public Optimizer {
  public:
-  explicit Sgd(const Job::Optimizer& options);
+  explicit Sgd(const Job::Optimizer& options) : Optimizer(options), options_(options) {}
 
   float initial_slot_value(int) const override { return 0; }
-  void Apply(std::span<const float> gradient, uint64_t iteration, std::span<const float> values,
-             std::span<float> out, std::span<float* const> slots) const override;
+  std::unique_ptr<const Update> Prepare(uint64_t iteration) const override;
 
  private:
-  const float learning_rate_;
-  const float momentum_;
-  const bool nesterov_;
-  const float decay_;  // learning rate times weight decay
+  const Job::Optimizer options_;
 };
 
 }  // namespace shoal

@@ -165,10 +165,10 @@ void VariableStore::Apply(const Message& gradient, int chunk, State* state) {
   float* const out = target.data();
   std::vector<float*> slots = state->slots;
   ++state->version;
+  const std::unique_ptr<const Update> update = options_.optimizer->Prepare(state->version);
   ForEachRun(gradient, [&](size_t offset, std::span<const float> run) {
     for (size_t i = 0; i < slots.size(); ++i) slots[i] = state->slots[i] + offset;
-    options_.optimizer->Apply(run, state->version, {values + offset, run.size()},
-                              {out + offset, run.size()}, slots);
+    update->Apply(run, {values + offset, run.size()}, {out + offset, run.size()}, slots);
   });
   state->values = std::move(target);
 }

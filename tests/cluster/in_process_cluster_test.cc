@@ -76,8 +76,8 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
       const std::span<float> values = std::span(parameters).subspan(extent.offset, extent.size);
       std::vector<float*> slot_pointers;
       for (std::vector<float>& slot : slots) slot_pointers.push_back(slot.data() + extent.offset);
-      optimizer->Apply(std::span(gradients).subspan(extent.offset, extent.size), step + 1, values,
-                       values, slot_pointers);
+      optimizer->Prepare(step + 1)->Apply(std::span(gradients).subspan(extent.offset, extent.size),
+                                          values, values, slot_pointers);
     }
   }
   Variables result;

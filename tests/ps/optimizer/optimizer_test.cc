@@ -65,7 +65,7 @@ TEST_P(OptimizerTest, FollowsTheFormulasForHundredIterations) {
 
   for (int t = 1; t <= 100; ++t) {
     for (float& g : gradient) g = normal(random);
-    optimizer->Apply(gradient, t, w, w, slot_data);
+    optimizer->Prepare(t)->Apply(gradient, w, w, slot_data);
     reference.Apply(gradient, t);
     for (size_t i = 0; i < kSize; ++i) {
       ASSERT_NEAR(w[i], reference.w[i], 2e-5 * std::max(1.0, std::abs(reference.w[i])))
@@ -94,9 +94,9 @@ TEST_P(OptimizerTest, SameValuesInAnotherBufferAndFromUnalignedGradients) {
 
   const std::vector<float> before = w;
   std::vector<float> out(kSize, NAN);
-  optimizer->Apply(unaligned, 3, w, out, first);
+  optimizer->Prepare(3)->Apply(unaligned, w, out, first);
   EXPECT_EQ(w, before);
-  optimizer->Apply(gradient, 3, w, w, second);
+  optimizer->Prepare(3)->Apply(gradient, w, w, second);
   EXPECT_EQ(out, w);
   for (size_t i = 0; i < count; ++i) EXPECT_EQ(slots[i], slots[count + i]);
 }

@@ -31,13 +31,14 @@ Job::Optimizer CountingSgd(double momentum) { return {.learning_rate = 1, .momen
 
 std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options) {
   const std::vector<Variable> variables = TestVariables(options.random_values);
-  return std::make_unique<VariableStore>(
-      VariableStore::Options{.variables = variables,
-                             .shard_map = ShardMap(variables, options.ps_count, TestSharding()),
-                             .ps_index = options.ps_index,
-                             .optimizer = MakeOptimizer(options.optimizer),
-                             .window_steps = options.window_steps,
-                             .seed = options.seed});
+  return std::make_unique<VariableStore>(VariableStore::Options{
+      .variables = variables,
+      .shard_map = ShardMap(variables, options.ps_count, TestSharding()),
+      .ps_index = options.ps_index,
+      .optimizer = options.own_optimizer != nullptr ? options.own_optimizer
+                                                    : MakeOptimizer(options.optimizer),
+      .window_steps = options.window_steps,
+      .seed = options.seed});
 }
 
 Message GradientMessage(const std::vector<float>& values, size_t slice_bytes) {

@@ -24,6 +24,7 @@ Job::Optimizer CountingSgd(double momentum = 0);
 
 struct TestStoreOptions {
   Job::Optimizer optimizer = CountingSgd();
+  std::shared_ptr<const Optimizer> own_optimizer = nullptr;  // instead, if any
   int ps_index = 0;
   int ps_count = 1;
   uint64_t window_steps = 64;

@@ -46,6 +46,43 @@ TEST(VariableStoreTest, PushAppliesAndCounts) {
   EXPECT_EQ(store->counters().staleness_max, 1u);
 }
 
+// Adds the number of the update to each value.
+class NumberingOptimizer : public Optimizer {
+ public:
+  NumberingOptimizer() : Optimizer(CountingSgd()) {}
+  float initial_slot_value(int) const override { return 0; }
+  std::unique_ptr<const Update> Prepare(uint64_t iteration) const override {
+    class Addition : public Update {
+     public:
+      explicit Addition(float number) : number_(number) {}
+      void Apply(std::span<const float>, std::span<const float> values, std::span<float> out,
+                 std::span<float* const>) const override {
+        for (size_t i = 0; i < out.size(); ++i) out[i] = values[i] + number_;
+      }
+
+     private:
+      const float number_;
+    };
+    prepared.push_back(iteration);
+    return std::make_unique<Addition>(static_cast<float>(iteration));
+  }
+  mutable std::vector<uint64_t> prepared;
+};
+
+// However many slices the message has come in.
+TEST(VariableStoreTest, WhatDependsOnTheUpdateAloneIsComputedOncePerPush) {
+  const auto optimizer = std::make_shared<NumberingOptimizer>();
+  const auto store = SeededStore({.own_optimizer = optimizer});
+  const std::vector<float> before = ToFloats(store->Read(0)->payload);
+  for (uint64_t step = 0; step < 2; ++step) {
+    const std::vector<float> gradient(store->chunk_size(0), 1);
+    ASSERT_TRUE(store->Push(GradientMessage(gradient, /*slice_bytes=*/10), step, 0, 0).ok());
+  }
+  EXPECT_THAT(optimizer->prepared, ElementsAre(1, 2));
+  const std::vector<float> after = ToFloats(store->Read(0)->payload);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_FLOAT_EQ(after[i], before[i] + 1 + 2);
+}
+
 TEST(VariableStoreTest, RepeatedPushIsDropped) {
   const auto store = SeededStore();
   ASSERT_TRUE(store->Push(Ones(*store, 1), 3, 1, 0).ok());
