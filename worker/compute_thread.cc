@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <chrono>
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -23,6 +24,13 @@ using Clock = std::chrono::steady_clock;
 uint32_t MicrosecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return static_cast<uint32_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count());
+}
+
+// That the calling thread has used.
+Time CpuTime() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 Batch ViewOf(const LoadedBatch& loaded, const std::string& label_file) {
@@ -55,6 +63,7 @@ ComputeThread::ComputeThread(Options options)
     : options_(std::move(options)), thread_([this] { Run(); }) {}
 
 ComputeThread::~ComputeThread() {
+  *alive_ = false;
   {
     MutexLock lock(&mutex_);
     ending_ = true;
@@ -186,26 +195,62 @@ void ComputeThread::Forget() { training_->Forget(); }
 
 void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                           std::function<void(absl::StatusOr<BatchOutcome>)> done) {
-  Enqueue([this, step, on_chunk = std::move(on_chunk), done = std::move(done)] {
-    options_.loop->Post([done, outcome = CatchOutOfMemory("a training step", [&] {
-                                 return TrainNow(step, on_chunk);
-                               })] { done(outcome); });
+  // More threads than one are those of the compute thread.
+  const bool here = steps_are_short_ && options_.threads == 1 && options_.on_batch == nullptr &&
+                    training_->IsPrepared(step);
+  if (!here) {
+    return Enqueue([this, step, on_chunk = std::move(on_chunk), done = std::move(done)] {
+      TrainAndPost(step, on_chunk, done);
+    });
+  }
+  options_.loop->Post(
+      [this, alive = alive_, step, on_chunk = std::move(on_chunk), done = std::move(done)] {
+        if (*alive) TrainAndPost(step, on_chunk, done);
+      });
+}
+
+// The last chunks go with the outcome, so that the loop is woken once for them.
+void ComputeThread::TrainAndPost(uint64_t step, const std::function<void(int, int)>& on_chunk,
+                                 const std::function<void(absl::StatusOr<BatchOutcome>)>& done) {
+  const auto say = [](const std::function<void(int, int)>& on_chunk,
+                      const std::vector<ChunkId>& chunks) {
+    for (const ChunkId& each : chunks) on_chunk(each.ps, each.chunk);
+  };
+  size_t missing = chunk_ids_.size();
+  std::vector<ChunkId> last;
+  const Time begin = CpuTime();
+  const auto on_chunks = [&](std::vector<ChunkId> chunks) {
+    missing -= chunks.size();
+    if (missing == 0) {
+      last = std::move(chunks);
+    } else {
+      options_.loop->Post([say, on_chunk, chunks = std::move(chunks)] { say(on_chunk, chunks); });
+    }
+  };
+  auto outcome = CatchOutOfMemory("a training step", [&] { return TrainNow(step, on_chunks); });
+  const bool was_short = CpuTime() - begin < options_.short_step;
+  options_.loop->Post([this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
+                       outcome = std::move(outcome)] {
+    if (*alive) steps_are_short_ = was_short;
+    say(on_chunk, last);
+    done(outcome);
   });
 }
 
 absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
-    uint64_t step, const std::function<void(int, int)>& on_chunk) {
+    uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
   const Clock::time_point begin = Clock::now();
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> batch, training_->Take(step));
   const Clock::time_point loaded = Clock::now();
   const uint64_t ready = training_->prepared();
   if (options_.on_batch != nullptr) options_.on_batch(*batch);
   variables_missing_ = variables_of_chunk_;
-  const auto on_variable_done = [this, &on_chunk](int variable) {
+  const auto on_variable_done = [this, &on_chunks](int variable) {
+    std::vector<ChunkId> complete;
     for (const int id : chunks_of_variable_[variable]) {
-      if (--variables_missing_[id] > 0) continue;
-      options_.loop->Post([on_chunk, chunk = chunk_ids_[id]] { on_chunk(chunk.ps, chunk.chunk); });
+      if (--variables_missing_[id] == 0) complete.push_back(chunk_ids_[id]);
     }
+    if (!complete.empty()) on_chunks(std::move(complete));
   };
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
                          runner_->Train(ViewOf(*batch, training_labels_), step, parameters_,

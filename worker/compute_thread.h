@@ -22,6 +22,9 @@ namespace shoal {
 // own; results are posted to the loop. Methods are called on the loop's thread. A job that the
 // machine has not the memory for is kFailedPrecondition: before any is taken where it can be known,
 // else when it runs out.
+//
+// A step that takes less than it costs to wake that thread and be woken by it is computed on the
+// loop's thread: with tiny steps and more workers than cores, half of a worker's time went there.
 class ComputeThread : public StepComputer {
  public:
   struct Options {
@@ -29,8 +32,10 @@ class ComputeThread : public StepComputer {
     std::string backend = "cpu";
     int threads = 1;
     MemoryLimit memory;  // of this machine
+    // Steps of less CPU time are computed on the loop's thread, if nothing is to be waited for.
+    Time short_step = std::chrono::microseconds(200);
     // Called on the compute thread with each training batch before it is computed; for step
-    // records. May be null.
+    // records. May be null; if not, it may wait, and no step is computed elsewhere.
     std::function<void(const LoadedBatch&)> on_batch;
   };
   explicit ComputeThread(Options options);
@@ -53,9 +58,12 @@ class ComputeThread : public StepComputer {
   void Run();
   void Enqueue(std::function<void()> task);
   absl::Status TakeMemory(const Job& job, uint64_t training_examples, int ps_count);
+  void TrainAndPost(uint64_t step, const std::function<void(int, int)>& on_chunk,
+                    const std::function<void(absl::StatusOr<BatchOutcome>)>& done);
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);
+  // Calls `on_chunks` with chunks as they are complete.
   absl::StatusOr<BatchOutcome> TrainNow(uint64_t step,
-                                        const std::function<void(int, int)>& on_chunk);
+                                        const std::function<void(std::vector<ChunkId>)>& on_chunks);
   absl::StatusOr<BatchOutcome> EvaluateNow(uint64_t batch);
 
   const Options options_;
@@ -72,7 +80,7 @@ class ComputeThread : public StepComputer {
   std::vector<std::vector<int>> chunks_of_variable_;
   std::vector<ChunkId> chunk_ids_;
   std::vector<int> variables_of_chunk_;
-  std::vector<int> variables_missing_;  // of the step being computed; compute thread only
+  std::vector<int> variables_missing_;  // of the step being computed, for who computes it
   std::vector<float> parameters_;
   std::vector<float> cut_parameters_;
   std::vector<float> gradients_;
@@ -81,6 +89,9 @@ class ComputeThread : public StepComputer {
   CondVar wake_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  // For the loop's thread.
+  bool steps_are_short_ = false;  // the last one was
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::thread thread_;  // "compute"; last, so that it starts when all else is there
 };
 

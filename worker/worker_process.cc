@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -44,9 +45,9 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   StepRecords records(flags.step_records);
   const bool record = !flags.step_records.empty();
-  const auto on_batch = [&](const LoadedBatch& batch) {
-    if (record) records.Computing(batch.step, batch.indices);
-  };
+  std::function<void(const LoadedBatch&)> on_batch;
+  if (record)
+    on_batch = [&](const LoadedBatch& batch) { records.Computing(batch.step, batch.indices); };
   const auto on_step = [&](uint64_t timeline, uint64_t step) {
     if (record) records.Finished(timeline, step);
   };

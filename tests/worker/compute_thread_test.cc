@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -31,7 +33,12 @@ class PostedLoop : public EventLoop {
   Time Now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
   TimerId CallAfter(Time, std::function<void()>) override { std::abort(); }
   void CancelTimer(TimerId) override { std::abort(); }
-  void Post(std::function<void()> callback) override { mailbox_.Post(std::move(callback)); }
+  void Post(std::function<void()> callback) override {
+    poster_ = std::this_thread::get_id();
+    mailbox_.Post(std::move(callback));
+  }
+  // Who has posted last.
+  std::thread::id poster() const { return poster_; }
   void Offload(std::function<void()>, std::function<void()>) override { std::abort(); }
   void Stop() override { std::abort(); }
 
@@ -46,6 +53,7 @@ class PostedLoop : public EventLoop {
 
  private:
   InProcessMailbox mailbox_;
+  std::atomic<std::thread::id> poster_;
 };
 
 class ComputeThreadTest : public testing::Test {
@@ -53,13 +61,16 @@ class ComputeThreadTest : public testing::Test {
   ComputeThreadTest() { NewComputer(); }
 
   void NewComputer() {
-    computer_ = std::make_unique<ComputeThread>(
-        ComputeThread::Options{.loop = &loop_,
-                               .backend = "reference",
-                               .memory = memory_,
-                               .on_batch = [this](const LoadedBatch& batch) {
-                                 batches_.push_back({batch.step, batch.indices});
-                               }});
+    NewComputer([this](const LoadedBatch& batch) {
+      batches_.push_back({batch.step, batch.indices});
+    });
+  }
+  void NewComputer(std::function<void(const LoadedBatch&)> on_batch) {
+    computer_ = std::make_unique<ComputeThread>(ComputeThread::Options{.loop = &loop_,
+                                                                       .backend = "reference",
+                                                                       .memory = memory_,
+                                                                       .short_step = short_step_,
+                                                                       .on_batch = on_batch});
   }
   absl::StatusOr<StepComputer::Prepared> Prepare(const std::string& job_text, int ps_count = 2) {
     std::optional<absl::StatusOr<StepComputer::Prepared>> result;
@@ -75,6 +86,15 @@ class ComputeThreadTest : public testing::Test {
                      [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
     loop_.RunUntil([&] { return result.has_value(); });
     return result.value_or(absl::UnknownError("waited in vain"));
+  }
+  // Trains at least one step; the batch of the one that is returned is in memory then.
+  uint64_t TrainUntilTheNextBatchIsThere() {
+    for (uint64_t step = 0;; step = (step + 1) % 25) {
+      if (step == 0) computer_->Expect(0, 26);
+      const auto outcome = Train(step);
+      EXPECT_TRUE(outcome.ok()) << outcome.status();
+      if (!outcome.ok() || outcome->batches_ready > 0) return step + 1;
+    }
   }
   absl::StatusOr<BatchOutcome> Evaluate(uint64_t batch) {
     std::optional<absl::StatusOr<BatchOutcome>> result;
@@ -96,7 +116,8 @@ class ComputeThreadTest : public testing::Test {
   const TemporaryDirectory directory_;
   const SmallJob small_{.directory = directory_.path()};
   PostedLoop loop_;
-  MemoryLimit memory_;  // of computers made from now on
+  MemoryLimit memory_;                                // of computers made from now on
+  Time short_step_ = std::chrono::microseconds(200);  // likewise
   struct SeenBatch {
     uint64_t step;
     std::vector<uint64_t> indices;
@@ -271,6 +292,49 @@ TEST_F(ComputeThreadTest, ReportsEachTrainableChunkOnceWhenItIsComplete) {
     EXPECT_EQ(seen, std::vector<float>(prepared->gradients.begin(), prepared->gradients.end()));
     EXPECT_LT(*std::max_element(seen.begin(), seen.end()), 1e10f) << "overwritten values were read";
   }
+}
+
+// Waking a thread for a tiny step costs more than the step.
+TEST_F(ComputeThreadTest, ShortStepsAreComputedWhereTheyAreAskedFor) {
+  short_step_ = std::chrono::hours(1);
+  NewComputer(nullptr);
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  const uint64_t next = TrainUntilTheNextBatchIsThere();
+  ASSERT_TRUE(Train(next).ok());
+  EXPECT_EQ(loop_.poster(), std::this_thread::get_id());
+}
+
+TEST_F(ComputeThreadTest, LongStepsNeverHoldTheLoop) {
+  short_step_ = Time::zero();
+  NewComputer(nullptr);
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  const uint64_t next = TrainUntilTheNextBatchIsThere();
+  ASSERT_TRUE(Train(next).ok());
+  EXPECT_NE(loop_.poster(), std::this_thread::get_id());
+}
+
+// Records may wait for a disk.
+TEST_F(ComputeThreadTest, NorDoRecordedOnes) {
+  short_step_ = std::chrono::hours(1);
+  NewComputer();
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  const uint64_t next = TrainUntilTheNextBatchIsThere();
+  ASSERT_TRUE(Train(next).ok());
+  EXPECT_NE(loop_.poster(), std::this_thread::get_id());
+}
+
+// What is left in the loop then finds nobody.
+TEST_F(ComputeThreadTest, EndsBeforeAShortStepIsComputed) {
+  short_step_ = std::chrono::hours(1);
+  NewComputer(nullptr);
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  const uint64_t next = TrainUntilTheNextBatchIsThere();
+  computer_->Train(
+      next, [](int, int) {}, [](absl::StatusOr<BatchOutcome>) { FAIL(); });
+  computer_.reset();
+  bool ran = false;
+  loop_.Post([&ran] { ran = true; });
+  loop_.RunUntil([&ran] { return ran; });
 }
 
 TEST_F(ComputeThreadTest, AStepBeyondTheJobIsAnError) {

@@ -46,9 +46,13 @@ class BatchSource::Impl {
     const uint64_t total = options_.plan.total_steps();
     const uint64_t begin = std::min(first_step, total);
     const uint64_t end = begin + std::min(count, total - begin);
-    MutexLock lock(&mutex_);
-    expected_.Add(begin, end);
-    work_.NotifyOne();
+    bool wake;
+    {
+      MutexLock lock(&mutex_);
+      expected_.Add(begin, end);
+      wake = ToBeWoken();
+    }
+    if (wake) work_.NotifyOne();
   }
 
   void Forget() {
@@ -85,6 +89,10 @@ class BatchSource::Impl {
     Keep(std::move(batch));
   }
 
+  bool IsPrepared(uint64_t step) {
+    MutexLock lock(&mutex_);
+    return prepared_.contains(step);
+  }
   uint64_t prepared() {
     MutexLock lock(&mutex_);
     return prepared_.size();
@@ -93,6 +101,8 @@ class BatchSource::Impl {
  private:
   BatchOr TakeCounted(uint64_t step) {
     std::unique_ptr<LoadedBatch> memory;
+    std::optional<BatchOr> prepared;
+    bool wake;
     {
       MutexLock lock(&mutex_);
       while (!stopping_ && reading_ == step) settled_.Wait(&mutex_);
@@ -100,10 +110,15 @@ class BatchSource::Impl {
         return absl::CancelledError(absl::StrCat("step ", step, ": the batch source is closed"));
       }
       expected_.Remove(step);
-      work_.NotifyOne();
-      if (auto found = prepared_.extract(step)) return std::move(found.mapped());
-      memory = Spare();
+      if (auto found = prepared_.extract(step)) {
+        prepared = std::move(found.mapped());
+      } else {
+        memory = Spare();
+      }
+      wake = ToBeWoken();
     }
+    if (wake) work_.NotifyOne();
+    if (prepared.has_value()) return *std::move(prepared);
     return Load(step, std::move(memory));
   }
 
@@ -116,7 +131,11 @@ class BatchSource::Impl {
       {
         MutexLock lock(&mutex_);
         std::optional<uint64_t> next;
-        while (!stopping_ && !(next = NextToPrepare()).has_value()) work_.Wait(&mutex_);
+        while (!stopping_ && !(next = NextToPrepare()).has_value()) {
+          asleep_ = true;
+          work_.Wait(&mutex_);
+        }
+        asleep_ = false;
         if (stopping_) return;
         step = *next;
         timeline = timeline_;
@@ -138,6 +157,14 @@ class BatchSource::Impl {
   std::optional<uint64_t> NextToPrepare() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (prepared_.size() >= capacity_) return std::nullopt;
     return expected_.FirstNotIn(prepared_);
+  }
+
+  // The thread has slept until now, and is to be notified, once the lock is given back. Waking it
+  // for each batch would cost more than a small batch does.
+  bool ToBeWoken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!asleep_ || prepared_.size() > capacity_ / 2 || !NextToPrepare().has_value()) return false;
+    asleep_ = false;
+    return true;
   }
 
   // Memory for a batch: used before where there is some.
@@ -186,6 +213,7 @@ class BatchSource::Impl {
   CondVar work_;     // for the thread: something to prepare, or the end
   CondVar settled_;  // for the others: reading_ or stopping_ changed, a taker left
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;     // the thread, and nobody has woken it
   int takers_ ABSL_GUARDED_BY(mutex_) = 0;          // threads inside Take
   ExpectedSteps expected_ ABSL_GUARDED_BY(mutex_);  // not yet taken, prepared or not
   std::map<uint64_t, BatchOr> prepared_ ABSL_GUARDED_BY(mutex_);
@@ -203,6 +231,7 @@ void BatchSource::Expect(uint64_t first_step, uint64_t count) { impl_->Expect(fi
 void BatchSource::Forget() { impl_->Forget(); }
 BatchOr BatchSource::Take(uint64_t step) { return impl_->Take(step); }
 void BatchSource::Recycle(std::unique_ptr<LoadedBatch> batch) { impl_->Recycle(std::move(batch)); }
+bool BatchSource::IsPrepared(uint64_t step) const { return impl_->IsPrepared(step); }
 uint64_t BatchSource::prepared() const { return impl_->prepared(); }
 
 }  // namespace shoal

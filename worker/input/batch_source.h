@@ -19,9 +19,9 @@ struct LoadedBatch {
   std::vector<uint64_t> indices;  // which examples of the data set, in order
 };
 
-// Prepares the batches of steps ahead of need, on one thread of its own. The batch of a step is a
-// pure function of (seed, step): it takes the StepPlan's range through the epoch's
-// IndexPermutation. Thread-safe.
+// Prepares the batches of steps ahead of need, on one thread of its own, which is woken when half
+// of what it keeps ready is taken. The batch of a step is a pure function of (seed, step): it takes
+// the StepPlan's range through the epoch's IndexPermutation. Thread-safe.
 class BatchSource {
  public:
   // Batches that are kept ready, unless said otherwise.
@@ -56,6 +56,8 @@ class BatchSource {
   absl::StatusOr<std::unique_ptr<LoadedBatch>> Take(uint64_t step);
   void Recycle(std::unique_ptr<LoadedBatch> batch);
 
+  // Take would neither wait nor read.
+  bool IsPrepared(uint64_t step) const;
   // Batches that are prepared and not taken.
   uint64_t prepared() const;
 
