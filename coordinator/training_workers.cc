@@ -18,7 +18,8 @@ constexpr uint64_t kMinLeasesAhead = 2;
 constexpr uint64_t kMaxLeasesAhead = 64;
 // In so many portions, so that workers take turns and steps are done nearly in their order; with
 // short steps, one worker would else be epochs ahead of another.
-constexpr uint64_t kLeasePortions = 8;
+// Workers report in portions as large.
+constexpr uint64_t kLeasePortions = 4;
 constexpr uint64_t kEvaluationsAhead = 2;
 
 // How many steps a worker should hold, of which `share` is the most: what each could hold if all

@@ -16,6 +16,12 @@ constexpr Time kLeaveTimeout = std::chrono::seconds(1);
 // Waits longer than this are said, and said again.
 constexpr Time kWatchPeriod = std::chrono::seconds(5);
 
+// A step that is over is reported within this time, or earlier, when it is a quarter of those that
+// this worker holds: a message for each would cost both ends more than a tiny step does, and one
+// for all that are leased would leave this worker without work.
+constexpr Time kReportWithin = std::chrono::milliseconds(50);
+constexpr int kReportPortions = 4;
+
 uint32_t Microseconds(Time time) {
   return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
 }
@@ -30,6 +36,7 @@ WorkerSession::~WorkerSession() {
   *alive_ = false;
   if (retry_ != 0) options_.loop->CancelTimer(retry_);
   if (watch_ != 0) options_.loop->CancelTimer(watch_);
+  if (report_due_ != 0) options_.loop->CancelTimer(report_due_);
   if (drain_deadline_ != 0) options_.loop->CancelTimer(drain_deadline_);
   if (leave_deadline_ != 0) options_.loop->CancelTimer(leave_deadline_);
 }
@@ -212,13 +219,8 @@ void WorkerSession::SendReady() {
   report.mutable_ready()->set_shard_map_fingerprint(prepared_->shard_map->Fingerprint());
   Report(report);
   if (draining_) SayDraining();
-  if (unreported_.empty() || unreported_timeline_ != timeline_) return;
   // Finished while there was no coordinator: still facts.
-  proto::WorkerReport done;
-  done.mutable_steps_done()->set_timeline(timeline_);
-  for (const proto::StepDone& step : unreported_) *done.mutable_steps_done()->add_steps() = step;
-  unreported_.clear();
-  Report(done);
+  ReportSteps();
 }
 
 // --- Timelines and leases ---
@@ -248,7 +250,7 @@ void WorkerSession::DropWork(uint64_t timeline) {
   ++work_;
   leases_.clear();
   evaluations_.clear();
-  unreported_.clear();
+  unreported_.Clear();
   Begin(Activity::kIdle);
   options_.computer->Forget();
 }
@@ -331,7 +333,8 @@ void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
 
 void WorkerSession::MaybeFinishStep() {
   if (!outcome_.has_value() || !step_applied_) return;
-  proto::StepDone done;
+  proto::StepDone& done = *unreported_.add_steps();
+  unreported_.set_timeline(timeline_);
   done.set_step(step_);
   done.set_examples(static_cast<uint32_t>(outcome_->examples));
   done.set_loss_sum(outcome_->loss_sum);
@@ -345,16 +348,26 @@ void WorkerSession::MaybeFinishStep() {
   done.set_exchange_us(whole_us > own_us ? whole_us - own_us : 0);
   if (options_.on_step != nullptr) options_.on_step(timeline_, step_);
   Begin(Activity::kIdle);
-  if (welcomed_) {
-    proto::WorkerReport report;
-    report.mutable_steps_done()->set_timeline(timeline_);
-    *report.mutable_steps_done()->add_steps() = std::move(done);
-    Report(report);
-  } else {
-    unreported_timeline_ = timeline_;
-    unreported_.push_back(std::move(done));
-  }
+  MaybeReportSteps();
   Next();
+}
+
+void WorkerSession::MaybeReportSteps() {
+  if (!welcomed_) return;  // it is told when it is there
+  if (unreported_.steps_size() * uint64_t{kReportPortions} > leases_.size()) return ReportSteps();
+  if (report_due_ != 0) return;
+  report_due_ = options_.loop->CallAfter(kReportWithin, [this] {
+    report_due_ = 0;
+    if (welcomed_ && !over_) ReportSteps();
+  });
+}
+
+void WorkerSession::ReportSteps() {
+  if (report_due_ != 0) options_.loop->CancelTimer(std::exchange(report_due_, 0));
+  if (unreported_.steps_size() == 0) return;
+  proto::WorkerReport report;
+  report.mutable_steps_done()->Swap(&unreported_);
+  Report(report);
 }
 
 void WorkerSession::PullCut(const EvaluationOrder& order) {
@@ -426,6 +439,7 @@ void WorkerSession::SayDraining() {
 }
 
 void WorkerSession::SayLeaving(const absl::Status& why) {
+  if (welcomed_) ReportSteps();
   proto::WorkerReport report;
   report.mutable_leaving()->set_reason(why.ok() ? drain_reason_ : std::string(why.message()));
   report.mutable_leaving()->set_failed(!why.ok());

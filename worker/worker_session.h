@@ -28,7 +28,8 @@ namespace shoal {
 //      └── stream lost (work goes on meanwhile) ────┤── JobDone, Drain, SIGTERM, failure ──▶ over
 //
 // A step is over when its gradient is computed and every ps has acknowledged every chunk; then it
-// is reported, over a later stream if this one is gone. State machine; loop thread only.
+// is reported, with others where steps are short, over a later stream if this one is gone. State
+// machine; loop thread only.
 class WorkerSession {
  public:
   enum class End {
@@ -106,6 +107,9 @@ class WorkerSession {
   void Train(uint64_t step);
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
   void MaybeFinishStep();
+  // Reports the steps that are over, when enough have come together.
+  void MaybeReportSteps();
+  void ReportSteps();
   void PullCut(const EvaluationOrder& order);
   void Evaluate(const EvaluationOrder& order);
   void SayDraining();
@@ -143,8 +147,8 @@ class WorkerSession {
   uint64_t step_ = 0;              // the one being trained
   std::optional<BatchOutcome> outcome_;  // of step_, once computed
   bool step_applied_ = false;            // on every ps
-  std::vector<proto::StepDone> unreported_;
-  uint64_t unreported_timeline_ = 0;
+  proto::StepsDone unreported_;
+  EventLoop::TimerId report_due_ = 0;  // while there are some and a coordinator
 
   bool draining_ = false;
   std::string drain_reason_;

@@ -75,6 +75,38 @@ TEST_F(WorkerSessionTest, LeasePullTrainReport) {
   EXPECT_THAT(TakeReports(), SizeIs(1));
 }
 
+// A quarter of what it holds at once, or what there is after a while.
+TEST_F(WorkerSessionTest, ReportsShortStepsTogether) {
+  StartStep(0, 20);
+  for (int step = 0; step < 4; ++step) FinishStep();
+  EXPECT_THAT(TakeReports(), IsEmpty());
+  FinishStep();
+  const auto together = TakeReports();
+  ASSERT_THAT(together, SizeIs(1));
+  EXPECT_EQ(together[0].steps_done().steps_size(), 5);
+  FinishStep();
+  EXPECT_THAT(TakeReports(), IsEmpty());
+  loop_.Advance(milliseconds(50));
+  const auto late = TakeReports();
+  ASSERT_THAT(late, SizeIs(1));
+  EXPECT_EQ(late[0].steps_done().steps_size(), 1);
+  for (int step = 6; step < 20; ++step) FinishStep();
+  int rest = 0;
+  for (const proto::WorkerReport& report : TakeReports()) rest += report.steps_done().steps_size();
+  EXPECT_EQ(rest, 14) << "none is kept when there is nothing more to do";
+  EXPECT_THAT(TakeEvents(), SizeIs(20));
+}
+
+TEST_F(WorkerSessionTest, ReportsWhatItHasDoneBeforeItLeaves) {
+  StartStep(0, 20);
+  FinishStep();
+  computer_.Finish(absl::DataLossError("example 3"));
+  const auto reports = TakeReports();
+  ASSERT_THAT(reports, SizeIs(2));
+  EXPECT_EQ(reports[0].steps_done().steps_size(), 1);
+  EXPECT_TRUE(reports[1].has_leaving());
+}
+
 TEST_F(WorkerSessionTest, AStepIsNotReportedBeforeEveryPsHasIt) {
   StartStep(7);
   computer_.FinishChunks();
