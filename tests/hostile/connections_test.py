@@ -1,11 +1,14 @@
 """Strangers at the ports of a daemon: more connections than it has descriptors, frames without end, probes' rivals."""
 import os
 import re
+import socket
 import urllib.request
 
+import pytest
+
 from fake_coordinator import ControlOfPs
-from foreign_client import IdleConnections
-from honest_cluster import HonestCluster
+from foreign_client import IdleConnections, RawHttp2
+from honest_cluster import HonestCluster, growth_below
 from real_cluster import Cluster, wait_for
 
 FEW_DESCRIPTORS = ["sh", "-ec", 'ulimit -n 256; exec "$@"', "sh"]
@@ -34,6 +37,27 @@ def test_connections_are_taken_again_when_descriptors_are(tmp_path):
         cluster.workers[0].kill()
         cluster.workers[0] = cluster.start_worker(0)
         cluster.check_serves()
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    with HonestCluster(tmp_path_factory.mktemp("honest")).start_all() as running:
+        yield running
+
+
+@pytest.mark.parametrize("task", ["ps", "coordinator"])
+def test_headers_without_end_are_not_kept(honest, task):
+    process, address, method = {"ps": (honest.ps[0], honest.spec["ps"][0], "/shoal.proto.ParameterServer/Control"),
+                                "coordinator": (honest.coordinator, honest.chief, "/shoal.proto.Coordinator/Work")}[task]
+    fields = b"\0\1a\0" * 4000  # a field "a" without a value, again and again
+    with growth_below(process, 64), RawHttp2(address) as client:
+        client.headers_without_end(method)
+        try:
+            for _ in range(2000):  # 32 MB
+                client.frame(client.CONTINUATION, fields)
+        except (ConnectionError, socket.timeout):
+            pass  # it was cut off
+    honest.check_serves()
 
 
 def test_a_probe_is_answered_whoever_is_silent_at_its_port(tmp_path):

@@ -1,5 +1,6 @@
 """Strangers in a run directory, and data and models that ruin what is written there."""
 import json
+import resource
 
 import numpy as np
 from safetensors.numpy import load_file
@@ -84,3 +85,34 @@ def test_a_manifest_that_is_a_directory_is_passed_over(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "step-000000999999-9-00000000" in done.stdout + done.stderr
     assert "resuming from step 50" in done.stdout, done.stdout
+
+
+def crc32c(data):
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ 0x82F63B78 * (byte & 1)
+        table.append(byte)
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = table[(crc ^ byte) & 255] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def test_a_manifest_of_a_hundred_thousand_files_costs_no_more_than_a_moment(tmp_path):
+    job, run = trained(tmp_path)
+    whole = checkpoints(run)[-1]
+    manifest = json.loads((whole / "manifest.json").read_text())
+    forged = run / "checkpoints/step-000000999999-9-00000000"
+    forged.mkdir()
+    manifest.pop("checksum", None)
+    manifest |= {"timeline": 9 << 32, "files": [{"name": f"{i}", "size_bytes": 1, "crc32c": "00000000"} for i in range(100000)]}
+    text = json.dumps(manifest)[:-1] + ',\n  "checksum": "'
+    (forged / "manifest.json").write_text(f'{text}{crc32c(text.encode()):08x}"\n}}\n')
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = shoal("train", job, "--run_dir", run)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert forged.name in done.stdout + done.stderr
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent < 10, f"{spent:.0f} s of a core"
