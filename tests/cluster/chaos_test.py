@@ -158,7 +158,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path, chaos_seed):
             chaos.one_fault(("chief", "ps", "worker"))
             chaos.await_steps(chaos.choose.randrange(1, 600))
         ending = Ending(job, chaos.run, chaos.records, ps=2)
-        ending.stop(chaos.chief)
+        ending.stop(chaos.chief, [chaos.processes[task] for task in chaos.tasks("worker")])
         ending.finish()
         ending.check_updates()
         ending.check_lineage(chaos.chief.output(), examples, chaos.killed_workers)
@@ -290,7 +290,7 @@ def test_sleepers_that_wake_in_another_timeline_are_refused_and_join_it(tmp_path
         newest = TIMELINE.findall(chaos.chief.output())[-1]
         worker.wait_for_output(f"working in timeline {newest}")
         ending = Ending(job, chaos.run, chaos.records, ps=2)
-        ending.stop(chaos.chief)
+        ending.stop(chaos.chief, [chaos.processes[task] for task in chaos.tasks("worker")])
         ending.finish()
         ending.check_updates()
         ending.check_lineage(chaos.chief.output(), examples, killed_workers=0)
@@ -316,7 +316,7 @@ def test_a_coordinator_that_was_replaced_is_fenced_off(tmp_path):
         assert "fenced off by term" in old.output()
         chaos.processes.pop(("worker", 0)).kill()  # it looks for the old one
         ending = Ending(job, chaos.run, chaos.records, ps=2)
-        ending.stop(chaos.chief)
+        ending.stop(chaos.chief, [chaos.processes[task] for task in chaos.tasks("worker")])
         ending.finish()
         ending.check_updates()
         assert "adopted timeline" in chaos.chief.output()

@@ -17,10 +17,14 @@ class Ending:
         self.job, self.run, self.records, self.ps = job, run, records, ps
         self.fields = json.loads(job.read_text())
 
-    def stop(self, coordinator):
-        """Stops `coordinator`, or a `shoal train`, in order: with a checkpoint of all that is done."""
-        coordinator.signal(signal.SIGTERM)
-        assert coordinator.wait() == 143, coordinator.output()[-3000:]
+    def stop(self, coordinator, workers=()):
+        """Stops `coordinator`, or a `shoal train`, in order: with a checkpoint of all that is done. Then the workers, each of which has
+        the record of its last step to write."""
+        for processes in ([coordinator], workers):
+            for process in processes:
+                process.signal(signal.SIGTERM)
+            for process in processes:
+                assert process.wait() == 143, process.output()[-3000:]
 
     def finish(self):
         """Trains the rest of the epoch, with `shoal train` and one worker."""

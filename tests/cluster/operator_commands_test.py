@@ -36,12 +36,12 @@ class Job:
         goal = finished_steps(self.records) + count
         wait_for(lambda: finished_steps(self.records) >= goal, f"{count} more steps")
 
-    def check_end(self, *others):
+    def check_end(self, *workers):
         """Those who are left go on, and nothing that they and others did is lost or done twice."""
         self.await_steps(50)
-        for process in (self.chief, *others):
+        for process in (self.chief, self.server, *workers):
             assert process.popen.poll() is None, process.output()[-3000:]
-        self.ending.stop(self.chief)
+        self.ending.stop(self.chief, workers)
         self.ending.finish()
         self.ending.check_lineage(self.chief.output(), EXAMPLES, killed_workers=0)
 
@@ -68,7 +68,7 @@ def test_a_drained_worker_leaves_and_the_others_go_on(tmp_path):
         # Its place may be taken again.
         replacement = job.start_worker(1)
         replacement.wait_for_output("working in timeline")
-        job.check_end(job.workers[0], replacement, job.server)
+        job.check_end(job.workers[0], replacement)
 
 
 def test_sigterm_drains_a_worker(tmp_path):
@@ -76,7 +76,7 @@ def test_sigterm_drains_a_worker(tmp_path):
         job.workers[0].signal(signal.SIGTERM)
         assert job.workers[0].wait() == 143
         assert "worker 0 leaves" in job.chief.output()
-        job.check_end(job.workers[1], job.server)
+        job.check_end(job.workers[1])
 
 
 def test_sigterm_to_a_ps_loses_nothing(tmp_path):
@@ -85,7 +85,7 @@ def test_sigterm_to_a_ps_loses_nothing(tmp_path):
         assert job.server.wait() == 143
         assert "ps 0 may leave: the checkpoint is written" in job.chief.output()
         job.server = job.cluster.start("ps", name="ps-again")
-        job.check_end(*job.workers, job.server)
+        job.check_end(*job.workers)
         steps = [step for _, step, _ in step_records(job.records)]
         assert len(steps) == len(set(steps)), "a step was done again"
 
@@ -102,7 +102,7 @@ def test_sigterm_to_all_at_once_loses_nothing(tmp_path):
         job.server = job.cluster.start("ps", name="ps-again")
         job.workers = [job.start_worker(i) for i in range(2)]
         job.chief = job.cluster.start_chief(job.job, job.run)
-        job.check_end(*job.workers, job.server)
+        job.check_end(*job.workers)
         steps = [step for _, step, _ in step_records(job.records)]
         assert len(steps) == len(set(steps)), "a step was done again"
 
@@ -147,7 +147,7 @@ def test_sigterm_ends_a_worker_whose_step_cannot_be_finished(tmp_path):
         job.workers[0].signal(signal.SIGTERM)
         assert job.workers[0].wait() == 143
         job.server.signal(signal.SIGCONT)
-        job.check_end(job.workers[1], job.server)
+        job.check_end(job.workers[1])
 
 
 def test_a_drained_chief_stops_with_a_checkpoint(tmp_path):
@@ -156,7 +156,7 @@ def test_a_drained_chief_stops_with_a_checkpoint(tmp_path):
         assert drained.returncode == 0 and "stops with a checkpoint" in drained.stdout, drained.stderr
         assert job.chief.wait() == 143
         job.chief = job.cluster.start_chief(job.job, job.run)
-        job.check_end(*job.workers, job.server)
+        job.check_end(*job.workers)
 
 
 def test_a_worker_without_a_coordinator_gives_up_in_the_end(tmp_path):
@@ -184,7 +184,7 @@ def test_a_checkpoint_now_holds_all_that_is_done(tmp_path):
             assert int(directory.name.split("-")[1]) >= int(before["steps_done"])
             verified = shoal("checkpoint", "verify", directory)
             assert verified.returncode == 0 and "manifest.json" in verified.stdout, verified.stdout
-        job.check_end(*job.workers, job.server)
+        job.check_end(*job.workers)
         late = shoal("checkpoint", "now", "--chief", job.cluster.chief)
         assert late.returncode == 138 and job.cluster.chief in late.stderr
         nowhere = shoal("checkpoint", "now", "--run_dir", tmp_path)

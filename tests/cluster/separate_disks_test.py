@@ -35,7 +35,7 @@ def test_a_job_is_trained_and_recovers_without_a_shared_directory(tmp_path, hidd
         prefix = {index: hidden(run) if index in hidden_ps else [] for index in range(2)}
         ps = [cluster.start("ps", index, prefix=prefix[index]) for index in range(2)]
         chief = cluster.start_chief(job, run)
-        cluster.start_worker(0, f"--step_records={records}")
+        worker = cluster.start_worker(0, f"--step_records={records}")
         wait_for(lambda: (status := cluster.status()) and int(status.get("last_checkpoint", {}).get("step", 0)) > 0,
                  "a checkpoint")
         # A ps that comes back empty gets its rows by the stream, and says so.
@@ -43,7 +43,7 @@ def test_a_job_is_trained_and_recovers_without_a_shared_directory(tmp_path, hidd
         ps[0] = cluster.start("ps", 0, prefix=prefix[0])
         goal = finished_steps(records) + 200
         wait_for(lambda: finished_steps(records) > goal, "200 more steps")
-        ending.stop(chief)
+        ending.stop(chief, [worker])
         assert "does not see the directory of the cut" in ps[0].output()
         assert re.search(r"a timeline begins .* parent=(?!seed)", chief.output()), chief.output()[-3000:]
     newest = sorted((run / "checkpoints").iterdir())[-1]

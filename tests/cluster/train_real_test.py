@@ -96,8 +96,8 @@ def test_started_in_any_order_and_joined_by_an_unlisted_worker(tmp_path):
     with Cluster(tmp_path / "logs", ps=2, workers=2) as cluster:
         worker = cluster.start_worker(1)
         chief = cluster.start_chief(job, run)
-        status = wait_for(cluster.status, "an answer from the coordinator")
-        assert any(cluster.spec["ps"][0] in line for line in status["waiting"]), status["waiting"]
+        wait_for(lambda: any(cluster.spec["ps"][0] in line for line in (cluster.status() or {}).get("waiting", [])),
+                 "ps 0 among those waited for")
         joined = cluster.start("worker", 9, [f"--chief={cluster.chief}", "--threads=1"], spec=False, name="joined")
         joined.wait_for_output("taking part as worker 2")
         servers = [cluster.start("ps", i) for i in (1, 0)]
@@ -132,8 +132,7 @@ def test_sigterm_to_the_coordinator_keeps_everything(tmp_path):
     records.mkdir()
     with Cluster(tmp_path / "logs") as cluster:
         cluster.start("ps")
-        for i in range(2):
-            cluster.start_worker(i, f"--step_records={records}")
+        workers = [cluster.start_worker(i, f"--step_records={records}") for i in range(2)]
         chief = cluster.start_chief(job, run)
         wait_for(lambda: finished_steps(records) > 300, "300 steps")
         ending = Ending(job, run, records)
@@ -141,7 +140,7 @@ def test_sigterm_to_the_coordinator_keeps_everything(tmp_path):
         goal = finished_steps(records) + 300
         chief = cluster.start_chief(job, run)
         wait_for(lambda: finished_steps(records) > goal, "300 more steps")
-        ending.stop(chief)
+        ending.stop(chief, workers)
         assert "adopted timeline" in chief.output()
         ending.finish()
     check_every_example_once(step_records(records), ending.epochs, examples, batch_size)
