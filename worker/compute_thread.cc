@@ -168,7 +168,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                   .layout = &runner_->layout(),
                   .parameters = parameters_,
                   .cut_parameters = cut_parameters_,
-                  .gradients = gradients_};
+                  .gradients = *gradients_,
+                  .gradients_owner = gradients_};
 }
 
 absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_examples, int ps_count) {
@@ -183,7 +184,7 @@ absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_example
   const size_t size = runner_->layout().size;
   parameters_.resize(size);
   cut_parameters_.resize(job.test.empty() ? 0 : size);
-  gradients_.resize(size);
+  gradients_->resize(size);
   return absl::OkStatus();
 }
 
@@ -254,7 +255,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
   };
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
                          runner_->Train(ViewOf(*batch, training_labels_), step, parameters_,
-                                        gradients_, on_variable_done));
+                                        *gradients_, on_variable_done));
   BatchOutcome outcome = OutcomeOf(result);
   outcome.batches_ready = ready;
   outcome.input_wait_us = MicrosecondsBetween(begin, loaded);

@@ -83,7 +83,8 @@ class ComputeThread : public StepComputer {
   std::vector<int> variables_missing_;  // of the step being computed, for who computes it
   std::vector<float> parameters_;
   std::vector<float> cut_parameters_;
-  std::vector<float> gradients_;
+  // Shared with messages that are being sent.
+  const std::shared_ptr<std::vector<float>> gradients_ = std::make_shared<std::vector<float>>();
 
   Mutex mutex_;
   CondVar wake_;

@@ -135,12 +135,13 @@ std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t t
   push->set_pulled_version(peer.pulled[index]);
   push->set_want_values(true);
   // The gradient stays as it is until every chunk of the step is acknowledged, which is longer than
-  // any transport reads it: no owner is needed.
+  // any transport reads it. At the end nobody waits for that, so the buffer itself stays, too.
   std::vector<Slice> payload;
   for (const ChunkPiece& piece : chunk(ps, index).pieces) {
     const float* begin = options_.gradients.data() +
                          options_.layout->variables[piece.variable].offset + piece.variable_offset;
-    payload.push_back({reinterpret_cast<const char*>(begin), piece.size * sizeof(float), nullptr});
+    payload.push_back({reinterpret_cast<const char*>(begin), piece.size * sizeof(float),
+                       options_.gradients_owner});
   }
   peer.sent_bytes += chunk(ps, index).size * sizeof(float);
   return MakeMessage(request, std::move(payload));

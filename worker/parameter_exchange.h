@@ -39,6 +39,7 @@ class ParameterExchange {
     std::vector<std::string> addresses;  // of the ps
     std::span<float> parameters;
     std::span<const float> gradients;
+    std::shared_ptr<const void> gradients_owner;  // as in StepComputer::Prepared
     // A ps is in another timeline: nothing of this one counts any more. What was going on is
     // dropped.
     std::function<void(const std::string& why)> on_timeline_lost;

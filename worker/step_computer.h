@@ -39,6 +39,9 @@ class StepComputer {
     std::span<float> parameters;
     std::span<float> cut_parameters;  // for evaluations
     std::span<float> gradients;
+    // Keeps the gradients where they are, also when the computer is gone, for a transport that is
+    // still reading them. Null: the computer outlives the network.
+    std::shared_ptr<const void> gradients_owner;
   };
   // Reads the job, opens its data, builds the model. Errors say what is wrong or missing here.
   // Once.

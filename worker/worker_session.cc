@@ -199,6 +199,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
       .addresses = ps_,
       .parameters = prepared_->parameters,
       .gradients = prepared_->gradients,
+      .gradients_owner = prepared_->gradients_owner,
       .on_timeline_lost = [this](const std::string& why) { OnTimelineLost(why); },
       .on_failed =
           [this](const absl::Status& status) {

@@ -136,6 +136,13 @@ TEST_F(ComputeThreadTest, AModelThatDoesNotFitIsRefusedBeforeMemoryIsTaken) {
                     HasSubstr("this machine has 100.0 MiB. Every worker holds the whole model")));
 }
 
+TEST_F(ComputeThreadTest, GradientsThatAreBeingSentOutliveIt) {
+  const auto prepared = Prepare(small_.Load().ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  computer_.reset();
+  EXPECT_EQ(prepared->gradients_owner.use_count(), 1);
+}
+
 TEST_F(ComputeThreadTest, PreparesWhatAJobNeeds) {
   const Job job = small_.Load();
   const auto prepared = Prepare(job.ResolvedText(), 3);

@@ -43,6 +43,7 @@ class ParameterExchangeTest : public testing::Test {
         .addresses = {"ps-0:1", "ps-1:1"},
         .parameters = parameters_,
         .gradients = gradients_,
+        .gradients_owner = gradients_owner_,
         .on_timeline_lost =
             [this](const std::string& why) { events_.push_back(absl::StrCat("lost: ", why)); },
         .on_failed =
@@ -110,6 +111,7 @@ class ParameterExchangeTest : public testing::Test {
   FakeNetwork network_{&loop_};
   std::vector<float> parameters_;
   std::vector<float> gradients_;
+  const std::shared_ptr<const void> gradients_owner_ = std::make_shared<int>();
   std::vector<float> cut_;
   std::vector<std::string> events_;
   std::unique_ptr<ParameterExchange> exchange_;
@@ -204,6 +206,20 @@ TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
     ExpectChunk(i, k, 0.25);
   }
   EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
+}
+
+// At the end of a worker the transport may still be reading.
+TEST_F(ParameterExchangeTest, WhatIsBeingSentKeepsTheGradientsWhereTheyAre) {
+  Connect();
+  PullAll(0.5, 7);
+  BeginStep();
+  for (const auto& [i, k] : TrainableChunks()) exchange_->PushChunk(i, k);
+  FarEnd& far = ps(0);
+  exchange_.reset();
+  EXPECT_GT(gradients_owner_.use_count(), 1);
+  far.Take<proto::ExchangeRequest>();
+  ps(1).Take<proto::ExchangeRequest>();
+  EXPECT_EQ(gradients_owner_.use_count(), 1);
 }
 
 TEST_F(ParameterExchangeTest, AGradientIsOfTheVersionsThatWereHereWhenItsStepBegan) {
