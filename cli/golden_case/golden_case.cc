@@ -158,7 +158,7 @@ class Verification {
     for (int64_t step = 0; step < golden_.steps; ++step) {
       SHOAL_ASSIGN_OR_RETURN(const float loss, TrainStep(step, parameters, gradients));
       losses.push_back(loss);
-      Apply(*rule, step + 1, gradients, parameters, slots);
+      Apply(*rule->Prepare(step + 1), gradients, parameters, slots);
     }
     const std::string prefix = absl::StrCat("after/", optimizer.name, "/");
     SHOAL_RETURN_IF_ERROR(Compare({{prefix + "loss", std::move(losses)}}, golden_.after_tolerance));
@@ -173,14 +173,14 @@ class Verification {
     return static_cast<float>(result.loss_sum / static_cast<double>(result.examples));
   }
 
-  void Apply(const Optimizer& rule, uint64_t iteration, const std::vector<float>& gradients,
+  void Apply(const Update& update, const std::vector<float>& gradients,
              std::vector<float>& parameters, std::vector<std::vector<float>>& slots) const {
     for (size_t v = 0; v < variables_.size(); ++v) {
       if (!variables_[v].trainable) continue;
       std::vector<float*> slot_parts;
       for (std::vector<float>& slot : slots) slot_parts.push_back(Part(slot, v).data());
       const std::span<float> values = Part(parameters, v);
-      rule.Apply(Part(gradients, v), iteration, values, values, slot_parts);
+      update.Apply(Part(gradients, v), values, values, slot_parts);
     }
   }
 
