@@ -11,7 +11,7 @@ import pytest
 from foreign_client import ForeignStream
 from honest_cluster import ENDLESS, HonestCluster
 from messages import coordinator, parameter_server
-from real_cluster import BIN, Process, wait_for, write_job
+from real_cluster import BIN, Process, children_of, wait_for, write_job
 
 
 class UnreadPipe:
@@ -101,3 +101,15 @@ def test_a_console_that_is_closed_is_no_file_of_the_run(tmp_path, closed):
         if path.is_file() and path.parent.name != "logs":
             assert b"training small" not in path.read_bytes() and b"epoch 1/" not in path.read_bytes(), path
     assert (tmp_path / "run/.lock").read_bytes() == b""
+
+
+def test_an_interrupt_at_the_first_moment_stops_in_order(tmp_path):
+    for attempt in range(3):
+        process = train(tmp_path / str(attempt), **ENDLESS)
+        try:
+            wait_for(lambda p=process: children_of(p.popen.pid), "the first child")
+            process.signal(signal.SIGINT)
+            assert process.wait(60) == 143, process.output()[-3000:]
+            assert "failed" not in process.output() and "SIGTERM" not in process.output(), process.output()
+        finally:
+            process.kill()
