@@ -123,20 +123,18 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   training_labels_ = job.training.labels;
   test_labels_ = job.test.labels;
   const uint64_t training_examples = training->size();
-  uint64_t test_examples = 0;
+  uint64_t test_examples = 0, test_batches = 0;
   if (!job.test.empty()) {
     SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test, OpenJobData(job.test, loss, graph));
     test_examples = test->size();
-    test_ = std::make_unique<BatchSource>(BatchSource::Options{
-        .dataset = test,
-        .plan = StepPlan(test_examples, job.batch_size, /*epochs=*/1, /*steps=*/0),
-        .shuffle = false});
+    const StepPlan plan(test_examples, job.batch_size, /*epochs=*/1, /*steps=*/0);
+    test_batches = plan.total_steps();
+    test_ = std::make_unique<BatchSource>(
+        BatchSource::Options{.dataset = test, .plan = plan, .shuffle = false});
   }
-  training_ = std::make_unique<BatchSource>(BatchSource::Options{
-      .dataset = training,
-      .plan = StepPlan(training_examples, job.batch_size, job.epochs, job.steps),
-      .seed = job.seed,
-      .shuffle = true});
+  const StepPlan plan(training_examples, job.batch_size, job.epochs, job.steps);
+  training_ = std::make_unique<BatchSource>(
+      BatchSource::Options{.dataset = training, .plan = plan, .seed = job.seed, .shuffle = true});
 
   const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
                                  .chunk_bytes = job.strategy.chunk_bytes};
@@ -164,6 +162,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, ps_count));
   return Prepared{.training_examples = training_examples,
                   .test_examples = test_examples,
+                  .total_steps = plan.total_steps(),
+                  .test_batches = test_batches,
                   .shard_map = shard_map_.get(),
                   .layout = &runner_->layout(),
                   .parameters = parameters_,

@@ -34,6 +34,8 @@ class StepComputer {
   struct Prepared {
     uint64_t training_examples = 0;
     uint64_t test_examples = 0;
+    uint64_t total_steps = 0;             // of the job
+    uint64_t test_batches = 0;            // of one evaluation; 0 without a test set
     const ShardMap* shard_map = nullptr;  // owned by the computer, as are the buffers
     const ModelLayout* layout = nullptr;
     std::span<float> parameters;
@@ -48,7 +50,7 @@ class StepComputer {
   virtual void Prepare(const std::string& job_text, int ps_count,
                        std::function<void(absl::StatusOr<Prepared>)> done) = 0;
 
-  // Steps that will be trained, in this order: their batches are prepared ahead.
+  // Steps of the job that will be trained, in this order: their batches are prepared ahead.
   virtual void Expect(uint64_t first_step, uint64_t count) = 0;
   // Drops what is prepared.
   virtual void Forget() = 0;
@@ -57,7 +59,7 @@ class StepComputer {
   // part of the gradient is complete, and this part of the parameters is not read any more.
   virtual void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                      std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
-  // Loss and metrics of a batch of the test set on `cut_parameters`.
+  // Loss and metrics of a batch of the test set, below `test_batches`, on `cut_parameters`.
   virtual void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
 };
 

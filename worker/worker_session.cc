@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
@@ -12,6 +13,17 @@ namespace {
 
 // A coordinator that does not close the stream within this time is not waited for.
 constexpr Time kLeaveTimeout = std::chrono::seconds(1);
+
+// No ps takes part among more, and no address is longer.
+constexpr int kMostPs = 65536;
+constexpr size_t kMostAddressBytes = 512;
+
+// No coordinator hands out more work ahead.
+constexpr uint64_t kMostLeases = 1 << 14;
+constexpr size_t kMostEvaluations = 1 << 10;
+
+// A stream that lasted this long was a good one.
+constexpr Time kSettled = std::chrono::seconds(1);
 
 // Waits longer than this are said, and said again.
 constexpr Time kWatchPeriod = std::chrono::seconds(5);
@@ -57,16 +69,38 @@ void WorkerSession::WatchWaits() {
                             WholeSeconds(now - alone_since_),
                             " s: ", last_error_.empty() ? "no answer" : last_error_));
   }
-  if (computing_ || now - activity_began_ < kWatchPeriod) return;
+  if (now - activity_began_ < kWatchPeriod) return;
+  const std::string since = absl::StrCat(" since ", WholeSeconds(now - activity_began_), " s");
   if (activity_ == Activity::kIdle) {
-    if (!welcomed_ || !prepared_.has_value()) return;
+    if (computing_ || !welcomed_ || !prepared_.has_value()) return;
     LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " to ",
-                            timeline_ == 0 ? "open a timeline" : "hand out steps", " since ",
-                            WholeSeconds(now - activity_began_), " s"));
+                            timeline_ == 0 ? "open a timeline" : "hand out steps", since));
     return;
   }
-  LogWarning(absl::StrCat("waiting for ", exchange_->Waiting(), " since ",
-                          WholeSeconds(now - activity_began_), " s"));
+  const std::string what = Doing() + since;
+  if (!computing_) LogWarning("waiting: " + what);
+  if (!welcomed_) return;
+  proto::WorkerReport report;
+  report.mutable_waiting()->set_what(what);
+  report.mutable_waiting()->set_computing(computing_);
+  Report(report);
+}
+
+std::string WorkerSession::Doing() const {
+  switch (activity_) {
+    case Activity::kIdle:
+      return "idle";
+    case Activity::kPulling:
+      return "pulling the parameters from " + exchange_->Waiting();
+    case Activity::kPullingCut:
+      return "pulling the parameters of a cut from " + exchange_->Waiting();
+    case Activity::kTraining:
+      if (computing_) return absl::StrCat("computing step ", step_);
+      return absl::StrCat("pushing the gradient of step ", step_, " to ", exchange_->Waiting());
+    case Activity::kEvaluating:
+      return "evaluating a batch of the test set";
+  }
+  return "";
 }
 
 // --- The stream to the coordinator ---
@@ -104,15 +138,17 @@ void WorkerSession::Report(const proto::WorkerReport& report) {
 
 void WorkerSession::OnClosed(const absl::Status& status) {
   stream_.reset();
-  last_error_ = std::string(status.message());
+  last_error_ = Printable(std::string(status.message()), kMostReasonBytes);
   if (over_) return FinishLeaving();
   if (draining_ && activity_ != Activity::kTraining && leases_.empty())
     return Over(End::kDrained, absl::OkStatus());
   const Time now = options_.loop->Now();
+  // One that welcomes and breaks, again and again, is not tried at once each time.
+  if (const Time at = std::exchange(welcomed_at_, Time{}); at != Time{} && now - at >= kSettled)
+    backoff_.Reset();
   if (std::exchange(welcomed_, false)) {
     alone_since_ = now;
-    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ",
-                            std::string(status.message())));
+    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ", last_error_));
   }
   if (now - alone_since_ >= options_.coordinator_timeout) {
     return Over(End::kNoCoordinator, absl::UnavailableError(absl::StrCat(
@@ -134,8 +170,8 @@ void WorkerSession::OnMessage(const Message& message) {
     case proto::WorkerOrder::kWelcome:
       return OnWelcome(order.welcome());
     case proto::WorkerOrder::kRejected: {
-      const absl::Status why =
-          absl::FailedPreconditionError("the coordinator says: " + order.rejected().reason());
+      const absl::Status why = absl::FailedPreconditionError(
+          "the coordinator says: " + PrintableLines(order.rejected().reason(), kMostReasonBytes));
       if (order.rejected().final()) return Over(End::kFailed, why);
       LogWarning(std::string(why.message()));
       // What is done from here on is reported over the next stream.
@@ -147,11 +183,10 @@ void WorkerSession::OnMessage(const Message& message) {
     case proto::WorkerOrder::kLease:
       return OnLease(order.lease());
     case proto::WorkerOrder::kEvaluate:
-      if (order.evaluate().timeline() != timeline_ || draining_) return;
-      evaluations_.push_back({order.evaluate().cut_step(), order.evaluate().batch()});
-      return Next();
+      return OnEvaluate(order.evaluate());
     case proto::WorkerOrder::kDrain:
-      return Drain("the coordinator says: " + order.drain().reason());
+      return Drain("the coordinator says: " +
+                   PrintableLines(order.drain().reason(), kMostReasonBytes));
     case proto::WorkerOrder::kJobDone:
       return Over(End::kJobDone, absl::OkStatus());
     case proto::WorkerOrder::KIND_NOT_SET:
@@ -160,8 +195,10 @@ void WorkerSession::OnMessage(const Message& message) {
 }
 
 void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
+  if (const absl::Status sound = CheckWelcome(welcome); !sound.ok())
+    return Over(End::kFailed, sound);
   welcomed_ = true;
-  backoff_.Reset();
+  welcomed_at_ = options_.loop->Now();
   // A worker that is not listed may be given another one by a later coordinator.
   if (index_ != welcome.index()) {
     index_ = welcome.index();
@@ -184,6 +221,27 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
       [this, alive = alive_](absl::StatusOr<StepComputer::Prepared> prepared) {
         if (*alive && !over_) OnPrepared(std::move(prepared));
       });
+}
+
+absl::Status WorkerSession::CheckWelcome(const proto::Welcome& welcome) const {
+  const auto wrong = [this](const std::string& what) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the coordinator at ", options_.chief, " ", what,
+                     ": it is none of this version; give --chief the address of the job's"));
+  };
+  if (options_.index.has_value() && welcome.index() != *options_.index) {
+    return wrong(absl::StrCat("calls worker ", *options_.index, " by the index ", welcome.index()));
+  }
+  if (welcome.ps().empty() || welcome.ps_size() > kMostPs) {
+    return wrong(absl::StrCat("names ", welcome.ps_size(), " ps, where there are 1 to ", kMostPs));
+  }
+  for (const std::string& address : welcome.ps()) {
+    if (address.empty() || address.size() > kMostAddressBytes) {
+      return wrong(absl::StrCat("names a ps by an address of ", address.size(),
+                                " bytes, where one has 1 to ", kMostAddressBytes));
+    }
+  }
+  return absl::OkStatus();
 }
 
 void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) {
@@ -227,7 +285,7 @@ void WorkerSession::SendReady() {
 // --- Timelines and leases ---
 
 void WorkerSession::OnTimelineOpened(uint64_t timeline) {
-  if (exchange_ == nullptr || timeline == timeline_) return;
+  if (exchange_ == nullptr || timeline == timeline_ || timeline == 0) return;
   LogInfo("working in timeline " + TermText(timeline));
   DropWork(timeline);
   parameters_fresh_ = false;
@@ -238,7 +296,7 @@ void WorkerSession::OnTimelineOpened(uint64_t timeline) {
 
 // Rule 4: this timeline is over; everything of it is dropped.
 void WorkerSession::OnTimelineLost(const std::string& why) {
-  LogWarning("the timeline is over: " + why);
+  LogWarning("the timeline is over: " + Printable(why, kMostReasonBytes));
   proto::WorkerReport report;
   report.mutable_timeline_lost()->set_timeline(timeline_);
   Report(report);
@@ -256,11 +314,33 @@ void WorkerSession::DropWork(uint64_t timeline) {
   options_.computer->Forget();
 }
 
+// Leases of another timeline are ordinary after a restore; those that no coordinator gives are
+// said, and end as every lease does that nobody works on.
 void WorkerSession::OnLease(const proto::Lease& lease) {
-  constexpr uint64_t kMostSteps = 1 << 20;  // a coordinator never leases more ahead
-  if (lease.timeline() != timeline_ || lease.count() > kMostSteps) return;
+  if (timeline_ == 0 || lease.timeline() != timeline_) return;
+  const uint64_t total = prepared_->total_steps;
+  if (lease.first() >= total || lease.count() == 0 || lease.count() > total - lease.first() ||
+      lease.count() > kMostLeases - leases_.size()) {
+    return LogWarning(absl::StrCat("not taken: a lease of ", lease.count(), " steps from ",
+                                   lease.first(), " on; the job has ", total, ", ", leases_.size(),
+                                   " are held, and a worker holds ", kMostLeases, " at most"));
+  }
   for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back(lease.first() + i);
   options_.computer->Expect(lease.first(), lease.count());
+  Next();
+}
+
+void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
+  if (timeline_ == 0 || evaluate.timeline() != timeline_ || draining_) return;
+  const uint64_t batches = prepared_->test_batches;
+  if (evaluate.cut_step() == 0 || evaluate.batch() >= batches ||
+      evaluations_.size() >= kMostEvaluations) {
+    return LogWarning(absl::StrCat("not taken: to evaluate batch ", evaluate.batch(),
+                                   " on the cut at step ", evaluate.cut_step(),
+                                   "; the test set has ", batches, ", and ", evaluations_.size(),
+                                   " are to be evaluated already"));
+  }
+  evaluations_.push_back({evaluate.cut_step(), evaluate.batch()});
   Next();
 }
 

@@ -88,14 +88,19 @@ class WorkerSession {
   void SendHello();
   // Says every few seconds whom this worker waits for, if for anybody.
   void WatchWaits();
+  // What is going on, for people.
+  std::string Doing() const;
   void CollectWaits(MetricSamples* out) const;
   void Report(const proto::WorkerReport& report);
 
   void OnWelcome(const proto::Welcome& welcome);
+  // Not OK: no coordinator of this version would have said it.
+  absl::Status CheckWelcome(const proto::Welcome& welcome) const;
   void OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared);
   void SendReady();
   void OnTimelineOpened(uint64_t timeline);
   void OnLease(const proto::Lease& lease);
+  void OnEvaluate(const proto::Evaluate& evaluate);
   void OnTimelineLost(const std::string& why);
   // Forgets all that is going on; in `timeline` from now on, 0 = none.
   void DropWork(uint64_t timeline);
@@ -129,6 +134,7 @@ class WorkerSession {
   std::string last_error_;  // of the stream to the coordinator
   Time alone_since_{};      // without a stream to the coordinator
   bool welcomed_ = false;
+  Time welcomed_at_{};  // over this stream; 0 before
 
   std::optional<uint32_t> index_;
   std::vector<std::string> ps_;

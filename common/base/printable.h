@@ -6,6 +6,11 @@
 
 namespace shoal {
 
+// Most bytes that are kept of what a peer says: of why something is so, and of how something is
+// called. A message may be longer than anything that is for people.
+inline constexpr size_t kMostReasonBytes = 4096;
+inline constexpr size_t kMostNameBytes = 255;
+
 // What `text` says, safe to show and of bounded length: text of a peer may hold escape sequences
 // that move a terminal's cursor, newlines that forge lines, and any number of bytes. Control
 // characters and bytes that are not UTF-8 become \n, \t, \r or \xNN; what is above `max_bytes`

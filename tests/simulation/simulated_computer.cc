@@ -23,13 +23,19 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
   options_.process->CallAfter(
       options_.process->world().random().Between(Time(1000), 4 * options_.workload->step_time),
       [this, done = std::move(done)] {
-        done(Prepared{.training_examples = options_.workload->training_examples,
-                      .test_examples = options_.workload->test_examples,
-                      .shard_map = shard_map_.get(),
-                      .layout = &options_.sums->layout(),
-                      .parameters = parameters_,
-                      .cut_parameters = cut_parameters_,
-                      .gradients = gradients_});
+        const Job& job = options_.workload->job;
+        const uint64_t training = options_.workload->training_examples;
+        const uint64_t test = options_.workload->test_examples;
+        done(Prepared{
+            .training_examples = training,
+            .test_examples = test,
+            .total_steps = StepPlan(training, job.batch_size, job.epochs, job.steps).total_steps(),
+            .test_batches = (test + job.batch_size - 1) / job.batch_size,
+            .shard_map = shard_map_.get(),
+            .layout = &options_.sums->layout(),
+            .parameters = parameters_,
+            .cut_parameters = cut_parameters_,
+            .gradients = gradients_});
       });
 }
 

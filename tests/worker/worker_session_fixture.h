@@ -21,6 +21,7 @@
 namespace shoal {
 
 inline constexpr uint64_t kTimeline = 70;
+inline constexpr uint64_t kTotalSteps = 1000;  // of the job
 inline constexpr Time kDrainTimeout = std::chrono::seconds(8);
 
 // Computes when the test says so.
@@ -59,7 +60,9 @@ class FakeComputer : public StepComputer {
     const auto done = std::exchange(prepare_done_, nullptr);
     if (!status.ok()) return done(status);
     done(Prepared{.training_examples = 200,
-                  .test_examples = 50,
+                  .test_examples = test_batches > 0 ? 50u : 0u,
+                  .total_steps = kTotalSteps,
+                  .test_batches = test_batches,
                   .shard_map = &model_->shard_map,
                   .layout = &model_->layout,
                   .parameters = parameters_,
@@ -83,6 +86,7 @@ class FakeComputer : public StepComputer {
   std::vector<std::string> TakeCalls() { return std::exchange(calls, {}); }
 
   std::vector<std::string> calls;
+  uint64_t test_batches = 5;  // 0: the job has no test set
 
  private:
   const SmallModel* const model_;

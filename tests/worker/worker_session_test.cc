@@ -111,8 +111,13 @@ TEST_F(WorkerSessionTest, AStepIsNotReportedBeforeEveryPsHasIt) {
   StartStep(7);
   computer_.FinishChunks();
   computer_.Finish();
-  loop_.Advance(seconds(30));
-  EXPECT_THAT(TakeReports(), IsEmpty());
+  loop_.Advance(seconds(6));
+  const auto reports = TakeReports();
+  ASSERT_THAT(reports, SizeIs(1)) << "but the coordinator hears what it waits for";
+  EXPECT_EQ(reports[0].waiting().what(),
+            "pushing the gradient of step 7 to ps 0 at ps-0:1 (no answer), ps 1 at ps-1:1 (no "
+            "answer) since 5 s");
+  EXPECT_FALSE(reports[0].waiting().computing());
   EXPECT_THAT(TakeEvents(), IsEmpty());
   ServePs();
   EXPECT_THAT(TakeReports(), SizeIs(1));
