@@ -15,6 +15,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
   proto::ControlReply reply;
   uint64_t highest_step = 0;
   if (!repeated && !store_->StartCut(fence.cut_step(), &highest_step)) {
+    reply.mutable_fence_refused()->set_term(term);
     reply.mutable_fence_refused()->set_cut_step(fence.cut_step());
     reply.mutable_fence_refused()->set_highest_step(highest_step);
     reply.mutable_fence_refused()->set_reason(absl::StrCat("ps ", ps_index_, " has applied step ",
@@ -22,6 +23,7 @@ void Cuts::OnFence(const SessionPtr& session, uint64_t term, const proto::Fence&
                                                            fence.cut_step(), " comes too late"));
     return session->Send(reply);
   }
+  reply.mutable_fence_accepted()->set_term(term);
   reply.mutable_fence_accepted()->set_cut_step(fence.cut_step());
   session->Send(reply);
   if (repeated) {
@@ -107,11 +109,12 @@ void Cuts::OnRelease(const proto::Release& release) {
   if (!to_be_written) store_->EndCut();
 }
 
-void Cuts::OnReadCut(const SessionPtr& session, const proto::ReadCut& request) {
+void Cuts::OnReadCut(const SessionPtr& session, uint64_t term, const proto::ReadCut& request) {
   session->SendFrom(
-      SourceOf([this, alive = std::weak_ptr<bool>(alive_), to = session.get(), request] {
+      SourceOf([this, alive = std::weak_ptr<bool>(alive_), to = session.get(), term, request] {
         proto::ControlReply reply;
         proto::CutRows* rows = reply.mutable_cut_rows();
+        rows->set_term(term);
         rows->set_cut_step(request.cut_step());
         rows->set_chunk(request.chunk());
         rows->set_part(request.part());
@@ -121,7 +124,8 @@ void Cuts::OnReadCut(const SessionPtr& session, const proto::ReadCut& request) {
 }
 
 void Cuts::FillRows(proto::CutRows* rows) const {
-  if (!store_->CutReady() || *store_->cut_step() != rows->cut_step() ||
+  if (!cut_ || cut_->term != rows->term() || !store_->CutReady() ||
+      *store_->cut_step() != rows->cut_step() ||
       rows->chunk() >= static_cast<uint32_t>(store_->chunk_count()) || rows->part() >= 1 << 10) {
     return;
   }
@@ -132,6 +136,7 @@ void Cuts::FillRows(proto::CutRows* rows) const {
 
 void Cuts::SendReady() const {
   proto::ControlReply reply;
+  reply.mutable_cut_ready()->set_term(cut_->term);
   reply.mutable_cut_ready()->set_cut_step(cut_->step);
   if (const SessionPtr session = cut_->session.lock()) session->Send(reply);
 }
@@ -139,6 +144,7 @@ void Cuts::SendReady() const {
 void Cuts::SendWritten() const {
   proto::ControlReply reply;
   proto::Written* written = reply.mutable_written();
+  written->set_term(cut_->term);
   written->set_cut_step(cut_->step);
   if (cut_->not_seen) {
     written->set_not_seen(true);

@@ -35,7 +35,7 @@ class Cuts {
   // Rule 6, for a Fence of this timeline and of no lower term than promised.
   void OnFence(const SessionPtr& session, uint64_t term, const proto::Fence& fence);
   void OnRelease(const proto::Release& release);
-  void OnReadCut(const SessionPtr& session, const proto::ReadCut& request);
+  void OnReadCut(const SessionPtr& session, uint64_t term, const proto::ReadCut& request);
   // Rule 7, after every push.
   void Advance();
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
+#include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/checkpoint/manifest.h"
 #include "common/daemon/logging.h"
@@ -177,12 +178,23 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
                absl::InvalidArgumentError(
                    "a ControlRequest without a term, or of a kind that this ps does not know"));
   }
-  last_command_ = options_.loop->Now();
   if (term < promised_term_) {  // rule 1
+    last_command_ = options_.loop->Now();
     proto::ControlReply reply;
     reply.mutable_term_refused()->set_promised_term(promised_term_);
     return session->Send(reply);
   }
+  // Rule 1 too: who promised it could not be led by a coordinator any more.
+  if (!PlausibleTermNumber(TermNumber(term), TermNumber(promised_term_))) {
+    return End(session,
+               absl::FailedPreconditionError(absl::StrCat(
+                   "no coordinator comes to the term ", TermText(term), ": ps ", options_.index,
+                   " has promised ", TermText(promised_term_), ", and takes numbers up to ",
+                   kMostTermsAhead, " above that and ", kMaxTermNumber,
+                   " at most; a coordinator that did come to it goes on "
+                   "once this ps is started anew")));
+  }
+  last_command_ = options_.loop->Now();
   switch (request.kind_case()) {
     case proto::ControlRequest::kClaim:
       return OnClaim(session, term, request.claim());
@@ -198,7 +210,7 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
       if (timeline_) timeline_->cuts.OnRelease(request.release());
       return;
     case proto::ControlRequest::kReadCut:
-      if (timeline_) timeline_->cuts.OnReadCut(session, request.read_cut());
+      if (timeline_) timeline_->cuts.OnReadCut(session, term, request.read_cut());
       return;
     case proto::ControlRequest::kRows:
       if (loading_ && loading_->term == term && loading_->rows)
@@ -355,6 +367,7 @@ void ParameterServer::OnClaim(const SessionPtr& session, uint64_t term, const pr
   proto::ControlReply reply;
   proto::Claimed* claimed = reply.mutable_claimed();
   claimed->set_promised_term(term);
+  claimed->set_done_below(claim.done_below());
   claimed->set_incarnation(options_.incarnation);
   claimed->set_timeline(timeline());
   if (timeline_) {

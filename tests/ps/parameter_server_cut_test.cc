@@ -59,6 +59,26 @@ TEST_F(ParameterServerCutTest, FenceThatComesTooLateIsRefusedWithTheHighestStep)
   Accepted(Fence(kTerm, kTerm, 8));
 }
 
+// A coordinator fences the same step again under a fresh term: by the term it tells the answers
+// apart.
+TEST_F(ParameterServerCutTest, AnswersNameTheTermOfTheirFence) {
+  constexpr uint64_t kNext = kTerm + (uint64_t{1} << 32);
+  Push(worker_, kTerm, 7, 1);
+  EXPECT_EQ(Ask(control_, Fence(kTerm, kTerm, 7)).fence_refused().term(), kTerm);
+  SendOnly(control_, Fence(kTerm, kTerm, 8, Prepare(8)));
+  EXPECT_EQ(TakeControl().fence_accepted().term(), kTerm);
+  EXPECT_EQ(Ask(control_, Claim(kNext)).claimed().promised_term(), kNext);
+  EXPECT_EQ(Ask(control_, Fence(kNext, kTerm, 7)).fence_refused().term(), kNext);
+  const proto::ControlRequest fence = Fence(kNext, kTerm, 8, Prepare(8), /*hold=*/true);
+  for (const uint64_t step : {0, 1, 2, 3, 4, 5, 6}) PushStep(worker_, kTerm, step);
+  SendOnly(control_, fence);
+  EXPECT_EQ(TakeControl().fence_accepted().term(), kNext);
+  for (uint32_t chunk = 0; chunk < 4; ++chunk) Push(worker_, kTerm, 7, chunk);
+  EXPECT_EQ(TakeControl().cut_ready().term(), kNext);
+  loop_->RunUntilIdle();
+  EXPECT_EQ(TakeControl().written().term(), kNext);
+}
+
 TEST_F(ParameterServerCutTest, HeldCutIsServedUntilItsRelease) {
   Accepted(Fence(kTerm, kTerm, 1, "", /*hold=*/true));
   EXPECT_EQ(Ask(worker_, Pull(kTerm, 0, 1, 1)).refused().timeline(), kTerm) << "not ready";

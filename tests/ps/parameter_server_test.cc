@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/checkpoint/manifest.h"
 #include "common/files/durable_file.h"
@@ -125,6 +126,37 @@ TEST_F(ParameterServerTest, LowerTermsAreRefused) {
   EXPECT_EQ(server_->promised_term(), kTerm + 9);
   EXPECT_EQ(server_->timeline(), kTerm);
   EXPECT_EQ(stops_, 0);
+}
+
+// Rule 1 too: a stray Claim must not end a coordinator, nor leave its successor without a term.
+TEST_F(ParameterServerTest, TermsThatNoCoordinatorComesToAreRefusedAndChangeNothing) {
+  const std::string job = job_.ResolvedText();
+  const auto refused = [this](const proto::ControlRequest& request) {
+    Client stranger = ConnectControl();
+    SendOnly(stranger, request);
+    EXPECT_TRUE(stranger.quiet());
+    ASSERT_TRUE(stranger.received->finished.has_value()) << request.ShortDebugString();
+    EXPECT_EQ(stranger.received->finished->code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(stranger.received->finished->message(), HasSubstr("no coordinator comes to"));
+  };
+  refused(Claim(UINT64_MAX));
+  refused(Claim(MakeTerm(kMaxTermNumber + 1, 0)));
+  EXPECT_EQ(server_->promised_term(), 0u);
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  const uint64_t far = MakeTerm(TermNumber(kTerm) + kMostTermsAhead + 1, 0);
+  for (const uint64_t term : {far, UINT64_MAX}) {
+    for (const proto::ControlRequest& request :
+         {Claim(term), Load(term, job), Fence(term, kTerm, 5), Release(term, 5), Stop(term)}) {
+      refused(request);
+    }
+  }
+  EXPECT_EQ(server_->promised_term(), kTerm);
+  EXPECT_EQ(server_->timeline(), kTerm);
+  EXPECT_EQ(stops_, 0);
+  EXPECT_TRUE(Ask(control, Claim(kTerm)).has_claimed()) << "its coordinator has not noticed";
+  const uint64_t next = MakeTerm(TermNumber(kTerm) + kMostTermsAhead, 9);
+  EXPECT_EQ(Ask(control, Claim(next)).claimed().promised_term(), next);
 }
 
 // Rule 2.

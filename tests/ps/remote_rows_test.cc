@@ -37,9 +37,9 @@ class RemoteRowsTest : public ParameterServerTest {
     worker_ = ConnectWorker();
   }
 
-  proto::CutRows ReadCut(uint64_t cut_step, uint32_t chunk, uint32_t part) {
+  proto::CutRows ReadCut(uint64_t cut_step, uint32_t chunk, uint32_t part, uint64_t term = kTerm) {
     proto::ControlRequest request;
-    request.set_term(kTerm);
+    request.set_term(term);
     request.mutable_read_cut()->set_cut_step(cut_step);
     request.mutable_read_cut()->set_chunk(chunk);
     request.mutable_read_cut()->set_part(part);
@@ -98,6 +98,9 @@ TEST_F(RemoteRowsTest, ACutIsKeptForReadingUntilItsRelease) {
   EXPECT_EQ(ReadCut(3, 0, 0).values(), "") << "another cut";
   EXPECT_EQ(ReadCut(2, 1000, 0).values(), "") << "no such chunk";
   EXPECT_EQ(ReadCut(2, 0, UINT32_MAX).values(), "") << "no such part";
+  EXPECT_EQ(ReadCut(2, 0, 0).term(), kTerm);
+  EXPECT_EQ(ReadCut(2, 0, 0, kTerm + 1).values(), "") << "the cut of another coordinator";
+  EXPECT_EQ(ReadCut(2, 0, 0, kTerm + 1).term(), kTerm + 1);
   SendOnly(control_, Release(kTerm, 2));
   EXPECT_EQ(ReadCut(2, 0, 0).values(), "");
 }
