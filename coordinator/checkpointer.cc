@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/printable.h"
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
 
@@ -100,9 +101,13 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
     return std::all_of(peers_.begin(), peers_.end(),
                        [fact](const Peer& peer) { return peer.*fact; });
   };
+  // Term and step name a cut.
+  const auto of_this = [this](const auto& answer) {
+    return answer.term() == cut_->term && answer.cut_step() == cut_->step;
+  };
   switch (reply.kind_case()) {
     case proto::ControlReply::kFenceAccepted:
-      if (reply.fence_accepted().cut_step() != cut_->step) return;
+      if (!of_this(reply.fence_accepted())) return;
       peers_[ps].accepted = true;
       if (!all_accepted_ && all(&Peer::accepted)) {
         all_accepted_ = true;
@@ -110,19 +115,19 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
       }
       return;
     case proto::ControlReply::kFenceRefused:
-      if (reply.fence_refused().cut_step() != cut_->step) return;
-      return GiveUp(absl::StrCat("ps ", ps, ": ", reply.fence_refused().reason()),
-                    reply.fence_refused().highest_step());
+      if (of_this(reply.fence_refused())) OnRefused(ps, reply.fence_refused());
+      return;
     case proto::ControlReply::kCutReady:
-      if (reply.cut_ready().cut_step() != cut_->step || peers_[ps].ready) return;
+      // It has accepted the cut first, and says so again over a new stream.
+      if (!of_this(reply.cut_ready()) || !peers_[ps].accepted || peers_[ps].ready) return;
       peers_[ps].ready = true;
       if (all(&Peer::ready)) options_.on_ready(cut_->step);
       return;
     case proto::ControlReply::kWritten:
-      if (reply.written().cut_step() == cut_->step) OnWritten(ps, reply.written());
+      if (of_this(reply.written()) && peers_[ps].accepted) OnWritten(ps, reply.written());
       return;
     case proto::ControlReply::kCutRows:
-      if (reply.cut_rows().cut_step() == cut_->step && peers_[ps].fetch != nullptr)
+      if (of_this(reply.cut_rows()) && peers_[ps].fetch != nullptr)
         peers_[ps].fetch->OnRows(reply.cut_rows());
       return;
     default:
@@ -130,10 +135,26 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
   }
 }
 
+// Rule 6 seen from here: it has applied a step from the cut on, of which the job has only so many.
+// Any other refusal is none, and no next cut is put where it says.
+void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
+  const uint64_t highest = refused.highest_step();
+  const std::string who = absl::StrCat("ps ", ps, ": ");
+  if (highest >= cut_->step && highest < cut_->total_steps)
+    return GiveUp(who + Printable(refused.reason(), kMostReasonBytes), highest);
+  NoteError(absl::StrCat(who, "it refuses a cut at step ", cut_->step,
+                         " because it has applied step ", highest,
+                         ", which cannot be: the job has ", cut_->total_steps,
+                         " steps; the process there is broken, or no ps of this version: start it "
+                         "anew"));
+  GiveUp(last_error_);
+}
+
 void Checkpointer::OnWritten(int ps, const proto::Written& written) {
   if (files_done_ || committing_ || peers_[ps].written) return;
   if (written.not_seen()) return Fetch(ps);
-  if (!written.error().empty()) return OnParts(ps, absl::UnavailableError(written.error()));
+  if (!written.error().empty())
+    return OnParts(ps, absl::UnavailableError(PrintableLines(written.error(), kMostReasonBytes)));
   std::vector<WrittenPart> parts;
   for (const proto::WrittenRange& range : written.ranges()) {
     parts.push_back({range.file(), range.offset_bytes(), range.size_bytes(), range.crc32c()});

@@ -117,6 +117,7 @@ class Checkpointer {
     std::unique_ptr<CutFetch> fetch;  // while its rows are read
   };
   void Fence();
+  void OnRefused(int ps, const proto::FenceRefused& refused);
   void OnWritten(int ps, const proto::Written& written);
   void Fetch(int ps);
   void OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> parts);

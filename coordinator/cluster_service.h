@@ -21,6 +21,8 @@ class ClusterService {
     // To be answered some time, by Answer or Refuse.
     std::function<void(uint64_t request, const proto::DrainRequest&)> on_drain;
     std::function<void(uint64_t request)> on_checkpoint;
+    // Nobody waits for the answer any more, if anybody did.
+    std::function<void(uint64_t request)> on_gone;
   };
   explicit ClusterService(Options options) : options_(std::move(options)) {}
 
@@ -32,11 +34,16 @@ class ClusterService {
   void Refuse(uint64_t request, const absl::Status& why);
 
  private:
+  struct Call {
+    std::unique_ptr<Stream> stream;
+    bool asked = false;
+  };
   void OnMessage(uint64_t request, const std::string& method, const Message& message);
+  void OnHalfClosed(uint64_t request);
 
   const Options options_;
   uint64_t next_request_ = 1;
-  std::map<uint64_t, std::unique_ptr<Stream>> streams_;
+  std::map<uint64_t, Call> calls_;
 };
 
 }  // namespace shoal

@@ -8,6 +8,8 @@ namespace {
 // A fence takes a round trip, in which leases go on: a cut is begun this many steps early, so that
 // nobody stands still before it.
 constexpr uint64_t kMarginSteps = 8;
+// Before the second try above a cut that came too late; then twice that, and so on.
+constexpr Time kFirstPause = std::chrono::milliseconds(50);
 // A slow disk may take longer to lay out the files; but an outage says nothing about the next cut.
 constexpr Time kLongestAccepting = std::chrono::seconds(5);
 
@@ -40,8 +42,9 @@ std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool aske
   const bool must = near >= mandatory();
   const bool hold =
       must && options_.evaluates && next_epoch_ < options_.plan.epochs() && !evaluated;
-  // An evaluation does not need the files that could not be written.
-  if (now < no_cut_before_ && !hold && !asked) return std::nullopt;
+  // An evaluation does not need the files that could not be written; but a cut that itself has
+  // failed is not tried without a pause, whoever waits for it.
+  if (now < no_cut_before_ && (mandatory_failed_ || (!hold && !asked))) return std::nullopt;
   if (must) return Cut{mandatory(), hold};
   // No worker waits for its lease while the cut is on its way to being accepted.
   const uint64_t soon = std::min(next + ahead, mandatory());
@@ -58,7 +61,7 @@ std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool aske
 void CutPlan::Began(uint64_t step, Time now) {
   last_cut_ = step;
   last_cut_at_ = now;
-  failed_ = false;
+  failed_ = mandatory_failed_ = false;
 }
 
 void CutPlan::Accepted(uint64_t step, Time now) {
@@ -66,17 +69,22 @@ void CutPlan::Accepted(uint64_t step, Time now) {
   if (step != mandatory() || next_epoch_ >= options_.plan.epochs()) return;
   ++next_epoch_;
   late_cut_.reset();
+  late_cuts_ = 0;
 }
 
 void CutPlan::GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps,
                       Time now) {
   failed_ = options_.when.every_steps > 0 || options_.when.every_seconds > 0;
   no_cut_before_ = now + kRetryCutAfter;
-  if (!highest_step.has_value() || step != mandatory()) return;
-  // After a takeover somebody was further than was known; the next try is above all that.
+  mandatory_failed_ = step == mandatory();
+  if (!highest_step.has_value() || !mandatory_failed_) return;
+  // After a takeover somebody was further than was known; the next try is above all that, and comes
+  // at once. Who refuses that too is not asked as fast as it answers.
   late_cut_ =
       std::min(std::max(*highest_step + 1, steps.first_unleased), options_.plan.total_steps());
-  no_cut_before_ = now;
+  const int tries = std::min(late_cuts_++, 10);
+  no_cut_before_ =
+      now + (tries == 0 ? Time{} : std::min(kFirstPause * (1 << tries), kRetryCutAfter));
 }
 
 }  // namespace shoal

@@ -47,7 +47,7 @@ class CutPlan {
   void Began(uint64_t step, Time now);
   // Leases may pass it.
   void Accepted(uint64_t step, Time now);
-  // `highest_step`: where a ps refused, the highest step it has applied.
+  // `highest_step`: where a ps refused, the highest step it has applied, a step of the job.
   void GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps, Time now);
 
   // A cut here needs a fresh term: the ps know one of this term and step.
@@ -61,11 +61,13 @@ class CutPlan {
   const Options options_;
   uint64_t next_epoch_ = 0;           // first whose end has not been cut
   std::optional<uint64_t> late_cut_;  // where that cut goes instead, when a ps refused it
+  int late_cuts_ = 0;                 // so many times in a row
   uint64_t last_cut_ = 0;             // step of the newest cut begun
   Time last_cut_at_{};
-  Time accepting_{};      // how long a cut takes from its begin to being accepted
-  Time no_cut_before_{};  // after a failure
-  bool failed_ = false;   // a cut for a checkpoint was given up, and is to be tried again
+  Time accepting_{};               // how long a cut takes from its begin to being accepted
+  Time no_cut_before_{};           // after a failure
+  bool failed_ = false;            // a cut for a checkpoint was given up, and is to be tried again
+  bool mandatory_failed_ = false;  // that was the one at mandatory()
 };
 
 // After a failure, the next try comes this much later.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/printable.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
 
@@ -13,6 +14,26 @@ namespace {
 
 constexpr size_t kMostSuperseded = 10000;  // remembered
 constexpr size_t kMostGone = 1000;         // workers that are not listed, likewise
+constexpr size_t kMostDetailBytes = 500;   // of why one of them is gone
+// No worker is handed out more; the rest is computed again.
+constexpr int kMostHeldSteps = 1 << 14;
+
+// Whoever has opened a stream may say anything, at any length; what is kept of it is for people.
+void CapTexts(proto::WorkerReport* report) {
+  if (report->has_hello()) {
+    proto::WorkerHello* hello = report->mutable_hello();
+    *hello->mutable_host() = Printable(hello->host(), kMostNameBytes);
+    *hello->mutable_device() = Printable(hello->device(), kMostNameBytes);
+    if (hello->held_steps_size() > kMostHeldSteps)
+      hello->mutable_held_steps()->Truncate(kMostHeldSteps);
+  } else if (report->has_leaving()) {
+    proto::Leaving* leaving = report->mutable_leaving();
+    *leaving->mutable_reason() = PrintableLines(leaving->reason(), kMostDetailBytes);
+  } else if (report->has_waiting()) {
+    proto::Waiting* waiting = report->mutable_waiting();
+    *waiting->mutable_what() = Printable(waiting->what(), kMostDetailBytes);
+  }
+}
 
 }  // namespace
 
@@ -70,6 +91,7 @@ void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message
   if (!ParseMessage(message, &report)) {
     return Reject(worker, "what was sent is not a WorkerReport of proto/coordinator.proto", true);
   }
+  CapTexts(&report);
   if (report.kind_case() == proto::WorkerReport::kHello) {
     if (worker.index >= 0) return Reject(worker, "said hello twice on one stream", true);
     return OnHello(worker, report.hello());
@@ -164,7 +186,7 @@ void Membership::Remove(StepDispatcher::WorkerKey key, const std::string& why) {
   Record& record = records_[worker->index];
   if (record.state != Record::State::kLeft) {
     record.state = Record::State::kLost;
-    record.detail = why;
+    record.detail = PrintableLines(why, kMostDetailBytes);
   }
   options_.on_gone(*worker, why);
   ForgetOldest();

@@ -29,6 +29,7 @@ struct Worker {
   bool in_line = false;     // for steps
   double step_seconds = 0;  // smoothed time from one step to the next; 0 before two
   Time last_report{};
+  proto::Waiting waiting;  // what it said last that it is at, if that takes long
 
   void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
 };

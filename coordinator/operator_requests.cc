@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/printable.h"
 #include "common/daemon/logging.h"
 #include "coordinator/training_run.h"
 
@@ -53,9 +54,10 @@ void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& dr
     return;
   }
   cluster_service_.Refuse(
-      request, absl::NotFoundError(absl::StrCat(
-                   "no ", drain.type(), " ", drain.index(), " is connected; workers that are: ",
-                   connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
+      request, absl::NotFoundError(
+                   absl::StrCat("no ", Printable(drain.type(), kMostNameBytes), " ", drain.index(),
+                                " is connected; workers that are: ",
+                                connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
 }
 
 void TrainingRun::AnswerDrains(const Worker& worker, const std::string& why) {
@@ -87,6 +89,12 @@ void TrainingRun::OnCheckpointRequest(uint64_t request) {
   if (StoredCutAt(at_least)) return AnswerCheckpoint(request, *checkpointer_->last());
   checkpoint_requests_.push_back({request, opened_->timeline, at_least});
   Advance();
+}
+
+void TrainingRun::ForgetRequest(uint64_t request) {
+  std::erase_if(checkpoint_requests_,
+                [request](const CheckpointRequest& each) { return each.request == request; });
+  std::erase_if(drains_, [request](const auto& drain) { return drain.second == request; });
 }
 
 bool TrainingRun::StoredCutAt(uint64_t step) const {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/crc32c.h"
+#include "common/base/printable.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
@@ -18,12 +19,8 @@ namespace shoal {
 namespace {
 
 constexpr Time kProbePeriod = std::chrono::seconds(1);
-
-proto::ControlRequest ClaimRequest() {
-  proto::ControlRequest request;
-  request.mutable_claim()->set_version(kVersion);
-  return request;
-}
+// A ps asks for a few at a time, and for the same again over a new stream.
+constexpr int kMostRowsWanted = 64;
 
 }  // namespace
 
@@ -38,7 +35,7 @@ void PsFleet::Start() {
   phase_since_ = options_.loop->Now();
   peers_.resize(options_.addresses.size());
   // Terms must sort above every stored timeline, also when all ps have forgotten theirs.
-  auto highest = std::make_shared<absl::StatusOr<uint32_t>>(0);
+  const auto highest = std::make_shared<absl::StatusOr<uint32_t>>(0);
   options_.loop->Offload(
       [store = options_.store, highest] {
         const auto stored = store->List(nullptr);
@@ -47,7 +44,14 @@ void PsFleet::Start() {
           return;
         }
         for (const StoredCheckpoint& checkpoint : *stored) {
-          *highest = std::max(**highest, TermNumber(checkpoint.manifest.timeline));
+          const uint64_t timeline = checkpoint.manifest.timeline;
+          if (TermNumber(timeline) >= kMaxTermNumber) {
+            *highest = absl::FailedPreconditionError(absl::StrCat(
+                checkpoint.directory, " is of the timeline ", TermText(timeline),
+                ", above which there is no term: no coordinator of Shoal wrote it; move it away"));
+            return;
+          }
+          *highest = std::max(**highest, TermNumber(timeline));
         }
       },
       [this, alive = alive_, highest] {
@@ -94,12 +98,23 @@ void PsFleet::Broadcast(const proto::ControlRequest& request) {
   for (int ps = 0; ps < size(); ++ps) Send(ps, request);
 }
 
-// Section 1: a fresh term has number 1 + the highest known.
+// Section 1: a fresh term has number 1 + the highest known. It never wraps.
+bool PsFleet::TakeTerm() {
+  if (highest_term_number_ >= kMaxTermNumber) {
+    Fail(absl::FailedPreconditionError(absl::StrCat("there is no term above ", TermText(term_),
+                                                    " left for this job; start its ps anew, and go "
+                                                    "on with another --run_dir")));
+    return false;
+  }
+  term_ = MakeTerm(++highest_term_number_, options_.coordinator_id);
+  return true;
+}
+
 void PsFleet::Claim() {
   rows_.reset();
   if (options_.lease != nullptr) options_.lease->Pause();
   claim_again_ = 0;
-  term_ = MakeTerm(++highest_term_number_, options_.coordinator_id);
+  if (!TakeTerm()) return;
   timeline_ = 0;
   phase_ = Phase::kClaiming;
   phase_since_ = options_.loop->Now();
@@ -107,9 +122,15 @@ void PsFleet::Claim() {
   Broadcast(ClaimRequest());
 }
 
+proto::ControlRequest PsFleet::ClaimRequest() const {
+  proto::ControlRequest request;
+  request.mutable_claim()->set_version(kVersion);
+  if (phase_ == Phase::kLeading) request.mutable_claim()->set_done_below(options_.done_below());
+  return request;
+}
+
 void PsFleet::RenewTerm() {
-  term_ = MakeTerm(++highest_term_number_, options_.coordinator_id);
-  Broadcast(ClaimRequest());
+  if (TakeTerm()) Broadcast(ClaimRequest());
 }
 
 // Section 7.1: the claim repeated every second finds lost ps and brings applied sets; while
@@ -162,7 +183,7 @@ void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
   peer.hello = hello;
   peer.claimed_now = false;
   LogInfo(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " is reachable"));
-  if (hello.promised_term() > term_) return OnTermRefused(hello.promised_term());
+  if (hello.promised_term() > term_) return OnTermRefused(ps, hello.promised_term());
   if (phase_ != Phase::kClaiming && restarted) {
     return StartOver(absl::StrCat("ps ", ps, " was started again and has lost its variables"));
   }
@@ -176,7 +197,7 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
     case proto::ControlReply::kClaimed:
       return OnClaimed(ps, reply.claimed());
     case proto::ControlReply::kTermRefused:
-      return OnTermRefused(reply.term_refused().promised_term());
+      return OnTermRefused(ps, reply.term_refused().promised_term());
     case proto::ControlReply::kLoaded:
       if (phase_ == Phase::kLoading && reply.loaded().timeline() == term_) OnLoaded(ps);
       return;
@@ -186,8 +207,12 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
       return;
     case proto::ControlReply::kRowsWanted:
       if (rows_ == nullptr || reply.rows_wanted().term() != term_) return;
-      rows_->Read(reply.rows_wanted(),
-                  [this, ps](const proto::ControlRequest& rows) { Send(ps, rows); });
+      if (peers_[ps].rows_wanted == kMostRowsWanted) return;
+      ++peers_[ps].rows_wanted;
+      rows_->Read(reply.rows_wanted(), [this, ps](const proto::ControlRequest& rows) {
+        --peers_[ps].rows_wanted;
+        Send(ps, rows);
+      });
       return;
     default:
       return options_.on_reply(ps, reply);
@@ -201,6 +226,8 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
     if (claimed.timeline() != timeline_) {
       StartOver(absl::StrCat("ps ", ps, " is in timeline ", TermText(claimed.timeline()),
                              ", not in ", TermText(timeline_)));
+    } else {
+      options_.on_applied(ps, claimed);
     }
     return;
   }
@@ -214,8 +241,18 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
 }
 
 // Rule 1 seen from here. Losing a race while claiming is ordinary; losing office later is final.
-void PsFleet::OnTermRefused(uint64_t promised_term) {
+// What no coordinator can have come to is not outbid: above it there would soon be no term.
+void PsFleet::OnTermRefused(int ps, uint64_t promised_term) {
   if (promised_term <= term_) return;  // of a claim made before a newer one of ours
+  if (!PlausibleTermNumber(TermNumber(promised_term), highest_term_number_)) {
+    return Fail(absl::FailedPreconditionError(
+        absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " has promised the term ",
+                     TermText(promised_term),
+                     " to somebody who is no coordinator of this job, whose highest is ",
+                     TermText(MakeTerm(highest_term_number_, options_.coordinator_id)),
+                     "; start that ps anew, then this coordinator: the job goes on from its newest "
+                     "checkpoint")));
+  }
   highest_term_number_ = std::max(highest_term_number_, TermNumber(promised_term));
   if (phase_ != Phase::kClaiming) {
     return Fail(
@@ -348,6 +385,7 @@ void PsFleet::LoadAll(const std::optional<StoredCheckpoint>& checkpoint) {
   phase_ = Phase::kLoading;
   phase_since_ = options_.loop->Now();
   loading_ = checkpoint;
+  for (Peer& peer : peers_) peer.rows_wanted = 0;
   if (checkpoint.has_value())
     rows_ = std::make_unique<CheckpointRows>(options_.loop, options_.store, *checkpoint);
   LogInfo(checkpoint.has_value() ? "loading checkpoint " + checkpoint->directory
@@ -399,12 +437,14 @@ void PsFleet::OpenTimeline() {
 }
 
 void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {
-  if (failed.other_incarnation()) return StartOver(failed.reason());
+  if (failed.other_incarnation())
+    return StartOver(PrintableLines(failed.reason(), kMostReasonBytes));
   if (failed.checkpoint_is_bad() && loading_.has_value()) {
     bad_checkpoints_.insert(loading_->directory);
-    return StartOver(failed.reason());
+    return StartOver(PrintableLines(failed.reason(), kMostReasonBytes));
   }
-  Fail(absl::FailedPreconditionError("a ps cannot load the job: " + failed.reason()));
+  Fail(absl::FailedPreconditionError("a ps cannot load the job: " +
+                                     PrintableLines(failed.reason(), kMostReasonBytes)));
 }
 
 void PsFleet::StartOver(const std::string& why) {

@@ -64,6 +64,10 @@ class PsFleet {
     std::function<bool()> nobody_trains;
     // Answers about cuts and stopping.
     std::function<void(int ps, const proto::ControlReply&)> on_reply;
+    // All steps below are done, by what workers say; in the open timeline.
+    std::function<uint64_t()> done_below;
+    // What a ps has applied of the open timeline, with what was said to be done when it was asked.
+    std::function<void(int ps, const proto::Claimed&)> on_applied;
     // The stream to a ps is new: what is pending has to be sent again.
     std::function<void(int ps)> on_reconnected;
     // This coordinator can't go on.
@@ -79,6 +83,9 @@ class PsFleet {
   // A fresh term for the rest of the office, which keeps its timeline: a ps names cuts by term and
   // step, so one at a step that was fenced before needs it. Only while leading.
   void RenewTerm();
+  // What counts as done is not: claims all ps under a fresh term, as after a takeover, and takes
+  // from them what is. Only while leading.
+  void ClaimAgain(const std::string& why) { StartOver(why); }
   // No more claims, probes or reconnecting.
   void Close();
 
@@ -101,18 +108,22 @@ class PsFleet {
     std::optional<proto::Claimed> claimed;  // the latest answer, of any term
     bool claimed_now = false;               // it answered a Claim of term_
     bool loaded = false;                    // it answered Loaded for term_
+    int rows_wanted = 0;                    // of loading_, that are being read
     uint64_t restarts = 0;                  // another process came in its place
   };
   const Peer& peer(int ps) const { return peers_[ps]; }
 
  private:
   void Claim();
+  // A fresh term for term_; false, having failed, when there is none left.
+  bool TakeTerm();
+  proto::ControlRequest ClaimRequest() const;
   void Probe();
   void LookForEnd();
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);
-  void OnTermRefused(uint64_t promised_term);
+  void OnTermRefused(int ps, uint64_t promised_term);
   void OnLoaded(int ps);
   void OpenTimeline();
   void OnLoadFailed(const proto::LoadFailed& failed);

@@ -2,7 +2,15 @@
 
 #include <utility>
 
+#include "common/base/printable.h"
+
 namespace shoal {
+namespace {
+
+// A stream that lasted this long was a good one.
+constexpr Time kSettled = std::chrono::seconds(1);
+
+}  // namespace
 
 PsLink::PsLink(Options options)
     : options_(std::move(options)),
@@ -43,18 +51,22 @@ void PsLink::OnMessage(const Message& message) {
     if (hello_seen_) options_.on_reply(options_.index, reply);
     return;
   }
+  if (hello_seen_) {
+    return OnClosed(absl::InvalidArgumentError(options_.address + " said hello twice"));
+  }
   hello_seen_ = true;
   since_ = options_.loop->Now();
   last_error_.clear();
-  backoff_.Reset();
   options_.on_hello(options_.index, reply.hello());
 }
 
 void PsLink::OnClosed(const absl::Status& status) {
   if (closed_) return;
   const bool was_connected = std::exchange(hello_seen_, false);
+  // One that says hello and breaks, again and again, is not tried at once each time.
+  if (was_connected && options_.loop->Now() - since_ >= kSettled) backoff_.Reset();
   if (was_connected) since_ = options_.loop->Now();
-  last_error_ = std::string(status.message());
+  last_error_ = Printable(std::string(status.message()), kMostReasonBytes);
   stream_.reset();
   retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
   if (was_connected) options_.on_lost(options_.index, status);

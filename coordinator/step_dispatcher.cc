@@ -60,9 +60,10 @@ bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
     reporter->second.deadline = now + options_.lease_timeout;
   }
   if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return false;
-  // Nothing that far was ever leased: whoever reports it is mistaken.
-  if (step >= base_ + options_.window_steps) return false;
-  if (auto lease = leased_.find(step); lease != leased_.end()) {
+  const auto lease = leased_.find(step);
+  // Nothing that far was ever leased, unless base() has gone back: whoever reports it is mistaken.
+  if (step >= base_ + options_.window_steps && lease == leased_.end()) return false;
+  if (lease != leased_.end()) {
     holders_[lease->second].steps.erase(step);
     leased_.erase(lease);
   }
@@ -71,6 +72,14 @@ bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
   done_after_base_.insert(step);
   AdvanceBase();
   return true;
+}
+
+void StepDispatcher::Undo(const std::vector<uint64_t>& steps) {
+  if (steps.empty()) return;
+  for (; base_ > steps.front(); --base_) done_after_base_.insert(base_ - 1);
+  for (const uint64_t step : steps) {
+    if (done_after_base_.erase(step) > 0) open_.insert(step);
+  }
 }
 
 uint64_t StepDispatcher::Release(WorkerKey worker) {

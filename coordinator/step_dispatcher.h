@@ -22,7 +22,8 @@ struct StepRun {
 //   open ───────────────▶ leased ───────────────▶ done
 //    ▲                       │                     ▲
 //    └───────────────────────┘                     │
-//     Release, Expire, or its worker asked again   └── also straight from open: an applied set
+//     Release, Expire, or its worker asked again   └── also straight from open: an applied set;
+//                                                      back to open: Undo
 //
 // Leases only save work; that a step is applied once is the ps' business. Plain state machine: no
 // threads, no clock of its own.
@@ -50,6 +51,8 @@ class StepDispatcher {
   // False when it was done before. `worker` is who reports; its remaining leases get a new
   // deadline.
   bool Done(WorkerKey worker, uint64_t step, Time now);
+  // These steps, ascending, are not done, whatever was said of them: they are open again.
+  void Undo(const std::vector<uint64_t>& steps);
   // The worker is gone or hands back: its steps are open again. Returns how many.
   uint64_t Release(WorkerKey worker);
   // Opens the steps of workers whose deadline has passed; returns those workers.

@@ -15,6 +15,8 @@ namespace {
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
 // How long a stop waits while nobody gets on.
 constexpr Time kStallPatience = std::chrono::seconds(15);
+// A ps that may leave goes at once; one that is still there after this time stays.
+constexpr Time kLeaveTimeout = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -36,7 +38,20 @@ void TrainingRun::OnPsDeparting(int ps) {
   Advance();
 }
 
+// A ps that says it leaves, is told that it may, and does not go, must not keep all others waiting.
+void TrainingRun::ForgetDeparture(Time now) {
+  if (!ps_leaves_ || !leaving_ps_.empty() || now - may_leave_since_ < kLeaveTimeout) return;
+  for (const int ps : may_leave_ps_) {
+    if (!fleet_->peer(ps).link->connected()) continue;
+    LogWarning(absl::StrCat("ps ", ps, " may leave since ", WholeSeconds(now - may_leave_since_),
+                            " s and is still there: the training goes on"));
+    ps_leaves_ = false;
+  }
+}
+
 void TrainingRun::Closed(const std::string& outcome) {
+  may_leave_since_ = options_.loop->Now();
+  may_leave_ps_ = leaving_ps_;
   proto::ControlRequest request;
   request.mutable_stop();
   for (const int ps : std::exchange(leaving_ps_, {})) {

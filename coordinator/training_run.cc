@@ -45,7 +45,8 @@ TrainingRun::TrainingRun(Options options)
           {.status = [this] { return Status(); },
            .on_drain = [this](uint64_t request,
                               const proto::DrainRequest& drain) { OnDrainRequest(request, drain); },
-           .on_checkpoint = [this](uint64_t request) { OnCheckpointRequest(request); }}) {}
+           .on_checkpoint = [this](uint64_t request) { OnCheckpointRequest(request); },
+           .on_gone = [this](uint64_t request) { ForgetRequest(request); }}) {}
 
 TrainingRun::~TrainingRun() {
   *alive_ = false;
@@ -98,6 +99,8 @@ absl::Status TrainingRun::Prepare() {
       .on_job_finished = [this](const StoredCheckpoint& checkpoint) { OnJobFinished(checkpoint); },
       .nobody_trains = [this] { return !finishing_ && !membership_->AnyReady(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
+      .done_below = [this] { return training() ? dispatcher_->base() : 0; },
+      .on_applied = [this](int ps, const proto::Claimed& claimed) { CompareWithPs(ps, claimed); },
       .on_reconnected = [this](int) { checkpointer_->Resend(); },
       .on_failed = [this](const absl::Status& status) { Over(status); }});
   membership_ = std::make_unique<Membership>(Membership::Options{
@@ -186,6 +189,7 @@ void TrainingRun::Announce(Worker& worker) {
 void TrainingRun::OnTimelineOver(const std::string& why) {
   if (dispatcher_ != nullptr) leased_again_before_ += dispatcher_->leased_again();
   dispatcher_.reset();
+  reporters_.clear();
   evaluation_.reset();
   opened_.reset();
   checkpointer_->GiveUp(why);
@@ -197,8 +201,9 @@ void TrainingRun::BeginTraining() {
   if (!opened_.has_value() || !plan_.has_value() || dispatcher_ != nullptr) return;
   if (opened_->base > plan_->total_steps()) {
     return Over(absl::FailedPreconditionError(absl::StrCat(
-        opened_->checkpoint, " has the first ", opened_->base, " steps, and the job has only ",
-        plan_->total_steps(), " now; raise $.epochs or $.steps, or choose another --run_dir")));
+        opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint,
+        " has the first ", opened_->base, " steps, and the job has only ", plan_->total_steps(),
+        " now; raise $.epochs or $.steps, or choose another --run_dir")));
   }
   dispatcher_ = std::make_unique<StepDispatcher>(
       StepDispatcher::Options{
@@ -361,10 +366,10 @@ void TrainingRun::OnCutReady(uint64_t step) {
   // Only a held cut is evaluated; it was the one of the epoch before that of the next.
   if (!training() || !checkpointer_->held()) return;
   const uint64_t batch_size = options_.job.batch_size;
-  evaluation_ = std::make_unique<Evaluation>(
-      cuts_->epoch() - 1, step, (test_examples_ + batch_size - 1) / batch_size,
-      static_cast<int>(options_.job.metrics.size()),
-      FromSeconds(options_.job.strategy.lease_timeout_seconds));
+  evaluation_ =
+      std::make_unique<Evaluation>(cuts_->epoch() - 1, step, (test_examples_ - 1) / batch_size + 1,
+                                   static_cast<int>(options_.job.metrics.size()),
+                                   FromSeconds(options_.job.strategy.lease_timeout_seconds));
   Advance();
 }
 
@@ -458,6 +463,7 @@ void TrainingRun::Tick() {
     no_worker_since_ = now;
   }
   LogWaiting(now);
+  ForgetDeparture(now);
   Advance();
   if (closing() && training() && !over_ && no_worker_since_.has_value() &&
       now - *no_worker_since_ >= kStopPatience) {

@@ -96,7 +96,12 @@ class TrainingRun {
   void OnWorkerReport(Worker& worker, const proto::WorkerReport& report);
   void OnWorkerGone(Worker& worker, const std::string& why);
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
+  template <typename Result>
+  std::string WrongResult(const Result& result) const;
   void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);
+  // Steps that were reported and that a ps has not applied are leased again, and whoever reported
+  // them is not believed any more.
+  void CompareWithPs(int ps, const proto::Claimed& claimed);
   // Checkpointer.
   void OnCutAccepted(uint64_t step);
   void OnCutReady(uint64_t step);
@@ -121,6 +126,7 @@ class TrainingRun {
   // That checkpoint is written, or cannot be.
   void Closed(const std::string& outcome);
   void OnPsDeparting(int ps);
+  void ForgetDeparture(Time now);
   CutPlan::Steps Steps() const;
   void CloseWithoutWorkers();
   // A stop waits for those who get on, and for files, not for who stands still.
@@ -175,6 +181,7 @@ class TrainingRun {
   void OnDrainRequest(uint64_t request, const proto::DrainRequest& drain);
   void AnswerDrains(const Worker& worker, const std::string& why);
   void OnCheckpointRequest(uint64_t request);
+  void ForgetRequest(uint64_t request);
   // The newest checkpoint is one of this timeline at `step`.
   bool StoredCutAt(uint64_t step) const;
   void AnswerCheckpoint(uint64_t request, const StoredCheckpoint& checkpoint);
@@ -208,6 +215,8 @@ class TrainingRun {
   // What OnTimelineOpened brought, until training begins.
   std::optional<PsFleet::Opened> opened_;
   std::unique_ptr<StepDispatcher> dispatcher_;
+  // Who reported the steps that are done and that some ps may not have been asked for since.
+  std::map<uint64_t, StepDispatcher::WorkerKey> reporters_;
   std::unique_ptr<Evaluation> evaluation_;
   std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
 
@@ -228,8 +237,10 @@ class TrainingRun {
   uint64_t leased_again_before_ = 0;  // in former timelines
 
   bool stopping_ = false;
-  bool ps_leaves_ = false;    // in this timeline, which ends with it
-  std::set<int> leaving_ps_;  // those that have not been told yet that they may
+  bool ps_leaves_ = false;      // in this timeline, which ends with it
+  std::set<int> leaving_ps_;    // those that have not been told yet that they may
+  std::set<int> may_leave_ps_;  // those that were told last, and when
+  Time may_leave_since_{};
   std::optional<Time> no_worker_since_;
   // What was done when a stop last saw that something is, and when that was.
   std::optional<std::array<uint64_t, 4>> headway_;

@@ -12,6 +12,7 @@ namespace shoal {
 namespace {
 
 constexpr size_t kEpochsInStatus = 100;
+constexpr int kMostWaitingWorkers = 8;  // in lines of their own
 
 }  // namespace
 
@@ -157,6 +158,7 @@ void TrainingRun::FillTasks(proto::StatusReply* reply) const {
     task->set_done(record.steps_done);
     if (!connected.contains(index)) continue;
     const Worker& worker = *connected[index];
+    if (!worker.waiting.what().empty()) task->set_detail(worker.waiting.what());
     if (training()) task->set_held(dispatcher_->held(worker.key));
     if (worker.step_seconds > 0) task->set_steps_per_second(1 / worker.step_seconds);
   }
@@ -189,6 +191,12 @@ std::vector<std::string> TrainingRun::Waiting() const {
     const std::string holder = training() ? OldestStep() : "";
     lines.push_back(absl::StrCat(cut, holder.empty() ? "" : "; ", holder));
   }
+  int more = -kMostWaitingWorkers;
+  for (const auto& [key, worker] : membership_->workers()) {
+    if (worker->waiting.what().empty() || worker->waiting.computing() || ++more > 0) continue;
+    lines.push_back(absl::StrCat("worker ", worker->index, ", which is ", worker->waiting.what()));
+  }
+  if (more > 0) lines.push_back(absl::StrCat(more, " more workers"));
   return lines;
 }
 
@@ -196,7 +204,9 @@ std::vector<std::string> TrainingRun::Waiting() const {
 std::string TrainingRun::OldestStep() const {
   for (const auto& [key, worker] : membership_->workers()) {
     if (!dispatcher_->Holds(key, dispatcher_->base())) continue;
-    return absl::StrCat("step ", dispatcher_->base(), " is with worker ", worker->index);
+    const std::string& what = worker->waiting.what();
+    return absl::StrCat("step ", dispatcher_->base(), " is with worker ", worker->index,
+                        what.empty() ? "" : ", which is ", what);
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/daemon/logging.h"
 #include "coordinator/training_run.h"
 
@@ -21,6 +22,10 @@ constexpr uint64_t kMaxLeasesAhead = 64;
 // Workers report in portions as large.
 constexpr uint64_t kLeasePortions = 4;
 constexpr uint64_t kEvaluationsAhead = 2;
+// Who reported what is remembered for so many steps; a ps is asked every second.
+constexpr size_t kMostReporters = 1 << 16;
+// Steps that one line names.
+constexpr size_t kMostNamedSteps = 8;
 
 // How many steps a worker should hold, of which `share` is the most: what each could hold if all
 // held equally many of the window.
@@ -28,7 +33,10 @@ uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
   const uint64_t most = std::clamp<uint64_t>(share, 1, kMaxLeasesAhead);
   const uint64_t least = std::min(most, kMinLeasesAhead);
   if (worker.step_seconds <= 0) return least;
-  return std::clamp(static_cast<uint64_t>(kLeaseAheadSeconds / worker.step_seconds), least, most);
+  // Compared as numbers that may be too large for an integer.
+  return static_cast<uint64_t>(std::clamp<double>(kLeaseAheadSeconds / worker.step_seconds,
+                                                  static_cast<double>(least),
+                                                  static_cast<double>(most)));
 }
 
 }  // namespace
@@ -97,6 +105,9 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       membership_->record(worker).state = Membership::Record::State::kDraining;
       if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
       return Advance();
+    case proto::WorkerReport::kWaiting:
+      worker.waiting = report.waiting();
+      return;
     case proto::WorkerReport::kTimelineLost:
       // Usually a ps was started again, which the next probe shows. If not, the worker was misled
       // by an answer from before the timeline; it has dropped its leases, and the next tick brings
@@ -127,7 +138,21 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   Advance();
 }
 
+// What cannot be said of a batch of this job, of a step or of the test set; empty where all can.
+template <typename Result>
+std::string TrainingRun::WrongResult(const Result& result) const {
+  const auto batch_size = static_cast<uint64_t>(options_.job.batch_size);
+  if (result.examples() == 0 || result.examples() > batch_size) {
+    return absl::StrCat("reported a batch of ", result.examples(),
+                        " examples; the job's have 1 to ", batch_size);
+  }
+  const auto metrics = static_cast<int>(options_.job.metrics.size());
+  if (result.metric_sums_size() == metrics) return "";
+  return absl::StrCat("reported ", result.metric_sums_size(), " metrics; the job has ", metrics);
+}
+
 void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
+  worker.waiting.Clear();
   if (!training() || done.timeline() != opened_->timeline) return;
   const Time now = options_.loop->Now();
   const double seconds = ToSeconds(now - worker.last_report);
@@ -137,10 +162,13 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     worker.step_seconds = worker.step_seconds == 0 ? each : 0.9 * worker.step_seconds + 0.1 * each;
   }
   for (const proto::StepDone& step : done.steps()) {
+    if (const std::string wrong = WrongResult(step); !wrong.empty())
+      return membership_->Reject(worker, wrong, true);
     if (!dispatcher_->Done(worker.key, step.step(), now)) {
       ++counters_.steps_repeated;
       continue;
     }
+    reporters_[step.step()] = worker.key;
     counters_.examples += step.examples();
     ++worker.steps_done;
     ++membership_->record(worker).steps_done;
@@ -150,11 +178,62 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     NoteLoss(step.step(), step.loss_sum(), worker);
     if (finishing_) return;
   }
+  while (reporters_.size() > kMostReporters) reporters_.erase(reporters_.begin());
   // Nobody is looked at but this worker and those in line: a report costs the same however many
   // there are.
   if (!Plan()) return;
   OfferWork(worker);
   ServeLine();
+}
+
+// Section 5: what is done is applied on every ps, or somebody says what is not so. The steps of the
+// claim answered had been reported before it was made, so they had been applied before, too.
+void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
+  if (!training() || finishing_) return;
+  const uint64_t done = std::min(claimed.done_below(), dispatcher_->base());
+  uint64_t confirmed = done;
+  for (int each = 0; each < fleet_->size(); ++each) {
+    const std::optional<proto::Claimed>& latest = fleet_->peer(each).claimed;
+    confirmed = std::min(confirmed, latest.has_value() ? latest->base() : 0);
+  }
+  reporters_.erase(reporters_.begin(), reporters_.lower_bound(confirmed));
+  if (claimed.base() >= done) return;
+  const std::string where = absl::StrCat("ps ", ps, " at ", options_.ps_addresses[ps]);
+  const std::set<uint64_t> applied(claimed.applied_after_base().begin(),
+                                   claimed.applied_after_base().end());
+  std::map<StepDispatcher::WorkerKey, uint64_t> liars;  // and a step that each reported
+  for (auto reporter = reporters_.lower_bound(claimed.base());
+       reporter != reporters_.lower_bound(done); ++reporter) {
+    if (!applied.contains(reporter->first)) liars.try_emplace(reporter->second, reporter->first);
+  }
+  if (done - claimed.base() > options_.job.strategy.window_steps) {
+    // More than the applied set of a ps tells of: all of them are asked anew.
+    fleet_->ClaimAgain(absl::StrCat("all steps below ", done, " were reported as done, but ", where,
+                                    " has applied only those below ", claimed.base()));
+  } else {
+    std::vector<uint64_t> lacking;
+    for (uint64_t step = claimed.base(); step < done; ++step) {
+      if (!applied.contains(step)) lacking.push_back(step);
+    }
+    if (lacking.empty()) return;
+    const std::vector<uint64_t> named(lacking.begin(),
+                                      lacking.begin() + std::min(lacking.size(), kMostNamedSteps));
+    LogError(absl::StrCat(where, " has not applied ", lacking.size(),
+                          lacking.size() == 1 ? " step" : " steps", " reported as done (",
+                          absl::StrJoin(named, ", "), lacking.size() > named.size() ? ", ..." : "",
+                          "); they are leased again"));
+    dispatcher_->Undo(lacking);
+  }
+  for (const auto& [key, step] : liars) {
+    const auto worker = membership_->workers().find(key);
+    if (worker == membership_->workers().end()) continue;
+    membership_->Reject(*worker->second,
+                        absl::StrCat("reported step ", step, " as done, which ", where,
+                                     " has not applied: one of the two is broken, or not of this "
+                                     "build"),
+                        /*final=*/true);
+  }
+  Advance();
 }
 
 // Said once: every later step will have it too.
@@ -196,12 +275,8 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
       done.cut_step() != evaluation_->cut_step()) {
     return;
   }
-  if (done.metric_sums_size() != static_cast<int>(options_.job.metrics.size())) {
-    return membership_->Reject(worker,
-                               absl::StrCat("evaluated ", done.metric_sums_size(),
-                                            " metrics; the job has ", options_.job.metrics.size()),
-                               true);
-  }
+  if (const std::string wrong = WrongResult(done); !wrong.empty())
+    return membership_->Reject(worker, wrong, true);
   worker.last_report = options_.loop->Now();
   const uint64_t before = evaluation_->batches().done_count();
   evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),

@@ -3,6 +3,7 @@ import os
 import pathlib
 import signal
 
+import grpc
 from endless_job import EPOCHS, Ending
 from real_cluster import BIN, Cluster, Process, children_of, finished_steps, shoal, step_records, wait_for, write_job
 
@@ -239,3 +240,22 @@ def test_whoever_waits_says_for_whom_since_when_and_why(tmp_path):
         server.wait_for_output(f"waiting for the coordinator at {cluster.chief} since")
         worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} since")
         assert "the last one has fallen silent" in server.output()
+
+
+def test_any_grpc_client_waits_for_its_answer(tmp_path):
+    """A unary client says at once that it sends no more; the answer comes when the checkpoint is on disk, and the worker gone."""
+    with Job(tmp_path) as job, grpc.insecure_channel(job.cluster.chief) as channel:
+        def call(method, request):
+            """The first field of the reply, a short text."""
+            reply = channel.unary_unary(f"/shoal.proto.Cluster/{method}")(request, timeout=30)
+            assert reply and reply[0] == 0x0a, reply
+            long = reply[1] >> 7  # a length of two bytes
+            return reply[2 + long:2 + long + (reply[1] & 127 | reply[2] * long << 7)].decode()
+
+        directory = call("Checkpoint", b"")
+        assert (pathlib.Path(directory) / "manifest.json").exists(), directory
+        assert job.workers[1].popen.poll() is None
+        assert "worker 1" in call("Drain", b"\x0a\x06worker\x10\x01")
+        assert "worker 1 is gone" in job.chief.output()
+        assert job.workers[1].wait(10) == 143
+        job.check_end(job.workers[0], job.server)

@@ -65,7 +65,7 @@ class CheckpointerTest : public testing::Test {
   void Begin(uint64_t step, bool hold = false) {
     checkpointer_->Begin({.timeline = kTimeline,
                           .step = step,
-                          .term = kTimeline,
+                          .term = term_,
                           .epoch = 1,
                           .epoch_position = 32,
                           .total_steps = 200,
@@ -81,16 +81,19 @@ class CheckpointerTest : public testing::Test {
   }
   void Accept(int ps, uint64_t step) {
     proto::ControlReply reply;
+    reply.mutable_fence_accepted()->set_term(term_);
     reply.mutable_fence_accepted()->set_cut_step(step);
     Reply(ps, reply);
   }
   void Ready(int ps, uint64_t step) {
     proto::ControlReply reply;
+    reply.mutable_cut_ready()->set_term(term_);
     reply.mutable_cut_ready()->set_cut_step(step);
     Reply(ps, reply);
   }
   void Refuse(int ps, uint64_t step, uint64_t highest) {
     proto::ControlReply reply;
+    reply.mutable_fence_refused()->set_term(term_);
     reply.mutable_fence_refused()->set_cut_step(step);
     reply.mutable_fence_refused()->set_highest_step(highest);
     reply.mutable_fence_refused()->set_reason("too late");
@@ -102,6 +105,7 @@ class CheckpointerTest : public testing::Test {
   }
   void Answer(int ps, uint64_t step, const std::vector<WrittenPart>& parts) {
     proto::ControlReply reply;
+    reply.mutable_written()->set_term(term_);
     reply.mutable_written()->set_cut_step(step);
     for (const WrittenPart& part : parts) {
       proto::WrittenRange* range = reply.mutable_written()->add_ranges();
@@ -114,6 +118,7 @@ class CheckpointerTest : public testing::Test {
   }
   void DoNotSee(int ps, uint64_t step) {
     proto::ControlReply reply;
+    reply.mutable_written()->set_term(term_);
     reply.mutable_written()->set_cut_step(step);
     reply.mutable_written()->set_not_seen(true);
     Reply(ps, reply);
@@ -124,10 +129,12 @@ class CheckpointerTest : public testing::Test {
     questions_.erase(questions_.begin());
     proto::ControlReply reply;
     *reply.mutable_cut_rows() = SmallCutRows(shard_map_, ps, read);
+    reply.mutable_cut_rows()->set_term(term_);
     Reply(ps, reply);
   }
   void FailToWrite(int ps, uint64_t step, const std::string& error) {
     proto::ControlReply reply;
+    reply.mutable_written()->set_term(term_);
     reply.mutable_written()->set_cut_step(step);
     reply.mutable_written()->set_error(error);
     Reply(ps, reply);
@@ -155,6 +162,7 @@ class CheckpointerTest : public testing::Test {
   }
   std::vector<std::string> TakeEvents() { return std::exchange(events_, {}); }
 
+  uint64_t term_ = kTimeline;  // under which cuts are begun and answered
   TemporaryDirectory directory_;
   CheckpointStore store_{directory_.path()};
   const CheckpointLayout layout_ = SmallLayout();
@@ -238,6 +246,65 @@ TEST_F(CheckpointerTest, RepeatedAndForeignAnswersCountForNothing) {
   Accept(0, 40);  // too late
   FailToWrite(0, 40, "no");
   EXPECT_THAT(TakeEvents(), IsEmpty());
+}
+
+// A cut that is begun again at the same step has a fresh term: what is said of the former one says
+// nothing of it.
+TEST_F(CheckpointerTest, LateAnswersAboutACutAtTheSameStepCountForNothing) {
+  Begin(40);
+  const std::string former = TakeFence().directory();
+  checkpointer_->GiveUp("a ps was slow");
+  TakeEvents();
+  term_ = kTimeline + 1;
+  Begin(40);
+  const std::string directory = TakeFence().directory();
+  term_ = kTimeline;
+  for (int ps = 0; ps < 2; ++ps) {
+    Accept(ps, 40);
+    Ready(ps, 40);
+    DoNotSee(ps, 40);
+    FailToWrite(ps, 40, "no");
+    Refuse(ps, 40, 43);
+  }
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  EXPECT_THAT(questions_, IsEmpty());
+  EXPECT_FALSE(checkpointer_->accepted());
+  term_ = kTimeline + 1;
+  for (int ps = 0; ps < 2; ++ps) Accept(ps, 40);
+  for (int ps = 0; ps < 2; ++ps) Ready(ps, 40);
+  for (int ps = 0; ps < 2; ++ps) Write(ps, 40, directory);
+  EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", "ready 40", "committed 40", "idle"));
+}
+
+TEST_F(CheckpointerTest, NobodyIsReadyBeforeItHasAccepted) {
+  Begin(40, /*hold=*/true);
+  const std::string directory = TakeFence().directory();
+  for (int ps = 0; ps < 2; ++ps) Ready(ps, 40);
+  for (int ps = 0; ps < 2; ++ps) Write(ps, 40, directory);
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+}
+
+// Where the job ends at step 200, nobody has applied that one.
+TEST_F(CheckpointerTest, ARefusalThatCannotBeIsSaidAndGivesNoStep) {
+  for (const uint64_t highest : {uint64_t{0}, uint64_t{39}, uint64_t{200}, UINT64_MAX}) {
+    Begin(40);
+    Refuse(1, 40, highest);
+    EXPECT_THAT(
+        TakeEvents(),
+        ElementsAre(testing::AllOf(HasSubstr("given up 40: ps 1: "),
+                                   HasSubstr(absl::StrCat("it has applied step ", highest)),
+                                   HasSubstr("start it anew"), testing::Not(HasSubstr("highest"))),
+                    "idle"));
+    EXPECT_THAT(checkpointer_->last_error(), HasSubstr("which cannot be")) << "the status has it";
+  }
+}
+
+TEST_F(CheckpointerTest, TextsOfAPsAreCut) {
+  Begin(40);
+  TakeFence();
+  for (int ps = 0; ps < 2; ++ps) Accept(ps, 40);
+  FailToWrite(1, 40, std::string(1 << 20, 'x'));
+  EXPECT_LT(checkpointer_->last_error().size(), 5000u);
 }
 
 TEST_F(CheckpointerTest, OldCheckpointsGo) {
@@ -395,6 +462,7 @@ TEST_F(CheckpointerTest, APsThatEndsACutWhoseRowsAreFetchedGivesItUp) {
   for (int ps = 0; ps < 2; ++ps) DoNotSee(ps, 40);
   proto::ControlReply ended;
   *ended.mutable_cut_rows() = SmallCutRows(shard_map_, 0, questions_[0].second);
+  ended.mutable_cut_rows()->set_term(term_);
   ended.mutable_cut_rows()->clear_values();
   Reply(0, ended);
   EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", "ready 40",

@@ -120,5 +120,38 @@ TEST(CutPlanTest, AMandatoryCutThatCameTooLateGoesAboveWhatIsApplied) {
   EXPECT_EQ(plan.mandatory(), 200u);
 }
 
+// A ps that refuses whatever it is asked must not be asked as fast as it answers.
+TEST(CutPlanTest, RefusalsInARowGetPauses) {
+  CutPlan plan(Epochs(/*evaluates=*/true));
+  Time now = kNow;
+  int tries = 0;
+  for (uint64_t step = 100; now < kNow + seconds(20); now += std::chrono::milliseconds(1)) {
+    const auto due = plan.Due(now, {.first_unleased = step}, /*asked=*/true, false);
+    if (!due.has_value()) continue;
+    step = due->step;
+    ++tries;
+    plan.Began(step, now);
+    plan.GivenUp(step, /*highest_step=*/step, {.first_unleased = step}, now);
+  }
+  EXPECT_GT(tries, 8);
+  EXPECT_LT(tries, 15);
+  EXPECT_LE(plan.mandatory(), 300u);
+  plan.Accepted(plan.mandatory(), now);
+  plan.Began(200, now);
+  plan.GivenUp(200, /*highest_step=*/203, {.first_unleased = 200}, now);
+  EXPECT_TRUE(plan.Due(now, {.first_unleased = 200}, false, false).has_value()) << "at once again";
+}
+
+TEST(CutPlanTest, ACutThatFailedIsNotHeldAtOnceForAnEvaluation) {
+  CutPlan plan(Epochs(/*evaluates=*/true));
+  plan.Began(100, kNow);
+  plan.GivenUp(100, std::nullopt, {.first_unleased = 100}, kNow);
+  EXPECT_FALSE(plan.Due(kNow, {.first_unleased = 100}, /*asked=*/true, false).has_value());
+  const auto due = plan.Due(kNow + kRetryCutAfter, {.first_unleased = 100}, false, false);
+  ASSERT_TRUE(due.has_value());
+  EXPECT_EQ(due->step, 100u);
+  EXPECT_TRUE(due->hold);
+}
+
 }  // namespace
 }  // namespace shoal

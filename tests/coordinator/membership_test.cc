@@ -93,6 +93,25 @@ class MembershipTest : public testing::Test {
   std::unique_ptr<Membership> membership_;
 };
 
+TEST_F(MembershipTest, TextsOfAWorkerAreCutWhereTheyAreRead) {
+  auto worker = Connect();
+  proto::WorkerReport report;
+  proto::WorkerHello* hello = report.mutable_hello();
+  hello->set_version(kVersion);
+  hello->set_index(4);
+  hello->set_host(std::string(50 << 20, 'h'));
+  hello->set_device(std::string(1 << 20, 'd'));
+  for (int i = 0; i < 100000; ++i) hello->add_held_steps(i);
+  worker->Send(report);
+  loop_.RunUntilIdle();
+  ExpectWelcome(*worker, 4);
+  EXPECT_LT(membership_->records().at(4).address.size(), 300u);
+  EXPECT_LT(membership_->workers().begin()->second->hello.ByteSizeLong(), size_t{100} << 10);
+  worker->Close(absl::UnavailableError(std::string(1 << 20, 'w')));
+  loop_.RunUntilIdle();
+  EXPECT_LT(membership_->records().at(4).detail.size(), 1000u);
+}
+
 TEST_F(MembershipTest, AListedWorkerIsWelcomedAndGetsReady) {
   auto worker = ConnectAs({.index = 4});
   ExpectWelcome(*worker, 4);

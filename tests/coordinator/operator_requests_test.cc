@@ -23,10 +23,16 @@ class Request {
       : stream_(std::make_shared<FarEnd>(&cluster->loop, "operator", method)) {
     auto callbacks = cluster->run->Accept(method, stream_->MakeStream());
     EXPECT_TRUE(callbacks.ok()) << callbacks.status();
+    const std::function<void()> half_closed = callbacks->on_half_closed;
     stream_->set_callbacks(*std::move(callbacks));
     stream_->Send(request);
+    // Like every unary client.
+    EXPECT_NE(half_closed, nullptr) << "it would get OK and no answer";
+    cluster->loop.Post(half_closed);
     cluster->Settle();
   }
+  // As after Ctrl-C of who asks.
+  void Cancel() { stream_->Close(absl::UnavailableError("cancelled")); }
   bool answered() const { return stream_->finished().has_value(); }
   absl::Status status() const {
     return stream_->finished().value_or(absl::UnknownError("none yet"));
@@ -77,6 +83,8 @@ TEST(OperatorRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
   Request ps = Drain(&cluster, "ps", 0);
   EXPECT_TRUE(absl::IsFailedPrecondition(ps.status())) << ps.status();
   EXPECT_THAT(std::string(ps.status().message()), HasSubstr("drain the chief"));
+  Request endless = Drain(&cluster, std::string(1 << 20, 'x'), 3);
+  EXPECT_LT(endless.status().message().size(), 1000u);
   Request unknown = Drain(&cluster, "worker", 3);
   EXPECT_TRUE(absl::IsNotFound(unknown.status()));
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("workers that are: 0"));
@@ -115,6 +123,46 @@ TEST(OperatorRequestsTest, TwoWhoAskAtOnceGetOneCheckpoint) {
   cluster.FinishStep(worker);
   EXPECT_TRUE(first.answered() && second.answered());
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+}
+
+TEST(OperatorRequestsTest, ACallIsOneRequest) {
+  ScriptedCluster cluster({});
+  cluster.Join(0);
+  const auto ask = [&cluster](int requests) {
+    auto stream = std::make_shared<FarEnd>(&cluster.loop, "operator", kCheckpointMethod);
+    auto callbacks = cluster.run->Accept(kCheckpointMethod, stream->MakeStream());
+    const std::function<void()> half_closed = callbacks->on_half_closed;
+    stream->set_callbacks(*std::move(callbacks));
+    for (int i = 0; i < requests; ++i) stream->Send(proto::CheckpointRequest());
+    cluster.loop.Post(half_closed);
+    cluster.Settle();
+    return stream->finished().value_or(absl::OkStatus());
+  };
+  EXPECT_THAT(std::string(ask(0).message()), HasSubstr("without a request"));
+  EXPECT_THAT(std::string(ask(2).message()), HasSubstr("one request"));
+  EXPECT_TRUE(ask(1).ok());
+}
+
+TEST(OperatorRequestsTest, WhoDoesNotWaitAnyMoreDoesNotCount) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 70; ++i) {
+    Request cancelled = Checkpoint(&cluster);
+    EXPECT_FALSE(cancelled.answered()) << i << ": " << cancelled.status();
+    cancelled.Cancel();
+    cluster.Settle();
+  }
+  for (int i = 0; i < 70; ++i) {
+    Request cancelled = Drain(&cluster, "worker", 0);
+    EXPECT_FALSE(cancelled.answered()) << i << ": " << cancelled.status();
+    cancelled.Cancel();
+    cluster.Settle();
+  }
+  Request waiting = Checkpoint(&cluster);
+  EXPECT_FALSE(waiting.answered()) << waiting.status();
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  EXPECT_TRUE(waiting.status().ok()) << waiting.status();
 }
 
 TEST(OperatorRequestsTest, ACheckpointThatFailsSaysWhyAndTheJobGoesOn) {

@@ -53,6 +53,12 @@ class PsFleetTest : public testing::Test {
             [this](int ps, const proto::ControlReply& reply) {
               events_.push_back(absl::StrCat("reply ", ps, " ", reply.kind_case()));
             },
+        .done_below = [this] { return done_below_; },
+        .on_applied =
+            [this](int ps, const proto::Claimed& claimed) {
+              applied_.push_back(
+                  absl::StrCat("ps ", ps, " has ", claimed.base(), " of ", claimed.done_below()));
+            },
         .on_reconnected = [this](int ps) { events_.push_back(absl::StrCat("reconnected ", ps)); },
         .on_failed =
             [this](const absl::Status& status) {
@@ -93,14 +99,17 @@ class PsFleetTest : public testing::Test {
   };
   // The answer to the newest claim.
   void AnswerClaim(int index, const Applied& applied) {
-    uint64_t term = 0;
+    uint64_t term = 0, done_below = 0;
     for (const proto::ControlRequest& request : ps(index).Take<proto::ControlRequest>()) {
-      if (request.has_claim()) term = request.term();
+      if (!request.has_claim()) continue;
+      term = request.term();
+      done_below = request.claim().done_below();
     }
     EXPECT_NE(term, 0u) << "ps " << index << " was not claimed";
     proto::ControlReply reply;
     proto::Claimed* claimed = reply.mutable_claimed();
     claimed->set_promised_term(term);
+    claimed->set_done_below(done_below);
     claimed->set_timeline(applied.timeline);
     claimed->set_job_fingerprint(applied.timeline == 0 ? 0 : applied.job);
     claimed->set_shard_map_fingerprint(applied.timeline == 0 ? 0 : applied.shard_map);
@@ -173,6 +182,8 @@ class PsFleetTest : public testing::Test {
   std::string job_text_ = "the job";
   uint32_t fingerprint_ = JobFingerprint();
   bool nobody_trains_ = false;
+  uint64_t done_below_ = 0;
+  std::vector<std::string> applied_;
   FakeLoop loop_;
   FakeNetwork network_{&loop_};
   std::vector<std::string> events_;

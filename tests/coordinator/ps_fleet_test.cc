@@ -92,6 +92,48 @@ TEST_F(PsFleetTest, OutbidWhileClaimingItTakesAHigherTerm) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
 
+// A stray Claim at a ps that knew of no term: there would be nothing above it before long.
+TEST_F(PsFleetTest, ATermThatNoCoordinatorCameToIsNotOutbid) {
+  Start();
+  SayHello(0, {.promised = UINT64_MAX});
+  EXPECT_THAT(
+      TakeEvents(),
+      ElementsAre(AllOf(HasSubstr("failed: ps 0 at ps-0:1 has promised the term 4294967295-"),
+                        HasSubstr("start that ps anew"))));
+  loop_.Advance(seconds(5));
+  EXPECT_EQ(fleet_->term(), MakeTerm(1, kCoordinator));
+}
+
+TEST_F(PsFleetTest, NorIsOneThatFarAboveItsOwn) {
+  Start();
+  SayHello(0);
+  RefuseTerm(0, MakeTerm(1 + kMostTermsAhead, 1));
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(fleet_->term(), MakeTerm(2 + kMostTermsAhead, kCoordinator));
+  RefuseTerm(0, MakeTerm(3 + 2 * kMostTermsAhead, 1));
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: ps 0 at ps-0:1 has promised the term")));
+}
+
+TEST_F(PsFleetTest, TermsNeverWrap) {
+  WriteSmallCheckpoint(&store_, MakeTerm(kMaxTermNumber - 1, 999), 20);
+  Start();
+  EXPECT_EQ(fleet_->term(), MakeTerm(kMaxTermNumber, kCoordinator));
+  SayHello(0);
+  RefuseTerm(0, MakeTerm(kMaxTermNumber, kCoordinator + 1));
+  loop_.Advance(seconds(1));
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("failed: there is no term above")));
+  EXPECT_EQ(fleet_->term(), MakeTerm(kMaxTermNumber, kCoordinator));
+}
+
+TEST_F(PsFleetTest, ACheckpointAboveWhichThereIsNoTermIsNamed) {
+  WriteSmallCheckpoint(&store_, UINT64_MAX, 20);
+  Start();
+  EXPECT_THAT(TakeEvents(), ElementsAre(AllOf(HasSubstr("failed: "), HasSubstr("step-000000000020"),
+                                              HasSubstr("move it away"))));
+  EXPECT_THAT(network_.opened(), IsEmpty());
+}
+
 TEST_F(PsFleetTest, AHelloThatHasPromisedMoreIsOutbidToo) {
   Start();
   SayHello(0, {.promised = MakeTerm(9, 1)});
@@ -218,10 +260,13 @@ TEST_F(PsFleetTest, ProbesEverySecond) {
 }
 
 TEST_F(PsFleetTest, AProbesAnswerKeepsTheNumbersFresh) {
+  done_below_ = 12;
   Lead();
+  EXPECT_THAT(applied_, IsEmpty()) << "of a timeline only";
   loop_.Advance(seconds(1));
-  AnswerClaim(1, {.timeline = fleet_->timeline(), .base = 12});
-  EXPECT_EQ(fleet_->peer(1).claimed->base(), 12u);
+  AnswerClaim(1, {.timeline = fleet_->timeline(), .base = 11});
+  EXPECT_EQ(fleet_->peer(1).claimed->base(), 11u);
+  EXPECT_THAT(applied_, ElementsAre("ps 1 has 11 of 12"));
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
 

@@ -108,6 +108,7 @@ TEST_F(PsLinkTest, ReconnectsWithGrowingPauses) {
   // After success, short pauses again.
   SayHello();
   EXPECT_EQ(link_->last_error(), "");
+  loop_.Advance(seconds(1));
   Break("reset");
   EXPECT_THAT(TakeEvents(), ElementsAre("hello 3 7", "lost 3 reset"));
   EXPECT_FALSE(link_->connected());
@@ -125,6 +126,31 @@ TEST_F(PsLinkTest, APeerThatSpeaksAnotherLanguageIsDroppedAndTriedAgain) {
   EXPECT_LE(Pause(), milliseconds(51));
   SayHello(8);
   EXPECT_TRUE(link_->connected());
+}
+
+TEST_F(PsLinkTest, APeerThatSaysHelloAndBreaksIsNotTriedAtOnceForEver) {
+  for (int i = 0; i < 10; ++i) {
+    SayHello();
+    Break("refused");
+    Pause();
+  }
+  SayHello();
+  Break("refused");
+  EXPECT_GE(Pause(), milliseconds(500));
+}
+
+TEST_F(PsLinkTest, ASecondHelloOnAStreamEndsIt) {
+  SayHello(7);
+  FarEnd& before = ps();
+  SayHello(8);
+  EXPECT_TRUE(before.gone());
+  EXPECT_THAT(TakeEvents(), ElementsAre("hello 3 7", "lost 3 ps-3:1 said hello twice"));
+}
+
+TEST_F(PsLinkTest, WhyItEndedIsCut) {
+  SayHello();
+  Break(std::string(1 << 20, 'x'));
+  EXPECT_LT(link_->last_error().size(), 5000u);
 }
 
 TEST_F(PsLinkTest, NothingHappensAfterClose) {

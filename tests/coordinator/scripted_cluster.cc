@@ -72,6 +72,7 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
     case proto::ControlRequest::kClaim: {
       proto::Claimed* claimed = reply.mutable_claimed();
       claimed->set_promised_term(promised);
+      claimed->set_done_below(request.claim().done_below());
       claimed->set_incarnation(incarnation);
       claimed->set_timeline(timeline);
       if (timeline != 0) {
@@ -108,7 +109,8 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
       return stream.Send(reply);
     case proto::ControlRequest::kReadCut:
     case proto::ControlRequest::kRows:
-      FAIL() << "it sees the directory";
+      EXPECT_TRUE(lied_about) << "it sees the directory";
+      return;
     case proto::ControlRequest::KIND_NOT_SET:
       FAIL() << "a request of no kind";
   }
@@ -121,15 +123,20 @@ void ScriptedPs::OnFence(FarEnd& stream, uint64_t term, const proto::Fence& fenc
   const auto name = std::pair(term, fence.cut_step());
   if (cut_ && name < std::pair(cut_->term, cut_->fence.cut_step())) return;
   if (cut_ && name == std::pair(cut_->term, cut_->fence.cut_step())) {
+    reply.mutable_fence_accepted()->set_term(term);
     reply.mutable_fence_accepted()->set_cut_step(fence.cut_step());
     stream.Send(reply);
     if (!cut_->written) return;
     *reply.mutable_written() = *cut_->written;
     return stream.Send(reply);
   }
-  if (!applied.empty() && *applied.rbegin() >= fence.cut_step()) {
+  const bool late = !applied.empty() && *applied.rbegin() >= fence.cut_step();
+  if (late || refuses_fences_with.has_value()) {
+    ++fences_refused;
+    reply.mutable_fence_refused()->set_term(term);
     reply.mutable_fence_refused()->set_cut_step(fence.cut_step());
-    reply.mutable_fence_refused()->set_highest_step(*applied.rbegin());
+    reply.mutable_fence_refused()->set_highest_step(
+        refuses_fences_with.value_or(late ? *applied.rbegin() : 0));
     reply.mutable_fence_refused()->set_reason("too late");
     return stream.Send(reply);
   }
@@ -143,23 +150,27 @@ bool ScriptedPs::AdvanceCut(FarEnd& stream) {
   proto::ControlReply reply;
   const bool news = !std::exchange(cut_->accepted, true);
   if (news) {
+    reply.mutable_fence_accepted()->set_term(cut_->term);
     reply.mutable_fence_accepted()->set_cut_step(cut_->fence.cut_step());
     stream.Send(reply);
   }
   if (base() < cut_->fence.cut_step()) return news;
+  reply.mutable_cut_ready()->set_term(cut_->term);
   reply.mutable_cut_ready()->set_cut_step(cut_->fence.cut_step());
   stream.Send(reply);
   cut_->written.emplace();
+  cut_->written->set_term(cut_->term);
   cut_->written->set_cut_step(cut_->fence.cut_step());
   cut_->written->set_error(write_error);
   if (write_error.empty() && address_ == "ps-0:1") {
     CheckpointWriter writer(layout_, cut_->fence.directory());
     for (const auto& [name, place] : layout_->places) {
       const std::vector<float> values(place.entry.size / sizeof(float), value);
-      EXPECT_TRUE(writer.Write(name, 0, values.data(), place.entry.size).ok());
+      EXPECT_TRUE(writer.Write(name, 0, values.data(), place.entry.size).ok() || lied_about);
     }
     const auto parts = writer.Finish();
-    EXPECT_TRUE(parts.ok()) << parts.status();
+    EXPECT_TRUE(parts.ok() || lied_about) << parts.status();
+    if (!parts.ok()) return news;
     for (const WrittenPart& part : *parts) {
       proto::WrittenRange* range = cut_->written->add_ranges();
       range->set_file(part.file);

@@ -43,8 +43,11 @@ class ScriptedPs {
     return steps;
   }
 
-  float value = 0;  // that it writes
+  bool lied_about = false;  // somebody else answers in its name, too
+  float value = 0;          // that it writes
   bool accepts_fences = true;
+  std::optional<uint64_t> refuses_fences_with;  // as the highest step applied
+  uint64_t fences_refused = 0;
   std::string write_error;  // of the next cuts
   bool answers_stop = true;
   uint64_t incarnation = 1;
@@ -153,6 +156,7 @@ class ScriptedCluster {
   std::vector<uint64_t> StoredSteps() const;
   // What the coordinator's status says of a worker.
   proto::TaskStatus WorkerStatus(uint32_t index) const;
+  uint32_t shard_map_fingerprint() const { return shard_map_fingerprint_; }
   std::string run_dir() const { return options_.directory + "/run"; }
 
   const TemporaryDirectory directory;  // of options_, unless another was given

@@ -114,6 +114,25 @@ TEST(StepDispatcherTest, AReportFromBeyondTheWindowIsDropped) {
   EXPECT_TRUE(steps.Done(kEve, 15, kNow));
 }
 
+TEST(StepDispatcherTest, WhatWasNotDoneAfterAllIsOpenAgain) {
+  StepDispatcher steps = Make(10, /*window=*/4);
+  EXPECT_EQ(steps.Take(kAnn, 4, kNow), (StepRun{0, 4}));
+  for (const uint64_t step : {0, 1, 2}) EXPECT_TRUE(steps.Done(kAnn, step, kNow));
+  EXPECT_EQ(steps.Take(kBob, 3, kNow), (StepRun{4, 3}));
+  steps.Undo({0, 2});
+  EXPECT_EQ(steps.base(), 0u);
+  EXPECT_THAT(steps.done_after_base(), ElementsAre(1));
+  EXPECT_EQ(steps.done_count(), 1u);
+  EXPECT_TRUE(steps.Done(kBob, 6, kNow)) << "leased, though it is beyond the window now";
+  EXPECT_EQ(steps.Take(kEve, 5, kNow), (StepRun{0, 1}));
+  EXPECT_EQ(steps.Take(kEve, 5, kNow), (StepRun{2, 1}));
+  EXPECT_EQ(steps.Take(kEve, 5, kNow).count, 0u);
+  for (const uint64_t step : {0, 2, 3, 4, 5}) EXPECT_TRUE(steps.Done(kEve, step, kNow)) << step;
+  EXPECT_EQ(steps.base(), 7u);
+  steps.Undo({8});
+  EXPECT_EQ(steps.base(), 7u) << "it was not done";
+}
+
 TEST(StepDispatcherTest, AReleasedStepThatIsReportedAfterAllIsNotLeasedAgain) {
   StepDispatcher steps = Make(3);
   steps.Take(kAnn, 3, kNow);

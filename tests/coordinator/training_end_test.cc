@@ -230,6 +230,19 @@ TEST(TrainingRunTest, APsThatLeavesTakesACheckpointOfAllThatIsLeased) {
   EXPECT_EQ(cluster.run->Status().steps_done(), 4u) << "its successor has lost nothing";
 }
 
+TEST(TrainingRunTest, APsThatSaysItLeavesAndStaysHoldsNobodyUp) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[1]->Leave();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_TRUE(cluster.ps[1]->stopped);
+  cluster.Advance(seconds(9));
+  EXPECT_THAT(worker.leases, IsEmpty());
+  cluster.Advance(seconds(2));
+  EXPECT_THAT(worker.leases, Not(IsEmpty()));
+}
+
 TEST(TrainingRunTest, APsThatLeavesDoesNotWaitForADiskThatIsFull) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
