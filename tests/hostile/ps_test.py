@@ -1,6 +1,9 @@
 """Strangers at a ps: workers that do not read, coordinators that nobody started."""
 import json
 
+import grpc
+import pytest
+
 from fake_coordinator import ControlOfPs
 from foreign_client import ForeignStream
 from honest_cluster import HonestCluster, growth_below, resolved, wide_model
@@ -67,6 +70,29 @@ def test_rows_of_a_cut_that_are_not_read_are_not_copied(tmp_path):
 def newest_step(run):
     """Of the newest checkpoint, by the steps that it has."""
     return max((json.loads(path.read_text())["cut_step"] for path in run.glob("checkpoints/*/manifest.json")), default=0)
+
+
+def test_a_claim_of_the_highest_term_of_all_unseats_nobody(tmp_path):
+    with HonestCluster(tmp_path).start_all() as cluster:
+        for term in (2**64 - 1, (2**32 - 1) << 32, 1 << 63):
+            with ControlOfPs(cluster.spec["ps"][0], term=term) as stranger:
+                with pytest.raises(grpc.RpcError) as refused:
+                    stranger.claim()
+                assert refused.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+            cluster.check_serves()
+        wait_for(lambda: newest_step(cluster.run), "a checkpoint")
+        # What comes after the loss of the ps, and of the coordinator, goes on from the newest checkpoint, and not from an older
+        # one that sorts above it.
+        cluster.ps[0].kill()
+        cluster.ps[0] = cluster.start("ps")
+        cluster.check_serves()
+        had = newest_step(cluster.run)
+        wait_for(lambda: newest_step(cluster.run) > had, "another checkpoint")
+        for process in (cluster.coordinator, *cluster.ps, *cluster.workers):
+            process.kill()
+        had = newest_step(cluster.run)
+        cluster.start_all(name="again")
+        assert int(cluster.status()["base_step"]) >= had
 
 
 def test_a_claim_by_nobody_costs_the_coordinator_its_office_and_no_steps(tmp_path):

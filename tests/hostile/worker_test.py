@@ -4,10 +4,12 @@ import threading
 
 import pytest
 
-from fake_coordinator import FakeCoordinator
+from fake_coordinator import ControlOfPs, FakeCoordinator
 from fake_ps import FakePs
-from honest_cluster import resolved, wide_model
+from honest_cluster import growth_below, resolved, wide_model
 from real_cluster import Cluster, shoal, write_job
+
+TIMELINE = 1 << 32
 
 
 class Website(socketserver.BaseRequestHandler):
@@ -32,6 +34,67 @@ def chief():
 
 def start_worker(cluster, chief, **more):
     return cluster.start("worker", 0, ["--threads=1", f"--chief={chief.address}"], spec=False, **more)
+
+
+def drain(orders, process):
+    """It still does as it is told."""
+    orders.drain("enough")
+    assert orders.stream.receive("leaving").reason.endswith("enough")
+    orders.stream.end()
+    assert process.wait() == 143, process.output()[-3000:]
+
+
+def test_a_lease_of_no_timeline_is_passed_over(tmp_path, cluster, chief):
+    job = resolved(write_job(tmp_path / "job"))
+    process = start_worker(cluster, chief)
+    orders, _ = chief.worker()
+    orders.lease(timeline=0, first=0)
+    with FakePs() as server:
+        orders.welcome(job, [server.address])
+        drain(orders, process)
+
+
+def test_small_leases_of_many_steps_take_no_memory(tmp_path, cluster, chief):
+    job = resolved(write_job(tmp_path / "job", examples=40000, batch_size=1, epochs=2000))
+    process = start_worker(cluster, chief)
+    orders, _ = chief.worker()
+    with FakePs(timeline=TIMELINE) as server:  # it answers no pull, so that no step begins
+        orders.welcome(job, [server.address])
+        orders.open_timeline(TIMELINE)
+        with growth_below(process, 100):
+            for i in range(64):
+                orders.lease(TIMELINE, first=i << 20, count=1 << 20)
+            # What it says of the end of its stream comes after what it did with them.
+            orders.stream.end()
+            process.wait_for_output("lost the coordinator")
+        assert process.popen.poll() is None, process.output()[-3000:]
+
+
+def test_an_evaluation_without_a_test_set_crashes_no_worker(tmp_path, cluster, chief):
+    data = {"training": {"images": "train-images.idx", "labels": "train-labels.idx"}}
+    job = resolved(write_job(tmp_path / "job", data=data))
+    cluster.start("ps")
+    with ControlOfPs(cluster.spec["ps"][0], term=TIMELINE) as control:
+        control.claim()
+        control.load_seed(job)
+        process = start_worker(cluster, chief)
+        orders, _ = chief.worker()
+        assert orders.welcome(job, cluster.spec["ps"]).test_examples == 0
+        orders.open_timeline(TIMELINE)
+        orders.lease(TIMELINE, first=0)
+        assert orders.stream.receive("steps_done").steps[0].step == 0
+        control.hold_cut(1)
+        orders.evaluate(TIMELINE, cut_step=1)
+        orders.lease(TIMELINE, first=1)
+        report = orders.stream.next()
+        assert report is not None, process.output()[-3000:]
+        if report.WhichOneof("kind") == "leaving":
+            assert "test set" in report.leaving.reason
+            orders.stream.end()
+            assert process.wait() > 0
+        else:
+            assert report.steps_done.steps[0].step == 1
+            drain(orders, process)
 
 
 def test_a_model_larger_than_memory_is_refused_by_name(tmp_path, cluster, chief):
