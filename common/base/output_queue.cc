@@ -58,6 +58,7 @@ struct OutputQueue::State {
   bool gap ABSL_GUARDED_BY(mutex) = false;      // a line found no room: none is taken
   bool refused ABSL_GUARDED_BY(mutex) = false;  // the last write failed
   uint64_t untold ABSL_GUARDED_BY(mutex) = 0;   // lines lost that no line has told of
+  bool telling ABSL_GUARDED_BY(mutex) = false;  // the line that tells is being made
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::atomic<uint64_t> lost = 0;
   std::atomic<size_t> unwritten = 0;  // = size; for who cannot lock
@@ -69,6 +70,10 @@ struct OutputQueue::State {
 
   bool to_tell() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     return untold > 0 && !refused && size <= ring.size() / 2;
+  }
+
+  bool all_written() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return size == 0 && !telling && !to_tell();
   }
 
   void Resize(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -107,20 +112,24 @@ struct OutputQueue::State {
     std::array<char, kPieceBytes> buffer;
     while (true) {
       std::string_view piece;
-      uint64_t telling = 0;
+      uint64_t lines_lost = 0;
       {
         MutexLock lock(&mutex);
         while (size == 0 && !to_tell() && !stopping) changed.Wait(&mutex);
         if (stopping) return;
         if (to_tell()) {
-          telling = std::exchange(untold, 0);
+          lines_lost = std::exchange(untold, 0);
+          telling = true;
           gap = false;
         } else {
           piece = NextPiece(&buffer);
         }
       }
-      if (telling > 0) {
-        Write(options.describe_loss(telling));
+      if (lines_lost > 0) {
+        Write(options.describe_loss(lines_lost));
+        MutexLock lock(&mutex);
+        telling = false;
+        changed.NotifyAll();
         continue;
       }
       const bool written = WriteAll(options.descriptor, piece);
@@ -155,10 +164,10 @@ void OutputQueue::Write(std::string_view text) { state_->Write(text); }
 bool OutputQueue::Flush(std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   MutexLock lock(&state_->mutex);
-  while (state_->size > 0 || state_->to_tell()) {
+  while (!state_->all_written()) {
     if (!state_->changed.WaitUntil(&state_->mutex, deadline)) break;
   }
-  return state_->size == 0 && !state_->to_tell();
+  return state_->all_written();
 }
 
 void OutputQueue::FlushInSignalHandler(std::chrono::milliseconds patience) const {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <future>
 #include <sstream>
 #include <vector>
 
@@ -78,6 +79,26 @@ TEST(OutputQueueTest, ALineThatNeverFitsIsCountedAtOnce) {
   UnreadPipe pipe;
   const auto queue = QueueTo(pipe.write_end());
   queue->Write(std::string(kCapacity + 1, 'x'));
+  EXPECT_EQ(pipe.ReadUntil("\n"), "lost 1\n");
+}
+
+TEST(OutputQueueTest, AllIsNotWrittenWhileALossIsBeingPutIntoWords) {
+  UnreadPipe pipe;
+  std::promise<void> asked;
+  std::promise<void> may_answer;
+  OutputQueue queue({.descriptor = pipe.write_end(),
+                     .thread_name = "test",
+                     .capacity_bytes = kCapacity,
+                     .describe_loss = [&](uint64_t lost) {
+                       asked.set_value();
+                       may_answer.get_future().wait();
+                       return absl::StrCat("lost ", lost, "\n");
+                     }});
+  queue.Write(std::string(kCapacity + 1, 'x'));
+  asked.get_future().wait();
+  EXPECT_FALSE(queue.Flush(milliseconds(1)));
+  may_answer.set_value();
+  EXPECT_TRUE(queue.Flush(minutes(1)));
   EXPECT_EQ(pipe.ReadUntil("\n"), "lost 1\n");
 }
 
