@@ -10,6 +10,8 @@ namespace shoal {
 namespace {
 
 constexpr size_t kMaxRequestBytes = 8192;
+// Of what comes after the answer, in one go: others wait meanwhile.
+constexpr size_t kMostDiscardedBytes = 64 << 10;
 
 bool WouldBlock() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
@@ -32,8 +34,11 @@ std::optional<HttpConnection::Clock::time_point> HttpConnection::deadline() cons
 
 std::optional<HttpRequest> HttpConnection::Proceed() {
   if (state_ == State::kReading) return Read();
-  if (state_ == State::kAnswering) Write();
-  if (state_ == State::kEnding) Discard();
+  if (state_ == State::kAnswering) {
+    Write();
+  } else if (state_ == State::kEnding) {
+    Discard();
+  }
   return std::nullopt;
 }
 
@@ -81,12 +86,14 @@ void HttpConnection::Write() {
 
 void HttpConnection::Discard() {
   char buffer[2048];
-  for (;;) {
+  for (size_t discarded = 0; discarded < kMostDiscardedBytes;) {
     const ssize_t count = recv(fd_, buffer, sizeof(buffer), 0);
     if (count < 0 && WouldBlock()) return;
-    if (count > 0) continue;
-    state_ = State::kOver;
-    return;
+    if (count <= 0) {
+      state_ = State::kOver;
+      return;
+    }
+    discarded += count;
   }
 }
 

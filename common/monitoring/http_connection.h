@@ -33,7 +33,8 @@ class HttpConnection {
   // When its time is over; nothing while it is asked, which is not the client's fault.
   std::optional<Clock::time_point> deadline() const;
 
-  // Reads or writes what can be at once. The request, when it has become whole.
+  // Reads or writes what can be at once, but no more than a little of what a client sends without
+  // end. The request, when it has become whole.
   std::optional<HttpRequest> Proceed();
   void Answer(std::string text);
 
