@@ -8,6 +8,12 @@
 #include "common/daemon/logging.h"
 
 namespace shoal {
+namespace {
+
+// Rare and short: until a message of a former timeline has left the process.
+constexpr Time kLookAgain = std::chrono::milliseconds(10);
+
+}  // namespace
 
 ParameterExchange::ParameterExchange(Options options) : options_(std::move(options)) {
   peers_.resize(options_.addresses.size());
@@ -25,10 +31,12 @@ ParameterExchange::~ParameterExchange() {
   for (Peer& peer : peers_) {
     if (peer.retry != 0) options_.loop->CancelTimer(peer.retry);
   }
+  if (look_ != 0) options_.loop->CancelTimer(look_);
 }
 
 void ParameterExchange::SetTimeline(uint64_t timeline) {
   timeline_ = timeline;
+  if (step_slices_ != nullptr) dropped_slices_ = std::exchange(step_slices_, nullptr);
   pull_done_ = nullptr;
   step_done_ = nullptr;
   pulls_missing_ = chunks_missing_ = cut_pulls_missing_ = 0;
@@ -73,6 +81,7 @@ void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out,
 void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done) {
   step_ = step;
   step_done_ = std::move(done);
+  step_slices_ = std::make_shared<std::shared_ptr<const void>>(options_.gradients_owner);
   chunks_missing_ = 0;
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     peers_[ps].pushes.clear();
@@ -140,8 +149,8 @@ std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t t
   for (const ChunkPiece& piece : chunk(ps, index).pieces) {
     const float* begin = options_.gradients.data() +
                          options_.layout->variables[piece.variable].offset + piece.variable_offset;
-    payload.push_back({reinterpret_cast<const char*>(begin), piece.size * sizeof(float),
-                       options_.gradients_owner});
+    payload.push_back(
+        {reinterpret_cast<const char*>(begin), piece.size * sizeof(float), step_slices_});
   }
   peer.sent_bytes += chunk(ps, index).size * sizeof(float);
   return MakeMessage(request, std::move(payload));
@@ -249,7 +258,18 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
   peer.versions[index] = values.version();
   peer.pulls.erase(index);
   OnAnswered(ps);
-  if (--pulls_missing_ == 0) std::exchange(pull_done_, nullptr)();
+  --pulls_missing_;
+  MaybeFinishPull();
+}
+
+void ParameterExchange::MaybeFinishPull() {
+  if (pull_done_ == nullptr || pulls_missing_ > 0) return;
+  if (dropped_slices_.expired()) return std::exchange(pull_done_, nullptr)();
+  if (look_ != 0) return;
+  look_ = options_.loop->CallAfter(kLookAgain, [this] {
+    look_ = 0;
+    MaybeFinishPull();
+  });
 }
 
 // Only now the stream has proved good: one that breaks on the first request says hello, too.
@@ -338,6 +358,8 @@ std::string ParameterExchange::Waiting() const {
                                        ? " (no connection)"
                                        : absl::StrCat(" (no connection: ", error, ")")));
   }
+  if (pull_done_ != nullptr && pulls_missing_ == 0)
+    waiting.push_back("what was sent in the former timeline to leave this process");
   return absl::StrJoin(waiting, ", ");
 }
 

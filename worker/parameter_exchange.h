@@ -52,7 +52,9 @@ class ParameterExchange {
   // Messages carry `timeline` from now on. Drops what is going on.
   void SetTimeline(uint64_t timeline);
 
-  // Fills `parameters` with the live values of every chunk, then calls `done`.
+  // Fills `parameters` with the live values of every chunk, then calls `done`; not before the
+  // transport has done with what was sent of a step that SetTimeline has dropped, so that the
+  // gradients may be overwritten: a ps that lives on in the old timeline must not get a mixture.
   void PullAll(std::function<void()> done);
   // Fills `out` with the values of the held cut at `cut_step`, then calls `done`;
   // kFailedPrecondition when a ps does not hold it any more.
@@ -106,6 +108,7 @@ class ParameterExchange {
   void OnValues(int ps, const proto::ChunkValues& values, const Message& message);
   void OnAnswered(int ps);
   void OnRefused(int ps, const proto::Refused& refused);
+  void MaybeFinishPull();
   void MaybeFinishCut();
   // Asks for what waits, as far as the window goes.
   void AskForMore(int ps);
@@ -133,7 +136,11 @@ class ParameterExchange {
 
   std::function<void()> step_done_;
   uint64_t step_ = 0;
-  int chunks_missing_ = 0;  // of the step, not acknowledged
+  // Of the slices of the step, and of those of the step that was dropped: owns the gradients.
+  std::shared_ptr<const void> step_slices_;
+  std::weak_ptr<const void> dropped_slices_;
+  EventLoop::TimerId look_ = 0;  // again whether these are gone
+  int chunks_missing_ = 0;       // of the step, not acknowledged
 };
 
 }  // namespace shoal

@@ -19,7 +19,7 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
                                                  .chunk_bytes = strategy.chunk_bytes});
   parameters_.resize(options_.sums->layout().size);
   cut_parameters_.resize(options_.sums->layout().size);
-  gradients_.resize(options_.sums->layout().size);
+  gradients_->resize(options_.sums->layout().size);
   options_.process->CallAfter(
       options_.process->world().random().Between(Time(1000), 4 * options_.workload->step_time),
       [this, done = std::move(done)] {
@@ -35,13 +35,14 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
             .layout = &options_.sums->layout(),
             .parameters = parameters_,
             .cut_parameters = cut_parameters_,
-            .gradients = gradients_});
+            .gradients = *gradients_,
+            .gradients_owner = gradients_});
       });
 }
 
 void SimulatedComputer::FillGradient(uint64_t step, const Chunk& chunk) {
   for (const ChunkPiece& piece : chunk.pieces) {
-    float* const out = gradients_.data() +
+    float* const out = gradients_->data() +
                        options_.sums->layout().variables[piece.variable].offset +
                        piece.variable_offset;
     for (int64_t i = 0; i < piece.size; ++i) {

@@ -41,7 +41,8 @@ class SimulatedComputer : public StepComputer {
   std::unique_ptr<ShardMap> shard_map_;
   std::vector<float> parameters_;
   std::vector<float> cut_parameters_;
-  std::vector<float> gradients_;
+  // Shared with messages that are being sent.
+  const std::shared_ptr<std::vector<float>> gradients_ = std::make_shared<std::vector<float>>();
 };
 
 }  // namespace shoal

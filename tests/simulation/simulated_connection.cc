@@ -1,5 +1,6 @@
 #include "tests/simulation/simulated_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,13 +24,17 @@ uint32_t ChecksumOf(const Message& message) {
   return crc;
 }
 
-// Slices without an owner are only good until the sender goes on.
-void OwnSlices(Message* message) {
+// The receiver reads what is there when it reads, also when the sender is gone by then.
+bool IsOwned(const Message& message) {
+  return std::all_of(message.payload.begin(), message.payload.end(),
+                     [](const Slice& slice) { return slice.owner != nullptr; });
+}
+
+// What has reached the receiver's machine is beyond the sender's reach.
+void CopyPayload(Message* message) {
   for (Slice& slice : message->payload) {
-    if (slice.owner != nullptr) continue;
     auto copy = std::make_shared<const std::string>(slice.data, slice.size);
-    slice.data = copy->data();
-    slice.owner = std::move(copy);
+    slice = {copy->data(), copy->size(), std::move(copy)};
   }
 }
 
@@ -133,7 +138,9 @@ void SimulatedConnection::Send(Side side, Message message, bool made) {
         end.process->name(), " has made a message with values before it could be written"));
   }
   Item item{.kind = Item::Kind::kMessage, .message = std::move(message), .made = made};
-  OwnSlices(&item.message);
+  if (!IsOwned(item.message)) {
+    network_->world().Fail(end.process->name() + " has sent values that nobody keeps");
+  }
   item.checksum = ChecksumOf(item.message);
   Put(side, std::move(item));
 }
@@ -266,7 +273,8 @@ void SimulatedConnection::Pump(Side side) {
   if (flight.items.empty()) return;
   const bool early = flight.items.front().due > network_->world().Now();
   if (!early && !Blocked(side, flight.items.front())) {
-    auto item = std::make_shared<const Item>(std::move(flight.items.front()));
+    auto item = std::make_shared<Item>(std::move(flight.items.front()));
+    if (item->kind == Item::Kind::kMessage) CopyPayload(&item->message);
     flight.items.pop_front();
     if (item->kind == Item::Kind::kAccept) {
       SimulatedProcess* const server = network_->listener(address_);
@@ -308,7 +316,9 @@ void SimulatedConnection::Arrive(Side receiver, const Item& item) {
   switch (item.kind) {
     case Item::Kind::kMessage: {
       if (end.deaf || end.handle == nullptr || end.callbacks == nullptr) return;
-      if (ChecksumOf(item.message) != item.checksum) {
+      // A worker that has dropped a step may go on in the buffer of its gradient; what is still on
+      // the way must not be applied then, which the sums show.
+      if (receiver == kClient && ChecksumOf(item.message) != item.checksum) {
         network_->world().Fail("a payload was changed while it was being sent to " +
                                end.process->name());
       }

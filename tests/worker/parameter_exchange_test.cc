@@ -222,6 +222,29 @@ TEST_F(ParameterExchangeTest, WhatIsBeingSentKeepsTheGradientsWhereTheyAre) {
   EXPECT_EQ(gradients_owner_.use_count(), 1);
 }
 
+// The transport may still be reading a gradient when its timeline is over, and a ps that does not
+// know so may take what it reads.
+TEST_F(ParameterExchangeTest, ADroppedGradientIsNotOverwrittenWhileItIsBeingSent) {
+  Connect();
+  PullAll(0.5, 7);
+  BeginStep();
+  const auto [i, k] = TrainableChunks().front();
+  exchange_->PushChunk(i, k);
+  exchange_->SetTimeline(kTimeline + 1);
+  exchange_->PullAll([this] { events_.push_back("pulled"); });
+  for (int each = 0; each < 2; ++each) {
+    for (int chunk = 0; chunk < ChunkCount(each); ++chunk) {
+      ExchangePeer::SendValues(ps(each), kTimeline + 1, chunk, 8, 0, model_.Filled(each, chunk, 1));
+    }
+  }
+  loop_.RunUntilIdle();
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  EXPECT_THAT(exchange_->Waiting(), HasSubstr("former timeline"));
+  ps(i).Take<proto::ExchangeRequest>();  // it has been read
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_THAT(TakeEvents(), ElementsAre("pulled"));
+}
+
 TEST_F(ParameterExchangeTest, AGradientIsOfTheVersionsThatWereHereWhenItsStepBegan) {
   Connect();
   PullAll(0, 7);

@@ -139,18 +139,21 @@ TEST_F(GrpcNetworkTest, AStreamThatIsNotReadDoesNotKeepTheBudgetFromOthers) {
   StreamLog& log = NewLog();
   Open(&log);
   const auto to_reader = WaitForAccepted(1);
-  constexpr uint64_t kCount = 50;
-  const auto messages = [](uint64_t first, uint64_t end) -> MessageSource {
-    return [next = first, end]() mutable -> std::optional<Message> {
-      if (next == end) return std::nullopt;
-      return NumberedMessage(next++, std::string(1 << 20, 'a'));
-    };
-  };
+  // More than the system keeps for a reader, so that some of it waits here.
   server_->OnLoop([&] {
-    to_sleeper->stream->SendFrom(messages(0, 1000));
-    to_reader->stream->SendFrom(messages(0, kCount));
+    to_sleeper->stream->SendFrom(
+        [] { return std::optional<Message>(NumberedMessage(0, std::string(1 << 20, 'a'))); });
   });
-  EXPECT_EQ(log.WaitForMessages(kCount).size(), kCount);
+  // The reader wants one message after another, and gets each.
+  size_t read = 0;
+  while (to_sleeper->log.open() && read < 100000) {
+    server_->OnLoop([&] {
+      to_reader->stream->SendFrom(
+          SourceOf([] { return NumberedMessage(0, std::string(1 << 10, 'a')); }));
+    });
+    ++read;
+    ASSERT_EQ(log.WaitForMessages(read).size(), read);
+  }
   EXPECT_EQ(to_sleeper->log.WaitForClose().code(), absl::StatusCode::kResourceExhausted);
   release.Set();
   EXPECT_EQ(unread_log.WaitForClose().code(), absl::StatusCode::kUnavailable);

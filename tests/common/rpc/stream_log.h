@@ -81,6 +81,11 @@ class StreamLog {
     return *closed_;
   }
 
+  bool open() {
+    MutexLock lock(&mutex_);
+    return !closed_;
+  }
+
   std::vector<Entry> entries() {
     MutexLock lock(&mutex_);
     return entries_;
