@@ -133,7 +133,7 @@ absl::Status HistoryFile::Write(uint64_t from, const std::vector<HistoryLine>& l
                                              " were written: somebody has changed it"));
     }
     // What is to vanish goes first: no line may be left that is part old and part new.
-    if (begin + text.size() < old_end) SHOAL_RETURN_IF_ERROR(file->Allocate(begin));
+    if (begin < old_end) SHOAL_RETURN_IF_ERROR(file->Allocate(begin));
     SHOAL_RETURN_IF_ERROR(file->WriteAt(begin, text.data(), text.size()));
     return file->Sync();
   }();

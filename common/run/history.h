@@ -41,8 +41,6 @@ class HistoryFile {
   absl::Status Write(uint64_t from, const std::vector<HistoryLine>& lines);
 
  private:
-  absl::Status WriteEnd(uint64_t offset, const std::string& text) const;
-
   const std::string path_;
   const std::string header_;
   FileSystem* const files_;

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "tests/common/base/temporary_directory.h"
+#include "tests/fakes/passing_file_system.h"
 
 namespace shoal {
 namespace {
@@ -170,6 +171,38 @@ TEST_F(HistoryTest, WhereverTheLastLineIsCutOffTheOthersAreRead) {
   }
 }
 
+// What is written into a file that exists ends after `room` bytes, as when the power goes then.
+class TornFileSystem : public PassingFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    auto file = PassingFileSystem::Open(path, mode);
+    if (!file.ok() || mode != Mode::kWrite) return file;
+    return std::make_unique<TornFile>(*std::move(file), room);
+  }
+  uint64_t room = 0;
+
+ private:
+  class TornFile : public File {
+   public:
+    TornFile(std::unique_ptr<File> file, uint64_t room)
+        : File(file->path()), file_(std::move(file)), room_(room) {}
+    absl::StatusOr<uint64_t> Size() const override { return file_->Size(); }
+    absl::Status ReadAt(uint64_t offset, void* out, uint64_t size) const override {
+      return file_->ReadAt(offset, out, size);
+    }
+    absl::Status WriteAt(uint64_t offset, const void* data, uint64_t size) const override {
+      EXPECT_TRUE(file_->WriteAt(offset, data, std::min(size, room_)).ok());
+      return size <= room_ ? absl::OkStatus() : absl::DataLossError("the power is gone");
+    }
+    absl::Status Allocate(uint64_t size) const override { return file_->Allocate(size); }
+    absl::Status Sync() const override { return file_->Sync(); }
+
+   private:
+    const std::unique_ptr<File> file_;
+    const uint64_t room_;
+  };
+};
+
 class HistoryFileTest : public HistoryTest {
  protected:
   static HistoryLine Line(uint64_t epoch, const std::string& text) { return {epoch, text + "\n"}; }
@@ -202,6 +235,21 @@ TEST_F(HistoryFileTest, WhatIsAboveStaysUntouched) {
   ASSERT_TRUE(file_.Write(0, {Line(3, "4,e")}).ok());
   EXPECT_NE(Inode(), inode);
   EXPECT_EQ(Text(), "epoch,loss\n4,e\n");
+}
+
+TEST_F(HistoryFileTest, WhereverWritingEndsNoLineIsPartOldPartNew) {
+  TornFileSystem files;
+  HistoryFile file(path_, "epoch,loss\n", &files);
+  const std::string grown = "2,0.3125", shorter = "2,3";
+  for (const std::string& line : {grown, shorter, std::string("2,0.75")}) {
+    for (files.room = 0; files.room <= line.size(); ++files.room) {
+      ASSERT_TRUE(file.Write(0, {Line(0, "1,0.5"), Line(1, "2,0.25")}).ok());
+      EXPECT_FALSE(file.Write(1, {Line(1, line)}).ok());
+      for (const proto::EpochResult& epoch : ReadHistory(path_).epochs) {
+        EXPECT_EQ(epoch.loss(), epoch.epoch() == 0 ? 0.5 : 0.25) << Text();
+      }
+    }
+  }
 }
 
 TEST_F(HistoryFileTest, WhatSomebodyElseHasChangedIsReplaced) {
