@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -27,15 +28,16 @@ std::string Surroundings() {
   return boot.empty() || error ? "" : absl::StrCat(boot, " ", ids.string());
 }
 
-// When a process began, in ticks since the start of the machine (proc(5), stat); empty when there
-// is none, or only what its parent has not waited for yet.
-std::string StartOf(const std::string& pid) {
+// When a process began, in ticks since the start of the machine (proc(5), stat); empty when only
+// what its parent has not waited for yet is there. Nothing where /proc does not say: there is none,
+// or it is hidden (hidepid).
+std::optional<std::string> StartOf(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string line;
   std::getline(file, line);
   // The name, in parentheses, may hold anything.
   const size_t end = line.rfind(')');
-  if (end == std::string::npos) return "";
+  if (end == std::string::npos) return std::nullopt;
   const std::vector<std::string> fields =
       absl::StrSplit(absl::StripLeadingAsciiWhitespace(line.substr(end + 1)), ' ');
   constexpr size_t kState = 0, kStart = 19;  // fields 3 and 22
@@ -54,7 +56,7 @@ std::string HostName() {
 std::string ProcessMark() {
   const std::string surroundings = Surroundings();
   const std::string pid = absl::StrCat(getpid());
-  const std::string start = StartOf(pid);
+  const std::string start = StartOf(pid).value_or("");
   return surroundings.empty() || start.empty() ? ""
                                                : absl::StrCat(surroundings, " ", pid, " ", start);
 }
@@ -64,12 +66,8 @@ bool IsProcessGone(const std::string& mark) {
   int pid = 0;
   if (parts.size() != 4 || !absl::SimpleAtoi(parts[2], &pid) || pid <= 0) return false;
   if (absl::StrCat(parts[0], " ", parts[1]) != Surroundings()) return false;
-  const std::string start = StartOf(absl::StrCat(pid));
-  if (start == parts[3]) return false;
-  // /proc may hide the processes of others.
-  std::error_code ignored;
-  const bool shown = std::filesystem::exists(absl::StrCat("/proc/", pid), ignored);
-  return shown || (kill(pid, 0) != 0 && errno == ESRCH);
+  const std::optional<std::string> start = StartOf(absl::StrCat(pid));
+  return start.has_value() ? *start != parts[3] : kill(pid, 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace shoal
