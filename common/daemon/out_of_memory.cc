@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <exception>
-#include <memory>
 #include <new>
 #include <string>
 #include <system_error>
@@ -21,11 +21,11 @@ namespace {
 // Given back so that there is memory for the last words.
 constexpr size_t kReserveBytes = 1 << 20;
 constexpr int kPatienceSeconds = 2;
-std::unique_ptr<char[]> reserve;
+std::atomic<char*> reserve = nullptr;  // of several threads that end at once, one gives it back
 std::terminate_handler otherwise = nullptr;
 
 [[noreturn]] void ExitFor(const char* what) {
-  reserve.reset();
+  delete[] reserve.exchange(nullptr);
   // Where it was the log that had no memory, its lock is held: nothing comes of the last words.
   std::signal(SIGALRM, [](int) { _exit(kExitBadConfiguration); });
   alarm(kPatienceSeconds);
@@ -59,7 +59,7 @@ void OnTerminate() {
 }  // namespace
 
 void ExitWhenOutOfMemory() {
-  reserve = std::make_unique<char[]>(kReserveBytes);
+  delete[] reserve.exchange(new char[kReserveBytes]());
   otherwise = std::set_terminate(OnTerminate);
 }
 
