@@ -245,7 +245,7 @@ class TrainingRun {
   // What was done when a stop last saw that something is, and when that was.
   std::optional<std::array<uint64_t, 4>> headway_;
   Time headway_at_{};
-  bool finishing_ = false;            // the model is being saved, or is
+  bool finishing_ = false;            // the model is being saved, or is; or the job ends for NaN
   bool model_saved_ = false;          // the workers may go
   bool dismissed_ = false;            // the ps are told to go,
   absl::Status outcome_;              // and this is how the run ends then

@@ -24,7 +24,7 @@ struct MemoryNeeds {
   uint64_t most_bytes() const;  // all of it
   // "3.0 GiB (variables 1.0 GiB, slots 2.0 GiB)": what is held. Parts of no size are left out.
   std::string HeldText() const;
-  // The same, and up to what it grows: "…, at most 6.3 GiB (+ copies … 3.0 GiB, sending …)".
+  // The same, and up to what it grows: "…, at most 6.3 GiB (with copies … 3.0 GiB, sending …)".
   std::string ToText() const;
 };
 
