@@ -98,6 +98,8 @@ RunLease::~RunLease() {
 }
 
 void RunLease::Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done) {
+  // What was seen before a pause does not say how long the holder has renewed its lease since.
+  if (done_ == nullptr && watched_.has_value()) watched_->first = options_.loop->Now();
   ps_ = std::move(ps);
   done_ = std::move(done);
   Look();
@@ -120,7 +122,12 @@ void RunLease::Release() {
 }
 
 std::string RunLease::Waiting() const {
-  if (done_ == nullptr || !watched_.has_value()) return "";
+  if (done_ == nullptr) return "";
+  if (!looked_.ok()) {
+    return absl::StrCat("the run directory: who holds its lease cannot be told: ",
+                        std::string(looked_.message()), "; it is tried again");
+  }
+  if (!watched_.has_value()) return "";
   const Time now = options_.loop->Now();
   return absl::StrCat("the run directory: ", Describe(watched_->text), " holds it since ",
                       WholeSeconds(now - watched_->first), " s or longer, and has not renewed its ",
@@ -158,7 +165,10 @@ void RunLease::Look() {
 
 // `asked`: the time before the directory was read.
 void RunLease::OnSeen(const Seen& seen, Time asked) {
+  looked_ = seen.status;
   if (!leading_ && done_ == nullptr) return;
+  // Nothing was seen, which is not the same as no lease.
+  if (!seen.status.ok()) return LookAfter(leading_ ? kRenewEvery : kLookEvery);
   if (seen.number > std::max(number_, outlived_)) return OnForeign(seen, asked);
   if (number_ != 0 && seen.number == number_) return Renew();
   Create(std::max({seen.number, number_, outlived_}) + 1);
@@ -207,6 +217,7 @@ void RunLease::Create(uint64_t number) {
   busy_ = true;
   struct Created {
     bool file = false;
+    bool quicker = false;  // somebody else was, or may have been
     absl::Status status;
   };
   auto created = std::make_shared<Created>();
@@ -215,12 +226,20 @@ void RunLease::Create(uint64_t number) {
        created] {
         created->status = [&]() -> absl::Status {
           SHOAL_RETURN_IF_ERROR(MakeDirectories(directory, files));
-          SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                                 files->Open(PathOf(directory, number), FileSystem::Mode::kCreate));
+          const auto file = files->Open(PathOf(directory, number), FileSystem::Mode::kCreate);
+          created->quicker = absl::IsAlreadyExists(file.status());
+          SHOAL_RETURN_IF_ERROR(file.status());
           created->file = true;
-          SHOAL_RETURN_IF_ERROR(WriteAtOnce(*file, text));
-          SHOAL_ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, Numbers(directory, files));
-          for (const uint64_t each : numbers) {
+          // Since this one looked, others may have had this number and gone on to a higher one.
+          const auto numbers = Numbers(directory, files);
+          created->quicker = !numbers.ok() || (!numbers->empty() && numbers->back() > number);
+          SHOAL_RETURN_IF_ERROR(numbers.status());
+          if (created->quicker) {
+            created->file = false;
+            return files->RemoveFile(PathOf(directory, number));
+          }
+          SHOAL_RETURN_IF_ERROR(WriteAtOnce(**file, text));
+          for (const uint64_t each : *numbers) {
             if (each < number) (void)files->RemoveFile(PathOf(directory, each));
           }
           return absl::OkStatus();
@@ -231,8 +250,8 @@ void RunLease::Create(uint64_t number) {
         busy_ = false;
         if (created->file) number_ = number;  // where it could not be written, that is tried again
         if (!leading_ && done_ == nullptr) return;
-        // Somebody was quicker; a network's file system may show it only after a while.
-        if (absl::IsAlreadyExists(created->status)) return LookAfter(kLookEvery);
+        // A network's file system may show it only after a while.
+        if (created->quicker) return LookAfter(kLookEvery);
         if (!created->status.ok() && !std::exchange(warned_, true)) {
           LogWarning(absl::StrCat(
               "the lease of the run directory: ", std::string(created->status.message()),

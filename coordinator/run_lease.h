@@ -41,8 +41,9 @@ struct LeaseHolder {
 //   idle ── Acquire ──▶ watching ──▶ leading ── Pause ──▶ idle
 //                          └──▶ refused   └── a higher number than ours: lost
 //
-// Where the disk takes no new file, it leads without, and tries again. No threads of its own; loop
-// thread only; files are read and written in Offload.
+// Where the disk takes no new file, it leads without, and tries again; where it does not say what
+// the directory holds, it waits. No threads of its own; loop thread only; files are read and
+// written in Offload.
 class RunLease {
  public:
   struct Options {
@@ -66,7 +67,7 @@ class RunLease {
   // It leads no more: the next one need not wait. The last call.
   void Release();
 
-  // Whom Acquire waits for, for console and status; empty where it does not.
+  // Whom or what Acquire waits for, for console and status; empty where it does not.
   std::string Waiting() const;
 
  private:
@@ -107,6 +108,7 @@ class RunLease {
   std::vector<uint64_t> ps_;
   std::function<void(const absl::Status&)> done_;  // while somebody waits
   std::optional<Watched> watched_;
+  absl::Status looked_;  // whether the directory could be listed, the last time
   EventLoop::TimerId timer_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

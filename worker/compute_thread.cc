@@ -199,15 +199,16 @@ void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> 
   // More threads than one are those of the compute thread.
   const bool here = steps_are_short_ && options_.threads == 1 && options_.on_batch == nullptr &&
                     training_->IsPrepared(step);
-  if (!here) {
-    return Enqueue([this, step, on_chunk = std::move(on_chunk), done = std::move(done)] {
-      TrainAndPost(step, on_chunk, done);
-    });
-  }
-  options_.loop->Post(
-      [this, alive = alive_, step, on_chunk = std::move(on_chunk), done = std::move(done)] {
-        if (*alive) TrainAndPost(step, on_chunk, done);
-      });
+  auto train = [this, step, on_chunk = std::move(on_chunk), done = std::move(done)] {
+    TrainAndPost(step, on_chunk, done);
+  };
+  if (!here) return Enqueue(std::move(train));
+  options_.loop->Post([this, alive = alive_, step, train = std::move(train)] {
+    if (!*alive) return;
+    // A timeline that has ended since then took its batches along: it would be read again.
+    if (!training_->IsPrepared(step)) return Enqueue(train);
+    train();
+  });
 }
 
 // The last chunks go with the outcome, so that the loop is woken once for them.

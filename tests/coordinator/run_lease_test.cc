@@ -13,6 +13,7 @@
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/fakes/bare_file_system.h"
 #include "tests/fakes/fake_loop.h"
+#include "tests/fakes/passing_file_system.h"
 
 namespace shoal {
 namespace {
@@ -32,6 +33,16 @@ struct Claimant {
   std::string lost;
 
   std::string answer() const { return answers.empty() ? "none" : answers.back(); }
+};
+
+// A disk that does not say what a directory holds while `broken`.
+class UnlistedFileSystem : public PassingFileSystem {
+ public:
+  absl::StatusOr<std::vector<Entry>> List(const std::string& directory) override {
+    if (broken) return absl::UnavailableError("cannot list " + directory + ": Stale file handle");
+    return PassingFileSystem::List(directory);
+  }
+  bool broken = false;
 };
 
 class RunLeaseTest : public testing::Test {
@@ -237,6 +248,72 @@ TEST_F(RunLeaseTest, WithoutADiskToWriteToTheJobGoesOn) {
   EXPECT_EQ(a->answer(), "");
   loop_.Advance(seconds(60));
   EXPECT_EQ(a->lost, "");
+}
+
+TEST_F(RunLeaseTest, ADirectoryThatCannotBeListedIsNoEmptyOne) {
+  ASSERT_TRUE(MakeDirectories(directory_).ok());
+  WriteAll(directory_ + "/4", R"({"pid": "1", "state": "left"})");
+  const auto a = Make("a");
+  Acquire(*a, {1});  // in 5
+  UnlistedFileSystem disk;
+  const auto b = Make("b", &disk);
+  disk.broken = true;
+  Acquire(*b, {2});
+  loop_.Advance(seconds(1));
+  EXPECT_THAT(b->answers, IsEmpty());
+  EXPECT_THAT(b->lease->Waiting(), HasSubstr("cannot list " + directory_));
+  EXPECT_THAT(Files(), ElementsAre("5"));
+  disk.broken = false;
+  loop_.Advance(seconds(1));
+  EXPECT_THAT(b->lease->Waiting(), HasSubstr("a:2222"));
+  loop_.Advance(seconds(11));
+  EXPECT_THAT(b->answer(), HasSubstr("a:2222"));
+  EXPECT_EQ(a->lost, "");
+}
+
+TEST_F(RunLeaseTest, AHolderWhoseDirectoryCannotBeListedForAMomentKeepsIt) {
+  UnlistedFileSystem disk;
+  const auto a = Make("a", &disk);
+  Acquire(*a, {1});
+  disk.broken = true;
+  loop_.Advance(seconds(5));
+  disk.broken = false;
+  loop_.Advance(seconds(5));
+  EXPECT_EQ(a->lost, "");
+  EXPECT_THAT(Files(), ElementsAre("1"));
+}
+
+// Between its look and its file, which takes a while where the disk is slow.
+TEST_F(RunLeaseTest, WhoeverFindsAHigherNumberBesideItsOwnDoesNotLead) {
+  const auto a = Make("a");
+  loop_.set_hold_offloads(true);
+  Acquire(*a, {1});
+  ASSERT_TRUE(loop_.RunOneOffloaded());
+  ASSERT_TRUE(MakeDirectories(directory_).ok());
+  WriteAll(directory_ + "/7", R"({"coordinator": "b:2222", "pid": "1", "state": "held"})");
+  loop_.set_hold_offloads(false);
+  loop_.Advance(seconds(1));
+  EXPECT_THAT(a->answers, IsEmpty());
+  EXPECT_THAT(a->lease->Waiting(), HasSubstr("b:2222"));
+  EXPECT_THAT(Files(), ElementsAre("7"));
+  loop_.Advance(seconds(11));
+  EXPECT_EQ(a->answer(), "");
+  EXPECT_EQ(a->lost, "");
+}
+
+TEST_F(RunLeaseTest, WhatWasSeenBeforeAPauseRefusesNobody) {
+  auto a = Make("a");
+  const auto b = Make("b");
+  Acquire(*a, {1});
+  Acquire(*b, {2});
+  loop_.Advance(seconds(1));
+  b->lease->Pause();
+  loop_.Advance(seconds(20));
+  Kill(a);
+  Acquire(*b, {2});
+  EXPECT_THAT(b->answers, IsEmpty());
+  loop_.Advance(seconds(11));
+  EXPECT_EQ(b->answer(), "");
 }
 
 TEST_F(RunLeaseTest, ALeaseThatSomebodyRemovedIsMadeAgain) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -327,6 +328,21 @@ TEST_F(ComputeThreadTest, NorDoRecordedOnes) {
   ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
   const uint64_t next = TrainUntilTheNextBatchIsThere();
   ASSERT_TRUE(Train(next).ok());
+  EXPECT_NE(loop_.poster(), std::this_thread::get_id());
+}
+
+// Its batch is read again, which is not for the loop's thread to wait for.
+TEST_F(ComputeThreadTest, AShortStepThatIsForgottenBeforeItsTurnHoldsNoLoop) {
+  short_step_ = std::chrono::hours(1);
+  NewComputer(nullptr);
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  const uint64_t next = TrainUntilTheNextBatchIsThere();
+  std::optional<absl::StatusOr<BatchOutcome>> result;
+  computer_->Train(
+      next, [](int, int) {}, [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
+  computer_->Forget();
+  loop_.RunUntil([&] { return result.has_value(); });
+  EXPECT_TRUE(result->ok()) << result->status();
   EXPECT_NE(loop_.poster(), std::this_thread::get_id());
 }
 
