@@ -261,8 +261,9 @@ void GrpcNetworkImpl::OnConnection(int fd) {
   const auto lost_after_ms = static_cast<unsigned>(options_.keepalive.answer_ms);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_after_ms, sizeof(lost_after_ms));
-  LimitHeaders(fd, [this] {
-    if (options_.warn) options_.warn("ended a connection: its client sends headers without end");
+  // Nothing of this object: gRPC's threads may read after its end.
+  LimitHeaders(fd, [warn = options_.warn] {
+    if (warn) warn("ended a connection: its client sends headers without end");
   });
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.fd = fd;

@@ -29,7 +29,8 @@ class HeaderScanner {
 
 // Has reads from this connection, of gRPC and whoever else calls recvmsg, fail with ECONNRESET
 // once its headers are too long, for as long as the descriptor is that connection. `on_flood` is
-// called then, once, by the thread that reads. Thread-safe.
+// called then, once, by the thread that reads; it is kept after the connection's end, until another
+// has the descriptor, and maybe for ever. Thread-safe.
 void LimitHeaders(int fd, std::function<void()> on_flood);
 
 }  // namespace shoal
