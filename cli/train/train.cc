@@ -36,6 +36,8 @@ namespace {
 
 constexpr Time kStatusInterval = std::chrono::milliseconds(200);
 constexpr size_t kEpochsShown = 1000;  // at the end, the newest
+// How long the end waits for whoever reads what gRPC had to say.
+constexpr std::chrono::seconds kLogPatience{2};
 
 const std::vector<int>& WatchedSignals() {
   static const std::vector<int> signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGWINCH};
@@ -231,6 +233,10 @@ class Training {
 
 }  // namespace
 
-int Train(const TrainOptions& options) { return Training(options).Run(); }
+int Train(const TrainOptions& options) {
+  const int code = Training(options).Run();
+  FlushLog(kLogPatience);
+  return code;
+}
 
 }  // namespace shoal
