@@ -3,10 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace shoal {
@@ -91,7 +90,7 @@ class HeaderParser {
       return absl::UnimplementedError(absl::StrCat(
           "at byte ", offset, ": element type ",
           records ? "of several fields"
-                  : absl::StrCat("'", Printable(descr.substr(0, 24)), "'", NumPyName(descr)),
+                  : absl::StrCat("'", Printable(descr, 24), "'", NumPyName(descr)),
           "; can be read: '|u1' '|i1' '<i2' '<i4' '<i8' '<f4' '<f8' (array.astype('<f4') makes "
           "one)"));
     }
@@ -187,10 +186,7 @@ class HeaderParser {
   }
   std::string Found() const {
     return absl::StrCat("at byte ", position_,
-                        ", in the NPY header: ", Printable(head_.substr(position_, 24)));
-  }
-  static std::string Printable(std::string_view text) {
-    return absl::StrReplaceAll(absl::CHexEscape(std::string(text)), {{"\\'", "'"}, {"\\\"", "\""}});
+                        ", in the NPY header: ", Printable(head_.substr(position_, 24), 24));
   }
 
   const std::string_view head_;  // up to the header's end
