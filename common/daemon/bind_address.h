@@ -10,7 +10,7 @@ namespace shoal {
 
 // Where a server listens.
 struct BindAddress {
-  std::string listen;   // as gRPC takes it: "127.0.0.1:2222", "0.0.0.0:2222", "[::]:2222"
+  std::string listen;  // as Network::Listen takes it: "127.0.0.1:2222", "0.0.0.0:2222", "[::]:2222"
   std::string warning;  // empty where there is nothing to warn of
 };
 

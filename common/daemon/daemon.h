@@ -65,7 +65,7 @@ class Daemon {
 
   // For `body`: its work is over, as `status` says, and it is about to return that. Where it takes
   // more than three seconds from now, the process ends without it (end_deadline.h), with the exit
-  // code of `status`. Once; on any thread.
+  // code of `status`. On the loop's thread; only the first call counts.
   void Ending(const absl::Status& status);
 
  private:

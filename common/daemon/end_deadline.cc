@@ -1,5 +1,6 @@
 #include "common/daemon/end_deadline.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -62,6 +63,7 @@ EndDeadline::~EndDeadline() {
 }
 
 void EndDeadline::Run() {
+  pthread_setname_np(pthread_self(), "end-deadline");
   const auto deadline = std::chrono::steady_clock::now() + patience_;
   {
     MutexLock lock(&mutex_);

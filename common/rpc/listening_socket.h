@@ -10,8 +10,8 @@ namespace shoal {
 class ListeningSocket {
  public:
   // At HOST:PORT, [IPV6]:PORT (port 0 takes a free one) or unix:PATH. 0.0.0.0 and [::] both stand
-  // for all addresses of the machine, of IPv4 and, where it has that, IPv6. Errors name the address
-  // and what to do.
+  // for all addresses of the machine, of IPv4 and, where it has that, IPv6. Of a name that
+  // has several addresses, the first that the system gives. Errors name the address and what to do.
   static absl::StatusOr<ListeningSocket> Open(const std::string& address);
   ~ListeningSocket();
   ListeningSocket(ListeningSocket&& other) noexcept;

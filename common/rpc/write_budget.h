@@ -19,6 +19,9 @@ class GrpcCall;
 // turn. One that holds a part of it for longer than `patience` while others wait is broken. All
 // calls on the loop's thread; what is charged may be released on any. It may outlive the loop's
 // end, not the loop.
+//
+// What lies in a message's fields costs nothing: of that a stream has one message at a time, which
+// is what bounds the rows of a cut.
 class WriteBudget {
  public:
   // One message goes above `most_bytes`, so that any goes.
