@@ -6,14 +6,9 @@
 #include <memory>
 #include <string>
 
-namespace shoal {
+#include "common/rpc/grpc_network.h"
 
-// Both ends ask one that is silent whether it is there: a machine that vanished is noticed after 15
-// seconds.
-struct Keepalive {
-  int silence_ms = 10'000;  // before the question
-  int answer_ms = 5'000;    // until the other is taken for lost
-};
+namespace shoal {
 
 // The channels of one network: one for each address, kept for the next stream. Not thread-safe.
 class GrpcChannels {

@@ -5,10 +5,16 @@
 #include <string>
 
 #include "common/rpc/event_loop.h"
-#include "common/rpc/grpc_channels.h"
 #include "common/rpc/network.h"
 
 namespace shoal {
+
+// Both ends ask one that is silent whether it is there: a machine that vanished is noticed after 15
+// seconds.
+struct Keepalive {
+  int silence_ms = 10'000;  // before the question
+  int answer_ms = 5'000;    // until the other is taken for lost
+};
 
 // The network and event loop of a daemon: gRPC over TCP (or "unix:PATH") on one completion queue,
 // and one thread, the caller of Run, that polls, reads, applies and writes. Payload is sent from
