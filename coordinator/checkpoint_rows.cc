@@ -4,11 +4,12 @@
 #include <utility>
 
 #include "common/checkpoint/checkpoint_reader.h"
+#include "common/sharding/chunk_limits.h"
 
 namespace shoal {
 namespace {
 
-constexpr uint32_t kMaxRowBytes = 16 << 20;  // in one message
+constexpr uint32_t kMaxRowBytes = kMostChunkBytes;  // in one message, as a chunk is
 
 }  // namespace
 

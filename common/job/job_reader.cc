@@ -10,6 +10,7 @@
 #include "common/job/optimizer.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
+#include "common/sharding/chunk_limits.h"
 
 namespace shoal {
 namespace {
@@ -23,7 +24,7 @@ constexpr IntegerRange kEpochs = {1, 1'000'000};
 constexpr IntegerRange kSteps = {1, 999'999'999'999};  // names of checkpoints have 12 digits
 constexpr IntegerRange kSeed = {0, INT64_MAX};
 constexpr IntegerRange kMinShardBytes = {1, int64_t{1} << 40};
-constexpr IntegerRange kChunkBytes = {64, 16 << 20};
+constexpr IntegerRange kChunkBytes = {64, kMostChunkBytes};
 constexpr int64_t kChunkAlignmentBytes = 64;  // chunks begin on cache lines
 constexpr IntegerRange kWindowSteps = {1, 1 << 20};
 constexpr NumberRange kLeaseTimeoutSeconds = {.min = 0.1, .max = 86400};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -8,6 +9,10 @@
 #include "common/rpc/network.h"
 
 namespace shoal {
+
+// Of one message that a worker sends a ps: the largest chunk (kMostChunkBytes of
+// common/sharding/chunk_limits.h, whose test compares the two) and what is said of it.
+inline constexpr size_t kMostExchangeBytes = size_t{17} << 20;
 
 // Both ends ask one that is silent whether it is there: a machine that vanished is noticed after 15
 // seconds.

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/rpc/grpc_network.h"
 #include "common/rpc/message_wire.h"
 
 namespace shoal {
@@ -17,11 +18,11 @@ std::string ReadablePeer(const std::string& peer) {
   return text;
 }
 
-// What clients say is small, but for gradients, of which the largest has 16 MiB, and for what the
-// coordinator sends a ps, the job for example.
+// What clients say is small, but for gradients and for what the coordinator sends a ps, the job for
+// example.
 size_t MaxRequestBytes(const std::string& method) {
   if (method == kControlMethod) return SIZE_MAX;
-  if (method == kExchangeMethod) return size_t{17} << 20;
+  if (method == kExchangeMethod) return kMostExchangeBytes;
   return method == kWorkMethod ? size_t{4} << 20 : size_t{64} << 10;
 }
 

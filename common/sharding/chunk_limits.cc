@@ -9,7 +9,6 @@
 namespace shoal {
 namespace {
 
-constexpr int64_t kMostChunkBytes = 16 << 20;  // of the job file
 constexpr int64_t kAppliedSetsAnyJobMayHave = 1 << 30;
 
 // The smallest chunk_bytes, a multiple of 64, with which there are no more chunks than `most`.

@@ -9,6 +9,10 @@
 
 namespace shoal {
 
+// Of the largest chunk that a job may ask for. Each travels in one message, for which the transport
+// must have room (kMostExchangeBytes of common/rpc/grpc_network.h).
+inline constexpr int64_t kMostChunkBytes = 16 << 20;
+
 // Chunks that the variables of a job may be cut into. Each is a message of every step, some 30 us
 // on a busy machine: with more a step would come near the time that a lease has.
 inline constexpr int64_t kMostChunks = 1 << 18;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "common/rpc/grpc_network.h"
+
 namespace shoal {
 namespace {
 
@@ -48,6 +50,12 @@ TEST(ChunkLimitsTest, AppliedSetsThatTakeMoreThanTheVariablesAreRefused) {
   EXPECT_NE(Refusal(16, 64, 32769), "");
   EXPECT_EQ(Refusal(16, 2048, 1 << 20), "");
   EXPECT_NE(Refusal(16, 1984, 1 << 20), "");
+}
+
+// With what else a push says.
+TEST(ChunkLimitsTest, TheTransportHasRoomForTheLargestChunk) {
+  EXPECT_GE(kMostExchangeBytes, kMostChunkBytes + (64 << 10));
+  EXPECT_GE(GrpcNetwork::Options().max_message_bytes, kMostChunkBytes + (64 << 10));
 }
 
 TEST(ChunkLimitsTest, AnAppliedSetHasABitForEachStepOfTheWindow) {
