@@ -20,7 +20,8 @@ bool WriteBudget::Admit(GrpcCall* call) {
   const auto place = std::find(waiting_.begin(), waiting_.end(), call);
   {
     MutexLock lock(&account_->mutex);
-    if (account_->used < most_bytes_) {
+    // Who comes new stands behind those that wait.
+    if (account_->used < most_bytes_ && (waiting_.empty() || call == in_turn_)) {
       if (place != waiting_.end()) waiting_.erase(place);
       return true;
     }
@@ -77,7 +78,9 @@ void WriteBudget::Release() {
   for (size_t turns = waiting_.size(); turns > 0 && !waiting_.empty(); --turns) {
     GrpcCall* const call = waiting_.front();
     waiting_.pop_front();
+    in_turn_ = call;
     call->Continue();
+    in_turn_ = nullptr;
   }
 }
 

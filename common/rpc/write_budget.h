@@ -57,6 +57,7 @@ class WriteBudget {
   EventLoop* const loop_;
   const std::shared_ptr<Account> account_ = std::make_shared<Account>();
   std::deque<GrpcCall*> waiting_;
+  GrpcCall* in_turn_ = nullptr;  // while it is asked to continue
   EventLoop::TimerId watch_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
