@@ -245,8 +245,10 @@ TEST_F(ValidateDataTest, AModelOfTwoInputsHasNoData) {
         {"class_name": "InputLayer", "config": {"name": "b", "batch_shape": [null, 1]},
          "inbound_nodes": []},
         {"class_name": "Add", "config": {"name": "sum"},
-         "inbound_nodes": [[["a", 0, 0, {}], ["b", 0, 0, {}]]]}],
-        "input_layers": [["a", 0, 0], ["b", 0, 0]], "output_layers": [["sum", 0, 0]]}},
+         "inbound_nodes": [[["a", 0, 0, {}], ["b", 0, 0, {}]]]},
+        {"class_name": "Dense", "config": {"name": "y", "units": 1},
+         "inbound_nodes": [[["sum", 0, 0, {}]]]}],
+        "input_layers": [["a", 0, 0], ["b", 0, 0]], "output_layers": [["y", 0, 0]]}},
       "data": {"training": {"images": "a.images", "labels": "a.labels"}},
       "loss": "mse", "optimizer": "sgd", "epochs": 2})")});
   EXPECT_EQ(result.exit, "exit code 78") << result.output;
