@@ -93,11 +93,12 @@ def test_no_text_of_a_peer_moves_the_cursor(honest):
     honest.check_serves()
 
 
-def test_steps_that_were_never_pushed_hold_up_no_checkpoint(tmp_path):
+@pytest.mark.parametrize("window_steps", [64, 100000])
+def test_steps_that_were_never_pushed_hold_up_no_checkpoint(tmp_path, window_steps):
     # Without a test set, or the liar would be given batches of it too, and waited for.
     data = {"training": {"images": "train-images.idx", "labels": "train-labels.idx"}}
-    # Nor does anybody come to the end of the window before the ps has been asked, once a second.
-    strategy = {"name": "async", "window_steps": 100000}
+    # A small window: the others come to its end before the ps is asked, once a second.
+    strategy = {"name": "async", "window_steps": window_steps}
     with HonestCluster(tmp_path, data=data, strategy=strategy, checkpoint={"every_steps": 0}).start_all() as honest:
         fingerprint = honest.shard_map_fingerprint()
         with FakeWorker(honest.chief) as liar:

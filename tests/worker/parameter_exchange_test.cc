@@ -395,6 +395,23 @@ TEST_F(ParameterExchangeTest, WithoutATimelineThereIsNoneToLose) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
 
+TEST_F(ParameterExchangeTest, AStepBeyondTheWindowIsNotPushedAgain) {
+  Connect();
+  exchange_->BeginStep(kStep, [this] { events_.push_back("step done"); });
+  const auto [index, chunk] = TrainableChunks().front();
+  exchange_->PushChunk(index, chunk);
+  loop_.RunUntilIdle();
+  ps(index).Take<proto::ExchangeRequest>();
+  ps(index).Close(absl::OutOfRangeError("step 12 is beyond the window"));
+  loop_.RunUntilIdle();
+  EXPECT_THAT(events_, ElementsAre("lost: step 12 is beyond the window"));
+  loop_.Advance(seconds(2));
+  ExchangePeer::SayHello(ps(index), kTimeline);
+  loop_.RunUntilIdle();
+  for (const proto::ExchangeRequest& request : ps(index).Take<proto::ExchangeRequest>())
+    EXPECT_FALSE(request.has_push());
+}
+
 TEST_F(ParameterExchangeTest, TheNextTimelineBeginsAfresh) {
   Connect();
   exchange_->PullAll([this] { events_.push_back("never"); });
