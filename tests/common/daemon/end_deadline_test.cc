@@ -23,7 +23,8 @@ TEST(EndDeadlineTest, TheProcessEndsAndNamesWhatStillRuns) {
     WaitForThread(thread);
   };
   EXPECT_EXIT(end("compute"), ::testing::ExitedWithCode(143), "a batch is still being computed");
-  EXPECT_EXIT(end("files"), ::testing::ExitedWithCode(143), "a file is still being read or written");
+  EXPECT_EXIT(end("files"), ::testing::ExitedWithCode(143),
+              "a file is still being read or written");
   EXPECT_EXIT(end("other"), ::testing::ExitedWithCode(143), "its threads: .*other");
 }
 
