@@ -1,14 +1,10 @@
 #include "coordinator/coordinator_process.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <random>
 #include <utility>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/bind_address.h"
 #include "common/daemon/process_mark.h"
@@ -17,6 +13,7 @@
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "common/run/run_paths.h"
+#include "coordinator/run_lease.h"
 #include "coordinator/training_run.h"
 
 namespace shoal {
@@ -31,11 +28,14 @@ void CollectDisk(const std::string& run_dir, MetricSamples* out) {
   out->Add("shoal_disk_size_bytes", static_cast<double>(space.capacity));
 }
 
-LeaseHolder ThisProcess() {
-  return {.host = HostName(),
-          .pid = getpid(),
-          .process = ProcessMark(),
-          .since = absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::Now(), absl::LocalTimeZone())};
+// For `shoal status --run_dir` and its like.
+void WriteAddress(const std::string& run_dir, const std::string& address, EventLoop* loop) {
+  auto written = std::make_shared<absl::Status>();
+  loop->Offload([path = RunPaths{run_dir}.chief_address(), address,
+                 written] { *written = ReplaceFile(path, address + "\n"); },
+                [written] {
+                  if (!written->ok()) LogWarning(std::string(written->message()));
+                });
 }
 
 }  // namespace
@@ -57,29 +57,26 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
     daemon.Ending(result);
     network->Stop();
   };
-  TrainingRun::Options options{.loop = network.get(),
-                               .network = network.get(),
-                               .job = std::move(job),
-                               .chief_address = cluster.chief_address().ToString(),
-                               .ps_addresses = cluster.PsAddresses(),
-                               .listed_workers = cluster.WorkerIndices(),
-                               .run_dir = run_dir,
-                               .coordinator_id = std::random_device()(),
-                               .holder = ThisProcess(),
-                               .is_gone = IsProcessGone,
-                               .on_over = on_over};
+  TrainingRun::Options options{
+      .loop = network.get(),
+      .network = network.get(),
+      .job = std::move(job),
+      .chief_address = cluster.chief_address().ToString(),
+      .ps_addresses = cluster.PsAddresses(),
+      .listed_workers = cluster.WorkerIndices(),
+      .run_dir = run_dir,
+      .coordinator_id = std::random_device()(),
+      .holder = ThisProcess(),
+      .is_gone = IsProcessGone,
+      .on_lead = [run_dir, address = cluster.chief_address().ToString(),
+                  loop = network.get()] { WriteAddress(run_dir, address, loop); },
+      .on_over = on_over};
   SHOAL_ASSIGN_OR_RETURN(const auto run, TrainingRun::Create(std::move(options)));
   LogInfo("writing to " + run_dir);
   const auto accept = [&run](const std::string& method, std::unique_ptr<Stream> stream) {
     return run->Accept(method, std::move(stream));
   };
   SHOAL_RETURN_IF_ERROR(ListenAsTask(cluster.chief_address(), network.get(), accept));
-  // For `shoal status --run_dir` and its like.
-  if (const absl::Status written =
-          ReplaceFile(RunPaths{run_dir}.chief_address(), cluster.chief_address().ToString() + "\n");
-      !written.ok()) {
-    LogWarning(std::string(written.message()));
-  }
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(

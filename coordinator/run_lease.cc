@@ -1,5 +1,7 @@
 #include "coordinator/run_lease.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -8,9 +10,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
+#include "common/daemon/process_mark.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
 
@@ -89,6 +94,13 @@ absl::Status WriteAtOnce(const File& file, const std::string& text) {
 }
 
 }  // namespace
+
+LeaseHolder ThisProcess() {
+  return {.host = HostName(),
+          .pid = getpid(),
+          .process = ProcessMark(),
+          .since = absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::Now(), absl::LocalTimeZone())};
+}
 
 RunLease::RunLease(Options options) : options_(std::move(options)) {}
 
@@ -278,7 +290,7 @@ void RunLease::Renew() {
 }
 
 void RunLease::Lead() {
-  leading_ = true;
+  if (!std::exchange(leading_, true) && options_.on_lead != nullptr) options_.on_lead();
   LookAfter(kRenewEvery);
   Answer(absl::OkStatus());
 }

@@ -22,6 +22,9 @@ struct LeaseHolder {
   std::string since;    // when it was started, for people
 };
 
+// This process, as a holder; its address is the caller's to give.
+LeaseHolder ThisProcess();
+
 // The right to write into a run directory. Terms keep two coordinators of the same ps apart, but
 // not two whose ps differ: the second would go on from the first's checkpoints, and each would
 // remove what the other has not finished.
@@ -55,6 +58,9 @@ class RunLease {
     std::function<bool(const std::string& process)> is_gone;
     // Another has taken over while this one led, or seemed to: it must write no more.
     std::function<void(const absl::Status&)> on_lost;
+    // It leads from now on, which may happen again after a Pause. Before `done` of Acquire. May be
+    // null.
+    std::function<void()> on_lead;
   };
   explicit RunLease(Options options);
   ~RunLease();

@@ -83,7 +83,8 @@ absl::Status TrainingRun::Prepare() {
                         .directory = paths_.lease(),
                         .self = std::move(self),
                         .is_gone = options_.is_gone,
-                        .on_lost = [this](const absl::Status& status) { Over(status); }});
+                        .on_lost = [this](const absl::Status& status) { Over(status); },
+                        .on_lead = options_.on_lead});
   fleet_ = std::make_unique<PsFleet>(PsFleet::Options{
       .loop = options_.loop,
       .network = options_.network,

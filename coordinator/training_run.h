@@ -57,7 +57,8 @@ class TrainingRun {
     std::string run_dir;                                      // absolute; ps may see it, or not
     uint32_t coordinator_id = 0;                              // random
     LeaseHolder holder;                                       // this process, but for its address
-    std::function<bool(const std::string& process)> is_gone;  // as RunLease::Options has it
+    std::function<bool(const std::string& process)> is_gone;  // as RunLease::Options has them
+    std::function<void()> on_lead;
     // The run is over; once. OK: the job is done. kCancelled: stopped by Stop. Else why it failed.
     std::function<void(const absl::Status&)> on_over;
   };

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/model_export.h"
@@ -28,6 +29,7 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::stri
   const std::string absolute = AbsolutePath(path);
   SHOAL_RETURN_IF_ERROR(MakeDirectories(absolute));
   const std::string lock_path = RunPaths{absolute}.lock();
+  const bool made_lock = !fs::exists(lock_path);
   const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock < 0) {
     return absl::FailedPreconditionError(lock_path +
@@ -39,10 +41,13 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::stri
                                          ": another `shoal train` uses this run directory; "
                                          "wait for it, or choose another --run_dir");
   }
-  return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock));
+  return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock, made_lock));
 }
 
-RunDirectory::~RunDirectory() { close(lock_); }
+RunDirectory::~RunDirectory() {
+  if (made_lock_) unlink(paths_.lock().c_str());
+  close(lock_);
+}
 
 absl::Status RunDirectory::CheckSameJob(const Job& job) const {
   if (!fs::exists(paths_.job())) return absl::OkStatus();
@@ -73,6 +78,15 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
   decision.epoch = newest->manifest.epoch;
   decision.total_steps = newest->manifest.total_steps;
   decision.checkpoint = newest->directory;
+  if (job.steps > 0 ? decision.step > job.steps : decision.epoch >= job.epochs) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        decision.checkpoint, " has the first ", decision.step, " steps, into epoch ",
+        decision.epoch + 1, ", and the job has only ", job.steps > 0 ? job.steps : job.epochs,
+        job.steps > 0     ? " steps"
+        : job.epochs == 1 ? " epoch"
+                          : " epochs",
+        " now; raise $.", job.steps > 0 ? "steps" : "epochs", ", or choose another --run_dir"));
+  }
   // A coordinator may have been stopped after the last checkpoint and before the model was written.
   const bool has_model = fs::exists(paths_.model() + "/" + kExportedVariablesName);
   const bool all_steps = decision.total_steps > 0 && decision.step == decision.total_steps;
@@ -82,7 +96,8 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
   return decision;
 }
 
-absl::Status RunDirectory::Prepare(const Job& job) const {
+absl::Status RunDirectory::Prepare(const Job& job) {
+  made_lock_ = false;
   SHOAL_RETURN_IF_ERROR(MakeDirectories(paths_.logs()));
   return ReplaceFile(paths_.job(), job.ResolvedText());
 }

@@ -12,9 +12,9 @@
 
 namespace shoal {
 
-// The directory of one run of a job (RunPaths), held by one process at a time; a run is only ever
-// continued with the same job, which may train longer then.
-// Not thread-safe.
+// The directory of one run of a job (RunPaths), held by one `shoal train` at a time; a run is only
+// ever continued with the same job, which may train longer then. Until Prepare nothing is written
+// there that stays. Not thread-safe.
 class RunDirectory {
  public:
   // Makes the directory where there is none and locks it until destruction; an error when another
@@ -38,20 +38,23 @@ class RunDirectory {
     std::vector<std::string> problems;  // damaged checkpoints that were passed over, a line each
   };
   // What starting `job` here means. kFailedPrecondition when the directory is another job's, with
-  // the fields that differ. Reads the newest checkpoint whole.
+  // the fields that differ, or when more than the whole job is done. Reads the newest checkpoint
+  // whole.
   absl::StatusOr<Decision> Decide(const Job& job) const;
 
   // Writes job.json and makes logs/.
-  absl::Status Prepare(const Job& job) const;
+  absl::Status Prepare(const Job& job);
 
   const RunPaths& paths() const { return paths_; }  // absolute
 
  private:
-  RunDirectory(std::string path, int lock) : paths_{std::move(path)}, lock_(lock) {}
+  RunDirectory(std::string path, int lock, bool made_lock)
+      : paths_{std::move(path)}, lock_(lock), made_lock_(made_lock) {}
   absl::Status CheckSameJob(const Job& job) const;
 
   const RunPaths paths_;
   const int lock_;
+  bool made_lock_;  // and it is to go again
 };
 
 }  // namespace shoal

@@ -18,6 +18,7 @@
 #include "cli/local_cluster/local_cluster.h"
 #include "cli/local_cluster/signal_watch.h"
 #include "cli/status_query.h"
+#include "cli/train/free_run.h"
 #include "cli/train/resume_command.h"
 #include "cli/train/run_directory.h"
 #include "cli/train/supervisor.h"
@@ -77,7 +78,8 @@ class Training {
     return ExitCodeOf(status);
   }
 
-  // Reads the job and looks at the run directory; false when the job is finished already.
+  // Reads the job, looks at the run directory and makes it ready; false when the job is finished
+  // already. What is refused leaves the directory as it was.
   absl::StatusOr<bool> Prepare() {
     std::vector<std::string> overridden;
     SHOAL_ASSIGN_OR_RETURN(
@@ -96,6 +98,9 @@ class Training {
           "choose another --run_dir.");
       return false;
     }
+    SHOAL_ASSIGN_OR_RETURN(addresses_, ChooseAddresses(options_.workers, options_.ps));
+    SHOAL_RETURN_IF_ERROR(AwaitFreeRun(run_->paths(), addresses_.chief,
+                                       [this](const std::string& line) { console_.Print(line); }));
     SHOAL_RETURN_IF_ERROR(run_->Prepare(job_));
     first_epoch_ = decision.epoch;
     if (decision.state == RunDirectory::State::kResumed) {
@@ -105,9 +110,9 @@ class Training {
     return true;
   }
 
-  absl::StatusOr<ClusterPlan> PlanCluster() {
+  ClusterPlan PlanCluster() {
     ClusterPlan plan;
-    SHOAL_ASSIGN_OR_RETURN(plan.addresses, ChooseAddresses(options_.workers, options_.ps));
+    plan.addresses = addresses_;
     plan.binary_dir = OwnBinaryDirectory();
     plan.job_path = run_->paths().job();
     plan.run_dir = run_->paths().directory;
@@ -121,7 +126,7 @@ class Training {
   }
 
   absl::Status RunCluster() {
-    SHOAL_ASSIGN_OR_RETURN(const ClusterPlan plan, PlanCluster());
+    const ClusterPlan plan = PlanCluster();
     SignalWatch::BlockSignals(WatchedSignals());
     std::signal(SIGPIPE, SIG_IGN);
     SendLibraryLogTo([](const std::string& message) { LogWarning(message); });
@@ -227,6 +232,7 @@ class Training {
   Console console_;
   Job job_;
   std::unique_ptr<RunDirectory> run_;
+  ClusterAddresses addresses_;
   uint64_t first_epoch_ = 0;  // that this start works on
   int exit_code_ = kExitDone;
 };

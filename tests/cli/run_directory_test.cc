@@ -11,6 +11,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using State = RunDirectory::State;
@@ -134,6 +135,34 @@ TEST_F(RunDirectoryTest, RefusesAnotherJobAndNamesTheFields) {
   EXPECT_EQ(decision.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(decision.status().message(), HasSubstr("$.batch_size: 32 there, 64 now"));
   EXPECT_THAT(decision.status().message(), HasSubstr("another --run_dir"));
+}
+
+TEST_F(RunDirectoryTest, RefusesAJobOfWhichMoreThanAllIsDone) {
+  const auto run = Open();
+  const StoredCheckpoint newest = WriteCheckpoint(75, 100);
+  Job shorter = SmallJob();
+  shorter.steps = 75;
+  EXPECT_EQ(run->Decide(shorter)->state, State::kResumed);
+  shorter.steps = 74;
+  const auto too_few = run->Decide(shorter).status();
+  EXPECT_EQ(too_few.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(too_few.message(),
+              AllOf(HasSubstr(newest.directory + " has the first 75 steps"),
+                    HasSubstr("the job has only 74 steps now; raise $.steps")));
+  // How many steps an epoch has nobody knows here, but which one the checkpoint's last step is in.
+  shorter.steps = 0;
+  shorter.epochs = newest.manifest.epoch + 1;
+  EXPECT_EQ(run->Decide(shorter)->state, State::kResumed);
+  shorter.epochs = newest.manifest.epoch;
+  EXPECT_THAT(run->Decide(shorter).status().message(), HasSubstr("raise $.epochs"));
+}
+
+TEST_F(RunDirectoryTest, NothingThatWasMadeStaysBeforeItIsPrepared) {
+  Open()->Decide(SmallJob()).IgnoreError();
+  EXPECT_TRUE(std::filesystem::is_empty(path()));
+  ASSERT_TRUE(Open()->Prepare(SmallJob()).ok());
+  Open();
+  EXPECT_TRUE(std::filesystem::exists(path() + "/.lock"));
 }
 
 TEST_F(RunDirectoryTest, IsHeldByOneAtATime) {

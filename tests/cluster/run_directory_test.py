@@ -57,6 +57,45 @@ def test_nan_in_the_data_costs_no_good_checkpoint(tmp_path):
     assert stored_checkpoints(run)[0] == (125, True)
 
 
+def files_in(run):
+    """{path: bytes} of a run directory; what renews a lease is left out of it."""
+    return {path.relative_to(run): b"" if path.parent.name == ".lease" else path.read_bytes()
+            for path in run.rglob("*") if path.is_file()}
+
+
+def test_who_is_refused_leaves_the_run_directory_as_it_was(tmp_path):
+    job, run = write_job(tmp_path, epochs=5000), tmp_path / "run"
+    with Cluster(tmp_path / "first", workers=1) as first, Cluster(tmp_path / "second", workers=1) as second:
+        first.start("ps")
+        first.start_chief(job, run)
+        wait_for(lambda: (run / ".lease/1").exists() and (run / "chief.address").exists(), "a coordinator that leads")
+        before = files_in(run)
+
+        second.start("ps")
+        assert second.start_chief(job, run).wait() == 78
+        assert files_in(run) == before
+
+        train = shoal("train", job, "--run_dir", run)
+        assert train.returncode == 78, train.stdout + train.stderr
+        assert f"in use by the coordinator at {first.chief}" in train.stderr, train.stderr
+        assert "waiting for the run directory" in train.stdout, train.stdout
+        assert files_in(run) == before
+
+        assert shoal("status", "--run_dir", run).returncode == 0
+        first.start_worker(0)
+        wait_for(lambda: int((first.status() or {}).get("steps_done", 0)) > 0, "steps of the first")
+
+
+def test_a_job_with_fewer_epochs_than_are_done_is_refused_before_anything_is_written(tmp_path):
+    job, run = write_job(tmp_path, epochs=2), tmp_path / "run"
+    assert shoal("train", job, "--run_dir", run).returncode == 0
+    before = files_in(run)
+    done = shoal("train", job, "--run_dir", run, "--epochs", "1")
+    assert done.returncode == 78, done.stdout + done.stderr
+    assert "raise $.epochs" in done.stderr and "training small with" not in done.stdout, done.stdout + done.stderr
+    assert files_in(run) == before
+
+
 def test_a_second_cluster_on_one_run_directory_is_refused(tmp_path):
     job, run = write_job(tmp_path, epochs=5000), tmp_path / "run"
     with Cluster(tmp_path / "first", workers=1) as first, Cluster(tmp_path / "second", workers=1) as second:
