@@ -19,17 +19,15 @@ namespace {
 
 int Print(const absl::StatusOr<CheckpointReport>& report) {
   if (!report.ok()) return ReportStatus(report.status());
-  PrintReport(report->text);
-  return report->all_whole ? kExitDone : kExitBadData;
+  const int code = ReportStatus(PrintReport(report->text));
+  return report->all_whole ? code : static_cast<int>(kExitBadData);
 }
 
 int List(const std::string& directory) { return Print(ListCheckpoints(directory, absl::Now())); }
 
 int Show(const std::string& directory) {
   const absl::StatusOr<std::string> text = ShowCheckpoint(directory);
-  if (!text.ok()) return ReportStatus(text.status());
-  PrintReport(*text);
-  return kExitDone;
+  return ReportStatus(text.ok() ? PrintReport(*text) : text.status());
 }
 
 int Verify(const std::string& directory) { return Print(VerifyAllFiles(directory)); }
@@ -42,8 +40,7 @@ absl::Status Now(const ChiefOption& job) {
   proto::CheckpointReply reply;
   SHOAL_RETURN_IF_ERROR(
       AskCoordinator(chief, kCheckpointMethod, proto::CheckpointRequest(), kNowTimeout, &reply));
-  PrintReport(reply.directory() + "\n");
-  return absl::OkStatus();
+  return PrintReport(reply.directory() + "\n");
 }
 
 void AddNow(CLI::App* parent, Command* chosen) {

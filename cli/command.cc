@@ -4,13 +4,13 @@
 #include <string>
 
 #include "common/base/printable.h"
+#include "common/daemon/command_line.h"
 #include "common/daemon/exit_code.h"
 
 namespace shoal {
 
-void PrintReport(const std::string& text) {
-  std::fputs(PrintableLines(text, text.size()).c_str(), stdout);
-  std::fflush(stdout);
+absl::Status PrintReport(const std::string& text) {
+  return PrintOut(PrintableLines(text, text.size()));
 }
 
 int ReportStatus(const absl::Status& status) {

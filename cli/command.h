@@ -25,8 +25,8 @@ void AddModelCommand(CLI::App* app, Command* chosen);
 void AddMetricsCommand(CLI::App* app, Command* chosen);
 
 // Prints a report on standard output. What in it would steer a terminal is shown, not obeyed:
-// names come from files and peers.
-void PrintReport(const std::string& text);
+// names come from files and peers. An error where it cannot be written: the command has failed.
+absl::Status PrintReport(const std::string& text);
 
 // Prints an error on standard error, likewise, and returns the exit code that fits it; kExitDone
 // when it is none.

@@ -30,8 +30,7 @@ absl::Status Drain(const DrainOptions& options) {
   request.set_index(task.index);
   proto::DrainReply reply;
   SHOAL_RETURN_IF_ERROR(AskCoordinator(chief, kDrainMethod, request, kTimeout, &reply));
-  PrintReport(reply.detail() + "\n");
-  return absl::OkStatus();
+  return PrintReport(reply.detail() + "\n");
 }
 
 }  // namespace

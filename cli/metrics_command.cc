@@ -1,9 +1,7 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "cli/command.h"
 #include "cli/metrics_document.h"
-#include "common/daemon/exit_code.h"
 
 namespace shoal {
 
@@ -13,12 +11,8 @@ void AddMetricsCommand(CLI::App* app, Command* chosen) {
       "Markdown, as in docs/metrics.md. The figures themselves: curl http://HOST:PORT/metrics, at "
       "the port of a daemon's --http_port.\n"
       "\nExample:\n  shoal metrics");
-  metrics->callback([chosen] {
-    *chosen = [] {
-      std::fputs(MetricsDocument().c_str(), stdout);
-      return static_cast<int>(kExitDone);
-    };
-  });
+  metrics->callback(
+      [chosen] { *chosen = [] { return ReportStatus(PrintReport(MetricsDocument())); }; });
 }
 
 }  // namespace shoal

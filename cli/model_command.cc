@@ -22,8 +22,7 @@ absl::Status Summarize(const std::string& path) {
   if (!model.ok()) {
     return absl::Status(model.status().code(), path + ": " + std::string(model.status().message()));
   }
-  PrintReport(SummarizeModel(*model));
-  return absl::OkStatus();
+  return PrintReport(SummarizeModel(*model));
 }
 
 void AddSummary(CLI::App* model, Command* chosen) {
@@ -60,9 +59,9 @@ int Verify(const VerifyOptions& options) {
     table.AddRow({row.what, ErrorText(row.largest_relative_error), ErrorText(row.tolerance),
                   row.ok ? "ok" : "TOO FAR"});
   }
-  PrintReport(table.ToString());
+  const int code = ReportStatus(PrintReport(table.ToString()));
   if (!all_within) return kExitBadData;
-  return all_supported ? kExitDone : kExitBadConfiguration;
+  return all_supported ? code : static_cast<int>(kExitBadConfiguration);
 }
 
 void AddVerify(CLI::App* model, Command* chosen) {

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "cli/command.h"
 #include "common/base/nearest_name.h"
 #include "common/base/version.h"
+#include "common/daemon/command_line.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/process_environment.h"
 
@@ -14,10 +16,11 @@ namespace {
 
 // What is wrong with the arguments. CLI11 says of an unknown command only that one is required.
 std::string Complaint(const CLI::App& app, const CLI::Error& error, const char* first) {
-  if (first == nullptr || *first == '-') return error.what();
+  const std::string mistake = shoal::DescribeMistake(app, error);
+  if (first == nullptr || *first == '-') return mistake;
   std::vector<std::string> commands;
   for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (each->get_name() == first) return error.what();
+    if (each->get_name() == first) return mistake;
     commands.push_back(each->get_name());
   }
   const std::string nearest = shoal::NearestName(first, commands);
@@ -53,10 +56,13 @@ int main(int argc, char** argv) {
   shoal::AddCheckpointCommand(&app, &chosen);
   shoal::AddModelCommand(&app, &chosen);
   shoal::AddMetricsCommand(&app, &chosen);
+  shoal::RefuseEmptyValues(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);  // prints the help or the version
+    std::ostringstream text;
+    app.exit(success, text, text);  // the help or the version
+    return shoal::ReportStatus(shoal::PrintReport(text.str()));
   } catch (const CLI::Error& error) {
     std::cerr << "shoal: " << Complaint(app, error, argc > 1 ? argv[1] : nullptr)
               << "\nRun with --help for the commands and their flags.\n";

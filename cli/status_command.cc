@@ -26,24 +26,24 @@ struct StatusOptions {
   bool watch = false;
 };
 
-void Print(const proto::StatusReply& status, const StatusOptions& options) {
+absl::Status Print(const proto::StatusReply& status, const StatusOptions& options) {
   if (options.watch && TerminalStyle::Detect().terminal) std::fputs(kClearScreen, stdout);
-  PrintReport(options.json ? StatusToJson(status) : FormatStatusReport(status));
+  return PrintReport(options.json ? StatusToJson(status) : FormatStatusReport(status));
 }
 
 absl::Status ShowStatus(const StatusOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
-  absl::Status result;
+  absl::Status result, printed;
   bool finished = false;
   const auto on_result = [&](const absl::StatusOr<proto::StatusReply>& status) {
     result = status.status();
     if (status.ok()) {
       finished = status->phase() == "finished";
-      Print(*status, options);
+      printed = Print(*status, options);
     }
     // Watching goes on until the job is over and its coordinator gone.
-    if (!options.watch || !status.ok()) network->Stop();
+    if (!options.watch || !status.ok() || !printed.ok()) network->Stop();
   };
   std::unique_ptr<StatusQuery> query;
   std::unique_ptr<StatusPoller> poller;
@@ -54,6 +54,7 @@ absl::Status ShowStatus(const StatusOptions& options) {
     query = std::make_unique<StatusQuery>(network.get(), network.get(), chief, kTimeout, on_result);
   }
   network->Run();
+  SHOAL_RETURN_IF_ERROR(printed);
   if (options.watch && finished) return absl::OkStatus();  // and its coordinator has gone
   if (!absl::IsUnavailable(result) || options.job.run_dir.empty()) return result;
   return absl::UnavailableError(absl::StrCat(

@@ -62,8 +62,7 @@ absl::Status Validate(const ValidateOptions& options) {
     absl::StrAppend(&text, "data not looked at, because it is not on this machine:\n  ",
                     absl::StrReplaceAll(found.missing, {{"\n", "\n  "}}), "\n");
   }
-  PrintReport(text);
-  return absl::OkStatus();
+  return PrintReport(text);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace shoal {
 void OpenStandardDescriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     // The lowest number that is free is this one.
-    if (fcntl(descriptor, F_GETFD) < 0) open("/dev/null", O_RDWR);
+    if (fcntl(descriptor, F_GETFD) < 0)
+      open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_RDWR);
   }
 }
 

@@ -10,7 +10,8 @@ namespace shoal {
 // started.
 
 // Opens /dev/null in the place of standard input, output and error where they are closed: the next
-// file that is opened would get their number, and what is printed would land in it.
+// file that is opened would get their number, and what is printed would land in it. Printing on a
+// standard output that was closed remains an error.
 void OpenStandardDescriptors();
 
 // Removes the proxy variables (http_proxy and its like) from the environment: gRPC obeys them, and

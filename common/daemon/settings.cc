@@ -6,12 +6,14 @@
 #include <functional>
 #include <iostream>
 #include <set>
+#include <sstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/nearest_name.h"
 #include "common/base/version.h"
+#include "common/daemon/command_line.h"
 #include "common/daemon/exit_code.h"
 
 namespace shoal {
@@ -156,13 +158,19 @@ std::optional<int> Settings::Parse(int argc, const char* const* argv) {
     arguments.push_back(argument);
   }
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
+  RefuseEmptyValues(&self.app);
   try {
     self.app.parse(std::move(arguments));
     return std::nullopt;
   } catch (const CLI::Success& success) {
-    return self.app.exit(success);  // prints the help or the version
+    std::ostringstream text;
+    self.app.exit(success, text, text);  // the help or the version
+    const absl::Status printed = PrintOut(text.str());
+    if (!printed.ok()) std::cerr << self.app.get_name() << ": " << printed.message() << "\n";
+    return ExitCodeOf(printed);
   } catch (const CLI::Error& error) {
-    std::cerr << self.app.get_name() << ": " << self.Explain(error.what()) << "\n";
+    std::cerr << self.app.get_name() << ": " << self.Explain(DescribeMistake(self.app, error))
+              << "\n";
     std::cerr << "Run with --help for the settings.\n";
     return kExitUsage;
   }

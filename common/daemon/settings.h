@@ -37,7 +37,8 @@ class Settings {
   void SetFooter(const std::string& footer);
 
   // Reads flags, environment and file. Empty: go on. Else the process must end with this exit code:
-  // 0 after --help or --version, kExitUsage after an error, which was printed on stderr.
+  // 0 after --help or --version, kExitUsage or that of what could not be printed after an error,
+  // which was printed on stderr.
   std::optional<int> Parse(int argc, const char* const* argv);
 
   enum class Source { kFlag, kEnvironment, kFile, kDefault };

@@ -28,8 +28,8 @@ struct Result {
   std::string output;
 };
 
-Result Shoal(const std::vector<std::string>& arguments) {
-  auto shoal = ChildProcess::Spawn({.program = SHOAL_BINARY, .arguments = arguments});
+Result RunProgram(const std::string& program, const std::vector<std::string>& arguments) {
+  auto shoal = ChildProcess::Spawn({.program = program, .arguments = arguments});
   if (!shoal.ok()) return {"", std::string(shoal.status().message())};
   Result result;
   pollfd readable = {.fd = (*shoal)->output(), .events = POLLIN};
@@ -48,6 +48,10 @@ Result Shoal(const std::vector<std::string>& arguments) {
     }
   }
   return result;
+}
+
+Result Shoal(const std::vector<std::string>& arguments) {
+  return RunProgram(SHOAL_BINARY, arguments);
 }
 
 class CommandsTest : public testing::Test {
@@ -96,6 +100,55 @@ TEST_F(CommandsTest, WrongUseIsAUsageError) {
     EXPECT_EQ(result.exit, "exit code 64") << result.output;
     EXPECT_THAT(result.output, HasSubstr("--help"));
   }
+}
+
+TEST_F(CommandsTest, WhatCannotBePrintedIsAFailure) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"--version"},
+      {"--help"},
+      {"train", "--help"},
+      {"metrics"},
+      {"model", "summary", kSource + "/examples/fashion_mnist/model.json"},
+      {"model", "verify", kSource + "/tests/golden/mlp"},
+      {"validate", "--job", kSource + "/examples/fashion_mnist/job.json"}};
+  for (std::vector<std::string> command : commands) {
+    command.insert(command.begin(), {"-c", "exec \"$@\" >/dev/full", "sh", SHOAL_BINARY});
+    const Result full = RunProgram("/bin/sh", command);
+    EXPECT_EQ(full.exit, "exit code 138") << command[4];
+    EXPECT_EQ(full.output, "shoal: cannot write to standard output: No space left on device\n");
+    command[1] = "exec \"$@\" >&-";
+    const Result closed = RunProgram("/bin/sh", command);
+    EXPECT_EQ(closed.exit, "exit code 78") << command[4];
+    EXPECT_EQ(closed.output, "shoal: cannot write to standard output: Bad file descriptor\n");
+  }
+}
+
+TEST_F(CommandsTest, NoOptionTakesNothing) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"train", ""},
+        {"train", "job.json", "--run_dir", ""},
+        {"status", "--run_dir", ""},
+        {"status", "--chief", ""},
+        {"drain", "", "--chief", "127.0.0.1:1"},
+        {"checkpoint", "list", ""},
+        {"checkpoint", "now", "--run_dir", ""},
+        {"model", "summary", ""},
+        {"validate", "--job", "x", "--cluster_spec", ""}}) {
+    const Result result = Shoal(command);
+    EXPECT_EQ(result.exit, "exit code 64") << command[0];
+    EXPECT_THAT(result.output, HasSubstr("is empty")) << command[0];
+  }
+}
+
+TEST_F(CommandsTest, AnUnknownFlagIsNamed) {
+  const Result typo = Shoal({"train", "job.json", "--epoch", "1"});
+  EXPECT_EQ(typo.exit, "exit code 64");
+  EXPECT_THAT(typo.output,
+              HasSubstr("`shoal train` has no flag `--epoch`; did you mean `--epochs`?\n"));
+  EXPECT_THAT(
+      Shoal({"checkpoint", "now", "--rundir=x", "--chief", "a:1"}).output,
+      HasSubstr("`shoal checkpoint now` has no flag `--rundir`; did you mean `--run_dir`?"));
+  EXPECT_THAT(Shoal({"metrics", "now"}).output, HasSubstr("`shoal metrics` does not take `now`"));
 }
 
 TEST_F(CommandsTest, NothingThatIsNamedSteersTheTerminal) {

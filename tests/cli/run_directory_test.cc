@@ -146,9 +146,8 @@ TEST_F(RunDirectoryTest, RefusesAJobOfWhichMoreThanAllIsDone) {
   shorter.steps = 74;
   const auto too_few = run->Decide(shorter).status();
   EXPECT_EQ(too_few.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(too_few.message(),
-              AllOf(HasSubstr(newest.directory + " has the first 75 steps"),
-                    HasSubstr("the job has only 74 steps now; raise $.steps")));
+  EXPECT_THAT(too_few.message(), AllOf(HasSubstr(newest.directory + " has the first 75 steps"),
+                                       HasSubstr("the job has only 74 steps now; raise $.steps")));
   // How many steps an epoch has nobody knows here, but which one the checkpoint's last step is in.
   shorter.steps = 0;
   shorter.epochs = newest.manifest.epoch + 1;

@@ -47,6 +47,11 @@ class Job:
         self.ending.check_lineage(self.chief.output(), EXAMPLES, killed_workers=0)
 
 
+def full_disk(directory, *command):
+    """A command of `shoal` whose output cannot be written."""
+    return Process(["sh", "-c", 'exec "$@" >/dev/full', "sh", BIN / "shoal", *command], directory / "full_disk.log")
+
+
 def test_a_drained_worker_leaves_and_the_others_go_on(tmp_path):
     with Job(tmp_path) as job:
         drained = shoal("drain", "worker:1", "--run_dir", job.run)
@@ -259,3 +264,17 @@ def test_any_grpc_client_waits_for_its_answer(tmp_path):
         assert "worker 1 is gone" in job.chief.output()
         assert job.workers[1].wait(10) == 143
         job.check_end(job.workers[0], job.server)
+
+
+def test_an_answer_that_cannot_be_written_is_a_failure(tmp_path):
+    job, run = write_job(tmp_path, epochs=EPOCHS), tmp_path / "run"
+    with Cluster(tmp_path, workers=1) as cluster:
+        cluster.start("ps")
+        cluster.start_chief(job, run)
+        cluster.start_worker(0)
+        wait_for(lambda: int((cluster.status() or {}).get("steps_done", 0)) > 0, "steps")
+        for command in ("status", "--watch"), ("status", "--json"), ("checkpoint", "now"), ("drain", "worker:0"):
+            done = full_disk(tmp_path, *command, "--run_dir", run)
+            assert done.wait() == 138, (command, done.output())
+            assert "shoal: cannot write to standard output: No space left on device" in done.output(), command
+        assert full_disk(tmp_path, "checkpoint", "list", run).wait() == 138

@@ -62,8 +62,8 @@ TEST(ProcessEnvironmentTest, WhatIsOpenedNextIsNoStandardDescriptor) {
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     OpenStandardDescriptors();
-    const bool printed = write(STDOUT_FILENO, "nowhere", 7) == 7;
-    _exit(printed && open("/dev/null", O_RDONLY) > STDERR_FILENO ? 42 : 1);
+    const bool refused = write(STDOUT_FILENO, "nowhere", 7) == -1;
+    _exit(refused && open("/dev/null", O_RDONLY) > STDERR_FILENO ? 42 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);

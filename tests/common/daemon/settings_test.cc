@@ -125,6 +125,17 @@ TEST_F(SettingsTest, UsageErrorsEndWith64) {
   EXPECT_EQ(err_.find("environment"), std::string::npos);
 }
 
+TEST_F(SettingsTest, NoFlagTakesNothing) {
+  EXPECT_EQ(Parse({"--data_dir="}), kExitUsage);
+  EXPECT_EQ(Parse({"--data_dir", ""}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--data_dir: is empty"));
+}
+
+TEST_F(SettingsTest, AnUnknownFlagIsNamedWithTheNearest) {
+  EXPECT_EQ(Parse({"--dat_dir=x"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("has no flag `--dat_dir`; did you mean `--data_dir`?"));
+}
+
 TEST_F(SettingsTest, ErrorsNameTheVariableThatAValueComesFrom) {
   setenv("SHOAL_FORMAT", "xml", 1);
   EXPECT_EQ(Parse({}), kExitUsage);
