@@ -1,0 +1,117 @@
+// When a TrainingRun takes cuts, and what becomes of them.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/daemon/logging.h"
+#include "coordinator/training_run.h"
+
+namespace shoal {
+
+// The end of the job, or the next cut, where one is due.
+void TrainingRun::PlanCut() {
+  if (!checkpointer_->idle()) return;
+  const uint64_t next = CutTarget();
+  const bool final_is_stored = checkpointer_->last().has_value() &&
+                               checkpointer_->last()->manifest.cut_step == plan_->total_steps();
+  if (dispatcher_->finished() && final_is_stored && evaluation_ == nullptr) {
+    return SaveModel(*checkpointer_->last());
+  }
+  if (closing()) {
+    if (!stopping_ && leaving_ps_.empty()) return;  // it is on its way
+    const bool nothing_new =
+        next == opened_->base && !opened_->adopted && !opened_->checkpoint.empty();
+    if (StoredCutAt(next) || nothing_new) return Closed("the checkpoint is written");
+    return BeginCut({next});
+  }
+  if (final_is_stored) return;
+  const bool evaluated = progress_.history().contains(cuts_->epoch()) &&
+                         progress_.history().at(cuts_->epoch()).has_test_loss();
+  const bool asked = !checkpoint_requests_.empty();
+  if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
+}
+
+// A cut waits for all steps that were leased; where nobody is left who might do those that came
+// back, it takes what is done.
+uint64_t TrainingRun::CutTarget() const {
+  const bool nobody = dispatcher_->leased_count() == 0 && !membership_->AnyReady();
+  return nobody && dispatcher_->done_after_base().empty() ? dispatcher_->base()
+                                                          : dispatcher_->first_unleased();
+}
+
+CutPlan::Steps TrainingRun::Steps() const {
+  return {.first_unleased = CutTarget(),
+          .leased = dispatcher_->leased_count(),
+          .per_second = progress_.steps_per_second(options_.loop->Now())};
+}
+
+void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
+  const uint64_t epoch = cut.step == 0 ? 0 : plan_->EpochOf(cut.step - 1);
+  const uint64_t epoch_first_step = epoch * plan_->steps_per_epoch();
+  const uint64_t position = std::min<uint64_t>(
+      (cut.step - epoch_first_step) * options_.job.batch_size, plan_->examples());
+  if (cuts_->NeedsFreshTerm(cut.step)) fleet_->RenewTerm();
+  cuts_->Began(cut.step, options_.loop->Now());
+  checkpointer_->Begin({.timeline = opened_->timeline,
+                        .step = cut.step,
+                        .term = fleet_->term(),
+                        .epoch = epoch,
+                        .epoch_position = position,
+                        .total_steps = plan_->total_steps(),
+                        .hold = cut.hold});
+}
+
+void TrainingRun::OnCutAccepted(uint64_t step) {
+  if (!training()) return;
+  cuts_->Accepted(step, options_.loop->Now());
+  Advance();
+}
+
+void TrainingRun::OnCutReady(uint64_t step) {
+  // Only a held cut is evaluated; it was the one of the epoch before that of the next.
+  if (!training() || !checkpointer_->held()) return;
+  const uint64_t batch_size = options_.job.batch_size;
+  evaluation_ =
+      std::make_unique<Evaluation>(cuts_->epoch() - 1, step, (test_examples_ - 1) / batch_size + 1,
+                                   static_cast<int>(options_.job.metrics.size()),
+                                   FromSeconds(options_.job.strategy.lease_timeout_seconds));
+  Advance();
+}
+
+void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
+  LogInfo(absl::StrCat("checkpoint ", checkpoint.directory, " (", checkpoint.size_bytes() >> 10,
+                       " KiB)"));
+  if (!checkpoint.manifest.finite()) {
+    LogWarning(absl::StrCat("values in \"", checkpoint.manifest.not_finite,
+                            "\" of that checkpoint are not finite numbers. ", WhatIsFinite()));
+  }
+  AnswerCheckpoints(checkpoint);
+}
+
+void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
+                               std::optional<uint64_t> highest_step) {
+  RefuseCheckpoints(why);
+  evaluation_.reset();
+  if (!training()) return;
+  cuts_->GivenUp(step, highest_step, Steps(), options_.loop->Now());
+  if (closing() && step <= CutTarget()) Closed("without a checkpoint of the last steps");
+}
+
+void TrainingRun::FinishEvaluation() {
+  const std::unique_ptr<Evaluation> done = std::move(evaluation_);
+  progress_.SetTestResult(done->epoch(), done->loss(), done->metrics());
+  std::string text = absl::StrFormat("epoch %d of %d: test loss %.4f", done->epoch() + 1,
+                                     plan_->epochs(), done->loss());
+  const std::vector<double> metrics = done->metrics();
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    absl::StrAppendFormat(&text, ", test %s %.4f", progress_.metric_names()[i], metrics[i]);
+  }
+  LogInfo(text);
+  WriteHistory(done->epoch());
+  checkpointer_->Release();
+  Advance();
+}
+
+}  // namespace shoal
