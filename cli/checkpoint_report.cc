@@ -90,6 +90,11 @@ std::string AgeText(absl::Duration age) {
   return absl::StrCat(minutes / (24 * 60), " days ago");
 }
 
+// Of the last step in it.
+std::string EpochText(const Manifest& manifest) {
+  return manifest.total_steps == 0 ? "?" : absl::StrCat(manifest.epoch + 1);
+}
+
 // A running job removes old checkpoints, the manifest first: what is missing then is no damage.
 bool RemovedMeanwhile(const StoredCheckpoint& checkpoint) {
   return absl::IsNotFound(Manifest::Read(checkpoint.directory).status());
@@ -109,9 +114,9 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
     if (!status.ok()) found.problems.push_back(std::string(status.message()));
     const Manifest& manifest = checkpoint.manifest;
     const absl::Time time = CommitTime(checkpoint);
-    table.AddRow({absl::StrCat(manifest.cut_step), absl::StrCat(manifest.epoch + 1),
-                  TermText(manifest.timeline), FormatBytes(checkpoint.size_bytes()), DateText(time),
-                  AgeText(now - time), fs::path(checkpoint.directory).filename().string(),
+    table.AddRow({absl::StrCat(manifest.cut_step), EpochText(manifest), TermText(manifest.timeline),
+                  FormatBytes(checkpoint.size_bytes()), DateText(time), AgeText(now - time),
+                  fs::path(checkpoint.directory).filename().string(),
                   manifest.finite() ? "yes" : "NO", status.ok() ? "yes" : "NO"});
     any = true;
   }
@@ -134,9 +139,10 @@ absl::StatusOr<std::string> ShowCheckpoint(const std::string& path) {
   facts.AddRow({"job", absl::StrCat(manifest.job_name, ", fingerprint ",
                                     ChecksumText(manifest.job_fingerprint))});
   facts.AddRow(
-      {"step", absl::StrCat(manifest.cut_step, " of ", manifest.total_steps,
-                            manifest.cut_step == manifest.total_steps ? " (finished)" : "")});
-  facts.AddRow({"epoch", absl::StrCat(manifest.epoch + 1, ", ", manifest.epoch_position,
+      {"step", absl::StrCat(manifest.cut_step, " of ",
+                            manifest.total_steps == 0 ? "?" : absl::StrCat(manifest.total_steps),
+                            manifest.finished() ? " (finished)" : "")});
+  facts.AddRow({"epoch", absl::StrCat(EpochText(manifest), ", ", manifest.epoch_position,
                                       " of its examples used")});
   facts.AddRow({"timeline", TermText(manifest.timeline)});
   facts.AddRow({"slots", manifest.slots.empty() ? "none" : absl::StrJoin(manifest.slots, ", ")});

@@ -140,12 +140,13 @@ void Checkpointer::OnReply(int ps, const proto::ControlReply& reply) {
 void Checkpointer::OnRefused(int ps, const proto::FenceRefused& refused) {
   const uint64_t highest = refused.highest_step();
   const std::string who = absl::StrCat("ps ", ps, ": ");
-  if (highest >= cut_->step && highest < cut_->total_steps)
+  const bool known = cut_->total_steps > 0;
+  if (highest >= cut_->step && (!known || highest < cut_->total_steps))
     return GiveUp(who + Printable(refused.reason(), kMostReasonBytes), highest);
   NoteError(absl::StrCat(who, "it refuses a cut at step ", cut_->step,
-                         " because it has applied step ", highest,
-                         ", which cannot be: the job has ", cut_->total_steps,
-                         " steps; the process there is broken, or no ps of this version: start it "
+                         " because it has applied step ", highest, ", which cannot be",
+                         known ? absl::StrCat(": the job has ", cut_->total_steps, " steps") : "",
+                         "; the process there is broken, or no ps of this version: start it "
                          "anew"));
   GiveUp(last_error_);
 }

@@ -1,6 +1,7 @@
 #include "coordinator/cut_plan.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace shoal {
 namespace {
@@ -20,13 +21,16 @@ CutPlan::CutPlan(const Options& options)
       last_cut_(options.last_cut),
       last_cut_at_(options.now),
       no_cut_before_(options.now) {
-  const StepPlan& plan = options_.plan;
-  while (next_epoch_ < plan.epochs() && plan.EpochEnd(next_epoch_) <= options_.base) ++next_epoch_;
+  while (next_epoch_ < epochs() && options_.plan->EpochEnd(next_epoch_) <= options_.base)
+    ++next_epoch_;
 }
+
+uint64_t CutPlan::epochs() const { return options_.plan.has_value() ? options_.plan->epochs() : 0; }
 
 uint64_t CutPlan::mandatory() const {
   if (late_cut_.has_value()) return *late_cut_;
-  return options_.evaluates ? options_.plan.EpochEnd(next_epoch_) : options_.plan.total_steps();
+  if (!options_.plan.has_value()) return std::numeric_limits<uint64_t>::max();
+  return options_.evaluates ? options_.plan->EpochEnd(next_epoch_) : options_.plan->total_steps();
 }
 
 uint64_t CutPlan::AheadOf(const Steps& steps) const {
@@ -40,8 +44,7 @@ std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool aske
   const uint64_t ahead = AheadOf(steps);
   const uint64_t near = next + steps.leased + kMarginSteps + ahead;
   const bool must = near >= mandatory();
-  const bool hold =
-      must && options_.evaluates && next_epoch_ < options_.plan.epochs() && !evaluated;
+  const bool hold = must && options_.evaluates && next_epoch_ < epochs() && !evaluated;
   // An evaluation does not need the files that could not be written; but a cut that itself has
   // failed is not tried without a pause, whoever waits for it.
   if (now < no_cut_before_ && (mandatory_failed_ || (!hold && !asked))) return std::nullopt;
@@ -66,7 +69,7 @@ void CutPlan::Began(uint64_t step, Time now) {
 
 void CutPlan::Accepted(uint64_t step, Time now) {
   accepting_ = std::min(std::max(now - last_cut_at_, accepting_ / 2), kLongestAccepting);
-  if (step != mandatory() || next_epoch_ >= options_.plan.epochs()) return;
+  if (step != mandatory() || next_epoch_ >= epochs()) return;
   ++next_epoch_;
   late_cut_.reset();
   late_cuts_ = 0;
@@ -81,7 +84,7 @@ void CutPlan::GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const
   // After a takeover somebody was further than was known; the next try is above all that, and comes
   // at once. Who refuses that too is not asked as fast as it answers.
   late_cut_ =
-      std::min(std::max(*highest_step + 1, steps.first_unleased), options_.plan.total_steps());
+      std::min(std::max(*highest_step + 1, steps.first_unleased), options_.plan->total_steps());
   const int tries = std::min(late_cuts_++, 10);
   no_cut_before_ =
       now + (tries == 0 ? Time{} : std::min(kFirstPause * (1 << tries), kRetryCutAfter));

@@ -17,7 +17,8 @@ class CutPlan {
  public:
   struct Options {
     Job::Checkpoint when;
-    StepPlan plan;
+    // None until the examples are counted; then no cut is taken in any case.
+    std::optional<StepPlan> plan;
     bool evaluates = false;  // there is a test set
     uint64_t base = 0;       // first step of the timeline that is not done
     uint64_t last_cut = 0;   // step of the newest cut, also of one before this plan
@@ -55,6 +56,7 @@ class CutPlan {
   uint64_t last_cut() const { return last_cut_; }
 
  private:
+  uint64_t epochs() const;
   // Steps that will be leased until a cut that begins now is accepted.
   uint64_t AheadOf(const Steps& steps) const;
 

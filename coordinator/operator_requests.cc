@@ -74,7 +74,7 @@ void TrainingRun::OnCheckpointRequest(uint64_t request) {
   if (finishing_ && checkpointer_->last().has_value()) {  // the final one
     return AnswerCheckpoint(request, *checkpointer_->last());
   }
-  if (!training()) {
+  if (dispatcher_ == nullptr || NothingToKeep()) {
     const std::vector<std::string> waiting = Waiting();
     return cluster_service_.Refuse(
         request, absl::UnavailableError(absl::StrCat("no steps are being done now",

@@ -153,7 +153,7 @@ void PsFleet::LookForEnd() {
         if (!stored.ok() || stored->empty()) return;
         const StoredCheckpoint& newest = stored->front();
         if (newest.manifest.job_fingerprint == fingerprint && newest.manifest.finite() &&
-            newest.manifest.cut_step == newest.manifest.total_steps && store->Verify(newest).ok()) {
+            newest.manifest.finished() && store->Verify(newest).ok()) {
           *finished = newest;
         }
       },
@@ -308,7 +308,18 @@ void PsFleet::Adopt() {
   phase_ = Phase::kLeading;
   phase_since_ = options_.loop->Now();
   timeline_ = peers_[0].claimed->timeline();
-  Opened opened{.timeline = timeline_, .adopted = true};
+  Applied applied = AppliedEverywhere();
+  const Opened opened{.timeline = timeline_,
+                      .adopted = true,
+                      .base = applied.base,
+                      .done_after_base = std::move(applied.after_base)};
+  LogInfo(absl::StrCat("adopted timeline ", TermText(timeline_), ": all steps below ", opened.base,
+                       " are applied"));
+  options_.on_opened(opened);
+}
+
+PsFleet::Applied PsFleet::AppliedEverywhere() const {
+  Applied applied;
   std::vector<std::set<uint64_t>> after(size());
   int lowest = 0;
   for (int ps = 0; ps < size(); ++ps) {
@@ -316,17 +327,15 @@ void PsFleet::Adopt() {
     after[ps] = {claimed.applied_after_base().begin(), claimed.applied_after_base().end()};
     if (claimed.base() < peers_[lowest].claimed->base()) lowest = ps;
   }
-  opened.base = peers_[lowest].claimed->base();
+  applied.base = peers_[lowest].claimed->base();
   for (const uint64_t step : after[lowest]) {
     bool everywhere = true;
     for (int ps = 0; ps < size() && everywhere; ++ps) {
       everywhere = step < peers_[ps].claimed->base() || after[ps].contains(step);
     }
-    if (everywhere) opened.done_after_base.push_back(step);
+    if (everywhere) applied.after_base.push_back(step);
   }
-  LogInfo(absl::StrCat("adopted timeline ", TermText(timeline_), ": all steps below ", opened.base,
-                       " are applied"));
-  options_.on_opened(opened);
+  return applied;
 }
 
 // Section 7.4: the newest whole checkpoint not known bad.
@@ -371,9 +380,8 @@ void PsFleet::LookForCheckpoint() {
               "\nundo the change, or choose another --run_dir")));
         }
         // A job that is to train longer than this one did goes on from its end.
-        if (newest.has_value() && newest->manifest.finite() &&
-            newest->manifest.job_fingerprint == options_.job_fingerprint &&
-            newest->manifest.cut_step == newest->manifest.total_steps) {
+        if (newest.has_value() && newest->manifest.finite() && newest->manifest.finished() &&
+            newest->manifest.job_fingerprint == options_.job_fingerprint) {
           return options_.on_job_finished(*newest);
         }
         LoadAll(newest);

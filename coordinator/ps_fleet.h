@@ -86,6 +86,13 @@ class PsFleet {
   // What counts as done is not: claims all ps under a fresh term, as after a takeover, and takes
   // from them what is. Only while leading.
   void ClaimAgain(const std::string& why) { StartOver(why); }
+  // What every ps has applied, by its latest answer. Only in a timeline that was adopted: there all
+  // have answered.
+  struct Applied {
+    uint64_t base = 0;                 // all steps below it,
+    std::vector<uint64_t> after_base;  // and these
+  };
+  Applied AppliedEverywhere() const;
   // No more claims, probes or reconnecting.
   void Close();
 

@@ -14,22 +14,25 @@ namespace shoal {
 void TrainingRun::PlanCut() {
   if (!checkpointer_->idle()) return;
   const uint64_t next = CutTarget();
-  const bool final_is_stored = checkpointer_->last().has_value() &&
-                               checkpointer_->last()->manifest.cut_step == plan_->total_steps();
+  const std::optional<StoredCheckpoint>& last = checkpointer_->last();
+  const bool final_is_stored = training() && last.has_value() && last->manifest.finished() &&
+                               last->manifest.cut_step == plan_->total_steps();
   if (dispatcher_->finished() && final_is_stored && evaluation_ == nullptr) {
-    return SaveModel(*checkpointer_->last());
+    return SaveModel(*last);
   }
   if (closing()) {
     if (!stopping_ && leaving_ps_.empty()) return;  // it is on its way
     const bool nothing_new =
         next == opened_->base && !opened_->adopted && !opened_->checkpoint.empty();
     if (StoredCutAt(next) || nothing_new) return Closed("the checkpoint is written");
+    // Workers of the former coordinator may be on their way here, with steps that they hold.
+    if (!training() && !NoWorkerLeft()) return;
     return BeginCut({next});
   }
-  if (final_is_stored) return;
+  const bool asked = !checkpoint_requests_.empty();
+  if (final_is_stored || !(training() || asked)) return;
   const bool evaluated = progress_.history().contains(cuts_->epoch()) &&
                          progress_.history().at(cuts_->epoch()).has_test_loss();
-  const bool asked = !checkpoint_requests_.empty();
   if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
 }
 
@@ -48,23 +51,22 @@ CutPlan::Steps TrainingRun::Steps() const {
 }
 
 void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
-  const uint64_t epoch = cut.step == 0 ? 0 : plan_->EpochOf(cut.step - 1);
-  const uint64_t epoch_first_step = epoch * plan_->steps_per_epoch();
-  const uint64_t position = std::min<uint64_t>(
-      (cut.step - epoch_first_step) * options_.job.batch_size, plan_->examples());
   if (cuts_->NeedsFreshTerm(cut.step)) fleet_->RenewTerm();
   cuts_->Began(cut.step, options_.loop->Now());
-  checkpointer_->Begin({.timeline = opened_->timeline,
-                        .step = cut.step,
-                        .term = fleet_->term(),
-                        .epoch = epoch,
-                        .epoch_position = position,
-                        .total_steps = plan_->total_steps(),
-                        .hold = cut.hold});
+  Checkpointer::Cut begun = {
+      .timeline = opened_->timeline, .step = cut.step, .term = fleet_->term(), .hold = cut.hold};
+  if (plan_.has_value()) {
+    begun.epoch = cut.step == 0 ? 0 : plan_->EpochOf(cut.step - 1);
+    const uint64_t epoch_first_step = begun.epoch * plan_->steps_per_epoch();
+    begun.epoch_position = std::min<uint64_t>(
+        (cut.step - epoch_first_step) * options_.job.batch_size, plan_->examples());
+    begun.total_steps = plan_->total_steps();
+  }
+  checkpointer_->Begin(begun);
 }
 
 void TrainingRun::OnCutAccepted(uint64_t step) {
-  if (!training()) return;
+  if (dispatcher_ == nullptr) return;
   cuts_->Accepted(step, options_.loop->Now());
   Advance();
 }
@@ -94,9 +96,12 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
                                std::optional<uint64_t> highest_step) {
   RefuseCheckpoints(why);
   evaluation_.reset();
-  if (!training()) return;
+  if (dispatcher_ == nullptr) return;
   cuts_->GivenUp(step, highest_step, Steps(), options_.loop->Now());
-  if (closing() && step <= CutTarget()) Closed("without a checkpoint of the last steps");
+  // A ps may refuse it because more is applied than was known when it was begun.
+  const bool refused_below = highest_step.has_value() && step < CutTarget();
+  if (closing() && step <= CutTarget() && !refused_below)
+    Closed("without a checkpoint of the last steps");
 }
 
 void TrainingRun::FinishEvaluation() {

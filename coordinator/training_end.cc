@@ -13,6 +13,8 @@ namespace {
 
 // Workers and ps that do not answer at the end are gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
+// An orderly stop without a worker waits this long for one.
+constexpr Time kStopPatience = std::chrono::seconds(5);
 // How long a stop waits while nobody gets on.
 constexpr Time kStallPatience = std::chrono::seconds(15);
 // A ps that may leave goes at once; one that is still there after this time stays.
@@ -23,7 +25,7 @@ constexpr Time kLeaveTimeout = std::chrono::seconds(10);
 void TrainingRun::Stop() {
   if (stopping_ || over_) return;
   stopping_ = true;
-  if (!training()) return Over(absl::CancelledError("stopped before training began"));
+  if (NothingToKeep()) return Over(absl::CancelledError("stopped before training began"));
   LogInfo("stopping: no more steps are handed out; a checkpoint follows");
   Advance();
 }
@@ -34,8 +36,13 @@ void TrainingRun::OnPsDeparting(int ps) {
   LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
   leaving_ps_.insert(ps);
   ps_leaves_ = true;
-  if (!training()) return Closed("there is nothing to keep");
+  if (NothingToKeep()) return Closed("there is nothing to keep");
   Advance();
+}
+
+// In a timeline of this coordinator nobody trains before a worker has counted the examples.
+bool TrainingRun::NothingToKeep() const {
+  return !training() && !(opened_.has_value() && opened_->adopted);
 }
 
 // A ps that says it leaves, is told that it may, and does not go, must not keep all others waiting.
@@ -63,8 +70,13 @@ void TrainingRun::Closed(const std::string& outcome) {
   Over(absl::CancelledError("stopped: " + outcome));
 }
 
+bool TrainingRun::NoWorkerLeft() const {
+  return no_worker_since_.has_value() && options_.loop->Now() - *no_worker_since_ >= kStopPatience;
+}
+
 // Nobody is left to do what is waited for: what is done is kept, where that can be.
 void TrainingRun::CloseWithoutWorkers() {
+  if (!(stopping_ || !leaving_ps_.empty()) || dispatcher_ == nullptr || over_) return;
   if (evaluation_ != nullptr) {
     evaluation_.reset();
     return checkpointer_->Release();
@@ -77,7 +89,7 @@ void TrainingRun::CloseWithoutWorkers() {
 }
 
 void TrainingRun::CloseIfStalled(Time now) {
-  if (!stopping_ || !training() || finishing_ || over_) return;
+  if (!stopping_ || dispatcher_ == nullptr || finishing_ || over_) return;
   const std::array<uint64_t, 4> headway = {dispatcher_->done_count(), counters_.evaluation_batches,
                                            checkpointer_->committed(), checkpointer_->headway()};
   const bool writing = checkpointer_->writing() && fleet_->Waiting().empty();

@@ -54,11 +54,8 @@ void TrainingRun::CollectProgress(MetricSamples* out) const {
   out->Add("shoal_lease_expiries_total", Number(counters_.lease_expiries));
   out->Add("shoal_examples_total", Number(counters_.examples));
   out->Add("shoal_evaluation_batches_total", Number(counters_.evaluation_batches));
-  if (training()) {
-    const uint64_t epoch = RunningEpoch();
-    out->Add("shoal_base_step", Number(dispatcher_->base()));
-    out->Add("shoal_epoch", Number(epoch + 1));
-  }
+  if (dispatcher_ != nullptr) out->Add("shoal_base_step", Number(dispatcher_->base()));
+  if (training()) out->Add("shoal_epoch", Number(RunningEpoch() + 1));
   if (const auto latest = progress_.Latest(training() ? RunningEpoch() : closed_epochs_)) {
     out->Add("shoal_loss", latest->loss());
     AddMetrics("shoal_metric", latest->metrics(), out);

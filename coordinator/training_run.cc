@@ -1,6 +1,7 @@
 #include "coordinator/training_run.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,8 +21,6 @@ constexpr Time kTickPeriod = std::chrono::milliseconds(250);
 // A wait longer than this is said, and said again.
 constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
 constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
-// An orderly stop without a worker waits this long for one.
-constexpr Time kStopPatience = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -177,7 +176,8 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
               opened.loaded.has_value() ? TermText(opened.loaded->manifest.timeline) : "seed"}});
   }
   for (Worker* worker : membership_->Ready()) Announce(*worker);
-  BeginTraining();
+  if (plan_.has_value()) return BeginTraining();
+  LayOutSteps();
 }
 
 void TrainingRun::Announce(Worker& worker) {
@@ -198,41 +198,48 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
   if (stopping_) Over(absl::CancelledError("stopped while the ps were being restored"));
 }
 
+void TrainingRun::LayOutSteps() {
+  dispatcher_ = std::make_unique<StepDispatcher>(
+      StepDispatcher::Options{
+          .total_steps =
+              plan_.has_value() ? plan_->total_steps() : std::numeric_limits<uint64_t>::max(),
+          .window_steps = options_.job.strategy.window_steps,
+          .lease_timeout = FromSeconds(options_.job.strategy.lease_timeout_seconds)},
+      opened_->base, opened_->done_after_base);
+  const uint64_t last_cut = opened_->adopted && cuts_.has_value()
+                                ? std::max(cuts_->last_cut(), opened_->base)
+                                : opened_->base;
+  cuts_.emplace(CutPlan::Options{.when = options_.job.checkpoint,
+                                 .plan = plan_,
+                                 .evaluates = test_examples_ > 0,
+                                 .base = opened_->base,
+                                 .last_cut = last_cut,
+                                 .now = options_.loop->Now()});
+}
+
+void TrainingRun::TakeApplied() {
+  if (!opened_->adopted) return;  // nobody can have applied anything
+  PsFleet::Applied applied = fleet_->AppliedEverywhere();
+  opened_->base = applied.base;
+  opened_->done_after_base = std::move(applied.after_base);
+  LayOutSteps();
+}
+
 void TrainingRun::BeginTraining() {
-  if (!opened_.has_value() || !plan_.has_value() || dispatcher_ != nullptr) return;
+  LayOutSteps();
   if (opened_->base > plan_->total_steps()) {
     return Over(absl::FailedPreconditionError(absl::StrCat(
         opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint,
         " has the first ", opened_->base, " steps, and the job has only ", plan_->total_steps(),
         " now; raise $.epochs or $.steps, or choose another --run_dir")));
   }
-  dispatcher_ = std::make_unique<StepDispatcher>(
-      StepDispatcher::Options{
-          .total_steps = plan_->total_steps(),
-          .window_steps = options_.job.strategy.window_steps,
-          .lease_timeout = FromSeconds(options_.job.strategy.lease_timeout_seconds)},
-      opened_->base, opened_->done_after_base);
-  const Time now = options_.loop->Now();
-  const uint64_t last_cut = opened_->adopted && cuts_.has_value()
-                                ? std::max(cuts_->last_cut(), opened_->base)
-                                : opened_->base;
-  cuts_.emplace(CutPlan::Options{.when = options_.job.checkpoint,
-                                 .plan = *plan_,
-                                 .evaluates = test_examples_ > 0,
-                                 .base = opened_->base,
-                                 .last_cut = last_cut,
-                                 .now = now});
   closed_epochs_ = 0;
   while (closed_epochs_ < plan_->epochs() && plan_->EpochEnd(closed_epochs_) <= opened_->base)
     ++closed_epochs_;
   progress_.Rewind(closed_epochs_);
   progress_.Restore(earlier_epochs_, closed_epochs_);
   history_changed_ = 0;
-  for (Worker* worker : membership_->Ready()) {
-    if (worker->hello.timeline() != opened_->timeline) continue;
-    for (const uint64_t step : worker->hello.held_steps())
-      dispatcher_->Hold(worker->key, step, now);
-  }
+  for (const Worker* worker : membership_->Ready()) HoldSteps(*worker);
   LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
                        " steps in ", plan_->epochs(), " epochs, from step ", dispatcher_->base(),
                        " on"));
@@ -271,10 +278,10 @@ void TrainingRun::Advance() {
 }
 
 bool TrainingRun::Plan() {
-  if (!training() || finishing_ || over_) return false;
-  CloseEpochs();
+  if (dispatcher_ == nullptr || finishing_ || over_) return false;
+  if (training()) CloseEpochs();
   PlanCut();
-  if (over_ || finishing_) return false;
+  if (!training() || over_ || finishing_) return false;
   uint64_t limit = cuts_->mandatory();
   if (!checkpointer_->idle() && !checkpointer_->accepted())
     limit = std::min(limit, checkpointer_->step());
@@ -362,10 +369,7 @@ void TrainingRun::Tick() {
   LogWaiting(now);
   ForgetDeparture(now);
   Advance();
-  if (closing() && training() && !over_ && no_worker_since_.has_value() &&
-      now - *no_worker_since_ >= kStopPatience) {
-    CloseWithoutWorkers();
-  }
+  if (NoWorkerLeft()) CloseWithoutWorkers();
   CloseIfStalled(now);
 }
 

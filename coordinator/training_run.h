@@ -43,6 +43,9 @@ namespace shoal {
 //      ▲                                             │    └───── Stop ──────▲
 //      └───────────────── timeline over ─────────────┘
 //
+// A coordinator that took over live ps waits too until a worker has counted the examples, and keeps
+// what is applied all the same: a stop, a ps that leaves and `shoal checkpoint now` get their cut.
+//
 // State machine over loop and network, without threads of its own; every call on the loop's thread.
 class TrainingRun {
  public:
@@ -78,7 +81,7 @@ class TrainingRun {
   void Collect(MetricSamples* out) const;
   // Why it takes no more work, in a line; empty while it does.
   std::string NotReady() const;
-  // The steps of the open timeline; null while there is none, or nobody has counted the examples.
+  // The steps of the open timeline; null while there is none.
   const StepDispatcher* dispatcher() const { return dispatcher_.get(); }
   // The open timeline; 0 without one.
   uint64_t timeline() const { return opened_.has_value() ? opened_->timeline : 0; }
@@ -94,6 +97,7 @@ class TrainingRun {
   void OnJobFinished(const StoredCheckpoint& checkpoint);
   // Membership.
   void OnWorkerReady(Worker& worker, const proto::WorkerReady& ready);
+  void HoldSteps(const Worker& worker);
   void OnWorkerReport(Worker& worker, const proto::WorkerReport& report);
   void OnWorkerGone(Worker& worker, const std::string& why);
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
@@ -111,8 +115,13 @@ class TrainingRun {
 
   // Tells a worker of the open timeline.
   void Announce(Worker& worker);
-  // Begins to hand out steps, once timeline and plan are known.
+  // What is known of the steps of the open timeline: those that were applied when it was opened,
+  // and how many there are, where that is known.
+  void LayOutSteps();
+  // Begins to hand out steps; timeline and plan are known.
   void BeginTraining();
+  // Nobody trains here yet: what the ps have applied counts.
+  void TakeApplied();
   // After anything that may have changed what is to be done: plans, and offers work to everybody.
   void Advance();
   // Closes epochs, begins cuts, says how far leases may go; false when there is no more to give.
@@ -124,11 +133,15 @@ class TrainingRun {
   // The last checkpoint is wanted, and nothing new is begun: this coordinator stops, or a ps
   // leaves.
   bool closing() const { return stopping_ || ps_leaves_; }
+  // No step was applied in this timeline, or in none.
+  bool NothingToKeep() const;
   // That checkpoint is written, or cannot be.
   void Closed(const std::string& outcome);
   void OnPsDeparting(int ps);
   void ForgetDeparture(Time now);
   CutPlan::Steps Steps() const;
+  // None is ready, nor was for some time.
+  bool NoWorkerLeft() const;
   void CloseWithoutWorkers();
   // A stop waits for those who get on, and for files, not for who stands still.
   void CloseIfStalled(Time now);
@@ -161,7 +174,7 @@ class TrainingRun {
   void EndForNan(const std::string& why);
   void Over(const absl::Status& status);
   void SayOver();
-  bool training() const { return dispatcher_ != nullptr; }
+  bool training() const { return dispatcher_ != nullptr && plan_.has_value(); }
 
   enum class Phase { kClaiming, kLoading, kTraining, kStopping, kFinished, kFailed };
   static constexpr Phase kPhases[] = {Phase::kClaiming, Phase::kLoading,  Phase::kTraining,
@@ -213,16 +226,15 @@ class TrainingRun {
   // Known once the first worker has counted.
   std::optional<StepPlan> plan_;
   uint64_t test_examples_ = 0;
-  // What OnTimelineOpened brought, until training begins.
-  std::optional<PsFleet::Opened> opened_;
-  std::unique_ptr<StepDispatcher> dispatcher_;
+  std::optional<PsFleet::Opened> opened_;       // the open timeline,
+  std::unique_ptr<StepDispatcher> dispatcher_;  // its steps,
+  std::optional<CutPlan> cuts_;                 // and its cuts; stays when it is over
   // Who reported the steps that are done and that some ps may not have been asked for since.
   std::map<uint64_t, StepDispatcher::WorkerKey> reporters_;
   std::unique_ptr<Evaluation> evaluation_;
   std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
 
-  uint64_t closed_epochs_ = 0;   // epochs whose steps are all done
-  std::optional<CutPlan> cuts_;  // of the timeline in training
+  uint64_t closed_epochs_ = 0;  // epochs whose steps are all done
   uint64_t steps_done_here_ = 0;
   struct Counters {
     uint64_t timelines_opened = 0;

@@ -42,17 +42,18 @@ proto::StatusReply TrainingRun::Status() const {
 
 void TrainingRun::FillProgress(proto::StatusReply* reply) const {
   const Time now = options_.loop->Now();
-  if (training()) {
-    const uint64_t base = dispatcher_->base();
-    const uint64_t epoch = RunningEpoch();
-    reply->set_base_step(base);
+  if (dispatcher_ != nullptr) {
+    reply->set_base_step(dispatcher_->base());
     reply->set_steps_done(dispatcher_->done_count());
+    reply->set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
+  }
+  if (training()) {
+    const uint64_t epoch = RunningEpoch();
     reply->set_epoch(epoch);
     if (const auto latest = progress_.Latest(epoch)) {
       reply->set_loss(latest->loss());
       *reply->mutable_metrics() = latest->metrics();
     }
-    reply->set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
   }
   reply->set_steps_per_second(progress_.steps_per_second(now));
   reply->set_examples_per_second(progress_.examples_per_second(now));

@@ -48,7 +48,8 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   }
   if (ready.training_examples() == 0)
     return membership_->Reject(worker, "sees no training examples", true);
-  if (!plan_.has_value()) {
+  const bool first = !plan_.has_value();
+  if (first) {
     plan_.emplace(ready.training_examples(), options_.job.batch_size, options_.job.epochs,
                   options_.job.steps);
     test_examples_ = ready.test_examples();
@@ -72,15 +73,21 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   }
   if (opened_.has_value()) {
     Announce(worker);
-    if (training() && worker.hello.timeline() == opened_->timeline) {
-      for (const uint64_t step : worker.hello.held_steps()) {
-        dispatcher_->Hold(worker.key, step, options_.loop->Now());
-      }
+    if (first) {
+      BeginTraining();
+    } else {
+      HoldSteps(worker);
     }
   }
-  BeginTraining();
   OfferWork(worker);
   ServeLine();
+}
+
+// After a takeover: these are its own already.
+void TrainingRun::HoldSteps(const Worker& worker) {
+  if (worker.hello.timeline() != opened_->timeline) return;
+  for (const uint64_t step : worker.hello.held_steps())
+    dispatcher_->Hold(worker.key, step, options_.loop->Now());
 }
 
 void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& report) {
@@ -189,7 +196,8 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
 // Section 5: what is done is applied on every ps, or somebody says what is not so. The steps of the
 // claim answered had been reported before it was made, so they had been applied before, too.
 void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
-  if (!training() || finishing_) return;
+  if (finishing_) return;
+  if (!training()) return TakeApplied();
   const uint64_t done = std::min(claimed.done_below(), dispatcher_->base());
   uint64_t confirmed = done;
   for (int each = 0; each < fleet_->size(); ++each) {

@@ -65,6 +65,8 @@ std::vector<Part> Parts(const proto::StatusReply& status) {
     add(Epoch(status), 0);
     add("step " + std::to_string(status.steps_done()) + "/" + std::to_string(status.total_steps()),
         1);
+  } else if (status.steps_done() > 0) {  // of how many only a worker knows
+    add("step " + std::to_string(status.steps_done()), 1);
   }
   add(Hindrance(status), 0);
   if (status.total_steps() == 0) return parts;

@@ -89,10 +89,10 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
   }
   // A coordinator may have been stopped after the last checkpoint and before the model was written.
   const bool has_model = fs::exists(paths_.model() + "/" + kExportedVariablesName);
-  const bool all_steps = decision.total_steps > 0 && decision.step == decision.total_steps;
   // A job that is to train longer now goes on.
   const bool same = newest->manifest.job_fingerprint == job.Fingerprint();
-  decision.state = all_steps && has_model && same ? State::kFinished : State::kResumed;
+  decision.state =
+      newest->manifest.finished() && has_model && same ? State::kFinished : State::kResumed;
   return decision;
 }
 

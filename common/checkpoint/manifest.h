@@ -30,7 +30,7 @@ struct Manifest {
   uint32_t job_fingerprint = 0;
   uint64_t timeline = 0;
   uint64_t cut_step = 0;           // all steps below it are in, no other
-  uint64_t total_steps = 0;        // cut_step == total_steps: the job is finished
+  uint64_t total_steps = 0;        // of the job; 0: nobody had counted the examples
   uint64_t epoch = 0;              // of the last step in it, from 0
   uint64_t epoch_position = 0;     // examples of that epoch consumed
   std::vector<std::string> slots;  // slot names of the optimizer: "adam_m", "adam_v"
@@ -40,6 +40,8 @@ struct Manifest {
   std::vector<File> files;  // job.json and model.json among them
 
   bool finite() const { return not_finite.empty(); }
+  // All steps of the job are in it.
+  bool finished() const { return total_steps > 0 && cut_step == total_steps; }
   std::string ToText() const;
   // `path` names the file in messages. kDataLoss: damaged or cut off; kFailedPrecondition: written
   // by a newer Shoal.

@@ -126,6 +126,14 @@ TEST(LiveLineTest, NoTextFromOutsideMovesTheCursor) {
   EXPECT_EQ(std::count_if(line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }), 0);
 }
 
+// A coordinator that took over knows what is done; of how many steps, a worker tells it.
+TEST(LiveLineTest, WhatIsDoneIsShownBeforeThereIsATotal) {
+  proto::StatusReply status;
+  status.set_phase("training");
+  status.set_steps_done(512);
+  EXPECT_THAT(FormatProgressLine(status), testing::HasSubstr("step 512"));
+}
+
 TEST(LiveLineTest, SurvivesNonsense) {
   proto::StatusReply status;
   status.set_total_steps(1);

@@ -165,6 +165,33 @@ def test_a_drained_chief_stops_with_a_checkpoint(tmp_path):
         job.check_end(*job.workers)
 
 
+def test_a_coordinator_that_took_over_stops_with_a_checkpoint_without_a_worker(tmp_path):
+    with Job(tmp_path) as job:
+        # One worker leaves no step to another, that nobody would do.
+        assert shoal("drain", "worker:1", "--run_dir", job.run).returncode == 0
+        job.await_steps(50)
+        job.chief.kill()
+        job.workers[0].signal(signal.SIGTERM)
+        assert [worker.wait() for worker in job.workers] == [143, 143]
+        applied = 1 + max(step for _, step, _ in step_records(job.records))
+        job.chief = job.cluster.start_chief(job.job, job.run)
+        status = wait_for(lambda: (now := job.cluster.status()) and now["steps_done"] != "0" and now, "what is applied")
+        assert int(status["steps_done"]) == applied, status
+        job.chief.signal(signal.SIGTERM)
+        assert job.chief.wait() == 143
+        assert "stopping: the checkpoint is written" in job.chief.output(), job.chief.output()
+        written, = (job.run / "checkpoints").glob(f"step-{applied:012}-*")
+        shown = shoal("checkpoint", "show", written)
+        assert f"{applied} of ?" in shown.stdout, shown.stdout + shown.stderr
+        job.server.kill()
+        job.server = job.cluster.start("ps", name="ps-again")
+        job.workers = [job.start_worker(0)]
+        job.chief = job.cluster.start_chief(job.job, job.run)
+        job.check_end(*job.workers)
+        steps = [step for _, step, _ in step_records(job.records)]
+        assert len(steps) == len(set(steps)), "a step was done again"
+
+
 def test_a_worker_without_a_coordinator_gives_up_in_the_end(tmp_path):
     with Job(tmp_path) as job:
         patient = job.start_worker(1, "--coordinator_timeout=2")  # takes the place of the other worker 1

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/coordinator/operator_request.h"
 #include "tests/coordinator/scripted_cluster.h"
 
 namespace shoal {
@@ -13,51 +14,14 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::SizeIs;
 
-// One request and what came of it.
-class Request {
- public:
-  Request(ScriptedCluster* cluster, const char* method,
-          const google::protobuf::MessageLite& request)
-      : stream_(std::make_shared<FarEnd>(&cluster->loop, "operator", method)) {
-    auto callbacks = cluster->run->Accept(method, stream_->MakeStream());
-    EXPECT_TRUE(callbacks.ok()) << callbacks.status();
-    const std::function<void()> half_closed = callbacks->on_half_closed;
-    stream_->set_callbacks(*std::move(callbacks));
-    stream_->Send(request);
-    // Like every unary client.
-    EXPECT_NE(half_closed, nullptr) << "it would get OK and no answer";
-    cluster->loop.Post(half_closed);
-    cluster->Settle();
-  }
-  // As after Ctrl-C of who asks.
-  void Cancel() { stream_->Close(absl::UnavailableError("cancelled")); }
-  bool answered() const { return stream_->finished().has_value(); }
-  absl::Status status() const {
-    return stream_->finished().value_or(absl::UnknownError("none yet"));
-  }
-  template <typename Reply>
-  Reply reply() {
-    const std::vector<Reply> replies = stream_->Take<Reply>();
-    EXPECT_THAT(replies, SizeIs(1));
-    return replies.empty() ? Reply() : replies[0];
-  }
-
- private:
-  const std::shared_ptr<FarEnd> stream_;
-};
+using Request = OperatorRequest;
 
 Request Drain(ScriptedCluster* cluster, const std::string& type, uint32_t index) {
-  proto::DrainRequest request;
-  request.set_type(type);
-  request.set_index(index);
-  return Request(cluster, kDrainMethod, request);
+  return Request::Drain(cluster, type, index);
 }
 
-Request Checkpoint(ScriptedCluster* cluster) {
-  return Request(cluster, kCheckpointMethod, proto::CheckpointRequest());
-}
+Request Checkpoint(ScriptedCluster* cluster) { return Request::Checkpoint(cluster); }
 
 TEST(OperatorRequestsTest, ADrainedWorkerIsToldAndGetsNoMoreWork) {
   ScriptedCluster cluster({});

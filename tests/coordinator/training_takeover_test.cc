@@ -1,0 +1,171 @@
+// A coordinator that took over live ps, and that no worker has told the number of examples yet.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/operator_request.h"
+#include "tests/coordinator/scripted_cluster.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The values of two steps are in the memory of the ps only, and their coordinator is a new one.
+void TakeOverAfterTwoSteps(ScriptedCluster* cluster) {
+  ScriptedWorker& worker = cluster->Join(0);
+  cluster->FinishStep(worker);
+  cluster->FinishStep(worker);
+  cluster->StartCoordinator();
+  cluster->Advance(seconds(2));
+  ASSERT_THAT(cluster->StoredSteps(), IsEmpty());
+}
+
+TEST(TrainingTakeoverTest, AStopKeepsWhatIsApplied) {
+  ScriptedCluster cluster({.ps = 2});
+  TakeOverAfterTwoSteps(&cluster);
+  cluster.run->Stop();
+  cluster.Advance(seconds(10));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  for (auto& each : cluster.ps) each->Restart();
+  cluster.StartCoordinator();
+  EXPECT_THAT(cluster.Join(0).leases, ElementsAre(2, 3)) << "a later start goes on from it";
+}
+
+TEST(TrainingTakeoverTest, APsThatLeavesIsKept) {
+  ScriptedCluster cluster({.ps = 2});
+  TakeOverAfterTwoSteps(&cluster);
+  cluster.ps[1]->Leave();
+  cluster.Advance(seconds(10));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  EXPECT_TRUE(cluster.ps[1]->stopped);
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+}
+
+TEST(TrainingTakeoverTest, ACheckpointHasWhatIsApplied) {
+  ScriptedCluster cluster({.ps = 2});
+  TakeOverAfterTwoSteps(&cluster);
+  OperatorRequest request = OperatorRequest::Checkpoint(&cluster);
+  ASSERT_TRUE(request.status().ok()) << request.status();
+  EXPECT_EQ(request.reply<proto::CheckpointReply>().step(), 2u);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  // The disk is full once; then the same cut is another one.
+  cluster.StartCoordinator();
+  cluster.ps[0]->write_error = "no space left";
+  EXPECT_FALSE(OperatorRequest::Checkpoint(&cluster).status().ok());
+  cluster.ps[0]->write_error.clear();
+  EXPECT_TRUE(OperatorRequest::Checkpoint(&cluster).status().ok());
+}
+
+// Its number of steps is not known: it is not taken for the end of the job.
+TEST(TrainingTakeoverTest, TheJobIsNotOverWithSuchACheckpoint) {
+  ScriptedCluster cluster({});
+  cluster.Join(0);
+  cluster.StartCoordinator();
+  EXPECT_TRUE(OperatorRequest::Checkpoint(&cluster).status().ok());
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(0));
+  cluster.Advance(seconds(5));
+  EXPECT_EQ(cluster.run->Status().phase(), "training");
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishAll(worker);
+  EXPECT_EQ(cluster.run->Status().phase(), "finished");
+}
+
+// The last step is applied and the last checkpoint is not written: it is the one that says so.
+TEST(TrainingTakeoverTest, TheEndIsStoredWithItsNumberOfSteps) {
+  ScriptedCluster cluster({.epochs = 1});
+  cluster.Join(0);
+  for (uint64_t step = 0; step < 13; ++step) cluster.ps[0]->applied.insert(step);
+  cluster.StartCoordinator();
+  EXPECT_TRUE(OperatorRequest::Checkpoint(&cluster).status().ok());
+  cluster.Join(0);
+  EXPECT_EQ(cluster.run->Status().phase(), "finished");
+  const auto stored = CheckpointStore(cluster.run_dir() + "/checkpoints").List(nullptr);
+  ASSERT_TRUE(stored.ok() && !stored->empty());
+  EXPECT_TRUE(stored->front().manifest.finished());
+}
+
+// A worker that has lost its coordinator finishes what it holds, and may leave before it finds the
+// next one.
+TEST(TrainingTakeoverTest, WhatIsAppliedAfterTheTakeoverIsKeptToo) {
+  ScriptedCluster cluster({.ps = 2});
+  TakeOverAfterTwoSteps(&cluster);
+  for (auto& each : cluster.ps) each->applied.insert(2);
+  cluster.ps[0]->applied.insert(3);
+  cluster.Advance(seconds(2));
+  cluster.ps[1]->applied.insert(3);
+  cluster.Advance(seconds(2));
+  EXPECT_EQ(cluster.run->Status().steps_done(), 4u);
+  cluster.run->Stop();
+  cluster.Advance(seconds(10));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+}
+
+TEST(TrainingTakeoverTest, WhatIsAppliedWhileItStopsIsKeptToo) {
+  ScriptedCluster cluster({});
+  TakeOverAfterTwoSteps(&cluster);
+  cluster.Advance(seconds(10));
+  cluster.loop.set_hold_offloads(true);
+  cluster.run->Stop();  // the cut is begun at 2
+  cluster.ps[0]->applied.insert(2);
+  cluster.Advance(seconds(2));
+  cluster.loop.set_hold_offloads(false);
+  cluster.Advance(seconds(2));
+  EXPECT_EQ(cluster.ps[0]->fences_refused, 1u);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingTakeoverTest, AStopWaitsForWorkersThatAreOnTheirWay) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& former = cluster.Join(0);
+  cluster.FinishStep(former);
+  const uint64_t timeline = former.timeline;
+  cluster.StartCoordinator();
+  cluster.run->Stop();
+  cluster.Advance(seconds(3));
+  EXPECT_FALSE(cluster.over.has_value());
+  EXPECT_THAT(cluster.ps[0]->fences, IsEmpty());
+  ScriptedWorker& worker = cluster.Join({.timeline = timeline, .held_steps = {1, 2}});
+  worker.timeline = timeline;
+  for (const uint64_t step : {1, 2}) {
+    cluster.ps[0]->applied.insert(step);
+    worker.Report(step);
+    cluster.Settle();
+  }
+  EXPECT_THAT(worker.leases, IsEmpty()) << "nothing new";
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingTakeoverTest, AStopSaysWhyThereIsNoCheckpoint) {
+  ScriptedCluster cluster({});
+  TakeOverAfterTwoSteps(&cluster);
+  cluster.ps[0]->applied.insert(3);  // and not 2, which a worker had that is gone
+  cluster.Advance(seconds(2));
+  EXPECT_EQ(cluster.run->Status().steps_done(), 3u);
+  cluster.run->Stop();
+  cluster.Advance(seconds(10));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("no worker is left to do them"));
+  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
+}
+
+// What was loaded, or drawn from the seed, is there without a checkpoint.
+TEST(TrainingTakeoverTest, WhereNobodyHasTrainedThereIsNothingToKeep) {
+  ScriptedCluster cluster({});
+  cluster.Advance(seconds(2));
+  cluster.run->Stop();
+  cluster.Settle();
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace shoal
