@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,8 +16,12 @@
 namespace shoal {
 namespace {
 
-// Until it is tried again whether a connection can be accepted.
+// Until it is tried again whether a connection can be accepted; while others are being ended.
 constexpr int kPauseMs = 100;
+constexpr int kShortPauseMs = 10;
+
+// It is said no more often than this that silent connections are ended for others.
+constexpr std::chrono::minutes kCrowdedPeriod{1};
 
 // Descriptors for all but connections of clients: files, the HTTP port, connections to others.
 constexpr rlim_t kOtherFiles = 128;
@@ -26,11 +29,6 @@ constexpr rlim_t kOtherFiles = 128;
 rlim_t FileLimit() {
   rlimit limit = {};
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
-}
-
-ino_t InodeOf(int fd) {
-  struct stat file = {};
-  return fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
 }  // namespace
@@ -71,42 +69,60 @@ void ConnectionAcceptor::SetDeaf(const std::string& reason) {
 
 void ConnectionAcceptor::Run() {
   pthread_setname_np(pthread_self(), "accept");
-  bool can_accept = true;
+  Next next;
   while (!ending_) {
-    pollfd incoming = {socket_.fd(), POLLIN, 0};
-    poll(&incoming, can_accept ? 1 : 0, can_accept ? -1 : kPauseMs);
-    const std::string reason = AcceptAll();
-    can_accept = reason.empty();
-    SetDeaf(reason);
+    if (next.pause_ms < 0) {
+      AwaitClient(-1);
+    } else {
+      poll(nullptr, 0, next.pause_ms);
+    }
+    next = AcceptAll();
+    SetDeaf(next.reason);
   }
 }
 
-std::string ConnectionAcceptor::AcceptAll() {
-  while (!ending_) {
-    if (IsFull()) {
-      return absl::StrCat(address(), " takes no more connections: ", connections_.size(),
-                          " are open, the most that it takes with a limit of ", FileLimit(),
-                          " open files (ulimit -n)");
+void ConnectionAcceptor::SayCrowded() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!options_.warn || now - crowded_said_ < kCrowdedPeriod) return;
+  crowded_said_ = now;
+  options_.warn(absl::StrCat(address(), " has ", options_.connections->most(),
+                             " connections, the most that it takes with a limit of ", FileLimit(),
+                             " open files (ulimit -n); those that say nothing are closed for "
+                             "others"));
+}
+
+bool ConnectionAcceptor::AwaitClient(int timeout_ms) {
+  pollfd incoming = {socket_.fd(), POLLIN, 0};
+  return poll(&incoming, 1, timeout_ms) > 0;
+}
+
+ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
+  // Room is made for those that are there, and for nobody else.
+  while (!ending_ && AwaitClient(0)) {
+    const ClientConnections::Room room = options_.connections->MakeRoom();
+    if (room == ClientConnections::Room::kSoon) {
+      SayCrowded();
+      return {kShortPauseMs, ""};
+    }
+    if (room == ClientConnections::Room::kNone) {
+      return {kPauseMs,
+              absl::StrCat(address(), " takes no more connections: ", options_.connections->most(),
+                           " are open, the most that it takes with a limit of ", FileLimit(),
+                           " open files (ulimit -n)")};
     }
     const int fd = accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-      connections_.push_back({fd, InodeOf(fd)});
+      options_.connections->Add(fd);
       options_.on_connection(fd);
     } else if (errno == EAGAIN) {
       break;
     } else if (errno != ECONNABORTED && errno != EINTR && !ending_) {
-      return absl::StrCat(address(), " takes no more connections: ", std::strerror(errno),
-                          "; the limit is ", FileLimit(), " open files (ulimit -n)");
+      return {kPauseMs,
+              absl::StrCat(address(), " takes no more connections: ", std::strerror(errno),
+                           "; the limit is ", FileLimit(), " open files (ulimit -n)")};
     }
   }
-  return "";
-}
-
-bool ConnectionAcceptor::IsFull() {
-  if (connections_.size() < options_.max_connections) return false;
-  std::erase_if(connections_,
-                [](const Connection& each) { return InodeOf(each.fd) != each.inode; });
-  return connections_.size() >= options_.max_connections;
+  return {};
 }
 
 }  // namespace shoal

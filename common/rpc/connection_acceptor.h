@@ -1,33 +1,31 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
+#include "common/rpc/client_connections.h"
 #include "common/rpc/listening_socket.h"
 
 namespace shoal {
 
 // Accepts the connections of a server on a thread of its own and hands them over. Where no more can
 // be taken, those that come wait in the system's queue, and are accepted as soon as others are
-// closed. Our own, as gRPC 1.51 gives up a port for ever once accept fails for want of a
-// descriptor, and takes any number of connections. From construction to Stop; thread-safe.
+// closed, as silent ones are for them (ClientConnections). Our own, as gRPC 1.51 gives up a port
+// for ever once accept fails for want of a descriptor, and takes any number of connections. From
+// construction to Stop; thread-safe.
 class ConnectionAcceptor {
  public:
   struct Options {
-    // That may be open at once.
-    size_t max_connections = 0;
+    ClientConnections* connections = nullptr;  // those that are open; outlives this
     // Owns the descriptor, which does not block, from then on. Called on the acceptor's thread.
     std::function<void(int fd)> on_connection;
-    // Told, on that thread, when connections are not accepted any more and when they are again. May
-    // be null.
+    // Told, on that thread, when connections are not accepted any more and when they are again,
+    // and when silent ones are being ended for others. May be null.
     std::function<void(const std::string&)> warn;
   };
   ConnectionAcceptor(ListeningSocket socket, Options options);
@@ -41,21 +39,23 @@ class ConnectionAcceptor {
   std::string Deaf() const;
 
  private:
-  // An open connection: the descriptor's number may be that of another file by now.
-  struct Connection {
-    int fd;
-    ino_t inode;
+  // What to do when all is accepted that can be.
+  struct Next {
+    int pause_ms = -1;   // until it is tried again; -1: when a client connects
+    std::string reason;  // why no connection is being accepted
   };
   void Run();
-  // Accepts what waits; the reason why that is not possible now.
-  std::string AcceptAll();
-  bool IsFull();
+  // Whether one wants to connect within that time (-1: any).
+  bool AwaitClient(int timeout_ms);
+  void SayCrowded();
+  // Accepts what waits.
+  Next AcceptAll();
   void SetDeaf(const std::string& reason);
 
   const ListeningSocket socket_;
   const Options options_;
-  std::vector<Connection> connections_;  // of the thread; with some that are closed
   std::atomic<bool> ending_ = false;
+  std::chrono::steady_clock::time_point crowded_said_{};  // of the thread
 
   mutable Mutex mutex_;
   std::string deaf_ ABSL_GUARDED_BY(mutex_);

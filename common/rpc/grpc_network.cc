@@ -12,7 +12,6 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -22,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/client_connections.h"
 #include "common/rpc/connection_acceptor.h"
 #include "common/rpc/grpc_call.h"
 #include "common/rpc/grpc_channels.h"
@@ -41,6 +41,9 @@ namespace {
 // What a client may take to make itself known, and to have no stream.
 constexpr int kSilenceMs = 10'000;
 constexpr int kIdleMs = 60'000;
+
+// It is said no more often than this that silent streams are ended for others.
+constexpr Time kCrowdedPeriod = std::chrono::minutes(1);
 
 using Calls = std::map<GrpcCall*, std::unique_ptr<GrpcCall>>;
 
@@ -66,7 +69,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void Stop() override { stopped_ = true; }
   void Run(Time grace) override;
   Figures figures() const override;
-  std::string Deaf() const override { return connections_ == nullptr ? "" : connections_->Deaf(); }
+  std::string Deaf() const override { return listener_ == nullptr ? "" : listener_->Deaf(); }
 
   std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                StreamCallbacks callbacks) override;
@@ -90,6 +93,10 @@ class GrpcNetworkImpl : public GrpcNetwork {
   // Waits for the next client that opens a call.
   void AwaitClient();
   void OnClient(GrpcServerCall* call);
+  // Why the client may not have this stream; OK also where another one's was ended for it.
+  absl::Status TakePlace(GrpcServerCall* call);
+  void OnTalk(GrpcServerCall* call);
+  void RemoveServerCall(GrpcCall* call);
   // On the acceptor's thread.
   void OnConnection(int fd);
   void End(Time grace);
@@ -121,9 +128,16 @@ class GrpcNetworkImpl : public GrpcNetwork {
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> accepted_;
-  std::unique_ptr<ConnectionAcceptor> connections_;  // once it listens
+  ClientConnections connections_;
+  std::unique_ptr<ConnectionAcceptor> listener_;  // once it listens
   Calls client_calls_;
   Calls server_calls_;
+  uint64_t next_server_call_ = 0;
+  // Of server_calls_, those that do not talk and are not being ended for others, by number; and how
+  // many talk.
+  std::map<uint64_t, GrpcServerCall*> silent_;
+  size_t talking_ = 0;
+  Time crowded_said_ = -kCrowdedPeriod;
   // The call that awaits a client.
   std::unique_ptr<GrpcCall> awaiting_;
   OffloadThread offload_;
@@ -135,7 +149,9 @@ GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
       limits_{static_cast<size_t>(options.max_message_bytes), options.max_queued_bytes,
               options.max_queued_messages, &budget_},
       queue_(builder_.AddCompletionQueue()),
-      channels_(options.max_message_bytes, options.keepalive) {}
+      channels_(options.max_message_bytes, options.keepalive),
+      connections_({.most = ConnectionsWithinFileLimit(options.max_connections),
+                    .most_streams = 2 * options.max_streams_per_client}) {}
 
 void GrpcNetworkImpl::Post(std::function<void()> callback) {
   MutexLock lock(&mutex_);
@@ -227,8 +243,10 @@ absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, 
     builder_.SetCompressionAlgorithmSupportStatus(
         static_cast<grpc_compression_algorithm>(algorithm), false);
   }
-  // gRPC's own cap is per connection and makes clients wait; ours refuses what is above.
-  builder_.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options_.max_streams + 64);
+  // Clients that heed this wait. Those that do not are refused above twice as many, as some of a
+  // client's may be ending here that are over there.
+  builder_.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                              static_cast<int>(options_.max_streams_per_client));
   builder_.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options_.keepalive.silence_ms);
   builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options_.keepalive.answer_ms);
@@ -246,13 +264,12 @@ absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, 
   }
   acceptor_ = std::move(acceptor);
   AwaitClient();
-  connections_ = std::make_unique<ConnectionAcceptor>(
+  listener_ = std::make_unique<ConnectionAcceptor>(
       std::move(socket),
-      ConnectionAcceptor::Options{
-          .max_connections = ConnectionsWithinFileLimit(options_.max_connections),
-          .on_connection = [this](int fd) { OnConnection(fd); },
-          .warn = options_.warn});
-  return connections_->address();
+      ConnectionAcceptor::Options{.connections = &connections_,
+                                  .on_connection = [this](int fd) { OnConnection(fd); },
+                                  .warn = options_.warn});
+  return listener_->address();
 }
 
 void GrpcNetworkImpl::OnConnection(int fd) {
@@ -272,36 +289,74 @@ void GrpcNetworkImpl::OnConnection(int fd) {
 
 void GrpcNetworkImpl::AwaitClient() {
   auto call = std::make_unique<GrpcServerCall>(
-      limits_,
-      [this](GrpcCall* call) {
-        if (call == awaiting_.get()) awaiting_.reset();
-        server_calls_.erase(call);
-      },
-      [this](GrpcServerCall* call) { OnClient(call); });
+      next_server_call_++, limits_, [this](GrpcCall* call) { RemoveServerCall(call); },
+      [this](GrpcServerCall* call) { OnClient(call); },
+      [this](GrpcServerCall* call) { OnTalk(call); });
   call->Request(&service_, queue_.get());
   awaiting_ = std::move(call);
 }
 
 void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
-  size_t open = server_calls_.size();
-  if (open >= static_cast<size_t>(options_.max_streams)) {
-    // Some may be ending.
-    open = std::count_if(server_calls_.begin(), server_calls_.end(),
-                         [](const auto& entry) { return entry.first->open(); });
-  }
   server_calls_.emplace(call, std::move(awaiting_));
   if (cancelling_) return call->Break(absl::CancelledError("shutting down"));
   AwaitClient();
+  const absl::Status placed = TakePlace(call);
   if (winding_down_) {
     call->Refuse(absl::UnavailableError("shutting down"));
+  } else if (!placed.ok()) {
+    call->Refuse(placed);
   } else if (IsHealthMethod(call->method())) {
     call->Accept(AcceptHealthCheck);
-  } else if (open >= static_cast<size_t>(options_.max_streams)) {
-    call->Refuse(absl::ResourceExhaustedError(
-        absl::StrCat(connections_->address(), " has ", open, " streams open, the most it takes")));
   } else {
     call->Accept(acceptor_);
   }
+}
+
+absl::Status GrpcNetworkImpl::TakePlace(GrpcServerCall* call) {
+  silent_.emplace(call->number(), call);
+  if (!connections_.OpenStream(call->peer())) {
+    return absl::ResourceExhaustedError(absl::StrCat(listener_->address(), " takes no more than ",
+                                                     options_.max_streams_per_client,
+                                                     " streams on one connection"));
+  }
+  if (silent_.size() + talking_ <= options_.max_streams) return absl::OkStatus();
+  const absl::Status crowded = absl::ResourceExhaustedError(absl::StrCat(
+      listener_->address(), " has ", options_.max_streams, " streams open, the most it takes"));
+  while (silent_.size() + talking_ > options_.max_streams) {
+    GrpcServerCall* const oldest = silent_.begin()->second;
+    // A probe is answered all the same.
+    if (oldest == call) return IsHealthMethod(call->method()) ? absl::OkStatus() : crowded;
+    silent_.erase(silent_.begin());
+    oldest->Break(crowded);
+    if (options_.warn && Now() - crowded_said_ >= kCrowdedPeriod) {
+      crowded_said_ = Now();
+      options_.warn(
+          absl::StrCat(crowded.message(), "; those that say nothing are ended for others"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void GrpcNetworkImpl::OnTalk(GrpcServerCall* call) {
+  // Who watches the health has no better right to a place than who is silent.
+  if (IsHealthMethod(call->method())) return;
+  if (call->talks()) {
+    silent_.erase(call->number());
+    ++talking_;
+    connections_.BeginTalk(call->peer());
+  } else {
+    silent_.emplace(call->number(), call);
+    --talking_;
+    connections_.EndTalk(call->peer());
+  }
+}
+
+void GrpcNetworkImpl::RemoveServerCall(GrpcCall* call) {
+  if (call == awaiting_.get()) return awaiting_.reset();
+  const auto* const server_call = static_cast<GrpcServerCall*>(call);
+  silent_.erase(server_call->number());
+  connections_.CloseStream(server_call->peer());
+  server_calls_.erase(call);
 }
 
 GrpcNetwork::Figures GrpcNetworkImpl::figures() const {
@@ -334,7 +389,7 @@ void GrpcNetworkImpl::End(Time grace) {
     ended_ = true;
     dropped.swap(posted_);
   }
-  if (connections_ != nullptr) connections_->Stop();
+  if (listener_ != nullptr) listener_->Stop();
   offload_.Close();
   const Time deadline = Now() + grace;
   for (const Calls* calls : {&client_calls_, &server_calls_}) {

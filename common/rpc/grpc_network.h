@@ -40,14 +40,19 @@ class GrpcNetwork : public EventLoop, public Network {
     size_t max_writing_bytes = size_t{256} << 20;
     // How long a stream may hold a part of that while others wait; then it is ended.
     Time write_patience = std::chrono::seconds(5);
-    // Streams that clients may have open at once; more are refused.
-    int max_streams = 4096;
+    // Streams that clients may have open at once. Where there are more, the oldest that has said
+    // nothing is ended; where all have, the new one is refused.
+    size_t max_streams = 4096;
+    // Of them, on one connection: a client's further ones wait, and are refused where it does not
+    // wait. Ours have one, or two while one is ending.
+    size_t max_streams_per_client = 4;
     // Connections of clients, of which there may be fewer where the limit of open files is low
-    // (connection_acceptor.h); more have to wait.
+    // (connection_acceptor.h). More have to wait, for silent ones to be ended if there are any
+    // (client_connections.h).
     size_t max_connections = 8192;
     Keepalive keepalive;
-    // Told when clients cannot connect any more and when they can again, on another thread. May be
-    // null.
+    // Told when clients cannot connect any more and when they can again, and when silent ones are
+    // ended for others; on any thread. May be null.
     std::function<void(const std::string&)> warn;
   };
   // Tunes the process's allocator for it too (transport_tuning.h).

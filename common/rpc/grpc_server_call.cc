@@ -32,9 +32,12 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 }  // namespace
 
-GrpcServerCall::GrpcServerCall(const Limits& limits, Remove remove, OnRequested on_requested)
+GrpcServerCall::GrpcServerCall(uint64_t number, const Limits& limits, Remove remove,
+                               OnRequested on_requested, OnTalk on_talk)
     : GrpcCall(limits, std::move(remove)),
+      number_(number),
       on_requested_(std::move(on_requested)),
+      on_talk_(std::move(on_talk)),
       request_(this, [this](bool ok) { OnRequest(ok); }),
       finish_(this, [this](bool) { CloseIfOver(); }),
       over_(this, [this](bool) { CloseIfOver(); }) {}
@@ -62,8 +65,14 @@ StreamCallbacks GrpcServerCall::Checked(StreamCallbacks callbacks) {
           "a message of ", bytes, " bytes; the most that ", method(), " takes is ", most)));
     }
     if (on_message) on_message(std::move(message));
+    // Of what makes no sense the owner ends the stream.
+    SetTalks(open());
   };
   return callbacks;
+}
+
+void GrpcServerCall::SetTalks(bool talks) {
+  if (std::exchange(talks_, talks) != talks) on_talk_(this);
 }
 
 void GrpcServerCall::Accept(const Network::Acceptor& acceptor) {
@@ -100,11 +109,13 @@ void GrpcServerCall::StartEnd(const absl::Status& status) {
 void GrpcServerCall::OnReadsEnded() {
   // The client has said all it wants to say, or is gone, which over_ tells.
   if (!TellHalfClosed()) EndAfterQueue(absl::OkStatus());
+  SetTalks(talks_ && open());
 }
 
 void GrpcServerCall::Finish(absl::Status status) {
   DropMessages();
   EndAfterQueue(std::move(status));
+  SetTalks(false);
 }
 
 void GrpcServerCall::OnDropped() {
@@ -116,6 +127,7 @@ void GrpcServerCall::Fail(absl::Status error) { Finish(std::move(error)); }
 
 void GrpcServerCall::CloseIfOver() {
   if (over_.outstanding() || finish_.outstanding()) return;
+  SetTalks(false);
   if (broken()) return Close(*broken());
   if (context_.IsCancelled()) {
     return Close(absl::UnavailableError(

@@ -3,6 +3,7 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/async_generic_service.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -17,11 +18,19 @@ class GrpcServerCall : public GrpcCall {
  public:
   // A client has opened this call: Accept or Refuse it.
   using OnRequested = std::function<void(GrpcServerCall*)>;
+  // It begins to talk, or talks no more.
+  using OnTalk = std::function<void(GrpcServerCall*)>;
 
-  GrpcServerCall(const Limits& limits, Remove remove, OnRequested on_requested);
+  // `number`: of those of a network, in the order in which clients open them.
+  GrpcServerCall(uint64_t number, const Limits& limits, Remove remove, OnRequested on_requested,
+                 OnTalk on_talk);
 
   void Request(grpc::AsyncGenericService* service, grpc::ServerCompletionQueue* queue);
+  uint64_t number() const { return number_; }
   const std::string& method() const { return context_.method(); }
+  const std::string& peer() const { return peer_; }
+  // The client has said something, and neither its owner nor itself has ended the stream.
+  bool talks() const { return talks_; }
   void Accept(const Network::Acceptor& acceptor);
   void Refuse(const absl::Status& reason);
 
@@ -36,14 +45,18 @@ class GrpcServerCall : public GrpcCall {
   void Fail(absl::Status error) override;
   void OnRequest(bool ok);
   void CloseIfOver();
+  void SetTalks(bool talks);
   // Callbacks that get no message of more bytes than the method takes; one ends the call.
   StreamCallbacks Checked(StreamCallbacks callbacks);
 
+  const uint64_t number_;
   const OnRequested on_requested_;
+  const OnTalk on_talk_;
   grpc::GenericServerContext context_;
   grpc::GenericServerAsyncReaderWriter call_{&context_};
   std::string peer_;
   bool deciding_ = false;  // The acceptor is running.
+  bool talks_ = false;
   Operation request_;
   Operation finish_;
   Operation over_;

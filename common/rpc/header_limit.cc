@@ -1,7 +1,6 @@
 #include "common/rpc/header_limit.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "common/base/mutex.h"
+#include "common/rpc/socket_mark.h"
 
 namespace shoal {
 namespace {
@@ -22,13 +22,8 @@ constexpr uint8_t kHeaders = 1;
 constexpr uint8_t kContinuation = 9;
 constexpr uint8_t kEndHeaders = 4;
 
-ino_t InodeOf(int fd) {
-  struct stat file = {};
-  return fstat(fd, &file) == 0 ? file.st_ino : 0;
-}
-
 struct LimitedConnection {
-  ino_t inode;
+  SocketMark socket;
   std::function<void()> on_flood;
   HeaderScanner scanner;
   bool flooded = false;
@@ -41,7 +36,7 @@ class LimitedConnections {
   void Add(int fd, std::function<void()> on_flood) {
     MutexLock lock(&mutex_);
     connections_[fd] = std::make_shared<LimitedConnection>(
-        LimitedConnection{InodeOf(fd), std::move(on_flood), {}});
+        LimitedConnection{SocketMark(fd), std::move(on_flood), {}});
   }
   // Null when there is none. Read by one thread at a time.
   std::shared_ptr<LimitedConnection> Find(int fd) {
@@ -52,7 +47,7 @@ class LimitedConnections {
       if (it == connections_.end()) return nullptr;
       found = it->second;
     }
-    return InodeOf(fd) == found->inode ? found : nullptr;
+    return found->socket.IsOpen() ? found : nullptr;
   }
 
  private:

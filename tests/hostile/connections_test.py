@@ -1,4 +1,5 @@
-"""Strangers at the ports of a daemon: more connections than it has descriptors, frames without end, probes' rivals."""
+"""Strangers at the ports of a daemon: more connections than it has descriptors, streams that say nothing, frames without end,
+probes' rivals."""
 import os
 import re
 import socket
@@ -7,7 +8,7 @@ import urllib.request
 import pytest
 
 from fake_coordinator import ControlOfPs
-from foreign_client import IdleConnections, RawHttp2
+from foreign_client import IdleConnections, RawHttp2, SilentStreams
 from honest_cluster import HonestCluster, growth_below
 from real_cluster import Cluster, wait_for
 
@@ -33,10 +34,26 @@ def test_connections_are_taken_again_when_descriptors_are(tmp_path):
         wait_for(lambda: descriptors(server) <= before + 2, "the descriptors to be given back")
         with ControlOfPs(cluster.spec["ps"][0]) as control:
             assert control.hello.timeline == control.claim().timeline
-        # A worker that is new reaches everybody, too.
-        cluster.workers[0].kill()
-        cluster.workers[0] = cluster.start_worker(0)
-        cluster.check_serves()
+        check_others_get_in(cluster)
+
+
+def check_others_get_in(cluster):
+    """A worker that is new, and whoever asks for the status."""
+    cluster.workers[0].kill()
+    cluster.workers[0] = cluster.start_worker(0)
+    cluster.check_serves()
+
+
+# As many as a server takes in all, and as many as its descriptors allow.
+@pytest.mark.parametrize("prefix, connections, streams", [((), 1100, 4), (FEW_DESCRIPTORS, 300, 1)],
+                         ids=["streams", "connections"])
+def test_who_says_nothing_keeps_nobody_out(tmp_path, prefix, connections, streams):
+    with HonestCluster(tmp_path) as cluster:
+        cluster.start_all({"ps": prefix, "chief": prefix})
+        with SilentStreams(cluster.spec["ps"][0], "ParameterServer/Exchange", connections, streams), \
+                SilentStreams(cluster.chief, "Coordinator/Work", connections, streams):
+            check_others_get_in(cluster)
+        check_others_get_in(cluster)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,10 @@
 """A client that keeps to no custom: it reads when it likes, half-closes, cancels, sends what is no message, or frames that no
 gRPC library would send."""
 import queue
+import selectors
 import socket
 import struct
+import threading
 
 import grpc
 
@@ -68,8 +70,8 @@ class ForeignStream:
 class RawHttp2:
     """A connection on which HTTP/2 frames are written one by one."""
 
-    HEADERS, SETTINGS, CONTINUATION = 1, 4, 9
-    END_HEADERS = 4
+    HEADERS, SETTINGS, PING, CONTINUATION = 1, 4, 6, 9
+    END_HEADERS, ACK = 4, 1
 
     def __init__(self, address):
         host, port = address.split(":")
@@ -86,13 +88,60 @@ class RawHttp2:
     def frame(self, kind, payload, flags=0, stream=1):
         self.socket.sendall(struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload)
 
-    def headers_without_end(self, method):
-        """The head of a request to `method`, to be continued."""
+    def head(self, method, flags, stream=1):
+        """The head of a request to `method`."""
         def literal(name, value):  # HPACK: not indexed, no Huffman code, lengths below 127
             return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
         self.frame(self.HEADERS, literal(b":method", b"POST") + literal(b":scheme", b"http") +
-                   literal(b":path", method.encode()) + literal(b":authority", b"x") +
-                   literal(b"content-type", b"application/grpc"))
+                   literal(b":path", method.encode()) + literal(b":authority", b"x") + literal(b"te", b"trailers") +
+                   literal(b"content-type", b"application/grpc"), flags, stream)
+
+    def headers_without_end(self, method):
+        """The head of a request to `method`, to be continued."""
+        self.head(method, 0)
+
+
+class SilentStreams:
+    """Many connections of many streams that say nothing, and are kept alive: whoever is pinged answers."""
+
+    def __init__(self, address, method, connections, streams):
+        self._ending, self._selector = threading.Event(), selectors.DefaultSelector()
+        self._clients = []
+        for _ in range(connections):
+            client = RawHttp2(address)
+            for i in range(streams):
+                client.head(f"/shoal.proto.{method}", RawHttp2.END_HEADERS, 2 * i + 1)
+            client.socket.setblocking(False)
+            self._selector.register(client.socket, selectors.EVENT_READ, (client, bytearray()))
+            self._clients.append(client)
+        self._thread = threading.Thread(target=self._answer)
+        self._thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._ending.set()
+        self._thread.join()
+        for client in self._clients:
+            client.socket.close()
+
+    def _answer(self):
+        while not self._ending.is_set():
+            for key, _ in self._selector.select(0.1):
+                client, received = key.data
+                try:
+                    data = client.socket.recv(1 << 16)
+                    received += data
+                    while len(received) >= 9 and len(received) >= 9 + int.from_bytes(received[:3], "big"):
+                        end = 9 + int.from_bytes(received[:3], "big")
+                        if received[3] == RawHttp2.PING and received[4] != RawHttp2.ACK:
+                            client.frame(RawHttp2.PING, received[9:end], RawHttp2.ACK, stream=0)
+                        del received[:end]
+                except ConnectionError:
+                    data = b""
+                if not data:
+                    self._selector.unregister(client.socket)
 
 
 class IdleConnections:

@@ -31,6 +31,17 @@ class SilentClient {
   }
   ~SilentClient() { close(fd_); }
   bool connected() const { return connected_; }
+  // The server has ended the connection.
+  bool ended() const {
+    char byte;
+    return recv(fd_, &byte, 1, MSG_DONTWAIT) == 0;
+  }
+  bool AwaitEnd() const {
+    const timeval patience = {.tv_sec = kTestDeadline.count(), .tv_usec = 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    char byte;
+    return recv(fd_, &byte, 1, 0) == 0;
+  }
 
  private:
   const int fd_;
@@ -46,20 +57,34 @@ class ConnectionAcceptorTest : public ::testing::Test {
   void Listen(const std::string& address, size_t max_connections) {
     absl::StatusOr<ListeningSocket> socket = ListeningSocket::Open(address);
     ASSERT_TRUE(socket.ok()) << socket.status();
+    connections_ = std::make_unique<ClientConnections>(
+        ClientConnections::Options{.most = max_connections, .patience = Time::zero()});
     acceptor_ = std::make_unique<ConnectionAcceptor>(
-        *std::move(socket), ConnectionAcceptor::Options{.max_connections = max_connections,
-                                                        .on_connection =
-                                                            [this](int fd) {
-                                                              MutexLock lock(&mutex_);
-                                                              accepted_.push_back(fd);
-                                                              changed_.NotifyAll();
-                                                            },
-                                                        .warn =
-                                                            [this](const std::string& warning) {
-                                                              MutexLock lock(&mutex_);
-                                                              warnings_.push_back(warning);
-                                                              changed_.NotifyAll();
-                                                            }});
+        *std::move(socket),
+        ConnectionAcceptor::Options{.connections = connections_.get(),
+                                    .on_connection = [this](int fd) { OnConnection(fd); },
+                                    .warn =
+                                        [this](const std::string& warning) {
+                                          MutexLock lock(&mutex_);
+                                          warnings_.push_back(warning);
+                                          changed_.NotifyAll();
+                                        }});
+  }
+  void OnConnection(int fd) {
+    if (all_talk_) connections_->BeginTalk(PeerOf(fd));
+    MutexLock lock(&mutex_);
+    accepted_.push_back(fd);
+    changed_.NotifyAll();
+  }
+  // Closes those that the other end, or the acceptor, has shut down.
+  void CloseEnded() {
+    MutexLock lock(&mutex_);
+    std::erase_if(accepted_, [](int fd) {
+      char byte;
+      if (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0) return false;
+      close(fd);
+      return true;
+    });
   }
   template <typename Condition>
   void Await(Condition condition) {
@@ -74,10 +99,12 @@ class ConnectionAcceptorTest : public ::testing::Test {
     Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return warnings_.size() == count; });
   }
 
+  bool all_talk_ = true;
   Mutex mutex_;
   CondVar changed_;
   std::deque<int> accepted_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<ClientConnections> connections_;
   std::unique_ptr<ConnectionAcceptor> acceptor_;
 };
 
@@ -114,6 +141,33 @@ TEST_F(ConnectionAcceptorTest, PlacesOfClosedConnectionsAreTakenByOthers) {
   EXPECT_EQ(acceptor_->Deaf(), "");
   MutexLock lock(&mutex_);
   EXPECT_THAT(warnings_[1], HasSubstr("takes connections again"));
+}
+
+TEST_F(ConnectionAcceptorTest, WhoSaysNothingGivesWayToWhoComes) {
+  all_talk_ = false;
+  Listen("127.0.0.1:0", 2);
+  std::deque<SilentClient> clients;
+  clients.emplace_back(acceptor_->address());
+  AwaitAccepted(1);
+  {
+    MutexLock lock(&mutex_);
+    connections_->BeginTalk(PeerOf(accepted_.front()));
+  }
+  for (size_t newcomer = 1; newcomer < 5; ++newcomer) {
+    clients.emplace_back(acceptor_->address());
+    if (newcomer == 1) {
+      AwaitAccepted(2);
+      continue;
+    }
+    EXPECT_TRUE(clients[newcomer - 1].AwaitEnd());
+    CloseEnded();
+    AwaitAccepted(2);
+  }
+  EXPECT_EQ(acceptor_->Deaf(), "");
+  EXPECT_FALSE(clients.front().ended());
+  AwaitWarnings(1);
+  MutexLock lock(&mutex_);
+  EXPECT_THAT(warnings_[0], HasSubstr("those that say nothing are closed for others"));
 }
 
 TEST_F(ConnectionAcceptorTest, AllAddressesAreThoseOfIpv4Too) {

@@ -92,9 +92,10 @@ class Transport {
  public:
   explicit Transport(TransportLimits) {}
   std::unique_ptr<TestNode> CreateNode() {
-    return std::make_unique<TestNode>(
-        GrpcNetwork::Create({.max_message_bytes = kMaxMessageBytes, .max_streams = 8}),
-        [](GrpcNetwork* network) { network->Run(Time::zero()); });
+    return std::make_unique<TestNode>(GrpcNetwork::Create({.max_message_bytes = kMaxMessageBytes,
+                                                           .max_streams = 8,
+                                                           .max_streams_per_client = 16}),
+                                      [](GrpcNetwork* network) { network->Run(Time::zero()); });
   }
   static std::string ListenAddress() { return "127.0.0.1:0"; }
 };
@@ -236,6 +237,48 @@ TEST_F(ForeignClientTest, StreamsAboveTheMostAreRefusedAndHealthIsNot) {
   calls.pop_back();
   EXPECT_FALSE(WaitForAccepted(7)->log.WaitForClose().ok());
   ExpectWorks(8);
+}
+
+// A client that opens streams and says nothing, beside two that talk.
+TEST_F(ForeignClientTest, SilentStreamsGiveWayToWhoComes) {
+  std::vector<std::unique_ptr<ForeignCall>> calls;
+  for (size_t i = 0; i < 8; ++i) {
+    calls.push_back(std::make_unique<ForeignCall>(address_, kExchangeMethod));
+    WaitForAccepted(i);
+    if (i % 4 != 0) continue;
+    calls.back()->Write(NumberedMessage(1).fields);
+    WaitForAccepted(i)->log.WaitForMessages(1);
+  }
+  ExpectWorks(8);
+  EXPECT_FALSE(WaitForAccepted(1)->log.WaitForClose().ok());
+  for (size_t i = 9; i < 20; ++i) {
+    calls.push_back(std::make_unique<ForeignCall>(address_, kExchangeMethod));
+    WaitForAccepted(i);
+  }
+  for (const size_t talking : {0, 4}) {
+    calls[talking]->Write(NumberedMessage(2).fields);
+    WaitForAccepted(talking)->log.WaitForMessages(2);
+  }
+}
+
+// What a client says that its server cannot use does not help it, nor does it help to leave the
+// answer unread.
+TEST_F(ForeignClientTest, StreamsThatAreEndingGiveWayToo) {
+  std::vector<std::unique_ptr<ForeignCall>> calls;
+  for (size_t i = 0; i < 8; ++i) {
+    calls.push_back(std::make_unique<ForeignCall>(address_, kExchangeMethod));
+    const auto accepted = WaitForAccepted(i);
+    calls.back()->Write(NumberedMessage(1).fields);
+    accepted->log.WaitForMessages(1);
+    server_->OnLoop([&] {
+      // More than gRPC takes of a client that does not read.
+      for (int k = 0; k < 8; ++k)
+        accepted->stream->Send(NumberedMessage(k, std::string(1 << 19, 'a')));
+      accepted->stream->Finish(absl::InvalidArgumentError("not understood"));
+    });
+  }
+  ExpectWorks(8);
+  EXPECT_EQ(WaitForAccepted(0)->log.WaitForClose().code(), absl::StatusCode::kResourceExhausted);
 }
 
 // Sends bytes to the port as they are, and waits until the server has closed the connection or said

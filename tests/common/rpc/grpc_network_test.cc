@@ -273,8 +273,9 @@ TEST_F(GrpcNetworkTest, AProgramThatDoesNotSpeakGrpcIsSaidNotTo) {
         std::string("SSH-2.0-OpenSSH_9.2\r\n")}) {
     Mutex mutex;
     std::vector<int> connections;
+    ClientConnections known({.most = 100});
     ConnectionAcceptor other(ListeningSocket::Open("127.0.0.1:0").value(),
-                             {.max_connections = 100, .on_connection = [&](int fd) {
+                             {.connections = &known, .on_connection = [&](int fd) {
                                 MutexLock lock(&mutex);
                                 connections.push_back(fd);
                                 send(fd, answer.data(), answer.size(), MSG_NOSIGNAL);
