@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "common/rpc/grpc_call.h"
 
@@ -88,18 +89,17 @@ void WriteBudget::WatchHolders() {
   watch_ = 0;
   if (waiting_.empty()) return;
   watch_ = loop_->CallAfter(patience_, [this] { WatchHolders(); });
-  GrpcCall* holder = nullptr;
-  Time held{};
+  const Time now = loop_->Now();
+  std::vector<std::pair<GrpcCall*, Time>> holders;
   {
     MutexLock lock(&account_->mutex);
     for (const Charged& charge : account_->charges) {
-      if (charge.call == nullptr) continue;
-      holder = charge.call;
-      held = loop_->Now() - charge.since;
-      break;
+      if (holders.size() == waiting_.size() || now - charge.since < patience_) break;
+      if (charge.call != nullptr && charge.call->open())
+        holders.emplace_back(charge.call, now - charge.since);
     }
   }
-  if (holder != nullptr && held >= patience_) holder->BreakUnread(held);
+  for (const auto& [holder, held] : holders) holder->BreakUnread(held);
 }
 
 }  // namespace shoal

@@ -16,9 +16,10 @@ class GrpcCall;
 // Bounds the payload that all streams of a network have handed to the transport from their sources
 // and that is not sent yet, so that peers that do not read cost no more than that, however many
 // they are. A stream asks before it makes a message; while the budget is spent it waits for its
-// turn. One that holds a part of it for longer than `patience` while others wait is broken. All
-// calls on the loop's thread; what is charged may be released on any. It may outlive the loop's
-// end, not the loop.
+// turn. Of those that hold a part of it for longer than `patience` as many are broken as wait. One
+// client cannot take all of it: a stream has one message at a time, and a connection few streams
+// (GrpcNetwork::Options::max_streams_per_client). All calls on the loop's thread; what is charged
+// may be released on any. It may outlive the loop's end, not the loop.
 //
 // What lies in a message's fields costs nothing: of that a stream has one message at a time, which
 // is what bounds the rows of a cut.

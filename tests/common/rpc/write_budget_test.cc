@@ -1,0 +1,103 @@
+#include "common/rpc/write_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "common/rpc/grpc_call.h"
+#include "tests/fakes/fake_loop.h"
+
+namespace shoal {
+namespace {
+
+constexpr Time kPatience = std::chrono::seconds(5);
+
+// A call whose transport keeps what is written until it is told otherwise.
+class HeldCall : public GrpcCall {
+ public:
+  explicit HeldCall(WriteBudget* budget)
+      : GrpcCall({.max_message_bytes = 100,
+                  .max_queued_bytes = 100,
+                  .max_queued_messages = 100,
+                  .budget = budget},
+                 [](GrpcCall*) {}),
+        stream_(MakeHandle("a reader")) {
+    StartMessages();
+  }
+  // Has one message of a byte to send, made when it can be.
+  void WantToSend() {
+    stream_->SendFrom(SourceOf([] { return Message{"", {{"a", 1, nullptr}}}; }));
+  }
+  void Release() { held_.Clear(); }
+  bool holds() const { return held_.Valid(); }
+
+ private:
+  void StartRead(grpc::ByteBuffer*, void*) override {}
+  void StartWrite(const grpc::ByteBuffer& buffer, void*) override { held_ = buffer; }
+  void Cancel() override {}
+  void StartEnd(const absl::Status&) override {}
+  void OnReadsEnded() override {}
+  void Finish(absl::Status) override {}
+  void OnDropped() override {}
+  void Fail(absl::Status) override {}
+
+  grpc::ByteBuffer held_;
+  const std::unique_ptr<Stream> stream_;
+};
+
+class WriteBudgetTest : public ::testing::Test {
+ protected:
+  FakeLoop loop_;
+  WriteBudget budget_{2, kPatience, &loop_};
+};
+
+TEST_F(WriteBudgetTest, WhoComesWhenItIsSpentWaitsForItsTurn) {
+  HeldCall first(&budget_), second(&budget_), third(&budget_), fourth(&budget_);
+  for (HeldCall* call : {&first, &second, &third, &fourth}) call->WantToSend();
+  EXPECT_TRUE(first.holds() && second.holds());
+  EXPECT_FALSE(third.holds() || fourth.holds());
+  first.Release();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(third.holds());
+  EXPECT_FALSE(fourth.holds());
+}
+
+// Were they ended one at a time, who waits behind many of their kind would wait long.
+TEST_F(WriteBudgetTest, AsManyThatHoldOntoTheirPartAreEndedAsWait) {
+  HeldCall first(&budget_), second(&budget_), third(&budget_), fourth(&budget_);
+  first.WantToSend();
+  second.WantToSend();
+  loop_.Advance(2 * kPatience);
+  EXPECT_TRUE(first.open() && second.open()) << "nobody waits";
+  third.WantToSend();
+  fourth.WantToSend();
+  loop_.Advance(kPatience);
+  EXPECT_FALSE(first.open() || second.open());
+  EXPECT_TRUE(third.open() && fourth.open());
+  first.Release();
+  second.Release();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(third.holds() && fourth.holds());
+}
+
+TEST_F(WriteBudgetTest, WhoIsSlowIsNotEndedForNobody) {
+  HeldCall first(&budget_), second(&budget_), third(&budget_);
+  for (HeldCall* call : {&first, &second, &third}) call->WantToSend();
+  loop_.Advance(kPatience);
+  EXPECT_FALSE(first.open());
+  EXPECT_TRUE(second.open());
+}
+
+TEST_F(WriteBudgetTest, WhoReadsKeepsItsStream) {
+  HeldCall first(&budget_), second(&budget_), third(&budget_);
+  first.WantToSend();
+  loop_.Advance(kPatience / 2);
+  second.WantToSend();
+  third.WantToSend();
+  loop_.Advance(kPatience);
+  EXPECT_FALSE(first.open());
+  EXPECT_TRUE(second.open());
+}
+
+}  // namespace
+}  // namespace shoal
