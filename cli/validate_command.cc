@@ -11,9 +11,6 @@
 #include "cli/job_flags.h"
 #include "cli/validation.h"
 #include "common/base/status_macros.h"
-#include "worker/input/joined_errors.h"
-#include "worker/job_data.h"
-#include "worker/loss_attributes.h"
 
 namespace shoal {
 namespace {
@@ -24,35 +21,10 @@ struct ValidateOptions {
   std::vector<JobOverride> overrides;
 };
 
-// What the job's data is, as far as it is on this machine: only the workers read it.
-struct FoundData {
-  std::optional<uint64_t> training_examples;
-  std::optional<uint64_t> test_examples;
-  std::string missing;  // a line for each file that is not here
-};
-
-absl::StatusOr<FoundData> CheckData(const ValidatedJob& validated) {
-  SHOAL_RETURN_IF_ERROR(CheckModelOfJob(validated.model));
-  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(validated.job.loss));
-  FoundData found;
-  const auto check = [&](const Job::DataSource& source, std::optional<uint64_t>* examples) {
-    const auto dataset = OpenJobData(source, loss, validated.model.graph);
-    if (dataset.ok()) *examples = (*dataset)->size();
-    return dataset.status();
-  };
-  absl::Status status = check(validated.job.training, &found.training_examples);
-  if (!validated.job.test.empty()) {
-    status = JoinErrors(status, check(validated.job.test, &found.test_examples));
-  }
-  if (!status.ok() && !absl::IsNotFound(status)) return status;
-  found.missing = std::string(status.message());
-  return found;
-}
-
 absl::Status Validate(const ValidateOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const ValidatedJob validated,
                          ValidateFiles(options.cluster_spec, options.job, options.overrides));
-  SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(validated));
+  SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(validated.job, validated.model));
   SHOAL_ASSIGN_OR_RETURN(const JobNeeds needs, NeedsOf(validated, found.training_examples));
   std::string text = NeedsText(validated, needs, "the training set is not on this machine");
   if (found.test_examples.has_value()) {

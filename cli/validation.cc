@@ -13,6 +13,8 @@
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
 #include "worker/compute/model_runner.h"
+#include "worker/input/joined_errors.h"
+#include "worker/job_data.h"
 #include "worker/loss_attributes.h"
 #include "worker/worker_memory.h"
 
@@ -37,12 +39,16 @@ JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& vari
 }
 
 // A runner knows how a batch lies in memory. Only the cpu backend's is asked.
-absl::StatusOr<MemoryNeeds> WorkerNeeds(const ValidatedJob& validated, uint64_t examples,
+absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, const KerasModel& model, uint64_t examples,
                                         int ps_count) {
-  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(validated.job.loss));
+  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
-                         ModelRunner::Create({.model = validated.model.graph, .loss = loss}));
-  return WorkerMemoryOf(validated.job, examples, ps_count, runner.get());
+                         ModelRunner::Create({.model = model.graph, .loss = loss}));
+  return WorkerMemoryOf(job, examples, ps_count, runner.get());
+}
+
+ShardingOptions ShardingOf(const Job& job) {
+  return {.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes};
 }
 
 void Append(const absl::Status& status, std::string* text) {
@@ -65,23 +71,78 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
       LoadJob(job_file, /*check_data=*/false, overrides, &validated.overridden);
   Append(job.status(), &errors);
   if (job.ok()) {
-    absl::StatusOr<KerasModel> model = ParseKerasModel(job->model_json);
-    // A model inside the job file has no path of its own.
-    const std::string source =
-        job->model_path.empty() ? absl::StrCat(job_file, ": $.model") : job->model_path;
-    absl::Status sound = model.status();
-    if (sound.ok()) {
-      validated.model = *std::move(model);
-      sound = CheckVariables(validated.model.graph.variables(), OptimizerSlotNames(job->optimizer));
-    }
-    if (!sound.ok()) {
-      Append(absl::InvalidArgumentError(absl::StrCat(source, ": ", std::string(sound.message()))),
-             &errors);
-    }
+    absl::StatusOr<KerasModel> model = ModelOfJob(*job, job_file);
+    Append(model.status(), &errors);
+    if (model.ok()) validated.model = *std::move(model);
     validated.job = *std::move(job);
   }
   if (!errors.empty()) return absl::InvalidArgumentError(errors);
   return validated;
+}
+
+absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_file) {
+  absl::StatusOr<KerasModel> model = ParseKerasModel(job.model_json);
+  absl::Status sound = model.status();
+  if (sound.ok()) {
+    sound = CheckVariables(model->graph.variables(), OptimizerSlotNames(job.optimizer));
+  }
+  if (sound.ok()) return model;
+  // A model inside the job file has no path of its own.
+  return absl::InvalidArgumentError(
+      absl::StrCat(job.model_path.empty() ? absl::StrCat(job_file, ": $.model") : job.model_path,
+                   ": ", std::string(sound.message())));
+}
+
+absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
+  SHOAL_RETURN_IF_ERROR(CheckModelOfJob(model));
+  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
+  FoundData found;
+  const auto check = [&](const Job::DataSource& source, std::optional<uint64_t>* examples) {
+    const auto dataset = OpenJobData(source, loss, model.graph);
+    if (dataset.ok()) *examples = (*dataset)->size();
+    return dataset.status();
+  };
+  absl::Status status = check(job.training, &found.training_examples);
+  if (!job.test.empty()) status = JoinErrors(status, check(job.test, &found.test_examples));
+  if (!status.ok() && !absl::IsNotFound(status)) return status;
+  found.missing = std::string(status.message());
+  return found;
+}
+
+absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const KerasModel& model,
+                                                       TaskCounts counts,
+                                                       std::optional<uint64_t> examples) {
+  const std::vector<Variable>& variables = model.graph.variables();
+  const ShardingOptions sharding = ShardingOf(job);
+  SHOAL_RETURN_IF_ERROR(CheckChunks(variables, sharding, job.strategy.window_steps));
+  const ShardMap shard_map(variables, counts.ps, sharding);
+  const auto slots = static_cast<int>(OptimizerSlotNames(job.optimizer).size());
+  std::vector<MemoryNeeds> memory = {CoordinatorMemory()};
+  for (int i = 0; i < counts.ps; ++i) {
+    memory.push_back(
+        PsMemory(i, shard_map.ps(i), slots, job.strategy.window_steps, counts.workers));
+  }
+  SHOAL_ASSIGN_OR_RETURN(memory.emplace_back(),
+                         WorkerNeeds(job, model, examples.value_or(0), counts.ps));
+  return memory;
+}
+
+absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& model,
+                                             TaskCounts counts, std::optional<uint64_t> examples) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<MemoryNeeds> tasks,
+                         MemoryOfTasks(job, model, counts, examples));
+  MemoryNeeds all{.task = "this training"};
+  uint64_t programs = 0;
+  for (const MemoryNeeds& task : tasks) {
+    const bool worker = &task == &tasks.back();
+    const uint64_t count = worker ? counts.workers : 1;
+    const std::string what = count > 1 ? absl::StrCat(count, " workers") : task.task;
+    all.held.push_back({what, count * (task.held_bytes() - task.program_bytes())});
+    all.at_times.push_back({what, count * (task.most_bytes() - task.held_bytes())});
+    programs += count * task.program_bytes();
+  }
+  all.at_times.push_back({"the programs", programs});
+  return all;
 }
 
 absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples) {
@@ -95,26 +156,19 @@ absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<ui
   }
   needs.variable_bytes = (needs.trainable_parameters + needs.other_parameters) * kBytesPerValue;
   needs.slot_bytes = needs.trainable_parameters * slots * kBytesPerValue;
-  const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
-                                 .chunk_bytes = job.strategy.chunk_bytes};
-  SHOAL_RETURN_IF_ERROR(CheckChunks(variables, sharding, job.strategy.window_steps));
   std::vector<std::string> addresses;
-  if (validated.cluster.has_value()) addresses = validated.cluster->PsAddresses();
-  const int ps_count = std::max(1, static_cast<int>(addresses.size()));
-  const int workers =
-      validated.cluster.has_value() ? static_cast<int>(validated.cluster->workers.size()) : 1;
-  const ShardMap shard_map(variables, ps_count, sharding);
+  TaskCounts counts;
+  if (validated.cluster.has_value()) {
+    addresses = validated.cluster->PsAddresses();
+    counts = {.ps = static_cast<int>(addresses.size()),
+              .workers = static_cast<int>(validated.cluster->workers.size())};
+  }
+  SHOAL_ASSIGN_OR_RETURN(needs.memory, MemoryOfTasks(job, validated.model, counts, examples));
+  const ShardMap shard_map(variables, counts.ps, ShardingOf(job));
   for (size_t i = 0; i < addresses.size(); ++i) {
     needs.ps.push_back(NeedsOfPs(shard_map.ps(static_cast<int>(i)), variables, slots));
     needs.ps.back().address = addresses[i];
   }
-  needs.memory.push_back(CoordinatorMemory());
-  for (int i = 0; i < ps_count; ++i) {
-    needs.memory.push_back(
-        PsMemory(i, shard_map.ps(i), static_cast<int>(slots), job.strategy.window_steps, workers));
-  }
-  SHOAL_ASSIGN_OR_RETURN(needs.memory.emplace_back(),
-                         WorkerNeeds(validated, examples.value_or(0), ps_count));
   needs.total_steps = job.steps;
   if (examples.has_value()) {
     const StepPlan plan(*examples, static_cast<uint64_t>(job.batch_size), job.epochs, job.steps);

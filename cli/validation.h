@@ -28,6 +28,33 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
                                            const std::string& job_file,
                                            const std::vector<JobOverride>& overrides = {});
 
+// The model of a job, and whether its optimizer can train it. Errors name the file that the model
+// stands in: its own, or `job_file`.
+absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_file);
+
+// What the job's data is, as far as it is on this machine: only the workers read it.
+struct FoundData {
+  std::optional<uint64_t> training_examples;
+  std::optional<uint64_t> test_examples;
+  std::string missing;  // a line for each file that is not here
+};
+// Opens them; errors are those of what is here and wrong.
+absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model);
+
+struct TaskCounts {
+  int ps = 1;
+  int workers = 1;
+};
+// The memory of the coordinator, of each ps, and of one of the workers, in this order. `examples`
+// as in NeedsOf.
+absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const KerasModel& model,
+                                                       TaskCounts counts,
+                                                       std::optional<uint64_t> examples);
+// The same as one sum, for a machine that all of them run on. The programs, which share most of
+// what they take, count among what may come on top.
+absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& model,
+                                             TaskCounts counts, std::optional<uint64_t> examples);
+
 // What a job needs of its cluster.
 struct JobNeeds {
   struct Ps {

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,12 +23,14 @@
 #include "cli/train/resume_command.h"
 #include "cli/train/run_directory.h"
 #include "cli/train/supervisor.h"
+#include "cli/validation.h"
 #include "common/base/status_macros.h"
 #include "common/base/version.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/logging.h"
 #include "common/job/job.h"
+#include "common/memory/memory_limit.h"
 #include "common/rpc/grpc_network.h"
 #include "common/rpc/library_log.h"
 #include "common/run/history.h"
@@ -78,6 +81,31 @@ class Training {
     return ExitCodeOf(status);
   }
 
+  // All processes of this machine together need more than it has: each alone would find that out
+  // late, or not at all.
+  absl::Status CheckMemoryOfAll() {
+    constexpr char kAdvice[] =
+        "Take fewer --workers, a smaller --batch_size, or a machine with more memory.";
+    SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
+    const MemoryLimit limit = ReadSharedMemoryLimit();
+    std::optional<uint64_t> examples;
+    const auto needs = [&] {
+      return MemoryOfAllTasks(job_, model, {.ps = options_.ps, .workers = options_.workers},
+                              examples);
+    };
+    SHOAL_ASSIGN_OR_RETURN(MemoryNeeds all, needs());
+    if (!CheckMemory(all, limit, kAdvice).ok()) {
+      // A batch is no larger than the training set, which is opened for this alone.
+      SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(job_, model));
+      examples = found.training_examples;
+      SHOAL_ASSIGN_OR_RETURN(all, needs());
+      SHOAL_RETURN_IF_ERROR(CheckMemory(all, limit, kAdvice));
+    }
+    if (const std::string warning = MayRunShort(all, limit); !warning.empty())
+      console_.PrintError(warning);
+    return absl::OkStatus();
+  }
+
   // Reads the job, looks at the run directory and makes it ready; false when the job is finished
   // already. What is refused leaves the directory as it was.
   absl::StatusOr<bool> Prepare() {
@@ -85,6 +113,7 @@ class Training {
     SHOAL_ASSIGN_OR_RETURN(
         job_, LoadJob(options_.job_path, /*check_data=*/true, options_.overrides, &overridden));
     for (const std::string& line : overridden) console_.Print(line);
+    SHOAL_RETURN_IF_ERROR(CheckMemoryOfAll());
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems)

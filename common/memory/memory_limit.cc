@@ -61,36 +61,60 @@ std::vector<std::string> LimitFilesOf(const std::string& line) {
   return {};
 }
 
+// The memory of the machine, and what lowers it.
+class LoweredLimit {
+ public:
+  explicit LoweredLimit(const std::string& root) {
+    machine_ = "the memory of this machine is not known";
+    if (const auto total = ReadKilobytes(root + "/proc/meminfo", "MemTotal")) {
+      limit_.bytes = *total;
+      machine_ = absl::StrCat("this machine has ", FormatBytes(*total));
+    }
+    limit_.text = machine_;
+  }
+
+  void Lower(uint64_t bytes, const std::string& by) {
+    if (bytes >= limit_.bytes) return;
+    limit_.bytes = bytes;
+    limit_.text = absl::StrCat(machine_, ", of which ", by, " leaves ", FormatBytes(bytes));
+  }
+
+  void LowerToCgroup(const std::string& root) {
+    std::ifstream cgroups(root + "/proc/self/cgroup");
+    for (std::string line; std::getline(cgroups, line);) {
+      for (const std::string& file : LimitFilesOf(line)) {
+        if (const auto bytes = ReadNumber(root + file)) Lower(*bytes, "the cgroup limit " + file);
+      }
+    }
+  }
+
+  const MemoryLimit& limit() const { return limit_; }
+
+ private:
+  std::string machine_;
+  MemoryLimit limit_;
+};
+
 }  // namespace
 
 MemoryLimit ReadMemoryLimit(const std::string& root) {
-  MemoryLimit limit;
-  std::string machine = "the memory of this machine is not known";
-  if (const auto total = ReadKilobytes(root + "/proc/meminfo", "MemTotal")) {
-    limit.bytes = *total;
-    machine = absl::StrCat("this machine has ", FormatBytes(*total));
-  }
-  limit.text = machine;
-  const auto lower = [&](uint64_t bytes, const std::string& by) {
-    if (bytes >= limit.bytes) return;
-    limit.bytes = bytes;
-    limit.text = absl::StrCat(machine, ", of which ", by, " leaves ", FormatBytes(bytes));
-  };
-  std::ifstream cgroups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(cgroups, line);) {
-    for (const std::string& file : LimitFilesOf(line)) {
-      if (const auto bytes = ReadNumber(root + file)) lower(*bytes, "the cgroup limit " + file);
-    }
-  }
+  LoweredLimit lowered(root);
+  lowered.LowerToCgroup(root);
   for (const auto& [resource, name] :
        {std::pair(RLIMIT_AS, "the resource limit RLIMIT_AS (ulimit -v)"),
         std::pair(RLIMIT_DATA, "the resource limit RLIMIT_DATA (ulimit -d)")}) {
     rlimit value{};
     if (getrlimit(resource, &value) == 0 && value.rlim_cur != RLIM_INFINITY) {
-      lower(value.rlim_cur, name);
+      lowered.Lower(value.rlim_cur, name);
     }
   }
-  return limit;
+  return lowered.limit();
+}
+
+MemoryLimit ReadSharedMemoryLimit(const std::string& root) {
+  LoweredLimit lowered(root);
+  lowered.LowerToCgroup(root);
+  return lowered.limit();
 }
 
 absl::Status CheckMemory(const MemoryNeeds& needs, const MemoryLimit& limit,

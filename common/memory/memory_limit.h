@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// How much memory a process may have, and by what.
+// How much memory a process, or several together, may have, and by what.
 struct MemoryLimit {
   uint64_t bytes = std::numeric_limits<uint64_t>::max();
   // For people: "this machine has 23.5 GiB"; "this machine has 23.5 GiB, of which the cgroup's
@@ -21,6 +21,10 @@ struct MemoryLimit {
 // (version 2 and 1), and the resource limits RLIMIT_AS and RLIMIT_DATA; the least of them. What
 // cannot be read does not limit. `root` stands before every path, for tests.
 MemoryLimit ReadMemoryLimit(const std::string& root = "");
+
+// Of this process and those that it starts, together: the same without the resource limits, which
+// each process has for itself.
+MemoryLimit ReadSharedMemoryLimit(const std::string& root = "");
 
 // kFailedPrecondition, by name and size, where what is held all the time exceeds the limit; ends
 // with `advice`, a sentence.

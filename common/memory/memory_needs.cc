@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
+constexpr char kProgram[] = "the program";
+
 // Program, libraries, threads, connections: measured on jobs of no size, and rounded up.
 constexpr uint64_t kPsProgramBytes = 64 * kMiB;
 constexpr uint64_t kWorkerProgramBytes = 300 * kMiB;
@@ -42,6 +44,12 @@ std::string Listed(const std::vector<MemoryNeeds::Part>& parts) {
 
 uint64_t MemoryNeeds::held_bytes() const { return Sum(held); }
 
+uint64_t MemoryNeeds::program_bytes() const {
+  const auto program = std::find_if(held.begin(), held.end(),
+                                    [](const Part& part) { return part.what == kProgram; });
+  return program == held.end() ? 0 : program->bytes;
+}
+
 uint64_t MemoryNeeds::most_bytes() const { return Sum(held) + Sum(at_times); }
 
 std::string MemoryNeeds::HeldText() const {
@@ -69,7 +77,7 @@ MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t wind
                    {"slots", trained * slots},
                    {"applied sets", chunks * AppliedSetBytes(window_steps)},
                    {"tables of chunks", chunks * kChunkStateBytes},
-                   {"the program", kPsProgramBytes}},
+                   {kProgram, kPsProgramBytes}},
           .at_times = {{"copies for a checkpoint", trained * (1 + slots)},
                        {"sending", std::min(kSendingBytes, workers * variables)},
                        {"receiving", workers * largest_chunk}}};
@@ -82,12 +90,12 @@ MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
                    {"parameters to evaluate", options.evaluates ? options.parameter_bytes : 0},
                    {"activations", options.activation_bytes},
                    {"batches", options.batch_bytes * options.batches_ahead},
-                   {"the program", kWorkerProgramBytes}},
+                   {kProgram, kWorkerProgramBytes}},
           .at_times = {{"receiving", options.ps_count * options.chunk_bytes}}};
 }
 
 MemoryNeeds CoordinatorMemory() {
-  return {.task = "coordinator", .held = {{"the program", kCoordinatorProgramBytes}}};
+  return {.task = "coordinator", .held = {{kProgram, kCoordinatorProgramBytes}}};
 }
 
 }  // namespace shoal

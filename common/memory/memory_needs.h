@@ -21,6 +21,9 @@ struct MemoryNeeds {
   std::vector<Part> at_times;
 
   uint64_t held_bytes() const;
+  // Of that, for the program and its libraries: a bound, of which processes of one machine share
+  // most.
+  uint64_t program_bytes() const;
   uint64_t most_bytes() const;  // all of it
   // "3.0 GiB (variables 1.0 GiB, slots 2.0 GiB)": what is held. Parts of no size are left out.
   std::string HeldText() const;

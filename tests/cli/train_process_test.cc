@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -23,6 +24,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/local_cluster/child_process.h"
+#include "common/memory/memory_limit.h"
 #include "tests/common/base/temporary_directory.h"
 
 namespace shoal {
@@ -105,11 +107,25 @@ class TrainProcessTest : public testing::Test {
     }
   }
 
-  void WriteJob(int batch_size) {
+  // A Dense layer with this many inputs and units.
+  void WriteJob(int batch_size, uint64_t units = 1) {
     std::ofstream(root_ + "/job.json")
-        << R"({"name": "small", "model": {}, "loss": "mean_squared_error", "optimizer": "sgd", "steps": 9,
-               "data": {"training": {"images": "data", "labels": "data"}}, "batch_size": )"
-        << batch_size << "}";
+        << R"({"name": "small", "loss": "mean_squared_error", "optimizer": "sgd", "steps": 9,
+               "data": {"training": {"images": "data", "labels": "data"}},
+               "model": {"class_name": "Sequential", "config": {"name": "m", "layers": [
+                 {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": [null, )"
+        << units << R"(]}}, {"class_name": "Dense", "config": {"name": "y", "units": )" << units
+        << "}}]}}, \"batch_size\": " << batch_size << "}";
+  }
+
+  // The data of such a job: an example of zeros, as NPY, which is never read.
+  void WriteArray(uint64_t units) {
+    std::string header =
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (1, " + std::to_string(units) + "), }";
+    header.resize(117, ' ');
+    std::ofstream(root_ + "/data", std::ios::binary)
+        << std::string("\x93NUMPY\x01\x00\x76\x00", 10) << header << "\n"
+        << std::string(units, '\0');
   }
 
   // What a task is to do, a command a line.
@@ -499,6 +515,24 @@ TEST_F(TrainProcessTest, EveryErrorOfTheJobIsShown) {
   Start();
   EXPECT_EQ(AwaitExit(), "exit code 78");
   EXPECT_THAT(output_, AllOf(HasSubstr("$.batch_size"), HasSubstr("$.lost"), HasSubstr("$.model")));
+}
+
+// A quarter of the memory is enough for each, not for all of them.
+TEST_F(TrainProcessTest, TasksThatDoNotFitTogetherAreNotStarted) {
+  const auto quarter = static_cast<double>(ReadSharedMemoryLimit().bytes / 4);
+  const auto units = static_cast<uint64_t>(std::sqrt(quarter / 2 / sizeof(float)));
+  WriteJob(/*batch_size=*/1, units);
+  WriteArray(units);
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  fs::remove_all(root_ + "/run");
+  Start({"--workers", "8"});
+  EXPECT_EQ(AwaitExit(), "exit code 78") << output_;
+  EXPECT_THAT(output_, AllOf(HasSubstr("shoal: this training needs "), HasSubstr("ps 0 "),
+                             HasSubstr("8 workers "), HasSubstr("this machine has "),
+                             HasSubstr("fewer --workers")));
+  EXPECT_FALSE(fs::exists(root_ + "/run"));
 }
 
 TEST_F(TrainProcessTest, AMissingDaemonIsNamed) {

@@ -115,6 +115,27 @@ TEST_F(ValidationTest, SaysTheMemoryOfEachTask) {
                                   "MiB, activations [1-9][0-9.]+ MiB, batches 96.0 MiB, "));
 }
 
+TEST_F(ValidationTest, SumsTheMemoryOfTasksOfOneMachine) {
+  Write("model.json", DenseModel(1 << 18).dump());
+  json root = MinimalJob();
+  root["batch_size"] = 16;
+  const auto validated = ValidateFiles("", WriteJob(root));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  const auto memory = [&](TaskCounts counts) {
+    return *MemoryOfAllTasks(validated->job, validated->model, counts, 100);
+  };
+  const MemoryNeeds one = memory({.ps = 1, .workers = 1}), three = memory({.ps = 1, .workers = 3});
+  const std::vector<MemoryNeeds> tasks =
+      *MemoryOfTasks(validated->job, validated->model, {.ps = 1, .workers = 1}, 100);
+  const uint64_t worker = tasks[2].held_bytes() - tasks[2].program_bytes();
+  EXPECT_GT(worker, uint64_t{96} << 20) << "batches";
+  EXPECT_EQ(one.held_bytes(), tasks[1].held_bytes() - tasks[1].program_bytes() + worker);
+  EXPECT_EQ(three.held_bytes(), one.held_bytes() + 2 * worker);
+  EXPECT_EQ(one.most_bytes(),
+            tasks[0].most_bytes() + tasks[1].most_bytes() + tasks[2].most_bytes());
+  EXPECT_THAT(three.ToText(), AllOf(HasSubstr(", 3 workers "), HasSubstr("the programs ")));
+}
+
 TEST_F(ValidationTest, RefusesAppliedSetsThatTakeMoreThanTheVariables) {
   Write("model.json", DenseModel(1 << 19).dump());
   json root = MinimalJob();

@@ -78,8 +78,9 @@ TEST_F(MemoryLimitTest, IsThatOfAResourceLimit) {
   ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
   const rlimit lower{.rlim_cur = kGiB << 20, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_DATA, &lower), 0);
-  const MemoryLimit limit = Read();
+  const MemoryLimit limit = Read(), shared = ReadSharedMemoryLimit(directory_.path());
   setrlimit(RLIMIT_DATA, &before);
+  EXPECT_EQ(shared.bytes, kGiB << 30) << "each process has a resource limit for itself";
   EXPECT_EQ(limit.bytes, kGiB << 20);
   EXPECT_THAT(limit.text, HasSubstr("RLIMIT_DATA (ulimit -d) leaves 1.0 PiB"));
 }
