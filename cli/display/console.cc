@@ -78,22 +78,39 @@ void Console::Print(const std::string& text) { PrintTo(out_.get(), text); }
 void Console::PrintError(const std::string& text) { PrintTo(err_, text); }
 
 void Console::PrintTo(OutputQueue* queue, const std::string& text) {
+  const std::string lines =
+      absl::StrCat(PrintableLines(text, kMaxBytes), text.ends_with('\n') ? "" : "\n");
+  MutexLock lock(&mutex_);
   const std::string live = live_;
-  ClearLive();
-  queue->Write(absl::StrCat(PrintableLines(text, kMaxBytes), text.ends_with('\n') ? "" : "\n"));
-  if (!live.empty()) ShowLive(live);
+  WriteLive("");
+  queue->Write(lines);
+  WriteLive(live);
 }
 
 void Console::ShowLive(const std::string& text) {
-  if (!style_.terminal || text == live_) return;
+  MutexLock lock(&mutex_);
+  if (style_.terminal) WriteLive(text);
+}
+
+void Console::ClearLive() {
+  MutexLock lock(&mutex_);
+  WriteLive("");
+}
+
+void Console::WriteLive(const std::string& text) {
+  if (text == live_) return;
   out_->Write(absl::StrCat(kEraseLine, text));
   live_ = text;
 }
 
-void Console::ClearLive() {
-  if (live_.empty()) return;
-  out_->Write(kEraseLine);
-  live_.clear();
+TerminalStyle Console::style() const {
+  MutexLock lock(&mutex_);
+  return style_;
+}
+
+void Console::set_style(TerminalStyle style) {
+  MutexLock lock(&mutex_);
+  style_ = style;
 }
 
 void Console::Flush(std::chrono::milliseconds patience) {

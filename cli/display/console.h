@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "common/base/mutex.h"
 #include "common/base/output_queue.h"
 
 namespace shoal {
@@ -25,7 +26,7 @@ struct TerminalStyle {
 
 // Lines for people, and below them, on a terminal, one live line that is redrawn in place. Printing
 // never waits for who reads: what finds no room is lost, and a line says so
-// (common/base/output_queue.h). What would steer a terminal is shown, not obeyed. Not thread-safe.
+// (common/base/output_queue.h). What would steer a terminal is shown, not obeyed. Thread-safe.
 class Console {
  public:
   // Of descriptors, which outlive this. Where both are the same file, their lines keep their order.
@@ -47,17 +48,19 @@ class Console {
   // Waits until all is written, for `patience` at most.
   void Flush(std::chrono::milliseconds patience);
 
-  const TerminalStyle& style() const { return style_; }
-  void set_style(TerminalStyle style) { style_ = style; }
+  TerminalStyle style() const;
+  void set_style(TerminalStyle style);
 
  private:
   void PrintTo(OutputQueue* queue, const std::string& text);
+  void WriteLive(const std::string& text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::unique_ptr<OutputQueue> out_;
   const std::unique_ptr<OutputQueue> own_err_;  // null where standard error is the same file
   OutputQueue* const err_;
-  TerminalStyle style_;
-  std::string live_;
+  mutable Mutex mutex_;
+  TerminalStyle style_ ABSL_GUARDED_BY(mutex_);
+  std::string live_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shoal

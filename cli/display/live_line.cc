@@ -7,15 +7,12 @@
 #include <vector>
 
 #include "cli/display/number_text.h"
-#include "common/base/printable.h"
 
 namespace shoal {
 namespace {
 
 constexpr int kMaxBar = 30;
 constexpr int kMinBar = 8;
-// Of a name or a path, which may hold anything.
-constexpr size_t kMaxTextBytes = 1000;
 
 // A part of the line; among those that can be left out, the highest rank goes first.
 struct Part {
@@ -43,10 +40,10 @@ std::string SecondsLeft(const proto::StatusReply& status) {
 
 // What is going on instead of steps: empty while training goes on as it should.
 std::string Hindrance(const proto::StatusReply& status) {
-  if (status.phase() == "failed") return "failed: " + Printable(status.error(), kMaxTextBytes);
+  if (status.phase() == "failed") return "failed: " + status.error();
   std::string text;
   if (status.waiting_size() > 0) {
-    text = "waiting: " + Printable(status.waiting(0), kMaxTextBytes);
+    text = "waiting: " + status.waiting(0);
     if (status.waiting_size() > 1) {
       text += " (and " + std::to_string(status.waiting_size() - 1) + " more)";
     }
@@ -81,7 +78,7 @@ std::vector<Part> Parts(const proto::StatusReply& status) {
   if (status.has_loss()) {
     add("loss " + FormatNumber(status.loss()), 2);
     for (const auto& metric : status.metrics()) {
-      add(Printable(metric.name(), kMaxTextBytes) + " " + FormatNumber(metric.value()), 3);
+      add(metric.name() + " " + FormatNumber(metric.value()), 3);
     }
   }
   add(SecondsLeft(status), 2);

@@ -10,7 +10,8 @@ namespace shoal {
 // The live line of a training, for example
 //   epoch 2/5 ━━━━━━━────── step 1204/4690  9120 examples/s  loss 0.312  accuracy 0.886  1:12 left
 // or, while something is missing, what is waited for. Never wider than style.live_columns(): the
-// bar shrinks first, then the parts that matter least are left out. Colours add no columns.
+// bar shrinks first, then the parts that matter least are left out. Colours add no columns. The
+// texts of a status are safe to show where it was read (ParseReply in cli/cluster_call.h).
 std::string FormatLiveLine(const proto::StatusReply& status, const TerminalStyle& style);
 
 // The same facts for a log: no bar, no limit of width.

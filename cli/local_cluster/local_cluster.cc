@@ -3,17 +3,30 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "common/base/status_macros.h"
 
 namespace shoal {
+namespace {
+
+// How long the end waits for a disk that takes no logs.
+constexpr std::chrono::seconds kLogPatience{2};
+
+}  // namespace
 
 LocalCluster::LocalCluster(Options options) : options_(std::move(options)) {}
 
 LocalCluster::~LocalCluster() {
   for (const auto& child : children_) {
     if (child->running()) options_.watch->Remove(child->process->output());
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kLogPatience;
+  for (const auto& child : children_) {
+    if (child->log == nullptr) continue;
+    child->log->AwaitWritten(std::chrono::ceil<std::chrono::milliseconds>(
+        std::max(deadline - std::chrono::steady_clock::now(), {})));
   }
 }
 

@@ -48,7 +48,7 @@ class LocalCluster {
     std::function<void(const Child&)> on_exit;
   };
   explicit LocalCluster(Options options);
-  // Kills and reaps what still runs.
+  // Kills and reaps what still runs; waits a moment for the logs.
   ~LocalCluster();
 
   // Starts one process for each command. On an error some may run; destroy this.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/printable.h"
 
 namespace shoal {
@@ -21,9 +22,20 @@ absl::StatusOr<std::unique_ptr<TaskLog>> TaskLog::Open(const std::string& path) 
 }
 
 TaskLog::TaskLog(std::string path, int descriptor)
-    : path_(std::move(path)), descriptor_(descriptor) {}
+    : path_(std::move(path)),
+      descriptor_(descriptor),
+      file_(
+          {.descriptor = descriptor, .thread_name = "task log", .describe_loss = [](uint64_t lost) {
+             return absl::StrCat("(", lost,
+                                 " lines are missing here: the disk did not take them)\n");
+           }}) {}
 
-TaskLog::~TaskLog() { close(descriptor_); }
+TaskLog::~TaskLog() {
+  // While it is still being written it is not to become another file's number.
+  if (AwaitWritten(std::chrono::milliseconds(0))) close(descriptor_);
+}
+
+bool TaskLog::AwaitWritten(std::chrono::milliseconds patience) { return file_.Flush(patience); }
 
 std::vector<std::string> TaskLog::Append(const std::string& bytes) {
   std::vector<std::string> lines;
@@ -41,9 +53,7 @@ std::vector<std::string> TaskLog::Flush() {
 }
 
 void TaskLog::Keep(const std::string& line, std::vector<std::string>* lines) {
-  const std::string text = line + "\n";
-  // A full disk must not end the training that the log is about; the line is still shown.
-  if (write(descriptor_, text.data(), text.size()) < 0) errno = 0;
+  file_.Write(line + "\n");
   lines->push_back(Printable(line, kMaxShownBytes));
   last_lines_.push_back(lines->back());
   if (last_lines_.size() > kLastLines) last_lines_.pop_front();

@@ -1,16 +1,20 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/output_queue.h"
 
 namespace shoal {
 
 // What one child says: cut into lines, kept in a file as they came; given out, and the last ones
-// remembered, safe to show (common/base/printable.h). Not thread-safe.
+// remembered, safe to show (common/base/printable.h). Writing the file holds nobody up: what a slow
+// disk or a full one does not take is lost, and a line says so (common/base/output_queue.h). Not
+// thread-safe.
 class TaskLog {
  public:
   static constexpr size_t kLastLines = 20;
@@ -19,6 +23,7 @@ class TaskLog {
 
   // Appends to the file at `path`: a run that goes on keeps what was logged before.
   static absl::StatusOr<std::unique_ptr<TaskLog>> Open(const std::string& path);
+  // What is not in the file by now stays out of it.
   ~TaskLog();
   TaskLog(const TaskLog&) = delete;
   TaskLog& operator=(const TaskLog&) = delete;
@@ -27,6 +32,8 @@ class TaskLog {
   std::vector<std::string> Append(const std::string& bytes);
   // The end of the output; returns the last line, if it lacked its newline.
   std::vector<std::string> Flush();
+  // Waits until all of it is in the file, for `patience` at most; false when it is not.
+  bool AwaitWritten(std::chrono::milliseconds patience);
 
   // Another life of the task begins: what the last one said stays in the file only.
   void ForgetLastLines() { last_lines_.clear(); }
@@ -40,6 +47,7 @@ class TaskLog {
 
   const std::string path_;
   const int descriptor_;
+  OutputQueue file_;
   std::string partial_;
   std::deque<std::string> last_lines_;
 };

@@ -40,8 +40,6 @@ namespace {
 
 constexpr Time kStatusInterval = std::chrono::milliseconds(200);
 constexpr size_t kEpochsShown = 1000;  // at the end, the newest
-// How long the end waits for whoever reads what gRPC had to say.
-constexpr std::chrono::seconds kLogPatience{2};
 
 const std::vector<int>& WatchedSignals() {
   static const std::vector<int> signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGWINCH};
@@ -64,7 +62,16 @@ class Training {
  public:
   explicit Training(TrainOptions options)
       : options_(std::move(options)),
-        console_(STDOUT_FILENO, STDERR_FILENO, TerminalStyle::Detect()) {}
+        console_(STDOUT_FILENO, STDERR_FILENO, TerminalStyle::Detect()) {
+    // One queue to standard error, and no line of the log in the middle of the live line.
+    SendLogTo([this](const std::string& message, const LogFields& fields) {
+      std::string line = "shoal: " + message;
+      for (const auto& [name, value] : fields) absl::StrAppend(&line, " ", name, "=", value);
+      console_.PrintError(line);
+    });
+    SendLibraryLogTo([](const std::string& message) { LogWarning(message); });
+  }
+  ~Training() { SendLogTo({}); }
 
   int Run() {
     const absl::StatusOr<bool> anything_to_do = Prepare();
@@ -158,7 +165,6 @@ class Training {
     const ClusterPlan plan = PlanCluster();
     SignalWatch::BlockSignals(WatchedSignals());
     std::signal(SIGPIPE, SIG_IGN);
-    SendLibraryLogTo([](const std::string& message) { LogWarning(message); });
     const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
     DescriptorWatch watch(network.get());
     TrainingDisplay display(
@@ -268,10 +274,6 @@ class Training {
 
 }  // namespace
 
-int Train(const TrainOptions& options) {
-  const int code = Training(options).Run();
-  FlushLog(kLogPatience);
-  return code;
-}
+int Train(const TrainOptions& options) { return Training(options).Run(); }
 
 }  // namespace shoal

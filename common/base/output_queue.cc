@@ -12,7 +12,6 @@
 #include <ctime>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "common/base/mutex.h"
 
@@ -47,12 +46,17 @@ uint64_t CountLines(std::string_view text) {
 // A ring of bytes, not a list of strings: after a crash the thread still writes it, and needs no
 // heap for that, which may be what is broken.
 struct OutputQueue::State {
-  explicit State(Options given) : options(std::move(given)), ring(options.capacity_bytes) {}
+  explicit State(Options given)
+      : options(std::move(given)),
+        capacity(options.capacity_bytes),
+        ring(std::make_unique_for_overwrite<char[]>(capacity)) {}
 
   const Options options;
+  const size_t capacity;
   Mutex mutex;
   CondVar changed;
-  std::vector<char> ring ABSL_GUARDED_BY(mutex);
+  // Takes memory only as far as it was needed once.
+  const std::unique_ptr<char[]> ring ABSL_PT_GUARDED_BY(mutex);
   size_t begin ABSL_GUARDED_BY(mutex) = 0;      // of what is queued
   size_t size ABSL_GUARDED_BY(mutex) = 0;       // of what is queued, with what is being written
   bool gap ABSL_GUARDED_BY(mutex) = false;      // a line found no room: none is taken
@@ -69,7 +73,7 @@ struct OutputQueue::State {
   }
 
   bool to_tell() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return untold > 0 && !refused && size <= ring.size() / 2;
+    return untold > 0 && !refused && size <= capacity / 2;
   }
 
   bool all_written() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -84,16 +88,16 @@ struct OutputQueue::State {
 
   void Write(std::string_view text) {
     MutexLock lock(&mutex);
-    gap = gap || text.size() > ring.size() - size;
+    gap = gap || text.size() > capacity - size;
     if (gap) {
       Lose(CountLines(text));
       changed.NotifyAll();
       return;
     }
-    const size_t end = (begin + size) % ring.size();
-    const size_t before_wrap = std::min(text.size(), ring.size() - end);
-    std::copy_n(text.data(), before_wrap, ring.data() + end);
-    std::copy_n(text.data() + before_wrap, text.size() - before_wrap, ring.data());
+    const size_t end = (begin + size) % capacity;
+    const size_t before_wrap = std::min(text.size(), capacity - end);
+    std::copy_n(text.data(), before_wrap, ring.get() + end);
+    std::copy_n(text.data() + before_wrap, text.size() - before_wrap, ring.get());
     Resize(size + text.size());
   }
 
@@ -101,7 +105,7 @@ struct OutputQueue::State {
   std::string_view NextPiece(std::array<char, kPieceBytes>* buffer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const size_t bytes = std::min(size, buffer->size());
-    for (size_t i = 0; i < bytes; ++i) (*buffer)[i] = ring[(begin + i) % ring.size()];
+    for (size_t i = 0; i < bytes; ++i) (*buffer)[i] = ring[(begin + i) % capacity];
     const std::string_view piece(buffer->data(), bytes);
     const size_t newline = piece.rfind('\n');
     return newline == std::string_view::npos ? piece : piece.substr(0, newline + 1);
@@ -139,7 +143,7 @@ struct OutputQueue::State {
         gap = false;  // to find out when it is taken again
         Lose(CountLines(piece));
       }
-      begin = (begin + piece.size()) % ring.size();
+      begin = (begin + piece.size()) % capacity;
       Resize(size - piece.size());
     }
   }

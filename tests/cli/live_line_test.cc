@@ -118,14 +118,6 @@ TEST(LiveLineTest, TheEndHasAFullBarAndNoTimeLeft) {
   EXPECT_THAT(line, Not(HasSubstr("left")));
 }
 
-TEST(LiveLineTest, NoTextFromOutsideMovesTheCursor) {
-  proto::StatusReply status = InTheMiddle();
-  status.mutable_metrics(0)->set_name("acc\x1b[2J\nuracy");
-  status.add_waiting("a\rb");
-  const std::string line = FormatLiveLine(status, {.width = 150});
-  EXPECT_EQ(std::count_if(line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }), 0);
-}
-
 // A coordinator that took over knows what is done; of how many steps, a worker tells it.
 TEST(LiveLineTest, WhatIsDoneIsShownBeforeThereIsATotal) {
   proto::StatusReply status;

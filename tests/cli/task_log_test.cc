@@ -1,7 +1,10 @@
 #include "cli/local_cluster/task_log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -15,9 +18,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string Contents(const std::string& path) {
+std::string Contents(TaskLog& log) {
+  EXPECT_TRUE(log.AwaitWritten(std::chrono::minutes(1)));
   std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
+  text << std::ifstream(log.path()).rdbuf();
   return text.str();
 }
 
@@ -35,7 +39,7 @@ TEST_F(TaskLogTest, CutsOutputIntoLinesWhereverItIsBroken) {
   EXPECT_THAT((*log)->Append("\n\nthree"), ElementsAre("two", ""));
   EXPECT_THAT((*log)->Flush(), ElementsAre("three"));
   EXPECT_THAT((*log)->Flush(), IsEmpty());
-  EXPECT_EQ(Contents(path_), "one\ntwo\n\nthree\n");
+  EXPECT_EQ(Contents(**log), "one\ntwo\n\nthree\n");
 }
 
 TEST_F(TaskLogTest, WhatIsShownSteersNoTerminal) {
@@ -43,7 +47,7 @@ TEST_F(TaskLogTest, WhatIsShownSteersNoTerminal) {
   ASSERT_TRUE(log.ok());
   EXPECT_THAT((*log)->Append("a\x1b[2Jb\n"), ElementsAre("a\\x1b[2Jb"));
   EXPECT_THAT((*log)->last_lines(), ElementsAre("a\\x1b[2Jb"));
-  EXPECT_EQ(Contents(path_), "a\x1b[2Jb\n");
+  EXPECT_EQ(Contents(**log), "a\x1b[2Jb\n");
 }
 
 TEST_F(TaskLogTest, KeepsTheLastLines) {
@@ -63,9 +67,25 @@ TEST_F(TaskLogTest, BreaksALineWithoutEnd) {
 }
 
 TEST_F(TaskLogTest, GoesOnWithTheFileOfAnEarlierStart) {
-  (*TaskLog::Open(path_))->Append("before\n");
-  (*TaskLog::Open(path_))->Append("after\n");
-  EXPECT_EQ(Contents(path_), "before\nafter\n");
+  for (const char* life : {"before", "after"}) {
+    const auto log = TaskLog::Open(path_);
+    (*log)->Append(std::string(life) + "\n");
+    Contents(**log);
+  }
+  EXPECT_EQ(Contents(**TaskLog::Open(path_)), "before\nafter\n");
+}
+
+// As a disk that hangs: a pipe that nobody reads.
+TEST_F(TaskLogTest, WaitsForNoDisk) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const int unread = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  auto log = TaskLog::Open(path_);
+  ASSERT_TRUE(log.ok());
+  const std::string line(1000, 'x');
+  for (int i = 0; i < 3000; ++i) EXPECT_THAT((*log)->Append(line + "\n"), ElementsAre(line));
+  EXPECT_FALSE((*log)->AwaitWritten(std::chrono::milliseconds(1)));
+  log->reset();
+  close(unread);
 }
 
 TEST_F(TaskLogTest, NamesAFileThatCannotBeWritten) {

@@ -134,14 +134,14 @@ class TrainProcessTest : public testing::Test {
   }
   void Touch(const std::string& file) { std::ofstream(root_ + "/fake/" + file) << ""; }
 
-  void Start(const std::vector<std::string>& flags = {}) {
+  void Start(const std::vector<std::string>& flags = {}, std::vector<std::string> variables = {}) {
+    variables.insert(variables.end(),
+                     {"FAKE_DAEMON_DIR=" + root_ + "/fake", "TF_CONFIG=somebody else's"});
     std::vector<std::string> arguments = {"train", root_ + "/job.json", "--run_dir",
                                           root_ + "/run"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     auto train = ChildProcess::Spawn(
-        {.program = root_ + "/bin/shoal",
-         .arguments = arguments,
-         .environment = {"FAKE_DAEMON_DIR=" + root_ + "/fake", "TF_CONFIG=somebody else's"}});
+        {.program = root_ + "/bin/shoal", .arguments = arguments, .environment = variables});
     ASSERT_TRUE(train.ok()) << train.status();
     train_ = *std::move(train);
     output_.clear();
@@ -533,6 +533,14 @@ TEST_F(TrainProcessTest, TasksThatDoNotFitTogetherAreNotStarted) {
                              HasSubstr("8 workers "), HasSubstr("this machine has "),
                              HasSubstr("fewer --workers")));
   EXPECT_FALSE(fs::exists(root_ + "/run"));
+}
+
+// gRPC complains of what it is asked to trace.
+TEST_F(TrainProcessTest, WhatItLogsItselfIsPrintedAsAllElse) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
+  Start({"--workers", "1"}, {"GRPC_TRACE=nonsense"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  EXPECT_THAT(output_, HasSubstr("shoal: grpc: Unknown trace var: 'nonsense'\n"));
 }
 
 TEST_F(TrainProcessTest, AMissingDaemonIsNamed) {
