@@ -12,6 +12,10 @@
 namespace shoal {
 namespace {
 
+// Who has said something for so long is alive, and nobody takes its place: as long as it takes to
+// notice that a machine is gone (Keepalive).
+constexpr Time kAliveFor = std::chrono::seconds(15);
+
 constexpr size_t kMostSuperseded = 10000;  // remembered
 constexpr size_t kMostGone = 1000;         // workers that are not listed, likewise
 constexpr size_t kMostDetailBytes = 500;   // of why one of them is gone
@@ -119,6 +123,16 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   for (auto& [key, other] : workers_) {
     if (other->index != *index) continue;
     if (other->hello.incarnation() != hello.incarnation()) {
+      // One that was killed has no stream any more.
+      if (options_.loop->Now() - other->last_report < kAliveFor) {
+        return Reject(
+            worker,
+            absl::StrCat("there is a worker ", *index, " already, and it is alive: ",
+                         records_[*index].address, ", at ", other->stream->peer(),
+                         ". Start this one with another index, or with --chief=HOST:PORT alone to "
+                         "be given one; if it is to replace that one, end that one"),
+            /*final=*/false);
+      }
       Reject(*other,
              absl::StrCat("worker ", *index, " was started again as ", hello.host(), ", pid ",
                           hello.pid()),

@@ -28,14 +28,16 @@ struct Worker {
   uint64_t steps_done = 0;
   bool in_line = false;     // for steps
   double step_seconds = 0;  // smoothed time from one step to the next; 0 before two
-  Time last_report{};
-  proto::Waiting waiting;  // what it said last that it is at, if that takes long
+  Time last_report{};       // of steps or batches, or its hello
+  proto::Waiting waiting;   // what it said last that it is at, if that takes long
 
   void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
 };
 
 // Who takes part: the streams that workers have opened, and the indices they go by. A listed worker
-// comes with its index; one that is not listed is given the next free one. Loop thread only.
+// comes with its index; one that is not listed is given the next free one. Of two processes with
+// one index the first stays while it is heard of: another one that claims it, by mistake or not,
+// puts out nobody who works. Loop thread only.
 class Membership {
  public:
   struct Options {

@@ -33,6 +33,7 @@ class MembershipTest : public testing::Test {
         .on_report =
             [this](Worker& worker, const proto::WorkerReport& report) {
               events_.push_back(absl::StrCat("report ", worker.index, " ", report.kind_case()));
+              worker.last_report = loop_.Now();
             },
         .on_gone =
             [this](Worker& worker, const std::string& why) {
@@ -78,10 +79,10 @@ class MembershipTest : public testing::Test {
     EXPECT_THAT(order.welcome().ps(), ElementsAre("ps-0:1", "ps-1:1"));
   }
   // It was told why, and the stream ends in order, so that this arrives.
-  static std::string Rejection(FarEnd& worker) {
+  static std::string Rejection(FarEnd& worker, bool final = true) {
     const proto::WorkerOrder order = OneOrder(worker);
     EXPECT_TRUE(order.has_rejected()) << order.ShortDebugString();
-    EXPECT_TRUE(order.rejected().final());
+    EXPECT_EQ(order.rejected().final(), final);
     EXPECT_TRUE(worker.finished().has_value() && worker.finished()->ok());
     EXPECT_FALSE(worker.gone()) << "what is queued must still be sent";
     return order.rejected().reason();
@@ -197,9 +198,31 @@ TEST_F(MembershipTest, TheSameProcessReplacesItsStaleStream) {
   EXPECT_EQ(membership_->records().at(1).state, State::kPreparing);
 }
 
-TEST_F(MembershipTest, AProcessStartedAnewReplacesTheOldOne) {
+TEST_F(MembershipTest, WhoClaimsTheIndexOfOneThatIsAlivePutsItOutNot) {
+  auto worker = ConnectAs({.index = 1, .incarnation = 7});
+  worker->Take<proto::WorkerOrder>();
+  proto::WorkerReport done;
+  done.mutable_steps_done();
+  for (int i = 0; i < 5; ++i) {
+    loop_.Advance(std::chrono::seconds(14));
+    EXPECT_THAT(Rejection(*ConnectAs({.index = 1, .incarnation = 8}), /*final=*/false),
+                AllOf(HasSubstr("there is a worker 1 already"), HasSubstr("node, pid 12"),
+                      HasSubstr("10.0.0.7:4711"), HasSubstr("another index")));
+    EXPECT_TRUE(worker->open());
+    EXPECT_EQ(membership_->records().at(1).restarts, 0u);
+    worker->Send(done);
+    loop_.RunUntilIdle();
+  }
+  // Once it is gone, another one comes at once.
+  worker->Close(absl::UnavailableError("killed"));
+  loop_.RunUntilIdle();
+  ExpectWelcome(*ConnectAs({.index = 1, .incarnation = 8}), 1);
+}
+
+TEST_F(MembershipTest, AProcessStartedAnewReplacesOneThatIsSilent) {
   auto old = ConnectAs({.index = 1, .incarnation = 7});
   old->Take<proto::WorkerOrder>();
+  loop_.Advance(std::chrono::seconds(15));
   auto fresh = ConnectAs({.index = 1, .incarnation = 8});
   ExpectWelcome(*fresh, 1);
   EXPECT_THAT(Rejection(*old), HasSubstr("worker 1 was started again as node, pid 12"));

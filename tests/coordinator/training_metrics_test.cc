@@ -55,8 +55,10 @@ TEST(TrainingMetricsTest, ALostWorkerIsDownUntilAnotherProcessComes) {
   cluster.Disconnect(lost);
   EXPECT_EQ(Value(cluster, "shoal_workers_ready"), 1);
   EXPECT_EQ(Value(cluster, "shoal_task_up", {"worker", "1"}), 0);
-  cluster.Join({.index = 1, .incarnation = 2});  // the same process, over another stream
+  // The same process, over another stream.
+  ScriptedWorker& killed = cluster.Join({.index = 1, .incarnation = 2});
   EXPECT_EQ(Value(cluster, "shoal_task_restarts_total", {"worker", "1"}), 0);
+  cluster.Disconnect(killed);
   cluster.Join({.index = 1, .incarnation = 1000});
   EXPECT_EQ(Value(cluster, "shoal_task_restarts_total", {"worker", "1"}), 1);
   EXPECT_EQ(Value(cluster, "shoal_task_up", {"worker", "1"}), 1);
