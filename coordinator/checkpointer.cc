@@ -209,6 +209,8 @@ void Checkpointer::Commit() {
   manifest.total_steps = cut_->total_steps;
   manifest.epoch = cut_->epoch;
   manifest.epoch_position = cut_->epoch_position;
+  manifest.training_examples = cut_->training_examples;
+  manifest.test_examples = cut_->test_examples;
   auto stored = std::make_shared<absl::StatusOr<StoredCheckpoint>>();
   options_.loop->Offload(
       [store = options_.store, layout = options_.layout, texts = options_.texts,

@@ -68,8 +68,10 @@ class Checkpointer {
     uint64_t term = 0;            // under which it is made: another one for each cut at a step
     uint64_t epoch = 0;           // for the manifest
     uint64_t epoch_position = 0;  // examples
-    uint64_t total_steps = 0;     // 0: not known yet
-    bool hold = false;            // for an evaluation: kept until Release
+    uint64_t total_steps = 0;     // 0: not known yet, and neither are these
+    uint64_t training_examples = 0;
+    uint64_t test_examples = 0;
+    bool hold = false;  // for an evaluation: kept until Release
   };
   // Only when idle.
   void Begin(const Cut& cut);

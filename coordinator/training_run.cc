@@ -138,6 +138,7 @@ absl::Status TrainingRun::Prepare() {
 }
 
 void TrainingRun::Start() {
+  ReadEarlierCounts();
   ReadEarlierHistory();
   fleet_->Start();
   Tick();
@@ -211,7 +212,7 @@ void TrainingRun::LayOutSteps() {
                                 : opened_->base;
   cuts_.emplace(CutPlan::Options{.when = options_.job.checkpoint,
                                  .plan = plan_,
-                                 .evaluates = test_examples_ > 0,
+                                 .evaluates = plan_.has_value() && counts_->test > 0,
                                  .base = opened_->base,
                                  .last_cut = last_cut,
                                  .now = options_.loop->Now()});
@@ -312,6 +313,22 @@ void TrainingRun::CloseEpochs() {
 }
 
 // The curves of the coordinators before this one. Nothing waits for them: a disk may hang.
+void TrainingRun::ReadEarlierCounts() {
+  const auto newest = std::make_shared<std::optional<StoredCheckpoint>>();
+  options_.loop->Offload(
+      [newest, store = &store_] {
+        const auto stored = store->List(nullptr);
+        if (stored.ok() && !stored->empty()) *newest = stored->front();
+      },
+      [this, alive = alive_, newest] {
+        if (!*alive || !newest->has_value() || counts_.has_value()) return;
+        const Manifest& manifest = (*newest)->manifest;
+        if (manifest.training_examples == 0) return;
+        counts_ = {manifest.training_examples, manifest.test_examples};
+        counted_by_ = absl::StrCat((*newest)->directory, " was made with");
+      });
+}
+
 void TrainingRun::ReadEarlierHistory() {
   const auto earlier = std::make_shared<History>();
   options_.loop->Offload([earlier, path = paths_.history(),

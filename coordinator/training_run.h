@@ -164,6 +164,8 @@ class TrainingRun {
   // From which checkpoint one can go on when the variables are not finite, and how.
   std::string WhatIsFinite() const;
   void FinishEvaluation();
+  // What a former coordinator has left in the run directory.
+  void ReadEarlierCounts();
   void ReadEarlierHistory();
   // The epochs from `from` on have changed in history.csv's matter.
   void WriteHistory(uint64_t from);
@@ -223,9 +225,16 @@ class TrainingRun {
   std::optional<uint64_t> history_changed_;          // from which epoch on, since that write began
   const std::shared_ptr<HistoryFile> history_file_;  // used in Offload only
 
-  // Known once the first worker has counted.
+  struct ExampleCounts {
+    uint64_t training = 0;
+    uint64_t test = 0;
+    bool operator==(const ExampleCounts&) const = default;
+  };
+  // Those of the run's newest checkpoint, or else what the first worker says; and who that is.
+  std::optional<ExampleCounts> counts_;
+  std::string counted_by_;
+  // Known once a worker has counted.
   std::optional<StepPlan> plan_;
-  uint64_t test_examples_ = 0;
   std::optional<PsFleet::Opened> opened_;       // the open timeline,
   std::unique_ptr<StepDispatcher> dispatcher_;  // its steps,
   std::optional<CutPlan> cuts_;                 // and its cuts; stays when it is over

@@ -48,20 +48,26 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   }
   if (ready.training_examples() == 0)
     return membership_->Reject(worker, "sees no training examples", true);
-  const bool first = !plan_.has_value();
-  if (first) {
-    plan_.emplace(ready.training_examples(), options_.job.batch_size, options_.job.epochs,
-                  options_.job.steps);
-    test_examples_ = ready.test_examples();
-  } else if (plan_->examples() != ready.training_examples() ||
-             test_examples_ != ready.test_examples()) {
+  const ExampleCounts seen = {ready.training_examples(), ready.test_examples()};
+  if (!counts_.has_value()) {
+    counts_ = seen;
+    counted_by_ = absl::StrCat("worker ", worker.index, " (", membership_->record(worker).address,
+                               "), the first to say, sees");
+  }
+  if (seen != *counts_) {
     return membership_->Reject(
         worker,
-        absl::StrCat("sees ", ready.training_examples(), " training and ", ready.test_examples(),
-                     " test examples where others see ", plan_->examples(), " and ", test_examples_,
-                     "; give every worker the same data"),
+        absl::StrCat("sees ", seen.training, " training and ", seen.test, " test examples, where ",
+                     counted_by_, " ", counts_->training, " and ", counts_->test,
+                     ". Give all workers the same data; if these are the right ones, "
+                     "stop the job (shoal drain chief --run_dir=",
+                     options_.run_dir, ") and begin it anew with another --run_dir"),
         true);
   }
+  const bool first = !plan_.has_value();
+  if (first)
+    plan_.emplace(ready.training_examples(), options_.job.batch_size, options_.job.epochs,
+                  options_.job.steps);
   worker.ready = true;
   membership_->record(worker).state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));

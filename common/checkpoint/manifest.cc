@@ -141,6 +141,10 @@ absl::StatusOr<Manifest> ParseMembers(const Json& json) {
   manifest.total_steps = members.Number("total_steps");
   manifest.epoch = members.Number("epoch");
   manifest.epoch_position = members.Number("epoch_position");
+  if (members.Any("training_examples") != nullptr) {
+    manifest.training_examples = members.Number("training_examples");
+    manifest.test_examples = members.Number("test_examples");
+  }
   for (const Json& slot : members.Array("slots")) {
     if (!slot.is_string()) {
       members.Fail("slots", "a list of names");
@@ -177,6 +181,10 @@ std::string Manifest::ToText() const {
   json["total_steps"] = total_steps;
   json["epoch"] = epoch;
   json["epoch_position"] = epoch_position;
+  if (training_examples > 0) {
+    json["training_examples"] = training_examples;
+    json["test_examples"] = test_examples;
+  }
   json["slots"] = slots;
   if (!finite()) json["not_finite"] = not_finite;
   // As one level of the manifest, so that what is embedded can be parsed again.

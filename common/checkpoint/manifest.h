@@ -29,10 +29,13 @@ struct Manifest {
   std::string job_name;
   uint32_t job_fingerprint = 0;
   uint64_t timeline = 0;
-  uint64_t cut_step = 0;           // all steps below it are in, no other
-  uint64_t total_steps = 0;        // of the job; 0: nobody had counted the examples
-  uint64_t epoch = 0;              // of the last step in it, from 0
-  uint64_t epoch_position = 0;     // examples of that epoch consumed
+  uint64_t cut_step = 0;        // all steps below it are in, no other
+  uint64_t total_steps = 0;     // of the job; 0: nobody had counted the examples
+  uint64_t epoch = 0;           // of the last step in it, from 0
+  uint64_t epoch_position = 0;  // examples of that epoch consumed
+  // Of the data, as its workers saw them; 0 training examples: nobody had counted.
+  uint64_t training_examples = 0;
+  uint64_t test_examples = 0;
   std::vector<std::string> slots;  // slot names of the optimizer: "adam_m", "adam_v"
   // The first tensor that holds a value which is not a finite number; empty: all values are finite.
   std::string not_finite;

@@ -68,7 +68,8 @@ TEST_P(OtherCountsTest, AreRejectedNamingBoth) {
   } else {
     EXPECT_THAT(worker.rejected,
                 AllOf(HasSubstr(absl::StrCat("sees ", training, " training and ", test, " test")),
-                      HasSubstr("others see 200 and 50")));
+                      HasSubstr("where worker 0 ("), HasSubstr("the first to say, sees 200 and 50"),
+                      HasSubstr("another --run_dir")));
   }
   EXPECT_THAT(worker.leases, IsEmpty());
   EXPECT_EQ(cluster.WorkerStatus(1).state(), "lost");
@@ -76,6 +77,29 @@ TEST_P(OtherCountsTest, AreRejectedNamingBoth) {
 INSTANTIATE_TEST_SUITE_P(TrainingRun, OtherCountsTest,
                          testing::Values(std::pair(199, 50), std::pair(200, 49), std::pair(200, 0),
                                          std::pair(0, 50)));
+
+// Whoever comes first to a coordinator that goes on with a run need not be believed.
+TEST(TrainingRunTest, ARunWithACheckpointKnowsItsExamples) {
+  ScriptedCluster cluster({.test_examples = 50, .checkpoint = R"({"every_steps": 5})"});
+  ScriptedWorker& first = cluster.Join(0);
+  while (cluster.StoredSteps().empty()) cluster.FinishStep(first);
+  for (const bool ps_lost : {true, false}) {
+    if (ps_lost) cluster.ps[0]->Restart();
+    cluster.StartCoordinator();
+    for (const auto& [training, test] : {std::pair(100, 50), std::pair(200, 0)}) {
+      ScriptedWorker& other = cluster.Connect({.index = 1, .incarnation = 5});
+      cluster.SayReady(other, training, test);
+      EXPECT_THAT(other.rejected,
+                  AllOf(HasSubstr(absl::StrCat("sees ", training, " training and ", test, " test")),
+                        HasSubstr(cluster.run_dir() + "/checkpoints/step-"),
+                        HasSubstr("was made with 200 and 50")));
+    }
+    ScriptedWorker& honest = cluster.Join(0);
+    EXPECT_EQ(honest.rejected, "");
+    EXPECT_FALSE(honest.leases.empty());
+    cluster.FinishStep(honest);
+  }
+}
 
 // --- Cuts ----------------------------------------------------------------------------------------
 
