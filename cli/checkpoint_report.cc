@@ -95,6 +95,10 @@ std::string EpochText(const Manifest& manifest) {
   return manifest.total_steps == 0 ? "?" : absl::StrCat(manifest.epoch + 1);
 }
 
+std::string NotFiniteText(const Manifest& manifest) {
+  return absl::StrCat("values in \"", manifest.not_finite, "\" are not finite numbers");
+}
+
 // A running job removes old checkpoints, the manifest first: what is missing then is no damage.
 bool RemovedMeanwhile(const StoredCheckpoint& checkpoint) {
   return absl::IsNotFound(Manifest::Read(checkpoint.directory).status());
@@ -146,9 +150,7 @@ absl::StatusOr<std::string> ShowCheckpoint(const std::string& path) {
                                       " of its examples used")});
   facts.AddRow({"timeline", TermText(manifest.timeline)});
   facts.AddRow({"slots", manifest.slots.empty() ? "none" : absl::StrJoin(manifest.slots, ", ")});
-  facts.AddRow({"finite", manifest.finite() ? "all values"
-                                            : absl::StrCat("NO: values in \"", manifest.not_finite,
-                                                           "\" are not finite numbers")});
+  facts.AddRow({"finite", manifest.finite() ? "all values" : "NO: " + NotFiniteText(manifest)});
   facts.AddRow({"size", absl::StrCat(FormatBytes(checkpoint.size_bytes()), " in ",
                                      manifest.files.size(), " files")});
   facts.AddRow({"written", absl::StrCat(DateText(CommitTime(checkpoint)), " by Shoal ",
@@ -192,6 +194,8 @@ absl::StatusOr<CheckpointReport> VerifyAllFiles(const std::string& path) {
       }
     }
     absl::StrAppend(&report.text, "  ok   ", kManifestName, "\n");
+    if (!checkpoint.manifest.finite())
+      absl::StrAppend(&report.text, "  NOT FINITE: ", NotFiniteText(checkpoint.manifest), "\n");
   }
   for (const std::string& problem : found.problems) add_bad(problem);
   return report;

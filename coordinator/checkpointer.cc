@@ -30,6 +30,14 @@ void Checkpointer::SetLast(const StoredCheckpoint& checkpoint) {
   last_at_ = options_.loop->Now();
 }
 
+void Checkpointer::SetStored(const std::vector<StoredCheckpoint>& newest_first) {
+  if (!newest_first.empty()) stored_ = newest_first.front();
+  const auto finite =
+      std::find_if(newest_first.begin(), newest_first.end(),
+                   [](const StoredCheckpoint& each) { return each.manifest.finite(); });
+  if (finite != newest_first.end()) last_finite_ = *finite;
+}
+
 // Lays the files out, so that every ps finds them when the fence reaches it.
 void Checkpointer::Begin(const Cut& cut) {
   cut_ = cut;

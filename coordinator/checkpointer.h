@@ -95,7 +95,12 @@ class Checkpointer {
   // The timeline is over, or the cut takes too long.
   void GiveUp(const std::string& why, std::optional<uint64_t> highest_step = std::nullopt);
 
+  // The newest that was committed here, or restored from.
   const std::optional<StoredCheckpoint>& last() const { return last_; }
+  // The same; before the first, the newest that there was on disk, which nobody has verified.
+  const std::optional<StoredCheckpoint>& newest() const {
+    return last_.has_value() ? last_ : stored_;
+  }
   // The newest that is known here and whose values are all finite: one that stays.
   const std::optional<StoredCheckpoint>& last_finite() const { return last_finite_; }
   Time last_at() const { return last_at_; }
@@ -110,6 +115,8 @@ class Checkpointer {
   std::string Waiting(Time now) const;
   // What a restore has loaded counts as the last one.
   void SetLast(const StoredCheckpoint& checkpoint);
+  // What there was on disk at the start, newest first.
+  void SetStored(const std::vector<StoredCheckpoint>& newest_first);
 
  private:
   struct Peer {
@@ -148,6 +155,7 @@ class Checkpointer {
   EventLoop::TimerId deadline_timer_ = 0;
   std::optional<StoredCheckpoint> last_;
   std::optional<StoredCheckpoint> last_finite_;
+  std::optional<StoredCheckpoint> stored_;
   Time last_at_{};
   Time last_duration_{};
   std::string last_error_;

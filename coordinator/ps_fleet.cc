@@ -35,15 +35,16 @@ void PsFleet::Start() {
   phase_since_ = options_.loop->Now();
   peers_.resize(options_.addresses.size());
   // Terms must sort above every stored timeline, also when all ps have forgotten theirs.
+  const auto stored = std::make_shared<absl::StatusOr<std::vector<StoredCheckpoint>>>();
   const auto highest = std::make_shared<absl::StatusOr<uint32_t>>(0);
   options_.loop->Offload(
-      [store = options_.store, highest] {
-        const auto stored = store->List(nullptr);
-        if (!stored.ok()) {
-          *highest = stored.status();
+      [store = options_.store, stored, highest] {
+        *stored = store->List(nullptr);
+        if (!stored->ok()) {
+          *highest = stored->status();
           return;
         }
-        for (const StoredCheckpoint& checkpoint : *stored) {
+        for (const StoredCheckpoint& checkpoint : **stored) {
           const uint64_t timeline = checkpoint.manifest.timeline;
           if (TermNumber(timeline) >= kMaxTermNumber) {
             *highest = absl::FailedPreconditionError(absl::StrCat(
@@ -54,9 +55,10 @@ void PsFleet::Start() {
           *highest = std::max(**highest, TermNumber(timeline));
         }
       },
-      [this, alive = alive_, highest] {
+      [this, alive = alive_, stored, highest] {
         if (!*alive || closed_) return;
         if (!highest->ok()) return Fail(highest->status());
+        options_.on_stored(**stored);
         highest_term_number_ = std::max(highest_term_number_, **highest);
         for (int ps = 0; ps < size(); ++ps) {
           peers_[ps].link = std::make_unique<PsLink>(PsLink::Options{

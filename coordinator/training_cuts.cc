@@ -88,8 +88,8 @@ void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
   LogInfo(absl::StrCat("checkpoint ", checkpoint.directory, " (", checkpoint.size_bytes() >> 10,
                        " KiB)"));
   if (!checkpoint.manifest.finite()) {
-    LogWarning(absl::StrCat("values in \"", checkpoint.manifest.not_finite,
-                            "\" of that checkpoint are not finite numbers. ", WhatIsFinite()));
+    LogWarning(absl::StrCat("values in \"", checkpoint.manifest.not_finite, "\" of ",
+                            checkpoint.directory, " are not finite numbers. ", WhatIsFinite()));
   }
   AnswerCheckpoints(checkpoint);
 }

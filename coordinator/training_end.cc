@@ -124,21 +124,25 @@ void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
                            if (!*alive || over_) return;
                            if (!saved->ok()) return Over(*saved);
                            LogInfo("the model is saved in " + directory);
-                           model_saved_ = true;
-                           proto::WorkerOrder order;
-                           order.mutable_job_done();
-                           membership_->Broadcast(order);
-                           dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
-                             dismiss_deadline_ = 0;
-                             DismissAll();
-                           });
-                           // Workers that have not found this successor yet hear it when they do.
-                           if (membership_->workers().empty() && !found_finished_) DismissAll();
+                           DismissWorkers();
                          });
 }
 
-// The workers have gone; now the ps. Those that can't be reached count as stopped.
-void TrainingRun::DismissAll() {
+void TrainingRun::DismissWorkers() {
+  workers_may_go_ = true;
+  proto::WorkerOrder order;
+  order.mutable_job_done()->set_failure(failure_);
+  membership_->Broadcast(order);
+  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+    dismiss_deadline_ = 0;
+    DismissPs();
+  });
+  // Workers that have not found this successor yet hear it when they do.
+  if (membership_->workers().empty() && !found_finished_) DismissPs();
+}
+
+// Those that can't be reached count as stopped.
+void TrainingRun::DismissPs() {
   if (over_) return;
   dismissed_ = true;
   if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
@@ -156,7 +160,7 @@ void TrainingRun::EndForNan(const std::string& why) {
   finishing_ = true;
   failure_ = why;
   outcome_ = absl::DataLossError(why);
-  DismissAll();
+  DismissWorkers();
 }
 
 void TrainingRun::Over(const absl::Status& status) {

@@ -94,6 +94,8 @@ absl::Status TrainingRun::Prepare() {
       .job_fingerprint = fingerprint_,
       .shard_map_fingerprint = shard_map_->Fingerprint(),
       .coordinator_id = options_.coordinator_id,
+      .on_stored =
+          [this](const std::vector<StoredCheckpoint>& stored) { checkpointer_->SetStored(stored); },
       .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
       .on_over = [this](const std::string& why) { OnTimelineOver(why); },
       .on_job_finished = [this](const StoredCheckpoint& checkpoint) { OnJobFinished(checkpoint); },

@@ -170,7 +170,9 @@ class TrainingRun {
   // The epochs from `from` on have changed in history.csv's matter.
   void WriteHistory(uint64_t from);
   void SaveModel(const StoredCheckpoint& final_checkpoint);
-  void DismissAll();
+  // Nothing is left to do; the ps follow when the workers have gone.
+  void DismissWorkers();
+  void DismissPs();
   // The variables have become useless: the run fails, and the ps go too, so that the next start
   // loads a checkpoint.
   void EndForNan(const std::string& why);
@@ -268,7 +270,7 @@ class TrainingRun {
   std::optional<std::array<uint64_t, 4>> headway_;
   Time headway_at_{};
   bool finishing_ = false;            // the model is being saved, or is; or the job ends for NaN
-  bool model_saved_ = false;          // the workers may go
+  bool workers_may_go_ = false;       // they have been told
   bool dismissed_ = false;            // the ps are told to go,
   absl::Status outcome_;              // and this is how the run ends then
   bool found_finished_ = false;       // by a former coordinator

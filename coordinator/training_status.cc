@@ -69,15 +69,17 @@ void TrainingRun::FillProgress(proto::StatusReply* reply) const {
 }
 
 void TrainingRun::FillCheckpoint(proto::StatusReply* reply) const {
-  const std::optional<StoredCheckpoint>& last = checkpointer_->last();
-  if (!last.has_value() && checkpointer_->last_error().empty()) return;
+  const std::optional<StoredCheckpoint>& newest = checkpointer_->newest();
+  if (!newest.has_value() && checkpointer_->last_error().empty()) return;
   proto::CheckpointStatus* checkpoint = reply->mutable_last_checkpoint();
   checkpoint->set_last_error(checkpointer_->last_error());
-  if (!last.has_value()) return;
-  checkpoint->set_directory(last->directory);
-  checkpoint->set_step(last->manifest.cut_step);
-  checkpoint->set_age_seconds(ToSeconds(options_.loop->Now() - checkpointer_->last_at()));
-  checkpoint->set_size_bytes(last->size_bytes());
+  if (!newest.has_value()) return;
+  checkpoint->set_directory(newest->directory);
+  checkpoint->set_step(newest->manifest.cut_step);
+  if (checkpointer_->last().has_value())
+    checkpoint->set_age_seconds(ToSeconds(options_.loop->Now() - checkpointer_->last_at()));
+  checkpoint->set_size_bytes(newest->size_bytes());
+  checkpoint->set_not_finite(newest->manifest.not_finite);
   checkpoint->set_duration_seconds(ToSeconds(checkpointer_->last_duration()));
 }
 

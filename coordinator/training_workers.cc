@@ -72,9 +72,9 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   membership_->record(worker).state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
   if (finishing_) {
-    if (!model_saved_) return;  // it is told when that is sure
+    if (!workers_may_go_) return;  // it is told when that is sure
     proto::WorkerOrder order;
-    order.mutable_job_done();
+    order.mutable_job_done()->set_failure(failure_);
     return worker.Send(order);
   }
   if (opened_.has_value()) {
@@ -142,7 +142,7 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   if (dispatcher_ != nullptr) returned = dispatcher_->Release(worker.key);
   if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
   if (finishing_) {
-    if (model_saved_ && membership_->workers().empty() && !found_finished_) DismissAll();
+    if (workers_may_go_ && membership_->workers().empty() && !found_finished_) DismissPs();
     return;
   }
   LogWarning(absl::StrCat(
@@ -274,10 +274,13 @@ void TrainingRun::NoteLoss(uint64_t step, double loss_sum, const Worker& worker)
 
 std::string TrainingRun::WhatIsFinite() const {
   const std::optional<StoredCheckpoint>& finite = checkpointer_->last_finite();
+  if (!checkpointer_->newest().has_value()) {
+    return absl::StrCat("There is no checkpoint in ", options_.run_dir,
+                        " yet: the next start with this run directory begins at step 0");
+  }
   if (!finite.has_value()) {
-    return absl::StrCat("`shoal checkpoint list ", options_.run_dir,
-                        "` shows whether there is a checkpoint whose values are all finite; the "
-                        "newest such stays, and the next start goes on from it");
+    return absl::StrCat("There is no checkpoint in ", options_.run_dir,
+                        " whose values are all finite: start over with another --run_dir");
   }
   return absl::StrCat(finite->directory, " (step ", finite->manifest.cut_step,
                       ") is the newest checkpoint whose values are all finite; it stays, and the "

@@ -188,6 +188,8 @@ void WorkerSession::OnMessage(const Message& message) {
       return Drain("the coordinator says: " +
                    PrintableLines(order.drain().reason(), kMostReasonBytes));
     case proto::WorkerOrder::kJobDone:
+      if (const std::string& failure = order.job_done().failure(); !failure.empty())
+        LogWarning("the job has failed: " + PrintableLines(failure, kMostReasonBytes));
       return Over(End::kJobDone, absl::OkStatus());
     case proto::WorkerOrder::KIND_NOT_SET:
       return;

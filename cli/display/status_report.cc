@@ -43,8 +43,13 @@ std::string LastCheckpoint(const proto::CheckpointStatus& checkpoint) {
   std::string text;
   if (!checkpoint.directory().empty()) {
     absl::StrAppend(&text, "checkpoint  step ", checkpoint.step(), ", ",
-                    FormatDuration(checkpoint.age_seconds()), " ago, ",
-                    FormatBytes(checkpoint.size_bytes()), ", ", checkpoint.directory(), "\n");
+                    checkpoint.has_age_seconds() ? FormatDuration(checkpoint.age_seconds()) + " ago"
+                                                 : "of before this coordinator",
+                    ", ", FormatBytes(checkpoint.size_bytes()), ", ", checkpoint.directory(), "\n");
+  }
+  if (!checkpoint.not_finite().empty()) {
+    absl::StrAppend(&text, "            NOT FINITE: values in \"", checkpoint.not_finite(),
+                    "\" are not finite numbers\n");
   }
   if (!checkpoint.last_error().empty()) {
     absl::StrAppend(&text, "            ", FormatCheckpointError(checkpoint), "\n");

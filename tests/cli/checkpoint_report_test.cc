@@ -67,6 +67,11 @@ TEST_F(CheckpointReportTest, WhatIsNotFiniteIsShown) {
   EXPECT_THAT(list->text, HasSubstr("step-000000000100-1-00000abc  NO      yes\n"));
   EXPECT_THAT(list->text, HasSubstr("step-000000000010-1-00000abc  yes     yes\n"));
   EXPECT_THAT(*ShowCheckpoint(newest_), HasSubstr("NO: values in \"dense/kernel\""));
+  const auto verified = VerifyAllFiles(run_.path());
+  EXPECT_TRUE(verified->all_whole);
+  const std::string said = "  NOT FINITE: values in \"dense/kernel\" are not finite numbers\n";
+  EXPECT_THAT(verified->text, HasSubstr("  ok   manifest.json\n" + said));
+  EXPECT_EQ(verified->text.find(said), verified->text.rfind(said)) << "of the other, too";
 }
 
 TEST_F(CheckpointReportTest, DamagedManifestIsShown) {

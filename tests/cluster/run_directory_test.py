@@ -45,6 +45,11 @@ def test_nan_in_the_data_costs_no_good_checkpoint(tmp_path):
     assert len(finite) == 2 and len(stored) <= 3, stored
     newest = next(path.name for path in (run / "checkpoints").iterdir() if path.name.startswith(f"step-{finite[0]:012d}"))
     assert newest in said and "are all finite" in said
+    for log in (run / "logs").glob("worker-*.log"):
+        last = log.read_text().partition("the job has failed: ")[2]
+        assert "not finite numbers" in last and "drain" not in last and "coordinator" not in last, log.read_text()[-3000:]
+    list_, verified = (shoal("checkpoint", command, run).stdout for command in ("list", "verify"))
+    assert verified.count("NOT FINITE") == list_.count("  NO  ") == len(stored) - 2, verified
     assert (run / "model/model.safetensors").read_bytes() == good_model
     rows = [line.split() for line in shoal("checkpoint", "list", run).stdout.splitlines()[1:]]
     assert [(int(row[0]), row[-2]) for row in rows] == [(step, "yes" if finite else "NO") for step, finite in stored]

@@ -211,6 +211,7 @@ bool ScriptedWorker::Read() {
   for (const proto::WorkerOrder& order : orders) {
     welcomed = welcomed || order.has_welcome();
     job_done = job_done || order.has_job_done();
+    if (order.has_job_done()) job_failure = order.job_done().failure();
     if (order.has_drain()) drained = order.drain().reason();
     if (order.has_rejected()) rejected = order.rejected().reason();
     if (order.has_timeline_opened()) {

@@ -113,6 +113,7 @@ class ScriptedWorker {
   std::deque<proto::Evaluate> evaluations;
   std::string rejected;
   bool job_done = false;
+  std::string job_failure;  // then
   std::string drained;  // why it is to leave
 
  private:

@@ -426,6 +426,8 @@ TEST(TrainingRunTest, WhatIsNotFiniteIsNotSavedAndGoodCheckpointsStay) {
     worker.loss = NAN;
     cluster.ps[0]->value = NAN;
     cluster.FinishAll(worker);
+    EXPECT_THAT(worker.job_failure, HasSubstr("no model is saved"));
+    cluster.Disconnect(worker);
     ASSERT_TRUE(cluster.over.has_value());
     EXPECT_EQ(cluster.over->code(), absl::StatusCode::kDataLoss);
     EXPECT_THAT(

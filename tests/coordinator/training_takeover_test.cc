@@ -107,6 +107,24 @@ TEST(TrainingTakeoverTest, WhatIsAppliedAfterTheTakeoverIsKeptToo) {
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
 }
 
+TEST(TrainingTakeoverTest, TheStatusHasWhatIsDoneAndTheNewestCheckpointOnDisk) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  EXPECT_FALSE(cluster.run->Status().has_last_checkpoint());
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 6; ++i) cluster.FinishStep(worker);
+  const proto::CheckpointStatus before = cluster.run->Status().last_checkpoint();
+  ASSERT_EQ(before.step(), 5u);
+  EXPECT_TRUE(before.has_age_seconds());
+  cluster.StartCoordinator();
+  const proto::StatusReply status = cluster.run->Status();
+  EXPECT_EQ(status.steps_done(), 6u);
+  EXPECT_EQ(status.base_step(), 6u);
+  EXPECT_EQ(status.last_checkpoint().directory(), before.directory());
+  EXPECT_EQ(status.last_checkpoint().step(), 5u);
+  EXPECT_EQ(status.last_checkpoint().size_bytes(), before.size_bytes());
+  EXPECT_FALSE(status.last_checkpoint().has_age_seconds()) << "nobody here has seen it written";
+}
+
 TEST(TrainingTakeoverTest, WhatIsAppliedWhileItStopsIsKeptToo) {
   ScriptedCluster cluster({});
   TakeOverAfterTwoSteps(&cluster);

@@ -191,6 +191,13 @@ TEST(TrainingRunTest, TooManyLossesThatAreNotFiniteEndTheJob) {
   for (int i = 0; i < 99; ++i) cluster.FinishStep(worker);
   EXPECT_FALSE(cluster.over.has_value());
   cluster.FinishStep(worker);
+  EXPECT_TRUE(worker.job_done) << "it would look for a coordinator and a ps that have gone";
+  EXPECT_THAT(worker.job_failure, HasSubstr("the losses of 100 steps in a row"));
+  ScriptedWorker& late = cluster.Join(1);
+  EXPECT_EQ(late.job_failure, worker.job_failure);
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "workers first";
+  cluster.Disconnect(worker);
+  cluster.Disconnect(late);
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_EQ(cluster.over->code(), absl::StatusCode::kDataLoss);
   EXPECT_TRUE(cluster.ps[0]->stopped) << "its variables are not to be adopted";
@@ -201,6 +208,39 @@ TEST(TrainingRunTest, TooManyLossesThatAreNotFiniteEndTheJob) {
   EXPECT_THAT(std::string(cluster.over->message()),
               AllOf(HasSubstr("the losses of 100 steps in a row"),
                     HasSubstr("$.stop_after_nan_steps"), HasSubstr(finite.directory)));
+}
+
+// What there is to go on from, and where: each time another thing is to be done.
+TEST(TrainingRunTest, SaysWhetherThereIsACheckpointThatIsFinite) {
+  const TemporaryDirectory directory;
+  ScriptedCluster cluster(
+      {.checkpoint = R"({"every_steps": 5, "keep": 1})", .directory = directory.path()});
+  ScriptedWorker& worker = cluster.Join(0);
+  const auto log_of_next_step = [&cluster](ScriptedWorker& by) {
+    testing::internal::CaptureStderr();
+    cluster.FinishStep(by);
+    FlushLog(std::chrono::minutes(1));
+    return testing::internal::GetCapturedStderr();
+  };
+  worker.loss = NAN;
+  cluster.ps[0]->value = NAN;
+  EXPECT_THAT(log_of_next_step(worker),
+              HasSubstr("There is no checkpoint in " + cluster.run_dir() +
+                        " yet: the next start with this run directory begins at step 0"));
+  for (int i = 0; i < 3; ++i) cluster.FinishStep(worker);
+  EXPECT_THAT(log_of_next_step(worker),
+              AllOf(HasSubstr("of " + cluster.run_dir() + "/checkpoints/step-000000000005"),
+                    HasSubstr("There is no checkpoint in " + cluster.run_dir() +
+                              " whose values are all finite: start over with another --run_dir")));
+  EXPECT_THAT(cluster.run->Status().last_checkpoint().not_finite(), Not(IsEmpty()));
+  // What its predecessor has written, a coordinator that takes over names too.
+  cluster.ps[0]->value = 1;
+  while (cluster.StoredSteps().front() == 5) cluster.FinishStep(worker);
+  cluster.StartCoordinator();
+  ScriptedWorker& again = cluster.Join(0);
+  again.loss = NAN;
+  EXPECT_THAT(log_of_next_step(again),
+              AllOf(HasSubstr("step-000000000010"), HasSubstr("is the newest checkpoint whose")));
 }
 
 TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/daemon/logging.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/worker/worker_session_fixture.h"
 
@@ -290,6 +291,22 @@ TEST_F(WorkerSessionTest, TheJobIsDone) {
   proto::WorkerOrder order;
   order.mutable_job_done();
   Order(order);
+  ExpectOver(WorkerSession::End::kJobDone);
+}
+
+// Though it holds steps, which no ps would take any more.
+TEST_F(WorkerSessionTest, AJobThatHasFailedIsOverAtOnce) {
+  GetReady();
+  Lease(0, 2);
+  session_->Drain("SIGTERM");
+  EXPECT_FALSE(end_.has_value());
+  testing::internal::CaptureStderr();
+  proto::WorkerOrder order;
+  order.mutable_job_done()->set_failure("the losses of 100 steps in a row were not finite");
+  Order(order);
+  FlushLog(std::chrono::minutes(1));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("the job has failed: the losses of 100 steps in a row"));
   ExpectOver(WorkerSession::End::kJobDone);
 }
 
