@@ -1,10 +1,10 @@
 // A worker that computes nothing: the real session and exchange, and gradients and parameters in
 // files that many of them share, so that 64 fit on one machine with a large model.
 //
-//   pushing_worker CHIEF INDEX GRADIENTS PARAMETERS STOP_AFTER
+//   pushing_worker CHIEF INDEX GRADIENTS PARAMETERS PULLED PUSHED
 //
-// With STOP_AFTER chunks of its first step pushed it stops itself (SIGSTOP), and goes on with
-// SIGCONT; 0: never.
+// With PULLED answers of a ps received, or with PUSHED chunks of its first step pushed, it stops
+// itself (SIGSTOP), and goes on with SIGCONT; 0: never.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -25,6 +25,7 @@
 #include "common/job/job.h"
 #include "common/model/keras_model.h"
 #include "common/rpc/grpc_network.h"
+#include "common/step_plan/step_plan.h"
 #include "worker/step_computer.h"
 #include "worker/worker_session.h"
 
@@ -43,6 +44,34 @@ absl::StatusOr<std::span<float>> MapFile(const std::string& path, size_t size) {
   if (memory == MAP_FAILED) return absl::ErrnoToStatus(errno, path);
   return std::span(static_cast<float*>(memory), size);
 }
+
+// That it says it sees.
+constexpr uint64_t kExamples = 8;
+
+// Stops this process with the answer of a ps that has this number, from 1; what it has asked for
+// besides is on its way then, or waits there.
+class StoppingNetwork : public Network {
+ public:
+  StoppingNetwork(Network* network, int stop_at) : network_(network), stop_at_(stop_at) {}
+  std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
+                               StreamCallbacks callbacks) override {
+    if (method == kExchangeMethod) {
+      callbacks.on_message = [this, on_message = std::move(callbacks.on_message)](Message message) {
+        if (++received_ == stop_at_) raise(SIGSTOP);
+        on_message(std::move(message));
+      };
+    }
+    return network_->Open(address, method, std::move(callbacks));
+  }
+  absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override {
+    return network_->Listen(address, std::move(acceptor));
+  }
+
+ private:
+  Network* const network_;
+  const int stop_at_;
+  int received_ = 0;
+};
 
 // Every gradient is what the file says, and there at once. Loop thread only.
 class FileComputer : public StepComputer {
@@ -88,7 +117,9 @@ class FileComputer : public StepComputer {
                            MapFile(options_.gradients, layout_.size));
     SHOAL_ASSIGN_OR_RETURN(const std::span<float> parameters,
                            MapFile(options_.parameters, layout_.size));
-    return Prepared{.training_examples = 8,
+    const StepPlan plan(kExamples, job.batch_size, job.epochs, job.steps);
+    return Prepared{.training_examples = kExamples,
+                    .total_steps = plan.total_steps(),
                     .shard_map = shard_map_.get(),
                     .layout = &layout_,
                     .parameters = parameters,
@@ -116,14 +147,15 @@ class FileComputer : public StepComputer {
   bool stopped_ = false;
 };
 
-int Run(const std::string& chief, uint32_t index, FileComputer::Options files) {
+int Run(const std::string& chief, uint32_t index, int stop_pulling, FileComputer::Options files) {
   StartLogging({.task = "worker-" + std::to_string(index)});
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   files.loop = network.get();
   FileComputer computer(std::move(files));
+  StoppingNetwork stopping(network.get(), stop_pulling);
   absl::Status result;
   WorkerSession session({.loop = network.get(),
-                         .network = network.get(),
+                         .network = &stopping,
                          .computer = &computer,
                          .chief = chief,
                          .index = index,
@@ -144,11 +176,13 @@ int Run(const std::string& chief, uint32_t index, FileComputer::Options files) {
 
 int main(int argc, char** argv) {
   uint32_t index = 0;
-  int stop_after = 0;
-  if (argc != 6 || !absl::SimpleAtoi(argv[2], &index) || !absl::SimpleAtoi(argv[5], &stop_after)) {
-    std::fputs("usage: pushing_worker CHIEF INDEX GRADIENTS PARAMETERS STOP_AFTER\n", stderr);
+  int pulled = 0;
+  int pushed = 0;
+  if (argc != 7 || !absl::SimpleAtoi(argv[2], &index) || !absl::SimpleAtoi(argv[5], &pulled) ||
+      !absl::SimpleAtoi(argv[6], &pushed)) {
+    std::fputs("usage: pushing_worker CHIEF INDEX GRADIENTS PARAMETERS PULLED PUSHED\n", stderr);
     return 64;
   }
-  return shoal::Run(argv[1], index,
-                    {.gradients = argv[3], .parameters = argv[4], .stop_after = stop_after});
+  return shoal::Run(argv[1], index, pulled == 0 ? 0 : pulled + 1,  // after the hello
+                    {.gradients = argv[3], .parameters = argv[4], .stop_after = pushed});
 }

@@ -1,11 +1,13 @@
-"""64 workers, of which 32 are stopped in the middle of pushes of a 256 MiB model: nobody else minds.
+"""64 workers, of which 32 are stopped in the middle of pushes and pulls of a 256 MiB model: nobody else minds.
 
     stopped_workers.py [--workers 64] [--layers 1] [--directory DIR]
 
 The workers are the real session and exchange without the model's computation, in processes of their own
-(pushing_worker.cc), so that 64 fit on one machine; coordinator and ps are the daemons. The others go on, the memory of
-the ps stays within what `shoal validate` says, the stopped ones come back and finish their steps, and every chunk has
-had every step once.
+(pushing_worker.cc), so that 64 fit on one machine; coordinator and ps are the daemons. Half of those that are stopped have
+pushed a part of their first step; the others come later, one after another while the training goes on, and are stopped with
+one chunk of all that they have asked for, so that each waits for other values than the one before. The others go on, the
+memory of the ps stays within what `shoal validate` says, the stopped ones come back and finish their steps, and every chunk
+has had every step once.
 """
 import argparse
 import pathlib
@@ -34,6 +36,7 @@ def steps_of_workers(status):
 def run(directory, workers, layers):
     job = large_models.write_job(directory, layers / 4)
     sleeping = set(range(0, workers, 2))
+    pulling = set(range(0, workers, 4))  # of them
     chunks = layers * 256
     with Cluster(directory / "cluster", ps=1, workers=workers) as cluster:
         needs = large_models.sizes_of(job, 1, workers)
@@ -53,16 +56,24 @@ def run(directory, workers, layers):
                 return status is not None and condition(status)
             wait_for(holds, what, PATIENCE_SECONDS)
 
-        started = []
-        for i in range(workers):
-            stop_after = 1 + (i * chunks // workers + chunks // 2) % (chunks - 1) if i in sleeping else 0
-            worker = Process([WORKER, cluster.chief, i, directory / "gradients", directory / "parameters", stop_after],
-                             cluster.directory / f"worker-{i}.log")
-            cluster.processes.append(worker)
-            started.append(worker)
+        started = {}
+
+        def start(i, pulled, pushed):
+            started[i] = Process([WORKER, cluster.chief, i, directory / "gradients", directory / "parameters", pulled, pushed],
+                                 cluster.directory / f"worker-{i}.log")
+            cluster.processes.append(started[i])
+
+        for i in set(range(workers)) - pulling:
+            start(i, 0, 1 + (i * chunks // workers + chunks // 2) % (chunks - 1) if i in sleeping else 0)
+        for i in pulling:
+            seen = int((cluster.status() or {"steps_done": 0})["steps_done"])
+            wait(lambda status, seen=seen: int(status["steps_done"]) > seen, "another step")
+            start(i, 1, 0)
         wait(lambda _: all(is_stopped(started[i]) for i in sleeping), f"{len(sleeping)} workers are stopped")
         print(f"{len(sleeping)} of {workers} workers stopped after {time.monotonic() - begun:.0f} s; "
               f"the ps: {peak() / 2**20:.0f} MiB at most", flush=True)
+        most = needs["ps 0"][1]
+        assert peak() <= most, f"the ps needed {peak()} bytes, more than {most:.0f}"
 
         before = cluster.status()
         awake = [i for i in range(workers) if i not in sleeping]
@@ -78,7 +89,6 @@ def run(directory, workers, layers):
         after = cluster.status()
         assert after["timeline"] == before["timeline"], "the ps lost what it held"
         assert int(after["base_step"]) >= int(before["base_step"]) and int(after["steps_done"]) > int(before["steps_done"])
-        most = needs["ps 0"][1]
         print(f"all stopped ones have finished a step after {time.monotonic() - begun:.0f} s, {after['steps_done']} steps done; "
               f"the ps: {peak() / 2**20:.0f} MiB at most, of {most / 2**20:.0f}", flush=True)
         assert peak() <= most, f"the ps needed {peak()} bytes, more than {most:.0f}"
@@ -87,7 +97,7 @@ def run(directory, workers, layers):
         # chunks have had.
         chief.signal(signal.SIGTERM)
         assert chief.wait(PATIENCE_SECONDS) == 143, chief.output()[-3000:]
-        for worker in started:
+        for worker in started.values():
             worker.kill()
         cluster.processes = [ps, cluster.start_chief(job, directory / "run")]
         wait(lambda status: int(status["timeline"]) != 0, "the ps are taken over")
