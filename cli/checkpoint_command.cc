@@ -51,7 +51,9 @@ void AddNow(CLI::App* parent, Command* chosen) {
   command->footer(
       "It holds every step that is done when the command is given. Nobody waits for it.\n"
       "\nExample:\n  shoal checkpoint now --run_dir runs/fashion_mnist\n"
-      "\nExit codes: 0 it is written, 138 it is not: the message says why.");
+      "\nExit codes: 0 it is written, 78 no address there, or a wrong one, 138 it is not written: "
+      "the "
+      "message says why.");
   command->callback([=] { *chosen = [=] { return ReportStatus(Now(*job)); }; });
 }
 

@@ -12,7 +12,7 @@
 namespace shoal {
 
 void ChiefOption::AddTo(CLI::App* command) {
-  CLI::Option_group* group = command->add_option_group("Which job");
+  CLI::Option_group* group = command->add_option_group("Which job, one of these");
   group->add_option("--chief", chief, "Address of its coordinator, HOST:PORT");
   group->add_option("--run_dir", run_dir,
                     "Its run directory, where the coordinator left its address");
@@ -27,7 +27,9 @@ absl::StatusOr<std::string> ChiefOption::Address() const {
     const absl::StatusOr<std::string> content = ReadSmallFile(path, kMostBytes);
     if (!content.ok()) {
       return absl::NotFoundError(absl::StrCat(std::string(content.status().message()),
-                                              "; no coordinator has run in ", run_dir));
+                                              "; no coordinator has led a run in ", run_dir,
+                                              " yet: one that waits for its ps is found by "
+                                              "--chief"));
     }
     text = std::string(absl::StripSuffix(*content, "\n"));
   }

@@ -46,7 +46,8 @@ void AddDrainCommand(CLI::App* app, Command* chosen) {
       "\nExamples:\n"
       "  shoal drain worker:1 --chief 10.0.0.1:2222\n"
       "  shoal drain chief --run_dir runs/fashion_mnist\n"
-      "\nExit codes: 0 it has left, 78 it cannot be drained, 138 no answer.");
+      "\nExit codes: 0 it has left, 78 it cannot be drained, or there is no address, 138 no "
+      "answer.");
   drain->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(Drain(*options)); }; });
 }

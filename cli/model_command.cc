@@ -1,9 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/display/text_table.h"
 #include "cli/golden_case/golden_case.h"
@@ -16,10 +19,24 @@
 namespace shoal {
 namespace {
 
+// What to do where `text`, which is no model, is that of a job; empty where it is not.
+std::string HintOfJob(const std::string& path, const std::string& text) {
+  const nlohmann::json root = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object() || root.contains("class_name") || !root.contains("model")) return "";
+  const std::string is_job = path + " is a job, not a model; ";
+  const nlohmann::json& model = root["model"];
+  if (!model.is_string()) return is_job + "its model stands in it, at $.model";
+  return absl::StrCat(
+      is_job, "give its model: shoal model summary ",
+      (std::filesystem::path(path).parent_path() / model.get<std::string>()).string());
+}
+
 absl::Status Summarize(const std::string& path) {
   SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
   const absl::StatusOr<KerasModel> model = ParseKerasModel(text);
   if (!model.ok()) {
+    if (const std::string hint = HintOfJob(path, text); !hint.empty())
+      return absl::InvalidArgumentError(hint);
     return absl::Status(model.status().code(), path + ": " + std::string(model.status().message()));
   }
   return PrintReport(SummarizeModel(*model));

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,6 +14,16 @@
 #include "common/daemon/process_environment.h"
 
 namespace {
+
+// Options of which one is to be given stand under their title; CLI11 would draw a box of brackets.
+class HelpFormatter : public CLI::Formatter {
+  std::string make_expanded(const CLI::App* group) const override {
+    return make_group(group->get_group(), /*is_positional=*/false,
+                      group->get_options([group](const CLI::Option* option) {
+                        return option != group->get_help_ptr();
+                      }));
+  }
+};
 
 // What is wrong with the arguments. CLI11 says of an unknown command only that one is required.
 std::string Complaint(const CLI::App& app, const CLI::Error& error, const char* first) {
@@ -37,6 +48,7 @@ int main(int argc, char** argv) {
   CLI::App app("Trains neural networks with parameter servers.", "shoal");
   app.set_version_flag("--version", std::string("shoal ") + shoal::kVersion);
   app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(34);
   app.footer(
       "Examples:\n"

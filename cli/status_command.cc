@@ -75,7 +75,7 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "  shoal status --chief 10.0.0.1:2222\n"
       "  shoal status --run_dir runs/fashion_mnist --watch\n"
       "  shoal status --chief [::1]:2222 --json | jq .steps_done\n"
-      "\nExit codes: 0, 138 no coordinator answers.");
+      "\nExit codes: 0, 78 no address there, or a wrong one, 138 no coordinator answers.");
   status->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });
 }

@@ -37,9 +37,9 @@ void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& dr
             "chief (a checkpoint is written), change the cluster spec and start the cluster again "
             "with the same run directory")));
   }
-  std::vector<int> connected;
+  std::set<int> connected;
   for (const auto& [key, worker] : membership_->workers()) {
-    if (worker->index >= 0) connected.push_back(worker->index);
+    if (worker->index >= 0) connected.insert(worker->index);
     if (drain.type() != "worker" || worker->index != static_cast<int>(drain.index())) continue;
     if (drains_.count(key) >= kMaxRequests) {
       return cluster_service_.Refuse(

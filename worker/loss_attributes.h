@@ -14,7 +14,7 @@ absl::StatusOr<LossAttributes> LossAttributesOf(const Job::Loss& loss);
 
 // Do labels of this shape (without the batch axis) suit the loss of this output (kBatch first)? As
 // in Keras, a last axis of 1 may be there or not; the numbers and their order are the same. The
-// error names both shapes, the label file and what would be right.
+// error names the loss, both shapes, the label file and what would be right.
 absl::Status CheckLabels(const LossAttributes& loss, const Shape& output_shape,
                          const Shape& label_shape, const std::string& label_file);
 

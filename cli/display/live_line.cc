@@ -32,7 +32,19 @@ double EpochFraction(const proto::StatusReply& status) {
   return std::min(1.0, static_cast<double>(status.steps_done() - begin) / (end - begin));
 }
 
+// Somebody computes, or may: of who only has left or been lost there is no telling how long.
+bool AnyoneWorks(const proto::StatusReply& status) {
+  bool any_known = false;
+  for (const proto::TaskStatus& task : status.tasks()) {
+    if (task.type() != "worker") continue;
+    if (task.state() == "up" || task.state() == "preparing") return true;
+    any_known = true;
+  }
+  return !any_known;
+}
+
 std::string SecondsLeft(const proto::StatusReply& status) {
+  if (!AnyoneWorks(status)) return "";
   if (status.steps_per_second() <= 0 || status.steps_done() >= status.total_steps()) return "";
   return FormatDuration((status.total_steps() - status.steps_done()) / status.steps_per_second()) +
          " left";

@@ -144,7 +144,7 @@ class ClusterSpecParser {
     }
     if (!job.is_object()) {
       errors_.Add(path,
-                  absl::StrCat("is ", ShortJson(job), ", ", JsonTypeName(job),
+                  absl::StrCat("is ", ShortJsonAndType(job),
                                "; must be a list of addresses, or an object of them by index"));
       return;
     }
@@ -163,7 +163,7 @@ class ClusterSpecParser {
   void ReadAddress(const json& value, const std::string& path, int index,
                    std::map<int, Address>* tasks) {
     if (!value.is_string()) {
-      errors_.Add(path, absl::StrCat("is ", ShortJson(value), ", ", JsonTypeName(value),
+      errors_.Add(path, absl::StrCat("is ", ShortJsonAndType(value),
                                      "; must be an address, for example \"host:2222\""));
       // The index is taken all the same: what is said of indices must not follow from this error.
       (*tasks)[index] = Address{};
@@ -264,8 +264,8 @@ class ClusterSpecParser {
     task.RejectUnknownKeys();
     if (index == nullptr) return;
     if (!index->is_number_integer()) {
-      errors_.Add("$.task.index", absl::StrCat("is ", ShortJson(*index), ", ", JsonTypeName(*index),
-                                               "; must be an integer, from 0"));
+      errors_.Add("$.task.index",
+                  absl::StrCat("is ", ShortJsonAndType(*index), "; must be an integer, from 0"));
     } else if (has_type && cluster_read_) {
       CheckTaskIndex(*index);
     }

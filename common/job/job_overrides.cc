@@ -38,8 +38,8 @@ class Overrides {
       path = JsonPath(above, keys[i]);
       if (!place->is_object()) {
         errors_->NameSource(path, given.flag);
-        errors_->Add(path, absl::StrCat(above, " is ", ShortJson(*place), ", ",
-                                        JsonTypeName(*place), ", and has no fields"));
+        errors_->Add(path,
+                     absl::StrCat(above, " is ", ShortJsonAndType(*place), ", and has no fields"));
         return "";
       }
       const bool last = i + 1 == keys.size();

@@ -123,9 +123,8 @@ class JobReader {
     absl::StatusOr<json> model = ParseJson(*text, job_.model_path);
     if (!model.ok()) return errors_->Add(path, std::string(model.status().message()));
     if (!model->is_object()) {
-      return errors_->Add(
-          path, absl::StrCat(job_.model_path, ": is ", ShortJson(*model), ", ",
-                             JsonTypeName(*model), "; must be a Keras model as an object"));
+      return errors_->Add(path, absl::StrCat(job_.model_path, ": is ", ShortJsonAndType(*model),
+                                             "; must be a Keras model as an object"));
     }
     job_.model_json = *std::move(text);
   }

@@ -20,7 +20,7 @@ bool ReadKerasObject(const json& value, const std::string& path, JsonErrors* err
   }
   if (!value.is_object()) {
     errors->Add(path,
-                absl::StrCat("is ", ShortJson(value), ", ", JsonTypeName(value),
+                absl::StrCat("is ", ShortJsonAndType(value),
                              "; must be a name, or an object with \"class_name\" and \"config\""));
     return false;
   }

@@ -38,8 +38,7 @@ std::string Describe(const NumberRange& range) {
 JsonObject::JsonObject(const json& value, std::string path, JsonErrors* errors)
     : value_(&value), path_(std::move(path)), errors_(errors), valid_(value.is_object()) {
   if (!valid_) {
-    errors_->Add(path_, absl::StrCat("is ", ShortJson(value), ", ", JsonTypeName(value),
-                                     "; must be an object"));
+    errors_->Add(path_, absl::StrCat("is ", ShortJsonAndType(value), "; must be an object"));
   }
 }
 

@@ -91,6 +91,25 @@ std::string ParserMessage(const json::exception& error) {
   return Shorten(text, 300);
 }
 
+// "an object", "a string", "an integer".
+const char* TypeName(const json& value) {
+  switch (value.type()) {
+    case json::value_t::object:
+      return "an object";
+    case json::value_t::array:
+      return "an array";
+    case json::value_t::string:
+      return "a string";
+    case json::value_t::boolean:
+      return "a boolean";
+    case json::value_t::number_integer:
+    case json::value_t::number_unsigned:
+      return "an integer";
+    default:
+      return "a number";
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadJsonFile(const std::string& path) {
@@ -159,24 +178,8 @@ std::string ShortJson(const json& value) {
   return Shorten(value.dump(-1, ' ', false, json::error_handler_t::replace), kMaxShownBytes);
 }
 
-const char* JsonTypeName(const json& value) {
-  switch (value.type()) {
-    case json::value_t::null:
-      return "null";
-    case json::value_t::object:
-      return "an object";
-    case json::value_t::array:
-      return "an array";
-    case json::value_t::string:
-      return "a string";
-    case json::value_t::boolean:
-      return "a boolean";
-    case json::value_t::number_integer:
-    case json::value_t::number_unsigned:
-      return "an integer";
-    default:
-      return "a number";
-  }
+std::string ShortJsonAndType(const json& value) {
+  return value.is_null() ? "null" : absl::StrCat(ShortJson(value), ", ", TypeName(value));
 }
 
 }  // namespace shoal

@@ -29,7 +29,7 @@ std::string JsonPath(const std::string& parent, size_t index);
 // A value as messages show it: JSON on one line, cut to about 80 characters.
 std::string ShortJson(const nlohmann::json& value);
 
-// "an object", "a string", "an integer": the type, as messages name it.
-const char* JsonTypeName(const nlohmann::json& value);
+// The same with its type, for one that has the wrong one: "[1,2], an array"; "null".
+std::string ShortJsonAndType(const nlohmann::json& value);
 
 }  // namespace shoal

@@ -118,6 +118,19 @@ TEST(LiveLineTest, TheEndHasAFullBarAndNoTimeLeft) {
   EXPECT_THAT(line, Not(HasSubstr("left")));
 }
 
+TEST(LiveLineTest, WithoutAWorkerThereIsNoTimeLeft) {
+  proto::StatusReply status = InTheMiddle();
+  for (const char* state : {"left", "lost", "draining"}) {
+    proto::TaskStatus* worker = status.add_tasks();
+    worker->set_type("worker");
+    worker->set_state(state);
+  }
+  status.add_tasks()->set_type("ps");
+  EXPECT_THAT(FormatProgressLine(status), Not(HasSubstr("left")));
+  status.mutable_tasks(0)->set_state("up");
+  EXPECT_THAT(FormatProgressLine(status), HasSubstr("1:12 left"));
+}
+
 // A coordinator that took over knows what is done; of how many steps, a worker tells it.
 TEST(LiveLineTest, WhatIsDoneIsShownBeforeThereIsATotal) {
   proto::StatusReply status;

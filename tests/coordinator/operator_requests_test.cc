@@ -43,7 +43,7 @@ TEST(OperatorRequestsTest, ADrainedWorkerIsToldAndGetsNoMoreWork) {
 
 TEST(OperatorRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
   ScriptedCluster cluster({});
-  cluster.Join(0);
+  for (const int index : {2, 0, 1}) cluster.Join(index);
   Request ps = Drain(&cluster, "ps", 0);
   EXPECT_TRUE(absl::IsFailedPrecondition(ps.status())) << ps.status();
   EXPECT_THAT(std::string(ps.status().message()), HasSubstr("drain the chief"));
@@ -51,7 +51,7 @@ TEST(OperatorRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
   EXPECT_LT(endless.status().message().size(), 1000u);
   Request unknown = Drain(&cluster, "worker", 3);
   EXPECT_TRUE(absl::IsNotFound(unknown.status()));
-  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("workers that are: 0"));
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("workers that are: 0, 1, 2"));
 }
 
 TEST(OperatorRequestsTest, ADrainedChiefStopsWithACheckpoint) {

@@ -180,7 +180,8 @@ TEST_F(ComputeThreadTest, LabelsThatDoNotSuitTheLossAreNamed) {
   job.metrics.clear();
   const absl::Status status = Prepare(job.ResolvedText()).status();
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr(job.training.labels), HasSubstr("wants (4,)")));
+              AllOf(HasSubstr(job.training.labels), HasSubstr("MeanSquaredError"),
+                    HasSubstr("takes labels of shape (4,)")));
 }
 
 // Labels of shape (N,) for a Dense(1): the target that the model's output has, (N, 1).

@@ -66,16 +66,18 @@ TEST(CheckLabelsTest, ALastAxisOfOneMayBeThereOrNot) {
 TEST(CheckLabelsTest, TheErrorNamesFileShapesAndWhatWouldBeRight) {
   const absl::Status one_hot = Check(Kind::kSparseCategoricalCrossentropy, {kBatch, 10}, {10});
   EXPECT_TRUE(absl::IsInvalidArgument(one_hot));
-  EXPECT_EQ(one_hot.message(), "train-labels.idx: a label has shape " + ShapeToString({10}) +
-                                   ", but this loss on a model output of " +
-                                   ShapeToString({kBatch, 10}) + " wants " + ShapeToString({}) +
-                                   ": one class number an example");
+  EXPECT_EQ(one_hot.message(),
+            "the loss SparseCategoricalCrossentropy does not suit the labels of train-labels.idx: "
+            "on a model output of " +
+                ShapeToString({kBatch, 10}) + " it takes labels of shape " + ShapeToString({}) +
+                ", one class number an example; these have shape " + ShapeToString({10}));
   const absl::Status number = Check(Kind::kMeanSquaredError, {kBatch, 10}, {});
   EXPECT_TRUE(absl::IsInvalidArgument(number));
-  EXPECT_EQ(number.message(), "train-labels.idx: a label has shape " + ShapeToString({}) +
-                                  ", but this loss on a model output of " +
-                                  ShapeToString({kBatch, 10}) + " wants " + ShapeToString({10}) +
-                                  ": one number for each output");
+  EXPECT_EQ(number.message(),
+            "the loss MeanSquaredError does not suit the labels of train-labels.idx: on a model "
+            "output of " +
+                ShapeToString({kBatch, 10}) + " it takes labels of shape " + ShapeToString({10}) +
+                ", one number for each output; these have shape " + ShapeToString({}));
 }
 
 }  // namespace

@@ -81,6 +81,13 @@ TEST(JsonObjectTest, AValueThatIsNoObjectIsOneError) {
   EXPECT_EQ(Message(errors), "f: $.o: is [1,2], an array; must be an object");
 }
 
+TEST(JsonObjectTest, NullIsNamedOnce) {
+  const json value;
+  JsonErrors errors("f");
+  JsonObject object(value, "$.o", &errors);
+  EXPECT_EQ(Message(errors), "f: $.o: is null; must be an object");
+}
+
 TEST(JsonErrorsTest, IsUnimplementedOnlyWhenAllErrorsAre) {
   JsonErrors errors("");
   EXPECT_TRUE(errors.ToStatus().ok());
