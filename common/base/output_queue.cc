@@ -56,7 +56,7 @@ struct OutputQueue::State {
   Mutex mutex;
   CondVar changed;
   // Takes memory only as far as it was needed once.
-  const std::unique_ptr<char[]> ring ABSL_PT_GUARDED_BY(mutex);
+  std::unique_ptr<char[]> ring ABSL_GUARDED_BY(mutex);
   size_t begin ABSL_GUARDED_BY(mutex) = 0;      // of what is queued
   size_t size ABSL_GUARDED_BY(mutex) = 0;       // of what is queued, with what is being written
   bool gap ABSL_GUARDED_BY(mutex) = false;      // a line found no room: none is taken
