@@ -42,7 +42,7 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       "  shoal train job.json --seed 2 --run_dir runs/second_try\n"
       "  shoal train job.json --epochs 3 --set optimizer.config.learning_rate=0.01\n"
       "\nExit codes: 0 done, 143 stopped with a checkpoint, 64 wrong flags, 78 wrong job or run "
-      "directory,\n"
+      "directory, too little memory,\n"
       "65 damaged data, 77 another coordinator has taken over, 138 worth another try.");
   train->callback([options, chosen] { *chosen = [options] { return Train(*options); }; });
 }

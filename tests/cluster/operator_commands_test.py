@@ -221,7 +221,7 @@ def test_a_checkpoint_now_holds_all_that_is_done(tmp_path):
         late = shoal("checkpoint", "now", "--chief", job.cluster.chief)
         assert late.returncode == 138 and job.cluster.chief in late.stderr
         nowhere = shoal("checkpoint", "now", "--run_dir", tmp_path)
-        assert nowhere.returncode == 78 and "no coordinator has run in" in nowhere.stderr
+        assert nowhere.returncode == 78 and "no coordinator has led a run in" in nowhere.stderr
 
 
 def test_a_checkpoint_now_says_what_it_waits_for(tmp_path):
