@@ -6,9 +6,17 @@
 #include "common/base/check.h"
 #include "common/rpc/grpc_byte_buffer.h"
 #include "common/rpc/message_wire.h"
+#include "common/rpc/pending_reads.h"
 #include "common/rpc/write_budget.h"
 
 namespace shoal {
+namespace {
+
+// After a message of more bytes the next is read at once, as HTTP/2's window, of 64 KiB, may be
+// in the sender's way.
+constexpr size_t kMostBytesBeforePause = size_t{16} << 10;
+
+}  // namespace
 
 // The owner's end; outlives the call when the owner keeps it after on_closed.
 class GrpcCall::Handle : public Stream {
@@ -66,6 +74,7 @@ GrpcCall::GrpcCall(const Limits& limits, Remove remove)
 
 GrpcCall::~GrpcCall() {
   limits_.budget->Forget(this);
+  limits_.reads->Forget(this);
   if (handle_ != nullptr) handle_->call_ = nullptr;
 }
 
@@ -175,8 +184,12 @@ void GrpcCall::OnRead(bool ok) {
   if (!ok || closed_) return OnReadsEnded();
   grpc::ByteBuffer received;
   received.Swap(&read_buffer_);
-  // Before the callback, so that the peer may go on sending while it runs.
-  StartRead(&read_buffer_, read_.Start());
+  // A large one before the callback, so that the peer may go on sending while it runs.
+  if (received.Length() > kMostBytesBeforePause) {
+    ReadOn();
+  } else {
+    limits_.reads->Add(this);
+  }
   if (deaf_) return;
   absl::StatusOr<Message> message = FromByteBuffer(received);
   received.Clear();
@@ -185,6 +198,10 @@ void GrpcCall::OnRead(bool ok) {
     return Fail(message.status());
   }
   if (callbacks_.on_message) Call([&] { callbacks_.on_message(*std::move(message)); });
+}
+
+void GrpcCall::ReadOn() {
+  if (!closed_) StartRead(&read_buffer_, read_.Start());
 }
 
 void GrpcCall::Break(const absl::Status& error) {

@@ -22,11 +22,12 @@ class CompletionTag {
   virtual void Complete(bool ok) = 0;
 };
 
+class PendingReads;
 class WriteBudget;
 
-// One call on a completion queue, seen from either end: one read always outstanding, one write at a
-// time, a bounded queue behind it, and behind that the sources, whose messages are made when they
-// can be written and the budget of the network allows it. The owner of the stream has a handle
+// One call on a completion queue, seen from either end: one read outstanding or pending, one write
+// at a time, a bounded queue behind it, and behind that the sources, whose messages are made when
+// they can be written and the budget of the network allows it. The owner of the stream has a handle
 // (Stream); the call itself lives until all its operations have come back, with or without the
 // handle, and then removes itself from the network. Everything on the loop's thread.
 //
@@ -39,7 +40,8 @@ class GrpcCall {
     size_t max_message_bytes;
     size_t max_queued_bytes;
     size_t max_queued_messages;
-    WriteBudget* budget;  // outlives the call
+    WriteBudget* budget;  // these outlive the call
+    PendingReads* reads;
   };
   // Destroys the call.
   using Remove = std::function<void(GrpcCall*)>;
@@ -64,6 +66,8 @@ class GrpcCall {
   void BreakUnread(Time held);
   // The budget has room again.
   void Continue() { WriteNext(); }
+  // The pending read begins.
+  void ReadOn();
 
  protected:
   // An operation of this call that can be outstanding once at a time.

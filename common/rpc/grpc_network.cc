@@ -31,6 +31,7 @@
 #include "common/rpc/health_service.h"
 #include "common/rpc/listening_socket.h"
 #include "common/rpc/offload_thread.h"
+#include "common/rpc/pending_reads.h"
 #include "common/rpc/timer_queue.h"
 #include "common/rpc/transport_tuning.h"
 #include "common/rpc/write_budget.h"
@@ -104,6 +105,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
 
   const Options options_;
   WriteBudget budget_;
+  PendingReads reads_;
   const GrpcCall::Limits limits_;
   // The queue is made by the builder, though there may never be a server, so that clients and
   // server share one.
@@ -147,7 +149,7 @@ GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
     : options_(options),
       budget_(options.max_writing_bytes, options.write_patience, this),
       limits_{static_cast<size_t>(options.max_message_bytes), options.max_queued_bytes,
-              options.max_queued_messages, &budget_},
+              options.max_queued_messages, &budget_, &reads_},
       queue_(builder_.AddCompletionQueue()),
       channels_(options.max_message_bytes, options.keepalive),
       connections_({.most = ConnectionsWithinFileLimit(options.max_connections),
@@ -213,6 +215,7 @@ gpr_timespec GrpcNetworkImpl::NextDeadline() const {
 }
 
 bool GrpcNetworkImpl::HandleEvent(gpr_timespec deadline) {
+  reads_.Start();
   void* tag = nullptr;
   bool ok = false;
   if (queue_->AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) return false;
