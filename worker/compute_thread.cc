@@ -199,21 +199,26 @@ void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> 
   // More threads than one are those of the compute thread.
   const bool here = steps_are_short_ && options_.threads == 1 && options_.on_batch == nullptr &&
                     training_->IsPrepared(step);
-  auto train = [this, step, on_chunk = std::move(on_chunk), done = std::move(done)] {
-    TrainAndPost(step, on_chunk, done);
+  auto train = [this, step, on_chunk = std::move(on_chunk), done = std::move(done)](bool on_loop) {
+    TrainAndSay(step, on_loop, on_chunk, done);
   };
-  if (!here) return Enqueue(std::move(train));
-  options_.loop->Post([this, alive = alive_, step, train = std::move(train)] {
-    if (!*alive) return;
-    // A timeline that has ended since then took its batches along: it would be read again.
-    if (!training_->IsPrepared(step)) return Enqueue(train);
-    train();
-  });
+  auto train_there = [train] { train(/*on_loop=*/false); };
+  if (!here) return Enqueue(std::move(train_there));
+  options_.loop->Post(
+      [this, alive = alive_, step, train = std::move(train), train_there = std::move(train_there)] {
+        if (!*alive) return;
+        // A timeline that has ended since then took its batches along: it would be read again.
+        if (!training_->IsPrepared(step)) return Enqueue(train_there);
+        train(/*on_loop=*/true);
+      });
 }
 
-// The last chunks go with the outcome, so that the loop is woken once for them.
-void ComputeThread::TrainAndPost(uint64_t step, const std::function<void(int, int)>& on_chunk,
-                                 const std::function<void(absl::StatusOr<BatchOutcome>)>& done) {
+// The last chunks go with the outcome, so that the loop is woken once for them. Of a short step all
+// do, and at once: what the loop writes before it looks for messages again takes HTTP/2's window
+// update along (PendingReads).
+void ComputeThread::TrainAndSay(uint64_t step, bool on_loop,
+                                const std::function<void(int, int)>& on_chunk,
+                                const std::function<void(absl::StatusOr<BatchOutcome>)>& done) {
   const auto say = [](const std::function<void(int, int)>& on_chunk,
                       const std::vector<ChunkId>& chunks) {
     for (const ChunkId& each : chunks) on_chunk(each.ps, each.chunk);
@@ -223,20 +228,22 @@ void ComputeThread::TrainAndPost(uint64_t step, const std::function<void(int, in
   const Time begin = CpuTime();
   const auto on_chunks = [&](std::vector<ChunkId> chunks) {
     missing -= chunks.size();
-    if (missing == 0) {
-      last = std::move(chunks);
+    if (missing == 0 || on_loop) {
+      last.insert(last.end(), chunks.begin(), chunks.end());
     } else {
       options_.loop->Post([say, on_chunk, chunks = std::move(chunks)] { say(on_chunk, chunks); });
     }
   };
   auto outcome = CatchOutOfMemory("a training step", [&] { return TrainNow(step, on_chunks); });
   const bool was_short = CpuTime() - begin < options_.short_step;
-  options_.loop->Post([this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
+  const auto finish = [this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
                        outcome = std::move(outcome)] {
     if (*alive) steps_are_short_ = was_short;
     say(on_chunk, last);
     done(outcome);
-  });
+  };
+  if (on_loop) return finish();
+  options_.loop->Post(finish);
 }
 
 absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(

@@ -36,10 +36,12 @@ class PostedLoop : public EventLoop {
   void CancelTimer(TimerId) override { std::abort(); }
   void Post(std::function<void()> callback) override {
     poster_ = std::this_thread::get_id();
+    ++posts_;
     mailbox_.Post(std::move(callback));
   }
   // Who has posted last.
   std::thread::id poster() const { return poster_; }
+  int posts() const { return posts_; }
   void Offload(std::function<void()>, std::function<void()>) override { std::abort(); }
   void Stop() override { std::abort(); }
 
@@ -55,6 +57,7 @@ class PostedLoop : public EventLoop {
  private:
   InProcessMailbox mailbox_;
   std::atomic<std::thread::id> poster_;
+  std::atomic<int> posts_ = 0;
 };
 
 class ComputeThreadTest : public testing::Test {
@@ -311,6 +314,20 @@ TEST_F(ComputeThreadTest, ShortStepsAreComputedWhereTheyAreAskedFor) {
   const uint64_t next = TrainUntilTheNextBatchIsThere();
   ASSERT_TRUE(Train(next).ok());
   EXPECT_EQ(loop_.poster(), std::this_thread::get_id());
+}
+
+// The loop would look for messages in between: a system call, and what is said of them is written
+// by itself.
+TEST_F(ComputeThreadTest, AShortStepSaysAllInTheTurnOfTheLoopThatComputesIt) {
+  short_step_ = std::chrono::hours(1);
+  NewComputer(nullptr);
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  const uint64_t next = TrainUntilTheNextBatchIsThere();
+  const int posts = loop_.posts();
+  int chunks = 0;
+  ASSERT_TRUE(Train(next, [&chunks](int, int) { ++chunks; }).ok());
+  EXPECT_GT(chunks, 1);
+  EXPECT_EQ(loop_.posts() - posts, 1);
 }
 
 TEST_F(ComputeThreadTest, LongStepsNeverHoldTheLoop) {
