@@ -225,6 +225,14 @@ TEST_P(RandomDenseModelTest, Dense) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomDenseModelTest, ::testing::Range(0u, 20u));
 
+// Those above may all be small ones, which another library multiplies.
+TEST(LargeDenseModelTest, Dense) {
+  std::mt19937 random(5);
+  CompareBackends(
+      ModelBuilding({kBatch, 3, 190}).Dense(170).Relu().Dense(140, false).Relu().Dense(180).Build(),
+      kMse, 2e-5, random);
+}
+
 struct NamedActivation {
   std::string name;
   ActivationAttributes attributes;

@@ -38,6 +38,11 @@ class CpuProgram {
     TensorId workspace = -1;  // -1: the average has none
   };
 
+  // Small matrices are OpenBLAS's: oneDNN touches tens of KiB for one that are this process's alone
+  // (code made for it, packed copies), which where many workers share caches takes longer than the
+  // arithmetic.
+  static constexpr int64_t kSmallMatmul = 1 << 16;
+
   CpuProgram(ProgramBuilder* builder, const Fusions* fusions, const dnnl::engine& engine,
              bool prefer_onednn_matmul)
       : builder_(*builder),
@@ -50,8 +55,10 @@ class CpuProgram {
   const Graph& graph() const { return builder_.graph(); }
   const Fusions& fusions() const { return fusions_; }
   const dnnl::engine& engine() const { return engine_; }
-  // Whether oneDNN multiplies matrices faster here than OpenBLAS.
-  bool prefer_onednn_matmul() const { return prefer_onednn_matmul_; }
+  // Whether oneDNN is to multiply matrices of that many products here, or OpenBLAS.
+  bool prefer_onednn_matmul(int64_t products) const {
+    return prefer_onednn_matmul_ && products > kSmallMatmul;
+  }
   // Attributes with the scratchpad in our hands, so that it lies in the arena.
   static dnnl::primitive_attr Attributes();
 
@@ -91,7 +98,7 @@ class CpuProgram {
   const Fusions& fusions_;
   const dnnl::engine engine_;
   const dnnl::stream stream_;
-  const bool prefer_onednn_matmul_;
+  const bool prefer_onednn_matmul_;  // of large ones
   std::unordered_map<ValueId, Pooling> poolings_;
   std::vector<Reorder> reorders_;
 };

@@ -80,7 +80,7 @@ absl::Status Dense(int index, CpuProgram& program) {
   const TensorId kernel = builder.tensor(node.inputs[1]);
   const TensorId y = builder.Output(FusedOutput(index, program));
   const int64_t y_bytes = m * n * static_cast<int64_t>(sizeof(float));
-  if (!program.prefer_onednn_matmul()) {
+  if (!program.prefer_onednn_matmul(m * n * k)) {
     const BlasKernel::Product product = {.bias = bias, .m = m, .n = n, .k = k};
     std::vector<TensorId> tensors = {x, kernel};
     if (bias) tensors.push_back(builder.tensor(node.inputs[2]));
@@ -112,7 +112,7 @@ absl::Status DenseBackwardData(int index, CpuProgram& program) {
   const TensorId dy = program.RowMajor(node.inputs[0]);
   const TensorId kernel = builder.tensor(node.inputs[1]);
   const TensorId dx = builder.Output(node.outputs[0]);
-  if (!program.prefer_onednn_matmul()) {
+  if (!program.prefer_onednn_matmul(m * n * k)) {
     const BlasKernel::Product product = {.transpose_b = true, .m = m, .n = k, .k = n};
     builder.AddStep(std::make_unique<BlasKernel>(product), {dy, kernel, dx});
     return absl::OkStatus();
@@ -137,7 +137,7 @@ absl::Status DenseBackwardWeights(int index, CpuProgram& program) {
   const TensorId x = program.RowMajor(node.inputs[0]);
   const TensorId dy = program.RowMajor(node.inputs[1]);
   const TensorId output = builder.Output(node.outputs[0]);
-  if (program.prefer_onednn_matmul()) {
+  if (program.prefer_onednn_matmul(m * n * k)) {
     builder.AddStep(std::make_unique<TransposedProductKernel>(m, k, n), {x, dy, output});
   } else {
     const BlasKernel::Product product = {.transpose_a = true, .m = k, .n = n, .k = m};
