@@ -86,8 +86,10 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
            .collect_off_loop = [run_dir](MetricSamples* out) { CollectDisk(run_dir, out); }}));
   daemon.OnStopSignal([&](int count) {
     network->Post([&, count] {
-      // A second signal is not asked to wait for a ps that may be gone for good.
-      count == 1 ? run->Stop() : on_over(absl::CancelledError("stopped by a second signal"));
+      if (count == 1) return run->Stop();
+      // Whoever sends a second one is not asked to wait for a ps that may be gone for good.
+      LogWarning("a second signal: ending without the checkpoint of the last steps");
+      on_over(absl::CancelledError("stopped by a second signal"));
     });
   });
   run->Start();

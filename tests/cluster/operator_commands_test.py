@@ -59,7 +59,7 @@ def test_a_drained_worker_leaves_and_the_others_go_on(tmp_path):
         assert "worker 1" in drained.stdout and "has left" in drained.stdout
         assert job.workers[1].wait() == 143
         assert "drained by an operator" in job.workers[1].output()
-        assert "worker 1 leaves: the coordinator says: drained by an operator" in job.chief.output()
+        job.chief.wait_for_output("worker 1 leaves: the coordinator says: drained by an operator")
         job.await_steps(200)
 
         again = shoal("drain", "worker/1", "--chief", job.cluster.chief)
@@ -81,7 +81,7 @@ def test_sigterm_drains_a_worker(tmp_path):
     with Job(tmp_path) as job:
         job.workers[0].signal(signal.SIGTERM)
         assert job.workers[0].wait() == 143
-        assert "worker 0 leaves" in job.chief.output()
+        job.chief.wait_for_output("worker 0 leaves")
         job.check_end(job.workers[1])
 
 
@@ -89,7 +89,7 @@ def test_sigterm_to_a_ps_loses_nothing(tmp_path):
     with Job(tmp_path) as job:
         job.server.signal(signal.SIGTERM)
         assert job.server.wait() == 143
-        assert "ps 0 may leave: the checkpoint is written" in job.chief.output()
+        job.chief.wait_for_output("ps 0 may leave: the checkpoint is written")
         job.server = job.cluster.start("ps", name="ps-again")
         job.check_end(*job.workers)
         steps = [step for _, step, _ in step_records(job.records)]
@@ -117,9 +117,10 @@ def test_a_second_sigterm_ends_a_coordinator_whose_ps_does_not_answer(tmp_path):
     with Job(tmp_path) as job:
         job.server.signal(signal.SIGSTOP)
         job.chief.signal(signal.SIGTERM)
-        job.chief.wait_for_output("waiting for ps 0")
+        job.chief.wait_for_output("stopping: no more steps are handed out")
         job.chief.signal(signal.SIGTERM)
         assert job.chief.wait() == 143
+        assert "a second signal: ending without the checkpoint" in job.chief.output(), job.chief.output()
 
 
 def test_a_stop_gives_up_a_ps_that_does_not_answer_and_names_it(tmp_path):
@@ -271,7 +272,7 @@ def test_whoever_waits_says_for_whom_since_when_and_why(tmp_path):
         chief.kill()
         server.wait_for_output(f"waiting for the coordinator at {cluster.chief} since")
         worker.wait_for_output(f"waiting for the coordinator at {cluster.chief} since")
-        assert "the last one has fallen silent" in server.output()
+        server.wait_for_output("the last one has fallen silent")
 
 
 def test_any_grpc_client_waits_for_its_answer(tmp_path):
@@ -288,7 +289,7 @@ def test_any_grpc_client_waits_for_its_answer(tmp_path):
         assert (pathlib.Path(directory) / "manifest.json").exists(), directory
         assert job.workers[1].popen.poll() is None
         assert "worker 1" in call("Drain", b"\x0a\x06worker\x10\x01")
-        assert "worker 1 is gone" in job.chief.output()
+        job.chief.wait_for_output("worker 1 is gone")
         assert job.workers[1].wait(10) == 143
         job.check_end(job.workers[0], job.server)
 

@@ -119,7 +119,8 @@ def test_a_worker_without_the_data_leaves_and_the_job_goes_on(tmp_path):
         second = cluster.start_worker(1)
         assert second.wait() in (65, 78)
         assert "train-labels.idx" in second.output()
-        assert "worker 1 leaves" in chief.output() and "train-labels.idx" in chief.output()
+        chief.wait_for_output("worker 1 leaves")
+        chief.wait_for_output("train-labels.idx")
         goal = finished_steps(records) + 100
         wait_for(lambda: finished_steps(records) > goal, "100 more steps")
 
