@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/rpc/grpc_call.h"
+#include "common/rpc/pending_reads.h"
 #include "tests/fakes/fake_loop.h"
 
 namespace shoal {
@@ -15,11 +16,12 @@ constexpr Time kPatience = std::chrono::seconds(5);
 // A call whose transport keeps what is written until it is told otherwise.
 class HeldCall : public GrpcCall {
  public:
-  explicit HeldCall(WriteBudget* budget)
+  HeldCall(WriteBudget* budget, PendingReads* reads)
       : GrpcCall({.max_message_bytes = 100,
                   .max_queued_bytes = 100,
                   .max_queued_messages = 100,
-                  .budget = budget},
+                  .budget = budget,
+                  .reads = reads},
                  [](GrpcCall*) {}),
         stream_(MakeHandle("a reader")) {
     StartMessages();
@@ -48,11 +50,13 @@ class HeldCall : public GrpcCall {
 class WriteBudgetTest : public ::testing::Test {
  protected:
   FakeLoop loop_;
+  PendingReads reads_;
   WriteBudget budget_{2, kPatience, &loop_};
 };
 
 TEST_F(WriteBudgetTest, WhoComesWhenItIsSpentWaitsForItsTurn) {
-  HeldCall first(&budget_), second(&budget_), third(&budget_), fourth(&budget_);
+  HeldCall first(&budget_, &reads_), second(&budget_, &reads_), third(&budget_, &reads_),
+      fourth(&budget_, &reads_);
   for (HeldCall* call : {&first, &second, &third, &fourth}) call->WantToSend();
   EXPECT_TRUE(first.holds() && second.holds());
   EXPECT_FALSE(third.holds() || fourth.holds());
@@ -64,7 +68,8 @@ TEST_F(WriteBudgetTest, WhoComesWhenItIsSpentWaitsForItsTurn) {
 
 // Were they ended one at a time, who waits behind many of their kind would wait long.
 TEST_F(WriteBudgetTest, AsManyThatHoldOntoTheirPartAreEndedAsWait) {
-  HeldCall first(&budget_), second(&budget_), third(&budget_), fourth(&budget_);
+  HeldCall first(&budget_, &reads_), second(&budget_, &reads_), third(&budget_, &reads_),
+      fourth(&budget_, &reads_);
   first.WantToSend();
   second.WantToSend();
   loop_.Advance(2 * kPatience);
@@ -81,7 +86,7 @@ TEST_F(WriteBudgetTest, AsManyThatHoldOntoTheirPartAreEndedAsWait) {
 }
 
 TEST_F(WriteBudgetTest, WhoIsSlowIsNotEndedForNobody) {
-  HeldCall first(&budget_), second(&budget_), third(&budget_);
+  HeldCall first(&budget_, &reads_), second(&budget_, &reads_), third(&budget_, &reads_);
   for (HeldCall* call : {&first, &second, &third}) call->WantToSend();
   loop_.Advance(kPatience);
   EXPECT_FALSE(first.open());
@@ -89,7 +94,7 @@ TEST_F(WriteBudgetTest, WhoIsSlowIsNotEndedForNobody) {
 }
 
 TEST_F(WriteBudgetTest, WhoReadsKeepsItsStream) {
-  HeldCall first(&budget_), second(&budget_), third(&budget_);
+  HeldCall first(&budget_, &reads_), second(&budget_, &reads_), third(&budget_, &reads_);
   first.WantToSend();
   loop_.Advance(kPatience / 2);
   second.WantToSend();
