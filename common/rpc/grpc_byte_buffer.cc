@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/rpc/message_wire.h"
@@ -11,21 +12,31 @@ namespace {
 
 using Owner = std::shared_ptr<const void>;
 
-grpc::Slice Alias(const Slice& slice) {
-  auto* owner = new Owner(slice.owner);
+// Keeps `owners` until gRPC has done with the bytes.
+template <typename Owners>
+grpc::Slice Alias(const char* data, size_t size, Owners* owners) {
   return grpc::Slice(
-      const_cast<char*>(slice.data), slice.size,
-      [](void* owner) { delete static_cast<Owner*>(owner); }, owner);
+      const_cast<char*>(data), size, [](void* owners) { delete static_cast<Owners*>(owners); },
+      owners);
+}
+
+grpc::Slice HeadOf(const Message& message, const Owner& until_sent) {
+  std::string head = EncodeHead(message);
+  if (until_sent == nullptr) return grpc::Slice(head);
+  auto* const kept = new std::pair<std::string, Owner>(std::move(head), until_sent);
+  return Alias(kept->first.data(), kept->first.size(), kept);
 }
 
 }  // namespace
 
-grpc::ByteBuffer ToByteBuffer(const Message& message) {
+grpc::ByteBuffer ToByteBuffer(const Message& message, const Owner& until_sent) {
   std::vector<grpc::Slice> slices;
   slices.reserve(1 + message.payload.size());
-  slices.emplace_back(EncodeHead(message));
+  slices.push_back(HeadOf(message, until_sent));
   for (const Slice& slice : message.payload) {
-    if (slice.size > 0) slices.push_back(Alias(slice));
+    if (slice.size == 0) continue;
+    auto* const owners = new std::pair<Owner, Owner>(slice.owner, until_sent);
+    slices.push_back(Alias(slice.data, slice.size, owners));
   }
   return grpc::ByteBuffer(slices.data(), slices.size());
 }

@@ -135,15 +135,15 @@ void GrpcCall::WriteNext() {
     queue_.pop_front();
     queued_bytes_ -= EncodedSize(message);
     StartWrite(ToByteBuffer(message), write_.Start());
-  } else if (const std::optional<Message> made = MakeNext()) {
-    StartWrite(ToByteBuffer(*made), write_.Start());
+  } else if (const std::optional<grpc::ByteBuffer> made = MakeNext()) {
+    StartWrite(*made, write_.Start());
   } else if (sources_.empty() && end_ && !end_said_ && !broken_) {
     end_said_ = true;
     StartEnd(*end_);
   }
 }
 
-std::optional<Message> GrpcCall::MakeNext() {
+std::optional<grpc::ByteBuffer> GrpcCall::MakeNext() {
   while (!sources_.empty() && limits_.budget->Admit(this)) {
     std::optional<Message> message = sources_.front()();
     if (!message.has_value()) {
@@ -157,8 +157,7 @@ std::optional<Message> GrpcCall::MakeNext() {
           absl::StrCat("a message of ", bytes, " bytes; the most is ", limits_.max_message_bytes)));
       return std::nullopt;
     }
-    limits_.budget->Charge(this, &*message);
-    return message;
+    return ToByteBuffer(*message, limits_.budget->Charge(this, *message));
   }
   return std::nullopt;
 }

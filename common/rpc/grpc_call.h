@@ -126,7 +126,7 @@ class GrpcCall {
   // Starts the next write, or the end, when nothing is being written.
   void WriteNext();
   // The next message of the sources; none when there is none, or it may not be made yet.
-  std::optional<Message> MakeNext();
+  std::optional<grpc::ByteBuffer> MakeNext();
   void DropQueue();
   void DropSources();
   void OnRead(bool ok);

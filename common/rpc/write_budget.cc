@@ -8,6 +8,12 @@
 #include "common/rpc/grpc_call.h"
 
 namespace shoal {
+namespace {
+
+// Fields without a payload that are not worth counting: answers to tiny steps.
+constexpr size_t kSmallBytes = 4096;
+
+}  // namespace
 
 WriteBudget::WriteBudget(size_t most_bytes, Time patience, EventLoop* loop)
     : most_bytes_(most_bytes), patience_(patience), loop_(loop) {}
@@ -33,36 +39,27 @@ bool WriteBudget::Admit(GrpcCall* call) {
   return false;
 }
 
-void WriteBudget::Charge(GrpcCall* call, Message* message) {
-  const size_t bytes = message->payload_bytes();
-  if (bytes == 0) return;
+std::shared_ptr<const void> WriteBudget::Charge(GrpcCall* call, const Message& message) {
+  const size_t payload = message.payload_bytes();
+  if (payload == 0 && message.fields.size() < kSmallBytes) return nullptr;
+  const size_t bytes = payload + message.fields.size();
   std::list<Charged>::iterator charge;
   {
     MutexLock lock(&account_->mutex);
     account_->used += bytes;
     charge = account_->charges.insert(account_->charges.end(), {call, bytes, loop_->Now()});
   }
-  const std::shared_ptr<const void> held(
-      nullptr, [account = account_, charge, budget = this,
-                alive = std::weak_ptr<bool>(alive_)](const void*) {
-        MutexLock lock(&account->mutex);
-        account->used -= charge->bytes;
-        account->charges.erase(charge);
-        if (EventLoop* const loop = std::exchange(account->to_wake, nullptr)) {
-          loop->Post([budget, alive] {
-            if (!alive.expired()) budget->Release();
-          });
-        }
-      });
-  for (Slice& slice : message->payload) {
-    if (slice.owner == nullptr) {
-      slice.owner = held;
-    } else {
-      slice.owner =
-          std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
-              held, slice.owner);
-    }
-  }
+  return {&*charge, [account = account_, charge, budget = this,
+                     alive = std::weak_ptr<bool>(alive_)](const void*) {
+            MutexLock lock(&account->mutex);
+            account->used -= charge->bytes;
+            account->charges.erase(charge);
+            if (EventLoop* const loop = std::exchange(account->to_wake, nullptr)) {
+              loop->Post([budget, alive] {
+                if (!alive.expired()) budget->Release();
+              });
+            }
+          }};
 }
 
 void WriteBudget::Forget(GrpcCall* call) {

@@ -13,16 +13,13 @@ namespace shoal {
 
 class GrpcCall;
 
-// Bounds the payload that all streams of a network have handed to the transport from their sources
-// and that is not sent yet, so that peers that do not read cost no more than that, however many
+// Bounds what all streams of a network have handed to the transport from their sources and that is
+// not sent yet, so that peers that do not read cost no more than that, however many
 // they are. A stream asks before it makes a message; while the budget is spent it waits for its
 // turn. Of those that hold a part of it for longer than `patience` as many are broken as wait. One
 // client cannot take all of it: a stream has one message at a time, and a connection few streams
 // (GrpcNetwork::Options::max_streams_per_client). All calls on the loop's thread; what is charged
 // may be released on any. It may outlive the loop's end, not the loop.
-//
-// What lies in a message's fields costs nothing: of that a stream has one message at a time, which
-// is what bounds the rows of a cut.
 class WriteBudget {
  public:
   // One message goes above `most_bytes`, so that any goes.
@@ -31,8 +28,8 @@ class WriteBudget {
 
   // The call may make a message now; otherwise it is told to Continue when it may.
   bool Admit(GrpcCall* call);
-  // Counts the payload of a message until the transport has released all of it.
-  void Charge(GrpcCall* call, Message* message);
+  // Counts a message until what is returned is destroyed; null: it is too small to count.
+  std::shared_ptr<const void> Charge(GrpcCall* call, const Message& message);
   // The call ends: it neither waits nor is broken for what it still holds.
   void Forget(GrpcCall* call);
 

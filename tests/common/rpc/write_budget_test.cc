@@ -17,8 +17,8 @@ constexpr Time kPatience = std::chrono::seconds(5);
 class HeldCall : public GrpcCall {
  public:
   HeldCall(WriteBudget* budget, PendingReads* reads)
-      : GrpcCall({.max_message_bytes = 100,
-                  .max_queued_bytes = 100,
+      : GrpcCall({.max_message_bytes = 10000,
+                  .max_queued_bytes = 10000,
                   .max_queued_messages = 100,
                   .budget = budget,
                   .reads = reads},
@@ -26,9 +26,9 @@ class HeldCall : public GrpcCall {
         stream_(MakeHandle("a reader")) {
     StartMessages();
   }
-  // Has one message of a byte to send, made when it can be.
-  void WantToSend() {
-    stream_->SendFrom(SourceOf([] { return Message{"", {{"a", 1, nullptr}}}; }));
+  // Has one message to send, made when it can be: of a byte, unless it is said otherwise.
+  void WantToSend(Message message = {"", {{"a", 1, nullptr}}}) {
+    stream_->SendFrom(SourceOf([message = std::move(message)] { return message; }));
   }
   void Release() { held_.Clear(); }
   bool holds() const { return held_.Valid(); }
@@ -64,6 +64,19 @@ TEST_F(WriteBudgetTest, WhoComesWhenItIsSpentWaitsForItsTurn) {
   loop_.RunUntilIdle();
   EXPECT_TRUE(third.holds());
   EXPECT_FALSE(fourth.holds());
+}
+
+// As the rows of a cut are.
+TEST_F(WriteBudgetTest, LargeFieldsAreCountedToo) {
+  HeldCall small(&budget_, &reads_), first(&budget_, &reads_), second(&budget_, &reads_);
+  small.WantToSend({"small", {}});
+  first.WantToSend({std::string(8192, 'a'), {}});
+  second.WantToSend();
+  EXPECT_TRUE(small.holds() && first.holds());
+  EXPECT_FALSE(second.holds());
+  first.Release();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(second.holds());
 }
 
 // Were they ended one at a time, who waits behind many of their kind would wait long.
