@@ -69,14 +69,15 @@ SafetensorsLayout LayOutSafetensors(const std::vector<std::pair<std::string, Sha
 
 absl::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std::string& path,
                                                                        FileSystem* files) {
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<File> opened, files->Open(path, FileSystem::Mode::kRead));
-  std::unique_ptr<SafetensorsFile> file(new SafetensorsFile(std::move(opened)));
-  SHOAL_ASSIGN_OR_RETURN(file->size_, file->file_->Size());
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<File> opened,
+                         files->Open(path, FileSystem::Mode::kRead));
+  std::unique_ptr<SafetensorsFile> file(new SafetensorsFile(path, files));
+  SHOAL_ASSIGN_OR_RETURN(file->size_, opened->Size());
   if (file->size_ < kLengthBytes) {
     return Broken(path, absl::StrCat("it has ", file->size_, " bytes, too few for a header"));
   }
   uint64_t length = 0;
-  SHOAL_RETURN_IF_ERROR(file->file_->ReadAt(0, &length, kLengthBytes));
+  SHOAL_RETURN_IF_ERROR(opened->ReadAt(0, &length, kLengthBytes));
   if (length > kMaxHeaderBytes) {
     return Broken(path, absl::StrCat("it announces a header of ", length, " bytes; at most ",
                                      kMaxHeaderBytes, " are allowed"));
@@ -86,7 +87,7 @@ absl::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std
                                      file->size_ - kLengthBytes));
   }
   std::string json(length, '\0');
-  SHOAL_RETURN_IF_ERROR(file->file_->ReadAt(kLengthBytes, json.data(), length));
+  SHOAL_RETURN_IF_ERROR(opened->ReadAt(kLengthBytes, json.data(), length));
   absl::StatusOr<std::vector<TensorEntry>> tensors =
       ParseSafetensorsHeader(json, kLengthBytes + length, file->size_);
   if (!tensors.ok()) return Broken(path, std::string(tensors.status().message()));
@@ -107,7 +108,9 @@ absl::Status SafetensorsFile::Read(const TensorEntry& entry, uint64_t offset_byt
                                               " bytes; ", size_bytes, " from byte ", offset_bytes,
                                               " on were asked for"));
   }
-  return file_->ReadAt(entry.begin + offset_bytes, out, size_bytes);
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<File> opened,
+                         files_->Open(path_, FileSystem::Mode::kRead));
+  return opened->ReadAt(entry.begin + offset_bytes, out, size_bytes);
 }
 
 absl::StatusOr<std::vector<float>> SafetensorsFile::ReadFloats(const TensorEntry& entry) const {

@@ -35,18 +35,20 @@ struct SafetensorsLayout {
 SafetensorsLayout LayOutSafetensors(const std::vector<std::pair<std::string, Shape>>& tensors,
                                     const std::map<std::string, std::string>& metadata);
 
-// A safetensors file opened for reading. Immutable, thread-safe. Every rule of the format is
-// checked when it is opened (no holes, no overlap, last end = end of file, no duplicate keys, sizes
-// as dtype and shape say, header at most 100,000,000 bytes); errors (kInvalidArgument, or the
-// system's) name the file and the rule.
+// What a safetensors file holds, to be read from it. The file itself is open only while it is read:
+// a checkpoint may have more of them than a process may have open. Immutable, thread-safe. Every
+// rule of the format is checked at the beginning (no holes, no overlap, last end = end of file, no
+// duplicate keys, sizes as dtype and shape say, header at most 100,000,000 bytes); errors
+// (kInvalidArgument, or the system's) name the file and the rule.
 class SafetensorsFile {
  public:
+  // `files` outlives what is returned.
   static absl::StatusOr<std::unique_ptr<SafetensorsFile>> Open(
       const std::string& path, FileSystem* files = RealFileSystem());
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
-  const std::string& path() const { return file_->path(); }
+  const std::string& path() const { return path_; }
   uint64_t file_size() const { return size_; }
   // In the order in which they lie in the file.
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
@@ -60,8 +62,9 @@ class SafetensorsFile {
   absl::StatusOr<std::vector<float>> ReadFloats(const TensorEntry& entry) const;
 
  private:
-  explicit SafetensorsFile(std::unique_ptr<File> file) : file_(std::move(file)) {}
-  const std::unique_ptr<File> file_;
+  SafetensorsFile(std::string path, FileSystem* files) : path_(std::move(path)), files_(files) {}
+  const std::string path_;
+  FileSystem* const files_;
   uint64_t size_ = 0;
   std::vector<TensorEntry> tensors_;
   std::unordered_map<std::string, size_t> by_name_;

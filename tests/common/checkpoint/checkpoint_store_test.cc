@@ -95,6 +95,22 @@ TEST_F(CheckpointStoreTest, WhatSeveralPsWroteIsReadBack) {
   }
 }
 
+size_t OpenFiles() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return std::distance(files, std::filesystem::directory_iterator());
+}
+
+// There may be one for each GiB of the model and of each slot.
+TEST_F(CheckpointStoreTest, ReaderKeepsNoFileOpen) {
+  const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 3, 500);
+  const size_t before = OpenFiles();
+  const auto reader = CheckpointReader::Open(stored.directory);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  float value = 0;
+  EXPECT_TRUE((*reader)->Read("scale", {}, 0, &value, 4).ok());
+  EXPECT_EQ(OpenFiles(), before);
+}
+
 TEST_F(CheckpointStoreTest, ReaderRefusesWhatTheModelDoesNotHave) {
   const StoredCheckpoint stored = WriteSmallCheckpoint(&store_, 3, 500);
   const auto reader = CheckpointReader::Open(stored.directory);
