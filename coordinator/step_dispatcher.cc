@@ -94,6 +94,26 @@ uint64_t StepDispatcher::Release(WorkerKey worker) {
   return count;
 }
 
+void StepDispatcher::TakeBack(const std::map<WorkerKey, uint64_t>& begun_below) {
+  uint64_t first = base_;
+  if (!done_after_base_.empty()) first = std::max(first, *done_after_base_.rbegin() + 1);
+  if (!open_.empty()) first = std::max(first, *open_.rbegin() + 1);
+  for (const auto& [step, worker] : leased_) {
+    const auto told = begun_below.find(worker);
+    if (told == begun_below.end() || step < told->second) first = std::max(first, step + 1);
+  }
+  for (auto lease = leased_.lower_bound(first); lease != leased_.end();
+       lease = leased_.erase(lease)) {
+    holders_[lease->second].steps.erase(lease->first);
+  }
+  next_ = first;
+}
+
+void StepDispatcher::WasBegun(uint64_t step) {
+  if (step >= options_.total_steps || step >= base_ + options_.window_steps) return;
+  for (; next_ <= step; ++next_) open_.insert(next_);
+}
+
 std::vector<StepDispatcher::WorkerKey> StepDispatcher::Expire(Time now) {
   std::vector<WorkerKey> expired;
   for (const auto& [worker, holder] : holders_) {

@@ -55,6 +55,11 @@ class StepDispatcher {
   void Undo(const std::vector<uint64_t>& steps);
   // The worker is gone or hands back: its steps are open again. Returns how many.
   uint64_t Release(WorkerKey worker);
+  // The workers named have begun no step from the one named on, and begin none now. Steps that
+  // nobody can have begun, and above which nobody can either, are as if they had never been leased.
+  void TakeBack(const std::map<WorkerKey, uint64_t>& begun_below);
+  // Somebody had begun this step once.
+  void WasBegun(uint64_t step);
   // Opens the steps of workers whose deadline has passed; returns those workers.
   std::vector<WorkerKey> Expire(Time now);
 
@@ -66,7 +71,7 @@ class StepDispatcher {
   uint64_t base() const { return base_; }
   // Steps above base() that are done.
   const std::set<uint64_t>& done_after_base() const { return done_after_base_; }
-  // All steps from here on have never been leased, nor done.
+  // All steps from here on have never been leased, or were taken back, and none is done.
   uint64_t first_unleased() const { return next_; }
   uint64_t done_count() const { return base_ + done_after_base_.size(); }
   bool finished() const { return base_ == options_.total_steps; }

@@ -27,7 +27,8 @@ void TrainingRun::PlanCut() {
     if (StoredCutAt(next) || nothing_new) return Closed("the checkpoint is written");
     // Workers of the former coordinator may be on their way here, with steps that they hold.
     if (!training() && !NoWorkerLeft()) return;
-    return BeginCut({next});
+    if (TakeBackSteps()) BeginCut({CutTarget()});
+    return;
   }
   const bool asked = !checkpoint_requests_.empty();
   if (final_is_stored || !(training() || asked)) return;
@@ -101,6 +102,7 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   if (dispatcher_ == nullptr) return;
   cuts_->GivenUp(step, highest_step, Steps(), options_.loop->Now());
   // A ps may refuse it because more is applied than was known when it was begun.
+  if (training() && closing() && highest_step.has_value()) dispatcher_->WasBegun(*highest_step);
   const bool refused_below = highest_step.has_value() && step < CutTarget();
   if (closing() && step <= CutTarget() && !refused_below)
     Closed("without a checkpoint of the last steps");

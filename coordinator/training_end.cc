@@ -13,6 +13,8 @@ namespace {
 
 // Workers and ps that do not answer at the end are gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
+// A worker that does not say how far it is stands still; it keeps what it holds.
+constexpr Time kHaltPatience = std::chrono::seconds(1);
 // An orderly stop without a worker waits this long for one.
 constexpr Time kStopPatience = std::chrono::seconds(5);
 // How long a stop waits while nobody gets on.
@@ -53,7 +55,40 @@ void TrainingRun::ForgetDeparture(Time now) {
     LogWarning(absl::StrCat("ps ", ps, " may leave since ", WholeSeconds(now - may_leave_since_),
                             " s and is still there: the training goes on"));
     ps_leaves_ = false;
+    if (!stopping_) take_back_.reset();
   }
+}
+
+// Section 5. What is below a step that is begun has to be done too, or there is no cut; so nobody
+// begins one until it is known how far all of them are.
+bool TrainingRun::TakeBackSteps() {
+  const Time now = options_.loop->Now();
+  if (!take_back_.has_value()) {
+    take_back_.emplace().asked_at = now;
+    proto::WorkerOrder order;
+    order.mutable_halt()->set_timeline(opened_->timeline);
+    for (const auto& [key, worker] : membership_->workers()) {
+      if (dispatcher_->held(key) == 0) continue;
+      take_back_->unanswered.insert(key);
+      worker->Send(order);
+    }
+  }
+  if (take_back_->done) return true;
+  if (!take_back_->unanswered.empty() && now - take_back_->asked_at < kHaltPatience) return false;
+  take_back_->done = true;
+  dispatcher_->TakeBack(take_back_->begun_below);
+  proto::WorkerOrder order;
+  order.mutable_go_on()->set_timeline(opened_->timeline);
+  order.mutable_go_on()->set_below(dispatcher_->first_unleased());
+  membership_->Broadcast(order);
+  return true;
+}
+
+void TrainingRun::OnHalted(const Worker& worker, const proto::Halted& halted) {
+  if (!take_back_.has_value() || take_back_->done || halted.timeline() != opened_->timeline) return;
+  if (take_back_->unanswered.erase(worker.key) == 0) return;
+  take_back_->begun_below[worker.key] = halted.begun_below();
+  Advance();
 }
 
 void TrainingRun::Closed(const std::string& outcome) {

@@ -94,8 +94,7 @@ absl::Status TrainingRun::Prepare() {
       .job_fingerprint = fingerprint_,
       .shard_map_fingerprint = shard_map_->Fingerprint(),
       .coordinator_id = options_.coordinator_id,
-      .on_stored =
-          [this](const std::vector<StoredCheckpoint>& stored) { checkpointer_->SetStored(stored); },
+      .on_stored = [this](const std::vector<StoredCheckpoint>& stored) { OnStored(stored); },
       .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
       .on_over = [this](const std::string& why) { OnTimelineOver(why); },
       .on_job_finished = [this](const StoredCheckpoint& checkpoint) { OnJobFinished(checkpoint); },
@@ -140,7 +139,6 @@ absl::Status TrainingRun::Prepare() {
 }
 
 void TrainingRun::Start() {
-  ReadEarlierCounts();
   ReadEarlierHistory();
   fleet_->Start();
   Tick();
@@ -154,6 +152,15 @@ absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
 }
 
 // --- The timeline ---
+
+void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
+  checkpointer_->SetStored(newest_first);
+  if (newest_first.empty() || counts_.has_value()) return;
+  const Manifest& manifest = newest_first.front().manifest;
+  if (manifest.training_examples == 0) return;
+  counts_ = {manifest.training_examples, manifest.test_examples};
+  counted_by_ = absl::StrCat(newest_first.front().directory, " was made with");
+}
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
@@ -193,6 +200,7 @@ void TrainingRun::Announce(Worker& worker) {
 void TrainingRun::OnTimelineOver(const std::string& why) {
   if (dispatcher_ != nullptr) leased_again_before_ += dispatcher_->leased_again();
   dispatcher_.reset();
+  take_back_.reset();
   reporters_.clear();
   evaluation_.reset();
   opened_.reset();
@@ -292,6 +300,7 @@ bool TrainingRun::Plan() {
     // Nothing new, but all that the last checkpoints need, also when a worker hands steps back.
     const uint64_t needed = checkpointer_->idle() ? 0 : checkpointer_->step();
     limit = std::min(limit, std::max(needed, dispatcher_->first_unleased()));
+    if (take_back_.has_value() && !take_back_->done) limit = 0;
   }
   dispatcher_->set_limit(limit);
   return true;
@@ -315,22 +324,6 @@ void TrainingRun::CloseEpochs() {
 }
 
 // The curves of the coordinators before this one. Nothing waits for them: a disk may hang.
-void TrainingRun::ReadEarlierCounts() {
-  const auto newest = std::make_shared<std::optional<StoredCheckpoint>>();
-  options_.loop->Offload(
-      [newest, store = &store_] {
-        const auto stored = store->List(nullptr);
-        if (stored.ok() && !stored->empty()) *newest = stored->front();
-      },
-      [this, alive = alive_, newest] {
-        if (!*alive || !newest->has_value() || counts_.has_value()) return;
-        const Manifest& manifest = (*newest)->manifest;
-        if (manifest.training_examples == 0) return;
-        counts_ = {manifest.training_examples, manifest.test_examples};
-        counted_by_ = absl::StrCat((*newest)->directory, " was made with");
-      });
-}
-
 void TrainingRun::ReadEarlierHistory() {
   const auto earlier = std::make_shared<History>();
   options_.loop->Offload([earlier, path = paths_.history(),

@@ -91,6 +91,7 @@ class TrainingRun {
   absl::Status Prepare();
 
   // PsFleet.
+  void OnStored(const std::vector<StoredCheckpoint>& newest_first);
   void OnTimelineOpened(const PsFleet::Opened& opened);
   void OnTimelineOver(const std::string& why);
   void OnPsReply(int ps, const proto::ControlReply& reply);
@@ -139,6 +140,10 @@ class TrainingRun {
   void Closed(const std::string& outcome);
   void OnPsDeparting(int ps);
   void ForgetDeparture(Time now);
+  // Takes back what no worker has begun, so that no step is waited for without need: asks them how
+  // far they are. True once that is done.
+  bool TakeBackSteps();
+  void OnHalted(const Worker& worker, const proto::Halted& halted);
   CutPlan::Steps Steps() const;
   // None is ready, nor was for some time.
   bool NoWorkerLeft() const;
@@ -164,8 +169,6 @@ class TrainingRun {
   // From which checkpoint one can go on when the variables are not finite, and how.
   std::string WhatIsFinite() const;
   void FinishEvaluation();
-  // What a former coordinator has left in the run directory.
-  void ReadEarlierCounts();
   void ReadEarlierHistory();
   // The epochs from `from` on have changed in history.csv's matter.
   void WriteHistory(uint64_t from);
@@ -265,6 +268,13 @@ class TrainingRun {
   std::set<int> leaving_ps_;    // those that have not been told yet that they may
   std::set<int> may_leave_ps_;  // those that were told last, and when
   Time may_leave_since_{};
+  struct TakeBack {
+    Time asked_at{};
+    std::set<StepDispatcher::WorkerKey> unanswered;
+    std::map<StepDispatcher::WorkerKey, uint64_t> begun_below;
+    bool done = false;
+  };
+  std::optional<TakeBack> take_back_;  // in this timeline, while closing()
   std::optional<Time> no_worker_since_;
   // What was done when a stop last saw that something is, and when that was.
   std::optional<std::array<uint64_t, 4>> headway_;

@@ -118,6 +118,8 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       membership_->record(worker).state = Membership::Record::State::kDraining;
       if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
       return Advance();
+    case proto::WorkerReport::kHalted:
+      return OnHalted(worker, report.halted());
     case proto::WorkerReport::kWaiting:
       worker.waiting = report.waiting();
       return;
@@ -138,6 +140,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
 void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   AnswerDrains(worker, why);
   std::erase(line_, worker.key);
+  if (take_back_.has_value()) take_back_->unanswered.erase(worker.key);
   uint64_t returned = 0;
   if (dispatcher_ != nullptr) returned = dispatcher_->Release(worker.key);
   if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);

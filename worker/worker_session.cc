@@ -1,5 +1,6 @@
 #include "worker/worker_session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -156,6 +157,9 @@ void WorkerSession::OnClosed(const absl::Status& status) {
                                          WholeSeconds(now - alone_since_), " s: ", last_error_)));
   }
   retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
+  // Whoever halted it may be gone.
+  halted_ = false;
+  Next();
 }
 
 void WorkerSession::OnMessage(const Message& message) {
@@ -182,6 +186,10 @@ void WorkerSession::OnMessage(const Message& message) {
       return OnTimelineOpened(order.timeline_opened().timeline());
     case proto::WorkerOrder::kLease:
       return OnLease(order.lease());
+    case proto::WorkerOrder::kHalt:
+      return OnHalt(order.halt());
+    case proto::WorkerOrder::kGoOn:
+      return OnGoOn(order.go_on());
     case proto::WorkerOrder::kEvaluate:
       return OnEvaluate(order.evaluate());
     case proto::WorkerOrder::kDrain:
@@ -310,6 +318,8 @@ void WorkerSession::DropWork(uint64_t timeline) {
   timeline_ = timeline;
   ++work_;
   leases_.clear();
+  halted_ = false;
+  begun_below_ = 0;
   evaluations_.clear();
   unreported_.Clear();
   Begin(Activity::kIdle);
@@ -329,6 +339,26 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
   }
   for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back(lease.first() + i);
   options_.computer->Expect(lease.first(), lease.count());
+  Next();
+}
+
+void WorkerSession::OnHalt(const proto::Halt& halt) {
+  if (timeline_ == 0 || halt.timeline() != timeline_) return;
+  halted_ = true;
+  ReportSteps();
+  proto::WorkerReport report;
+  report.mutable_halted()->set_timeline(timeline_);
+  report.mutable_halted()->set_begun_below(begun_below_);
+  Report(report);
+}
+
+void WorkerSession::OnGoOn(const proto::GoOn& go_on) {
+  if (timeline_ == 0 || go_on.timeline() != timeline_) return;
+  halted_ = false;
+  if (std::erase_if(leases_, [&go_on](uint64_t step) { return step >= go_on.below(); }) > 0) {
+    options_.computer->Forget();
+    for (const uint64_t step : leases_) options_.computer->Expect(step, 1);
+  }
   Next();
 }
 
@@ -359,7 +389,7 @@ void WorkerSession::Next() {
     evaluations_.pop_front();
     return Evaluate(order);
   }
-  if (leases_.empty()) return;
+  if (leases_.empty() || halted_) return;
   if (!parameters_fresh_) return PullParameters();
   const uint64_t step = leases_.front();
   leases_.pop_front();
@@ -386,6 +416,7 @@ void WorkerSession::Train(uint64_t step) {
   Begin(Activity::kTraining);
   computing_ = true;
   step_ = step;
+  begun_below_ = std::max(begun_below_, step + 1);
   outcome_.reset();
   step_applied_ = false;
   exchange_->BeginStep(step, [this] {

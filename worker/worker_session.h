@@ -100,6 +100,8 @@ class WorkerSession {
   void SendReady();
   void OnTimelineOpened(uint64_t timeline);
   void OnLease(const proto::Lease& lease);
+  void OnHalt(const proto::Halt& halt);
+  void OnGoOn(const proto::GoOn& go_on);
   void OnEvaluate(const proto::Evaluate& evaluate);
   void OnTimelineLost(const std::string& why);
   // Forgets all that is going on; in `timeline` from now on, 0 = none.
@@ -145,6 +147,8 @@ class WorkerSession {
   uint64_t timeline_ = 0;
   uint64_t work_ = 0;  // rises when all that is going on is dropped
   std::deque<uint64_t> leases_;
+  bool halted_ = false;       // begins none of them
+  uint64_t begun_below_ = 0;  // all steps of this timeline that were begun are below
   std::deque<EvaluationOrder> evaluations_;
   Activity activity_ = Activity::kIdle;
   bool computing_ = false;         // the computer is busy, perhaps with something that was dropped

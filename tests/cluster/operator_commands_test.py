@@ -129,7 +129,7 @@ def test_a_stop_gives_up_a_ps_that_does_not_answer_and_names_it(tmp_path):
         job.chief.signal(signal.SIGTERM)
         assert job.chief.wait() == 143
         given_up, = (line for line in job.chief.output().splitlines() if "stopping without a checkpoint of the last steps" in line)
-        assert "gave up waiting for " in given_up and f"ps 0 at {job.cluster.spec['ps'][0]}" in given_up, given_up
+        assert "gave up waiting for " in given_up and "ps 0 " in given_up, given_up
 
 
 def test_ctrl_c_ends_shoal_train_whose_ps_does_not_answer(tmp_path):

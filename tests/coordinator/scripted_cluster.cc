@@ -192,7 +192,10 @@ void ScriptedWorker::SayHello(const Hello& hello) {
   report.mutable_hello()->set_index(hello.index);
   report.mutable_hello()->set_incarnation(hello.incarnation);
   report.mutable_hello()->set_timeline(hello.timeline);
-  for (const uint64_t step : hello.held_steps) report.mutable_hello()->add_held_steps(step);
+  for (const uint64_t step : hello.held_steps) {
+    report.mutable_hello()->add_held_steps(step);
+    held_below_ = std::max(held_below_, step + 1);
+  }
   timeline = hello.timeline;
   stream_->Send(report);
 }
@@ -210,6 +213,18 @@ bool ScriptedWorker::Read() {
   const auto orders = stream_->Take<proto::WorkerOrder>();
   for (const proto::WorkerOrder& order : orders) {
     welcomed = welcomed || order.has_welcome();
+    if (order.has_halt()) {
+      halted = true;
+      proto::WorkerReport report;
+      report.mutable_halted()->set_timeline(order.halt().timeline());
+      report.mutable_halted()->set_begun_below(
+          begun_below.value_or(leased.empty() ? held_below_ : *leased.rbegin() + 1));
+      if (answers_halt) stream_->Send(report);
+    }
+    if (order.has_go_on()) {
+      halted = false;
+      std::erase_if(leases, [&order](uint64_t step) { return step >= order.go_on().below(); });
+    }
     job_done = job_done || order.has_job_done();
     if (order.has_job_done()) job_failure = order.job_done().failure();
     if (order.has_drain()) drained = order.drain().reason();

@@ -112,12 +112,17 @@ class ScriptedWorker {
   std::vector<uint64_t> timelines;  // as they were opened
   std::deque<proto::Evaluate> evaluations;
   std::string rejected;
+  // What it answers to Halt: none: it has begun all that it holds.
+  std::optional<uint64_t> begun_below;
+  bool answers_halt = true;
+  bool halted = false;
   bool job_done = false;
   std::string job_failure;  // then
-  std::string drained;  // why it is to leave
+  std::string drained;      // why it is to leave
 
  private:
   const std::shared_ptr<FarEnd> stream_;
+  uint64_t held_below_ = 0;  // by its hello
 };
 
 // A TrainingRun on a fake loop, between scripted ps and workers. 13 steps make an epoch.

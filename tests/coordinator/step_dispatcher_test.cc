@@ -342,5 +342,40 @@ TEST(StepDispatcherTest, BehavesLikeTheNaiveModel) {
   }
 }
 
+// Of what is handed back, only that which leaves no hole.
+TEST(StepDispatcherTest, TakesBackWhatNobodyHasBegun) {
+  StepDispatcher dispatcher({.total_steps = 100}, 10, {});
+  dispatcher.Take(1, 2, kNow);  // 10, 11
+  dispatcher.Take(2, 2, kNow);  // 12, 13
+  dispatcher.Take(1, 2, kNow);  // 14, 15
+  dispatcher.Take(2, 2, kNow);  // 16, 17
+  dispatcher.TakeBack({{1, 11}, {2, 14}});
+  EXPECT_EQ(dispatcher.first_unleased(), 14u);
+  EXPECT_EQ(dispatcher.held(1), 2u) << "11 is below 13, which the other has begun";
+  EXPECT_EQ(dispatcher.held(2), 2u);
+  EXPECT_EQ(dispatcher.leased_again(), 0u);
+  EXPECT_EQ(dispatcher.Take(2, 1, kNow).first, 14u) << "as if it had never been leased";
+}
+
+TEST(StepDispatcherTest, TakesNothingBackFromWhoHasNotSaidHowFarItIs) {
+  StepDispatcher dispatcher({.total_steps = 100}, 0, {});
+  dispatcher.Take(1, 2, kNow);  // 0, 1
+  dispatcher.Take(2, 2, kNow);  // 2, 3
+  dispatcher.Take(1, 2, kNow);  // 4, 5
+  dispatcher.TakeBack({{1, 1}});
+  EXPECT_EQ(dispatcher.first_unleased(), 4u);
+  // What was done, or came back from a worker that is gone, may be begun somewhere, too.
+  dispatcher.Take(1, 2, kNow);  // 4, 5
+  dispatcher.Release(2);        // 2, 3
+  dispatcher.Done(1, 5, kNow);
+  dispatcher.TakeBack({{1, 1}});
+  EXPECT_EQ(dispatcher.first_unleased(), 6u);
+  // Nor does what a ps says leave a hole.
+  dispatcher.WasBegun(7);
+  EXPECT_EQ(dispatcher.first_unleased(), 8u);
+  dispatcher.WasBegun(1000);
+  EXPECT_EQ(dispatcher.first_unleased(), 8u) << "the job has no such step";
+}
+
 }  // namespace
 }  // namespace shoal

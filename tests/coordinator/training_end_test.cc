@@ -52,6 +52,88 @@ TEST(TrainingRunTest, AnOrderlyStopCutsWhenTheLeasedStepsAreDone) {
   EXPECT_FALSE(cluster.ps[0]->stopped) << "the job is not over";
 }
 
+// With long steps it is a long time until all that is leased is done.
+TEST(TrainingRunTest, AStopTakesBackStepsThatAreNotBegun) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  cluster.FinishStep(worker);
+  cluster.FinishStep(other);
+  EXPECT_THAT(worker.leases, ElementsAre(1, 4));
+  EXPECT_THAT(other.leases, ElementsAre(3, 5));
+  worker.begun_below = 2;
+  other.begun_below = 4;
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_FALSE(worker.halted || other.halted);
+  EXPECT_THAT(worker.leases, ElementsAre(1));
+  EXPECT_THAT(other.leases, ElementsAre(3)) << "begun, but not done";
+  cluster.FinishAll(worker);
+  cluster.FinishAll(other);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, AStopDoesNotWaitLongForHowFarAWorkerIs) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  worker.begun_below = 1;
+  other.answers_halt = false;
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_TRUE(worker.halted) << "the other may have begun what is above its steps";
+  cluster.Advance(seconds(2));
+  EXPECT_FALSE(worker.halted);
+  cluster.FinishAll(worker);
+  cluster.FinishAll(other);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, AStopDoesNotWaitForAWorkerThatGoesInsteadOfSayingHowFarItIs) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  worker.answers_halt = false;
+  other.begun_below = 3;
+  cluster.run->Stop();
+  cluster.Disconnect(worker);
+  EXPECT_FALSE(other.halted);
+  cluster.FinishAll(other);
+  EXPECT_THAT(other.leased, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3)) << "3 was not begun";
+}
+
+// It was begun by a worker that has died, and leased again to one that had not come to it.
+TEST(TrainingRunTest, AStepThatAPsKnowsIsNotTakenBack) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[1]->applied.insert(1);
+  worker.begun_below = 1;
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_GT(cluster.ps[1]->fences_refused, 0u);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, WhenAPsStaysWhatWasTakenBackIsLeasedAnew) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.begun_below = 1;
+  for (int time = 0; time < 2; ++time) {
+    cluster.ps[0]->Leave();
+    cluster.Settle();
+    EXPECT_THAT(worker.leases, testing::SizeIs(1));
+    cluster.FinishAll(worker);
+    cluster.Advance(seconds(11));
+    EXPECT_THAT(worker.leases, testing::SizeIs(2)) << time;
+    worker.begun_below = worker.leases.front() + 1;
+  }
+}
+
 // A cut lies ahead of the steps; what is still missing of it has to be computed.
 TEST(TrainingRunTest, AStopCompletesTheCutInProgress) {
   ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});

@@ -30,6 +30,66 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsItHolds) {
   ExpectOver(WorkerSession::End::kDrained);
 }
 
+// A coordinator that stops takes back what is not begun, once it knows how far all workers are.
+TEST_F(WorkerSessionTest, HaltsUntilItMayGoOn) {
+  StartStep(7, 4);
+  TakeReports();
+  proto::WorkerOrder halt;
+  halt.mutable_halt()->set_timeline(kTimeline);
+  Order(halt);
+  const auto reports = TakeReports();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].halted().timeline(), kTimeline);
+  EXPECT_EQ(reports[0].halted().begun_below(), 8u);
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7")) << "what is begun is finished,";
+  EXPECT_FALSE(computer_.busy()) << "and nothing else begun";
+  computer_.TakeCalls();
+  proto::WorkerOrder go_on;
+  go_on.mutable_go_on()->set_timeline(kTimeline);
+  go_on.mutable_go_on()->set_below(9);
+  Order(go_on);
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("forget", "expect 8 1", "train 8"));
+  FinishStep();
+  EXPECT_FALSE(computer_.busy()) << "9 and 10 are not its own any more";
+  Lease(9, 1);
+  EXPECT_TRUE(computer_.busy()) << "until it is given one again";
+}
+
+TEST_F(WorkerSessionTest, HaltsForNobodyElse) {
+  StartStep(7, 2);
+  proto::WorkerOrder halt;
+  halt.mutable_halt()->set_timeline(kTimeline + 1);
+  Order(halt);
+  FinishStep();
+  EXPECT_TRUE(computer_.busy()) << "that was of another timeline";
+  Lease(9, 2);
+  halt.mutable_halt()->set_timeline(kTimeline);
+  Order(halt);
+  FinishStep();
+  EXPECT_FALSE(computer_.busy());
+  LoseChief();
+  EXPECT_TRUE(computer_.busy()) << "nobody is left who would tell it to go on";
+}
+
+// Where all are told to leave at once, it leaves no hole below what others have begun.
+TEST_F(WorkerSessionTest, DrainsWhenItMayGoOn) {
+  StartStep(7, 3);
+  proto::WorkerOrder halt, go_on;
+  halt.mutable_halt()->set_timeline(kTimeline);
+  Order(halt);
+  session_->Drain("SIGTERM");
+  FinishStep();
+  EXPECT_FALSE(chief().finished().has_value()) << "8 may be needed";
+  go_on.mutable_go_on()->set_timeline(kTimeline);
+  go_on.mutable_go_on()->set_below(9);
+  Order(go_on);
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8"));
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
 TEST_F(WorkerSessionTest, BeginsNoStepLateInADrain) {
   StartStep(7, 3);
   session_->Drain("SIGTERM");
