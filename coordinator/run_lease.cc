@@ -179,6 +179,14 @@ void RunLease::Look() {
 void RunLease::OnSeen(const Seen& seen, Time asked) {
   looked_ = seen.status;
   if (!leading_ && done_ == nullptr) return;
+  // What is no directory, or one that may not be read, stays so until somebody mends it.
+  if (!leading_ &&
+      (absl::IsFailedPrecondition(seen.status) || absl::IsPermissionDenied(seen.status)))
+    return Answer(absl::FailedPreconditionError(absl::StrCat(
+        "who leads in this run directory cannot be told: ", std::string(seen.status.message()),
+        "; ", options_.directory,
+        " is a directory that coordinators make and read: give this one the right to, "
+        "move away what is there in its place, or choose another --run_dir")));
   // Nothing was seen, which is not the same as no lease.
   if (!seen.status.ok()) return LookAfter(leading_ ? kRenewEvery : kLookEvery);
   if (seen.number > std::max(number_, outlived_)) return OnForeign(seen, asked);

@@ -271,6 +271,17 @@ TEST_F(RunLeaseTest, ADirectoryThatCannotBeListedIsNoEmptyOne) {
   EXPECT_EQ(a->lost, "");
 }
 
+// It would never be otherwise: who waits for it waits for ever.
+TEST_F(RunLeaseTest, WhatIsNoDirectoryIsRefusedAndNamed) {
+  WriteAll(directory_, "not a directory");
+  const auto claimant = Make("ada");
+  Acquire(*claimant, {1});
+  EXPECT_THAT(claimant->answer(),
+              AllOf(HasSubstr("cannot list " + directory_ + ": Not a directory"),
+                    HasSubstr("move away what is there in its place")));
+  EXPECT_THAT(claimant->lease->Waiting(), IsEmpty());
+}
+
 TEST_F(RunLeaseTest, AHolderWhoseDirectoryCannotBeListedForAMomentKeepsIt) {
   UnlistedFileSystem disk;
   const auto a = Make("a", &disk);
