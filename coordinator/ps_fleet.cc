@@ -5,15 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "common/base/crc32c.h"
-#include "common/base/printable.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
-#include "common/files/durable_file.h"
-#include "common/job/job.h"
-#include "common/json/json_text.h"
 
 namespace shoal {
 namespace {
@@ -338,123 +332,6 @@ PsFleet::Applied PsFleet::AppliedEverywhere() const {
     if (everywhere) applied.after_base.push_back(step);
   }
   return applied;
-}
-
-// Section 7.4: the newest whole checkpoint not known bad.
-void PsFleet::LookForCheckpoint() {
-  phase_ = Phase::kLooking;
-  phase_since_ = options_.loop->Now();
-  struct Found {
-    absl::StatusOr<std::optional<StoredCheckpoint>> newest;
-    std::vector<std::string> problems;
-    std::vector<std::string> differences;  // between its job and this one, where that matters
-  };
-  auto found = std::make_shared<Found>();
-  options_.loop->Offload(
-      [store = options_.store, found, bad = bad_checkpoints_, job = options_.job_text,
-       fingerprint = options_.job_fingerprint] {
-        found->newest = store->NewestWhole(bad, &found->problems);
-        if (!found->newest.ok() || !found->newest->has_value()) return;
-        const StoredCheckpoint& newest = **found->newest;
-        if (newest.manifest.job_fingerprint == fingerprint) return;
-        const absl::StatusOr<std::string> its_job =
-            ReadSmallFile(newest.directory + "/" + kJobName, kMaxJsonBytes, store->files());
-        if (its_job.ok()) {
-          found->differences = DescribeDifferences(*its_job, job);
-        } else {
-          found->newest = its_job.status();
-        }
-      },
-      [this, alive = alive_, found, term = term_] {
-        if (!*alive || closed_ || phase_ != Phase::kLooking || term != term_) return;
-        for (const std::string& problem : found->problems) LogWarning(problem);
-        if (!found->newest.ok()) return Fail(found->newest.status());
-        const std::optional<StoredCheckpoint>& newest = *found->newest;
-        if (!newest.has_value() && !(found->problems.empty() && bad_checkpoints_.empty())) {
-          return Fail(absl::DataLossError(absl::StrCat(
-              "no checkpoint of this job can be read:\n  ", absl::StrJoin(found->problems, "\n  "),
-              "\nrestore one from a backup, or start over with another --run_dir")));
-        }
-        if (!found->differences.empty()) {
-          return Fail(absl::FailedPreconditionError(absl::StrCat(
-              newest->directory, " is a checkpoint of another job (", newest->manifest.job_name,
-              "):\n  ", absl::StrJoin(found->differences, "\n  "),
-              "\nundo the change, or choose another --run_dir")));
-        }
-        // A job that is to train longer than this one did goes on from its end.
-        if (newest.has_value() && newest->manifest.finite() && newest->manifest.finished() &&
-            newest->manifest.job_fingerprint == options_.job_fingerprint) {
-          return options_.on_job_finished(*newest);
-        }
-        LoadAll(newest);
-      });
-}
-
-// Rule 3 seen from here: the term that claimed opens the timeline.
-void PsFleet::LoadAll(const std::optional<StoredCheckpoint>& checkpoint) {
-  phase_ = Phase::kLoading;
-  phase_since_ = options_.loop->Now();
-  loading_ = checkpoint;
-  for (Peer& peer : peers_) peer.rows_wanted = 0;
-  if (checkpoint.has_value())
-    rows_ = std::make_unique<CheckpointRows>(options_.loop, options_.store, *checkpoint);
-  LogInfo(checkpoint.has_value() ? "loading checkpoint " + checkpoint->directory
-                                 : std::string("initializing the variables from the seed"));
-  for (int ps = 0; ps < size(); ++ps) SendLoad(ps);
-}
-
-void PsFleet::SendLoad(int ps) {
-  proto::ControlRequest request;
-  proto::Load* load = request.mutable_load();
-  load->set_incarnation(peers_[ps].hello->incarnation());
-  load->set_job(options_.job_text);
-  load->set_ps_count(size());
-  if (loading_.has_value()) {
-    const std::string manifest = loading_->manifest.ToText();
-    load->set_checkpoint(loading_->directory);
-    load->set_manifest_checksum(Crc32c(manifest));
-    load->set_cut_step(loading_->manifest.cut_step);
-  }
-  Send(ps, request);
-}
-
-void PsFleet::OnLoaded(int ps) {
-  if (peers_[ps].loaded) return;  // it answers a Load that was sent again
-  peers_[ps].loaded = true;
-  for (const Peer& peer : peers_) {
-    if (!peer.loaded) return;
-  }
-  if (rows_ == nullptr) return OpenTimeline();
-  rows_->Verify([this](const absl::Status& whole) {
-    if (whole.ok()) return OpenTimeline();
-    bad_checkpoints_.insert(loading_->directory);
-    StartOver(std::string(whole.message()));
-  });
-}
-
-void PsFleet::OpenTimeline() {
-  rows_.reset();
-  phase_ = Phase::kLeading;
-  phase_since_ = options_.loop->Now();
-  timeline_ = term_;
-  Opened opened{.timeline = timeline_};
-  if (loading_.has_value()) {
-    opened.base = loading_->manifest.cut_step;
-    opened.checkpoint = loading_->directory;
-    opened.loaded = loading_;
-  }
-  options_.on_opened(opened);
-}
-
-void PsFleet::OnLoadFailed(const proto::LoadFailed& failed) {
-  if (failed.other_incarnation())
-    return StartOver(PrintableLines(failed.reason(), kMostReasonBytes));
-  if (failed.checkpoint_is_bad() && loading_.has_value()) {
-    bad_checkpoints_.insert(loading_->directory);
-    return StartOver(PrintableLines(failed.reason(), kMostReasonBytes));
-  }
-  Fail(absl::FailedPreconditionError("a ps cannot load the job: " +
-                                     PrintableLines(failed.reason(), kMostReasonBytes)));
 }
 
 void PsFleet::StartOver(const std::string& why) {
