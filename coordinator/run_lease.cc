@@ -93,6 +93,13 @@ absl::Status WriteAtOnce(const File& file, const std::string& text) {
   return file.WriteAt(0, text.data(), text.size());
 }
 
+bool LeadsAnyOf(const std::vector<uint64_t>& ps, const Lease& lease) {
+  return std::any_of(ps.begin(), ps.end(), [&lease](uint64_t incarnation) {
+    return std::find(lease.ps.begin(), lease.ps.end(), IncarnationText(incarnation)) !=
+           lease.ps.end();
+  });
+}
+
 }  // namespace
 
 LeaseHolder ThisProcess() {
@@ -195,13 +202,17 @@ void RunLease::OnSeen(const Seen& seen, Time asked) {
 }
 
 void RunLease::OnForeign(const Seen& seen, Time asked) {
+  const std::optional<Lease> lease = ParseLease(seen.text);
   if (leading_) {
     leading_ = false;
     number_ = 0;
-    return options_.on_lost(absl::AbortedError(
-        absl::StrCat("the run directory was taken over by ", Describe(seen.text), " (",
-                     Path(seen.number), "), as this coordinator had not renewed its lease for ",
-                     WholeSeconds(kExpiry), " s; this one has nothing left to do")));
+    const bool same_ps = lease.has_value() && LeadsAnyOf(ps_, *lease);
+    return options_.on_lost(absl::AbortedError(absl::StrCat(
+        "the run directory was taken over by ", Describe(seen.text), " (", Path(seen.number), "), ",
+        same_ps ? "which leads the ps of this coordinator now"
+                : absl::StrCat("as this coordinator had not renewed its lease for ",
+                               WholeSeconds(kExpiry), " s"),
+        "; this one has nothing left to do")));
   }
   number_ = 0;
   if (!watched_.has_value() || watched_->number != seen.number)
@@ -210,14 +221,10 @@ void RunLease::OnForeign(const Seen& seen, Time asked) {
     watched_->text = seen.text;
     watched_->changed = asked;
   }
-  const std::optional<Lease> lease = ParseLease(seen.text);
   const bool over =
       lease.has_value() &&
       (lease->left || (options_.is_gone != nullptr && options_.is_gone(lease->holder.process)) ||
-       std::any_of(ps_.begin(), ps_.end(), [&lease](uint64_t incarnation) {
-         return std::find(lease->ps.begin(), lease->ps.end(), IncarnationText(incarnation)) !=
-                lease->ps.end();
-       }));
+       LeadsAnyOf(ps_, *lease));
   if (over || asked - watched_->changed >= kExpiry) {
     outlived_ = seen.number;
     watched_.reset();

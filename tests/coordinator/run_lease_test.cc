@@ -125,7 +125,8 @@ TEST_F(RunLeaseTest, OneThatHasClaimedAPsOfTheHolderTakesOverAtOnce) {
   EXPECT_EQ(b->answer(), "");
   EXPECT_THAT(Files(), ElementsAre("2"));
   loop_.Advance(seconds(3));
-  EXPECT_THAT(a->lost, HasSubstr("taken over by the coordinator at b:2222"));
+  EXPECT_THAT(a->lost, AllOf(HasSubstr("taken over by the coordinator at b:2222"),
+                             HasSubstr("which leads the ps of this coordinator now")));
   EXPECT_EQ(b->lost, "");
 }
 

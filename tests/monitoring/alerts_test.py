@@ -17,19 +17,25 @@ from watched_cluster import WatchedCluster
 pytestmark = pytest.mark.skipif(not available(), reason="needs prometheus and promtool")
 
 
+def active(prometheus):
+    """The alerts that are pending or firing."""
+    return {alert["labels"]["alertname"] for alert in prometheus.ask("alerts")["alerts"]}
+
+
 @contextlib.contextmanager
-def watched(tmp_path, cluster):
+def watched(tmp_path, cluster, *alerts):
+    """Prometheus beside a cluster that does steps and to which none of these alerts, the fault's, applies yet."""
     with Prometheus(tmp_path / "prometheus", cluster.targets()) as prometheus:
         prometheus.await_targets(len(cluster.watched))
-        # Steps are done, and no alert is pending or firing: from here on it is the fault's.
-        wait_for(lambda: prometheus.query("shoal:steps:rate1m > 0") and not prometheus.ask("alerts")["alerts"], "a healthy cluster")
+        # Others may: on a busy machine a worker lags by itself.
+        wait_for(lambda: prometheus.query("shoal:steps:rate1m > 0") and not active(prometheus).intersection(alerts), "a healthy cluster")
         yield prometheus
 
 
 def test_alerts_of_processes_that_are_lost(tmp_path):
     with WatchedCluster(tmp_path) as cluster:
         cluster.start_all()
-        with watched(tmp_path, cluster) as prometheus:
+        with watched(tmp_path, cluster, "ShoalPsDown", "ShoalNoProgress", "ShoalCoordinatorDown") as prometheus:
             cluster.watched["ps-1"].kill()
             prometheus.await_alert("ShoalPsDown")
             prometheus.await_alert("ShoalNoProgress")
@@ -62,7 +68,7 @@ def test_alerts_of_a_full_disk(tmp_path):
         cluster.start_watched("chief", prefix=[*UNSHARE, "sh", "-c", mount])
         for i in range(2):
             cluster.start_watched("worker", i)
-        with watched(tmp_path, cluster) as prometheus:
+        with watched(tmp_path, cluster, "ShoalDiskNearlyFull", "ShoalCheckpointTooOld", "ShoalNoProgress") as prometheus:
             disk = Disk(cluster.watched["chief-0"].popen.pid, cluster.run_dir)
             disk.fill()
             prometheus.await_alert("ShoalDiskNearlyFull")
@@ -91,7 +97,7 @@ def test_the_alert_of_a_slow_worker(tmp_path):
     with WatchedCluster(tmp_path, examples=200000, batch_size=2048) as cluster:
         replace_model(cluster, [FLATTEN, dense("a", 256), dense("b", 256), dense("c", 4)])  # steps of some milliseconds
         cluster.start_all()
-        with watched(tmp_path, cluster) as prometheus:
+        with watched(tmp_path, cluster, "ShoalStalenessHigh") as prometheus:
             healed = threading.Event()
 
             def steps(worker):
@@ -141,7 +147,7 @@ def test_the_alert_of_a_worker_without_input(tmp_path):
             cluster.start_watched("ps", i)
         cluster.start_watched("chief")
         cluster.start_watched("worker", LD_PRELOAD=str(SLOW_READS), SLOW_READS=str(gate))
-        with watched(tmp_path, cluster) as prometheus:
+        with watched(tmp_path, cluster, "ShoalWorkerStarved") as prometheus:
             gate.touch()  # from now on a batch takes a quarter of a second
             prometheus.await_alert("ShoalWorkerStarved")
             gate.unlink()
