@@ -179,7 +179,7 @@ TEST_F(PsFleetTest, ACheckpointThatIsStillWholeAfterItsRowsWereSentIsOpened) {
   float value;
   std::memcpy(&value, rows.values().data(), sizeof value);
   EXPECT_EQ(value, SmallValue(tensor, 0, 40));
-  EXPECT_FALSE(OpenFilesIn(newest.directory).empty());
+  EXPECT_THAT(OpenFilesIn(newest.directory), IsEmpty()) << "only while it reads";
   for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
   EXPECT_THAT(TakeEvents(), ElementsAre("opened"));
   EXPECT_EQ(opened_[0].checkpoint, newest.directory);
