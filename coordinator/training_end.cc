@@ -125,8 +125,15 @@ void TrainingRun::CloseWithoutWorkers() {
 
 void TrainingRun::CloseIfStalled(Time now) {
   if (!stopping_ || dispatcher_ == nullptr || finishing_ || over_) return;
-  const std::array<uint64_t, 4> headway = {dispatcher_->done_count(), counters_.evaluation_batches,
-                                           checkpointer_->committed(), checkpointer_->headway()};
+  // Many workers that share a core finish no step for long, and then all of them at once.
+  uint64_t applied_chunks = 0;
+  for (int ps = 0; ps < fleet_->size(); ++ps) {
+    const std::optional<proto::Claimed>& latest = fleet_->peer(ps).claimed;
+    if (latest.has_value()) applied_chunks += latest->applied_chunks();
+  }
+  const std::array<uint64_t, 5> headway = {applied_chunks, dispatcher_->done_count(),
+                                           counters_.evaluation_batches, checkpointer_->committed(),
+                                           checkpointer_->headway()};
   const bool writing = checkpointer_->writing() && fleet_->Waiting().empty();
   if (headway_ != headway || writing) {
     headway_ = headway;

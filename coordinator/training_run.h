@@ -277,7 +277,7 @@ class TrainingRun {
   std::optional<TakeBack> take_back_;  // in this timeline, while closing()
   std::optional<Time> no_worker_since_;
   // What was done when a stop last saw that something is, and when that was.
-  std::optional<std::array<uint64_t, 4>> headway_;
+  std::optional<std::array<uint64_t, 5>> headway_;
   Time headway_at_{};
   bool finishing_ = false;            // the model is being saved, or is; or the job ends for NaN
   bool workers_may_go_ = false;       // they have been told

@@ -79,6 +79,7 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
         claimed->set_job_fingerprint(job_fingerprint_);
         claimed->set_shard_map_fingerprint(shard_map_fingerprint_);
       }
+      claimed->set_applied_chunks(applied_chunks);
       claimed->set_base(base());
       for (const uint64_t step : applied) {
         if (step > base()) claimed->add_applied_after_base(step);

@@ -54,6 +54,7 @@ class ScriptedPs {
   uint64_t promised = 0;
   uint64_t timeline = 0;
   std::set<uint64_t> applied;
+  uint64_t applied_chunks = 0;  // that it says
   std::vector<proto::Load> loads;
   std::vector<proto::Fence> fences;  // accepted, not counting repetitions
   std::vector<uint64_t> fence_terms;

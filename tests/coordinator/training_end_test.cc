@@ -216,6 +216,21 @@ TEST(TrainingRunTest, AStopDoesNotWaitForAnEvaluationThatNobodyFinishes) {
 
 // --- A stop that nobody lets finish ---
 
+// A large step on a slow machine: it is pushed chunk by chunk.
+TEST(TrainingRunTest, AStopWaitsWhileChunksAreApplied) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.run->Stop();
+  for (int i = 0; i < 5; ++i) {
+    cluster.Advance(seconds(10));
+    ++cluster.ps[0]->applied_chunks;
+  }
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.FinishAll(worker);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+}
+
 TEST(TrainingRunTest, AStopGivesUpAWorkerThatStandsStill) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
