@@ -4,28 +4,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <memory>
-#include <optional>
-#include <sstream>
-#include <string>
-#include <vector>
 
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "cli/local_cluster/child_process.h"
-#include "common/memory/memory_limit.h"
-#include "tests/common/base/temporary_directory.h"
+#include "tests/cli/train_process_fixture.h"
 
 namespace shoal {
 namespace {
@@ -34,160 +19,6 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Clock = std::chrono::steady_clock;
-
-constexpr auto kDeadline = std::chrono::seconds(120);
-
-std::string Contents(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-std::string LastLines(const std::string& text) {
-  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  const size_t first = lines.size() > 20 ? lines.size() - 20 : 0;
-  return absl::StrJoin(lines.begin() + first, lines.end(), "\n") + "\n";
-}
-
-// True once the process has ended, also as somebody else's zombie; false after the deadline.
-bool AwaitEnd(pid_t pid) {
-  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (descriptor < 0) return errno == ESRCH;
-  pollfd ended = {.fd = descriptor, .events = POLLIN};
-  const int count = poll(&ended, 1, std::chrono::milliseconds(kDeadline).count());
-  close(descriptor);
-  return count == 1;
-}
-
-// True once SIGTERM waits for the process to heed it; false when it has ended, or after the
-// deadline.
-bool AwaitPendingSigterm(pid_t pid) {
-  const Clock::time_point deadline = Clock::now() + kDeadline;
-  while (Clock::now() < deadline) {
-    const std::string status = Contents("/proc/" + std::to_string(pid) + "/status");
-    const size_t pending = status.find("ShdPnd:");
-    if (pending == std::string::npos || status.find("\nState:\tZ") != std::string::npos)
-      return false;
-    const std::string mask = status.substr(pending + 7, status.find('\n', pending) - pending - 7);
-    if (std::stoull(mask, nullptr, 16) >> (SIGTERM - 1) & 1) return true;
-    poll(nullptr, 0, /*timeout_ms=*/1);
-  }
-  return false;
-}
-
-class TrainProcessTest : public testing::Test {
- protected:
-  void SetUp() override {
-    fs::create_directories(root_ + "/bin");
-    fs::create_directories(root_ + "/fake");
-    // The daemons are looked for beside the program itself.
-    fs::copy_file(SHOAL_BINARY, root_ + "/bin/shoal");
-    for (const char* name : {"shoal-coordinator", "shoal-ps", "shoal-worker"}) {
-      fs::create_symlink(FAKE_DAEMON_BINARY, root_ + "/bin/" + name);
-    }
-    std::ofstream(root_ + "/data") << "";
-    WriteJob(/*batch_size=*/32);
-  }
-
-  void TearDown() override {
-    if (HasFailure()) PrintLastWords();
-    train_.reset();
-  }
-
-  // How `shoal train` ended, what it said, and the end of every task's log.
-  void PrintLastWords() {
-    const auto ended = train_ != nullptr ? train_->TryReap() : std::nullopt;
-    std::cout << "shoal train: " << (ended.has_value() ? ended->ToString() : "still running")
-              << "; it said:\n"
-              << LastLines(output_);
-    std::error_code no_logs;
-    for (const auto& log : fs::directory_iterator(root_ + "/run/logs", no_logs)) {
-      std::cout << log.path().filename().string() << ":\n" << LastLines(Contents(log.path()));
-    }
-  }
-
-  // A Dense layer with this many inputs and units.
-  void WriteJob(int batch_size, uint64_t units = 1) {
-    std::ofstream(root_ + "/job.json")
-        << R"({"name": "small", "loss": "mean_squared_error", "optimizer": "sgd", "steps": 9,
-               "data": {"training": {"images": "data", "labels": "data"}},
-               "model": {"class_name": "Sequential", "config": {"name": "m", "layers": [
-                 {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": [null, )"
-        << units << R"(]}}, {"class_name": "Dense", "config": {"name": "y", "units": )" << units
-        << "}}]}}, \"batch_size\": " << batch_size << "}";
-  }
-
-  // The data of such a job: an example of zeros, as NPY, which is never read.
-  void WriteArray(uint64_t units) {
-    std::string header =
-        "{'descr': '|u1', 'fortran_order': False, 'shape': (1, " + std::to_string(units) + "), }";
-    header.resize(117, ' ');
-    std::ofstream(root_ + "/data", std::ios::binary)
-        << std::string("\x93NUMPY\x01\x00\x76\x00", 10) << header << "\n"
-        << std::string(units, '\0');
-  }
-
-  // What a task is to do, a command a line.
-  void Behave(const std::string& task, const std::string& commands) {
-    std::ofstream(root_ + "/fake/" + task) << commands << "\n";
-  }
-  void Touch(const std::string& file) { std::ofstream(root_ + "/fake/" + file) << ""; }
-
-  void Start(const std::vector<std::string>& flags = {}, std::vector<std::string> variables = {}) {
-    variables.insert(variables.end(),
-                     {"FAKE_DAEMON_DIR=" + root_ + "/fake", "TF_CONFIG=somebody else's"});
-    std::vector<std::string> arguments = {"train", root_ + "/job.json", "--run_dir",
-                                          root_ + "/run"};
-    arguments.insert(arguments.end(), flags.begin(), flags.end());
-    auto train = ChildProcess::Spawn(
-        {.program = root_ + "/bin/shoal", .arguments = arguments, .environment = variables});
-    ASSERT_TRUE(train.ok()) << train.status();
-    train_ = *std::move(train);
-    output_.clear();
-  }
-
-  // Reads what `shoal train` prints until `text` is there; false at its end or after the deadline.
-  bool AwaitOutput(const std::string& text) {
-    const Clock::time_point deadline = Clock::now() + kDeadline;
-    while (output_.find(text) == std::string::npos) {
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-      pollfd readable = {.fd = train_->output(), .events = POLLIN};
-      if (left.count() <= 0 || poll(&readable, 1, static_cast<int>(left.count())) != 1)
-        return false;
-      char buffer[4096];
-      const ssize_t size = read(train_->output(), buffer, sizeof(buffer));
-      if (size == 0) return false;
-      if (size > 0) output_.append(buffer, size);
-    }
-    return true;
-  }
-
-  // The exit of `shoal train`, with all its output read.
-  std::string AwaitExit() {
-    EXPECT_FALSE(AwaitOutput("no such text ever comes"));
-    if (!AwaitEnd(train_->pid())) return "still running";
-    return train_->TryReap()->ToString();
-  }
-
-  pid_t Pid(const std::string& task) {
-    return std::atoi(Contents(root_ + "/fake/" + task + ".pid").c_str());
-  }
-
-  // All tasks have begun: each says so in a warning, which is shown.
-  static constexpr char kHello[] = "say 2026-11-21T13:00:00.123Z W x hello\n";
-  void AwaitHello(const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      ASSERT_TRUE(AwaitOutput("[" + name + "] 2026-11-21T13:00:00.123Z W x hello")) << output_;
-    }
-  }
-
-  const TemporaryDirectory directory_;
-  const std::string& root_ = directory_.path();
-  std::unique_ptr<ChildProcess> train_;
-  std::string output_;
-};
 
 TEST_F(TrainProcessTest, AJobThatIsDone) {
   Behave("chief-0",
@@ -443,118 +274,12 @@ TEST_F(TrainProcessTest, WithoutRestartsItFailsWithTheFirstOfItsWorkersThatDied)
                              HasSubstr("  out of memory\n"), HasSubstr("No worker is left")));
 }
 
-TEST_F(TrainProcessTest, ARunDirectoryOfAnotherJobIsRefused) {
-  Behave("chief-0", "exit 0");
-  Behave("ps-0", "exit 0");
-  Behave("worker-0", "exit 0");
-  Start({"--workers", "1"});
-  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
-  std::ofstream(root_ + "/run/history.csv") << "epoch\n";
-  WriteJob(/*batch_size=*/64);
-  Start({"--workers", "1"});
-  EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_,
-              AllOf(HasSubstr("$.batch_size: 32 there, 64 now"), HasSubstr("another --run_dir")));
-}
-
-TEST_F(TrainProcessTest, FieldsOfTheJobAreGivenByFlags) {
-  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
-  const std::vector<std::string> flags = {"--workers", "1",
-                                          "--epochs",  "3",
-                                          "--set",     "optimizer.config.learning_rate=0.5",
-                                          "--set",     "checkpoint.keep=7"};
-  Start(flags);
-  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
-  EXPECT_THAT(output_, AllOf(HasSubstr("--epochs: $.epochs is 3; absent from the file\n"),
-                             HasSubstr("--set: $.optimizer.config.learning_rate is 0.5; "),
-                             HasSubstr("--set: $.checkpoint.keep is 7; ")));
-  EXPECT_THAT(Contents(root_ + "/run/job.json"),
-              AllOf(HasSubstr("\"epochs\":3"), HasSubstr("\"learning_rate\":0.5"),
-                    HasSubstr("\"keep\":7"), Not(HasSubstr("\"steps\""))));
-}
-
-TEST_F(TrainProcessTest, ARunGoesOnWithOtherEpochsAndWithNothingElse) {
-  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
-  Start({"--workers", "1", "--epochs", "3", "--batch_size", "64"});
-  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
-  std::ofstream(root_ + "/run/history.csv") << "epoch\n";
-  Start({"--workers", "1", "--epochs", "4", "--batch_size", "64"});
-  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
-  EXPECT_THAT(Contents(root_ + "/run/job.json"), HasSubstr("\"epochs\":4"));
-  Start({"--workers", "1", "--epochs", "4", "--batch_size", "32"});
-  EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_, HasSubstr("$.batch_size: 64 there, 32 now"));
-}
-
-TEST_F(TrainProcessTest, WrongFieldsNameTheirFlags) {
-  Start({"--batch_size", "many", "--set", "bacth_size=3"});
-  EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_,
-              AllOf(HasSubstr("--batch_size: $.batch_size: is \"many\"; must be an integer"),
-                    HasSubstr("--set: $.bacth_size: is not a known key; did you mean")));
-  for (const char* text : {"epochs", "=3", "a..b=3"}) {
-    Start({"--set", text});
-    EXPECT_EQ(AwaitExit(), "exit code 64") << text;
-    EXPECT_THAT(output_, HasSubstr("must be FIELD=VALUE, for example")) << text;
-  }
-}
-
-TEST_F(TrainProcessTest, TwoDoNotShareARunDirectory) {
-  for (const char* task : {"chief-0", "ps-0", "worker-0"})
-    Behave(task, std::string(kHello) + "term 143");
-  Start({"--workers", "1"});
-  AwaitHello({"chief 0", "ps 0", "worker 0"});
-  const auto first = std::move(train_);
-  Start({"--workers", "1"});
-  EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_, HasSubstr("another `shoal train` uses this run directory"));
-}
-
-TEST_F(TrainProcessTest, EveryErrorOfTheJobIsShown) {
-  std::ofstream(root_ + "/job.json") << R"({"name": "small", "batch_size": -1, "lost": "mse"})";
-  Start();
-  EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_, AllOf(HasSubstr("$.batch_size"), HasSubstr("$.lost"), HasSubstr("$.model")));
-}
-
-// A quarter of the memory is enough for each, not for all of them.
-TEST_F(TrainProcessTest, TasksThatDoNotFitTogetherAreNotStarted) {
-  const auto quarter = static_cast<double>(ReadSharedMemoryLimit().bytes / 4);
-  const auto units = static_cast<uint64_t>(std::sqrt(quarter / 2 / sizeof(float)));
-  WriteJob(/*batch_size=*/1, units);
-  WriteArray(units);
-  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
-  Start({"--workers", "1"});
-  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
-  fs::remove_all(root_ + "/run");
-  Start({"--workers", "8"});
-  EXPECT_EQ(AwaitExit(), "exit code 78") << output_;
-  EXPECT_THAT(output_, AllOf(HasSubstr("shoal: this training needs "), HasSubstr("ps 0 "),
-                             HasSubstr("8 workers "), HasSubstr("this machine has "),
-                             HasSubstr("fewer --workers")));
-  EXPECT_FALSE(fs::exists(root_ + "/run"));
-}
-
 // gRPC complains of what it is asked to trace.
 TEST_F(TrainProcessTest, WhatItLogsItselfIsPrintedAsAllElse) {
   for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
   Start({"--workers", "1"}, {"GRPC_TRACE=nonsense"});
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
   EXPECT_THAT(output_, HasSubstr("shoal: grpc: Unknown trace var: 'nonsense'\n"));
-}
-
-TEST_F(TrainProcessTest, AMissingDaemonIsNamed) {
-  fs::remove(root_ + "/bin/shoal-ps");
-  Behave("chief-0", "term 143");
-  Start();
-  EXPECT_EQ(AwaitExit(), "exit code 78");
-  EXPECT_THAT(output_, HasSubstr("cannot start " + root_ + "/bin/shoal-ps"));
-}
-
-TEST_F(TrainProcessTest, WrongFlagsAreUsageErrors) {
-  Start({"--workers", "0"});
-  EXPECT_EQ(AwaitExit(), "exit code 64");
-  EXPECT_THAT(output_, HasSubstr("--workers"));
 }
 
 }  // namespace
