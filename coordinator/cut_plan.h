@@ -17,7 +17,7 @@ class CutPlan {
  public:
   struct Options {
     Job::Checkpoint when;
-    // None until the examples are counted; then no cut is taken in any case.
+    // None until steps are handed out; then no cut is taken in any case.
     std::optional<StepPlan> plan;
     bool evaluates = false;  // there is a test set
     uint64_t base = 0;       // first step of the timeline that is not done

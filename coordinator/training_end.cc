@@ -42,7 +42,7 @@ void TrainingRun::OnPsDeparting(int ps) {
   Advance();
 }
 
-// In a timeline of this coordinator nobody trains before a worker has counted the examples.
+// In a timeline of this coordinator nobody trains before a worker has come.
 bool TrainingRun::NothingToKeep() const {
   return !training() && !(opened_.has_value() && opened_->adopted);
 }

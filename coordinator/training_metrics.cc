@@ -40,8 +40,8 @@ void TrainingRun::CollectJob(MetricSamples* out) const {
   out->Add("shoal_term", TermNumber(fleet_->term()));
   out->Add("shoal_timeline", TermNumber(timeline()));
   out->Add("shoal_timelines_opened_total", Number(counters_.timelines_opened));
-  out->Add("shoal_job_steps", plan_.has_value() ? Number(plan_->total_steps()) : 0);
-  out->Add("shoal_job_epochs", plan_.has_value() ? Number(plan_->epochs()) : 0);
+  out->Add("shoal_job_steps", worker_came_ ? Number(plan_->total_steps()) : 0);
+  out->Add("shoal_job_epochs", worker_came_ ? Number(plan_->epochs()) : 0);
   out->Add("shoal_learning_rate", options_.job.optimizer.learning_rate);
 }
 

@@ -158,8 +158,14 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
   if (newest_first.empty() || counts_.has_value()) return;
   const Manifest& manifest = newest_first.front().manifest;
   if (manifest.training_examples == 0) return;
-  counts_ = {manifest.training_examples, manifest.test_examples};
-  counted_by_ = absl::StrCat(newest_first.front().directory, " was made with");
+  TakeCounts({manifest.training_examples, manifest.test_examples},
+             newest_first.front().directory + " was made with");
+}
+
+void TrainingRun::TakeCounts(const ExampleCounts& counts, const std::string& counted_by) {
+  counts_ = counts;
+  counted_by_ = counted_by;
+  plan_.emplace(counts.training, options_.job.batch_size, options_.job.epochs, options_.job.steps);
 }
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
@@ -186,7 +192,7 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
               opened.loaded.has_value() ? TermText(opened.loaded->manifest.timeline) : "seed"}});
   }
   for (Worker* worker : membership_->Ready()) Announce(*worker);
-  if (plan_.has_value()) return BeginTraining();
+  if (worker_came_) return BeginTraining();
   LayOutSteps();
 }
 
@@ -221,8 +227,8 @@ void TrainingRun::LayOutSteps() {
                                 ? std::max(cuts_->last_cut(), opened_->base)
                                 : opened_->base;
   cuts_.emplace(CutPlan::Options{.when = options_.job.checkpoint,
-                                 .plan = plan_,
-                                 .evaluates = plan_.has_value() && counts_->test > 0,
+                                 .plan = worker_came_ ? plan_ : std::nullopt,
+                                 .evaluates = worker_came_ && counts_->test > 0,
                                  .base = opened_->base,
                                  .last_cut = last_cut,
                                  .now = options_.loop->Now()});

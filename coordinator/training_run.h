@@ -43,7 +43,7 @@ namespace shoal {
 //      ▲                                             │    └───── Stop ──────▲
 //      └───────────────── timeline over ─────────────┘
 //
-// A coordinator that took over live ps waits too until a worker has counted the examples, and keeps
+// A coordinator that took over live ps waits too until a worker has come, and keeps
 // what is applied all the same: a stop, a ps that leaves and `shoal checkpoint now` get their cut.
 //
 // State machine over loop and network, without threads of its own; every call on the loop's thread.
@@ -92,6 +92,12 @@ class TrainingRun {
 
   // PsFleet.
   void OnStored(const std::vector<StoredCheckpoint>& newest_first);
+  struct ExampleCounts {
+    uint64_t training = 0;
+    uint64_t test = 0;
+    bool operator==(const ExampleCounts&) const = default;
+  };
+  void TakeCounts(const ExampleCounts& counts, const std::string& counted_by);
   void OnTimelineOpened(const PsFleet::Opened& opened);
   void OnTimelineOver(const std::string& why);
   void OnPsReply(int ps, const proto::ControlReply& reply);
@@ -181,14 +187,14 @@ class TrainingRun {
   void EndForNan(const std::string& why);
   void Over(const absl::Status& status);
   void SayOver();
-  bool training() const { return dispatcher_ != nullptr && plan_.has_value(); }
+  bool training() const { return dispatcher_ != nullptr && worker_came_; }
 
   enum class Phase { kClaiming, kLoading, kTraining, kStopping, kFinished, kFailed };
   static constexpr Phase kPhases[] = {Phase::kClaiming, Phase::kLoading,  Phase::kTraining,
                                       Phase::kStopping, Phase::kFinished, Phase::kFailed};
   static const char* PhaseName(Phase phase);
   Phase phase() const;
-  // Of the first step that is not done; only while training.
+  // Of the first step that is not done; only once the examples are counted.
   uint64_t RunningEpoch() const;
   void FillProgress(proto::StatusReply* reply) const;
   void FillCheckpoint(proto::StatusReply* reply) const;
@@ -230,16 +236,12 @@ class TrainingRun {
   std::optional<uint64_t> history_changed_;          // from which epoch on, since that write began
   const std::shared_ptr<HistoryFile> history_file_;  // used in Offload only
 
-  struct ExampleCounts {
-    uint64_t training = 0;
-    uint64_t test = 0;
-    bool operator==(const ExampleCounts&) const = default;
-  };
   // Those of the run's newest checkpoint, or else what the first worker says; and who that is.
   std::optional<ExampleCounts> counts_;
   std::string counted_by_;
-  // Known once a worker has counted.
+  // Known with them.
   std::optional<StepPlan> plan_;
+  bool worker_came_ = false;  // one that was ready: steps are handed out in each timeline
   std::optional<PsFleet::Opened> opened_;       // the open timeline,
   std::unique_ptr<StepDispatcher> dispatcher_;  // its steps,
   std::optional<CutPlan> cuts_;                 // and its cuts; stays when it is over

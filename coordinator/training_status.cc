@@ -47,7 +47,7 @@ void TrainingRun::FillProgress(proto::StatusReply* reply) const {
     reply->set_steps_done(dispatcher_->done_count());
     reply->set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
   }
-  if (training()) {
+  if (dispatcher_ != nullptr && plan_.has_value()) {
     const uint64_t epoch = RunningEpoch();
     reply->set_epoch(epoch);
     if (const auto latest = progress_.Latest(epoch)) {

@@ -50,9 +50,9 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
     return membership_->Reject(worker, "sees no training examples", true);
   const ExampleCounts seen = {ready.training_examples(), ready.test_examples()};
   if (!counts_.has_value()) {
-    counts_ = seen;
-    counted_by_ = absl::StrCat("worker ", worker.index, " (", membership_->record(worker).address,
-                               "), the first to say, sees");
+    TakeCounts(seen,
+               absl::StrCat("worker ", worker.index, " (", membership_->record(worker).address,
+                            "), the first to say, sees"));
   }
   if (seen != *counts_) {
     return membership_->Reject(
@@ -64,10 +64,7 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
                      options_.run_dir, ") and begin it anew with another --run_dir"),
         true);
   }
-  const bool first = !plan_.has_value();
-  if (first)
-    plan_.emplace(ready.training_examples(), options_.job.batch_size, options_.job.epochs,
-                  options_.job.steps);
+  const bool first = !std::exchange(worker_came_, true);
   worker.ready = true;
   membership_->record(worker).state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));

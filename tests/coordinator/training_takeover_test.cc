@@ -119,6 +119,7 @@ TEST(TrainingTakeoverTest, TheStatusHasWhatIsDoneAndTheNewestCheckpointOnDisk) {
   const proto::StatusReply status = cluster.run->Status();
   EXPECT_EQ(status.steps_done(), 6u);
   EXPECT_EQ(status.base_step(), 6u);
+  EXPECT_EQ(status.total_steps(), 26u) << "by the checkpoint's number of examples";
   EXPECT_EQ(status.last_checkpoint().directory(), before.directory());
   EXPECT_EQ(status.last_checkpoint().step(), 5u);
   EXPECT_EQ(status.last_checkpoint().size_bytes(), before.size_bytes());
