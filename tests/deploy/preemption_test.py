@@ -33,6 +33,13 @@ def pods(tmp_path):
         yield pods
 
 
+def add_all(pods, jobs):
+    for task in sum(jobs.values(), []):
+        pods.add(task)
+    for pod in pods.pods.values():  # what has not begun yet dies of a SIGTERM
+        pod.process.wait_for_output(" config=")
+
+
 def steps_more(pods, count):
     goal = finished_steps(pods.records) + count
     pods.wait_for(lambda: finished_steps(pods.records) >= goal, f"{count} more steps")
@@ -64,8 +71,7 @@ def test_pods_are_taken_away_and_come_back_elsewhere(pods, tmp_path, chaos_seed,
     print("seed", chaos_seed)
     choose = random.Random(chaos_seed)
     jobs = tasks_of_jobs(documents(KUBERNETES / f"overlays/{overlay}/rendered.yaml"), tmp_path)
-    for task in sum(jobs.values(), []):
-        pods.add(task)
+    add_all(pods, jobs)
     coordinator, ps_1 = pods.pods["shoal-coordinator-0.shoal"], pods.pods["shoal-ps-1.shoal"]
     steps_more(pods, 300)
 
@@ -103,8 +109,7 @@ def test_pods_are_taken_away_and_come_back_elsewhere(pods, tmp_path, chaos_seed,
 
 def test_everything_is_evicted_at_once(pods, tmp_path):
     """As when the Jobs are suspended, or a whole pool of nodes goes: a checkpoint is taken, and all go on from there."""
-    for task in sum(tasks_of_jobs(documents(KUBERNETES / "overlays/plain/rendered.yaml"), tmp_path).values(), []):
-        pods.add(task)
+    add_all(pods, tasks_of_jobs(documents(KUBERNETES / "overlays/plain/rendered.yaml"), tmp_path))
     steps_more(pods, 500)
     for pod in pods.pods.values():
         pod.process.signal(signal.SIGTERM)
