@@ -183,7 +183,7 @@ def test_a_coordinator_that_took_over_stops_with_a_checkpoint_without_a_worker(t
         assert "stopping: the checkpoint is written" in job.chief.output(), job.chief.output()
         written, = (job.run / "checkpoints").glob(f"step-{applied:012}-*")
         shown = shoal("checkpoint", "show", written)
-        assert f"{applied} of ?" in shown.stdout, shown.stdout + shown.stderr
+        assert f"{applied} of " in shown.stdout, shown.stdout + shown.stderr
         job.server.kill()
         job.server = job.cluster.start("ps", name="ps-again")
         job.workers = [job.start_worker(0)]
