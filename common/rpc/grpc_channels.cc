@@ -27,6 +27,11 @@ grpc::ChannelArguments Arguments(int max_message_bytes, const Keepalive& keepali
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // No compressed message, which could grow beyond the cap.
   arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
+  // What no stream of ours uses and each message would pass through.
+  arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_CHANNELZ, 0);
   return arguments;
 }
 

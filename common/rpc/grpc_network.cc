@@ -250,6 +250,11 @@ absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, 
   // client's may be ending here that are over there.
   builder_.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                               static_cast<int>(options_.max_streams_per_client));
+  // What no stream uses and each message would pass through; a client's deadline is its own affair,
+  // but is kept.
+  builder_.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  builder_.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder_.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
   builder_.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options_.keepalive.silence_ms);
   builder_.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options_.keepalive.answer_ms);
