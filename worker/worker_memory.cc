@@ -14,11 +14,12 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
   SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory batch,
                          runner->MemoryOfBatch(static_cast<int64_t>(batch_size)));
   const bool evaluates = !job.test.empty();
+  const auto batch_bytes = static_cast<uint64_t>(batch.data);
   return WorkerMemory({.parameter_bytes = runner->layout().size * sizeof(float),
                        .evaluates = evaluates,
                        .activation_bytes = static_cast<uint64_t>(batch.activations),
-                       .batch_bytes = static_cast<uint64_t>(batch.data),
-                       .batches_ahead = BatchSource::kMostBatches * (evaluates ? 2 : 1),
+                       .batch_bytes = batch_bytes,
+                       .batches_ahead = BatchSource::MostBatches(batch_bytes) * (evaluates ? 2 : 1),
                        .chunk_bytes = static_cast<uint64_t>(job.strategy.chunk_bytes),
                        .ps_count = ps_count});
 }

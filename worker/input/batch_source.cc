@@ -20,6 +20,18 @@ namespace {
 
 using BatchOr = absl::StatusOr<std::unique_ptr<LoadedBatch>>;
 
+// Kept ready, if that is at least kLeastPrefetch batches and no more than kMostPrefetch.
+constexpr uint64_t kPrefetchBytes = 64 << 10;
+constexpr uint64_t kLeastPrefetch = 4;
+constexpr uint64_t kMostPrefetch = 16;
+
+uint64_t BatchBytes(const BatchSource::Options& options) {
+  const Dataset& dataset = *options.dataset;
+  const auto numbers = static_cast<uint64_t>(ElementCount(dataset.example_shape()) +
+                                             ElementCount(dataset.label_shape()));
+  return options.plan.Range(0).count * numbers * sizeof(float);
+}
+
 }  // namespace
 
 // The thread prepares the expected steps in their order, at most `prefetch` of them ahead.
@@ -28,7 +40,8 @@ class BatchSource::Impl {
  public:
   explicit Impl(Options options)
       : options_(std::move(options)),
-        capacity_(static_cast<size_t>(std::max(options_.prefetch, 0))),
+        capacity_(static_cast<size_t>(
+            std::max(options_.prefetch.value_or(Prefetch(BatchBytes(options_))), 0))),
         thread_([this] { Run(); }) {}
 
   ~Impl() {
@@ -223,6 +236,11 @@ class BatchSource::Impl {
 
   std::thread thread_;  // last: it uses all the others
 };
+
+int BatchSource::Prefetch(uint64_t batch_bytes) {
+  return static_cast<int>(std::clamp(kPrefetchBytes / std::max<uint64_t>(batch_bytes, 1),
+                                     kLeastPrefetch, kMostPrefetch));
+}
 
 BatchSource::BatchSource(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 BatchSource::~BatchSource() = default;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,10 +25,11 @@ struct LoadedBatch {
 // the StepPlan's range through the epoch's IndexPermutation. Thread-safe.
 class BatchSource {
  public:
-  // Batches that are kept ready, unless said otherwise.
-  static constexpr int kPrefetch = 4;
+  // Batches of that many bytes that are kept ready, unless said otherwise: of small ones more, so
+  // that the thread is woken for several. To wake it costs more than to read one.
+  static int Prefetch(uint64_t batch_bytes);
   // Batches in memory with that: one more is being read, and one is at hand.
-  static constexpr int kMostBatches = kPrefetch + 2;
+  static int MostBatches(uint64_t batch_bytes) { return Prefetch(batch_bytes) + 2; }
 
   struct Options {
     std::shared_ptr<const Dataset> dataset;
@@ -36,7 +38,7 @@ class BatchSource {
     StepPlan plan;
     uint64_t seed = 0;
     bool shuffle = true;
-    int prefetch = kPrefetch;
+    std::optional<int> prefetch;
   };
   explicit BatchSource(Options options);
   // Stops the thread; waiting Takes return kCancelled.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <map>
 #include <random>
 #include <set>
 #include <thread>
@@ -18,7 +20,7 @@ using testing::HasSubstr;
 // Example i is {i, 2 i}, its label {3 i}. Reads wait while the gate is closed, and are counted.
 class FakeDataset : public Dataset {
  public:
-  explicit FakeDataset(uint64_t size) : size_(size) {}
+  explicit FakeDataset(uint64_t size, int64_t width = 2) : size_(size), example_shape_({width}) {}
 
   uint64_t size() const override { return size_; }
   const Shape& example_shape() const override { return example_shape_; }
@@ -67,7 +69,7 @@ class FakeDataset : public Dataset {
 
  private:
   const uint64_t size_;
-  const Shape example_shape_ = {2};
+  const Shape example_shape_;
   const Shape label_shape_ = {};
   mutable Mutex mutex_;
   mutable CondVar changed_;
@@ -159,6 +161,24 @@ TEST(BatchSourceTest, PreparesAheadInTheOrderOfAnnouncementUpToTheBound) {
   EXPECT_EQ(IndicesOf(source, 29), (std::vector<uint64_t>{29}));
   EXPECT_EQ(dataset->reads(), 7u);
   EXPECT_EQ(IndicesOf(source, 11), (std::vector<uint64_t>{11}));
+}
+
+// A thread that is woken for each of them costs more than they do.
+TEST(BatchSourceTest, OfSmallBatchesMoreAreKeptReady) {
+  for (const auto& [width, most] :
+       std::map<int64_t, uint64_t>{{2, 16}, {(8 << 10) / 4 - 1, 8}, {100'000, 4}}) {
+    SCOPED_TRACE(width);
+    const auto dataset = std::make_shared<FakeDataset>(50, width);
+    BatchSource source(MakeOptions(dataset, 1, 1));
+    source.Expect(0, 50);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (source.prepared() < most) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << source.prepared() << " are ready";
+      std::this_thread::yield();
+    }
+    // The next is read when half of them are taken: until then the thread sleeps.
+    EXPECT_EQ(dataset->reads(), most);
+  }
 }
 
 TEST(BatchSourceTest, StepsAnnouncedTwiceAreReadOnce) {
