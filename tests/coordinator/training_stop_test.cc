@@ -1,0 +1,296 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/training_run.h"
+#include "tests/common/base/temporary_directory.h"
+#include "tests/coordinator/scripted_cluster.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr uint64_t kSteps = 26;
+
+TEST(TrainingRunTest, StoppedBeforeItBegan) {
+  ScriptedCluster cluster({});
+  cluster.run->Stop();
+  cluster.Settle();
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+  cluster.run->Stop();
+  cluster.Advance(seconds(10));
+}
+
+TEST(TrainingRunTest, AnOrderlyStopCutsWhenTheLeasedStepsAreDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.run->Stop();
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().phase(), "stopping");
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2)) << "nothing new is begun";
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "the job is not over";
+}
+
+// With long steps it is a long time until all that is leased is done.
+TEST(TrainingRunTest, AStopTakesBackStepsThatAreNotBegun) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  cluster.FinishStep(worker);
+  cluster.FinishStep(other);
+  EXPECT_THAT(worker.leases, ElementsAre(1, 4));
+  EXPECT_THAT(other.leases, ElementsAre(3, 5));
+  worker.begun_below = 2;
+  other.begun_below = 4;
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_FALSE(worker.halted || other.halted);
+  EXPECT_THAT(worker.leases, ElementsAre(1));
+  EXPECT_THAT(other.leases, ElementsAre(3)) << "begun, but not done";
+  cluster.FinishAll(worker);
+  cluster.FinishAll(other);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, AStopDoesNotWaitLongForHowFarAWorkerIs) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  worker.begun_below = 1;
+  other.answers_halt = false;
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_TRUE(worker.halted) << "the other may have begun what is above its steps";
+  cluster.Advance(seconds(2));
+  EXPECT_FALSE(worker.halted);
+  cluster.FinishAll(worker);
+  cluster.FinishAll(other);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, AStopDoesNotWaitForAWorkerThatGoesInsteadOfSayingHowFarItIs) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  worker.answers_halt = false;
+  other.begun_below = 3;
+  cluster.run->Stop();
+  cluster.Disconnect(worker);
+  EXPECT_FALSE(other.halted);
+  cluster.FinishAll(other);
+  EXPECT_THAT(other.leased, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3)) << "3 was not begun";
+}
+
+// It was begun by a worker that has died, and leased again to one that had not come to it.
+TEST(TrainingRunTest, AStepThatAPsKnowsIsNotTakenBack) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[1]->applied.insert(1);
+  worker.begun_below = 1;
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_GT(cluster.ps[1]->fences_refused, 0u);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, WhenAPsStaysWhatWasTakenBackIsLeasedAnew) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.begun_below = 1;
+  for (int time = 0; time < 2; ++time) {
+    cluster.ps[0]->Leave();
+    cluster.Settle();
+    EXPECT_THAT(worker.leases, testing::SizeIs(1));
+    cluster.FinishAll(worker);
+    cluster.Advance(seconds(11));
+    EXPECT_THAT(worker.leases, testing::SizeIs(2)) << time;
+    worker.begun_below = worker.leases.front() + 1;
+  }
+}
+
+// A cut lies ahead of the steps; what is still missing of it has to be computed.
+TEST(TrainingRunTest, AStopCompletesTheCutInProgress) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(5));
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(5));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+TEST(TrainingRunTest, AStopLeasesAgainWhatALostWorkerHad) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& lost = cluster.Join(1);
+  cluster.run->Stop();
+  cluster.Disconnect(lost);
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+// Steps that came back and that nobody is left to do are not waited for.
+TEST(TrainingRunTest, AStopWithoutWorkersKeepsWhatIsDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.Disconnect(worker);
+  cluster.run->Stop();
+  cluster.Advance(std::chrono::minutes(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
+}
+
+// Its cut had begun above the steps that then came back.
+TEST(TrainingRunTest, AStopWhoseLastWorkerLeavesKeepsWhatIsDone) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.run->Stop();
+  cluster.Advance(std::chrono::seconds(1));
+  cluster.Disconnect(worker);
+  cluster.Advance(std::chrono::minutes(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
+}
+
+// As where everybody is stopped at once.
+TEST(TrainingRunTest, AStopWaitsForADrainingWorker) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.SayDraining();
+  cluster.run->Stop();
+  cluster.Advance(seconds(6));
+  EXPECT_FALSE(cluster.over.has_value()) << "its steps are its own until it leaves";
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1));
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1)) << "it is given no more";
+  worker.Leave("SIGTERM");
+  cluster.Settle();
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+}
+
+TEST(TrainingRunTest, AStopDoesNotWaitForAnEvaluationThatNobodyFinishes) {
+  ScriptedCluster cluster({.test_examples = 50});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (worker.evaluations.empty()) cluster.FinishStep(worker);
+  cluster.Disconnect(worker);
+  cluster.run->Stop();
+  cluster.Advance(std::chrono::minutes(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+}
+
+// --- A stop that nobody lets finish ---
+
+// A large step on a slow machine: it is pushed chunk by chunk.
+TEST(TrainingRunTest, AStopWaitsWhileChunksAreApplied) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.run->Stop();
+  for (int i = 0; i < 5; ++i) {
+    cluster.Advance(seconds(10));
+    ++cluster.ps[0]->applied_chunks;
+  }
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.FinishAll(worker);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+}
+
+TEST(TrainingRunTest, AStopGivesUpAWorkerThatStandsStill) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.run->Stop();
+  cluster.Advance(seconds(14));
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.Advance(seconds(2));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*cluster.over)) << *cluster.over;
+  EXPECT_THAT(std::string(cluster.over->message()),
+              AllOf(HasSubstr("without a checkpoint of the last steps: gave up waiting for "),
+                    HasSubstr("step 1 is with worker 0")));
+}
+
+TEST(TrainingRunTest, AStopGivesUpAPsThatDoesNotAnswer) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[0]->accepts_fences = false;
+  cluster.run->Stop();
+  cluster.FinishAll(worker);
+  cluster.Advance(seconds(16));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("ps 0 to accept it"));
+}
+
+TEST(TrainingRunTest, AStopWaitsForStepsHoweverSlowTheyAre) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  const size_t leased = worker.leases.size();
+  ASSERT_GE(leased, 2);
+  cluster.run->Stop();
+  while (!worker.leases.empty()) {
+    cluster.Advance(seconds(12));
+    EXPECT_FALSE(cluster.over.has_value());
+    cluster.FinishStep(worker);
+  }
+  cluster.Settle();
+  EXPECT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(leased));
+}
+
+TEST(TrainingRunTest, AStopWaitsForADiskThatIsSlow) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.run->Stop();
+  cluster.Settle();  // the files are laid out
+  cluster.loop.set_hold_offloads(true);
+  cluster.FinishAll(worker);
+  cluster.Advance(seconds(60));
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.loop.set_hold_offloads(false);
+  cluster.Settle();
+  EXPECT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(cluster.StoredSteps(), SizeIs(1));
+}
+
+TEST(TrainingRunTest, ResumesAfterAStop) {
+  const TemporaryDirectory directory;
+  {
+    ScriptedCluster cluster({.directory = directory.path()});
+    ScriptedWorker& worker = cluster.Join(0);
+    cluster.run->Stop();
+    cluster.FinishAll(worker);
+    EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  }
+  ScriptedCluster cluster({.directory = directory.path()});
+  EXPECT_THAT(cluster.Join(0).leases, ElementsAre(2, 3));
+}
+
+}  // namespace
+}  // namespace shoal

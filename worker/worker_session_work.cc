@@ -1,0 +1,226 @@
+// What a WorkerSession does with the steps and the test batches that it is given.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/daemon/logging.h"
+#include "worker/worker_session.h"
+
+namespace shoal {
+namespace {
+
+// No coordinator hands out more work ahead.
+constexpr uint64_t kMostLeases = 1 << 14;
+constexpr size_t kMostEvaluations = 1 << 10;
+
+// A step that is over is reported within this time, or earlier, when it is a quarter of those that
+// this worker holds: a message for each would cost both ends more than a tiny step does, and one
+// for all that are leased would leave this worker without work.
+constexpr Time kReportWithin = std::chrono::milliseconds(50);
+constexpr int kReportPortions = 4;
+
+uint32_t Microseconds(Time time) {
+  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+}
+
+}  // namespace
+
+// Leases of another timeline are ordinary after a restore; those that no coordinator gives are
+// said, and end as every lease does that nobody works on.
+void WorkerSession::OnLease(const proto::Lease& lease) {
+  if (timeline_ == 0 || lease.timeline() != timeline_) return;
+  const uint64_t total = prepared_->total_steps;
+  if (lease.first() >= total || lease.count() == 0 || lease.count() > total - lease.first() ||
+      lease.count() > kMostLeases - leases_.size()) {
+    return LogWarning(absl::StrCat("not taken: a lease of ", lease.count(), " steps from ",
+                                   lease.first(), " on; the job has ", total, ", ", leases_.size(),
+                                   " are held, and a worker holds ", kMostLeases, " at most"));
+  }
+  for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back(lease.first() + i);
+  options_.computer->Expect(lease.first(), lease.count());
+  Next();
+}
+
+void WorkerSession::OnHalt(const proto::Halt& halt) {
+  if (timeline_ == 0 || halt.timeline() != timeline_) return;
+  halted_ = true;
+  ReportSteps();
+  proto::WorkerReport report;
+  report.mutable_halted()->set_timeline(timeline_);
+  report.mutable_halted()->set_begun_below(begun_below_);
+  Report(report);
+}
+
+void WorkerSession::OnGoOn(const proto::GoOn& go_on) {
+  if (timeline_ == 0 || go_on.timeline() != timeline_) return;
+  halted_ = false;
+  if (std::erase_if(leases_, [&go_on](uint64_t step) { return step >= go_on.below(); }) > 0) {
+    options_.computer->Forget();
+    for (const uint64_t step : leases_) options_.computer->Expect(step, 1);
+  }
+  Next();
+}
+
+void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
+  if (timeline_ == 0 || evaluate.timeline() != timeline_ || draining_) return;
+  const uint64_t batches = prepared_->test_batches;
+  if (evaluate.cut_step() == 0 || evaluate.batch() >= batches ||
+      evaluations_.size() >= kMostEvaluations) {
+    return LogWarning(absl::StrCat("not taken: to evaluate batch ", evaluate.batch(),
+                                   " on the cut at step ", evaluate.cut_step(),
+                                   "; the test set has ", batches, ", and ", evaluations_.size(),
+                                   " are to be evaluated already"));
+  }
+  evaluations_.push_back({evaluate.cut_step(), evaluate.batch()});
+  Next();
+}
+
+void WorkerSession::Next() {
+  if (over_ || activity_ != Activity::kIdle || computing_) return;
+  if (draining_ && (leases_.empty() || options_.loop->Now() >= no_step_after_))
+    return Leave(absl::OkStatus());
+  if (timeline_ == 0) return;
+  if (!evaluations_.empty()) {
+    const EvaluationOrder order = evaluations_.front();
+    if (order.cut_step != cut_here_) return PullCut(order);
+    evaluations_.pop_front();
+    return Evaluate(order);
+  }
+  if (leases_.empty() || halted_) return;
+  if (!parameters_fresh_) return PullParameters();
+  const uint64_t step = leases_.front();
+  leases_.pop_front();
+  Train(step);
+}
+
+void WorkerSession::Begin(Activity activity) {
+  const Time now = options_.loop->Now();
+  if (const auto phase = PhaseOf(activity_)) figures_.Spent(*phase, now - activity_began_);
+  activity_ = activity;
+  activity_began_ = now;
+}
+
+void WorkerSession::PullParameters() {
+  Begin(Activity::kPulling);
+  exchange_->PullAll([this] {
+    Begin(Activity::kIdle);
+    parameters_fresh_ = true;
+    Next();
+  });
+}
+
+void WorkerSession::Train(uint64_t step) {
+  Begin(Activity::kTraining);
+  computing_ = true;
+  step_ = step;
+  begun_below_ = std::max(begun_below_, step + 1);
+  outcome_.reset();
+  step_applied_ = false;
+  exchange_->BeginStep(step, [this] {
+    step_applied_ = true;
+    MaybeFinishStep();
+  });
+  options_.computer->Train(
+      step,
+      [this, alive = alive_, work = work_](int ps, int chunk) {
+        if (*alive && work == work_) exchange_->PushChunk(ps, chunk);
+      },
+      [this, alive = alive_, work = work_](absl::StatusOr<BatchOutcome> outcome) {
+        if (!*alive || over_) return;
+        computing_ = false;
+        if (work != work_) return Next();
+        OnComputed(std::move(outcome));
+      });
+}
+
+void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
+  if (!outcome.ok()) {
+    Begin(Activity::kIdle);
+    return Leave(outcome.status());
+  }
+  outcome_ = *std::move(outcome);
+  MaybeFinishStep();
+}
+
+void WorkerSession::MaybeFinishStep() {
+  if (!outcome_.has_value() || !step_applied_) return;
+  proto::StepDone& done = *unreported_.add_steps();
+  unreported_.set_timeline(timeline_);
+  done.set_step(step_);
+  done.set_examples(static_cast<uint32_t>(outcome_->examples));
+  done.set_loss_sum(outcome_->loss_sum);
+  for (const double sum : outcome_->metric_sums) done.add_metric_sums(sum);
+  done.set_input_wait_us(outcome_->input_wait_us);
+  done.set_compute_us(outcome_->compute_us);
+  const Time took = options_.loop->Now() - activity_began_;
+  figures_.StepDone(*outcome_, took);
+  const uint32_t whole_us = Microseconds(took);
+  const uint32_t own_us = outcome_->input_wait_us + outcome_->compute_us;
+  done.set_exchange_us(whole_us > own_us ? whole_us - own_us : 0);
+  if (options_.on_step != nullptr) options_.on_step(timeline_, step_);
+  Begin(Activity::kIdle);
+  MaybeReportSteps();
+  Next();
+}
+
+void WorkerSession::MaybeReportSteps() {
+  if (!welcomed_) return;  // it is told when it is there
+  if (unreported_.steps_size() * uint64_t{kReportPortions} > leases_.size()) return ReportSteps();
+  if (report_due_ != 0) return;
+  report_due_ = options_.loop->CallAfter(kReportWithin, [this] {
+    report_due_ = 0;
+    if (welcomed_ && !over_) ReportSteps();
+  });
+}
+
+void WorkerSession::ReportSteps() {
+  if (report_due_ != 0) options_.loop->CancelTimer(std::exchange(report_due_, 0));
+  if (unreported_.steps_size() == 0) return;
+  proto::WorkerReport report;
+  report.mutable_steps_done()->Swap(&unreported_);
+  Report(report);
+}
+
+void WorkerSession::PullCut(const EvaluationOrder& order) {
+  Begin(Activity::kPullingCut);
+  exchange_->PullCut(order.cut_step, prepared_->cut_parameters, [this, order](absl::Status status) {
+    // Whoever ended the timeline says what is next.
+    if (absl::IsCancelled(status)) return;
+    Begin(Activity::kIdle);
+    if (status.ok()) {
+      cut_here_ = order.cut_step;
+    } else {
+      // The evaluation was given up; what is left of it is void.
+      std::erase_if(evaluations_, [&order](const EvaluationOrder& each) {
+        return each.cut_step == order.cut_step;
+      });
+    }
+    Next();
+  });
+}
+
+void WorkerSession::Evaluate(const EvaluationOrder& order) {
+  Begin(Activity::kEvaluating);
+  computing_ = true;
+  options_.computer->Evaluate(order.batch, [this, alive = alive_, work = work_,
+                                            order](absl::StatusOr<BatchOutcome> outcome) {
+    if (!*alive || over_) return;
+    computing_ = false;
+    if (work != work_) return Next();
+    Begin(Activity::kIdle);
+    if (!outcome.ok()) return Leave(outcome.status());
+    proto::WorkerReport report;
+    proto::EvaluationDone* done = report.mutable_evaluation_done();
+    done->set_timeline(timeline_);
+    done->set_cut_step(order.cut_step);
+    done->set_batch(order.batch);
+    done->set_examples(outcome->examples);
+    done->set_loss_sum(outcome->loss_sum);
+    for (const double sum : outcome->metric_sums) done->add_metric_sums(sum);
+    Report(report);
+    Next();
+  });
+}
+
+}  // namespace shoal
