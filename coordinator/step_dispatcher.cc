@@ -89,13 +89,14 @@ uint64_t StepDispatcher::Release(WorkerKey worker) {
   for (const uint64_t step : holder->second.steps) {
     leased_.erase(step);
     open_.insert(step);
+    came_back_below_ = std::max(came_back_below_, step + 1);
   }
   holders_.erase(holder);
   return count;
 }
 
 void StepDispatcher::TakeBack(const std::map<WorkerKey, uint64_t>& begun_below) {
-  uint64_t first = base_;
+  uint64_t first = std::max(base_, came_back_below_);
   if (!done_after_base_.empty()) first = std::max(first, *done_after_base_.rbegin() + 1);
   if (!open_.empty()) first = std::max(first, *open_.rbegin() + 1);
   for (const auto& [step, worker] : leased_) {

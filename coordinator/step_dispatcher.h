@@ -57,8 +57,9 @@ class StepDispatcher {
   uint64_t Release(WorkerKey worker);
   // The workers named have begun no step from the one named on, and begin none now. Steps that
   // nobody can have begun, and above which nobody can either, are as if they had never been leased.
+  // A worker that Release or Expire took it from may have begun a step, whoever has it now.
   void TakeBack(const std::map<WorkerKey, uint64_t>& begun_below);
-  // Somebody had begun this step once.
+  // Somebody had begun this step once, perhaps before this dispatcher.
   void WasBegun(uint64_t step);
   // Opens the steps of workers whose deadline has passed; returns those workers.
   std::vector<WorkerKey> Expire(Time now);
@@ -97,6 +98,7 @@ class StepDispatcher {
   std::set<uint64_t> done_after_base_;
   uint64_t next_ = 0;                     // first step that is neither done, leased nor in open_
   std::set<uint64_t> open_;               // below next_, to be leased again
+  uint64_t came_back_below_ = 0;          // all that workers have lost or handed back
   std::map<uint64_t, WorkerKey> leased_;  // step -> holder
   std::map<WorkerKey, Holder> holders_;
   uint64_t limit_;

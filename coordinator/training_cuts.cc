@@ -101,7 +101,8 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   evaluation_.reset();
   if (dispatcher_ == nullptr) return;
   cuts_->GivenUp(step, highest_step, Steps(), options_.loop->Now());
-  // A ps may refuse it because more is applied than was known when it was begun.
+  // A ps may refuse it because more is applied than was known when it was begun: after a takeover,
+  // a step of a worker that was lost before.
   if (training() && closing() && highest_step.has_value()) dispatcher_->WasBegun(*highest_step);
   const bool refused_below = highest_step.has_value() && step < CutTarget();
   if (closing() && step <= CutTarget() && !refused_below)

@@ -377,5 +377,17 @@ TEST(StepDispatcherTest, TakesNothingBackFromWhoHasNotSaidHowFarItIs) {
   EXPECT_EQ(dispatcher.first_unleased(), 8u) << "the job has no such step";
 }
 
+// Whoever has it now, who had it before may have begun it.
+TEST(StepDispatcherTest, TakesNothingBackThatCameBackOnce) {
+  StepDispatcher dispatcher({.total_steps = 100}, 0, {});
+  dispatcher.Take(1, 2, kNow);  // 0, 1
+  dispatcher.Release(1);
+  dispatcher.Take(2, 2, kNow);  // 0, 1
+  dispatcher.Take(2, 2, kNow);  // 2, 3
+  dispatcher.TakeBack({{2, 1}});
+  EXPECT_EQ(dispatcher.first_unleased(), 2u);
+  EXPECT_EQ(dispatcher.held(2), 2u);
+}
+
 }  // namespace
 }  // namespace shoal

@@ -96,7 +96,31 @@ TEST(TrainingRunTest, AStopDoesNotWaitForAWorkerThatGoesInsteadOfSayingHowFarItI
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3)) << "3 was not begun";
 }
 
-// It was begun by a worker that has died, and leased again to one that had not come to it.
+// It was begun by a worker that has died, and leased again to one that had not come to it. The cut
+// needs it, and nobody can be asked for it once those that stop as well have left.
+TEST(TrainingRunTest, AStepThatALostWorkerHadIsNotTakenBack) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& lost = cluster.Join(0);
+  EXPECT_THAT(lost.leases, ElementsAre(0, 1));
+  cluster.ps[1]->applied.insert(1);
+  cluster.Disconnect(lost);
+  ScriptedWorker& worker = cluster.Join(1);
+  EXPECT_THAT(worker.leases, ElementsAre(0, 1));
+  worker.begun_below = 1;
+  worker.SayDraining();
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1));
+  worker.Leave("SIGTERM");
+  cluster.Advance(seconds(10));
+  EXPECT_EQ(cluster.ps[1]->fences_refused, 0u);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+}
+
+// A successor does not know who had it.
 TEST(TrainingRunTest, AStepThatAPsKnowsIsNotTakenBack) {
   ScriptedCluster cluster({.ps = 2});
   ScriptedWorker& worker = cluster.Join(0);
