@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,25 +24,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The file at `path` is the one that is open.
+bool IsFileAt(int fd, const std::string& path) {
+  struct stat open = {}, there = {};
+  return fstat(fd, &open) == 0 && stat(path.c_str(), &there) == 0 && open.st_dev == there.st_dev &&
+         open.st_ino == there.st_ino;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::string& path) {
   const std::string absolute = AbsolutePath(path);
   SHOAL_RETURN_IF_ERROR(MakeDirectories(absolute));
   const std::string lock_path = RunPaths{absolute}.lock();
-  const bool made_lock = !fs::exists(lock_path);
-  const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock < 0) {
-    return absl::FailedPreconditionError(lock_path +
-                                         ": cannot be written: " + std::strerror(errno));
-  }
-  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+  for (;;) {
+    const bool made_lock = !fs::exists(lock_path);
+    const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock < 0) {
+      return absl::FailedPreconditionError(lock_path +
+                                           ": cannot be written: " + std::strerror(errno));
+    }
+    if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+      close(lock);
+      return absl::FailedPreconditionError(absolute +
+                                           ": another `shoal train` uses this run directory; "
+                                           "wait for it, or choose another --run_dir");
+    }
+    // Its holder may have removed it since it was opened: that one keeps nobody out.
+    if (IsFileAt(lock, lock_path))
+      return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock, made_lock));
     close(lock);
-    return absl::FailedPreconditionError(absolute +
-                                         ": another `shoal train` uses this run directory; "
-                                         "wait for it, or choose another --run_dir");
   }
-  return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock, made_lock));
 }
 
 RunDirectory::~RunDirectory() {

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
@@ -178,6 +181,25 @@ TEST_F(RunDirectoryTest, NamesAPathThatCannotBeADirectory) {
   WriteAll(temporary_.path() + "/file", "");
   const auto run = RunDirectory::Open(temporary_.path() + "/file/run");
   EXPECT_THAT(run.status().message(), HasSubstr(temporary_.path() + "/file"));
+}
+
+// Whoever leaves without a job removes its lock, which another may have opened by then.
+TEST_F(RunDirectoryTest, OneAloneHasItHoweverManyComeAndGo) {
+  std::atomic<int> holders = 0, most = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 3000; ++round) {
+        const auto run = RunDirectory::Open(path());
+        if (!run.ok()) continue;
+        if (++holders > 1) most = 2;
+        std::this_thread::yield();
+        --holders;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most, 0) << "two had it at once";
 }
 
 }  // namespace
