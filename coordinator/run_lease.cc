@@ -32,6 +32,8 @@ using nlohmann::json;
 
 constexpr Time kRenewEvery = std::chrono::seconds(2);
 constexpr Time kLookEvery = std::chrono::milliseconds(500);
+// From when on a disk that does not answer is spoken of.
+constexpr Time kSlow = std::chrono::seconds(2);
 constexpr Time kExpiry = std::chrono::seconds(10);
 constexpr uint64_t kMostBytes = 1 << 20;
 constexpr size_t kMostTextBytes = 256;  // of what another has written, in a message
@@ -142,12 +144,17 @@ void RunLease::Release() {
 
 std::string RunLease::Waiting() const {
   if (done_ == nullptr) return "";
+  const Time now = options_.loop->Now();
+  // As on a network's file system whose server is gone.
+  if (busy_since_.has_value() && now - *busy_since_ >= kSlow) {
+    return absl::StrCat("the run directory: ", options_.directory, " is being looked at since ",
+                        WholeSeconds(now - *busy_since_), " s; its disk does not answer");
+  }
   if (!looked_.ok()) {
     return absl::StrCat("the run directory: who holds its lease cannot be told: ",
                         std::string(looked_.message()), "; it is tried again");
   }
   if (!watched_.has_value()) return "";
-  const Time now = options_.loop->Now();
   return absl::StrCat("the run directory: ", Describe(watched_->text), " holds it since ",
                       WholeSeconds(now - watched_->first), " s or longer, and has not renewed its ",
                       "lease for ", WholeSeconds(now - watched_->changed), " s; after ",
@@ -163,8 +170,8 @@ void RunLease::LookAfter(Time delay) {
 }
 
 void RunLease::Look() {
-  if (busy_) return;
-  busy_ = true;
+  if (busy_since_.has_value()) return;
+  busy_since_ = options_.loop->Now();
   auto seen = std::make_shared<Seen>();
   options_.loop->Offload(
       [files = options_.files, directory = options_.directory, seen] {
@@ -177,7 +184,7 @@ void RunLease::Look() {
       },
       [this, alive = alive_, seen, asked = options_.loop->Now()] {
         if (!*alive) return;
-        busy_ = false;
+        busy_since_.reset();
         OnSeen(*seen, asked);
       });
 }
@@ -241,7 +248,7 @@ void RunLease::OnForeign(const Seen& seen, Time asked) {
 }
 
 void RunLease::Create(uint64_t number) {
-  busy_ = true;
+  busy_since_ = options_.loop->Now();
   struct Created {
     bool file = false;
     bool quicker = false;  // somebody else was, or may have been
@@ -274,7 +281,7 @@ void RunLease::Create(uint64_t number) {
       },
       [this, alive = alive_, number, created] {
         if (!*alive) return;
-        busy_ = false;
+        busy_since_.reset();
         if (created->file) number_ = number;  // where it could not be written, that is tried again
         if (!leading_ && done_ == nullptr) return;
         // A network's file system may show it only after a while.
@@ -289,7 +296,7 @@ void RunLease::Create(uint64_t number) {
 }
 
 void RunLease::Renew() {
-  busy_ = true;
+  busy_since_ = options_.loop->Now();
   ++renewals_;
   options_.loop->Offload(
       [files = options_.files, path = Path(number_), text = Text(false)] {
@@ -299,7 +306,7 @@ void RunLease::Renew() {
       },
       [this, alive = alive_] {
         if (!*alive) return;
-        busy_ = false;
+        busy_since_.reset();
         if (leading_ || done_ != nullptr) Lead();
       });
 }

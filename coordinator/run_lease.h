@@ -56,7 +56,8 @@ class RunLease {
     LeaseHolder self;
     // Whether the process with that mark is known to be gone; may be null: none is.
     std::function<bool(const std::string& process)> is_gone;
-    // Another has taken over while this one led, or seemed to: it must write no more.
+    // Another has taken over while this one led, or seemed to: it must write no more. May be null
+    // for one that gives the lease back as soon as it has it.
     std::function<void(const absl::Status&)> on_lost;
     // It leads from now on, which may happen again after a Pause. Before `done` of Acquire. May be
     // null.
@@ -108,8 +109,8 @@ class RunLease {
   uint64_t number_ = 0;    // of our file; 0: none
   uint64_t outlived_ = 0;  // the highest number of others that counts no more
   bool leading_ = false;
-  bool busy_ = false;    // files are being read or written
-  bool warned_ = false;  // that nothing can be written
+  std::optional<Time> busy_since_;  // files are being read or written
+  bool warned_ = false;             // that nothing can be written
   uint64_t renewals_ = 0;
   std::vector<uint64_t> ps_;
   std::function<void(const absl::Status&)> done_;  // while somebody waits

@@ -25,8 +25,7 @@ absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
                   .files = RealFileSystem(),
                   .directory = paths.lease(),
                   .self = self,
-                  .is_gone = IsProcessGone,
-                  .on_lost = [&result](const absl::Status& status) { result = status; }});
+                  .is_gone = IsProcessGone});
   lease.Acquire(/*ps=*/{}, [&](const absl::Status& status) {
     result = status;
     lease.Release();
@@ -34,8 +33,9 @@ absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
   });
   const std::function<void(Time)> say_after = [&](Time delay) {
     loop->CallAfter(delay, [&] {
-      if (const std::string waiting = lease.Waiting(); !waiting.empty())
-        say("waiting for " + waiting);
+      const std::string waiting = lease.Waiting();
+      say("waiting for " +
+          (waiting.empty() ? "the run directory: its disk does not answer" : waiting));
       say_after(kSayAgain);
     });
   };

@@ -295,6 +295,26 @@ TEST_F(RunLeaseTest, AHolderWhoseDirectoryCannotBeListedForAMomentKeepsIt) {
   EXPECT_THAT(Files(), ElementsAre("1"));
 }
 
+// As a network's file system may for ever.
+TEST_F(RunLeaseTest, ADiskThatDoesNotAnswerIsSpokenOf) {
+  const auto a = Make("a");
+  loop_.set_hold_offloads(true);
+  Acquire(*a, {1});
+  loop_.Advance(seconds(1));
+  EXPECT_THAT(a->lease->Waiting(), IsEmpty());
+  loop_.Advance(seconds(6));
+  EXPECT_THAT(a->lease->Waiting(), HasSubstr(directory_ + " is being looked at since 7 s"));
+  // Nor to the file that it makes.
+  ASSERT_TRUE(loop_.RunOneOffloaded());
+  EXPECT_THAT(a->lease->Waiting(), IsEmpty());
+  loop_.Advance(seconds(3));
+  EXPECT_THAT(a->lease->Waiting(), HasSubstr("since 3 s"));
+  loop_.set_hold_offloads(false);
+  loop_.RunUntilIdle();
+  EXPECT_EQ(a->answer(), "");
+  EXPECT_THAT(a->lease->Waiting(), IsEmpty());
+}
+
 // Between its look and its file, which takes a while where the disk is slow.
 TEST_F(RunLeaseTest, WhoeverFindsAHigherNumberBesideItsOwnDoesNotLead) {
   const auto a = Make("a");
