@@ -5,8 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <iterator>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -45,62 +43,100 @@ std::string PeerOf(int fd) {
 }
 
 ClientConnections::Room ClientConnections::MakeRoom() {
-  MutexLock lock(&mutex_);
-  if (connections_.size() < options_.most) return Room::kFree;
-  std::erase_if(connections_, [](const auto& entry) { return !entry.second.socket.IsOpen(); });
-  if (connections_.size() < options_.most) return Room::kFree;
-  std::vector<const Connection*> silent;
-  for (const auto& [peer, connection] : connections_) {
-    if (!connection.local && connection.talking == 0) silent.push_back(&connection);
-  }
+  const auto is_free = [this] {
+    MutexLock lock(&mutex_);
+    return connections_.size() < options_.most;
+  };
+  if (is_free()) return Room::kFree;
+  std::vector<Silent> silent = Sweep();
+  if (is_free()) return Room::kFree;
   if (silent.empty()) return Room::kNone;
   const auto end = silent.begin() + (silent.size() + kGiveWayShare - 1) / kGiveWayShare;
-  std::partial_sort(
-      silent.begin(), end, silent.end(),
-      [](const Connection* a, const Connection* b) { return a->silent_since < b->silent_since; });
+  std::partial_sort(silent.begin(), end, silent.end(),
+                    [](const Silent& a, const Silent& b) { return a.since < b.since; });
   const Time now = Now();
+  if (now - silent.front().since < options_.patience) return Room::kLater;
   for (auto it = silent.begin(); it != end; ++it) {
-    if (now - (*it)->silent_since >= options_.patience) (*it)->socket.ShutDown();
+    if (now - it->since >= options_.patience) it->socket.ShutDown();
   }
   return Room::kSoon;
+}
+
+// The system is asked without the lock, for which the event loop would wait.
+std::vector<ClientConnections::Silent> ClientConnections::Sweep() {
+  struct Seen {
+    uint64_t number;
+    Silent silent;
+    bool is_silent;
+  };
+  std::vector<Seen> all;
+  {
+    MutexLock lock(&mutex_);
+    all.reserve(connections_.size());
+    for (const auto& [number, connection] : connections_) {
+      all.push_back({number,
+                     {connection.socket, connection.silent_since},
+                     !connection.peer.empty() && connection.talking == 0});
+    }
+  }
+  std::vector<uint64_t> closed;
+  std::vector<Silent> silent;
+  for (const Seen& each : all) {
+    if (!each.silent.socket.IsOpen()) {
+      closed.push_back(each.number);
+    } else if (each.is_silent) {
+      silent.push_back(each.silent);
+    }
+  }
+  MutexLock lock(&mutex_);
+  for (const uint64_t number : closed) {
+    const auto connection = connections_.find(number);
+    if (connection == connections_.end()) continue;
+    const auto last = last_of_peer_.find(connection->second.peer);
+    if (last != last_of_peer_.end() && last->second == number) last_of_peer_.erase(last);
+    connections_.erase(connection);
+  }
+  return silent;
 }
 
 void ClientConnections::Add(int fd) {
   const std::string peer = PeerOf(fd);
   MutexLock lock(&mutex_);
-  const Connection connection = {
-      .socket = SocketMark(fd), .local = peer.empty(), .silent_since = Now()};
-  // Two of one descriptor are not open at once.
-  connections_.insert_or_assign(peer.empty() ? absl::StrCat("descriptor ", fd) : peer, connection);
+  const uint64_t number = ++last_number_;
+  connections_.emplace(number,
+                       Connection{.socket = SocketMark(fd), .peer = peer, .silent_since = Now()});
+  if (!peer.empty()) last_of_peer_.insert_or_assign(peer, number);
 }
 
-ClientConnections::Connection* ClientConnections::Find(const std::string& peer) {
-  const auto found = connections_.find(peer);
-  return found == connections_.end() ? nullptr : &found->second;
-}
-
-bool ClientConnections::OpenStream(const std::string& peer) {
+uint64_t ClientConnections::Find(const std::string& peer) const {
   MutexLock lock(&mutex_);
-  Connection* const connection = Find(peer);
-  return connection == nullptr || ++connection->streams <= options_.most_streams;
+  const auto found = last_of_peer_.find(peer);
+  return found == last_of_peer_.end() ? 0 : found->second;
 }
 
-void ClientConnections::CloseStream(const std::string& peer) {
+bool ClientConnections::OpenStream(uint64_t connection) {
   MutexLock lock(&mutex_);
-  Connection* const connection = Find(peer);
-  if (connection != nullptr && connection->streams > 0) --connection->streams;
+  const auto found = connections_.find(connection);
+  return found == connections_.end() || ++found->second.streams <= options_.most_streams;
 }
 
-void ClientConnections::BeginTalk(const std::string& peer) {
+void ClientConnections::CloseStream(uint64_t connection) {
   MutexLock lock(&mutex_);
-  if (Connection* const connection = Find(peer)) ++connection->talking;
+  const auto found = connections_.find(connection);
+  if (found != connections_.end()) --found->second.streams;
 }
 
-void ClientConnections::EndTalk(const std::string& peer) {
+void ClientConnections::BeginTalk(uint64_t connection) {
   MutexLock lock(&mutex_);
-  Connection* const connection = Find(peer);
-  if (connection == nullptr || connection->talking == 0) return;
-  if (--connection->talking == 0) connection->silent_since = Now();
+  const auto found = connections_.find(connection);
+  if (found != connections_.end()) ++found->second.talking;
+}
+
+void ClientConnections::EndTalk(uint64_t connection) {
+  MutexLock lock(&mutex_);
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return;
+  if (--found->second.talking == 0) found->second.silent_since = Now();
 }
 
 }  // namespace shoal

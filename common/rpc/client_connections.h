@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
@@ -32,37 +34,47 @@ class ClientConnections {
   // Whether one more may be accepted.
   enum class Room {
     kFree,
-    kSoon,  // some of those that have been silent for longest are being ended
-    kNone,  // nobody is silent
+    kSoon,   // some of those that have been silent for longest are being ended
+    kLater,  // those that are silent have some time left to say something
+    kNone,   // nobody is silent
   };
   Room MakeRoom();
   // One has been accepted; whoever owns the descriptor may close it at any time.
   void Add(int fd);
 
-  // The client at `peer` ("127.0.0.1:4711") opens a stream; false when it has as many as it may.
-  bool OpenStream(const std::string& peer);
+  // The number of the connection of the client at `peer` ("127.0.0.1:4711"), the last one where it
+  // has come again from there; 0, which the calls below ignore, where none is known.
+  uint64_t Find(const std::string& peer) const;
+  // It opens a stream; false when it has as many as it may.
+  bool OpenStream(uint64_t connection);
   // For each that it was to open.
-  void CloseStream(const std::string& peer);
+  void CloseStream(uint64_t connection);
   // One of its streams begins to talk, or has ended.
-  void BeginTalk(const std::string& peer);
-  void EndTalk(const std::string& peer);
+  void BeginTalk(uint64_t connection);
+  void EndTalk(uint64_t connection);
 
  private:
   struct Connection {
     SocketMark socket;
-    // By a socket in the file system: whose streams those are is not known, nobody is ended.
-    bool local = false;
+    // Empty for a socket in the file system: whose streams those are is not known, nobody is ended.
+    std::string peer;
     size_t streams = 0;
     size_t talking = 0;
     Time silent_since{};
   };
-  // Null for one that is not known.
-  Connection* Find(const std::string& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct Silent {
+    SocketMark socket;
+    Time since;
+  };
+  // Forgets those that are closed; those that are silent of the others.
+  std::vector<Silent> Sweep();
 
   const Options options_;
   mutable Mutex mutex_;
-  // By peer; with some that are closed.
-  std::map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  // By number; with some that are closed.
+  std::map<uint64_t, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> last_of_peer_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // The client of a connection, as gRPC names it; empty for a socket in the file system.

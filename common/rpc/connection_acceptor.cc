@@ -104,6 +104,7 @@ ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
       SayCrowded();
       return {kShortPauseMs, ""};
     }
+    if (room == ClientConnections::Room::kLater) return {kPauseMs, ""};
     if (room == ClientConnections::Room::kNone) {
       return {kPauseMs,
               absl::StrCat(address(), " takes no more connections: ", options_.connections->most(),

@@ -322,7 +322,8 @@ void GrpcNetworkImpl::OnClient(GrpcServerCall* call) {
 
 absl::Status GrpcNetworkImpl::TakePlace(GrpcServerCall* call) {
   silent_.emplace(call->number(), call);
-  if (!connections_.OpenStream(call->peer())) {
+  call->set_connection(connections_.Find(call->peer()));
+  if (!connections_.OpenStream(call->connection())) {
     return absl::ResourceExhaustedError(absl::StrCat(listener_->address(), " takes no more than ",
                                                      options_.max_streams_per_client,
                                                      " streams on one connection"));
@@ -351,11 +352,11 @@ void GrpcNetworkImpl::OnTalk(GrpcServerCall* call) {
   if (call->talks()) {
     silent_.erase(call->number());
     ++talking_;
-    connections_.BeginTalk(call->peer());
+    connections_.BeginTalk(call->connection());
   } else {
     silent_.emplace(call->number(), call);
     --talking_;
-    connections_.EndTalk(call->peer());
+    connections_.EndTalk(call->connection());
   }
 }
 
@@ -363,7 +364,7 @@ void GrpcNetworkImpl::RemoveServerCall(GrpcCall* call) {
   if (call == awaiting_.get()) return awaiting_.reset();
   const auto* const server_call = static_cast<GrpcServerCall*>(call);
   silent_.erase(server_call->number());
-  connections_.CloseStream(server_call->peer());
+  connections_.CloseStream(server_call->connection());
   server_calls_.erase(call);
 }
 

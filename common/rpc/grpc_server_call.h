@@ -29,6 +29,9 @@ class GrpcServerCall : public GrpcCall {
   uint64_t number() const { return number_; }
   const std::string& method() const { return context_.method(); }
   const std::string& peer() const { return peer_; }
+  // The client's connection, as the network numbers them; 0: not known.
+  uint64_t connection() const { return connection_; }
+  void set_connection(uint64_t connection) { connection_ = connection; }
   // The client has said something, and neither its owner nor itself has ended the stream.
   bool talks() const { return talks_; }
   void Accept(const Network::Acceptor& acceptor);
@@ -55,6 +58,7 @@ class GrpcServerCall : public GrpcCall {
   grpc::GenericServerContext context_;
   grpc::GenericServerAsyncReaderWriter call_{&context_};
   std::string peer_;
+  uint64_t connection_ = 0;
   bool deciding_ = false;  // The acceptor is running.
   bool talks_ = false;
   Operation request_;

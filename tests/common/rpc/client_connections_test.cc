@@ -73,7 +73,7 @@ TEST_F(ClientConnectionsTest, TheOldestThatSaysNothingGivesWay) {
   Add(&connections, 2);
   EXPECT_EQ(connections.MakeRoom(), Room::kFree);
   Add(&connections, 1);
-  connections.BeginTalk(pairs_[0].peer());
+  connections.BeginTalk(connections.Find(pairs_[0].peer()));
   EXPECT_EQ(connections.MakeRoom(), Room::kSoon);
   ExpectEnded({1});
   EXPECT_EQ(connections.MakeRoom(), Room::kSoon);
@@ -92,13 +92,13 @@ TEST_F(ClientConnectionsTest, OfManyASixteenthGivesWay) {
 TEST_F(ClientConnectionsTest, WhoeverTalksStays) {
   ClientConnections connections({.most = 2, .patience = Time::zero()});
   Add(&connections, 2);
-  for (const ConnectionPair& pair : pairs_) connections.BeginTalk(pair.peer());
+  for (const ConnectionPair& pair : pairs_) connections.BeginTalk(connections.Find(pair.peer()));
   EXPECT_EQ(connections.MakeRoom(), Room::kNone);
   // By two streams, of which one ends.
-  connections.BeginTalk(pairs_[1].peer());
-  connections.EndTalk(pairs_[1].peer());
+  connections.BeginTalk(connections.Find(pairs_[1].peer()));
+  connections.EndTalk(connections.Find(pairs_[1].peer()));
   EXPECT_EQ(connections.MakeRoom(), Room::kNone);
-  connections.EndTalk(pairs_[1].peer());
+  connections.EndTalk(connections.Find(pairs_[1].peer()));
   EXPECT_EQ(connections.MakeRoom(), Room::kSoon);
   ExpectEnded({1});
 }
@@ -106,7 +106,7 @@ TEST_F(ClientConnectionsTest, WhoeverTalksStays) {
 TEST_F(ClientConnectionsTest, WhoeverHasJustComeHasTimeToSaySomething) {
   ClientConnections connections({.most = 1, .patience = std::chrono::hours(1)});
   Add(&connections, 1);
-  EXPECT_EQ(connections.MakeRoom(), Room::kSoon);
+  EXPECT_EQ(connections.MakeRoom(), Room::kLater);
   ExpectEnded({});
 }
 
@@ -128,14 +128,37 @@ TEST_F(ClientConnectionsTest, AnotherFileThatHasTheDescriptorIsLeftAlone) {
 TEST_F(ClientConnectionsTest, OneClientHasSoManyStreams) {
   ClientConnections connections({.most = 9, .most_streams = 2});
   Add(&connections, 2);
-  const std::string peer = pairs_[0].peer();
-  EXPECT_TRUE(connections.OpenStream(peer));
-  EXPECT_TRUE(connections.OpenStream(peer));
-  EXPECT_FALSE(connections.OpenStream(peer));
-  EXPECT_TRUE(connections.OpenStream(pairs_[1].peer()));
-  connections.CloseStream(peer);
-  connections.CloseStream(peer);
-  EXPECT_TRUE(connections.OpenStream(peer));
+  const uint64_t client = connections.Find(pairs_[0].peer());
+  EXPECT_TRUE(connections.OpenStream(client));
+  EXPECT_TRUE(connections.OpenStream(client));
+  EXPECT_FALSE(connections.OpenStream(client));
+  EXPECT_TRUE(connections.OpenStream(connections.Find(pairs_[1].peer())));
+  connections.CloseStream(client);
+  connections.CloseStream(client);
+  EXPECT_TRUE(connections.OpenStream(client));
+}
+
+// From the port that it had, while streams of its former connection still end here.
+TEST_F(ClientConnectionsTest, WhoComesAgainIsNotCountedWithWhatItHadBefore) {
+  ClientConnections connections({.most = 2, .most_streams = 1, .patience = Time::zero()});
+  const ConnectionPair& pair = pairs_.emplace_back();
+  const int former = dup(pair.server());
+  connections.Add(former);
+  const uint64_t before = connections.Find(pair.peer());
+  EXPECT_TRUE(connections.OpenStream(before));
+  connections.BeginTalk(before);
+  Add(&connections, 1);
+  connections.BeginTalk(connections.Find(pairs_[1].peer()));
+  close(former);
+  EXPECT_EQ(connections.MakeRoom(), Room::kFree);
+  connections.Add(pair.server());
+  const uint64_t now = connections.Find(pair.peer());
+  EXPECT_TRUE(connections.OpenStream(now));
+  connections.BeginTalk(now);
+  connections.CloseStream(before);
+  connections.EndTalk(before);
+  EXPECT_FALSE(connections.OpenStream(now));
+  EXPECT_EQ(connections.MakeRoom(), Room::kNone);
 }
 
 // Streams of a socket in the file system do not say whose they are.
@@ -145,7 +168,7 @@ TEST_F(ClientConnectionsTest, LocalSocketsAreNotTakenForSilent) {
   EXPECT_EQ(PeerOf(ends[0]), "");
   ClientConnections connections({.most = 1, .most_streams = 0, .patience = Time::zero()});
   connections.Add(ends[0]);
-  EXPECT_TRUE(connections.OpenStream("unix:"));
+  EXPECT_TRUE(connections.OpenStream(connections.Find("unix:")));
   EXPECT_EQ(connections.MakeRoom(), Room::kNone);
   for (const int end : ends) close(end);
 }

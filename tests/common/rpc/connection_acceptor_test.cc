@@ -54,11 +54,11 @@ class ConnectionAcceptorTest : public ::testing::Test {
     acceptor_.reset();
     for (const int fd : accepted_) close(fd);
   }
-  void Listen(const std::string& address, size_t max_connections) {
+  void Listen(const std::string& address, size_t max_connections, Time patience = Time::zero()) {
     absl::StatusOr<ListeningSocket> socket = ListeningSocket::Open(address);
     ASSERT_TRUE(socket.ok()) << socket.status();
     connections_ = std::make_unique<ClientConnections>(
-        ClientConnections::Options{.most = max_connections, .patience = Time::zero()});
+        ClientConnections::Options{.most = max_connections, .patience = patience});
     acceptor_ = std::make_unique<ConnectionAcceptor>(
         *std::move(socket),
         ConnectionAcceptor::Options{.connections = connections_.get(),
@@ -71,7 +71,7 @@ class ConnectionAcceptorTest : public ::testing::Test {
                                         }});
   }
   void OnConnection(int fd) {
-    if (all_talk_) connections_->BeginTalk(PeerOf(fd));
+    if (all_talk_) connections_->BeginTalk(connections_->Find(PeerOf(fd)));
     MutexLock lock(&mutex_);
     accepted_.push_back(fd);
     changed_.NotifyAll();
@@ -151,7 +151,7 @@ TEST_F(ConnectionAcceptorTest, WhoSaysNothingGivesWayToWhoComes) {
   AwaitAccepted(1);
   {
     MutexLock lock(&mutex_);
-    connections_->BeginTalk(PeerOf(accepted_.front()));
+    connections_->BeginTalk(connections_->Find(PeerOf(accepted_.front())));
   }
   for (size_t newcomer = 1; newcomer < 5; ++newcomer) {
     clients.emplace_back(acceptor_->address());
@@ -168,6 +168,23 @@ TEST_F(ConnectionAcceptorTest, WhoSaysNothingGivesWayToWhoComes) {
   AwaitWarnings(1);
   MutexLock lock(&mutex_);
   EXPECT_THAT(warnings_[0], HasSubstr("those that say nothing are closed for others"));
+}
+
+TEST_F(ConnectionAcceptorTest, ThatOthersAreClosedIsSaidOnlyWhereTheyAre) {
+  all_talk_ = false;
+  Listen("127.0.0.1:0", 2, /*patience=*/std::chrono::hours(1));
+  std::deque<SilentClient> clients;
+  for (int i = 0; i < 10; ++i) clients.emplace_back(acceptor_->address());
+  // Each that is accepted but the last is followed by one that finds no room.
+  for (int i = 0; i < 8; ++i) {
+    AwaitAccepted(2);
+    MutexLock lock(&mutex_);
+    close(accepted_.front());
+    accepted_.pop_front();
+  }
+  AwaitAccepted(2);
+  MutexLock lock(&mutex_);
+  EXPECT_THAT(warnings_, ::testing::IsEmpty());
 }
 
 TEST_F(ConnectionAcceptorTest, AllAddressesAreThoseOfIpv4Too) {
