@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -88,11 +89,13 @@ void WriteBudget::WatchHolders() {
   watch_ = loop_->CallAfter(patience_, [this] { WatchHolders(); });
   const Time now = loop_->Now();
   std::vector<std::pair<GrpcCall*, Time>> holders;
+  std::set<GrpcCall*> listed;
   {
     MutexLock lock(&account_->mutex);
     for (const Charged& charge : account_->charges) {
       if (holders.size() == waiting_.size() || now - charge.since < patience_) break;
-      if (charge.call != nullptr && charge.call->open())
+      // A stream may hold several.
+      if (charge.call != nullptr && charge.call->open() && listed.insert(charge.call).second)
         holders.emplace_back(charge.call, now - charge.since);
     }
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <utility>
+#include <vector>
 
 #include "common/rpc/grpc_call.h"
 #include "common/rpc/pending_reads.h"
@@ -30,12 +31,20 @@ class HeldCall : public GrpcCall {
   void WantToSend(Message message = {"", {{"a", 1, nullptr}}}) {
     stream_->SendFrom(SourceOf([message = std::move(message)] { return message; }));
   }
+  // The transport has taken what was written, though it is not sent yet.
+  void Take() {
+    taken_.push_back(std::exchange(held_, {}));
+    static_cast<CompletionTag*>(std::exchange(write_, nullptr))->Complete(true);
+  }
   void Release() { held_.Clear(); }
   bool holds() const { return held_.Valid(); }
 
  private:
   void StartRead(grpc::ByteBuffer*, void*) override {}
-  void StartWrite(const grpc::ByteBuffer& buffer, void*) override { held_ = buffer; }
+  void StartWrite(const grpc::ByteBuffer& buffer, void* tag) override {
+    held_ = buffer;
+    write_ = tag;
+  }
   void Cancel() override {}
   void StartEnd(const absl::Status&) override {}
   void OnReadsEnded() override {}
@@ -44,6 +53,8 @@ class HeldCall : public GrpcCall {
   void Fail(absl::Status) override {}
 
   grpc::ByteBuffer held_;
+  std::vector<grpc::ByteBuffer> taken_;
+  void* write_ = nullptr;
   const std::unique_ptr<Stream> stream_;
 };
 
@@ -96,6 +107,20 @@ TEST_F(WriteBudgetTest, AsManyThatHoldOntoTheirPartAreEndedAsWait) {
   second.Release();
   loop_.RunUntilIdle();
   EXPECT_TRUE(third.holds() && fourth.holds());
+}
+
+TEST_F(WriteBudgetTest, WhoHoldsTwoPartsIsEndedForOneOfThoseThatWait) {
+  WriteBudget budget(3, kPatience, &loop_);
+  HeldCall first(&budget, &reads_), second(&budget, &reads_), third(&budget, &reads_),
+      fourth(&budget, &reads_);
+  first.WantToSend();
+  first.Take();
+  for (HeldCall* call : {&first, &second, &third, &fourth}) call->WantToSend();
+  EXPECT_TRUE(first.holds() && second.holds());
+  EXPECT_FALSE(third.holds() || fourth.holds());
+  loop_.Advance(kPatience);
+  EXPECT_FALSE(first.open() || second.open());
+  EXPECT_TRUE(third.open() && fourth.open());
 }
 
 TEST_F(WriteBudgetTest, WhoIsSlowIsNotEndedForNobody) {
