@@ -236,14 +236,14 @@ void ComputeThread::TrainAndSay(uint64_t step, bool on_loop,
   };
   auto outcome = CatchOutOfMemory("a training step", [&] { return TrainNow(step, on_chunks); });
   const bool was_short = CpuTime() - begin < options_.short_step;
-  const auto finish = [this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
-                       outcome = std::move(outcome)] {
+  auto finish = [this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
+                 outcome = std::move(outcome)]() mutable {
     if (*alive) steps_are_short_ = was_short;
     say(on_chunk, last);
-    done(outcome);
+    done(std::move(outcome));
   };
   if (on_loop) return finish();
-  options_.loop->Post(finish);
+  options_.loop->Post(std::move(finish));
 }
 
 absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
