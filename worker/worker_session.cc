@@ -280,7 +280,12 @@ void WorkerSession::SendReady() {
 // --- Timelines and leases ---
 
 void WorkerSession::OnTimelineOpened(uint64_t timeline) {
-  if (exchange_ == nullptr || timeline == timeline_ || timeline == 0) return;
+  if (exchange_ == nullptr || timeline == 0) return;
+  if (timeline == timeline_) {
+    // It goes on, without whatever the halt was for.
+    halted_ = false;
+    return Next();
+  }
   LogInfo("working in timeline " + TermText(timeline));
   DropWork(timeline);
   parameters_fresh_ = false;

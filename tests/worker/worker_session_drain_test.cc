@@ -72,6 +72,19 @@ TEST_F(WorkerSessionTest, HaltsForNobodyElse) {
   EXPECT_TRUE(computer_.busy()) << "nobody is left who would tell it to go on";
 }
 
+// The coordinator may have claimed the ps anew, and does not mean to stop any more.
+TEST_F(WorkerSessionTest, ATimelineThatIsOpenedAgainEndsAHalt) {
+  StartStep(7, 2);
+  proto::WorkerOrder order;
+  order.mutable_halt()->set_timeline(kTimeline);
+  Order(order);
+  FinishStep();
+  EXPECT_FALSE(computer_.busy());
+  order.mutable_timeline_opened()->set_timeline(kTimeline);
+  Order(order);
+  EXPECT_TRUE(computer_.busy()) << "8 is still its own";
+}
+
 // Where all are told to leave at once, it leaves no hole below what others have begun.
 TEST_F(WorkerSessionTest, DrainsWhenItMayGoOn) {
   StartStep(7, 3);
