@@ -85,7 +85,7 @@ void TrainingRun::OnCheckpointRequest(uint64_t request) {
     return cluster_service_.Refuse(
         request, absl::ResourceExhaustedError("too many ask for a checkpoint already"));
   }
-  const uint64_t at_least = CutTarget();
+  const uint64_t at_least = dispatcher_->done_below();
   if (StoredCutAt(at_least)) return AnswerCheckpoint(request, *checkpointer_->last());
   checkpoint_requests_.push_back({request, opened_->timeline, at_least});
   Advance();

@@ -96,8 +96,7 @@ uint64_t StepDispatcher::Release(WorkerKey worker) {
 }
 
 void StepDispatcher::TakeBack(const std::map<WorkerKey, uint64_t>& begun_below) {
-  uint64_t first = std::max(base_, came_back_below_);
-  if (!done_after_base_.empty()) first = std::max(first, *done_after_base_.rbegin() + 1);
+  uint64_t first = std::max(done_below(), came_back_below_);
   if (!open_.empty()) first = std::max(first, *open_.rbegin() + 1);
   for (const auto& [step, worker] : leased_) {
     const auto told = begun_below.find(worker);

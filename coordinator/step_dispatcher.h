@@ -72,6 +72,10 @@ class StepDispatcher {
   uint64_t base() const { return base_; }
   // Steps above base() that are done.
   const std::set<uint64_t>& done_after_base() const { return done_after_base_; }
+  // All that are done are below this one.
+  uint64_t done_below() const {
+    return done_after_base_.empty() ? base_ : *done_after_base_.rbegin() + 1;
+  }
   // All steps from here on have never been leased, or were taken back, and none is done.
   uint64_t first_unleased() const { return next_; }
   uint64_t done_count() const { return base_ + done_after_base_.size(); }

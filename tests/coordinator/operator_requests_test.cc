@@ -79,6 +79,24 @@ TEST(OperatorRequestsTest, ACheckpointHasAllThatIsDone) {
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
 }
 
+// What it has to hold is what is done, not what is leased: a stop takes some of that back.
+TEST(OperatorRequestsTest, WhoAsksBeforeAStopGetsItsCheckpoint) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  const Request first = Checkpoint(&cluster);
+  cluster.FinishStep(worker);
+  Request request = Checkpoint(&cluster);
+  EXPECT_FALSE(request.answered());
+  EXPECT_EQ(*worker.leased.rbegin(), 2u) << "above the cut";
+  worker.begun_below = 2;
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(request.status().ok()) << request.status();
+  EXPECT_EQ(request.reply<proto::CheckpointReply>().step(), 2u);
+}
+
 TEST(OperatorRequestsTest, TwoWhoAskAtOnceGetOneCheckpoint) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
