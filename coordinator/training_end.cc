@@ -77,11 +77,15 @@ bool TrainingRun::TakeBackSteps() {
   if (!take_back_->unanswered.empty() && now - take_back_->asked_at < kHaltPatience) return false;
   take_back_->done = true;
   dispatcher_->TakeBack(take_back_->begun_below);
+  membership_->Broadcast(GoOn());
+  return true;
+}
+
+proto::WorkerOrder TrainingRun::GoOn() const {
   proto::WorkerOrder order;
   order.mutable_go_on()->set_timeline(opened_->timeline);
   order.mutable_go_on()->set_below(dispatcher_->first_unleased());
-  membership_->Broadcast(order);
-  return true;
+  return order;
 }
 
 void TrainingRun::OnHalted(const Worker& worker, const proto::Halted& halted) {

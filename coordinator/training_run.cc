@@ -256,7 +256,7 @@ void TrainingRun::BeginTraining() {
   progress_.Rewind(closed_epochs_);
   progress_.Restore(earlier_epochs_, closed_epochs_);
   history_changed_ = 0;
-  for (const Worker* worker : membership_->Ready()) HoldSteps(*worker);
+  for (Worker* worker : membership_->Ready()) HoldSteps(*worker);
   LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
                        " steps in ", plan_->epochs(), " epochs, from step ", dispatcher_->base(),
                        " on"));

@@ -104,7 +104,7 @@ class TrainingRun {
   void OnJobFinished(const StoredCheckpoint& checkpoint);
   // Membership.
   void OnWorkerReady(Worker& worker, const proto::WorkerReady& ready);
-  void HoldSteps(const Worker& worker);
+  void HoldSteps(Worker& worker);
   void OnWorkerReport(Worker& worker, const proto::WorkerReport& report);
   void OnWorkerGone(Worker& worker, const std::string& why);
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
@@ -149,6 +149,7 @@ class TrainingRun {
   // Takes back what no worker has begun, so that no step is waited for without need: asks them how
   // far they are. True once that is done.
   bool TakeBackSteps();
+  proto::WorkerOrder GoOn() const;
   void OnHalted(const Worker& worker, const proto::Halted& halted);
   CutPlan::Steps Steps() const;
   // None is ready, nor was for some time.

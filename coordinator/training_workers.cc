@@ -86,11 +86,18 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   ServeLine();
 }
 
-// After a takeover: these are its own already.
-void TrainingRun::HoldSteps(const Worker& worker) {
+// After a takeover: these are its own already. Not those that were taken back for a stop, which it
+// has not heard of where its stream broke meanwhile.
+void TrainingRun::HoldSteps(Worker& worker) {
   if (worker.hello.timeline() != opened_->timeline) return;
-  for (const uint64_t step : worker.hello.held_steps())
-    dispatcher_->Hold(worker.key, step, options_.loop->Now());
+  uint64_t end = dispatcher_->total_steps();
+  if (take_back_.has_value() && take_back_->done) {
+    end = dispatcher_->first_unleased();
+    worker.Send(GoOn());
+  }
+  for (const uint64_t step : worker.hello.held_steps()) {
+    if (step < end) dispatcher_->Hold(worker.key, step, options_.loop->Now());
+  }
 }
 
 void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& report) {

@@ -231,8 +231,11 @@ bool ScriptedWorker::Read() {
     if (order.has_drain()) drained = order.drain().reason();
     if (order.has_rejected()) rejected = order.rejected().reason();
     if (order.has_timeline_opened()) {
+      const bool goes_on = timeline == order.timeline_opened().timeline();
       timeline = order.timeline_opened().timeline();
       timelines.push_back(timeline);
+      halted = false;
+      if (goes_on) continue;
       leases.clear();
       leased.clear();
       evaluations.clear();

@@ -134,6 +134,28 @@ TEST(TrainingRunTest, AStepThatAPsKnowsIsNotTakenBack) {
   EXPECT_TRUE(cluster.over.has_value());
 }
 
+// It has not heard of the take-back, and says that it holds what was taken back.
+TEST(TrainingRunTest, AStopGivesNothingBackToAWorkerWhoseStreamBroke) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  worker.begun_below = 1;
+  other.begun_below = 3;
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_THAT(other.leases, ElementsAre(2)) << "3 is taken back";
+  cluster.Disconnect(other);
+  ScriptedWorker& again = cluster.Connect(
+      {.index = 1, .incarnation = 2, .timeline = worker.timeline, .held_steps = {2, 3}});
+  again.leases = {2, 3};
+  cluster.SayReady(again, 200, 0);
+  EXPECT_THAT(again.leases, ElementsAre(2));
+  cluster.FinishAll(worker);
+  cluster.FinishAll(again);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
 TEST(TrainingRunTest, WhenAPsStaysWhatWasTakenBackIsLeasedAnew) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
