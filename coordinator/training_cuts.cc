@@ -13,7 +13,6 @@ namespace shoal {
 // The end of the job, or the next cut, where one is due.
 void TrainingRun::PlanCut() {
   if (!checkpointer_->idle()) return;
-  const uint64_t next = CutTarget();
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();
   const bool final_is_stored = training() && last.has_value() && last->manifest.finished() &&
                                last->manifest.cut_step == plan_->total_steps();
@@ -22,12 +21,15 @@ void TrainingRun::PlanCut() {
   }
   if (closing()) {
     if (!stopping_ && leaving_ps_.empty()) return;  // it is on its way
-    const bool nothing_new =
-        next == opened_->base && !opened_->adopted && !opened_->checkpoint.empty();
-    if (StoredCutAt(next) || nothing_new) return Closed("the checkpoint is written");
+    if (training() && !TakeBackSteps()) return;
+    const uint64_t next = CutTarget();
+    if (StoredCutAt(next)) return Closed("the checkpoint is written");
+    if (next == opened_->base && !opened_->adopted) {
+      return Closed(opened_->checkpoint.empty() ? "there is nothing to keep"
+                                                : "the checkpoint is written");
+    }
     // Workers of the former coordinator may be on their way here, with steps that they hold.
-    if (!training() && !NoWorkerLeft()) return;
-    if (TakeBackSteps()) BeginCut({CutTarget()});
+    if (training() || NoWorkerLeft()) BeginCut({next});
     return;
   }
   const bool asked = !checkpoint_requests_.empty();

@@ -3,6 +3,7 @@
 
 #include "coordinator/training_run.h"
 #include "tests/common/base/temporary_directory.h"
+#include "tests/coordinator/operator_request.h"
 #include "tests/coordinator/scripted_cluster.h"
 
 namespace shoal {
@@ -154,6 +155,34 @@ TEST(TrainingRunTest, AStopGivesNothingBackToAWorkerWhoseStreamBroke) {
   cluster.FinishAll(again);
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
   EXPECT_TRUE(cluster.over.has_value());
+}
+
+// What is stored is not written once more.
+TEST(TrainingRunTest, AStopThatTakesAllBackWritesNothing) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  const OperatorRequest checkpoint = OperatorRequest::Checkpoint(&cluster);
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  ASSERT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  ASSERT_THAT(worker.leases, ElementsAre(2, 3));
+  worker.begun_below = 2;
+  cluster.run->Stop();
+  cluster.Settle();
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+  EXPECT_THAT(cluster.ps[0]->CutSteps(), ElementsAre(2));
+}
+
+TEST(TrainingRunTest, AStopBeforeTheFirstStepIsBegunWritesNothing) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.begun_below = 0;
+  cluster.run->Stop();
+  cluster.Settle();
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("there is nothing to keep"));
+  EXPECT_THAT(cluster.ps[0]->fences, testing::IsEmpty());
 }
 
 TEST(TrainingRunTest, WhenAPsStaysWhatWasTakenBackIsLeasedAnew) {
