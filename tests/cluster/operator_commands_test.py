@@ -168,6 +168,8 @@ def test_a_drained_chief_stops_with_a_checkpoint(tmp_path):
 
 def test_a_coordinator_that_took_over_stops_with_a_checkpoint_without_a_worker(tmp_path):
     with Job(tmp_path) as job:
+        # Has the numbers that only workers know.
+        assert shoal("checkpoint", "now", "--run_dir", job.run).returncode == 0
         # One worker leaves no step to another, that nobody would do.
         assert shoal("drain", "worker:1", "--run_dir", job.run).returncode == 0
         job.await_steps(50)
@@ -183,7 +185,8 @@ def test_a_coordinator_that_took_over_stops_with_a_checkpoint_without_a_worker(t
         assert "stopping: the checkpoint is written" in job.chief.output(), job.chief.output()
         written, = (job.run / "checkpoints").glob(f"step-{applied:012}-*")
         shown = shoal("checkpoint", "show", written)
-        assert f"{applied} of " in shown.stdout, shown.stdout + shown.stderr
+        total = EPOCHS * -(-EXAMPLES // BATCH_SIZE)
+        assert f"{applied} of {total}" in shown.stdout, shown.stdout + shown.stderr
         job.server.kill()
         job.server = job.cluster.start("ps", name="ps-again")
         job.workers = [job.start_worker(0)]

@@ -63,6 +63,25 @@ TEST(TrainingTakeoverTest, ACheckpointHasWhatIsApplied) {
   EXPECT_TRUE(OperatorRequest::Checkpoint(&cluster).status().ok());
 }
 
+// Which a worker has said to a coordinator before it.
+TEST(TrainingTakeoverTest, ACheckpointHasTheNumbersOfTheOneBefore) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  const OperatorRequest before = OperatorRequest::Checkpoint(&cluster);
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  ASSERT_TRUE(before.status().ok()) << before.status();
+  cluster.FinishStep(worker);
+  cluster.StartCoordinator();
+  ASSERT_TRUE(OperatorRequest::Checkpoint(&cluster).status().ok());
+  const auto stored = CheckpointStore(cluster.run_dir() + "/checkpoints").List(nullptr);
+  ASSERT_TRUE(stored.ok() && !stored->empty());
+  const Manifest& written = stored->front().manifest;
+  EXPECT_EQ(written.cut_step, 3u);
+  EXPECT_EQ(written.total_steps, 26u);
+  EXPECT_EQ(written.training_examples, 200u);
+}
+
 // Its number of steps is not known: it is not taken for the end of the job.
 TEST(TrainingTakeoverTest, TheJobIsNotOverWithSuchACheckpoint) {
   ScriptedCluster cluster({});
