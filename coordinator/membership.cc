@@ -12,13 +12,11 @@
 namespace shoal {
 namespace {
 
-// Who has said something for so long is alive, and nobody takes its place: as long as it takes to
-// notice that a machine is gone (Keepalive).
-constexpr Time kAliveFor = std::chrono::seconds(15);
+// Whoever claims an index that somebody has tries again every second; it is said so often.
+constexpr Time kClaimsSaidEvery = std::chrono::minutes(1);
 
-constexpr size_t kMostSuperseded = 10000;  // remembered
-constexpr size_t kMostGone = 1000;         // workers that are not listed, likewise
-constexpr size_t kMostDetailBytes = 500;   // of why one of them is gone
+constexpr size_t kMostGone = 1000;        // workers that are not listed, remembered
+constexpr size_t kMostDetailBytes = 500;  // of why one of them is gone
 // No worker is handed out more; the rest is computed again.
 constexpr int kMostHeldSteps = 1 << 14;
 
@@ -59,6 +57,10 @@ void Membership::Reject(Worker& worker, const std::string& reason, bool final) {
   LogWarning(absl::StrCat("rejected ",
                           worker.index >= 0 ? absl::StrCat("worker ", worker.index) : "a worker",
                           " at ", worker.stream->peer(), ": ", reason));
+  TurnAway(worker, reason, final);
+}
+
+void Membership::TurnAway(Worker& worker, const std::string& reason, bool final) {
   proto::WorkerOrder order;
   order.mutable_rejected()->set_reason(reason);
   order.mutable_rejected()->set_final(final);
@@ -116,30 +118,11 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   }
   const absl::StatusOr<int> index = IndexFor(hello);
   if (!index.ok()) return Reject(worker, std::string(index.status().message()), true);
-  if (std::find(superseded_.begin(), superseded_.end(), hello.incarnation()) != superseded_.end()) {
-    return Reject(worker, absl::StrCat("worker ", *index, " was started again meanwhile"), true);
-  }
-  // A stream that was not seen to break yet gives way to the new one of the same worker.
   for (auto& [key, other] : workers_) {
     if (other->index != *index) continue;
-    if (other->hello.incarnation() != hello.incarnation()) {
-      // One that was killed has no stream any more.
-      if (options_.loop->Now() - other->last_report < kAliveFor) {
-        return Reject(
-            worker,
-            absl::StrCat("there is a worker ", *index, " already, and it is alive: ",
-                         records_[*index].address, ", at ", other->stream->peer(),
-                         ". Start this one with another index, or with --chief=HOST:PORT alone to "
-                         "be given one; if it is to replace that one, end that one"),
-            /*final=*/false);
-      }
-      Reject(*other,
-             absl::StrCat("worker ", *index, " was started again as ", hello.host(), ", pid ",
-                          hello.pid()),
-             true);
-    } else {
-      Remove(key, "it has opened a new stream");
-    }
+    if (other->hello.incarnation() != hello.incarnation()) return RefuseClaim(worker, *other);
+    // A stream that was not seen to break yet gives way to the new one of the same worker.
+    Remove(key, "it has opened a new stream");
     break;
   }
   worker.index = *index;
@@ -147,12 +130,7 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   worker.last_report = options_.loop->Now();
   Record& record = records_[*index];
   const auto former = incarnations_.find(*index);
-  if (former != incarnations_.end() && former->second != hello.incarnation()) {
-    ++record.restarts;
-    // Should it only have slept, it must not take the place back.
-    superseded_.push_back(former->second);
-    if (superseded_.size() > kMostSuperseded) superseded_.pop_front();
-  }
+  if (former != incarnations_.end() && former->second != hello.incarnation()) ++record.restarts;
   incarnations_[*index] = hello.incarnation();
   record.state = Record::State::kPreparing;
   record.key = worker.key;
@@ -166,6 +144,20 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   welcome->set_job(options_.job_text);
   for (const std::string& address : options_.ps_addresses) welcome->add_ps(address);
   worker.Send(order);
+}
+
+// Never for good: which of the two is wanted is not known here, and the one that has the index may
+// lose it at the next break of its stream.
+void Membership::RefuseClaim(Worker& worker, Worker& holder) {
+  const std::string reason = absl::StrCat(
+      "there is a worker ", holder.index,
+      " already, and it is alive: ", records_[holder.index].address, ", at ", holder.stream->peer(),
+      ". Start this one with another index, or with --chief=HOST:PORT alone to be given one; if it "
+      "is to replace that one, end that one");
+  const Time now = options_.loop->Now();
+  if (now < holder.claims_said_until) return TurnAway(worker, reason, /*final=*/false);
+  holder.claims_said_until = now + kClaimsSaidEvery;
+  Reject(worker, reason, /*final=*/false);
 }
 
 absl::StatusOr<int> Membership::IndexFor(const proto::WorkerHello& hello) const {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,18 +25,20 @@ struct Worker {
   bool ready = false;          // it has job and data and can compute
   bool lost_timeline = false;  // it has dropped the open timeline and waits to be told of it again
   uint64_t steps_done = 0;
-  bool in_line = false;     // for steps
-  double step_seconds = 0;  // smoothed time from one step to the next; 0 before two
-  Time last_report{};       // of steps or batches, or its hello
-  proto::Waiting waiting;   // what it said last that it is at, if that takes long
+  bool in_line = false;      // for steps
+  double step_seconds = 0;   // smoothed time from one step to the next; 0 before two
+  Time last_report{};        // of steps or batches, or its hello
+  Time claims_said_until{};  // refusals of others that claim its index are not logged until then
+  proto::Waiting waiting;    // what it said last that it is at, if that takes long
 
   void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
 };
 
 // Who takes part: the streams that workers have opened, and the indices they go by. A listed worker
 // comes with its index; one that is not listed is given the next free one. Of two processes with
-// one index the first stays while it is heard of: another one that claims it, by mistake or not,
-// puts out nobody who works. Loop thread only.
+// one index the first stays while its stream is open, however little it says (Keepalive ends the
+// stream of one that is gone or stands still): another one that claims it, by mistake or not, puts
+// out nobody who works, and may try again. Loop thread only.
 class Membership {
  public:
   struct Options {
@@ -87,6 +88,10 @@ class Membership {
   void OnMessage(StepDispatcher::WorkerKey key, const Message& message);
   void OnHello(Worker& worker, const proto::WorkerHello& hello);
   void OnClosed(StepDispatcher::WorkerKey key, const absl::Status& status);
+  // Rejects without a word in the log.
+  void TurnAway(Worker& worker, const std::string& reason, bool final);
+  // `holder` has the index that `worker` asks for.
+  void RefuseClaim(Worker& worker, Worker& holder);
   void Remove(StepDispatcher::WorkerKey key, const std::string& why);
   // The index for a hello; an error when it cannot have the one it asks for.
   absl::StatusOr<int> IndexFor(const proto::WorkerHello& hello) const;
@@ -98,7 +103,6 @@ class Membership {
   std::map<StepDispatcher::WorkerKey, std::unique_ptr<Stream>> rejected_;
   std::map<int, Record> records_;
   std::map<int, uint64_t> incarnations_;  // by index: who had it last
-  std::deque<uint64_t> superseded_;       // incarnations whose index another process has taken
 };
 
 // "preparing", "up", "draining", "lost", "left".

@@ -51,9 +51,10 @@ void WorkerSession::WatchWaits() {
   watch_ = options_.loop->CallAfter(kWatchPeriod, [this] { WatchWaits(); });
   const Time now = options_.loop->Now();
   if (!welcomed_) {
-    LogWarning(absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
-                            WholeSeconds(now - alone_since_),
-                            " s: ", last_error_.empty() ? "no answer" : last_error_));
+    LogWarning(refused_ ? NoCoordinator()
+                        : absl::StrCat("waiting for the coordinator at ", options_.chief, " since ",
+                                       WholeSeconds(now - alone_since_),
+                                       " s: ", last_error_.empty() ? "no answer" : last_error_));
   }
   if (now - activity_began_ < kWatchPeriod) return;
   const std::string since = absl::StrCat(" since ", WholeSeconds(now - activity_began_), " s");
@@ -70,6 +71,12 @@ void WorkerSession::WatchWaits() {
   report.mutable_waiting()->set_what(what);
   report.mutable_waiting()->set_computing(computing_);
   Report(report);
+}
+
+std::string WorkerSession::NoCoordinator() const {
+  return absl::StrCat(refused_ ? "not let in by the coordinator at " : "no coordinator at ",
+                      options_.chief, " since ", WholeSeconds(options_.loop->Now() - alone_since_),
+                      " s: ", last_error_);
 }
 
 std::string WorkerSession::Doing() const {
@@ -124,7 +131,11 @@ void WorkerSession::Report(const proto::WorkerReport& report) {
 
 void WorkerSession::OnClosed(const absl::Status& status) {
   stream_.reset();
-  last_error_ = Printable(std::string(status.message()), kMostReasonBytes);
+  // One that refuses ends the stream in order.
+  if (!refused_ || !status.ok()) {
+    refused_ = false;
+    last_error_ = Printable(std::string(status.message()), kMostReasonBytes);
+  }
   if (over_) return FinishLeaving();
   if (draining_ && activity_ != Activity::kTraining && leases_.empty())
     return Over(End::kDrained, absl::OkStatus());
@@ -137,9 +148,7 @@ void WorkerSession::OnClosed(const absl::Status& status) {
     LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ", last_error_));
   }
   if (now - alone_since_ >= options_.coordinator_timeout) {
-    return Over(End::kNoCoordinator, absl::UnavailableError(absl::StrCat(
-                                         "no coordinator at ", options_.chief, " since ",
-                                         WholeSeconds(now - alone_since_), " s: ", last_error_)));
+    return Over(End::kNoCoordinator, absl::UnavailableError(NoCoordinator()));
   }
   retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
   // Whoever halted it may be gone.
@@ -159,10 +168,13 @@ void WorkerSession::OnMessage(const Message& message) {
     case proto::WorkerOrder::kWelcome:
       return OnWelcome(order.welcome());
     case proto::WorkerOrder::kRejected: {
-      const absl::Status why = absl::FailedPreconditionError(
-          "the coordinator says: " + PrintableLines(order.rejected().reason(), kMostReasonBytes));
-      if (order.rejected().final()) return Over(End::kFailed, why);
-      LogWarning(std::string(why.message()));
+      const std::string reason = PrintableLines(order.rejected().reason(), kMostReasonBytes);
+      const std::string why = "the coordinator says: " + reason;
+      if (order.rejected().final()) return Over(End::kFailed, absl::FailedPreconditionError(why));
+      // The same again is said by WatchWaits.
+      if (!refused_ || last_error_ != reason) LogWarning(why);
+      refused_ = true;
+      last_error_ = reason;
       // What is done from here on is reported over the next stream.
       if (std::exchange(welcomed_, false)) alone_since_ = options_.loop->Now();
       return;
@@ -193,6 +205,7 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   if (const absl::Status sound = CheckWelcome(welcome); !sound.ok())
     return Over(End::kFailed, sound);
   welcomed_ = true;
+  refused_ = false;
   welcomed_at_ = options_.loop->Now();
   // A worker that is not listed may be given another one by a later coordinator.
   if (index_ != welcome.index()) {

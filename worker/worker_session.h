@@ -88,6 +88,8 @@ class WorkerSession {
   void SendHello();
   // Says every few seconds whom this worker waits for, if for anybody.
   void WatchWaits();
+  // Why there is none to work for, for people.
+  std::string NoCoordinator() const;
   // What is going on, for people.
   std::string Doing() const;
   void CollectWaits(MetricSamples* out) const;
@@ -134,6 +136,7 @@ class WorkerSession {
   Time activity_began_{};
   WorkerFigures figures_;
   std::string last_error_;  // of the stream to the coordinator
+  bool refused_ = false;    // last_error_ is the coordinator's: not now
   Time alone_since_{};      // without a stream to the coordinator
   bool welcomed_ = false;
   Time welcomed_at_{};  // over this stream; 0 before

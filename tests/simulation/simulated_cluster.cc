@@ -243,10 +243,8 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
       .incarnation = world_.random().Next(),
       .host = task.name,
       .on_over = [this, &task, &life](WorkerSession::End end, const absl::Status& status) {
-        if (end == WorkerSession::End::kFailed && &life == task.current() &&
-            !absl::StrContains(std::string(status.message()), "was started again")) {
+        if (end == WorkerSession::End::kFailed && &life == task.current())
           world_.Fail(absl::StrCat("a worker failed: ", status.ToString()));
-        }
         OnExit(task, life, absl::StrCat("end ", static_cast<int>(end), " ", status.ToString()),
                end != WorkerSession::End::kJobDone);
       }});

@@ -13,8 +13,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
+using testing::Ge;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Le;
+using testing::Not;
 using testing::SizeIs;
 
 // --- From the hello to the first step ------------------------------------------------------------
@@ -199,6 +205,50 @@ TEST_F(WorkerSessionTest, ARejectionThatIsNotFinalMeansAnotherStream) {
   const auto reports = TakeReports();
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[1].steps_done().steps(0).step(), 7u);
+}
+
+// A coordinator that refuses ends the stream in order, which says nothing.
+TEST_F(WorkerSessionTest, WhyItIsRefusedIsSaidOnceAPeriodAndInTheEnd) {
+  std::vector<std::string> log;
+  SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
+  const Time alone = loop_.Now();
+  while (!end_.has_value() && loop_.Now() < alone + minutes(20)) {
+    loop_.Advance(milliseconds(100));
+    if (!chief().open()) continue;
+    proto::WorkerOrder order;
+    order.mutable_rejected()->set_reason("there is a worker 4 already");
+    Order(order);
+    if (chief().open()) chief().Close(absl::OkStatus());
+    loop_.RunUntilIdle();
+  }
+  SendLogTo({});
+  ExpectOver(WorkerSession::End::kNoCoordinator,
+             "not let in by the coordinator at chief:1 since 60");
+  EXPECT_THAT(why_, HasSubstr(" s: there is a worker 4 already"));
+  EXPECT_THAT(log, Contains(HasSubstr("already")).Times(AllOf(Ge(119), Le(122))))
+      << "every 5 s of 600, and at first";
+  EXPECT_THAT(log, Not(Contains(HasSubstr("no answer"))));
+}
+
+TEST_F(WorkerSessionTest, ARefusalIsForgottenOnceThereIsNoCoordinatorOrItLetsTheWorkerIn) {
+  std::vector<std::string> log;
+  SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
+  proto::WorkerOrder order;
+  order.mutable_rejected()->set_reason("there is a worker 4 already");
+  Order(order);
+  chief().Close(absl::OkStatus());
+  Reconnect();
+  chief().Close(absl::UnavailableError("connection refused"));
+  loop_.Advance(seconds(6));
+  EXPECT_THAT(log,
+              Contains("waiting for the coordinator at chief:1 since 5 s: connection refused"));
+  Order(order);
+  chief().Close(absl::OkStatus());
+  Reconnect();
+  Welcome();
+  LoseChief();
+  SendLogTo({});
+  EXPECT_THAT(log.back(), AllOf(HasSubstr("lost the coordinator"), Not(HasSubstr("already"))));
 }
 
 TEST_F(WorkerSessionTest, WhatIsReportedLaterIsForgottenWithItsTimeline) {
