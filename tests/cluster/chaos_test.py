@@ -243,6 +243,7 @@ def test_gradients_of_a_former_timeline_change_no_bit(tmp_path, faultless_model)
         chaos.start_all("ps", "chief")
         for i in range(3):
             chaos.start(("worker", i))
+            chaos.processes["worker", i].wait_for_output("working in timeline")
         chaos.await_steps(800)
         sleepers = [chaos.processes.pop(("worker", i)) for i in range(3)]
         for sleeper in sleepers:

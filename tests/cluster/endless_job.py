@@ -28,7 +28,7 @@ class Ending:
 
     def finish(self):
         """Trains the rest of the epoch, with `shoal train` and one worker."""
-        newest = json.loads((sorted((self.run / "checkpoints").iterdir())[-1] / "manifest.json").read_text())
+        newest = json.loads(max((self.run / "checkpoints").glob("*/manifest.json")).read_text())
         self.epochs = newest["cut_step"] * EPOCHS // newest["total_steps"] + 1
         self.total_steps = newest["total_steps"] * self.epochs // EPOCHS
         done = shoal("train", self.job, "--epochs", self.epochs, "--run_dir", self.run, "--workers", 1, "--ps", self.ps,

@@ -89,6 +89,7 @@ class Process:
         self.killed = False  # by us, who were done with it
         clean = {k: v for k, v in os.environ.items() if k not in ("TF_CONFIG", "SHOAL_BIN")}
         with open(self.log, "ab") as out:
+            self.begin = out.tell()  # others of its name may have written before
             self.popen = subprocess.Popen([*prefix, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                           env={**clean, **(environment or {})}, start_new_session=True)
         self.started.append(self)
@@ -113,7 +114,7 @@ class Process:
 
     def wait_for_output(self, text, seconds=PATIENCE_SECONDS):
         def seen():
-            if text in self.output():
+            if text in self.log.read_bytes()[self.begin:].decode(errors="replace"):
                 return True
             assert self.popen.poll() is None, f"ended with {self.popen.returncode} without {text!r}:\n{self.output()[-4000:]}"
             return False

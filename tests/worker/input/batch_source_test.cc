@@ -148,8 +148,11 @@ TEST(BatchSourceTest, PreparesAheadInTheOrderOfAnnouncementUpToTheBound) {
   BatchSource::Options options = MakeOptions(dataset, 1, 1, /*shuffle=*/false);
   options.prefetch = 3;
   BatchSource source(std::move(options));
+  // Both are announced before the thread has read what there is, and sleeps.
+  dataset->CloseAfter(0);
   source.Expect(50, 2);
   source.Expect(10, 20);
+  dataset->Open();
   dataset->WaitForReads(3);
   // Steps 50, 51 and 10 are ready: taking them reads nothing but the three that follow.
   dataset->CloseAfter(3);
