@@ -24,6 +24,8 @@ class Job:
         self.server = self.cluster.start("ps")
         self.workers = [self.start_worker(i) for i in range(2)]
         self.chief = self.cluster.start_chief(self.job, self.run)
+        for worker in self.workers:
+            worker.wait_for_output("working in timeline")
         self.await_steps(200)
         return self
 
@@ -198,7 +200,8 @@ def test_a_coordinator_that_took_over_stops_with_a_checkpoint_without_a_worker(t
 
 def test_a_worker_without_a_coordinator_gives_up_in_the_end(tmp_path):
     with Job(tmp_path) as job:
-        patient = job.start_worker(1, "--coordinator_timeout=2")  # takes the place of the other worker 1
+        job.workers[1].kill()
+        patient = job.start_worker(1, "--coordinator_timeout=2")  # in its place
         patient.wait_for_output("taking part as worker 1")
         job.await_steps(200)
         job.chief.kill()
