@@ -64,7 +64,7 @@ void TrainingRun::ForgetDeparture(Time now) {
 bool TrainingRun::TakeBackSteps() {
   const Time now = options_.loop->Now();
   if (!take_back_.has_value()) {
-    take_back_.emplace().asked_at = now;
+    take_back_ = TakeBack{.asked_at = now};
     proto::WorkerOrder order;
     order.mutable_halt()->set_timeline(opened_->timeline);
     for (const auto& [key, worker] : membership_->workers()) {
