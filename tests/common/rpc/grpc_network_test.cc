@@ -49,6 +49,13 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Grpc, SourceConformance, GrpcTransport);
 
 class GrpcNetworkTest : public NetworkConformance<GrpcTransport> {
  protected:
+  using NetworkConformance<GrpcTransport>::StartServer;
+  void StartServer(const GrpcNetwork::Options& options, Time grace) {
+    NetworkConformance<GrpcTransport>::StartServer(
+        std::make_unique<TestNode>(GrpcNetwork::Create(options),
+                                   [grace](GrpcNetwork* network) { network->Run(grace); }),
+        GrpcTransport::ListenAddress(), Logging());
+  }
   GrpcNetwork& server_network() const { return dynamic_cast<GrpcNetwork&>(*server_->network()); }
   void AwaitDeaf(bool deaf) const {
     const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
@@ -113,17 +120,7 @@ TEST_F(GrpcNetworkTest, AStreamThatIsNotReadDoesNotKeepTheBudgetFromOthers) {
   transport_ = std::make_unique<GrpcTransport>(TransportLimits{});
   client_ = transport_->CreateNode();
   const auto sleeper = transport_->CreateNode();
-  server_ = std::make_unique<TestNode>(
-      GrpcNetwork::Create({.max_writing_bytes = 1, .write_patience = std::chrono::seconds(2)}),
-      [](GrpcNetwork* network) { network->Run(Time::zero()); });
-  server_->OnLoop([&] {
-    address_ = server_->network()
-                   ->Listen("127.0.0.1:0",
-                            [&](const std::string& method, std::unique_ptr<Stream> stream) {
-                              return AcceptAndLog(method, std::move(stream));
-                            })
-                   .value();
-  });
+  StartServer({.max_writing_bytes = 1, .write_patience = std::chrono::seconds(2)}, Time::zero());
   StreamLog& unread_log = NewLog();
   std::unique_ptr<Stream> unread;
   sleeper->OnLoop([&] {
@@ -181,15 +178,7 @@ TEST_F(GrpcNetworkTest, WhatIsQueuedAtStopIsStillSent) {
   client_ = transport_->CreateNode();
   streams_.clear();
   server_->OnLoop([&] { left->stream.reset(); });
-  server_ = std::make_unique<TestNode>(GrpcNetwork::Create({}), run);
-  server_->OnLoop([&] {
-    address_ = server_->network()
-                   ->Listen("127.0.0.1:0",
-                            [&](const std::string& method, std::unique_ptr<Stream> stream) {
-                              return AcceptAndLog(method, std::move(stream));
-                            })
-                   .value();
-  });
+  StartServer({}, kTestDeadline);
   StreamLog& log = NewLog();
   Open(&log);
   const auto stopping = WaitForAccepted(1);
@@ -311,9 +300,7 @@ TEST_F(GrpcNetworkTest, IsReachedAgainOnceThereAreDescriptors) {
 // a minute of silence was never noticed.
 TEST_F(GrpcNetworkTest, ASilentClientIsAskedAgainAndAgainWhetherItIsThere) {
   transport_ = std::make_unique<GrpcTransport>(TransportLimits{});
-  server_ = std::make_unique<TestNode>(GrpcNetwork::Create({.keepalive = {.silence_ms = 20}}),
-                                       [](GrpcNetwork* network) { network->Run(Time::zero()); });
-  server_->OnLoop([&] { address_ = server_->network()->Listen("127.0.0.1:0", nullptr).value(); });
+  StartServer({.keepalive = {.silence_ms = 20}}, Time::zero());
   RawClient client(address_);
   ASSERT_TRUE(client.Connect());
   const std::string settings("\0\0\0\4\0\0\0\0\0", 9);

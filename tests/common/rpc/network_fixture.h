@@ -51,20 +51,24 @@ class NetworkConformance : public ::testing::Test {
     StartServer(Transport::ListenAddress());
   }
 
-  void StartServer(const std::string& address) {
-    StartServer(address, [this](const std::string& method, std::unique_ptr<Stream> stream) {
-      return AcceptAndLog(method, std::move(stream));
-    });
-  }
-
+  void StartServer(const std::string& address) { StartServer(address, Logging()); }
   void StartServer(const std::string& address, Network::Acceptor acceptor) {
-    server_ = transport_->CreateNode();
+    StartServer(transport_->CreateNode(), address, std::move(acceptor));
+  }
+  void StartServer(std::unique_ptr<TestNode> node, const std::string& address,
+                   Network::Acceptor acceptor) {
+    server_ = std::move(node);
     server_->OnLoop([&] {
       const absl::StatusOr<std::string> bound =
           server_->network()->Listen(address, std::move(acceptor));
       ASSERT_TRUE(bound.ok()) << bound.status();
       address_ = *bound;
     });
+  }
+  Network::Acceptor Logging() {
+    return [this](const std::string& method, std::unique_ptr<Stream> stream) {
+      return AcceptAndLog(method, std::move(stream));
+    };
   }
 
   void StopServer() {
