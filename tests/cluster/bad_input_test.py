@@ -8,7 +8,8 @@ import struct
 import grpc
 import pytest
 
-from real_cluster import Cluster, Process, BIN, free_ports, shoal, wait_for, write_job
+from endless_job import EPOCHS
+from real_cluster import PATIENCE_SECONDS, Cluster, Process, BIN, shoal, wait_for, write_job
 
 
 def run_to_end(cluster, task_type, tf_config, *arguments):
@@ -125,8 +126,12 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path):
     assert newest.name in (run / "logs/chief-0.log").read_text(), "the damaged checkpoint is named"
 
 
+def steps_done(cluster):
+    return int((cluster.status() or {}).get("steps_done", 0))
+
+
 def test_garbage_and_large_messages_harm_nobody(tmp_path):
-    job = write_job(tmp_path, examples=8000, epochs=30)
+    job = write_job(tmp_path, examples=8000, epochs=EPOCHS)
     with Cluster(tmp_path / "logs", workers=1) as cluster:
         chief, server = cluster.start_chief(job, tmp_path / "run"), cluster.start("ps")
         worker = cluster.start_worker(0)
@@ -142,16 +147,18 @@ def test_garbage_and_large_messages_harm_nobody(tmp_path):
                     call = channel.stream_stream(f"/shoal.proto.{method}")
                     for message in (b"\xff" * 100, os.urandom(1000), b"\x7a\xff\xff\xff\xff\x0f", b"\0" * (65 << 20)):
                         try:
-                            list(call(iter([message]), timeout=20))
+                            list(call(iter([message]), timeout=PATIENCE_SECONDS))
                         except grpc.RpcError as error:
                             assert error.code() in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED,
                                                     grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INTERNAL,
                                                     grpc.StatusCode.UNKNOWN), error
                 with pytest.raises(grpc.RpcError) as unknown:
-                    list(channel.stream_stream("/shoal.proto.No/Such")(iter([b""]), timeout=20))
+                    list(channel.stream_stream("/shoal.proto.No/Such")(iter([b""]), timeout=PATIENCE_SECONDS))
                 assert unknown.value.code() == grpc.StatusCode.UNIMPLEMENTED
+        done = steps_done(cluster)
+        wait_for(lambda: steps_done(cluster) > done, "the job goes on")
         for process in (chief, server, worker):
-            assert process.wait() == 0, process.output()[-3000:]
+            assert process.popen.poll() is None, process.output()[-3000:]
 
 
 def test_what_a_peer_says_cannot_steer_the_terminal(tmp_path):

@@ -33,8 +33,8 @@ class Ending:
         newest = json.loads(max((self.run / "checkpoints").glob("*/manifest.json")).read_text())
         self.epochs = newest["cut_step"] * EPOCHS // newest["total_steps"] + 1
         self.total_steps = newest["total_steps"] * self.epochs // EPOCHS
-        done = shoal("train", self.job, "--epochs", self.epochs, "--run_dir", self.run, "--workers", 1, "--ps", self.ps,
-                     SHOAL_STEP_RECORDS=str(self.records))
+        done = shoal("train", self.job, "--epochs", self.epochs, "--run_dir", self.run, "--workers", 1, "--threads", 1,
+                     "--ps", self.ps, SHOAL_STEP_RECORDS=str(self.records))
         assert done.returncode == 0, done.stdout + done.stderr
 
     def check_updates(self):

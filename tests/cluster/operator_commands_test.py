@@ -5,7 +5,7 @@ import signal
 
 import grpc
 from endless_job import EPOCHS, Ending
-from real_cluster import BIN, Cluster, Process, children_of, finished_steps, shoal, step_records, wait_for, write_job
+from real_cluster import BIN, PATIENCE_SECONDS, Cluster, Process, children_of, finished_steps, shoal, step_records, wait_for, write_job
 
 EXAMPLES, BATCH_SIZE = 8007, 16
 
@@ -254,7 +254,7 @@ def test_shoal_train_does_not_start_a_drained_worker_again(tmp_path):
     records.mkdir()
     train = Process([BIN / "shoal", "train", job, "--run_dir", run], tmp_path / "train.log", {"SHOAL_STEP_RECORDS": str(records)})
     try:
-        wait_for(lambda: finished_steps(records) > 200, "200 steps")
+        wait_for((records / "steps-worker-1.csv").exists, "a step of worker 1")
         assert shoal("drain", "worker:1", "--run_dir", run).returncode == 0
         train.wait_for_output("worker 1 was drained and is not started again; the others go on")
         goal = finished_steps(records) + 300
@@ -286,7 +286,7 @@ def test_any_grpc_client_waits_for_its_answer(tmp_path):
     with Job(tmp_path) as job, grpc.insecure_channel(job.cluster.chief) as channel:
         def call(method, request):
             """The first field of the reply, a short text."""
-            reply = channel.unary_unary(f"/shoal.proto.Cluster/{method}")(request, timeout=30)
+            reply = channel.unary_unary(f"/shoal.proto.Cluster/{method}")(request, timeout=PATIENCE_SECONDS)
             assert reply and reply[0] == 0x0a, reply
             long = reply[1] >> 7  # a length of two bytes
             return reply[2 + long:2 + long + (reply[1] & 127 | reply[2] * long << 7)].decode()
@@ -296,7 +296,7 @@ def test_any_grpc_client_waits_for_its_answer(tmp_path):
         assert job.workers[1].popen.poll() is None
         assert "worker 1" in call("Drain", b"\x0a\x06worker\x10\x01")
         job.chief.wait_for_output("worker 1 is gone")
-        assert job.workers[1].wait(10) == 143
+        assert job.workers[1].wait() == 143
         job.check_end(job.workers[0], job.server)
 
 

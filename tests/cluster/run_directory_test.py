@@ -4,6 +4,7 @@ import json
 import numpy as np
 from safetensors.numpy import load_file
 
+from endless_job import EPOCHS
 from real_cluster import Cluster, shoal, wait_for, write_job
 
 
@@ -45,9 +46,12 @@ def test_nan_in_the_data_costs_no_good_checkpoint(tmp_path):
     assert len(finite) == 2 and len(stored) <= 3, stored
     newest = next(path.name for path in (run / "checkpoints").iterdir() if path.name.startswith(f"step-{finite[0]:012d}"))
     assert newest in said and "are all finite" in said
-    for log in (run / "logs").glob("worker-*.log"):
-        last = log.read_text().partition("the job has failed: ")[2]
-        assert "not finite numbers" in last and "drain" not in last and "coordinator" not in last, log.read_text()[-3000:]
+    # A worker that had not come yet was told nothing.
+    lives = [log.read_text().rpartition(" config=")[2] for log in (run / "logs").glob("worker-*.log")]
+    told = [life.partition("the job has failed: ")[2] for life in lives if "working in timeline" in life]
+    assert told, lives
+    for last in told:
+        assert "not finite numbers" in last and "drain" not in last and "coordinator" not in last, lives
     list_, verified = (shoal("checkpoint", command, run).stdout for command in ("list", "verify"))
     assert verified.count("NOT FINITE") == list_.count("  NO  ") == len(stored) - 2, verified
     assert (run / "model/model.safetensors").read_bytes() == good_model
@@ -69,7 +73,7 @@ def files_in(run):
 
 
 def test_who_is_refused_leaves_the_run_directory_as_it_was(tmp_path):
-    job, run = write_job(tmp_path, epochs=5000), tmp_path / "run"
+    job, run = write_job(tmp_path, epochs=EPOCHS), tmp_path / "run"
     with Cluster(tmp_path / "first", workers=1) as first, Cluster(tmp_path / "second", workers=1) as second:
         first.start("ps")
         first.start_chief(job, run)
@@ -102,7 +106,7 @@ def test_a_job_with_fewer_epochs_than_are_done_is_refused_before_anything_is_wri
 
 
 def test_a_second_cluster_on_one_run_directory_is_refused(tmp_path):
-    job, run = write_job(tmp_path, epochs=5000), tmp_path / "run"
+    job, run = write_job(tmp_path, epochs=EPOCHS), tmp_path / "run"
     with Cluster(tmp_path / "first", workers=1) as first, Cluster(tmp_path / "second", workers=1) as second:
         ps, chief, _ = first.start("ps"), first.start_chief(job, run), first.start_worker(0)
         wait_for(lambda: int((first.status() or {}).get("steps_done", 0)) > 0, "steps of the first")

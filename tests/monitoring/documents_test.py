@@ -65,6 +65,7 @@ def test_every_command_of_the_runbooks(tmp_path, shell):
     assert len(whole) >= 4
     with WatchedCluster(tmp_path, ps=1, workers=2, examples=64000) as cluster:
         cluster.start_all()
+        cluster.await_value("chief-0", "shoal_workers_ready", lambda v: v == 2)
         cluster.await_value("chief-0", "shoal_steps_done_total", lambda v: v > 10)
         cluster.await_value("chief-0", "shoal_checkpoints_total", lambda v: v > 0)
         for command in sorted(whole):
