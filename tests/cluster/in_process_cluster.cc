@@ -166,12 +166,14 @@ absl::Status InProcessCluster::WaitForCoordinator() {
 
 std::vector<WorkerSession::End> InProcessCluster::WaitForWorkers() {
   std::vector<WorkerSession::End> ends;
-  for (auto& worker : workers_) {
-    EXPECT_TRUE(WaitUntilOver(*worker)) << "a worker is not over";
-    MutexLock lock(&mutex_);
-    ends.push_back(worker->end);
-  }
+  for (size_t i = 0; i < workers_.size(); ++i) ends.push_back(WaitForWorker(static_cast<int>(i)));
   return ends;
+}
+
+WorkerSession::End InProcessCluster::WaitForWorker(int index) {
+  EXPECT_TRUE(WaitUntilOver(*workers_[index])) << "worker " << index << " is not over";
+  MutexLock lock(&mutex_);
+  return workers_[index]->end;
 }
 
 proto::StatusReply InProcessCluster::Status() {

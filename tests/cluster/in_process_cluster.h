@@ -46,6 +46,7 @@ class InProcessCluster {
   absl::Status WaitForCoordinator();
   // The same for every worker: how each ended.
   std::vector<WorkerSession::End> WaitForWorkers();
+  WorkerSession::End WaitForWorker(int index);
 
   // Runs `function` on the coordinator's loop and returns its result.
   proto::StatusReply Status();
