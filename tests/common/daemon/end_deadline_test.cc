@@ -4,23 +4,24 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <future>
 #include <thread>
 
 namespace shoal {
 namespace {
 
-// What a daemon that is to end waits for: a thread of this name that never ends.
-void WaitForThread(const char* name) {
-  std::thread([name] {
-    pthread_setname_np(pthread_self(), name);
-    for (;;) pause();
-  }).join();
-}
-
 TEST(EndDeadlineTest, TheProcessEndsAndNamesWhatStillRuns) {
-  const auto end = [](const char* thread) {
+  // A daemon that is to end waits for a thread of this name, which never ends.
+  const auto end = [](const char* name) {
+    std::promise<void> named;
+    std::thread thread([&] {
+      pthread_setname_np(pthread_self(), name);
+      named.set_value();
+      for (;;) pause();
+    });
+    named.get_future().wait();
     const EndDeadline deadline(std::chrono::milliseconds(50), 143);
-    WaitForThread(thread);
+    thread.join();
   };
   EXPECT_EXIT(end("compute"), ::testing::ExitedWithCode(143), "a batch is still being computed");
   EXPECT_EXIT(end("files"), ::testing::ExitedWithCode(143),
