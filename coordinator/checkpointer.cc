@@ -340,7 +340,12 @@ void Checkpointer::Abandon(const std::string& directory) {
 void Checkpointer::GiveUp(const std::string& why, std::optional<uint64_t> highest_step) {
   if (!cut_.has_value()) return;
   const uint64_t step = cut_->step;
-  LogWarning(absl::StrCat("gave the cut at step ", step, " up: ", why));
+  const std::string given_up = absl::StrCat("gave the cut at step ", step, " up: ", why);
+  if (why == last_error_) {  // which NoteError has said
+    LogInfo(given_up);
+  } else {
+    LogWarning(given_up);
+  }
   if (!directory_.empty() && !committing_ && !files_done_) {
     Abandon(directory_);
   }

@@ -194,7 +194,7 @@ void WorkerSession::OnMessage(const Message& message) {
                    PrintableLines(order.drain().reason(), kMostReasonBytes));
     case proto::WorkerOrder::kJobDone:
       if (const std::string& failure = order.job_done().failure(); !failure.empty())
-        LogWarning("the job has failed: " + PrintableLines(failure, kMostReasonBytes));
+        LogInfo("the job has failed: " + PrintableLines(failure, kMostReasonBytes));
       return Over(End::kJobDone, absl::OkStatus());
     case proto::WorkerOrder::KIND_NOT_SET:
       return;

@@ -68,9 +68,13 @@ Console::Console(int out, int err, TerminalStyle style)
       err_(own_err_ != nullptr ? own_err_.get() : out_.get()),
       style_(style) {}
 
-Console::~Console() {
+Console::~Console() { Finish().IgnoreError(); }
+
+absl::Status Console::Finish() {
   ClearLive();
   Flush(kPatience);
+  if (out_->refusal() == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(out_->refusal(), "cannot write to standard output");
 }
 
 void Console::Print(const std::string& text) { PrintTo(out_.get(), text); }

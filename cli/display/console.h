@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "common/base/output_queue.h"
 
@@ -31,7 +32,7 @@ class Console {
  public:
   // Of descriptors, which outlive this. Where both are the same file, their lines keep their order.
   Console(int out, int err, TerminalStyle style);
-  // Takes the live line away, and waits a moment for what is not written yet.
+  // As Finish().
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -45,6 +46,9 @@ class Console {
   // Takes the live line away.
   void ClearLive();
 
+  // Takes the live line away, and waits a moment for what is not written yet. An error where
+  // standard output has refused something, as a full disk does: who asked for it has not got it.
+  absl::Status Finish();
   // Waits until all is written, for `patience` at most.
   void Flush(std::chrono::milliseconds patience);
 

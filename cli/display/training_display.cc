@@ -1,6 +1,7 @@
 #include "cli/display/training_display.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/display/live_line.h"
 
@@ -15,7 +16,7 @@ TrainingDisplay::TrainingDisplay(Console* console, const Options& options)
 void TrainingDisplay::Update(const proto::StatusReply& status, Time now) {
   if (status.epochs() > 0) epochs_ = status.epochs();
   PrintEpochs(status);
-  PrintCheckpointError(status);
+  PrintCheckpointsAgain(status);
   if (console_->style().terminal) {
     console_->ShowLive(FormatLiveLine(status, console_->style()));
     return;
@@ -64,16 +65,11 @@ void TrainingDisplay::PrintRemainingEpochs(const std::vector<proto::EpochResult>
   }
 }
 
-void TrainingDisplay::PrintCheckpointError(const proto::StatusReply& status) {
-  const std::string& error = status.last_checkpoint().last_error();
-  if (error == last_checkpoint_error_) return;
-  last_checkpoint_error_ = error;
-  const std::string& good = status.last_checkpoint().directory();
-  if (!error.empty()) {
-    console_->PrintError(FormatCheckpointError(status.last_checkpoint()));
-  } else if (!good.empty()) {
-    console_->Print("checkpoints are written again: " + good);
-  }
+void TrainingDisplay::PrintCheckpointsAgain(const proto::StatusReply& status) {
+  const proto::CheckpointStatus& checkpoint = status.last_checkpoint();
+  const bool failed = std::exchange(checkpoints_fail_, !checkpoint.last_error().empty());
+  if (failed && !checkpoints_fail_ && !checkpoint.directory().empty())
+    console_->Print("checkpoints are written again: " + checkpoint.directory());
 }
 
 }  // namespace shoal

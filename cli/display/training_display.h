@@ -13,8 +13,8 @@
 namespace shoal {
 
 // Shows how a training goes: on a terminal a live line, elsewhere a line every ten seconds and when
-// the phase changes; a line that stays for each epoch that ends and each checkpoint that fails. Not
-// thread-safe.
+// the phase changes; a line that stays for each epoch that ends, and when checkpoints are written
+// again after some failed, which the coordinator's log says. Not thread-safe.
 class TrainingDisplay {
  public:
   static constexpr Time kPlainInterval = std::chrono::seconds(10);
@@ -40,7 +40,7 @@ class TrainingDisplay {
 
  private:
   void PrintEpochs(const proto::StatusReply& status);
-  void PrintCheckpointError(const proto::StatusReply& status);
+  void PrintCheckpointsAgain(const proto::StatusReply& status);
   // Off a terminal. `key` changes when there is something new to say, which is said once it has
   // lasted for `patience`.
   void PrintPlain(const std::string& key, const std::string& text, Time patience, Time now);
@@ -52,7 +52,7 @@ class TrainingDisplay {
   std::string plain_key_;
   Time plain_key_since_{0};
   std::optional<Time> last_plain_;  // when a line of this key was printed
-  std::string last_checkpoint_error_;
+  bool checkpoints_fail_ = false;
 };
 
 }  // namespace shoal

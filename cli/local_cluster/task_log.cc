@@ -71,4 +71,9 @@ bool IsWarningOrWorse(const std::string& line) {
   return level == "W " || level == "E ";
 }
 
+bool IsLastError(const std::string& line) {
+  return IsWarningOrWorse(line) && (line.find(" exit_code=") != std::string::npos ||
+                                    line.find("\"exit_code\":") != std::string::npos);
+}
+
 }  // namespace shoal

@@ -56,4 +56,7 @@ class TaskLog {
 // (common/daemon/logging.h): one that people should see at once.
 bool IsWarningOrWorse(const std::string& line);
 
+// True for the line of such a log that says why a daemon ends: its error, with its exit code.
+bool IsLastError(const std::string& line);
+
 }  // namespace shoal

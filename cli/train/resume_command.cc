@@ -41,4 +41,17 @@ std::string ResumeCommand(const TrainOptions& options) {
   return command;
 }
 
+std::string DescribeKept(std::optional<uint64_t> checkpoint_step, uint64_t steps_done) {
+  const bool any = checkpoint_step.has_value();
+  const uint64_t lost = steps_done - std::min(steps_done, checkpoint_step.value_or(0));
+  std::string text = any ? absl::StrCat("The newest checkpoint has the first ", *checkpoint_step,
+                                        *checkpoint_step == 1 ? " step" : " steps")
+                         : std::string("There is no checkpoint yet");
+  if (lost > 0) {
+    absl::StrAppend(&text, "; ", lost, any ? " more" : "",
+                    lost == 1 ? " step was done and is lost" : " steps were done and are lost");
+  }
+  return text + (any ? ". To go on from it:" : ". To start again:");
+}
+
 }  // namespace shoal

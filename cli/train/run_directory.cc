@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/model_export.h"
@@ -83,30 +84,54 @@ absl::Status RunDirectory::CheckSameJob(const Job& job) const {
 absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) const {
   SHOAL_RETURN_IF_ERROR(CheckSameJob(job));
   Decision decision;
-  if (!fs::exists(paths_.checkpoints())) return decision;
   SHOAL_ASSIGN_OR_RETURN(const std::optional<StoredCheckpoint> newest,
                          CheckpointStore(paths_.checkpoints()).NewestWhole({}, &decision.problems));
-  if (!newest.has_value()) return decision;
-  decision.step = newest->manifest.cut_step;
-  decision.epoch = newest->manifest.epoch;
-  decision.total_steps = newest->manifest.total_steps;
+  if (!newest.has_value()) {
+    if (!decision.problems.empty()) {
+      return absl::DataLossError(
+          absl::StrCat("no checkpoint in ", paths_.checkpoints(), " can be read:\n  ",
+                       absl::StrJoin(decision.problems, "\n  "),
+                       "\nRestore one from a backup, or start over with another --run_dir."));
+    }
+    SHOAL_RETURN_IF_ERROR(CheckNothingIsReplaced());
+    return decision;
+  }
+  const Manifest& manifest = newest->manifest;
+  const bool epoch_done =
+      manifest.training_examples > 0 && manifest.epoch_position == manifest.training_examples;
+  decision.step = manifest.cut_step;
+  decision.epochs_done = manifest.epoch + (epoch_done ? 1 : 0);
+  decision.total_steps = manifest.total_steps;
   decision.checkpoint = newest->directory;
-  if (job.steps > 0 ? decision.step > job.steps : decision.epoch >= job.epochs) {
+  if (job.steps > 0 ? decision.step > job.steps : manifest.epoch >= job.epochs) {
     return absl::FailedPreconditionError(absl::StrCat(
         decision.checkpoint, " has the first ", decision.step, " steps, into epoch ",
-        decision.epoch + 1, ", and the job has only ", job.steps > 0 ? job.steps : job.epochs,
+        manifest.epoch + 1, ", and the job has only ", job.steps > 0 ? job.steps : job.epochs,
         job.steps > 0     ? " steps"
         : job.epochs == 1 ? " epoch"
                           : " epochs",
         " now; raise $.", job.steps > 0 ? "steps" : "epochs", ", or choose another --run_dir"));
   }
   // A coordinator may have been stopped after the last checkpoint and before the model was written.
-  const bool has_model = fs::exists(paths_.model() + "/" + kExportedVariablesName);
   // A job that is to train longer now goes on.
-  const bool same = newest->manifest.job_fingerprint == job.Fingerprint();
-  decision.state =
-      newest->manifest.finished() && has_model && same ? State::kFinished : State::kResumed;
+  const bool same = manifest.job_fingerprint == job.Fingerprint();
+  decision.state = manifest.finished() && HasModel() && same ? State::kFinished : State::kResumed;
   return decision;
+}
+
+bool RunDirectory::HasModel() const {
+  return fs::exists(paths_.model() + "/" + kExportedVariablesName);
+}
+
+absl::Status RunDirectory::CheckNothingIsReplaced() const {
+  if (!HasModel()) return absl::OkStatus();
+  std::vector<std::string> there = {paths_.model()};
+  if (fs::exists(paths_.history())) there.push_back(paths_.history());
+  return absl::FailedPreconditionError(absl::StrCat(
+      paths_.directory,
+      ": a training has ended here, and no checkpoint of it is left: this one would begin at step "
+      "0 and replace\n  ",
+      absl::StrJoin(there, "\n  "), "\nChoose another --run_dir, or move that away first."));
 }
 
 absl::Status RunDirectory::Prepare(const Job& job) {

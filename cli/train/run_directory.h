@@ -31,15 +31,16 @@ class RunDirectory {
   };
   struct Decision {
     State state = State::kFresh;
-    uint64_t step = 0;   // of the checkpoint: all steps below it are done
-    uint64_t epoch = 0;  // that this step is in: all epochs before it are done
+    uint64_t step = 0;         // of the checkpoint: all steps below it are done
+    uint64_t epochs_done = 0;  // whole epochs in it
     uint64_t total_steps = 0;
     std::string checkpoint;             // its directory
-    std::vector<std::string> problems;  // damaged checkpoints that were passed over, a line each
+    std::vector<std::string> problems;  // of checkpoints, such as those passed over; a line each
   };
   // What starting `job` here means. kFailedPrecondition when the directory is another job's, with
-  // the fields that differ, or when more than the whole job is done. Reads the newest checkpoint
-  // whole.
+  // the fields that differ, when more than the whole job is done, or when there is a trained model
+  // that a training from step 0 would replace; kDataLoss when no checkpoint that is there can be
+  // read. Reads the newest checkpoint whole.
   absl::StatusOr<Decision> Decide(const Job& job) const;
 
   // Writes job.json and makes logs/.
@@ -51,6 +52,9 @@ class RunDirectory {
   RunDirectory(std::string path, int lock, bool made_lock)
       : paths_{std::move(path)}, lock_(lock), made_lock_(made_lock) {}
   absl::Status CheckSameJob(const Job& job) const;
+  bool HasModel() const;
+  // kFailedPrecondition where there is a trained model.
+  absl::Status CheckNothingIsReplaced() const;
 
   const RunPaths paths_;
   const int lock_;

@@ -88,6 +88,11 @@ void Supervisor::OnChildExit(const Child& child) {
   MaybeEnded();
 }
 
+bool Supervisor::TellsLastLines(const Child& child) const {
+  if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return false;
+  return child.task.type != TaskType::kWorker || options_.max_restarts > 0;
+}
+
 void Supervisor::OnCoordinatorExit(const Child& child) {
   if (child.exit_cause->ok()) return End(Outcome::kDone, kExitDone, /*wait_for_leaving=*/true);
   if (EndedWith(child, kExitDrained)) {

@@ -49,6 +49,9 @@ class Supervisor {
   // The coordinator said how it goes: a stop waits for one that answers.
   void OnCoordinatorAnswer();
 
+  // Where this task ends now, its last lines are printed with what follows from that.
+  bool TellsLastLines(const Child& child) const;
+
   Phase phase() const { return phase_; }
   Outcome outcome() const { return outcome_; }
   // Of this process; meaningful in kEnded.

@@ -74,6 +74,14 @@ class Training {
   ~Training() { SendLogTo({}); }
 
   int Run() {
+    const int code = TrainToTheEnd();
+    const absl::Status printed = console_.Finish();
+    const int unprinted = printed.ok() ? code : Report(printed);
+    return code == kExitDone ? unprinted : code;
+  }
+
+ private:
+  int TrainToTheEnd() {
     const absl::StatusOr<bool> anything_to_do = Prepare();
     if (!anything_to_do.ok()) return Report(anything_to_do.status());
     if (!*anything_to_do) return kExitDone;
@@ -82,7 +90,6 @@ class Training {
     return exit_code_;
   }
 
- private:
   int Report(const absl::Status& status) {
     console_.PrintError("shoal: " + std::string(status.message()));
     return ExitCodeOf(status);
@@ -123,8 +130,7 @@ class Training {
     SHOAL_RETURN_IF_ERROR(CheckMemoryOfAll());
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
-    for (const std::string& problem : decision.problems)
-      console_.PrintError("passed over: " + problem);
+    for (const std::string& problem : decision.problems) console_.PrintError(problem);
     if (decision.state == RunDirectory::State::kFinished) {
       console_.Print(job_.name + " is finished: all " + std::to_string(decision.total_steps) +
                      " steps are done.");
@@ -138,10 +144,16 @@ class Training {
     SHOAL_RETURN_IF_ERROR(AwaitFreeRun(run_->paths(), addresses_.chief,
                                        [this](const std::string& line) { console_.Print(line); }));
     SHOAL_RETURN_IF_ERROR(run_->Prepare(job_));
-    first_epoch_ = decision.epoch;
+    first_epoch_ = decision.epochs_done;
     if (decision.state == RunDirectory::State::kResumed) {
       console_.Print(absl::StrCat("resuming from step ", decision.step, " (",
                                   ShortPath(decision.checkpoint), ")"));
+    } else if (const size_t epochs = ReadHistory(run_->paths().history()).epochs.size();
+               epochs > 0) {
+      console_.Print(absl::StrCat(
+          "there is no checkpoint to go on from: training begins at step 0 again, and its curves "
+          "replace those of ",
+          epochs, epochs == 1 ? " epoch" : " epochs", " in ", ShortPath(run_->paths().history())));
     }
     return true;
   }
@@ -193,7 +205,11 @@ class Training {
     SHOAL_RETURN_IF_ERROR(cluster.Start(DaemonCommands(plan, OwnEnvironment())));
     StatusPoller poller(network.get(), network.get(), plan.addresses.chief, kStatusInterval,
                         [&](absl::StatusOr<proto::StatusReply> status) {
-                          if (status.ok()) supervisor->OnCoordinatorAnswer();
+                          if (status.ok()) {
+                            supervisor->OnCoordinatorAnswer();
+                            // 0: a coordinator that does not know yet.
+                            if (status->steps_done() > 0) steps_done_ = status->steps_done();
+                          }
                           ShowStatus(status, *supervisor, network->Now(), &display);
                         });
     network->Run();
@@ -206,7 +222,8 @@ class Training {
     // Once the coordinator leaves, the others warn of what is meant to happen.
     const bool of_interest =
         child.task.type == TaskType::kChief || supervisor.phase() == Supervisor::Phase::kRunning;
-    if (!options_.verbose && !(of_interest && IsWarningOrWorse(line))) return;
+    const bool told_with_its_end = supervisor.TellsLastLines(child) && IsLastError(line);
+    if (!options_.verbose && !(of_interest && IsWarningOrWorse(line) && !told_with_its_end)) return;
     console_.Print(absl::StrCat("[", TaskName(child.task), "] ", line));
   }
 
@@ -250,10 +267,11 @@ class Training {
   // What there is to go on from.
   std::string NewestCheckpoint() const {
     const auto checkpoints = CheckpointStore(run_->paths().checkpoints()).List(nullptr);
-    if (!checkpoints.ok() || checkpoints->empty())
-      return "There is no checkpoint yet. To start again:";
-    return "The newest checkpoint has the first " +
-           std::to_string(checkpoints->front().manifest.cut_step) + " steps. To go on from it:";
+    if (!checkpoints.ok() || checkpoints->empty()) return DescribeKept(std::nullopt, steps_done_);
+    const auto finite = std::find_if(checkpoints->begin(), checkpoints->end(),
+                                     [](const auto& each) { return each.manifest.finite(); });
+    const auto& newest = finite == checkpoints->end() ? checkpoints->front() : *finite;
+    return DescribeKept(newest.manifest.cut_step, steps_done_);
   }
 
   void PrintPlaces() {
@@ -269,6 +287,7 @@ class Training {
   std::unique_ptr<RunDirectory> run_;
   ClusterAddresses addresses_;
   uint64_t first_epoch_ = 0;  // that this start works on
+  uint64_t steps_done_ = 0;   // as the coordinator said last
   int exit_code_ = kExitDone;
 };
 

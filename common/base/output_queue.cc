@@ -22,7 +22,8 @@ namespace {
 // go, and lines of processes that share it do not mix.
 constexpr size_t kPieceBytes = 4096;
 
-bool WriteAll(int descriptor, std::string_view text) {
+// Returns 0, or errno.
+int WriteAll(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t size = write(descriptor, text.data(), text.size());
     if (size >= 0) {
@@ -31,10 +32,10 @@ bool WriteAll(int descriptor, std::string_view text) {
       pollfd writable = {.fd = descriptor, .events = POLLOUT};
       poll(&writable, 1, -1);
     } else if (errno != EINTR) {
-      return false;
+      return errno;
     }
   }
-  return true;
+  return 0;
 }
 
 uint64_t CountLines(std::string_view text) {
@@ -65,6 +66,7 @@ struct OutputQueue::State {
   bool telling ABSL_GUARDED_BY(mutex) = false;  // the line that tells is being made
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::atomic<uint64_t> lost = 0;
+  std::atomic<int> refusal = 0;
   std::atomic<size_t> unwritten = 0;  // = size; for who cannot lock
 
   void Lose(uint64_t lines) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -136,10 +138,11 @@ struct OutputQueue::State {
         changed.NotifyAll();
         continue;
       }
-      const bool written = WriteAll(options.descriptor, piece);
+      const int error = WriteAll(options.descriptor, piece);
       MutexLock lock(&mutex);
-      refused = !written;
+      refused = error != 0;
       if (refused) {
+        if (refusal == 0) refusal = error;
         gap = false;  // to find out when it is taken again
         Lose(CountLines(piece));
       }
@@ -182,5 +185,7 @@ void OutputQueue::FlushInSignalHandler(std::chrono::milliseconds patience) const
 }
 
 uint64_t OutputQueue::lost() const { return state_->lost; }
+
+int OutputQueue::refusal() const { return state_->refusal; }
 
 }  // namespace shoal

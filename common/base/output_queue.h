@@ -43,6 +43,8 @@ class OutputQueue {
   void FlushInSignalHandler(std::chrono::milliseconds patience) const;
   // Lines lost so far.
   uint64_t lost() const;
+  // Why the descriptor first refused something, as errno; 0: it never did.
+  int refusal() const;
 
  private:
   struct State;

@@ -155,24 +155,28 @@ absl::StatusOr<std::optional<StoredCheckpoint>> CheckpointStore::NewestWhole(
     const absl::Status manifest = Manifest::Read(directory, files_).status();
     if (absl::IsFailedPrecondition(manifest)) return manifest;
   }
-  SHOAL_ASSIGN_OR_RETURN(std::vector<StoredCheckpoint> checkpoints, List(problems));
+  std::vector<std::string> damaged;
+  SHOAL_ASSIGN_OR_RETURN(std::vector<StoredCheckpoint> checkpoints, List(&damaged));
   std::stable_partition(checkpoints.begin(), checkpoints.end(),
                         [](const StoredCheckpoint& each) { return each.manifest.finite(); });
-  for (StoredCheckpoint& checkpoint : checkpoints) {
-    std::string problem;
+  std::optional<StoredCheckpoint> newest;
+  for (const StoredCheckpoint& checkpoint : checkpoints) {
     if (known_bad.count(checkpoint.directory) != 0) {
-      problem = absl::StrCat(checkpoint.directory, " was found bad before");
-    } else {
-      const absl::Status status = Verify(checkpoint);
-      if (status.ok()) {
-        if (problems != nullptr) DescribeNotFinite(checkpoints, checkpoint, problems);
-        return std::optional<StoredCheckpoint>(std::move(checkpoint));
-      }
-      problem = std::string(status.message());
+      damaged.push_back(absl::StrCat(checkpoint.directory, " was found bad before"));
+      continue;
     }
-    if (problems != nullptr) problems->push_back(std::move(problem));
+    if (const absl::Status status = Verify(checkpoint); !status.ok()) {
+      damaged.push_back(std::string(status.message()));
+      continue;
+    }
+    newest = checkpoint;
+    break;
   }
-  return std::optional<StoredCheckpoint>();
+  if (problems == nullptr) return newest;
+  for (const std::string& problem : damaged)
+    problems->push_back(absl::StrCat(problem, newest.has_value() ? "; passed over" : ""));
+  if (newest.has_value()) DescribeNotFinite(checkpoints, *newest, problems);
+  return newest;
 }
 
 absl::StatusOr<std::string> CheckpointStore::CreateDirectory(uint64_t cut_step, uint64_t term) {

@@ -64,9 +64,11 @@ absl::Status MakeDirectories(const std::string& directory, FileSystem* files) {
   const std::string parent = ParentOf(directory);
   if (parent != directory) SHOAL_RETURN_IF_ERROR(MakeDirectories(parent, files));
   const absl::Status made = files->MakeDirectory(directory);
+  if (made.ok()) return files->SyncDirectory(parent);
   // Somebody else may have made it meanwhile.
-  if (!made.ok()) return files->IsDirectory(directory) ? absl::OkStatus() : made;
-  return files->SyncDirectory(parent);
+  if (files->IsDirectory(directory)) return absl::OkStatus();
+  if (!files->Exists(directory)) return made;
+  return absl::FailedPreconditionError(absl::StrCat(directory, " is a file, not a directory"));
 }
 
 std::string AbsolutePath(const std::string& path) {

@@ -30,5 +30,18 @@ TEST(ResumeCommandTest, QuotesWhatAShellWouldTakeApart) {
   EXPECT_EQ(ResumeCommand({.job_path = "~/größe.json"}), "shoal train '~/größe.json'");
 }
 
+TEST(DescribeKeptTest, SaysWhatIsThereAndWhatIsLost) {
+  EXPECT_EQ(DescribeKept(231, 231),
+            "The newest checkpoint has the first 231 steps. To go on from it:");
+  EXPECT_EQ(DescribeKept(231, 0),
+            "The newest checkpoint has the first 231 steps. To go on from it:");
+  EXPECT_EQ(DescribeKept(231, 660),
+            "The newest checkpoint has the first 231 steps; 429 more steps were done and are lost. "
+            "To go on from it:");
+  EXPECT_EQ(DescribeKept(std::nullopt, 0), "There is no checkpoint yet. To start again:");
+  EXPECT_EQ(DescribeKept(std::nullopt, 1),
+            "There is no checkpoint yet; 1 step was done and is lost. To start again:");
+}
+
 }  // namespace
 }  // namespace shoal

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using State = RunDirectory::State;
 
@@ -40,7 +41,8 @@ class RunDirectoryTest : public testing::Test {
   }
 
   // As the coordinator writes one; total_steps decides whether it is the last.
-  StoredCheckpoint WriteCheckpoint(uint64_t cut_step, uint64_t total_steps) {
+  StoredCheckpoint WriteCheckpoint(uint64_t cut_step, uint64_t total_steps,
+                                   uint64_t training_examples = 0) {
     CheckpointStore store(path() + "/checkpoints");
     const auto directory = store.CreateDirectory(cut_step, 1);
     EXPECT_TRUE(directory.ok()) << directory.status();
@@ -49,6 +51,7 @@ class RunDirectoryTest : public testing::Test {
     const auto parts = WriteElements(layout, *directory, 0, ~uint64_t{0}, cut_step);
     Manifest manifest = SmallManifest(/*timeline=*/1, cut_step);
     manifest.total_steps = total_steps;
+    manifest.training_examples = training_examples;
     manifest.job_fingerprint = SmallJob().Fingerprint();
     std::map<std::string, std::string> texts = SmallTexts();
     texts["job.json"] = SmallJob().ResolvedText();
@@ -94,7 +97,40 @@ TEST_F(RunDirectoryTest, PassesOverADamagedCheckpointAndSaysSo) {
   const auto decision = run->Decide(SmallJob());
   ASSERT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->step, 50);
-  EXPECT_THAT(decision->problems, ElementsAre(HasSubstr(newest.manifest.files.front().name)));
+  EXPECT_THAT(decision->problems, ElementsAre(AllOf(HasSubstr(newest.manifest.files.front().name),
+                                                    EndsWith("; passed over"))));
+}
+
+TEST_F(RunDirectoryTest, OneInWhichNoCheckpointCanBeReadIsRefused) {
+  const auto run = Open();
+  WriteAll(WriteCheckpoint(50, 100).directory + "/manifest.json", "torn");
+  const absl::Status status = run->Decide(SmallJob()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("manifest.json"), HasSubstr("from a backup"),
+                                      HasSubstr("another --run_dir")));
+}
+
+// One that goes on is still shown, as it ends now.
+TEST_F(RunDirectoryTest, TheEpochsThatAreDoneAreThoseWholeInTheCheckpoint) {
+  const auto run = Open();
+  const Manifest middle = WriteCheckpoint(50, 100, /*training_examples=*/65).manifest;
+  EXPECT_EQ(run->Decide(SmallJob())->epochs_done, middle.epoch);
+  const Manifest end = WriteCheckpoint(75, 100, middle.epoch_position).manifest;
+  EXPECT_EQ(run->Decide(SmallJob())->epochs_done, end.epoch + 1);
+}
+
+TEST_F(RunDirectoryTest, ATrainedModelIsNotReplacedByATrainingFromStepZero) {
+  const auto run = Open();
+  ASSERT_TRUE(run->Prepare(SmallJob()).ok());
+  WriteAll(run->paths().history(), "epoch,loss\n1,0.5\n");
+  EXPECT_EQ(run->Decide(SmallJob())->state, State::kFresh) << "curves alone are of a run that died";
+  std::filesystem::create_directories(run->paths().model());
+  WriteAll(run->paths().model() + "/model.safetensors", "");
+  const absl::Status status = run->Decide(SmallJob()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr(run->paths().model()), HasSubstr(run->paths().history()),
+                    HasSubstr("another --run_dir"), HasSubstr("move")));
 }
 
 TEST_F(RunDirectoryTest, IsFinishedWithTheLastStepAndTheModel) {
@@ -180,7 +216,8 @@ TEST_F(RunDirectoryTest, IsHeldByOneAtATime) {
 TEST_F(RunDirectoryTest, NamesAPathThatCannotBeADirectory) {
   WriteAll(temporary_.path() + "/file", "");
   const auto run = RunDirectory::Open(temporary_.path() + "/file/run");
-  EXPECT_THAT(run.status().message(), HasSubstr(temporary_.path() + "/file"));
+  EXPECT_EQ(run.status().message(), temporary_.path() + "/file is a file, not a directory");
+  EXPECT_EQ(RunDirectory::Open(temporary_.path() + "/file").status(), run.status());
 }
 
 // Whoever leaves without a job removes its lock, which another may have opened by then.

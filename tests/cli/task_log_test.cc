@@ -93,6 +93,14 @@ TEST_F(TaskLogTest, NamesAFileThatCannotBeWritten) {
   EXPECT_THAT(log.status().message(), HasSubstr("/no/such/directory/worker-0.log"));
 }
 
+TEST(IsLastErrorTest, KnowsBothFormats) {
+  EXPECT_TRUE(IsLastError("2026-11-21T13:00:00.123Z E worker-0 no such file exit_code=78"));
+  EXPECT_FALSE(IsLastError("2026-11-21T13:00:00.123Z E worker-0 no such file"));
+  EXPECT_FALSE(IsLastError("2026-11-21T13:00:00.123Z I worker-0 stopped exit_code=143"));
+  EXPECT_TRUE(
+      IsLastError(R"({"time":"t","level":"error","task":"p","message":"m","exit_code":"78"})"));
+}
+
 TEST(IsWarningOrWorseTest, KnowsBothFormats) {
   EXPECT_TRUE(IsWarningOrWorse("2026-11-21T13:00:00.123Z W worker-0 slow"));
   EXPECT_TRUE(IsWarningOrWorse("2026-11-21T13:00:00.123Z E worker-0 gone"));

@@ -127,8 +127,10 @@ class TrainProcessTest : public testing::Test {
     std::vector<std::string> arguments = {"train", root_ + "/job.json", "--run_dir",
                                           root_ + "/run"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
+    arguments.insert(arguments.begin(),
+                     {"-c", "exec \"$@\" " + redirection_, "sh", root_ + "/bin/shoal"});
     auto train = ChildProcess::Spawn(
-        {.program = root_ + "/bin/shoal", .arguments = arguments, .environment = variables});
+        {.program = "/bin/sh", .arguments = arguments, .environment = variables});
     ASSERT_TRUE(train.ok()) << train.status();
     train_ = *std::move(train);
     output_.clear();
@@ -173,6 +175,7 @@ class TrainProcessTest : public testing::Test {
 
   const TemporaryDirectory directory_;
   const std::string& root_ = directory_.path();
+  std::string redirection_;  // of what is started, as a shell takes it
   std::unique_ptr<ChildProcess> train_;
   std::string output_;
 };

@@ -42,14 +42,14 @@ TEST_F(TrainProcessTest, AJobThatIsDone) {
 }
 
 TEST_F(TrainProcessTest, WarningsAreShownAndEverythingIsLogged) {
-  Behave("chief-0", "await said\nexit 0");
+  for (const char* task : {"chief-0", "worker-0"}) Behave(task, "await seen\nexit 0");
   Behave("ps-0",
          "say 2026-11-21T13:00:00.123Z I ps-0 quiet\n"
-         "say 2026-11-21T13:00:00.123Z W ps-0 loud\ntouch said\nexit 0");
-  Behave("worker-0", "await said\nexit 0");
+         "say 2026-11-21T13:00:00.123Z W ps-0 loud\nawait seen\nexit 0");
   Start({"--workers", "1"});
+  ASSERT_TRUE(AwaitOutput("[ps 0] 2026-11-21T13:00:00.123Z W ps-0 loud\n")) << output_;
+  Touch("seen");
   EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
-  EXPECT_THAT(output_, HasSubstr("[ps 0] 2026-11-21T13:00:00.123Z W ps-0 loud\n"));
   EXPECT_THAT(output_, Not(HasSubstr("quiet")));
   EXPECT_EQ(Contents(root_ + "/run/logs/ps-0.log"),
             "2026-11-21T13:00:00.123Z I ps-0 quiet\n2026-11-21T13:00:00.123Z W ps-0 loud\n");
@@ -205,6 +205,18 @@ TEST_F(TrainProcessTest, WhatWouldFailAgainIsNotStartedAgain) {
                                HasSubstr("Starting it again would not help")));
     EXPECT_EQ(Contents(root_ + "/fake/worker-1.lives"), "1");
   }
+}
+
+TEST_F(TrainProcessTest, WhyATaskEndsIsSaidOnce) {
+  const std::string why = "2026-11-21T13:00:00.123Z E chief-0 all is lost exit_code=65";
+  Behave("chief-0", "say " + why + "\nexit 65");
+  Behave("ps-0", "term 143");
+  Behave("worker-0", "term 143");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 65") << output_;
+  const size_t first = output_.find(why);
+  EXPECT_LT(output_.find("The training failed: chief 0"), first);
+  EXPECT_EQ(output_.find("all is lost", first + why.size()), std::string::npos) << output_;
 }
 
 TEST_F(TrainProcessTest, ACoordinatorThatSaysNothingIsSaidToHaveSaidNothing) {

@@ -74,6 +74,40 @@ TEST_F(TrainProcessTest, WrongFieldsNameTheirFlags) {
   }
 }
 
+TEST_F(TrainProcessTest, WhatCannotBePrintedIsAFailure) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
+  redirection_ = ">/dev/full";
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 138");
+  EXPECT_EQ(output_, "shoal: cannot write to standard output: No space left on device\n");
+  redirection_ = ">&-";
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 78");
+  EXPECT_EQ(output_, "shoal: cannot write to standard output: Bad file descriptor\n");
+  Behave("chief-0", "exit 65");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 65") << "what is worse";
+}
+
+TEST_F(TrainProcessTest, WhatWasTrainedIsNotReplacedInSilence) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  std::ofstream(root_ + "/run/history.csv") << "epoch,loss\n1,0.5\n2,0.25\n";
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  EXPECT_THAT(output_, HasSubstr("no checkpoint to go on from: training begins at step 0 again, "
+                                 "and its curves replace those of 2 epochs in "));
+  fs::create_directories(root_ + "/run/model");
+  std::ofstream(root_ + "/run/model/model.safetensors") << "values";
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 78");
+  EXPECT_THAT(
+      output_,
+      AllOf(HasSubstr("would begin at step 0 and replace"), HasSubstr(root_ + "/run/model\n"),
+            HasSubstr(root_ + "/run/history.csv\n"), HasSubstr("another --run_dir")));
+}
+
 TEST_F(TrainProcessTest, TwoDoNotShareARunDirectory) {
   for (const char* task : {"chief-0", "ps-0", "worker-0"})
     Behave(task, std::string(kHello) + "term 143");

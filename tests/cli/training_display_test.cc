@@ -134,16 +134,23 @@ TEST(TrainingDisplayTest, TheNumberOfEpochsIsThatOfTheJob) {
   EXPECT_THAT(console.Take(), HasSubstr("epoch 1/3: "));
 }
 
-TEST(TrainingDisplayTest, AFailedCheckpointIsSaidOnce) {
-  CapturedConsole console(kTerminal);
+// That one failed is in the coordinator's log, whose warnings are shown.
+TEST(TrainingDisplayTest, ThatCheckpointsAreWrittenAgainIsSaidOnce) {
+  CapturedConsole console(kFile);
   TrainingDisplay display(console.get(), {});
   proto::StatusReply status = Training(100);
+  status.mutable_last_checkpoint()->set_directory("checkpoints/step-50");
   status.mutable_last_checkpoint()->set_last_error("disk full");
   display.Update(status, seconds(0));
-  EXPECT_THAT(console.Take(),
-              HasSubstr("the last checkpoint failed: disk full; the job goes on and tries again"));
+  status.mutable_last_checkpoint()->set_last_error("disk still full");
   display.Update(status, seconds(1));
-  EXPECT_THAT(console.Take(), Not(HasSubstr("disk full")));
+  EXPECT_THAT(console.Take(), Not(HasSubstr("full")));
+  status.mutable_last_checkpoint()->clear_last_error();
+  status.mutable_last_checkpoint()->set_directory("checkpoints/step-90");
+  display.Update(status, seconds(2));
+  EXPECT_THAT(console.Take(), HasSubstr("checkpoints are written again: checkpoints/step-90\n"));
+  display.Update(status, seconds(3));
+  EXPECT_THAT(console.Take(), Not(HasSubstr("again")));
 }
 
 }  // namespace

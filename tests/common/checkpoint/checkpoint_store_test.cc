@@ -339,7 +339,7 @@ TEST_F(CheckpointStoreTest, ErrorsNameThePathAndTheReason) {
   CheckpointStore store(run_.path() + "/file/checkpoints");
   const auto created = store.CreateDirectory(1, 1);
   EXPECT_THAT(std::string(created.status().message()), HasSubstr(run_.path() + "/file"));
-  EXPECT_THAT(std::string(created.status().message()), HasSubstr("File exists"));
+  EXPECT_THAT(std::string(created.status().message()), HasSubstr("is a file, not a directory"));
   const auto listed = store.List(nullptr);
   EXPECT_FALSE(listed.ok());
   EXPECT_THAT(std::string(listed.status().message()), HasSubstr("Not a directory"));
