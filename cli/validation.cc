@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
@@ -88,9 +89,10 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
   }
   if (sound.ok()) return model;
   // A model inside the job file has no path of its own.
-  return absl::InvalidArgumentError(
-      absl::StrCat(job.model_path.empty() ? absl::StrCat(job_file, ": $.model") : job.model_path,
-                   ": ", std::string(sound.message())));
+  const std::string source = absl::StrCat(
+      job.model_path.empty() ? absl::StrCat(job_file, ": $.model") : job.model_path, ": ");
+  return absl::InvalidArgumentError(absl::StrCat(
+      source, absl::StrReplaceAll(std::string(sound.message()), {{"\n", "\n" + source}})));
 }
 
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
@@ -99,8 +101,14 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
   FoundData found;
   const auto check = [&](const Job::DataSource& source, std::optional<uint64_t>* examples) {
     const auto dataset = OpenJobData(source, loss, model.graph);
-    if (dataset.ok()) *examples = (*dataset)->size();
-    return dataset.status();
+    if (!dataset.ok()) return dataset.status();
+    *examples = (*dataset)->size();
+    if (const uint64_t seen = LabelsLookedAt(**dataset, loss); seen < (*dataset)->size()) {
+      absl::StrAppend(&found.not_read_all, source.labels, ": the first ", seen, " of ",
+                      (*dataset)->size(),
+                      " labels were looked at; the others are when their steps come\n");
+    }
+    return absl::OkStatus();
   };
   absl::Status status = check(job.training, &found.training_examples);
   if (!job.test.empty()) status = JoinErrors(status, check(job.test, &found.test_examples));

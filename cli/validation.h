@@ -36,7 +36,8 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
 struct FoundData {
   std::optional<uint64_t> training_examples;
   std::optional<uint64_t> test_examples;
-  std::string missing;  // a line for each file that is not here
+  std::string missing;       // a line for each file that is not here
+  std::string not_read_all;  // a line for each file of which not all was looked at
 };
 // Opens them; errors are those of what is here and wrong.
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model);

@@ -1,10 +1,57 @@
 #include "worker/job_data.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "worker/compute/metrics.h"
 #include "worker/loss_attributes.h"
 
 namespace shoal {
+namespace {
+
+// What takes about a second: so many labels, so many numbers in them.
+constexpr uint64_t kMostLabels = 1 << 20;
+constexpr uint64_t kMostNumbers = 1 << 26;
+constexpr uint64_t kNumbersAtOnce = 64 << 10;
+
+uint64_t NumbersOfLabel(const Dataset& dataset) {
+  return std::max<int64_t>(1, ElementCount(dataset.label_shape()));
+}
+
+bool AreClasses(const LossAttributes& loss) {
+  return loss.kind == LossAttributes::Kind::kSparseCategoricalCrossentropy;
+}
+
+absl::Status CheckClasses(const Dataset& dataset, uint64_t count, int64_t classes,
+                          const std::string& file) {
+  const uint64_t numbers = NumbersOfLabel(dataset);
+  const uint64_t at_once = std::max<uint64_t>(1, kNumbersAtOnce / numbers);
+  std::vector<float> labels;
+  std::vector<uint64_t> indices;
+  for (uint64_t begin = 0; begin < count; begin += indices.size()) {
+    indices.resize(std::min(at_once, count - begin));
+    std::iota(indices.begin(), indices.end(), begin);
+    labels.resize(indices.size() * numbers);
+    for (size_t i = 0; i < indices.size(); ++i) {
+      SHOAL_RETURN_IF_ERROR(
+          dataset.ReadLabel(indices[i], std::span(labels).subspan(i * numbers, numbers)));
+    }
+    SHOAL_RETURN_IF_ERROR(CheckLabels({.examples = static_cast<int64_t>(indices.size()),
+                                       .target = labels,
+                                       .target_file = file,
+                                       .indices = indices},
+                                      classes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status CheckModelOfJob(const KerasModel& model) {
   const size_t inputs = model.graph.inputs().size(), outputs = model.graph.outputs().size();
@@ -19,9 +66,18 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const Job::DataSource& sour
                                                      const Graph& model) {
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
                          OpenDataset(source, model.value(model.inputs()[0]).shape));
-  SHOAL_RETURN_IF_ERROR(CheckLabels(loss, model.value(model.outputs()[0]).shape,
-                                    dataset->label_shape(), source.labels));
+  const Shape& output = model.value(model.outputs()[0]).shape;
+  SHOAL_RETURN_IF_ERROR(CheckLabels(loss, output, dataset->label_shape(), source.labels));
+  if (AreClasses(loss)) {
+    SHOAL_RETURN_IF_ERROR(
+        CheckClasses(*dataset, LabelsLookedAt(*dataset, loss), output.back(), source.labels));
+  }
   return dataset;
+}
+
+uint64_t LabelsLookedAt(const Dataset& dataset, const LossAttributes& loss) {
+  if (!AreClasses(loss)) return dataset.size();
+  return std::min({dataset.size(), kMostLabels, kMostNumbers / NumbersOfLabel(dataset)});
 }
 
 }  // namespace shoal

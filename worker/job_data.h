@@ -15,9 +15,14 @@ namespace shoal {
 absl::Status CheckModelOfJob(const KerasModel& model);
 
 // Opens a data set of a job for a model that CheckModelOfJob() takes, and checks that its labels
-// suit the loss. Errors are those of OpenDataset and CheckLabels.
+// suit the loss, each of them where they are classes, though no more than LabelsLookedAt. Errors
+// are those of OpenDataset and of both CheckLabels.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const Job::DataSource& source,
                                                      const LossAttributes& loss,
                                                      const Graph& model);
+
+// How many of a data set's labels are looked at when it is opened: all but those of a very large
+// one, which are seen when their steps come.
+uint64_t LabelsLookedAt(const Dataset& dataset, const LossAttributes& loss);
 
 }  // namespace shoal

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tests/common/job/job_files.h"
 
 namespace shoal {
@@ -24,6 +25,13 @@ json DenseModel(int units) {
              {{{"class_name", "InputLayer"},
                {"config", {{"name", "x"}, {"batch_shape", {nullptr, 6}}}}},
               {{"class_name", "Dense"}, {"config", {{"name", "dense"}, {"units", units}}}}}}}}};
+}
+
+// Of an NPY file of bytes, 128 bytes long.
+std::string NpyHeader(const std::string& shape) {
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.resize(117, ' ');
+  return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n";
 }
 
 class ValidationTest : public JobFilesTest {
@@ -193,6 +201,52 @@ TEST_F(ValidationTest, ReportsTheErrorsOfBothFilesAndOfTheModel) {
   EXPECT_THAT(model_message, HasSubstr(absl::StrCat("\n", (directory_ / "model.json").string(),
                                                     ": $.config.layers[1]")));
   EXPECT_THAT(model_message, HasSubstr("Dens"));
+
+  model["config"]["layers"][0]["config"]["batch_shape"] = "wide";
+  Write("model.json", model.dump());
+  const std::string both(ValidateFiles("", WriteJob(MinimalJob())).status().message());
+  const std::vector<std::string> lines = absl::StrSplit(both, '\n');
+  EXPECT_EQ(lines.size(), 2u) << both;
+  for (const std::string& line : lines) {
+    EXPECT_THAT(line, StartsWith((directory_ / "model.json").string() + ": $.config.layers["));
+  }
+}
+
+TEST_F(ValidationTest, ALabelThatIsNoClassIsNamedByFileAndIndex) {
+  json root = MinimalJob();
+  root["loss"] = "sparse_categorical_crossentropy";
+  Write("x.npy", NpyHeader("(3, 6)") + std::string(18, '\0'));
+  const std::string labels = Write("y.npy", NpyHeader("(3,)") + std::string("\0\x9\xa", 3));
+  unsetenv("TF_CONFIG");
+  const auto validated = ValidateFiles("", WriteJob(root));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  EXPECT_THAT(std::string(CheckData(validated->job, validated->model).status().message()),
+              StartsWith(labels + ": example 2, counted from 0, has the label 10; the model has 10 "
+                                  "outputs"));
+  Write("y.npy", NpyHeader("(3,)") + std::string("\0\x9\x9", 3));
+  const auto found = CheckData(validated->job, validated->model);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(found->not_read_all, IsEmpty());
+}
+
+// Files of zeros take no room on the disk.
+TEST_F(ValidationTest, SaysWhichLabelsItHasNotLookedAt) {
+  json root = MinimalJob();
+  root["loss"] = "sparse_categorical_crossentropy";
+  constexpr uint64_t kExamples = (1 << 20) + 1;
+  for (const auto& [name, shape, bytes] :
+       {std::tuple("x.npy", absl::StrCat("(", kExamples, ", 6)"), kExamples * 6),
+        {"y.npy", absl::StrCat("(", kExamples, ",)"), kExamples}}) {
+    const std::string path = Write(name, NpyHeader(shape));
+    std::filesystem::resize_file(path, 128 + bytes);
+  }
+  unsetenv("TF_CONFIG");
+  const auto validated = ValidateFiles("", WriteJob(root));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  const auto found = CheckData(validated->job, validated->model);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(found->not_read_all,
+              HasSubstr("y.npy: the first 1048576 of 1048577 labels were looked at; "));
 }
 
 }  // namespace

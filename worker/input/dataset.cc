@@ -26,6 +26,9 @@ class ArrayPairDataset : public Dataset {
   absl::Status Read(uint64_t index, std::span<float> example,
                     std::span<float> label) const override {
     SHOAL_RETURN_IF_ERROR(examples_->ReadRow(index, example));
+    return ReadLabel(index, label);
+  }
+  absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
     return labels_->ReadRow(index, label);
   }
 

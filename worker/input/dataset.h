@@ -27,6 +27,8 @@ class Dataset {
   // above.
   virtual absl::Status Read(uint64_t index, std::span<float> example,
                             std::span<float> label) const = 0;
+  // The label alone.
+  virtual absl::Status ReadLabel(uint64_t index, std::span<float> label) const = 0;
 };
 
 // Opens a pair of files: IDX (also .gz) or NPY, told apart by content. Errors name the file, the

@@ -35,6 +35,9 @@ class FakeDataset : public Dataset {
     if (bad_.contains(index)) return absl::DataLossError("example " + std::to_string(index));
     example[0] = static_cast<float>(index);
     example[1] = static_cast<float>(2 * index);
+    return ReadLabel(index, label);
+  }
+  absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
     label[0] = static_cast<float>(3 * index);
     return absl::OkStatus();
   }
