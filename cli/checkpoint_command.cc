@@ -50,7 +50,7 @@ void AddNow(CLI::App* parent, Command* chosen) {
   job->AddTo(command);
   command->footer(
       "It holds every step that is done when the command is given. Nobody waits for it.\n"
-      "\nExample:\n  shoal checkpoint now --run_dir runs/fashion_mnist\n"
+      "\nExample:\n  shoal checkpoint now runs/fashion_mnist\n"
       "\nExit codes: 0 it is written, 78 no address there, or a wrong one, 138 it is not written: "
       "the "
       "message says why.");
@@ -82,7 +82,7 @@ void AddCheckpointCommand(CLI::App* app, Command* chosen) {
       "  shoal checkpoint list runs/fashion_mnist\n"
       "  shoal checkpoint show runs/fashion_mnist/checkpoints/step-000000000500-1-0badcafe\n"
       "  shoal checkpoint verify runs/fashion_mnist\n"
-      "  shoal checkpoint now --run_dir runs/fashion_mnist\n"
+      "  shoal checkpoint now runs/fashion_mnist\n"
       "\nExit codes: 0 all whole, 65 something is damaged, 78 no checkpoint there.");
 }
 

@@ -1,6 +1,8 @@
 #include "cli/chief_option.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -13,6 +15,15 @@ namespace shoal {
 
 void ChiefOption::AddTo(CLI::App* command) {
   CLI::Option_group* group = command->add_option_group("Which job, one of these");
+  group->add_option_function<std::string>(
+      "RUN",
+      [this](const std::string& given) {
+        std::error_code ignored;
+        const bool is_address =
+            !std::filesystem::exists(given, ignored) && shoal::Address::Parse(given).ok();
+        (is_address ? chief : run_dir) = given;
+      },
+      "Its run directory, or HOST:PORT of its coordinator");
   group->add_option("--chief", chief, "Address of its coordinator, HOST:PORT");
   group->add_option("--run_dir", run_dir,
                     "Its run directory, where the coordinator left its address");

@@ -44,8 +44,8 @@ void AddDrainCommand(CLI::App* app, Command* chosen) {
       "A worker finishes the steps it holds and exits with 143; the others go on.\n"
       "The chief writes a checkpoint and stops, as after SIGTERM. A ps cannot be drained.\n"
       "\nExamples:\n"
-      "  shoal drain worker:1 --chief 10.0.0.1:2222\n"
-      "  shoal drain chief --run_dir runs/fashion_mnist\n"
+      "  shoal drain worker:1 10.0.0.1:2222\n"
+      "  shoal drain chief runs/fashion_mnist\n"
       "\nExit codes: 0 it has left, 78 it cannot be drained, or there is no address, 138 no "
       "answer.");
   drain->callback(

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -25,18 +26,23 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// What is wrong with the arguments. CLI11 says of an unknown command only that one is required.
-std::string Complaint(const CLI::App& app, const CLI::Error& error, const char* first) {
-  const std::string mistake = shoal::DescribeMistake(app, error);
-  if (first == nullptr || *first == '-') return mistake;
+// Where `first` is meant as a command and is none, which one may have been meant; else empty. CLI11
+// says of it only that one is required.
+std::string DescribeUnknownCommand(const CLI::App& app, const std::string& first) {
+  if (first.empty() || first.starts_with("-")) return "";
   std::vector<std::string> commands;
   for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (each->get_name() == first) return mistake;
+    if (each->get_name() == first) return "";
     commands.push_back(each->get_name());
   }
   const std::string nearest = shoal::NearestName(first, commands);
   return absl::StrCat("there is no command `", first, "`",
                       nearest.empty() ? "" : absl::StrCat("; did you mean `", nearest, "`?"));
+}
+
+int UsageError(const std::string& mistake) {
+  std::cerr << "shoal: " << mistake << "\nRun with --help for the commands and their flags.\n";
+  return shoal::kExitUsage;
 }
 
 }  // namespace
@@ -53,13 +59,13 @@ int main(int argc, char** argv) {
   app.footer(
       "Examples:\n"
       "  shoal train examples/fashion_mnist/job.json              train on this machine\n"
-      "  shoal status --chief 10.0.0.1:2222                       how a running job goes\n"
-      "  shoal drain worker:1 --chief 10.0.0.1:2222               have a worker leave\n"
-      "  shoal validate --job job.json --cluster_spec spec.json   check before starting\n"
+      "  shoal status runs/fashion_mnist                          how a running job goes\n"
+      "  shoal drain worker:1 10.0.0.1:2222                       have a worker leave\n"
+      "  shoal validate job.json --cluster_spec spec.json         check before starting\n"
       "  shoal checkpoint list runs/fashion_mnist                 what has been saved\n"
       "  shoal model summary examples/fashion_mnist/model.json    layers and parameters\n"
       "  shoal metrics                                            what /metrics of a daemon has\n"
-      "\n`shoal COMMAND --help` says more about each.");
+      "\n`shoal help COMMAND`, or `shoal COMMAND --help`, says more about each.");
   shoal::Command chosen;
   shoal::AddTrainCommand(&app, &chosen);
   shoal::AddStatusCommand(&app, &chosen);
@@ -69,16 +75,23 @@ int main(int argc, char** argv) {
   shoal::AddModelCommand(&app, &chosen);
   shoal::AddMetricsCommand(&app, &chosen);
   shoal::RefuseEmptyValues(&app);
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+  }
+  const std::string unknown =
+      DescribeUnknownCommand(app, arguments.empty() ? "" : arguments.front());
+  if (!unknown.empty()) return UsageError(unknown);
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::Success& success) {
     std::ostringstream text;
     app.exit(success, text, text);  // the help or the version
     return shoal::ReportStatus(shoal::PrintReport(text.str()));
   } catch (const CLI::Error& error) {
-    std::cerr << "shoal: " << Complaint(app, error, argc > 1 ? argv[1] : nullptr)
-              << "\nRun with --help for the commands and their flags.\n";
-    return shoal::kExitUsage;
+    return UsageError(shoal::DescribeMistake(app, error));
   }
   return chosen();
 }

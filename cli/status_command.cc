@@ -72,7 +72,8 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
   status->add_flag("--watch", options->watch, "Again every second, until the coordinator is gone");
   status->footer(
       "Examples:\n"
-      "  shoal status --chief 10.0.0.1:2222\n"
+      "  shoal status runs/fashion_mnist\n"
+      "  shoal status 10.0.0.1:2222\n"
       "  shoal status --run_dir runs/fashion_mnist --watch\n"
       "  shoal status --chief [::1]:2222 --json | jq .steps_done\n"
       "\nExit codes: 0, 78 no address there, or a wrong one, 138 no coordinator answers.");

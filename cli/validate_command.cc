@@ -48,14 +48,14 @@ void AddValidateCommand(CLI::App* app, Command* chosen) {
       "--cluster_spec", options->cluster_spec,
       "File with the cluster spec; without it, the text of the variable TF_CONFIG; without both, "
       "the job alone");
-  validate->add_option("--job", options->job, "The job file")->required();
+  validate->add_option("JOB,--job", options->job, "The job file")->required();
   AddJobFlags(validate, &options->overrides);
   validate->footer(
       "Examples:\n"
-      "  shoal validate --job job.json\n"
-      "  shoal validate --job job.json --batch_size 256 --set checkpoint.keep=5\n"
-      "  shoal validate --cluster_spec cluster.json --job job.json\n"
-      "  TF_CONFIG=$(cat cluster.json) shoal validate --job job.json\n"
+      "  shoal validate job.json\n"
+      "  shoal validate job.json --batch_size 256 --set checkpoint.keep=5\n"
+      "  shoal validate job.json --cluster_spec cluster.json\n"
+      "  TF_CONFIG=$(cat cluster.json) shoal validate job.json\n"
       "\nExit codes: 0 all is right, though data may be on other machines only; 65 the data on "
       "this "
       "machine cannot be read; 78 something else is wrong. All of it is listed.");

@@ -8,5 +8,13 @@ int main(int argc, char** argv) {
   std::string job_file, run_dir;
   daemon.settings().AddText("job", &job_file, "The job file (docs/job-file.md)");
   daemon.settings().AddText("run_dir", &run_dir, "Directory of the run; runs/NAME if not given");
+  daemon.SetExamples(
+      "Examples:\n"
+      "  TF_CONFIG='{\"cluster\": {\"chief\": [\"a:2222\"], \"ps\": [\"b:2222\"], \"worker\": "
+      "[\"c:2222\"]},\n"
+      "              \"task\": {\"type\": \"chief\", \"index\": 0}}' shoal-coordinator "
+      "--job=job.json\n"
+      "  shoal-coordinator --cluster_spec=spec.json --job=job.json --run_dir=/srv/runs/first\n"
+      "Started again with the same --run_dir, it goes on where the run was.");
   return daemon.Run(argc, argv, [&] { return shoal::RunCoordinator(daemon, job_file, run_dir); });
 }

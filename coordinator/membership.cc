@@ -137,7 +137,7 @@ void Membership::OnHello(Worker& worker, const proto::WorkerHello& hello) {
   record.address = absl::StrCat(hello.host(), ", pid ", hello.pid());
   record.detail.clear();
   LogInfo(absl::StrCat("worker ", *index, " has joined (", record.address, ", ", hello.device(),
-                       ", ", hello.threads(), " threads)"));
+                       ", ", hello.threads(), hello.threads() == 1 ? " thread)" : " threads)"));
   proto::WorkerOrder order;
   proto::Welcome* welcome = order.mutable_welcome();
   welcome->set_index(*index);

@@ -64,9 +64,9 @@ void PsFleet::Start() {
               .on_hello = [this](int i, const proto::ServerHello& hello) { OnHello(i, hello); },
               .on_reply = [this](int i, const proto::ControlReply& reply) { OnReply(i, reply); },
               .on_lost =
-                  [this](int i, const absl::Status& status) {
+                  [this](int i, const absl::Status&) {
                     LogWarning(absl::StrCat("lost ps ", i, " at ", options_.addresses[i], ": ",
-                                            std::string(status.message())));
+                                            peers_[i].link->last_error()));
                   }});
         }
         Claim();
@@ -269,9 +269,9 @@ void PsFleet::Decide() {
     const proto::Claimed& claimed = *peers_[ps].claimed;
     if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint) {
       return Fail(absl::FailedPreconditionError(absl::StrFormat(
-          "ps %d at %s holds the variables of another job (fingerprint %08x, this job has %08x); "
-          "stop that "
-          "ps process and start it anew, or start the coordinator with that job",
+          "ps %d at %s holds the variables of another job, or of this one with other epochs, steps "
+          "or checkpoints (fingerprint %08x, this job has %08x); stop all ps and start them anew, "
+          "which then load the newest checkpoint, or start the coordinator with that job",
           ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
     }
   }

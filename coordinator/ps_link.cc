@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/strip.h"
 #include "common/base/printable.h"
 
 namespace shoal {
@@ -66,7 +67,9 @@ void PsLink::OnClosed(const absl::Status& status) {
   // One that says hello and breaks, again and again, is not tried at once each time.
   if (was_connected && options_.loop->Now() - since_ >= kSettled) backoff_.Reset();
   if (was_connected) since_ = options_.loop->Now();
-  last_error_ = Printable(std::string(status.message()), kMostReasonBytes);
+  // Whoever shows it has the address beside it.
+  const std::string why(absl::StripPrefix(status.message(), options_.address + ": "));
+  last_error_ = Printable(why, kMostReasonBytes);
   stream_.reset();
   retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
   if (was_connected) options_.on_lost(options_.index, status);

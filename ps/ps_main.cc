@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
   shoal::Daemon daemon(
       "shoal-ps", shoal::TaskType::kPs,
       "Holds a share of the variables and applies the gradients that workers push.");
-  daemon.settings().SetFooter(
+  daemon.SetExamples(
       "Example, as `shoal train` starts it:\n"
       "  TF_CONFIG='{\"cluster\": {\"chief\": [\"a:2222\"], \"ps\": [\"b:2222\"], \"worker\": "
       "[\"c:2222\"]},\n"

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
 
@@ -185,8 +186,9 @@ void ParameterExchange::Open(int ps) {
 void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
   Peer& peer = peers_[ps];
   if (peer.hello_seen) {
-    LogWarning(absl::StrCat("lost the stream to ps ", ps, " at ", options_.addresses[ps], ": ",
-                            std::string(status.message())));
+    const std::string& address = options_.addresses[ps];
+    LogWarning(absl::StrCat("lost the stream to ps ", ps, " at ", address, ": ",
+                            absl::StripPrefix(status.message(), address + ": ")));
   }
   peer.hello_seen = false;
   peer.last_error = std::string(status.message());

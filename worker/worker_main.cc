@@ -18,6 +18,13 @@ int main(int argc, char** argv) {
                               "Seconds without a coordinator after which to exit with 138");
   daemon.settings().AddText("step_records", &flags.step_records,
                             "Directory for a record of every finished step and its examples");
+  daemon.SetExamples(
+      "Examples:\n"
+      "  shoal-worker --chief=10.0.0.1:2222                one more worker of a running job\n"
+      "  TF_CONFIG=\"$(cat spec.json)\" shoal-worker        the worker that its `task` names\n"
+      "  shoal-worker --cluster_spec=spec.json --threads=2\n"
+      "It waits for the coordinator, reads the data of the job where the job file says, and ends "
+      "with the job.");
   return daemon.Run(argc, argv, [&] {
     if (!passive.ok()) shoal::LogWarning(std::string(passive.message()));
     return shoal::RunWorker(daemon, flags);

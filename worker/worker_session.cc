@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/printable.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
@@ -145,7 +146,8 @@ void WorkerSession::OnClosed(const absl::Status& status) {
     backoff_.Reset();
   if (std::exchange(welcomed_, false)) {
     alone_since_ = now;
-    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ", last_error_));
+    LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ",
+                            absl::StripPrefix(last_error_, options_.chief + ": ")));
   }
   if (now - alone_since_ >= options_.coordinator_timeout) {
     return Over(End::kNoCoordinator, absl::UnavailableError(NoCoordinator()));

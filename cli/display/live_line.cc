@@ -65,7 +65,7 @@ std::string Hindrance(const proto::StatusReply& status) {
   return text.empty() ? phase : phase + ", " + text;
 }
 
-std::vector<Part> Parts(const proto::StatusReply& status) {
+std::vector<Part> Parts(const proto::StatusReply& status, const std::string& hindrance) {
   std::vector<Part> parts;
   const auto add = [&parts](std::string text, int rank) {
     if (!text.empty()) parts.push_back({std::move(text), rank});
@@ -77,7 +77,7 @@ std::vector<Part> Parts(const proto::StatusReply& status) {
   } else if (status.steps_done() > 0) {  // of how many only a worker knows
     add("step " + std::to_string(status.steps_done()), 1);
   }
-  add(Hindrance(status), 0);
+  add(hindrance, 0);
   if (status.total_steps() == 0) return parts;
   if (status.evaluation_batches() > 0) {
     add("evaluating " + std::to_string(status.evaluation_batches_done()) + "/" +
@@ -135,7 +135,7 @@ std::string Bar(double fraction, int columns, const TerminalStyle& style) {
 
 std::string FormatLiveLine(const proto::StatusReply& status, const TerminalStyle& style) {
   const int width = style.live_columns();
-  std::vector<Part> parts = Parts(status);
+  std::vector<Part> parts = Parts(status, Hindrance(status));
   const bool with_bar = status.total_steps() > 0;
   while (Columns(Join(parts)) > width) {
     const auto least = std::max_element(
@@ -151,7 +151,11 @@ std::string FormatLiveLine(const proto::StatusReply& status, const TerminalStyle
   return Join(parts);
 }
 
-std::string FormatProgressLine(const proto::StatusReply& status) { return Join(Parts(status)); }
+std::string FormatProgressLine(const proto::StatusReply& status) {
+  return Join(Parts(status, Hindrance(status)));
+}
+
+std::string FormatProgress(const proto::StatusReply& status) { return Join(Parts(status, "")); }
 
 std::string FormatCheckpointError(const proto::CheckpointStatus& checkpoint) {
   const std::string& good = checkpoint.directory();

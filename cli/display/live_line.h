@@ -17,6 +17,9 @@ std::string FormatLiveLine(const proto::StatusReply& status, const TerminalStyle
 // The same facts for a log: no bar, no limit of width.
 std::string FormatProgressLine(const proto::StatusReply& status);
 
+// The same without what is going on instead; empty where nothing is known yet.
+std::string FormatProgress(const proto::StatusReply& status);
+
 // "the last checkpoint failed: disk full; the job goes on with DIRECTORY and tries again", of one
 // whose last_error is set.
 std::string FormatCheckpointError(const proto::CheckpointStatus& checkpoint);

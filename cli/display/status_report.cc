@@ -44,7 +44,7 @@ std::string LastCheckpoint(const proto::CheckpointStatus& checkpoint) {
   if (!checkpoint.directory().empty()) {
     absl::StrAppend(&text, "checkpoint  step ", checkpoint.step(), ", ",
                     checkpoint.has_age_seconds() ? FormatDuration(checkpoint.age_seconds()) + " ago"
-                                                 : "of before this coordinator",
+                                                 : "by an earlier coordinator",
                     ", ", FormatBytes(checkpoint.size_bytes()), ", ", checkpoint.directory(), "\n");
   }
   if (!checkpoint.not_finite().empty()) {
@@ -70,7 +70,9 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
   std::string text =
       absl::StrCat(status.job_name(), ", ", status.phase(), " (shoal ", status.version(), ", up ",
                    FormatDuration(status.uptime_seconds()), ")\n");
-  absl::StrAppend(&text, "progress    ", FormatProgressLine(status), "\n");
+  // What hinders it has lines of its own.
+  if (const std::string progress = FormatProgress(status); !progress.empty())
+    absl::StrAppend(&text, "progress    ", progress, "\n");
   for (const std::string& waiting : status.waiting()) {
     absl::StrAppend(&text, "waiting     ", waiting, "\n");
   }

@@ -60,6 +60,14 @@ Daemon::Daemon(const std::string& program, TaskType type, const std::string& des
   settings_.AddHidden("exit_with_parent", &parent_pid_, 0, INT32_MAX);
 }
 
+void Daemon::SetExamples(const std::string& examples) {
+  constexpr char kExitCodes[] =
+      "\n\nExit codes: 0 the job is over, 143 told to leave, 64 wrong flags, 65 damaged data, 77 "
+      "another coordinator\n"
+      "has taken over, 78 wrong cluster spec or job, too little memory, 138 worth another start.";
+  settings_.SetFooter(absl::StrCat(examples, kExitCodes));
+}
+
 int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body) {
   OpenStandardDescriptors();
   if (const std::optional<int> code = settings_.Parse(argc, argv)) return *code;
@@ -80,16 +88,24 @@ int Daemon::Run(int argc, char** argv, const std::function<absl::Status()>& body
   signals.SetHandler(nullptr);
   signals_ = nullptr;
   const ExitCode code = ExitCodeOf(status);
-  if (code == kExitDrained) {
-    LogInfo("stopped", {{"exit_code", absl::StrCat(code)}});
-  } else if (!status.ok()) {
-    LogError(std::string(status.message()), {{"exit_code", absl::StrCat(code)}});
+  const LogFields fields = {{"exit_code", absl::StrCat(code)}};
+  if (code == kExitDone) {
+    LogInfo("ended", fields);
+  } else if (code == kExitDrained) {
+    LogInfo("stopped", fields);
+  } else {
+    LogError(std::string(status.message()), fields);
   }
   FlushLog(kLogPatience);
   return code;
 }
 
 absl::StatusOr<ClusterSpec> Daemon::ReadClusterSpec() {
+  if (type_ == TaskType::kWorker && !ClusterSpecGiven(cluster_spec_file_)) {
+    return absl::InvalidArgumentError(
+        "no coordinator: give --chief=HOST:PORT to join its job; a worker of a cluster spec has "
+        "the flag --cluster_spec=FILE or the environment variable TF_CONFIG");
+  }
   SHOAL_ASSIGN_OR_RETURN(ClusterSpec spec, LoadClusterSpec(cluster_spec_file_, /*need_task=*/true));
   if (spec.task.type != type_) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -129,10 +145,13 @@ void Daemon::Serving(EventLoop* loop) { LogIfError(NotifyReady(loop)); }
 void Daemon::LogConfiguration() const {
   LogFields fields;
   for (const Settings::Resolved& setting : settings_.resolved()) {
+    if (setting.source == Settings::Source::kDefault) continue;
     fields.emplace_back(setting.name,
                         absl::StrCat(setting.value, " (", SettingSourceName(setting.source), ")"));
   }
-  LogInfo(absl::StrCat(program_, " ", kVersion), fields);
+  LogInfo(absl::StrCat(program_, " ", kVersion, fields.empty() ? ", all" : ", other",
+                       " settings at their defaults"),
+          fields);
 }
 
 }  // namespace shoal

@@ -34,10 +34,13 @@ class Daemon {
 
   Settings& settings() { return settings_; }
 
+  // What --help ends with: examples, and below them what the exit codes of all daemons mean.
+  void SetExamples(const std::string& examples);
+
   // Opens what is closed of standard input, output and error, reads the settings, clears proxy
   // variables, raises the limit of open files, starts logging and takes over signals, logs the
-  // resolved configuration, runs `body`, logs its error, waits a moment for the log to be written,
-  // and returns the exit code of the process. `body` runs on this thread.
+  // settings that were given, runs `body`, logs how it ended, waits a moment for the log to be
+  // written, and returns the exit code of the process. `body` runs on this thread.
   int Run(int argc, char** argv, const std::function<absl::Status()>& body);
 
   // For `body`: the cluster spec of --cluster_spec or TF_CONFIG. It is an error when its task is

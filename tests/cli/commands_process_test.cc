@@ -90,6 +90,41 @@ TEST_F(CommandsTest, HelpTeachesByExampleAtEveryLevel) {
   }
 }
 
+TEST_F(CommandsTest, HelpIsACommandToo) {
+  EXPECT_EQ(Shoal({"help"}).output, Shoal({"--help"}).output);
+  EXPECT_EQ(Shoal({"help", "checkpoint", "list"}).output,
+            Shoal({"checkpoint", "list", "--help"}).output);
+  const Result unknown = Shoal({"help", "tarin"});
+  EXPECT_EQ(unknown.exit, "exit code 64");
+  EXPECT_THAT(unknown.output, HasSubstr("there is no command `tarin`; did you mean `train`?"));
+}
+
+// A run directory, an address or a job file, without a flag.
+TEST_F(CommandsTest, WhatACommandIsAboutNeedsNoFlag) {
+  std::filesystem::create_directory(directory_ / "run");
+  const std::string run = directory_ / "run";
+  WriteFile("run/chief.address", "127.0.0.1:1\n");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"status"}, {"checkpoint", "now"}, {"drain", "worker:0"}}) {
+    for (const std::vector<std::string>& which : std::vector<std::vector<std::string>>{
+             {run}, {"--run_dir", run}, {"127.0.0.1:1"}, {"--chief", "127.0.0.1:1"}}) {
+      std::vector<std::string> typed = command;
+      typed.insert(typed.end(), which.begin(), which.end());
+      const Result result = Shoal(typed);
+      EXPECT_EQ(result.exit, "exit code 138") << result.output;
+      EXPECT_THAT(result.output, HasSubstr("127.0.0.1:1: ")) << command[0];
+    }
+    std::vector<std::string> typed = command;
+    typed.insert(typed.end(), {run, "--chief", "127.0.0.1:1"});
+    EXPECT_EQ(Shoal(typed).exit, "exit code 64") << "two of them";
+  }
+  const Result neither = Shoal({"status", directory_ / "nothing"});
+  EXPECT_EQ(neither.exit, "exit code 78");
+  EXPECT_THAT(neither.output, HasSubstr("nothing/chief.address"));
+  const std::string job = kSource + "/examples/fashion_mnist/job.json";
+  EXPECT_EQ(Shoal({"validate", job}).output, Shoal({"validate", "--job", job}).output);
+}
+
 TEST_F(CommandsTest, WrongUseIsAUsageError) {
   for (const std::vector<std::string>& command : {std::vector<std::string>{},
                                                   {"trian"},
@@ -210,8 +245,9 @@ TEST_F(CommandsTest, HelpNamesTheChoiceOfAJobAndItsExitCodes) {
                                                   {"drain", "--help"},
                                                   {"checkpoint", "now", "--help"}}) {
     const std::string help = Shoal(command).output;
-    EXPECT_THAT(help, AllOf(HasSubstr("\nWhich job, one of these:\n  --chief TEXT"),
-                            Not(HasSubstr("Option Group")), HasSubstr("78")));
+    EXPECT_THAT(
+        help, AllOf(HasSubstr("\nWhich job, one of these:\n  RUN "), HasSubstr("\n  --chief TEXT"),
+                    Not(HasSubstr("Option Group")), HasSubstr("78")));
   }
   const Result neither = Shoal({"status"});
   EXPECT_EQ(neither.exit, "exit code 64");

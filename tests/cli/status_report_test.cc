@@ -48,17 +48,25 @@ TEST(StatusReportTest, SaysWhatIsWrong) {
   status.mutable_last_checkpoint()->set_step(10);
   status.mutable_last_checkpoint()->set_size_bytes(2500000);
   EXPECT_THAT(FormatStatusReport(status),
-              HasSubstr("step 10, of before this coordinator, 2.4 MiB, /run/checkpoints/"));
+              HasSubstr("step 10, by an earlier coordinator, 2.4 MiB, /run/checkpoints/"));
   status.mutable_last_checkpoint()->set_age_seconds(0);
   status.mutable_last_checkpoint()->set_not_finite("dense/kernel");
   status.mutable_last_checkpoint()->set_last_error("disk full");
   const std::string report = FormatStatusReport(status);
   EXPECT_THAT(report, HasSubstr("error       ps 0 is full"));
-  EXPECT_THAT(report, HasSubstr("waiting     ps 0: not reachable"));
+  EXPECT_THAT(report, HasSubstr("\nwaiting     ps 0: not reachable\n"));
+  EXPECT_EQ(report.find("not reachable"), report.rfind("not reachable")) << "once";
   EXPECT_THAT(report, HasSubstr("step 10, 0 s ago, 2.4 MiB, /run/checkpoints/step-000000000010"));
   EXPECT_THAT(report, HasSubstr("NOT FINITE: values in \"dense/kernel\" are not finite numbers"));
   EXPECT_THAT(report, HasSubstr("the last checkpoint failed: disk full; the job goes on with "
                                 "/run/checkpoints/step-000000000010 and tries again"));
+}
+
+TEST(StatusReportTest, SaysNothingOfAProgressThatNobodyKnowsYet) {
+  proto::StatusReply status;
+  status.set_phase("claiming");
+  status.add_waiting("ps 0: not reachable");
+  EXPECT_THAT(FormatStatusReport(status), Not(HasSubstr("progress")));
 }
 
 TEST(StatusReportTest, OfManyEpochsItShowsTheNewest) {

@@ -59,7 +59,7 @@ TEST_F(PsFleetTest, ItsWaitingLinesNameThePs) {
   EXPECT_THAT(fleet_->Waiting(),
               ElementsAre("ps 0 at ps-0:1: has not answered the claim since 4 s",
                           "ps 1 at ps-1:1: not reachable since 4 s (connecting)"));
-  ps(1).Close(absl::UnavailableError("connection refused"));
+  ps(1).Close(absl::UnavailableError("ps-1:1: connection refused"));  // as gRPC's network says it
   loop_.RunUntilIdle();
   AnswerClaim(0);
   EXPECT_THAT(fleet_->Waiting(),

@@ -17,6 +17,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kSpec[] =
@@ -47,8 +48,11 @@ TEST_F(DaemonTest, LogsItsConfigurationWithWhereItCameFrom) {
   daemon_.settings().AddText("data_dir", &data_dir, "Data");
   EXPECT_EQ(Run(daemon_, {"--log_level=info"}, [] { return absl::OkStatus(); }), 0);
   EXPECT_THAT(log_, HasSubstr(std::string(" I worker shoal-test ") + kVersion));
-  EXPECT_THAT(log_, HasSubstr("log_level=\"info (flag)\""));
-  EXPECT_THAT(log_, HasSubstr("data_dir=\"here (default)\""));
+  EXPECT_THAT(log_, HasSubstr(", other settings at their defaults log_level=\"info (flag)\"\n"));
+  EXPECT_THAT(log_, HasSubstr(" I worker ended exit_code=0\n"));
+  Daemon plain("shoal-test", TaskType::kPs, "Tests.");
+  EXPECT_EQ(Run(plain, {}, [] { return absl::OkStatus(); }), 0);
+  EXPECT_THAT(log_, HasSubstr(", all settings at their defaults\n"));
 }
 
 TEST_F(DaemonTest, WhatItsLibrariesSayIsInTheLog) {
@@ -93,11 +97,25 @@ TEST_F(DaemonTest, RefusesATaskOfAnotherType) {
 }
 
 TEST_F(DaemonTest, WithoutAClusterSpecSaysBothWaysToGiveOne) {
-  EXPECT_EQ(Run(daemon_, {}, [&] { return daemon_.ReadClusterSpec().status(); }),
-            kExitBadConfiguration);
+  Daemon ps("shoal-test", TaskType::kPs, "Tests.");
+  EXPECT_EQ(Run(ps, {}, [&] { return ps.ReadClusterSpec().status(); }), kExitBadConfiguration);
   EXPECT_THAT(
       log_,
       HasSubstr("neither the flag --cluster_spec=FILE nor the environment variable TF_CONFIG"));
+  EXPECT_EQ(Run(daemon_, {}, [&] { return daemon_.ReadClusterSpec().status(); }),
+            kExitBadConfiguration);
+  EXPECT_THAT(log_, AllOf(HasSubstr("--chief=HOST:PORT"), HasSubstr("--cluster_spec=FILE"),
+                          HasSubstr("TF_CONFIG")))
+      << "a worker has a third one";
+}
+
+TEST_F(DaemonTest, HelpEndsWithExamplesAndExitCodes) {
+  daemon_.SetExamples("Example:\n  shoal-test --fast");
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(Run(daemon_, {"--help"}, [] { return absl::OkStatus(); }), 0);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              AllOf(HasSubstr("Example:\n  shoal-test --fast\n"),
+                    HasSubstr("Exit codes: 0 the job is over"), HasSubstr("138 ")));
 }
 
 TEST_F(DaemonTest, DoesNotRunAfterAUsageError) {
