@@ -123,7 +123,9 @@ void RunLease::Acquire(std::vector<uint64_t> ps, std::function<void(const absl::
   if (done_ == nullptr && watched_.has_value()) watched_->first = options_.loop->Now();
   ps_ = std::move(ps);
   done_ = std::move(done);
-  Look();
+  // What is being looked at, or written, was so before.
+  look_again_ = busy_since_.has_value();
+  if (!look_again_) Look();
 }
 
 void RunLease::Pause() {
@@ -133,10 +135,13 @@ void RunLease::Pause() {
 
 void RunLease::Release() {
   Pause();
-  if (number_ == 0) return;
-  options_.loop->Offload(
-      [files = options_.files, path = Path(std::exchange(number_, 0)), text = Text(true)] {
-        const auto file = files->Open(path, FileSystem::Mode::kWrite);
+  // After what is being written: a file that is being made is given back, too.
+  options_.loop->OffloadBrief(
+      [files = options_.files, directory = options_.directory, number = std::exchange(number_, 0),
+       creating = std::exchange(creating_, nullptr), text = Text(true)] {
+        const uint64_t own = creating != nullptr && creating->file ? creating->number : number;
+        if (own == 0) return;
+        const auto file = files->Open(PathOf(directory, own), FileSystem::Mode::kWrite);
         if (file.ok()) (void)WriteAtOnce(**file, text);
       },
       [] {});
@@ -173,7 +178,7 @@ void RunLease::Look() {
   if (busy_since_.has_value()) return;
   busy_since_ = options_.loop->Now();
   auto seen = std::make_shared<Seen>();
-  options_.loop->Offload(
+  options_.loop->OffloadBrief(
       [files = options_.files, directory = options_.directory, seen] {
         const auto numbers = Numbers(directory, files);
         seen->status = numbers.status();
@@ -185,6 +190,7 @@ void RunLease::Look() {
       [this, alive = alive_, seen, asked = options_.loop->Now()] {
         if (!*alive) return;
         busy_since_.reset();
+        if (std::exchange(look_again_, false)) return Look();
         OnSeen(*seen, asked);
       });
 }
@@ -249,15 +255,10 @@ void RunLease::OnForeign(const Seen& seen, Time asked) {
 
 void RunLease::Create(uint64_t number) {
   busy_since_ = options_.loop->Now();
-  struct Created {
-    bool file = false;
-    bool quicker = false;  // somebody else was, or may have been
-    absl::Status status;
-  };
-  auto created = std::make_shared<Created>();
-  options_.loop->Offload(
+  creating_ = std::make_shared<Creation>(Creation{.number = number});
+  options_.loop->OffloadBrief(
       [files = options_.files, directory = options_.directory, number, text = Text(false),
-       created] {
+       created = creating_] {
         created->status = [&]() -> absl::Status {
           SHOAL_RETURN_IF_ERROR(MakeDirectories(directory, files));
           const auto file = files->Open(PathOf(directory, number), FileSystem::Mode::kCreate);
@@ -279,10 +280,13 @@ void RunLease::Create(uint64_t number) {
           return absl::OkStatus();
         }();
       },
-      [this, alive = alive_, number, created] {
+      [this, alive = alive_, number, created = creating_] {
         if (!*alive) return;
         busy_since_.reset();
+        if (creating_ == nullptr) return;  // released
+        creating_.reset();
         if (created->file) number_ = number;  // where it could not be written, that is tried again
+        if (std::exchange(look_again_, false)) return Look();
         if (!leading_ && done_ == nullptr) return;
         // A network's file system may show it only after a while.
         if (created->quicker) return LookAfter(kLookEvery);
@@ -298,7 +302,7 @@ void RunLease::Create(uint64_t number) {
 void RunLease::Renew() {
   busy_since_ = options_.loop->Now();
   ++renewals_;
-  options_.loop->Offload(
+  options_.loop->OffloadBrief(
       [files = options_.files, path = Path(number_), text = Text(false)] {
         // If this fails for long, another may take over; the next look shows it.
         const auto file = files->Open(path, FileSystem::Mode::kWrite);
@@ -307,6 +311,7 @@ void RunLease::Renew() {
       [this, alive = alive_] {
         if (!*alive) return;
         busy_since_.reset();
+        if (std::exchange(look_again_, false)) return Look();
         if (leading_ || done_ != nullptr) Lead();
       });
 }

@@ -46,7 +46,7 @@ LeaseHolder ThisProcess();
 //
 // Where the disk takes no new file, it leads without, and tries again; where it does not say what
 // the directory holds, it waits. No threads of its own; loop thread only; files are read and
-// written in Offload.
+// written in OffloadBrief, as a checkpoint of gigabytes that is read back must not cost the lease.
 class RunLease {
  public:
   struct Options {
@@ -71,7 +71,8 @@ class RunLease {
   void Acquire(std::vector<uint64_t> ps, std::function<void(const absl::Status&)> done);
   // It does not lead at the moment: others need not wait for it for longer than ten seconds.
   void Pause();
-  // It leads no more: the next one need not wait. The last call.
+  // It leads no more: the next one need not wait, once what is in OffloadBrief is done. The last
+  // call.
   void Release();
 
   // Whom or what Acquire waits for, for console and status; empty where it does not.
@@ -83,6 +84,13 @@ class RunLease {
     absl::Status status;
     uint64_t number = 0;  // 0: no file
     std::string text;
+  };
+  // A file that is being made.
+  struct Creation {
+    uint64_t number = 0;
+    bool file = false;     // it is there, and ours
+    bool quicker = false;  // somebody else was, or may have been
+    absl::Status status;
   };
   // A lease that is another's.
   struct Watched {
@@ -110,7 +118,9 @@ class RunLease {
   uint64_t outlived_ = 0;  // the highest number of others that counts no more
   bool leading_ = false;
   std::optional<Time> busy_since_;  // files are being read or written
-  bool warned_ = false;             // that nothing can be written
+  bool look_again_ = false;         // when that is over
+  std::shared_ptr<Creation> creating_;
+  bool warned_ = false;  // that nothing can be written
   uint64_t renewals_ = 0;
   std::vector<uint64_t> ps_;
   std::function<void(const absl::Status&)> done_;  // while somebody waits

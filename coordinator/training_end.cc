@@ -221,10 +221,14 @@ void TrainingRun::Over(const absl::Status& status) {
 }
 
 void TrainingRun::SayOver() {
-  // After what else is to be written.
+  // After what else is to be written, of files and of the lease.
   options_.loop->Offload([] {},
                          [this, alive = alive_] {
-                           if (*alive) options_.on_over(*over_);
+                           if (!*alive) return;
+                           options_.loop->OffloadBrief([] {},
+                                                       [this, alive] {
+                                                         if (*alive) options_.on_over(*over_);
+                                                       });
                          });
 }
 

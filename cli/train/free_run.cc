@@ -29,7 +29,7 @@ absl::Status AwaitFreeRun(const RunPaths& paths, const std::string& address,
   lease.Acquire(/*ps=*/{}, [&](const absl::Status& status) {
     result = status;
     lease.Release();
-    loop->Offload([] {}, [&loop] { loop->Stop(); });  // once that is written
+    loop->OffloadBrief([] {}, [&loop] { loop->Stop(); });  // once that is written
   });
   const std::function<void(Time)> say_after = [&](Time delay) {
     loop->CallAfter(delay, [&] {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 namespace shoal {
 
@@ -39,6 +40,11 @@ class EventLoop {
   // Runs `work` off the loop (file reading and writing; one at a time, in order), then `done` on
   // the loop.
   virtual void Offload(std::function<void()> work, std::function<void()> done) = 0;
+  // The same in a queue of its own: for what takes a moment and must not wait behind files of
+  // gigabytes. A loop without real threads may have one queue for both.
+  virtual void OffloadBrief(std::function<void()> work, std::function<void()> done) {
+    Offload(std::move(work), std::move(done));
+  }
   // Makes Run return after the callback that is running.
   virtual void Stop() = 0;
 };

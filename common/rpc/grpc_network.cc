@@ -67,6 +67,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void CancelTimer(TimerId timer) override { timers_.Cancel(timer); }
   void Post(std::function<void()> callback) override;
   void Offload(std::function<void()> work, std::function<void()> done) override;
+  void OffloadBrief(std::function<void()> work, std::function<void()> done) override;
   void Stop() override { stopped_ = true; }
   void Run(Time grace) override;
   Figures figures() const override;
@@ -143,6 +144,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   // The call that awaits a client.
   std::unique_ptr<GrpcCall> awaiting_;
   OffloadThread offload_;
+  OffloadThread offload_brief_;
 };
 
 GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
@@ -173,6 +175,13 @@ void GrpcNetworkImpl::Wake::Complete(bool) {
 
 void GrpcNetworkImpl::Offload(std::function<void()> work, std::function<void()> done) {
   offload_.Add([this, work = std::move(work), done = std::move(done)] {
+    work();
+    Post(done);
+  });
+}
+
+void GrpcNetworkImpl::OffloadBrief(std::function<void()> work, std::function<void()> done) {
+  offload_brief_.Add([this, work = std::move(work), done = std::move(done)] {
     work();
     Post(done);
   });
@@ -400,6 +409,7 @@ void GrpcNetworkImpl::End(Time grace) {
   }
   if (listener_ != nullptr) listener_->Stop();
   offload_.Close();
+  offload_brief_.Close();
   const Time deadline = Now() + grace;
   for (const Calls* calls : {&client_calls_, &server_calls_}) {
     for (const auto& [call, owner] : *calls) call->Silence();
@@ -425,6 +435,7 @@ void GrpcNetworkImpl::End(Time grace) {
   timers_.Clear();
   // Last: a disk that does not answer keeps nobody from hearing the end.
   offload_.Stop();
+  offload_brief_.Stop();
 }
 
 }  // namespace

@@ -200,14 +200,14 @@ TEST_F(RunLeaseTest, OfTwoThatFindItFreeOneAloneGetsIt) {
   Kill(a);
   gone_.insert("a");
   const auto b = Make("b"), c = Make("c");
-  loop_.set_hold_offloads(true);
+  loop_.set_hold_brief(true);
   for (const auto& [claimant, ps] : {std::pair(b.get(), 2), {c.get(), 3}}) {
     claimant->lease->Acquire({static_cast<uint64_t>(ps)},
                              [it = claimant](const absl::Status& status) {
                                it->answers.push_back(std::string(status.message()));
                              });
   }
-  loop_.set_hold_offloads(false);
+  loop_.set_hold_brief(false);
   loop_.Advance(seconds(1));
   EXPECT_EQ(b->answer(), "");
   EXPECT_THAT(c->answers, IsEmpty());
@@ -295,21 +295,68 @@ TEST_F(RunLeaseTest, AHolderWhoseDirectoryCannotBeListedForAMomentKeepsIt) {
   EXPECT_THAT(Files(), ElementsAre("1"));
 }
 
+// A checkpoint of gigabytes that is read back.
+TEST_F(RunLeaseTest, IsRenewedWhileLargeFilesAreRead) {
+  const auto a = Make("a");
+  loop_.set_hold_offloads(true);
+  loop_.Offload([] {}, [] {});
+  Acquire(*a, {1, 2});
+  const auto b = Make("b");
+  Acquire(*b, {3, 4});
+  loop_.Advance(seconds(15));
+  EXPECT_EQ(a->lost, "");
+  EXPECT_THAT(b->answer(), HasSubstr("a:2222")) << "refused, as a renews it";
+}
+
+// What hangs is a renewal; its holder claims anew, and meanwhile somebody else has taken over.
+TEST_F(RunLeaseTest, WhoeverClaimsAnewLooksFirst) {
+  const auto a = Make("a");
+  Acquire(*a, {1});
+  loop_.set_hold_brief(true);
+  loop_.Advance(seconds(3));
+  ASSERT_TRUE(loop_.RunOneBrief()) << "the look";
+  a->lease->Pause();
+  a->lease->Acquire({2}, [&](const absl::Status& status) {
+    a->answers.push_back(std::string(status.message()));
+  });
+  WriteAll(directory_ + "/2", R"({"coordinator": "b:2222", "pid": "1", "state": "held"})");
+  ASSERT_TRUE(loop_.RunOneBrief()) << "the renewal";
+  EXPECT_THAT(a->answers, ElementsAre("")) << "led without a look";
+  loop_.set_hold_brief(false);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(a->answers, ElementsAre(""));
+  EXPECT_THAT(a->lease->Waiting(), HasSubstr("b:2222"));
+}
+
+TEST_F(RunLeaseTest, ALeaseThatIsGivenBackWhileItIsMadeHoldsNobodyUp) {
+  const auto a = Make("a");
+  loop_.set_hold_brief(true);
+  Acquire(*a, {1});
+  ASSERT_TRUE(loop_.RunOneBrief()) << "the look";
+  a->lease->Release();
+  loop_.set_hold_brief(false);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(a->answers, IsEmpty());
+  const auto b = Make("b");
+  Acquire(*b, {2});
+  EXPECT_EQ(b->answer(), "");
+}
+
 // As a network's file system may for ever.
 TEST_F(RunLeaseTest, ADiskThatDoesNotAnswerIsSpokenOf) {
   const auto a = Make("a");
-  loop_.set_hold_offloads(true);
+  loop_.set_hold_brief(true);
   Acquire(*a, {1});
   loop_.Advance(seconds(1));
   EXPECT_THAT(a->lease->Waiting(), IsEmpty());
   loop_.Advance(seconds(6));
   EXPECT_THAT(a->lease->Waiting(), HasSubstr(directory_ + " is being looked at since 7 s"));
   // Nor to the file that it makes.
-  ASSERT_TRUE(loop_.RunOneOffloaded());
+  ASSERT_TRUE(loop_.RunOneBrief());
   EXPECT_THAT(a->lease->Waiting(), IsEmpty());
   loop_.Advance(seconds(3));
   EXPECT_THAT(a->lease->Waiting(), HasSubstr("since 3 s"));
-  loop_.set_hold_offloads(false);
+  loop_.set_hold_brief(false);
   loop_.RunUntilIdle();
   EXPECT_EQ(a->answer(), "");
   EXPECT_THAT(a->lease->Waiting(), IsEmpty());
@@ -318,12 +365,12 @@ TEST_F(RunLeaseTest, ADiskThatDoesNotAnswerIsSpokenOf) {
 // Between its look and its file, which takes a while where the disk is slow.
 TEST_F(RunLeaseTest, WhoeverFindsAHigherNumberBesideItsOwnDoesNotLead) {
   const auto a = Make("a");
-  loop_.set_hold_offloads(true);
+  loop_.set_hold_brief(true);
   Acquire(*a, {1});
-  ASSERT_TRUE(loop_.RunOneOffloaded());
+  ASSERT_TRUE(loop_.RunOneBrief());
   ASSERT_TRUE(MakeDirectories(directory_).ok());
   WriteAll(directory_ + "/7", R"({"coordinator": "b:2222", "pid": "1", "state": "held"})");
-  loop_.set_hold_offloads(false);
+  loop_.set_hold_brief(false);
   loop_.Advance(seconds(1));
   EXPECT_THAT(a->answers, IsEmpty());
   EXPECT_THAT(a->lease->Waiting(), HasSubstr("b:2222"));

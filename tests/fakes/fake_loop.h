@@ -28,6 +28,9 @@ class FakeLoop : public EventLoop {
   void Offload(std::function<void()> work, std::function<void()> done) override {
     offloaded_.emplace_back(std::move(work), std::move(done));
   }
+  void OffloadBrief(std::function<void()> work, std::function<void()> done) override {
+    brief_.emplace_back(std::move(work), std::move(done));
+  }
   void Stop() override { stopped_ = true; }
   bool stopped() const { return stopped_; }
 
@@ -35,7 +38,7 @@ class FakeLoop : public EventLoop {
   void RunUntilIdle() {
     do {
       RunPosted();
-    } while (!hold_offloads_ && RunOneOffloaded());
+    } while ((!hold_brief_ && RunFirstOf(brief_)) || (!hold_offloads_ && RunFirstOf(offloaded_)));
   }
   // The same, but nothing that was offloaded.
   void RunPosted() {
@@ -64,27 +67,36 @@ class FakeLoop : public EventLoop {
 
   // While held, offloaded work waits: RunUntilIdle leaves it alone.
   void set_hold_offloads(bool hold) { hold_offloads_ = hold; }
+  // The same for that of OffloadBrief.
+  void set_hold_brief(bool hold) { hold_brief_ = hold; }
   // Runs the first piece of it, also while held, and what is posted before and by it; false when
   // there is none.
-  bool RunOneOffloaded() {
+  bool RunOneOffloaded() { return RunFirstOf(offloaded_); }
+  bool RunOneBrief() { return RunFirstOf(brief_); }
+
+ private:
+  using Offloaded = std::deque<std::pair<std::function<void()>, std::function<void()>>>;
+
+  bool RunFirstOf(Offloaded& queue) {
     RunPosted();
-    if (offloaded_.empty()) return false;
-    const auto [work, done] = std::move(offloaded_.front());
-    offloaded_.pop_front();
+    if (queue.empty()) return false;
+    const auto [work, done] = std::move(queue.front());
+    queue.pop_front();
     work();
     done();
     RunPosted();
     return true;
   }
 
- private:
   // Not 0, which stands for "never" in some places.
   Time now_ = std::chrono::seconds(1000);
   mutable uint64_t clock_readings_ = 0;
   TimerQueue timers_;
   std::deque<std::function<void()>> posted_;
-  std::deque<std::pair<std::function<void()>, std::function<void()>>> offloaded_;
+  Offloaded offloaded_;
+  Offloaded brief_;
   bool hold_offloads_ = false;
+  bool hold_brief_ = false;
   bool stopped_ = false;
 };
 

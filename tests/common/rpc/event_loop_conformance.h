@@ -157,6 +157,16 @@ TYPED_TEST_P(EventLoopConformance, OffloadedWorkRunsInOrderBesideTheLoop) {
   });
 }
 
+TYPED_TEST_P(EventLoopConformance, BriefWorkDoesNotWaitForTheOther) {
+  Event brief_done;
+  Event both_done;
+  this->node_->OnLoop([&] {
+    this->loop_->Offload([&] { EXPECT_TRUE(brief_done.Wait()); }, [&] { both_done.Set(); });
+    this->loop_->OffloadBrief([] {}, [&] { brief_done.Set(); });
+  });
+  EXPECT_TRUE(both_done.Wait());
+}
+
 TYPED_TEST_P(EventLoopConformance, StopDropsWhatIsLeft) {
   Event stopped;
   Event freed;
@@ -169,6 +179,7 @@ TYPED_TEST_P(EventLoopConformance, StopDropsWhatIsLeft) {
     this->loop_->CallAfter(Time(0), never);
     this->loop_->Post(never);
     this->loop_->Offload([] {}, never);
+    this->loop_->OffloadBrief([] {}, never);
     stopped.Set();
   });
   EXPECT_TRUE(stopped.Wait());
@@ -180,6 +191,7 @@ REGISTER_TYPED_TEST_SUITE_P(EventLoopConformance, TimersFireInOrderOfTheirTimes,
                             CancelledTimersDoNotFire, TimerMaySetTheNext,
                             TimersThatAreAlwaysDueLeaveTimeForOthers,
                             PostsOfAThreadRunInOrderOnTheLoop, PostOnTheLoopRunsLater,
-                            OffloadedWorkRunsInOrderBesideTheLoop, StopDropsWhatIsLeft);
+                            OffloadedWorkRunsInOrderBesideTheLoop, BriefWorkDoesNotWaitForTheOther,
+                            StopDropsWhatIsLeft);
 
 }  // namespace shoal

@@ -78,6 +78,12 @@ class NodeImpl : public InProcessHub::Node {
       mailbox->Post(done);
     });
   }
+  void OffloadBrief(std::function<void()> work, std::function<void()> done) override {
+    offload_brief_.Add([mailbox = mailbox_, work = std::move(work), done = std::move(done)] {
+      work();
+      mailbox->Post(done);
+    });
+  }
   void Stop() override { stopped_ = true; }
   void Run() override;
 
@@ -100,6 +106,7 @@ class NodeImpl : public InProcessHub::Node {
   Acceptor acceptor_;
   std::map<InProcessEnd*, std::shared_ptr<InProcessEnd>> ends_;
   OffloadThread offload_;
+  OffloadThread offload_brief_;
 };
 
 void NodeImpl::Run() {
@@ -167,6 +174,7 @@ void NodeImpl::End() {
   if (!address_.empty()) directory_->Remove(address_);
   address_.clear();
   offload_.Stop();
+  offload_brief_.Stop();
   // Streams that were opened to this node and not accepted yet are broken by being dropped here.
   mailbox_->Close();
   for (const auto& [end, owner] : std::exchange(ends_, {})) owner->Abandon();
