@@ -57,15 +57,20 @@ ClientConnections::Room ClientConnections::MakeRoom() {
   const Time now = Now();
   if (now - silent.front().since < options_.patience) return Room::kLater;
   for (auto it = silent.begin(); it != end; ++it) {
-    if (now - it->since >= options_.patience) it->socket.ShutDown();
+    if (now - it->since >= options_.patience) End(*it);
   }
   return Room::kSoon;
+}
+
+void ClientConnections::End(const Silent& silent) {
+  MutexLock lock(&mutex_);
+  const auto connection = connections_.find(silent.number);
+  if (connection != connections_.end() && connection->second.talking == 0) silent.socket.ShutDown();
 }
 
 // The system is asked without the lock, for which the event loop would wait.
 std::vector<ClientConnections::Silent> ClientConnections::Sweep() {
   struct Seen {
-    uint64_t number;
     Silent silent;
     bool is_silent;
   };
@@ -74,8 +79,7 @@ std::vector<ClientConnections::Silent> ClientConnections::Sweep() {
     MutexLock lock(&mutex_);
     all.reserve(connections_.size());
     for (const auto& [number, connection] : connections_) {
-      all.push_back({number,
-                     {connection.socket, connection.silent_since},
+      all.push_back({{number, connection.socket, connection.silent_since},
                      !connection.peer.empty() && connection.talking == 0});
     }
   }
@@ -83,7 +87,7 @@ std::vector<ClientConnections::Silent> ClientConnections::Sweep() {
   std::vector<Silent> silent;
   for (const Seen& each : all) {
     if (!each.silent.socket.IsOpen()) {
-      closed.push_back(each.number);
+      closed.push_back(each.silent.number);
     } else if (each.is_silent) {
       silent.push_back(each.silent);
     }

@@ -63,11 +63,14 @@ class ClientConnections {
     Time silent_since{};
   };
   struct Silent {
+    uint64_t number;
     SocketMark socket;
     Time since;
   };
   // Forgets those that are closed; those that are silent of the others.
   std::vector<Silent> Sweep();
+  // Ends its connection, unless it has begun to talk since it was seen.
+  void End(const Silent& silent);
 
   const Options options_;
   mutable Mutex mutex_;

@@ -77,13 +77,14 @@ void ConnectionAcceptor::Run() {
       poll(nullptr, 0, next.pause_ms);
     }
     next = AcceptAll();
-    SetDeaf(next.reason);
+    if (next.reason.has_value()) SetDeaf(*next.reason);
   }
 }
 
 void ConnectionAcceptor::SayCrowded() {
   const auto now = std::chrono::steady_clock::now();
-  if (!options_.warn || now - crowded_said_ < kCrowdedPeriod) return;
+  if (!options_.warn || (crowded_said_.has_value() && now - *crowded_said_ < kCrowdedPeriod))
+    return;
   crowded_said_ = now;
   options_.warn(absl::StrCat(address(), " has ", options_.connections->most(),
                              " connections, the most that it takes with a limit of ", FileLimit(),
@@ -102,9 +103,9 @@ ConnectionAcceptor::Next ConnectionAcceptor::AcceptAll() {
     const ClientConnections::Room room = options_.connections->MakeRoom();
     if (room == ClientConnections::Room::kSoon) {
       SayCrowded();
-      return {kShortPauseMs, ""};
+      return {kShortPauseMs, std::nullopt};
     }
-    if (room == ClientConnections::Room::kLater) return {kPauseMs, ""};
+    if (room == ClientConnections::Room::kLater) return {kPauseMs, std::nullopt};
     if (room == ClientConnections::Room::kNone) {
       return {kPauseMs,
               absl::StrCat(address(), " takes no more connections: ", options_.connections->most(),

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -41,8 +42,9 @@ class ConnectionAcceptor {
  private:
   // What to do when all is accepted that can be.
   struct Next {
-    int pause_ms = -1;   // until it is tried again; -1: when a client connects
-    std::string reason;  // why no connection is being accepted
+    int pause_ms = -1;  // until it is tried again; -1: when a client connects
+    // Why no connection is being accepted; empty: they are; none: as before.
+    std::optional<std::string> reason = "";
   };
   void Run();
   // Whether one wants to connect within that time (-1: any).
@@ -55,7 +57,7 @@ class ConnectionAcceptor {
   const ListeningSocket socket_;
   const Options options_;
   std::atomic<bool> ending_ = false;
-  std::chrono::steady_clock::time_point crowded_said_{};  // of the thread
+  std::optional<std::chrono::steady_clock::time_point> crowded_said_;  // of the thread
 
   mutable Mutex mutex_;
   std::string deaf_ ABSL_GUARDED_BY(mutex_);
