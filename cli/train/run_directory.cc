@@ -46,7 +46,12 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::stri
                                            ": cannot be written: " + std::strerror(errno));
     }
     if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+      const int error = errno;
       close(lock);
+      if (error != EWOULDBLOCK) {
+        return absl::FailedPreconditionError(lock_path +
+                                             ": cannot be locked: " + std::strerror(error));
+      }
       return absl::FailedPreconditionError(absolute +
                                            ": another `shoal train` uses this run directory; "
                                            "wait for it, or choose another --run_dir");
