@@ -222,13 +222,14 @@ TEST_F(RunDirectoryTest, NamesAPathThatCannotBeADirectory) {
 
 // Whoever leaves without a job removes its lock, which another may have opened by then.
 TEST_F(RunDirectoryTest, OneAloneHasItHoweverManyComeAndGo) {
-  std::atomic<int> holders = 0, most = 0;
+  std::atomic<int> holders = 0, most = 0, opened = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 3000; ++round) {
         const auto run = RunDirectory::Open(path());
         if (!run.ok()) continue;
+        ++opened;
         if (++holders > 1) most = 2;
         std::this_thread::yield();
         --holders;
@@ -236,6 +237,7 @@ TEST_F(RunDirectoryTest, OneAloneHasItHoweverManyComeAndGo) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(opened, 4) << "it was not opened again";
   EXPECT_EQ(most, 0) << "two had it at once";
 }
 
