@@ -39,29 +39,14 @@ def test_every_daemon_shows_what_the_catalog_says(tmp_path):
 
 
 def test_the_figures_are_those_of_the_training(tmp_path):
-    with WatchedCluster(tmp_path, epochs=40, examples=4000, batch_size=16, checkpoint={}) as cluster:
+    with WatchedCluster(tmp_path, examples=4000, batch_size=16, checkpoint={}) as cluster:
+        cluster.start_all()
+        cluster.await_value("chief-0", "shoal_steps_done_total", lambda steps: steps > 0)
         for i in range(2):
-            cluster.start_watched("ps", i)
-            cluster.start_watched("worker", i)
-        workers = [cluster.watched[f"worker-{i}"] for i in range(2)]
-        for i, process in enumerate(workers):  # until everybody is seen
-            cluster.port(f"worker-{i}")
-            process.signal(signal.SIGSTOP)
-        cluster.start_watched("chief")
-        cluster.port("chief-0")
-        for process in workers:
-            process.signal(signal.SIGCONT)
-        seen = {name: {} for name in cluster.watched}
-        # The daemons end with the job: what they said last is what is left.
-        while cluster.watched["chief-0"].popen.poll() is None:
-            for name in seen:
-                with contextlib.suppress(OSError):
-                    page = parse(cluster.text(name))
-                    if ("shoal_event_loop_lag_seconds", ()) in page:  # not one of the process alone, whose loop has ended
-                        seen[name] = page
-        assert cluster.watched["chief-0"].wait() == 0
+            cluster.await_value(f"worker-{i}", "shoal_worker_steps_total", lambda steps: steps > 0)
+        seen = {name: parse(cluster.text(name)) for name in cluster.watched}
     steps = seen["chief-0"]["shoal_steps_done_total", ()]
-    assert 0 < steps <= 10000
+    assert steps > 0
     assert seen["chief-0"]["shoal_examples_total", ()] == 16 * steps
     assert seen["chief-0"]["shoal_steps_leased_total", ()] >= steps
     assert seen["chief-0"]["shoal_learning_rate", ()] == 0.003
@@ -73,7 +58,7 @@ def test_the_figures_are_those_of_the_training(tmp_path):
     for worker in ("worker-0", "worker-1"):
         figures = seen[worker]
         assert figures["shoal_worker_steps_total", ()] == figures["shoal_worker_step_seconds_count", ()]
-        assert (figures["shoal_worker_phase_seconds_total", (("phase", "compute"),)] > 0) == (figures["shoal_worker_steps_total", ()] > 0)
+        assert figures["shoal_worker_phase_seconds_total", (("phase", "compute"),)] > 0
 
 
 def test_bytes_that_a_worker_sends_are_bytes_that_the_ps_get(tmp_path):
@@ -95,7 +80,8 @@ def test_bytes_that_a_worker_sends_are_bytes_that_the_ps_get(tmp_path):
 
 
 def test_a_task_that_is_killed_is_counted(tmp_path):
-    with WatchedCluster(tmp_path, examples=64000) as cluster:  # few evaluations, in which nobody holds steps
+    # Without a test set: in an evaluation nobody holds steps.
+    with WatchedCluster(tmp_path, data={"training": {"images": "train-images.idx", "labels": "train-labels.idx"}}) as cluster:
         cluster.start_all()
         cluster.await_value("chief-0", "shoal_workers_ready", lambda v: v == 2)
         cluster.await_value("chief-0", "shoal_steps_done_total", lambda v: v > 10)
