@@ -42,15 +42,18 @@ def wait_for(condition, what, seconds=PATIENCE_SECONDS):
     raise AssertionError(f"not within {seconds} s: {what}")
 
 
+_held_ports = []
+
+
 def free_ports(count):
+    """Ports that are the test's own until pytest ends: a socket that does not listen stays bound to each, so that the system gives
+    it to nobody, neither to other tests nor to a connection that a daemon makes, and a daemon can listen there, again and again."""
     sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    _held_ports.extend(sockets)
+    for each in sockets:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        each.bind(("127.0.0.1", 0))
+    return [each.getsockname()[1] for each in sockets]
 
 
 def write_job(directory, examples=400, batch_size=16, **fields):
