@@ -5,6 +5,7 @@ Every wait has a deadline and a condition; every process is ended by its pid, wh
 import json
 import os
 import pathlib
+import resource
 import signal
 import socket
 import struct
@@ -54,6 +55,12 @@ def free_ports(count):
         each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         each.bind(("127.0.0.1", 0))
     return [each.getsockname()[1] for each in sockets]
+
+
+def allow_open_files(count):
+    """For this process, as many a shell allows 1024; a daemon asks for what it may have itself."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
 
 
 def write_job(directory, examples=400, batch_size=16, **fields):

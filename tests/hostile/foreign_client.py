@@ -9,7 +9,7 @@ import threading
 import grpc
 
 from messages import METHODS
-from real_cluster import PATIENCE_SECONDS
+from real_cluster import PATIENCE_SECONDS, allow_open_files
 
 CHANNEL_OPTIONS = [("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1),
                    ("grpc.use_local_subchannel_pool", 1)]  # each channel has a connection of its own
@@ -105,6 +105,7 @@ class SilentStreams:
     """Many connections of many streams that say nothing, and are kept alive: whoever is pinged answers."""
 
     def __init__(self, address, method, connections, streams):
+        allow_open_files(4096)
         self._ending, self._selector = threading.Event(), selectors.DefaultSelector()
         self._clients = []
         for _ in range(connections):

@@ -1,7 +1,6 @@
 """/metrics, /healthz and /readyz of real daemons."""
 import contextlib
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -9,7 +8,7 @@ import subprocess
 
 import pytest
 
-from real_cluster import Cluster, free_ports, wait_for
+from real_cluster import Cluster, allow_open_files, free_ports, wait_for
 from watched_cluster import WatchedCluster, catalog, get, parse
 
 
@@ -147,7 +146,7 @@ def test_hostile_clients_hold_up_neither_training_nor_a_stop(tmp_path):
 
 
 def test_a_ps_that_was_out_of_descriptors_is_reached_again(tmp_path):
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    allow_open_files(4096)
     with WatchedCluster(tmp_path, ps=1, workers=1) as cluster:
         ps = cluster.start_watched("ps", prefix=("prlimit", "--nofile=1024:1024"))
         cluster.port("ps-0")
