@@ -119,7 +119,7 @@ class Chaos:
         """Ends the job in order, and returns how many epochs it had: nothing was lost and nothing done twice. `former_logs`: text
         of the coordinators before."""
         ending = Ending(self.job, self.run, self.records, ps=2)
-        self.chief.wait_for_output(" config=")  # workers do the steps that they hold without it
+        self.chief.wait_for_output(" at their defaults")  # workers do the steps that they hold without it
         ending.stop(self.chief, [self.processes[task] for task in self.tasks("worker")])
         ending.finish()
         ending.check_updates()

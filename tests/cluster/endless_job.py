@@ -21,7 +21,7 @@ class Ending:
         """Stops `coordinator`, or a `shoal train`, in order: with a checkpoint of all that is done. Then the workers, each of which has
         the record of its last step to write."""
         for worker in workers:
-            worker.wait_for_output(" config=")  # what has not begun yet dies of a SIGTERM
+            worker.wait_for_output(" at their defaults")  # what has not begun yet dies of a SIGTERM
         for processes in ([coordinator], workers):
             for process in processes:
                 process.signal(signal.SIGTERM)

@@ -47,7 +47,7 @@ def test_nan_in_the_data_costs_no_good_checkpoint(tmp_path):
     newest = next(path.name for path in (run / "checkpoints").iterdir() if path.name.startswith(f"step-{finite[0]:012d}"))
     assert newest in said and "are all finite" in said
     # A worker that had not come yet was told nothing.
-    lives = [log.read_text().rpartition(" config=")[2] for log in (run / "logs").glob("worker-*.log")]
+    lives = [log.read_text().rpartition(" at their defaults")[2] for log in (run / "logs").glob("worker-*.log")]
     told = [life.partition("the job has failed: ")[2] for life in lives if "working in timeline" in life]
     assert told, lives
     for last in told:

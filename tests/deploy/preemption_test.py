@@ -37,7 +37,7 @@ def add_all(pods, jobs):
     for task in sum(jobs.values(), []):
         pods.add(task)
     for pod in pods.pods.values():  # what has not begun yet dies of a SIGTERM
-        pod.process.wait_for_output(" config=")
+        pod.process.wait_for_output(" at their defaults")
 
 
 def steps_more(pods, count):
