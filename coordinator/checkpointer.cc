@@ -258,9 +258,6 @@ void Checkpointer::Commit() {
 void Checkpointer::Release() {
   if (!cut_.has_value() || !held_) return;
   held_ = false;
-  const bool fetching = std::any_of(peers_.begin(), peers_.end(),
-                                    [](const Peer& peer) { return peer.fetch != nullptr; });
-  if (!fetching) SendRelease();
   MaybeIdle();
 }
 
@@ -271,6 +268,8 @@ void Checkpointer::SendRelease() {
   options_.broadcast(request);
 }
 
+// Not before the files are done: the rows of a ps that does not see the directory are still to be
+// read, and its word that it does not may be on the way.
 void Checkpointer::MaybeIdle() {
   if (!files_done_ || held_ || committing_) return;
   SendRelease();

@@ -63,6 +63,23 @@ TEST_F(CheckpointerTest, ThePsKeepACutUntilItsRowsHaveBeenFetched) {
   EXPECT_EQ(sent_[0].release().cut_step(), 40u);
 }
 
+// It would end the cut, and have nothing left when it is asked for its rows.
+TEST_F(CheckpointerTest, APsThatHasNotSaidYetThatItDoesNotSeeTheDirectoryHearsNoRelease) {
+  Begin(40, /*hold=*/true);
+  TakeFence();
+  for (int ps = 0; ps < 2; ++ps) Accept(ps, 40);
+  for (int ps = 0; ps < 2; ++ps) Ready(ps, 40);
+  DoNotSee(0, 40);
+  while (!questions_.empty()) AnswerQuestion();
+  checkpointer_->Release();
+  EXPECT_THAT(sent_, IsEmpty()) << "ps 1's word is on the way";
+  DoNotSee(1, 40);
+  while (!questions_.empty()) AnswerQuestion();
+  EXPECT_THAT(TakeEvents(), ElementsAre("accepted 40", "ready 40", "committed 40", "idle"));
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].release().cut_step(), 40u);
+}
+
 TEST_F(CheckpointerTest, APsThatEndsACutWhoseRowsAreFetchedGivesItUp) {
   Begin(40);
   const std::string directory = TakeFence().directory();
