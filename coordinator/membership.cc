@@ -89,6 +89,12 @@ bool Membership::AnyReady() const {
                      [](const auto& worker) { return worker.second->ready; });
 }
 
+bool Membership::AllLeft() const {
+  return std::all_of(records_.begin(), records_.end(), [](const auto& record) {
+    return record.second.state == Record::State::kLeft;
+  });
+}
+
 void Membership::OnMessage(StepDispatcher::WorkerKey key, const Message& message) {
   auto found = workers_.find(key);
   if (found == workers_.end()) return;

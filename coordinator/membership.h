@@ -65,6 +65,8 @@ class Membership {
   // Connected workers that are ready.
   std::vector<Worker*> Ready();
   bool AnyReady() const;
+  // Everybody who ever came has said that it leaves.
+  bool AllLeft() const;
   const std::map<StepDispatcher::WorkerKey, std::unique_ptr<Worker>>& workers() const {
     return workers_;
   }

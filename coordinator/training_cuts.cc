@@ -28,8 +28,10 @@ void TrainingRun::PlanCut() {
       return Closed(opened_->checkpoint.empty() ? "there is nothing to keep"
                                                 : "the checkpoint is written");
     }
-    // Workers of the former coordinator may be on their way here, with steps that they hold.
-    if (training() || NoWorkerLeft()) BeginCut({next});
+    // Workers may be on their way here with steps that they hold: those of the former coordinator,
+    // or one whose stream has just broken.
+    const bool away = next < dispatcher_->first_unleased() && !membership_->AllLeft();
+    if (NoWorkerLeft() || (training() && !away)) BeginCut({next});
     return;
   }
   const bool asked = !checkpoint_requests_.empty();
@@ -56,6 +58,7 @@ CutPlan::Steps TrainingRun::Steps() const {
 void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
   if (cuts_->NeedsFreshTerm(cut.step)) fleet_->RenewTerm();
   cuts_->Began(cut.step, options_.loop->Now());
+  closing_cut_ = closing();
   Checkpointer::Cut begun = {
       .timeline = opened_->timeline, .step = cut.step, .term = fleet_->term(), .hold = cut.hold};
   if (plan_.has_value()) {
@@ -107,7 +110,8 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   // a step of a worker that was lost before.
   if (training() && closing() && highest_step.has_value()) dispatcher_->WasBegun(*highest_step);
   const bool refused_below = highest_step.has_value() && step < CutTarget();
-  if (closing() && step <= CutTarget() && !refused_below)
+  // What became of a cut that was begun before says nothing of the last one.
+  if (closing() && closing_cut_ && step <= CutTarget() && !refused_below)
     Closed("without a checkpoint of the last steps");
 }
 

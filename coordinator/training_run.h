@@ -248,6 +248,7 @@ class TrainingRun {
   std::optional<CutPlan> cuts_;                 // and its cuts; stays when it is over
   // Who reported the steps that are done and that some ps may not have been asked for since.
   std::map<uint64_t, StepDispatcher::WorkerKey> reporters_;
+  bool closing_cut_ = false;  // the cut begun last is that of closing()
   std::unique_ptr<Evaluation> evaluation_;
   std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
 

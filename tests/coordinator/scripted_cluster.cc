@@ -70,6 +70,7 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
   promised = request.term();
   switch (request.kind_case()) {
     case proto::ControlRequest::kClaim: {
+      if (!answers_claims) return;
       proto::Claimed* claimed = reply.mutable_claimed();
       claimed->set_promised_term(promised);
       claimed->set_done_below(request.claim().done_below());
@@ -156,9 +157,13 @@ bool ScriptedPs::AdvanceCut(FarEnd& stream) {
     stream.Send(reply);
   }
   if (base() < cut_->fence.cut_step()) return news;
-  reply.mutable_cut_ready()->set_term(cut_->term);
-  reply.mutable_cut_ready()->set_cut_step(cut_->fence.cut_step());
-  stream.Send(reply);
+  if (!std::exchange(cut_->ready, true)) {
+    reply.mutable_cut_ready()->set_term(cut_->term);
+    reply.mutable_cut_ready()->set_cut_step(cut_->fence.cut_step());
+    stream.Send(reply);
+    if (!writes) return true;
+  }
+  if (!writes) return news;
   cut_->written.emplace();
   cut_->written->set_term(cut_->term);
   cut_->written->set_cut_step(cut_->fence.cut_step());

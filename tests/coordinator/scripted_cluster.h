@@ -48,7 +48,9 @@ class ScriptedPs {
   bool accepts_fences = true;
   std::optional<uint64_t> refuses_fences_with;  // as the highest step applied
   uint64_t fences_refused = 0;
+  bool writes = true;       // what is ready; nothing becomes of it else
   std::string write_error;  // of the next cuts
+  bool answers_claims = true;
   bool answers_stop = true;
   uint64_t incarnation = 1;
   uint64_t promised = 0;
@@ -66,6 +68,7 @@ class ScriptedPs {
     uint64_t term = 0;
     proto::Fence fence;
     bool accepted = false;
+    bool ready = false;
     std::optional<proto::Written> written;
   };
   uint64_t base() const;

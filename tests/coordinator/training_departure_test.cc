@@ -1,0 +1,78 @@
+// A ps leaves while something else is under way: nothing that is done is lost by that.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/scripted_cluster.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Of the first epoch, on the one cut that is kept for it.
+void EvaluateAll(ScriptedCluster* cluster, ScriptedWorker& worker) {
+  while (!worker.evaluations.empty()) {
+    worker.Evaluate();
+    cluster->Settle();
+  }
+}
+
+// The cut of an epoch says nothing of the one that is taken for who leaves.
+TEST(TrainingDepartureTest, ACutThatFailsWhileAPsLeavesIsFollowedByAnother) {
+  ScriptedCluster cluster({.test_examples = 50});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[0]->writes = false;
+  while (worker.evaluations.empty()) cluster.FinishStep(worker);
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EvaluateAll(&cluster, worker);
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  const uint64_t done = cluster.run->Status().steps_done();
+  // As of a ps that has no rows of it any more.
+  cluster.ps[0]->writes = true;
+  cluster.ps[0]->write_error = "the cut is gone";
+  ASSERT_TRUE(cluster.ps[0]->Serve());
+  cluster.ps[0]->write_error.clear();
+  cluster.Settle();
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(done));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+// Its stream to the coordinator broke, and it goes on with what it holds.
+TEST(TrainingDepartureTest, APsThatLeavesWaitsForAWorkerThatIsAwayForAMoment) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  EXPECT_THAT(worker.leases, ElementsAre(1, 2));
+  cluster.Disconnect(worker);
+  cluster.ps[0]->Leave();
+  cluster.Advance(seconds(1));
+  EXPECT_THAT(cluster.ps[0]->fences, IsEmpty()) << "it may be at step 1";
+  ScriptedWorker& again = cluster.Join(
+      {.index = 0, .incarnation = 1, .timeline = worker.timeline, .held_steps = {1, 2}});
+  again.leases = {1, 2};
+  cluster.FinishAll(again);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+// Workers that have left in order hold nothing, and are not waited for.
+TEST(TrainingDepartureTest, APsThatLeavesDoesNotWaitForWorkersThatHaveLeft) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  worker.Leave("SIGTERM");
+  cluster.Settle();
+  cluster.Disconnect(worker);
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+}  // namespace
+}  // namespace shoal
