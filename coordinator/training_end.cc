@@ -19,6 +19,8 @@ constexpr Time kHaltPatience = std::chrono::seconds(1);
 constexpr Time kStopPatience = std::chrono::seconds(5);
 // How long a stop waits while nobody gets on.
 constexpr Time kStallPatience = std::chrono::seconds(15);
+// A ps that leaves waits this long for the end of an evaluation: a part of its grace period.
+constexpr Time kEvaluationPatience = std::chrono::seconds(5);
 // A ps that may leave goes at once; one that is still there after this time stays.
 constexpr Time kLeaveTimeout = std::chrono::seconds(10);
 
@@ -36,6 +38,7 @@ void TrainingRun::Stop() {
 // successor begins there.
 void TrainingRun::OnPsDeparting(int ps) {
   LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
+  if (leaving_ps_.empty()) leaves_since_ = options_.loop->Now();
   leaving_ps_.insert(ps);
   ps_leaves_ = true;
   if (NothingToKeep()) return Closed("there is nothing to keep");
@@ -57,6 +60,17 @@ void TrainingRun::ForgetDeparture(Time now) {
     ps_leaves_ = false;
     if (!stopping_) take_back_.reset();
   }
+}
+
+// While an evaluation keeps its cut there is no other one, and a ps that goes meanwhile takes all
+// steps since with it.
+void TrainingRun::EndEvaluationForDeparture(Time now) {
+  if (leaving_ps_.empty() || evaluation_ == nullptr || now - leaves_since_ < kEvaluationPatience)
+    return;
+  LogWarning(absl::StrCat("the evaluation of epoch ", evaluation_->epoch() + 1,
+                          " is given up: a ps leaves, and cannot wait for its end"));
+  evaluation_.reset();
+  checkpointer_->Release();
 }
 
 // Section 5. What is below a step that is begun has to be done too, or there is no cut; so nobody

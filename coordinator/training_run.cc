@@ -386,6 +386,7 @@ void TrainingRun::Tick() {
   }
   LogWaiting(now);
   ForgetDeparture(now);
+  EndEvaluationForDeparture(now);
   Advance();
   if (NoWorkerLeft()) CloseWithoutWorkers();
   CloseIfStalled(now);

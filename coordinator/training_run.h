@@ -146,6 +146,7 @@ class TrainingRun {
   void Closed(const std::string& outcome);
   void OnPsDeparting(int ps);
   void ForgetDeparture(Time now);
+  void EndEvaluationForDeparture(Time now);
   // Takes back what no worker has begun, so that no step is waited for without need: asks them how
   // far they are. True once that is done.
   bool TakeBackSteps();
@@ -269,7 +270,8 @@ class TrainingRun {
 
   bool stopping_ = false;
   bool ps_leaves_ = false;      // in this timeline, which ends with it
-  std::set<int> leaving_ps_;    // those that have not been told yet that they may
+  std::set<int> leaving_ps_;    // those that have not been told yet that they may,
+  Time leaves_since_{};         // and since when there are any
   std::set<int> may_leave_ps_;  // those that were told last, and when
   Time may_leave_since_{};
   struct TakeBack {

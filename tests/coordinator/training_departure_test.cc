@@ -9,6 +9,7 @@ namespace shoal {
 namespace {
 
 using std::chrono::seconds;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -40,6 +41,22 @@ TEST(TrainingDepartureTest, ACutThatFailsWhileAPsLeavesIsFollowedByAnother) {
   cluster.Settle();
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(done));
   EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+// What a test result is worth is less than what is done meanwhile.
+TEST(TrainingDepartureTest, APsThatLeavesDoesNotWaitForALongEvaluation) {
+  ScriptedCluster cluster({.test_examples = 50});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (worker.evaluations.empty()) cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  cluster.Advance(seconds(3));
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "most evaluations end soon";
+  cluster.Advance(seconds(5));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  EXPECT_THAT(cluster.StoredSteps(), Contains(cluster.run->Status().steps_done()));
 }
 
 // Its stream to the coordinator broke, and it goes on with what it holds.
