@@ -177,7 +177,7 @@ void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
   const bool restarted = peer.hello.has_value() && peer.hello->incarnation() != hello.incarnation();
   if (restarted) ++peer.restarts;
   peer.hello = hello;
-  peer.claimed_now = false;
+  peer.claimed_now = peer.departing = false;
   LogInfo(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " is reachable"));
   if (hello.promised_term() > term_) return OnTermRefused(ps, hello.promised_term());
   if (phase_ != Phase::kClaiming && restarted) {
@@ -210,6 +210,9 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
         Send(ps, rows);
       });
       return;
+    case proto::ControlReply::kDeparting:
+      peers_[ps].departing = true;
+      return options_.on_reply(ps, reply);
     default:
       return options_.on_reply(ps, reply);
   }

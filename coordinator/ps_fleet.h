@@ -117,6 +117,7 @@ class PsFleet {
     std::optional<proto::Claimed> claimed;  // the latest answer, of any term
     bool claimed_now = false;               // it answered a Claim of term_
     bool loaded = false;                    // it answered Loaded for term_
+    bool departing = false;                 // it has said over this stream that it leaves
     int rows_wanted = 0;                    // of loading_, that are being read
     uint64_t restarts = 0;                  // another process came in its place
   };

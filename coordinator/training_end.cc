@@ -40,6 +40,8 @@ void TrainingRun::OnPsDeparting(int ps) {
   LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
   if (leaving_ps_.empty()) leaves_since_ = options_.loop->Now();
   leaving_ps_.insert(ps);
+  // What it holds is not known yet: OnTimelineOpened comes back to it.
+  if (fleet_->phase() == PsFleet::Phase::kClaiming) return;
   ps_leaves_ = true;
   if (NothingToKeep()) return Closed("there is nothing to keep");
   Advance();

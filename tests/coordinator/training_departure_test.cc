@@ -12,6 +12,7 @@ using std::chrono::seconds;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 
 // Of the first epoch, on the one cut that is kept for it.
 void EvaluateAll(ScriptedCluster* cluster, ScriptedWorker& worker) {
@@ -89,6 +90,44 @@ TEST(TrainingDepartureTest, APsThatLeavesDoesNotWaitForWorkersThatHaveLeft) {
   cluster.Settle();
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(1));
   EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+// Before all ps have answered nobody knows what they hold.
+TEST(TrainingDepartureTest, APsThatLeavesWhileItIsClaimedIsKept) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  cluster.ps[1]->answers_claims = false;
+  cluster.StartCoordinator();
+  cluster.ps[0]->Leave();
+  cluster.Advance(seconds(2));
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  cluster.ps[1]->answers_claims = true;
+  cluster.Advance(seconds(10));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
+// Else it would train on in the new timeline until its time is up.
+TEST(TrainingDepartureTest, APsThatLeavesLeavesInTheNextTimelineToo) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  EXPECT_FALSE(cluster.ps[0]->stopped) << "the worker holds steps";
+  cluster.ps[1]->Restart();
+  cluster.Advance(seconds(2));
+  EXPECT_THAT(worker.timelines, testing::SizeIs(2));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+  EXPECT_THAT(worker.leases, IsEmpty());
+  // Its successor does not.
+  cluster.ps[0]->stopped = false;
+  cluster.ps[0]->Restart();
+  cluster.Advance(seconds(2));
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  EXPECT_THAT(worker.leases, Not(IsEmpty()));
 }
 
 }  // namespace
