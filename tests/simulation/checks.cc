@@ -86,6 +86,23 @@ void Checks::OnPs(const SimulatedProcess& process, int index, const ParameterSer
   }
 }
 
+// Nothing that it has applied is done again.
+void Checks::OnLeft(const SimulatedProcess& process) {
+  const Life& life = servers_[&process];
+  const VariableStore* const store = life.server->variables();
+  if (!workload_.orderly || !life.may_go || store == nullptr) return;
+  uint64_t end = 0;
+  for (int k = 0; k < store->chunk_count(); ++k) {
+    if (store->options().shard_map.ps(store->options().ps_index).chunks[k].trainable)
+      end = std::max(end, store->applied(k).end());
+  }
+  const std::vector<StoredCheckpoint> stored = Stored();
+  const uint64_t kept = stored.empty() ? 0 : stored[0].manifest.cut_step;
+  if (end <= kept) return;
+  world_.Fail(absl::StrCat(process.name(), " may leave and has applied step ", end - 1,
+                           ", but the newest checkpoint has only those below ", kept));
+}
+
 // Exactly once: the chunk is the sum of exactly the steps that it says it has applied.
 void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& store, int index) {
   const AppliedSet& applied = store.applied(index);
@@ -224,6 +241,11 @@ void Checks::OnReceived(SimulatedProcess& receiver, const std::string& sender,
     world_.Trace(receiver.name(), absl::StrCat("<- ", Describe(method, by_client, message)));
   }
   if (by_client) {
+    if (method == kControlMethod) {
+      proto::ControlRequest request;
+      ParseMessage(message, &request);
+      if (request.has_stop()) servers_[&receiver].may_go = true;
+    }
     if (method != kExchangeMethod) return;
     proto::ExchangeRequest request;
     ParseMessage(message, &request);

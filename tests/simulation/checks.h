@@ -31,6 +31,8 @@ class Checks : public SimulatedNetwork::Observer {
   // A coordinator has. `servers` are those that the addresses lead to, null where nobody is.
   void OnCoordinator(const SimulatedProcess& process, const TrainingRun& run,
                      const std::vector<const ParameterServer*>& servers);
+  // A ps that was told to leave goes.
+  void OnLeft(const SimulatedProcess& process);
   // A worker begins to compute.
   void OnTrain(const SimulatedProcess& process, uint64_t step, size_t chunks);
   void OnEvaluate(std::span<const float> parameters);
@@ -73,6 +75,7 @@ class Checks : public SimulatedNetwork::Observer {
     uint64_t timeline = 0;
     std::vector<Chunk> chunks;
     uint64_t pushed = 0;  // timeline of the push that is being handled
+    bool may_go = false;  // a Stop has come
   };
   // What a worker's parameters and gradients come from.
   struct Origin {

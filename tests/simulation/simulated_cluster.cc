@@ -154,7 +154,9 @@ void SimulatedCluster::Start(Task& task) {
       .after_callback = [program = &life->program](SimulatedProcess& process) {
         if (*program != nullptr) (*program)->AfterCallback(process);
       }});
-  life->files = std::make_unique<ProcessFiles>(life->process.get(), &disk_, &disk_condition_);
+  const bool blind = absl::StartsWith(task.name, "ps") && task.index < workload_.blind_ps;
+  life->files = std::make_unique<ProcessFiles>(life->process.get(), blind ? &other_disk_ : &disk_,
+                                               &disk_condition_);
   world_.Trace(life->process->name(), "starts");
   task.lives.push_back(std::move(life));
   task.current()->program = MakeProgram(task, *task.current());
@@ -207,14 +209,13 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
     auto program = std::make_unique<Ps>();
     program->cluster = this;
     program->index = task.index;
-    FileSystem* const files =
-        task.index < workload_.blind_ps ? static_cast<FileSystem*>(&other_disk_) : life.files.get();
     program->server = std::make_unique<ParameterServer>(
         ParameterServer::Options{.index = task.index,
                                  .incarnation = world_.random().Next() | 1,
                                  .loop = process,
-                                 .files = files,
+                                 .files = life.files.get(),
                                  .on_stopped = [this, &task, &life, ps = program.get()] {
+                                   if (ps->leaves) checks_.OnLeft(*life.process);
                                    OnExit(task, life, "stopped", /*start_again=*/ps->leaves);
                                  }});
     (void)process->Listen(task.name,

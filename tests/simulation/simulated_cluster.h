@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/fakes/bare_file_system.h"
 #include "tests/simulation/checks.h"
 #include "tests/simulation/process_files.h"
 #include "tests/simulation/simulated_disk.h"
@@ -76,7 +75,7 @@ class SimulatedCluster {
   const Workload& workload_;
   const ExpectedSums& sums_;
   DiskCondition disk_condition_;
-  BareFileSystem other_disk_;
+  SimulatedDisk other_disk_;  // of the ps that do not see the coordinator's
   int ps_count_;
   std::map<std::string, std::unique_ptr<Task>> tasks_;
   bool job_done_ = false;

@@ -72,13 +72,7 @@ class FaultDrawer {
 
   Fault Draw() {
     Fault fault;
-    // Misfortunes come in threes: often soon after the one before, or after what it has broken is
-    // there again.
-    fault.at = random_.Between(Time(1000), span_);
-    if (last_ != Time{} && random_.OneIn(3)) {
-      fault.at =
-          last_ + random_.Between(Time(1000), random_.Coin() ? milliseconds(20) : seconds(1));
-    }
+    fault.at = DrawTime();
     fault.task = AnyTask();
     fault.duration = Short();
     switch (random_.Below(24)) {
@@ -159,7 +153,53 @@ class FaultDrawer {
     return fault;
   }
 
+  // Tasks leave when they are told, and everything takes its time; a worker may be lost, but not
+  // for long.
+  Fault DrawOrderly() {
+    Fault fault;
+    fault.at = DrawTime();
+    fault.task = AnyTask();
+    fault.duration = Short();
+    switch (random_.Below(10)) {
+      case 0:
+        fault.kind = Kind::kKill;
+        fault.task = Worker();
+        fault.duration = random_.Between(milliseconds(1), seconds(1));
+        break;
+      case 1:
+        fault.kind = Kind::kFreeze;
+        fault.task = Worker();
+        break;
+      case 2:
+        fault.kind = Kind::kBreakStreams;
+        break;
+      case 3:
+        fault.kind = random_.Coin() ? Kind::kSlowLinks : Kind::kSlowReader;
+        fault.latency = random_.Between(milliseconds(5), milliseconds(200));
+        break;
+      case 4:
+        fault.kind = Kind::kDiskSlow;
+        fault.latency = random_.Between(milliseconds(2), milliseconds(50));
+        break;
+      default:
+        fault.kind = Kind::kDrain;
+        if (!random_.OneIn(4)) fault.task = Ps();
+        break;
+    }
+    last_ = fault.at + (random_.Coin() ? fault.duration : Time{});
+    return fault;
+  }
+
  private:
+  // Misfortunes come in threes: often soon after the one before, or after what it has broken is
+  // there again.
+  Time DrawTime() {
+    Time at = random_.Between(Time(1000), span_);
+    if (last_ != Time{} && random_.OneIn(3)) {
+      at = last_ + random_.Between(Time(1000), random_.Coin() ? milliseconds(20) : seconds(1));
+    }
+    return at;
+  }
   std::string Ps() { return absl::StrCat("ps", random_.Below(workload_.ps)); }
   std::string Worker() { return absl::StrCat("worker", random_.Below(workload_.workers)); }
   std::string FileTask() { return random_.Coin() ? "chief" : Ps(); }
@@ -186,6 +226,20 @@ class FaultDrawer {
   const Time span_;
   Time last_{};  // around when the last fault was
 };
+
+// Short epochs, most of them evaluated, so that there is a cut at nearly every moment.
+void MakeOrderly(Random& random, Workload* workload) {
+  Job& job = workload->job;
+  workload->orderly = true;
+  workload->training_examples = job.batch_size * random.Between(3, 25);
+  job.epochs = random.Between(3, 10);
+  job.steps = 0;
+  if (!random.OneIn(4)) {
+    job.test = {.images = "/simulated/test", .labels = "/simulated/tests"};
+    workload->test_examples = random.Between(1, 40);
+  }
+  if (random.Coin()) workload->blind_ps = static_cast<int>(random.Between(1, workload->ps));
+}
 
 const char* Name(Kind kind) {
   switch (kind) {
@@ -254,6 +308,9 @@ Workload DrawWorkload(uint64_t seed) {
   workload.step_time = random.Between(milliseconds(2), milliseconds(150));
   workload.base_latency = random.Between(microseconds(50), milliseconds(3));
   workload.file_latency = random.Between(microseconds(20), milliseconds(4));
+  // Drawn apart, so that all other seeds stay what they are.
+  if (Random orderly(seed * 0x9e3779b97f4a7c15 + 2); orderly.OneIn(4))
+    MakeOrderly(orderly, &workload);
   // One of eight goes without faults.
   const uint64_t count = random.OneIn(8) ? 0 : random.Between(1, random.Coin() ? 6 : 25);
   // Most of them while the job would run if there were none.
@@ -263,7 +320,8 @@ Workload DrawWorkload(uint64_t seed) {
                                                    (2 * static_cast<int64_t>(workload.workers));
   const Time span = undisturbed * random.Between(1, 6) / 2;
   FaultDrawer drawer(random, workload, span);
-  for (uint64_t i = 0; i < count; ++i) workload.faults.push_back(drawer.Draw());
+  for (uint64_t i = 0; i < count; ++i)
+    workload.faults.push_back(workload.orderly ? drawer.DrawOrderly() : drawer.Draw());
   std::stable_sort(workload.faults.begin(), workload.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return workload;
@@ -275,12 +333,12 @@ std::string Describe(const Workload& workload) {
       "seed %d: %d ps (%d without the disk), %d workers (%d not listed), %d examples, %d tests, "
       "batch %d, epochs %d, "
       "steps %d, momentum %g, window %d, lease %g s, chunk %d bytes, shard %d bytes, checkpoint "
-      "every %d steps or %g s, keep %d\n",
+      "every %d steps or %g s, keep %d%s\n",
       workload.seed, workload.ps, workload.blind_ps, workload.workers, workload.unlisted_workers,
       workload.training_examples, workload.test_examples, job.batch_size, job.epochs, job.steps,
       job.optimizer.momentum, job.strategy.window_steps, job.strategy.lease_timeout_seconds,
       job.strategy.chunk_bytes, job.strategy.min_shard_bytes, job.checkpoint.every_steps,
-      job.checkpoint.every_seconds, job.checkpoint.keep);
+      job.checkpoint.every_seconds, job.checkpoint.keep, workload.orderly ? ", orderly" : "");
   absl::StrAppendFormat(&text, "step %g s, message %g s, file operation %g s\n",
                         Seconds(workload.step_time), Seconds(workload.base_latency),
                         Seconds(workload.file_latency));

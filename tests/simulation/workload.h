@@ -54,6 +54,9 @@ struct Workload {
   Time base_latency{};  // a message takes up to this long
   Time file_latency{};  // an operation on files takes up to this long
   std::vector<Fault> faults;
+  // Nothing is lost of its own accord, and files can be written: a ps that may leave has lost
+  // nothing either.
+  bool orderly = false;
 
   bool momentum() const { return job.optimizer.momentum != 0; }
   // Of the last fault.
