@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "cli/display/history_table.h"
 #include "cli/display/live_line.h"
 #include "cli/display/number_text.h"
 #include "cli/display/text_table.h"
+#include "common/base/crc32c.h"
 #include "common/base/format_bytes.h"
 #include "common/run/run_paths.h"
 
@@ -97,7 +99,12 @@ std::string StatusToJson(const proto::StatusReply& status) {
   std::string json;
   // Fails only for messages with unknown types inside, which a status has none of.
   const auto converted = google::protobuf::util::MessageToJsonString(status, &json, options);
-  return converted.ok() ? json : "{}\n";
+  if (!converted.ok()) return "{}\n";
+  // Inside a text the quotes would be escaped.
+  return absl::StrReplaceAll(
+      json,
+      {{absl::StrCat("\"job_fingerprint\": ", status.job_fingerprint(), ","),
+        absl::StrCat("\"job_fingerprint\": \"", ChecksumText(status.job_fingerprint()), "\",")}});
 }
 
 }  // namespace shoal

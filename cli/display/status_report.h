@@ -10,7 +10,8 @@ namespace shoal {
 std::string FormatStatusReport(const proto::StatusReply& status);
 
 // The same as one JSON object, every field of proto/cluster.proto under its name there; 64-bit
-// numbers are strings, as in all of protobuf's JSON.
+// numbers are strings, as in all of protobuf's JSON, and the job's fingerprint is the 8 hex digits
+// that stand for it everywhere.
 std::string StatusToJson(const proto::StatusReply& status);
 
 }  // namespace shoal

@@ -48,7 +48,7 @@ std::string DescribeKept(std::optional<uint64_t> checkpoint_step, uint64_t steps
                                         *checkpoint_step == 1 ? " step" : " steps")
                          : std::string("There is no checkpoint yet");
   if (lost > 0) {
-    absl::StrAppend(&text, "; ", lost, any ? " more" : "",
+    absl::StrAppend(&text, "; at least ", lost, any ? " more" : "",
                     lost == 1 ? " step was done and is lost" : " steps were done and are lost");
   }
   return text + (any ? ". To go on from it:" : ". To start again:");

@@ -12,8 +12,9 @@ namespace shoal {
 // its default, paths quoted where a shell needs it. --verbose is left out.
 std::string ResumeCommand(const TrainOptions& options);
 
-// The sentence that stands above it: what the newest checkpoint has, which of the steps that were
-// done it lacks. `checkpoint_step`: all steps below it are in; absent: there is none.
+// The sentence that stands above it: what the newest checkpoint has, and how many steps that were
+// done it lacks. `checkpoint_step`: all steps below it are in; absent: there is none. `steps_done`:
+// as far as is known.
 std::string DescribeKept(std::optional<uint64_t> checkpoint_step, uint64_t steps_done);
 
 }  // namespace shoal

@@ -36,11 +36,11 @@ TEST(DescribeKeptTest, SaysWhatIsThereAndWhatIsLost) {
   EXPECT_EQ(DescribeKept(231, 0),
             "The newest checkpoint has the first 231 steps. To go on from it:");
   EXPECT_EQ(DescribeKept(231, 660),
-            "The newest checkpoint has the first 231 steps; 429 more steps were done and are lost. "
-            "To go on from it:");
+            "The newest checkpoint has the first 231 steps; at least 429 more steps were done and "
+            "are lost. To go on from it:");
   EXPECT_EQ(DescribeKept(std::nullopt, 0), "There is no checkpoint yet. To start again:");
   EXPECT_EQ(DescribeKept(std::nullopt, 1),
-            "There is no checkpoint yet; 1 step was done and is lost. To start again:");
+            "There is no checkpoint yet; at least 1 step was done and is lost. To start again:");
 }
 
 }  // namespace

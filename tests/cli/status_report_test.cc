@@ -81,8 +81,11 @@ TEST(StatusReportTest, OfManyEpochsItShowsTheNewest) {
 }
 
 TEST(StatusReportTest, JsonHasEveryFieldUnderItsName) {
-  const auto json = nlohmann::json::parse(StatusToJson(SmallStatus()), nullptr, false);
+  proto::StatusReply status = SmallStatus();
+  status.set_job_fingerprint(0x00badcaf);
+  const auto json = nlohmann::json::parse(StatusToJson(status), nullptr, false);
   ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json["job_fingerprint"], "00badcaf");  // as in a manifest
   EXPECT_EQ(json["job_name"], "fashion_mnist");
   EXPECT_EQ(json["steps_done"], "12");  // 64-bit numbers are strings in protobuf's JSON
   EXPECT_EQ(json["timeline"], "0");     // present though 0

@@ -1,5 +1,6 @@
 """A disk that is full, or read-only, costs checkpoints and nothing else. The disk is a small tmpfs in a mount namespace."""
 import json
+import re
 import signal
 
 import pytest
@@ -15,15 +16,22 @@ def status(run):
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
-@pytest.mark.parametrize("trouble, error", [("full", "No space left on device"), ("read-only", "Read-only file system")])
-def test_the_job_goes_on_with_the_last_good_checkpoint(tmp_path, trouble, error):
-    job = write_job(tmp_path, examples=8000, epochs=100000, checkpoint={"every_steps": 300, "keep": 2})
-    run, records = tmp_path / "run", tmp_path / "records"
+def train_on_a_small_disk(directory):
+    """`shoal train`, its run directory and its records; the checkpoints are on a disk of 1 MiB."""
+    job = write_job(directory, examples=8000, epochs=100000, checkpoint={"every_steps": 300, "keep": 2})
+    run, records = directory / "run", directory / "records"
     checkpoints = run / "checkpoints"
     checkpoints.mkdir(parents=True)
     records.mkdir()
-    train = Process([BIN / "shoal", "train", job, "--run_dir", run], tmp_path / "train.log", {"SHOAL_STEP_RECORDS": str(records)},
+    train = Process([BIN / "shoal", "train", job, "--run_dir", run], directory / "train.log", {"SHOAL_STEP_RECORDS": str(records)},
                     prefix=[*UNSHARE, "sh", "-ec", 'mount -t tmpfs -o size=1m tmpfs "$0"; exec "$@"', checkpoints])
+    return train, run, records
+
+
+@pytest.mark.parametrize("trouble, error", [("full", "No space left on device"), ("read-only", "Read-only file system")])
+def test_the_job_goes_on_with_the_last_good_checkpoint(tmp_path, trouble, error):
+    train, run, records = train_on_a_small_disk(tmp_path)
+    checkpoints = run / "checkpoints"
     try:
         good = wait_for(lambda: (status(run) or {}).get("last_checkpoint", {}).get("directory"), "a checkpoint")
         disk = Disk(train.popen.pid, checkpoints)
@@ -51,4 +59,26 @@ def test_the_job_goes_on_with_the_last_good_checkpoint(tmp_path, trouble, error)
         said = [line for line in train.output().splitlines() if error in line and "[ps 0]" not in line]
         assert all("no checkpoint: " in line for line in said), said  # once a try
     finally:
+        train.kill()
+
+
+def test_a_stop_with_a_full_disk_says_how_many_steps_are_lost(tmp_path):
+    train, run, records = train_on_a_small_disk(tmp_path)
+    disk = None
+    try:
+        wait_for(lambda: (status(run) or {}).get("last_checkpoint", {}).get("directory"), "a checkpoint")
+        disk = Disk(train.popen.pid, run / "checkpoints")
+        disk.fill()
+        train.wait_for_output("no checkpoint: ")
+        kept = int(status(run)["last_checkpoint"]["step"])
+        # An epoch has 500 steps; one that was shown is one of which `shoal train` knows.
+        train.wait_for_output(f"epoch {kept // 500 + 3}/100000: ")
+        train.signal(signal.SIGINT)
+        train.wait()
+        said = re.search(r"The newest checkpoint has the first (\d+) steps; at least (\d+) more steps were done and are lost", train.output())
+        assert said, train.output()[-3000:]
+        assert int(said[1]) == kept and int(said[2]) >= 1000, said[0]
+    finally:
+        if disk is not None:
+            disk.cleared.set()  # the disk itself goes with the process
         train.kill()
