@@ -102,7 +102,7 @@ def test_what_is_printed_on_closed_descriptors_lands_in_no_file(tmp_path):
     job, run = write_job(tmp_path), tmp_path / "run"
     with Unread(None) as closed:
         train = closed.start("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", BIN / "shoal", "train", job, "--run_dir", run)
-        assert train.wait(PATIENCE_SECONDS) == 0
+        assert train.wait(PATIENCE_SECONDS) == 78  # what could not be printed; the job is done
     for path in run.iterdir():
         if path.is_file() and path.suffix != ".json":
             assert "training small with" not in path.read_text(), path

@@ -94,9 +94,11 @@ def test_a_console_that_nobody_reads_does_not_keep_a_training_from_stopping(tmp_
 def test_a_console_that_is_closed_is_no_file_of_the_run(tmp_path, closed):
     process = train(tmp_path, prefix=["sh", "-c", f'exec "$@" {closed}', "sh"])
     try:
-        assert process.wait() == 0, process.output()[-3000:]
+        # It trains to its end; what could not be printed is a failure, as it is of every command.
+        assert process.wait() == (78 if ">&-" in closed.split() else 0), process.output()[-3000:]
     finally:
         process.kill()
+    assert (tmp_path / "run/model").exists()
     for path in (tmp_path / "run").rglob("*"):
         if path.is_file() and path.parent.name != "logs":
             assert b"training small" not in path.read_bytes() and b"epoch 1/" not in path.read_bytes(), path
