@@ -87,7 +87,8 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
   if (history.empty()) return text;
   absl::StrAppend(&text, "\n", FormatHistoryTable(history));
   if (const uint64_t earlier = history.front().epoch(); earlier > 0)
-    absl::StrAppend(&text, earlier, " epochs before: ", RunPaths{status.run_dir()}.history(), "\n");
+    absl::StrAppend(&text, earlier, earlier == 1 ? " epoch before: " : " epochs before: ",
+                    RunPaths{status.run_dir()}.history(), "\n");
   return text;
 }
 

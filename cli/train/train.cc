@@ -257,8 +257,9 @@ class Training {
   void PrintTable(const std::vector<proto::EpochResult>& history) {
     const size_t hidden = history.size() - std::min(history.size(), kEpochsShown);
     if (hidden > 0) {
-      console_.Print(
-          absl::StrCat("\n", hidden, " epochs before: ", ShortPath(run_->paths().history())));
+      console_.Print(absl::StrCat("\n", hidden,
+                                  hidden == 1 ? " epoch before: " : " epochs before: ",
+                                  ShortPath(run_->paths().history())));
     }
     console_.Print(
         absl::StrCat("\n", FormatHistoryTable({history.begin() + hidden, history.end()})));
