@@ -41,15 +41,16 @@ def _cluster(tmp_path):
 
 
 def limited(mebibytes):
-    """Started with so much memory for data."""
-    return ("bash", "-c", f'ulimit -d {mebibytes * 1024} && exec "$@"', "--")
+    """Started with so much memory for data, of which the stacks of threads, some for each core, take little."""
+    return ("bash", "-c", f'ulimit -Ss 1024 && ulimit -d {mebibytes * 1024} && exec "$@"', "--")
 
 
 def test_a_worker_without_the_memory_says_so_at_the_welcome(tmp_path, cluster):
     job = write_wide_job(tmp_path)
     cluster.start_chief(job, tmp_path / "run")
     cluster.start("ps", 0)
-    worker = cluster.start("worker", 0, ["--threads=1"], prefix=limited(500))
+    # OpenBLAS would set more than 128 MiB aside for each core.
+    worker = cluster.start("worker", 0, ["--threads=1"], prefix=limited(500), OMP_NUM_THREADS="1")
     assert worker.wait() == 78, worker.output()[-3000:]
     assert "worker needs 81" in worker.output() and "(parameters 256.0 MiB, gradients 256.0 MiB, " in worker.output()
     assert "RLIMIT_DATA (ulimit -d) leaves 500.0 MiB. Every worker holds the whole model" in worker.output()

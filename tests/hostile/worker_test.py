@@ -1,4 +1,6 @@
 """Strangers where a worker looks for its coordinator."""
+import math
+import os
 import socketserver
 import threading
 
@@ -98,9 +100,10 @@ def test_an_evaluation_without_a_test_set_crashes_no_worker(tmp_path, cluster, c
 
 
 def test_a_model_larger_than_memory_is_refused_by_name(tmp_path, cluster, chief):
-    model = wide_model(115000)
+    units = math.isqrt(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))  # four times the memory: units² floats
+    model = wide_model(units)
     layers = model["config"]["layers"]
-    layers.insert(4, {"class_name": "Dense", "config": {"name": "vast", "units": 115000, "use_bias": False}})
+    layers.insert(4, {"class_name": "Dense", "config": {"name": "vast", "units": units, "use_bias": False}})
     job = resolved(write_job(tmp_path / "job", model=model))
     process = start_worker(cluster, chief)
     orders, _ = chief.worker()
