@@ -17,10 +17,7 @@ constexpr Time kLongestAccepting = std::chrono::seconds(5);
 }  // namespace
 
 CutPlan::CutPlan(const Options& options)
-    : options_(options),
-      last_cut_(options.last_cut),
-      last_cut_at_(options.now),
-      no_cut_before_(options.now) {
+    : options_(options), last_(options.last), no_cut_before_(options.now) {
   while (next_epoch_ < epochs() && options_.plan->EpochEnd(next_epoch_) <= options_.base)
     ++next_epoch_;
 }
@@ -51,24 +48,23 @@ std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool aske
   if (must) return Cut{mandatory(), hold};
   // No worker waits for its lease while the cut is on its way to being accepted.
   const uint64_t soon = std::min(next + ahead, mandatory());
-  if (asked || failed_) return Cut{soon};
-  if (when.every_steps > 0 && near >= last_cut_ + when.every_steps) {
-    const uint64_t wanted = last_cut_ + when.every_steps;
+  if (asked || last_.failed) return Cut{soon};
+  if (when.every_steps > 0 && near >= last_.step + when.every_steps) {
+    const uint64_t wanted = last_.step + when.every_steps;
     return Cut{wanted < next ? soon : std::min(wanted, mandatory())};
   }
   const auto every = FromSeconds(when.every_seconds);
-  if (every > Time{} && now - last_cut_at_ >= every && next > last_cut_) return Cut{soon};
+  if (every > Time{} && now - last_.at >= every && next > last_.step) return Cut{soon};
   return std::nullopt;
 }
 
 void CutPlan::Began(uint64_t step, Time now) {
-  last_cut_ = step;
-  last_cut_at_ = now;
-  failed_ = mandatory_failed_ = false;
+  last_ = {.step = step, .at = now};
+  mandatory_failed_ = false;
 }
 
 void CutPlan::Accepted(uint64_t step, Time now) {
-  accepting_ = std::min(std::max(now - last_cut_at_, accepting_ / 2), kLongestAccepting);
+  accepting_ = std::min(std::max(now - last_.at, accepting_ / 2), kLongestAccepting);
   if (step != mandatory() || next_epoch_ >= epochs()) return;
   ++next_epoch_;
   late_cut_.reset();
@@ -77,7 +73,7 @@ void CutPlan::Accepted(uint64_t step, Time now) {
 
 void CutPlan::GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps,
                       Time now) {
-  failed_ = options_.when.every_steps > 0 || options_.when.every_seconds > 0;
+  last_.failed = options_.when.every_steps > 0 || options_.when.every_seconds > 0;
   no_cut_before_ = now + kRetryCutAfter;
   mandatory_failed_ = step == mandatory();
   if (!highest_step.has_value() || !mandatory_failed_) return;

@@ -15,13 +15,20 @@ namespace shoal {
 // clock of its own.
 class CutPlan {
  public:
+  // The newest cut that was begun, also before this plan: from it the schedule counts.
+  struct Last {
+    uint64_t step = 0;
+    Time at{};
+    bool failed = false;  // it was given up, and is to be tried again
+  };
   struct Options {
+    uint64_t timeline = 0;
     Job::Checkpoint when;
     // None until steps are handed out; then no cut is taken in any case.
     std::optional<StepPlan> plan;
     bool evaluates = false;  // there is a test set
     uint64_t base = 0;       // first step of the timeline that is not done
-    uint64_t last_cut = 0;   // step of the newest cut, also of one before this plan
+    Last last;
     Time now{};
   };
   explicit CutPlan(const Options& options);
@@ -52,8 +59,9 @@ class CutPlan {
   void GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps, Time now);
 
   // A cut here needs a fresh term: the ps know one of this term and step.
-  bool NeedsFreshTerm(uint64_t step) const { return step <= last_cut_; }
-  uint64_t last_cut() const { return last_cut_; }
+  bool NeedsFreshTerm(uint64_t step) const { return step <= last_.step; }
+  const Last& last() const { return last_; }
+  uint64_t timeline() const { return options_.timeline; }
 
  private:
   uint64_t epochs() const;
@@ -64,11 +72,9 @@ class CutPlan {
   uint64_t next_epoch_ = 0;           // first whose end has not been cut
   std::optional<uint64_t> late_cut_;  // where that cut goes instead, when a ps refused it
   int late_cuts_ = 0;                 // so many times in a row
-  uint64_t last_cut_ = 0;             // step of the newest cut begun
-  Time last_cut_at_{};
+  Last last_;
   Time accepting_{};               // how long a cut takes from its begin to being accepted
   Time no_cut_before_{};           // after a failure
-  bool failed_ = false;            // a cut for a checkpoint was given up, and is to be tried again
   bool mandatory_failed_ = false;  // that was the one at mandatory()
 };
 

@@ -104,8 +104,9 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
                                std::optional<uint64_t> highest_step) {
   RefuseCheckpoints(why);
   evaluation_.reset();
-  if (dispatcher_ == nullptr) return;
-  cuts_->GivenUp(step, highest_step, Steps(), options_.loop->Now());
+  const bool over = dispatcher_ == nullptr;  // the timeline
+  cuts_->GivenUp(step, highest_step, over ? CutPlan::Steps() : Steps(), options_.loop->Now());
+  if (over) return;
   // A ps may refuse it because more is applied than was known when it was begun: after a takeover,
   // a step of a worker that was lost before.
   if (training() && closing() && highest_step.has_value()) dispatcher_->WasBegun(*highest_step);

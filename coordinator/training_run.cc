@@ -155,6 +155,9 @@ absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
 
 void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
   checkpointer_->SetStored(newest_first);
+  for (const StoredCheckpoint& each : newest_first) {
+    stored_cuts_.push_back({.step = each.manifest.cut_step, .at = options_.loop->Now() - each.age});
+  }
   if (newest_first.empty() || counts_.has_value()) return;
   const Manifest& manifest = newest_first.front().manifest;
   if (manifest.training_examples == 0) return;
@@ -225,15 +228,28 @@ void TrainingRun::LayOutSteps() {
           .window_steps = options_.job.strategy.window_steps,
           .lease_timeout = FromSeconds(options_.job.strategy.lease_timeout_seconds)},
       opened_->base, opened_->done_after_base);
-  const uint64_t last_cut = opened_->adopted && cuts_.has_value()
-                                ? std::max(cuts_->last_cut(), opened_->base)
-                                : opened_->base;
-  cuts_.emplace(CutPlan::Options{.when = options_.job.checkpoint,
+  cuts_.emplace(CutPlan::Options{.timeline = opened_->timeline,
+                                 .when = options_.job.checkpoint,
                                  .plan = worker_came_ ? plan_ : std::nullopt,
                                  .evaluates = worker_came_ && counts_->test > 0,
                                  .base = opened_->base,
-                                 .last_cut = last_cut,
+                                 .last = LastCut(),
                                  .now = options_.loop->Now()});
+}
+
+// It goes on with the newest checkpoint, also where no coordinator, or no ps, lives as long as from
+// one checkpoint to the next.
+CutPlan::Last TrainingRun::LastCut() const {
+  if (cuts_.has_value() && cuts_->timeline() == opened_->timeline) return cuts_->last();
+  const Time now = options_.loop->Now();
+  if (opened_->loaded.has_value()) return {.step = opened_->base, .at = now - opened_->loaded->age};
+  if (!opened_->adopted) return {.at = now};
+  // What is above may be of a timeline that this one has replaced.
+  for (const CutPlan::Last& stored : stored_cuts_) {
+    if (stored.step <= opened_->base) return stored;
+  }
+  // Nobody knows how old the timeline is.
+  return {.at = now - FromSeconds(options_.job.checkpoint.every_seconds)};
 }
 
 void TrainingRun::TakeApplied() {

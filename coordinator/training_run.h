@@ -125,6 +125,8 @@ class TrainingRun {
   // What is known of the steps of the open timeline: those that were applied when it was opened,
   // and how many there are, where that is known.
   void LayOutSteps();
+  // Where the schedule of checkpoints stands in the open timeline.
+  CutPlan::Last LastCut() const;
   // Begins to hand out steps; timeline and plan are known.
   void BeginTraining();
   // Nobody trains here yet: what the ps have applied counts.
@@ -244,6 +246,8 @@ class TrainingRun {
   // Known with them.
   std::optional<StepPlan> plan_;
   bool worker_came_ = false;  // one that was ready: steps are handed out in each timeline
+  // Step and time of what there was on disk at the start, newest first.
+  std::vector<CutPlan::Last> stored_cuts_;
   std::optional<PsFleet::Opened> opened_;       // the open timeline,
   std::unique_ptr<StepDispatcher> dispatcher_;  // its steps,
   std::optional<CutPlan> cuts_;                 // and its cuts; stays when it is over

@@ -125,7 +125,8 @@ absl::StatusOr<std::vector<StoredCheckpoint>> CheckpointStore::List(
   for (const std::string& directory : directories) {
     absl::StatusOr<Manifest> manifest = Manifest::Read(directory, files_);
     if (manifest.ok()) {
-      checkpoints.push_back({directory, *std::move(manifest)});
+      checkpoints.push_back({directory, *std::move(manifest),
+                             files_->Age(absl::StrCat(directory, "/", kManifestName))});
     } else if (!absl::IsNotFound(manifest.status()) && problems != nullptr) {
       problems->push_back(std::string(manifest.status().message()));
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -58,6 +59,7 @@ struct Manifest {
 struct StoredCheckpoint {
   std::string directory;  // absolute
   Manifest manifest;
+  std::chrono::nanoseconds age{};  // since its commit, when it was listed (FileSystem::Age)
   // Of all its files, the manifest left out.
   uint64_t size_bytes() const;
 };

@@ -129,6 +129,14 @@ class RealFiles : public FileSystem {
     return fs::is_directory(path, ignored);
   }
 
+  std::chrono::nanoseconds Age(const std::string& path) override {
+    std::error_code failed;
+    const fs::file_time_type written = fs::last_write_time(path, failed);
+    if (failed) return {};
+    const std::chrono::nanoseconds age = fs::file_time_type::clock::now() - written;
+    return std::max(age, std::chrono::nanoseconds(0));
+  }
+
   absl::StatusOr<std::vector<Entry>> List(const std::string& directory) override {
     std::vector<Entry> entries;
     std::error_code failed;

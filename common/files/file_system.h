@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,6 +65,9 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) = 0;
   virtual bool Exists(const std::string& path) = 0;
   virtual bool IsDirectory(const std::string& path) = 0;
+  // How long ago a file was written, by its own time and the clock of this machine. Not less than
+  // 0, whatever the two say; 0 also where it cannot be told.
+  virtual std::chrono::nanoseconds Age(const std::string& path) = 0;
   // What a directory holds, in any order.
   virtual absl::StatusOr<std::vector<Entry>> List(const std::string& directory) = 0;
   virtual absl::Status MakeDirectory(const std::string& path) = 0;

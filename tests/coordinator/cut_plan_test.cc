@@ -14,6 +14,7 @@ CutPlan::Options Epochs(bool evaluates, uint64_t every_steps = 0, double every_s
   return {.when = {.every_steps = every_steps, .every_seconds = every_seconds, .keep = 3},
           .plan = StepPlan(1000, 10, 3, 0),
           .evaluates = evaluates,
+          .last = {.at = kNow},
           .now = kNow};
 }
 
@@ -46,7 +47,8 @@ TEST(CutPlanTest, AnEpochThatHasItsResultIsNotHeldAgain) {
 
 TEST(CutPlanTest, BeginsBehindWhatIsDone) {
   CutPlan::Options options = Epochs(/*evaluates=*/true);
-  options.base = options.last_cut = 200;
+  options.base = 200;
+  options.last = {.step = 200, .at = kNow};
   const CutPlan plan(options);
   EXPECT_EQ(plan.epoch(), 2u);
   EXPECT_EQ(plan.mandatory(), 300u);
@@ -81,6 +83,22 @@ TEST(CutPlanTest, EverySoManySecondsIfThereWasAnyStep) {
   EXPECT_FALSE(plan.Due(kNow + seconds(1), {.first_unleased = 5}, false, false).has_value());
   EXPECT_FALSE(plan.Due(kNow + seconds(3), {.first_unleased = 0}, false, false).has_value());
   EXPECT_EQ(plan.Due(kNow + seconds(3), {.first_unleased = 5}, false, false)->step, 5u);
+}
+
+// Whoever takes over goes on with the schedule.
+TEST(CutPlanTest, CountsFromTheNewestCutOfBeforeThePlan) {
+  CutPlan::Options options = Epochs(/*evaluates=*/false, /*every_steps=*/30, /*every_seconds=*/60);
+  options.base = 40;
+  options.last = {.step = 20, .at = kNow - seconds(50)};
+  const CutPlan plan(options);
+  EXPECT_EQ(plan.Due(kNow, {.first_unleased = 42}, false, false)->step, 50u);
+  EXPECT_EQ(plan.Due(kNow, {.first_unleased = 55}, false, false)->step, 55u);
+  options.when.every_steps = 0;
+  const CutPlan by_time(options);
+  EXPECT_FALSE(by_time.Due(kNow + seconds(9), {.first_unleased = 42}, false, false).has_value());
+  EXPECT_EQ(by_time.Due(kNow + seconds(10), {.first_unleased = 42}, false, false)->step, 42u);
+  options.last.failed = true;
+  EXPECT_TRUE(CutPlan(options).Due(kNow, {.first_unleased = 42}, false, false).has_value());
 }
 
 TEST(CutPlanTest, WhoAsksIsServedAtOnce) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/coordinator/operator_request.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -13,6 +15,7 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 // The values of two steps are in the memory of the ps only, and their coordinator is a new one.
 void TakeOverAfterTwoSteps(ScriptedCluster* cluster) {
@@ -143,6 +146,57 @@ TEST(TrainingTakeoverTest, TheStatusHasWhatIsDoneAndTheNewestCheckpointOnDisk) {
   EXPECT_EQ(status.last_checkpoint().step(), 5u);
   EXPECT_EQ(status.last_checkpoint().size_bytes(), before.size_bytes());
   EXPECT_FALSE(status.last_checkpoint().has_age_seconds()) << "nobody here has seen it written";
+}
+
+// --- The schedule of checkpoints goes on -------------------------------------------------------
+
+// Coordinators that die every few steps.
+TEST(TrainingTakeoverTest, CheckpointsAreTakenEverySoManyStepsOfAllCoordinators) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 40, "keep": 9})", .epochs = 10});
+  for (int life = 0; life < 20; ++life) {
+    ScriptedWorker& worker = cluster.Join(0);
+    for (int i = 0; i < 5; ++i) cluster.FinishStep(worker);
+    cluster.StartCoordinator();
+  }
+  EXPECT_THAT(cluster.StoredSteps(), SizeIs(2)) << "of 100 steps";
+}
+
+// Steps stored after the next coordinator has done a few steps, newest first, where the newest
+// checkpoint is `age` old.
+std::vector<uint64_t> StoredByASuccessor(ScriptedCluster* cluster, seconds age) {
+  namespace fs = std::filesystem;
+  const auto stored = CheckpointStore(cluster->run_dir() + "/checkpoints").List(nullptr);
+  const fs::path newest = stored->front().directory;
+  fs::last_write_time(newest / kManifestName, fs::file_time_type::clock::now() - age);
+  cluster->StartCoordinator();
+  cluster->Advance(seconds(2));
+  ScriptedWorker& worker = cluster->Join(0);
+  for (int i = 0; i < 4; ++i) cluster->FinishStep(worker);
+  return cluster->StoredSteps();
+}
+
+TEST(TrainingTakeoverTest, TheAgeOfTheNewestCheckpointCounts) {
+  for (const bool ps_too : {false, true}) {
+    SCOPED_TRACE(ps_too ? "all were started again" : "taken over");
+    ScriptedCluster cluster({.checkpoint = R"({"every_seconds": 600})", .epochs = 10});
+    ScriptedWorker& worker = cluster.Join(0);
+    const OperatorRequest request = OperatorRequest::Checkpoint(&cluster);
+    for (int i = 0; i < 2; ++i) cluster.FinishStep(worker);
+    ASSERT_THAT(cluster.StoredSteps(), ElementsAre(2));
+    if (ps_too) cluster.ps[0]->Restart();
+    EXPECT_THAT(StoredByASuccessor(&cluster, seconds(500)), ElementsAre(2)) << "not yet";
+    if (ps_too) cluster.ps[0]->Restart();
+    EXPECT_THAT(StoredByASuccessor(&cluster, seconds(601)), SizeIs(2));
+  }
+}
+
+// It may be that of many coordinators, none of which lived for a checkpoint.
+TEST(TrainingTakeoverTest, WhereNoneIsStoredOneIsDueAtOnce) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_seconds": 600})"});
+  TakeOverAfterTwoSteps(&cluster);
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 4; ++i) cluster.FinishStep(worker);
+  EXPECT_THAT(cluster.StoredSteps(), SizeIs(1));
 }
 
 TEST(TrainingTakeoverTest, WhatIsAppliedWhileItStopsIsKeptToo) {

@@ -18,6 +18,7 @@ class BareFileSystem : public FileSystem {
   }
   bool Exists(const std::string&) override { return false; }
   bool IsDirectory(const std::string&) override { return false; }
+  std::chrono::nanoseconds Age(const std::string&) override { return {}; }
   absl::StatusOr<std::vector<Entry>> List(const std::string& directory) override {
     return Missing(directory);
   }

@@ -30,6 +30,7 @@ class ProcessFiles : public FileSystem {
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override;
   bool Exists(const std::string& path) override;
   bool IsDirectory(const std::string& path) override;
+  std::chrono::nanoseconds Age(const std::string& path) override { return disk_->Age(path); }
   absl::StatusOr<std::vector<Entry>> List(const std::string& directory) override;
   absl::Status MakeDirectory(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;

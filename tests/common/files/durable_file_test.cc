@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -161,6 +162,21 @@ TEST(MakeDirectoriesTest, SaysWhatIsInTheWay) {
   EXPECT_THAT(std::string(MakeDirectories("/file/below", &disk).message()), HasSubstr("/file"));
   BareFileSystem bare;  // has no root either
   EXPECT_TRUE(absl::IsNotFound(MakeDirectories("/a/b", &bare)));
+}
+
+TEST(FileAgeTest, IsNeverLessThanNothing) {
+  namespace fs = std::filesystem;
+  const TemporaryDirectory directory;
+  const fs::path path = directory.path() + "/file";
+  ASSERT_TRUE(WriteNewFile(path, "x").ok());
+  const auto age_at = [&path](std::chrono::seconds age) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - age);
+    return RealFileSystem()->Age(path);
+  };
+  EXPECT_GE(age_at(std::chrono::hours(2)), std::chrono::hours(2));
+  EXPECT_LT(age_at(std::chrono::hours(2)), std::chrono::hours(3));
+  EXPECT_EQ(age_at(-std::chrono::hours(2)).count(), 0) << "the clock of the disk is ahead";
+  EXPECT_EQ(RealFileSystem()->Age(path.string() + "-missing").count(), 0);
 }
 
 TEST(AbsolutePathTest, IsFromTheRootAndPlain) {
