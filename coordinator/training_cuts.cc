@@ -68,7 +68,7 @@ void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
         (cut.step - epoch_first_step) * options_.job.batch_size, plan_->examples());
     begun.total_steps = plan_->total_steps();
     begun.training_examples = plan_->examples();
-    begun.test_examples = counts_->test;
+    begun.test_examples = test_examples_;
   }
   checkpointer_->Begin(begun);
 }
@@ -84,7 +84,7 @@ void TrainingRun::OnCutReady(uint64_t step) {
   if (!training() || !checkpointer_->held()) return;
   const uint64_t batch_size = options_.job.batch_size;
   evaluation_ =
-      std::make_unique<Evaluation>(cuts_->epoch() - 1, step, (counts_->test - 1) / batch_size + 1,
+      std::make_unique<Evaluation>(cuts_->epoch() - 1, step, (test_examples_ - 1) / batch_size + 1,
                                    static_cast<int>(options_.job.metrics.size()),
                                    FromSeconds(options_.job.strategy.lease_timeout_seconds));
   Advance();

@@ -40,8 +40,10 @@ void TrainingRun::CollectJob(MetricSamples* out) const {
   out->Add("shoal_term", TermNumber(fleet_->term()));
   out->Add("shoal_timeline", TermNumber(timeline()));
   out->Add("shoal_timelines_opened_total", Number(counters_.timelines_opened));
-  out->Add("shoal_job_steps", worker_came_ ? Number(plan_->total_steps()) : 0);
-  out->Add("shoal_job_epochs", worker_came_ ? Number(plan_->epochs()) : 0);
+  if (plan_.has_value()) {
+    out->Add("shoal_job_steps", Number(plan_->total_steps()));
+    out->Add("shoal_job_epochs", Number(plan_->epochs()));
+  }
   out->Add("shoal_learning_rate", options_.job.optimizer.learning_rate);
 }
 
@@ -55,8 +57,9 @@ void TrainingRun::CollectProgress(MetricSamples* out) const {
   out->Add("shoal_examples_total", Number(counters_.examples));
   out->Add("shoal_evaluation_batches_total", Number(counters_.evaluation_batches));
   if (dispatcher_ != nullptr) out->Add("shoal_base_step", Number(dispatcher_->base()));
-  if (training()) out->Add("shoal_epoch", Number(RunningEpoch() + 1));
-  if (const auto latest = progress_.Latest(training() ? RunningEpoch() : closed_epochs_)) {
+  const std::optional<uint64_t> epoch = RunningEpoch();
+  if (epoch.has_value()) out->Add("shoal_epoch", Number(*epoch + 1));
+  if (const auto latest = progress_.Latest(epoch.value_or(closed_epochs_))) {
     out->Add("shoal_loss", latest->loss());
     AddMetrics("shoal_metric", latest->metrics(), out);
   }

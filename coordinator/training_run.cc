@@ -158,7 +158,7 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
   for (const StoredCheckpoint& each : newest_first) {
     stored_cuts_.push_back({.step = each.manifest.cut_step, .at = options_.loop->Now() - each.age});
   }
-  if (newest_first.empty() || counts_.has_value()) return;
+  if (newest_first.empty() || plan_.has_value()) return;
   const Manifest& manifest = newest_first.front().manifest;
   if (manifest.training_examples == 0) return;
   TakeCounts({manifest.training_examples, manifest.test_examples},
@@ -166,9 +166,9 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
 }
 
 void TrainingRun::TakeCounts(const ExampleCounts& counts, const std::string& counted_by) {
-  counts_ = counts;
-  counted_by_ = counted_by;
   plan_.emplace(counts.training, options_.job.batch_size, options_.job.epochs, options_.job.steps);
+  test_examples_ = counts.test;
+  counted_by_ = counted_by;
 }
 
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
@@ -231,7 +231,7 @@ void TrainingRun::LayOutSteps() {
   cuts_.emplace(CutPlan::Options{.timeline = opened_->timeline,
                                  .when = options_.job.checkpoint,
                                  .plan = worker_came_ ? plan_ : std::nullopt,
-                                 .evaluates = worker_came_ && counts_->test > 0,
+                                 .evaluates = worker_came_ && test_examples_ > 0,
                                  .base = opened_->base,
                                  .last = LastCut(),
                                  .now = options_.loop->Now()});

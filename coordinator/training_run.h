@@ -95,7 +95,6 @@ class TrainingRun {
   struct ExampleCounts {
     uint64_t training = 0;
     uint64_t test = 0;
-    bool operator==(const ExampleCounts&) const = default;
   };
   void TakeCounts(const ExampleCounts& counts, const std::string& counted_by);
   void OnTimelineOpened(const PsFleet::Opened& opened);
@@ -198,8 +197,8 @@ class TrainingRun {
                                       Phase::kStopping, Phase::kFinished, Phase::kFailed};
   static const char* PhaseName(Phase phase);
   Phase phase() const;
-  // Of the first step that is not done; only once the examples are counted.
-  uint64_t RunningEpoch() const;
+  // Of the first step that is not done; none before the examples are counted.
+  std::optional<uint64_t> RunningEpoch() const;
   void FillProgress(proto::StatusReply* reply) const;
   void FillCheckpoint(proto::StatusReply* reply) const;
   void FillTasks(proto::StatusReply* reply) const;
@@ -240,11 +239,11 @@ class TrainingRun {
   std::optional<uint64_t> history_changed_;          // from which epoch on, since that write began
   const std::shared_ptr<HistoryFile> history_file_;  // used in Offload only
 
-  // Those of the run's newest checkpoint, or else what the first worker says; and who that is.
-  std::optional<ExampleCounts> counts_;
-  std::string counted_by_;
-  // Known with them.
+  // Of as many examples as the run's newest checkpoint says, or else the first worker.
   std::optional<StepPlan> plan_;
+  // Known with it; and who said so.
+  uint64_t test_examples_ = 0;
+  std::string counted_by_;
   bool worker_came_ = false;  // one that was ready: steps are handed out in each timeline
   // Step and time of what there was on disk at the start, newest first.
   std::vector<CutPlan::Last> stored_cuts_;

@@ -47,10 +47,9 @@ void TrainingRun::FillProgress(proto::StatusReply* reply) const {
     reply->set_steps_done(dispatcher_->done_count());
     reply->set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
   }
-  if (dispatcher_ != nullptr && plan_.has_value()) {
-    const uint64_t epoch = RunningEpoch();
-    reply->set_epoch(epoch);
-    if (const auto latest = progress_.Latest(epoch)) {
+  if (const std::optional<uint64_t> epoch = RunningEpoch()) {
+    reply->set_epoch(*epoch);
+    if (const auto latest = progress_.Latest(*epoch)) {
       reply->set_loss(latest->loss());
       *reply->mutable_metrics() = latest->metrics();
     }
@@ -117,7 +116,8 @@ const char* TrainingRun::PhaseName(Phase phase) {
   return "";
 }
 
-uint64_t TrainingRun::RunningEpoch() const {
+std::optional<uint64_t> TrainingRun::RunningEpoch() const {
+  if (dispatcher_ == nullptr || !plan_.has_value()) return std::nullopt;
   return plan_->EpochOf(std::min(dispatcher_->base(), plan_->total_steps() - 1));
 }
 

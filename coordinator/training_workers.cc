@@ -49,16 +49,16 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   if (ready.training_examples() == 0)
     return membership_->Reject(worker, "sees no training examples", true);
   const ExampleCounts seen = {ready.training_examples(), ready.test_examples()};
-  if (!counts_.has_value()) {
+  if (!plan_.has_value()) {
     TakeCounts(seen,
                absl::StrCat("worker ", worker.index, " (", membership_->record(worker).address,
                             "), the first to say, sees"));
   }
-  if (seen != *counts_) {
+  if (seen.training != plan_->examples() || seen.test != test_examples_) {
     return membership_->Reject(
         worker,
         absl::StrCat("sees ", seen.training, " training and ", seen.test, " test examples, where ",
-                     counted_by_, " ", counts_->training, " and ", counts_->test,
+                     counted_by_, " ", plan_->examples(), " and ", test_examples_,
                      ". Give all workers the same data; if these are the right ones, "
                      "stop the job (shoal drain chief --run_dir=",
                      options_.run_dir, ") and begin it anew with another --run_dir"),

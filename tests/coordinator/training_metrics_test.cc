@@ -98,6 +98,21 @@ TEST(TrainingMetricsTest, AnotherTimelineIsCountedAndTheFiguresGoOn) {
   EXPECT_EQ(Value(cluster, "shoal_steps_done_total"), 6) << "a counter never goes back";
 }
 
+// How far the job is, base over steps, is never a division by zero.
+TEST(TrainingMetricsTest, ATakeoverHasTheStepsThatStatusHas) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  EXPECT_EQ(Value(cluster, "shoal_job_steps"), std::nullopt) << "nobody has counted";
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 6; ++i) cluster.FinishStep(worker);
+  ASSERT_FALSE(cluster.StoredSteps().empty());
+  cluster.StartCoordinator();
+  EXPECT_EQ(cluster.run->Status().total_steps(), 26u);
+  EXPECT_EQ(Value(cluster, "shoal_job_steps"), 26);
+  EXPECT_EQ(Value(cluster, "shoal_job_epochs"), 2);
+  EXPECT_EQ(Value(cluster, "shoal_base_step"), 6);
+  EXPECT_EQ(Value(cluster, "shoal_epoch"), 1);
+}
+
 TEST(TrainingMetricsTest, TheAgeOfACheckpointCountsFromItsCommit) {
   ScriptedCluster cluster({.checkpoint = R"({"every_seconds": 10})"});
   ScriptedWorker& worker = cluster.Join(0);
