@@ -158,11 +158,14 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
   for (const StoredCheckpoint& each : newest_first) {
     stored_cuts_.push_back({.step = each.manifest.cut_step, .at = options_.loop->Now() - each.age});
   }
-  if (newest_first.empty() || plan_.has_value()) return;
-  const Manifest& manifest = newest_first.front().manifest;
-  if (manifest.training_examples == 0) return;
-  TakeCounts({manifest.training_examples, manifest.test_examples},
-             newest_first.front().directory + " was made with");
+  if (plan_.has_value()) return;
+  // Not each has the numbers: who took over and has met no worker may not have known them.
+  const auto counted = std::find_if(
+      newest_first.begin(), newest_first.end(),
+      [](const StoredCheckpoint& each) { return each.manifest.training_examples > 0; });
+  if (counted == newest_first.end()) return;
+  TakeCounts({counted->manifest.training_examples, counted->manifest.test_examples},
+             counted->directory + " was made with");
 }
 
 void TrainingRun::TakeCounts(const ExampleCounts& counts, const std::string& counted_by) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/operator_request.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -83,6 +84,20 @@ TEST(TrainingTakeoverTest, ACheckpointHasTheNumbersOfTheOneBefore) {
   EXPECT_EQ(written.cut_step, 3u);
   EXPECT_EQ(written.total_steps, 26u);
   EXPECT_EQ(written.training_examples, 200u);
+}
+
+// One that was written where nobody knew them hides them from nobody.
+TEST(TrainingTakeoverTest, TheNumbersMayBeThoseOfAnOlderCheckpoint) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 12; ++i) cluster.FinishStep(worker);
+  const auto stored = CheckpointStore(cluster.run_dir() + "/checkpoints").List(nullptr);
+  ASSERT_GE(stored->size(), 2u);
+  StoredCheckpoint newest = stored->front();
+  newest.manifest.total_steps = newest.manifest.training_examples = 0;
+  WriteAll(newest.directory + "/" + kManifestName, newest.manifest.ToText());
+  cluster.StartCoordinator();
+  EXPECT_EQ(cluster.run->Status().total_steps(), 26u);
 }
 
 // Its number of steps is not known: it is not taken for the end of the job.
