@@ -15,7 +15,9 @@ namespace shoal {
 namespace {
 
 // A worker leaves within 10 s.
-constexpr Time kTimeout = std::chrono::seconds(15);
+constexpr Time kWorkerTimeout = std::chrono::seconds(15);
+// The chief waits for those who get on: what it waits for is said meanwhile.
+constexpr Time kChiefTimeout = std::chrono::hours(1);
 
 struct DrainOptions {
   ChiefOption job;
@@ -29,7 +31,8 @@ absl::Status Drain(const DrainOptions& options) {
   request.set_type(TaskTypeName(task.type));
   request.set_index(task.index);
   proto::DrainReply reply;
-  SHOAL_RETURN_IF_ERROR(AskCoordinator(chief, kDrainMethod, request, kTimeout, &reply));
+  const Time timeout = task.type == TaskType::kChief ? kChiefTimeout : kWorkerTimeout;
+  SHOAL_RETURN_IF_ERROR(AskCoordinator(chief, kDrainMethod, request, timeout, &reply));
   return PrintReport(reply.detail() + "\n");
 }
 
@@ -42,12 +45,13 @@ void AddDrainCommand(CLI::App* app, Command* chosen) {
   options->job.AddTo(drain);
   drain->footer(
       "A worker finishes the steps it holds and exits with 143; the others go on.\n"
-      "The chief writes a checkpoint and stops, as after SIGTERM. A ps cannot be drained.\n"
+      "The chief writes a checkpoint and stops, as after SIGTERM: its directory is printed, or why\n"
+      "there is none. A ps cannot be drained.\n"
       "\nExamples:\n"
       "  shoal drain worker:1 10.0.0.1:2222\n"
       "  shoal drain chief runs/fashion_mnist\n"
       "\nExit codes: 0 it has left, 78 it cannot be drained, or there is no address, 138 no "
-      "answer.");
+      "answer,\nor the chief has stopped without a checkpoint of the last steps.");
   drain->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(Drain(*options)); }; });
 }

@@ -23,12 +23,14 @@ std::string WorkerName(const Worker& worker) {
 
 void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& drain) {
   if (drain.type() == "chief") {
-    proto::DrainReply reply;
-    reply.set_detail("the coordinator stops with a checkpoint, as after SIGTERM");
-    cluster_service_.Answer(request, reply);
-    return Stop();
+    if (chief_drains_.size() >= kMaxRequests) {
+      return cluster_service_.Refuse(
+          request, absl::ResourceExhaustedError("too many ask to drain it already"));
+    }
+    chief_drains_.push_back(request);
+    return over_.has_value() ? AnswerChiefDrains() : Stop();
   }
-  if (drain.type() == "ps") {
+  if (drain.type() == "ps" && drain.index() < options_.ps_addresses.size()) {
     return cluster_service_.Refuse(
         request,
         absl::FailedPreconditionError(absl::StrCat(
@@ -58,6 +60,23 @@ void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& dr
                    absl::StrCat("no ", Printable(drain.type(), kMostNameBytes), " ", drain.index(),
                                 " is connected; workers that are: ",
                                 connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
+}
+
+void TrainingRun::AnswerChiefDrains() {
+  proto::DrainReply reply;
+  const bool stopped = absl::IsCancelled(*over_);
+  reply.set_detail(over_->ok()
+                       ? "the job is done, and the coordinator with it"
+                       : absl::StrCat("the coordinator has ", stopped ? "" : "failed: ",
+                                      std::string(over_->message())));
+  const bool in_order = over_->ok() || (stopped && !steps_lost_);
+  for (const uint64_t request : std::exchange(chief_drains_, {})) {
+    if (in_order) {
+      cluster_service_.Answer(request, reply);
+    } else {
+      cluster_service_.Refuse(request, absl::UnavailableError(reply.detail()));
+    }
+  }
 }
 
 void TrainingRun::AnswerDrains(const Worker& worker, const std::string& why) {
@@ -95,6 +114,7 @@ void TrainingRun::ForgetRequest(uint64_t request) {
   std::erase_if(checkpoint_requests_,
                 [request](const CheckpointRequest& each) { return each.request == request; });
   std::erase_if(drains_, [request](const auto& drain) { return drain.second == request; });
+  std::erase(chief_drains_, request);
 }
 
 bool TrainingRun::StoredCutAt(uint64_t step) const {

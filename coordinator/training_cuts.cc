@@ -23,10 +23,11 @@ void TrainingRun::PlanCut() {
     if (!stopping_ && leaving_ps_.empty()) return;  // it is on its way
     if (training() && !TakeBackSteps()) return;
     const uint64_t next = CutTarget();
-    if (StoredCutAt(next)) return Closed("the checkpoint is written");
+    const std::string written = "the checkpoint is written: ";
+    if (StoredCutAt(next)) return Closed(written + last->directory);
     if (next == opened_->base && !opened_->adopted) {
       return Closed(opened_->checkpoint.empty() ? "there is nothing to keep"
-                                                : "the checkpoint is written");
+                                                : written + opened_->checkpoint);
     }
     // Workers may be on their way here with steps that they hold: those of the former coordinator,
     // or one whose stream has just broken.
@@ -112,8 +113,7 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   if (training() && closing() && highest_step.has_value()) dispatcher_->WasBegun(*highest_step);
   const bool refused_below = highest_step.has_value() && step < CutTarget();
   // What became of a cut that was begun before says nothing of the last one.
-  if (closing() && closing_cut_ && step <= CutTarget() && !refused_below)
-    Closed("without a checkpoint of the last steps");
+  if (closing() && closing_cut_ && step <= CutTarget() && !refused_below) ClosedWithout(why);
 }
 
 void TrainingRun::FinishEvaluation() {

@@ -1,5 +1,6 @@
 // How a TrainingRun ends, or has to pause: a stop, a ps that leaves, the saved model.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -111,18 +112,37 @@ void TrainingRun::OnHalted(const Worker& worker, const proto::Halted& halted) {
   Advance();
 }
 
-void TrainingRun::Closed(const std::string& outcome) {
+void TrainingRun::Closed(const std::string& outcome, bool kept) {
+  const auto say = [kept](const std::string& line) { kept ? LogInfo(line) : LogWarning(line); };
   may_leave_since_ = options_.loop->Now();
   may_leave_ps_ = leaving_ps_;
   proto::ControlRequest request;
   request.mutable_stop();
   for (const int ps : std::exchange(leaving_ps_, {})) {
-    LogInfo(absl::StrCat("ps ", ps, " may leave: ", outcome));
+    say(absl::StrCat("ps ", ps, " may leave: ", outcome));
     fleet_->Send(ps, request);
   }
   if (!stopping_) return;
-  LogInfo("stopping: " + outcome);
+  steps_lost_ = !kept;
+  say("stopping: " + outcome);
   Over(absl::CancelledError("stopped: " + outcome));
+}
+
+void TrainingRun::ClosedWithout(const std::string& why) {
+  Closed(absl::StrCat("without a checkpoint of the last steps: ", why, "; ", NotKept()),
+         /*kept=*/false);
+}
+
+std::string TrainingRun::NotKept() const {
+  const std::optional<StoredCheckpoint>& newest = checkpointer_->newest();
+  const uint64_t done = dispatcher_->done_count();
+  const uint64_t kept = newest.has_value() ? std::min(newest->manifest.cut_step, done) : 0;
+  if (kept == done) return "no step that is done is lost";
+  return absl::StrCat(
+      done - kept, done - kept == 1 ? " step" : " steps", " done since ",
+      newest.has_value() ? newest->directory : "the beginning, as there is no checkpoint,",
+      " will be lost with the ps; a coordinator that is started again before they end goes on with "
+      "all of them");
 }
 
 bool TrainingRun::NoWorkerLeft() const {
@@ -137,7 +157,7 @@ void TrainingRun::CloseWithoutWorkers() {
     return checkpointer_->Release();
   }
   if (CutTarget() > dispatcher_->base()) {
-    return Closed("without a checkpoint of the last steps: no worker is left to do them");
+    return ClosedWithout("no worker is left to do them");
   }
   if (!checkpointer_->idle() && checkpointer_->step() > CutTarget())
     checkpointer_->GiveUp("no worker is left to do the steps below it");
@@ -161,11 +181,7 @@ void TrainingRun::CloseIfStalled(Time now) {
     return;
   }
   if (now - headway_at_ < kStallPatience) return;
-  const std::string outcome =
-      absl::StrCat("without a checkpoint of the last steps: gave up waiting for ",
-                   absl::StrJoin(Waiting(), "; "));
-  LogWarning("stopping " + outcome);
-  Closed(outcome);
+  ClosedWithout("gave up waiting for " + absl::StrJoin(Waiting(), "; "));
 }
 
 void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
@@ -229,6 +245,7 @@ void TrainingRun::Over(const absl::Status& status) {
   if (over_.has_value()) return;
   over_ = status;
   RefuseCheckpoints("the coordinator stops");
+  AnswerChiefDrains();
   if (!status.ok() && status.code() != absl::StatusCode::kCancelled)
     failure_ = std::string(status.message());
   fleet_->Close();

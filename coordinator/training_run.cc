@@ -220,7 +220,9 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
   opened_.reset();
   checkpointer_->GiveUp(why);
   RefuseCheckpoints(why);
-  if (stopping_) Over(absl::CancelledError("stopped while the ps were being restored"));
+  if (!stopping_) return;
+  steps_lost_ = true;
+  Over(absl::CancelledError("stopped while the ps were being restored: " + why));
 }
 
 void TrainingRun::LayOutSteps() {

@@ -143,8 +143,12 @@ class TrainingRun {
   bool closing() const { return stopping_ || ps_leaves_; }
   // No step was applied in this timeline, or in none.
   bool NothingToKeep() const;
-  // That checkpoint is written, or cannot be.
-  void Closed(const std::string& outcome);
+  // That checkpoint is written, there is nothing to write, or it cannot be: then not all is kept.
+  void Closed(const std::string& outcome, bool kept = true);
+  // It cannot be written.
+  void ClosedWithout(const std::string& why);
+  // The steps that are done and that no checkpoint has, for people.
+  std::string NotKept() const;
   void OnPsDeparting(int ps);
   void ForgetDeparture(Time now);
   void EndEvaluationForDeparture(Time now);
@@ -210,6 +214,8 @@ class TrainingRun {
   // What operators ask for.
   void OnDrainRequest(uint64_t request, const proto::DrainRequest& drain);
   void AnswerDrains(const Worker& worker, const std::string& why);
+  // Of the chief, which goes: what has become of the last steps.
+  void AnswerChiefDrains();
   void OnCheckpointRequest(uint64_t request);
   void ForgetRequest(uint64_t request);
   // The newest checkpoint is one of this timeline at `step`.
@@ -272,6 +278,7 @@ class TrainingRun {
   uint64_t leased_again_before_ = 0;  // in former timelines
 
   bool stopping_ = false;
+  bool steps_lost_ = false;     // some of those done are in no checkpoint when the run stops
   bool ps_leaves_ = false;      // in this timeline, which ends with it
   std::set<int> leaving_ps_;    // those that have not been told yet that they may,
   Time leaves_since_{};         // and since when there are any
@@ -309,6 +316,7 @@ class TrainingRun {
   ClusterService cluster_service_;
   std::vector<CheckpointRequest> checkpoint_requests_;
   std::multimap<StepDispatcher::WorkerKey, uint64_t> drains_;  // requests, by who is to leave
+  std::vector<uint64_t> chief_drains_;                         // those for this coordinator
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -372,7 +372,7 @@ absl::StatusOr<TaskId> ParseTaskName(const std::string& text) {
   }
   if (known && end == text.size() && task.type == TaskType::kChief) return task;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" names no task; tasks are named as worker:1, ps:0 or chief"));
+      absl::StrCat("\"", text, "\" names no task; tasks are named as worker:1 or chief"));
 }
 
 const Address* ClusterSpec::Find(const TaskId& id) const {

@@ -69,7 +69,7 @@ def test_a_drained_worker_leaves_and_the_others_go_on(tmp_path):
         server = shoal("drain", "ps:0", "--chief", job.cluster.chief)
         assert server.returncode == 78 and "cannot be drained" in server.stderr and "drain the chief" in server.stderr
         wrong = shoal("drain", "wroker:1", "--chief", job.cluster.chief)
-        assert wrong.returncode == 78 and "worker:1, ps:0 or chief" in wrong.stderr
+        assert wrong.returncode == 78 and "worker:1 or chief" in wrong.stderr
         neither = shoal("drain", "worker:1")
         assert neither.returncode == 64 and "--help" in neither.stderr
 
@@ -130,7 +130,7 @@ def test_a_stop_gives_up_a_ps_that_does_not_answer_and_names_it(tmp_path):
         job.server.signal(signal.SIGSTOP)
         job.chief.signal(signal.SIGTERM)
         assert job.chief.wait() == 143
-        given_up, = (line for line in job.chief.output().splitlines() if "stopping without a checkpoint of the last steps" in line)
+        given_up, = (line for line in job.chief.output().splitlines() if "stopping: without a checkpoint of the last steps" in line)
         assert "gave up waiting for " in given_up and "ps 0 " in given_up, given_up
 
 
@@ -162,10 +162,22 @@ def test_sigterm_ends_a_worker_whose_step_cannot_be_finished(tmp_path):
 def test_a_drained_chief_stops_with_a_checkpoint(tmp_path):
     with Job(tmp_path) as job:
         drained = shoal("drain", "chief", "--run_dir", job.run)
-        assert drained.returncode == 0 and "stops with a checkpoint" in drained.stdout, drained.stderr
+        assert drained.returncode == 0, drained.stderr
+        written = pathlib.Path(drained.stdout.split("the checkpoint is written: ")[1].strip())
+        assert written.parent == job.run / "checkpoints" and (written / "manifest.json").exists()
         assert job.chief.wait() == 143
         job.chief = job.cluster.start_chief(job.job, job.run)
         job.check_end(*job.workers)
+
+
+def test_a_drained_chief_says_why_there_is_no_checkpoint(tmp_path):
+    with Job(tmp_path) as job:
+        job.server.signal(signal.SIGSTOP)
+        drained = shoal("drain", "chief", "--run_dir", job.run)
+        assert drained.returncode == 138, drained.stdout
+        assert "without a checkpoint of the last steps: gave up waiting for " in drained.stderr and "ps 0 " in drained.stderr
+        assert "lost with the ps" in drained.stderr, drained.stderr
+        assert job.chief.wait() == 143
 
 
 def test_a_coordinator_that_took_over_stops_with_a_checkpoint_without_a_worker(tmp_path):

@@ -49,6 +49,7 @@ TEST(OperatorRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
   EXPECT_THAT(std::string(ps.status().message()), HasSubstr("drain the chief"));
   Request endless = Drain(&cluster, std::string(1 << 20, 'x'), 3);
   EXPECT_LT(endless.status().message().size(), 1000u);
+  EXPECT_TRUE(absl::IsNotFound(Drain(&cluster, "ps", 1).status())) << "it is in no cluster spec";
   Request unknown = Drain(&cluster, "worker", 3);
   EXPECT_TRUE(absl::IsNotFound(unknown.status()));
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("workers that are: 0, 1, 2"));
@@ -57,11 +58,44 @@ TEST(OperatorRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
 TEST(OperatorRequestsTest, ADrainedChiefStopsWithACheckpoint) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
-  EXPECT_TRUE(Drain(&cluster, "chief", 0).status().ok());
+  Request drain = Drain(&cluster, "chief", 0);
+  Request again = Drain(&cluster, "chief", 0);
+  Drain(&cluster, "chief", 0).Cancel();
+  EXPECT_FALSE(drain.answered()) << "nothing is written yet";
   cluster.FinishAll(worker);
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_TRUE(absl::IsCancelled(*cluster.over));
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  ASSERT_TRUE(drain.status().ok()) << drain.status();
+  EXPECT_THAT(drain.reply<proto::DrainReply>().detail(),
+              HasSubstr("the checkpoint is written: " + cluster.run_dir() +
+                        "/checkpoints/step-000000000002"));
+  EXPECT_TRUE(again.status().ok());
+  EXPECT_TRUE(Drain(&cluster, "chief", 0).status().ok()) << "it has stopped already";
+}
+
+TEST(OperatorRequestsTest, ADrainedChiefSaysWhyThereIsNoCheckpoint) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (cluster.StoredSteps().empty()) cluster.FinishStep(worker);
+  cluster.ps[0]->write_error = "no space left";
+  const Request drain = Drain(&cluster, "chief", 0);
+  cluster.FinishAll(worker);
+  cluster.Advance(std::chrono::minutes(1));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(drain.status())) << drain.status();
+  EXPECT_THAT(std::string(drain.status().message()),
+              AllOf(HasSubstr("without a checkpoint of the last steps"), HasSubstr("no space left"),
+                    HasSubstr("5 steps done since " + cluster.run_dir() +
+                              "/checkpoints/step-000000000005"),
+                    HasSubstr("lost with the ps")));
+}
+
+TEST(OperatorRequestsTest, ADrainedChiefThatHadNothingToDoHasLostNothing) {
+  ScriptedCluster cluster({});
+  Request drain = Drain(&cluster, "chief", 0);
+  ASSERT_TRUE(drain.status().ok()) << drain.status();
+  EXPECT_THAT(drain.reply<proto::DrainReply>().detail(), HasSubstr("before training began"));
 }
 
 TEST(OperatorRequestsTest, ACheckpointHasAllThatIsDone) {
