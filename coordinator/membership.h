@@ -29,8 +29,13 @@ struct Worker {
   double step_seconds = 0;   // smoothed time from one step to the next; 0 before two
   Time last_report{};        // of steps or batches, or its hello
   Time claims_said_until{};  // refusals of others that claim its index are not logged until then
-  proto::Waiting waiting;    // what it said last that it is at, if that takes long
+  proto::Waiting waiting;    // what it said last that it is at, if that takes long,
+  Time waiting_at{};         // and when
 
+  // It says every 5 s what it is at: it is alive and at something that takes long.
+  bool AtWork(Time now) const {
+    return !waiting.what().empty() && now - waiting_at < std::chrono::seconds(15);
+  }
   void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
 };
 
@@ -81,6 +86,7 @@ class Membership {
     std::string detail;
     uint64_t steps_done = 0;
     uint64_t restarts = 0;  // another process took its place
+    uint64_t expiries = 0;  // its leases ended though it was alive and at work
   };
   const std::map<int, Record>& records() const { return records_; }
   Record& record(const Worker& worker) { return records_[worker.index]; }

@@ -56,9 +56,7 @@ void StepDispatcher::Hold(WorkerKey worker, uint64_t step, Time now) {
 }
 
 bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
-  if (auto reporter = holders_.find(worker); reporter != holders_.end()) {
-    reporter->second.deadline = now + options_.lease_timeout;
-  }
+  Extend(worker, now);
   if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return false;
   const auto lease = leased_.find(step);
   // Nothing that far was ever leased, unless base() has gone back: whoever reports it is mistaken.
@@ -112,6 +110,11 @@ void StepDispatcher::TakeBack(const std::map<WorkerKey, uint64_t>& begun_below) 
 void StepDispatcher::WasBegun(uint64_t step) {
   if (step >= options_.total_steps || step >= base_ + options_.window_steps) return;
   for (; next_ <= step; ++next_) open_.insert(next_);
+}
+
+void StepDispatcher::Extend(WorkerKey worker, Time now) {
+  const auto holder = holders_.find(worker);
+  if (holder != holders_.end()) holder->second.deadline = now + options_.lease_timeout;
 }
 
 std::vector<StepDispatcher::WorkerKey> StepDispatcher::Expire(Time now) {

@@ -61,6 +61,8 @@ class StepDispatcher {
   void TakeBack(const std::map<WorkerKey, uint64_t>& begun_below);
   // Somebody had begun this step once, perhaps before this dispatcher.
   void WasBegun(uint64_t step);
+  // The worker has shown that it is at work: what it holds gets a new deadline.
+  void Extend(WorkerKey worker, Time now);
   // Opens the steps of workers whose deadline has passed; returns those workers.
   std::vector<WorkerKey> Expire(Time now);
 

@@ -18,7 +18,7 @@ constexpr Time kDismissTimeout = std::chrono::seconds(5);
 constexpr Time kHaltPatience = std::chrono::seconds(1);
 // An orderly stop without a worker waits this long for one.
 constexpr Time kStopPatience = std::chrono::seconds(5);
-// How long a stop waits while nobody gets on.
+// How long a stop waits while nobody gets on, nor says that it computes.
 constexpr Time kStallPatience = std::chrono::seconds(15);
 // A ps that leaves waits this long for the end of an evaluation: a part of its grace period.
 constexpr Time kEvaluationPatience = std::chrono::seconds(5);
@@ -31,7 +31,12 @@ void TrainingRun::Stop() {
   if (stopping_ || over_) return;
   stopping_ = true;
   if (NothingToKeep()) return Over(absl::CancelledError("stopped before training began"));
-  LogInfo("stopping: no more steps are handed out; a checkpoint follows");
+  LogInfo(absl::StrCat(
+      "stopping: no more steps are handed out; a checkpoint follows. A step that a worker says it "
+      "computes is waited for up to ",
+      options_.job.strategy.lease_timeout_seconds,
+      " s ($.strategy.lease_timeout_seconds), anything else for 15 s without headway; a second "
+      "signal ends at once"));
   Advance();
 }
 
@@ -180,8 +185,21 @@ void TrainingRun::CloseIfStalled(Time now) {
     headway_at_ = now;
     return;
   }
-  if (now - headway_at_ < kStallPatience) return;
-  ClosedWithout("gave up waiting for " + absl::StrJoin(Waiting(), "; "));
+  const Time patience = StallPatience(now);
+  if (now - headway_at_ < patience) return;
+  ClosedWithout(absl::StrCat("gave up waiting for ", absl::StrJoin(Waiting(), "; "),
+                             patience > kStallPatience
+                                 ? "; $.strategy.lease_timeout_seconds of the job says how long a "
+                                   "step is waited for"
+                                 : ""));
+}
+
+Time TrainingRun::StallPatience(Time now) const {
+  for (const auto& [key, worker] : membership_->workers()) {
+    if (worker->AtWork(now) && worker->waiting.computing())
+      return std::max(kStallPatience, FromSeconds(options_.job.strategy.lease_timeout_seconds));
+  }
+  return kStallPatience;
 }
 
 void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {

@@ -163,6 +163,8 @@ class TrainingRun {
   void CloseWithoutWorkers();
   // A stop waits for those who get on, and for files, not for who stands still.
   void CloseIfStalled(Time now);
+  // How long it waits while nobody gets on.
+  Time StallPatience(Time now) const;
   // Gives a worker evaluation batches, and puts it in line for steps.
   void OfferWork(Worker& worker);
   // Leases to those in line, as far as there are steps.
@@ -173,6 +175,7 @@ class TrainingRun {
   void Tick();
   // Ends the streams of workers whose leases have expired.
   void DropSilentWorkers(Time now);
+  std::string WhyExpired(const Worker& worker, Time now);
   // Whom the run waits for, a line each, for console and status.
   std::vector<std::string> Waiting() const;
   void LogWaiting(Time now);

@@ -162,6 +162,13 @@ void TrainingRun::FillTasks(proto::StatusReply* reply) const {
     if (!connected.contains(index)) continue;
     const Worker& worker = *connected[index];
     if (!worker.waiting.what().empty()) task->set_detail(worker.waiting.what());
+    if (record.expiries > 0) {
+      task->set_detail(
+          absl::StrCat(task->detail(), task->detail().empty() ? "" : "; ",
+                       "finished no step within ", options_.job.strategy.lease_timeout_seconds,
+                       " s, ", record.expiries, record.expiries == 1 ? " time" : " times",
+                       ": raise $.strategy.lease_timeout_seconds where steps take so long"));
+    }
     if (training()) task->set_held(dispatcher_->held(worker.key));
     if (worker.step_seconds > 0) task->set_steps_per_second(1 / worker.step_seconds);
   }

@@ -126,6 +126,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       return OnHalted(worker, report.halted());
     case proto::WorkerReport::kWaiting:
       worker.waiting = report.waiting();
+      worker.waiting_at = options_.loop->Now();
       return;
     case proto::WorkerReport::kTimelineLost:
       // Usually a ps was started again, which the next probe shows. If not, the worker was misled
@@ -372,11 +373,25 @@ TrainingRun::Given TrainingRun::GiveSteps(Worker& worker) {
   return Given::kAll;
 }
 
+std::string TrainingRun::WhyExpired(const Worker& worker, Time now) {
+  const double timeout = options_.job.strategy.lease_timeout_seconds;
+  if (!worker.AtWork(now))
+    return absl::StrCat("reported nothing for ", timeout, " s; its steps are leased again");
+  ++membership_->record(worker).expiries;
+  return absl::StrCat("is alive and ", worker.waiting.what(), ", but has finished no step for ",
+                      timeout,
+                      " s, the job's $.strategy.lease_timeout_seconds: its steps are "
+                      "leased again. Raise that field where steps take so long");
+}
+
 // A worker that has stopped would be leased the same steps for ever. One that lives comes back at
 // once and says what it holds.
 void TrainingRun::DropSilentWorkers(Time now) {
   std::set<StepDispatcher::WorkerKey> silent;
-  const auto expire = [&silent, now](StepDispatcher& leases) {
+  const auto expire = [this, &silent, now](StepDispatcher& leases) {
+    // A stop has a patience of its own; nobody else is to begin those steps then.
+    for (const auto& [key, worker] : membership_->workers())
+      if (stopping_ && worker->AtWork(now)) leases.Extend(key, now);
     for (const StepDispatcher::WorkerKey worker : leases.Expire(now)) silent.insert(worker);
   };
   if (dispatcher_ != nullptr) expire(*dispatcher_);
@@ -385,11 +400,7 @@ void TrainingRun::DropSilentWorkers(Time now) {
     auto worker = membership_->workers().find(key);
     if (worker == membership_->workers().end()) continue;
     ++counters_.lease_expiries;
-    membership_->Reject(
-        *worker->second,
-        absl::StrCat("reported nothing for ", options_.job.strategy.lease_timeout_seconds,
-                     " s; its steps are leased again"),
-        /*final=*/false);
+    membership_->Reject(*worker->second, WhyExpired(*worker->second, now), /*final=*/false);
   }
 }
 

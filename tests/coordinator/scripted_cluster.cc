@@ -283,6 +283,13 @@ void ScriptedWorker::Evaluate() {
   stream_->Send(report);
 }
 
+void ScriptedWorker::SayComputing() {
+  proto::WorkerReport report;
+  report.mutable_waiting()->set_what("computing a step");
+  report.mutable_waiting()->set_computing(true);
+  stream_->Send(report);
+}
+
 void ScriptedWorker::SayDraining() {
   proto::WorkerReport report;
   report.mutable_draining();

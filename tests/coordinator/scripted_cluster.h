@@ -106,6 +106,8 @@ class ScriptedWorker {
   void Evaluate();
   void Leave(const std::string& reason);
   void SayDraining();
+  // As every 5 s while a step takes long.
+  void SayComputing();
   FarEnd& stream() { return *stream_; }
 
   double loss = 1;

@@ -312,6 +312,38 @@ TEST(TrainingRunTest, AStopGivesUpAWorkerThatStandsStill) {
                     HasSubstr("step 1 is with worker 0")));
 }
 
+// For `time`.
+void Compute(ScriptedCluster* cluster, ScriptedWorker* worker, seconds time) {
+  for (seconds past{}; past < time; past += seconds(5)) {
+    worker->SayComputing();
+    cluster->Advance(seconds(5));
+  }
+}
+
+TEST(TrainingRunTest, AStopWaitsForALongStepThatIsComputed) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  Compute(&cluster, &worker, seconds(30));
+  cluster.run->Stop();
+  Compute(&cluster, &worker, seconds(50));
+  EXPECT_FALSE(cluster.over.has_value());
+  EXPECT_THAT(worker.rejected, testing::IsEmpty()) << "nobody else is to begin its steps";
+  cluster.FinishAll(worker);
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+}
+
+TEST(TrainingRunTest, AStopWaitsForAStepNoLongerThanALease) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.run->Stop();
+  Compute(&cluster, &worker, seconds(65));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()),
+              AllOf(HasSubstr("step 0 is with worker 0, which is computing a step"),
+                    HasSubstr("$.strategy.lease_timeout_seconds")));
+}
+
 TEST(TrainingRunTest, AStopGivesUpAPsThatDoesNotAnswer) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);

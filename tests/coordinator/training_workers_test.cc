@@ -73,6 +73,23 @@ TEST(TrainingRunTest, ASilentWorkersLeasesExpireAndGoToOthers) {
   EXPECT_THAT(back.leases, Not(IsEmpty()));
 }
 
+// It lives: its steps take longer than a lease.
+TEST(TrainingRunTest, AWorkerWhoseStepsTakeLongIsToldWhatToRaise) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& slow = cluster.Join(0);
+  for (int i = 0; i < 13; ++i) {
+    slow.SayComputing();
+    cluster.Advance(seconds(5));
+  }
+  EXPECT_THAT(slow.rejected,
+              AllOf(HasSubstr("is alive and computing a step, but has finished no step for 60 s"),
+                    HasSubstr("$.strategy.lease_timeout_seconds"), HasSubstr("Raise")));
+  cluster.Join(0);
+  EXPECT_THAT(cluster.WorkerStatus(0).detail(),
+              AllOf(HasSubstr("no step within 60 s, 1 time"),
+                    HasSubstr("raise $.strategy.lease_timeout_seconds")));
+}
+
 TEST(TrainingRunTest, ASilentWorkersBatchesGoToOthersToo) {
   ScriptedCluster cluster({.test_examples = 50, .epochs = 1});
   ScriptedWorker& silent = cluster.Join(0);
