@@ -21,6 +21,7 @@ void TrainingRun::PlanCut() {
   }
   if (closing()) {
     if (!stopping_ && leaving_ps_.empty()) return;  // it is on its way
+    if (options_.loop->Now() < write_again_at_) return;
     if (training() && !TakeBackSteps()) return;
     const uint64_t next = CutTarget();
     const std::string written = "the checkpoint is written: ";
@@ -113,7 +114,7 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   if (training() && closing() && highest_step.has_value()) dispatcher_->WasBegun(*highest_step);
   const bool refused_below = highest_step.has_value() && step < CutTarget();
   // What became of a cut that was begun before says nothing of the last one.
-  if (closing() && closing_cut_ && step <= CutTarget() && !refused_below) ClosedWithout(why);
+  if (closing() && closing_cut_ && step <= CutTarget() && !refused_below) NotWritten(why);
 }
 
 void TrainingRun::FinishEvaluation() {

@@ -22,6 +22,8 @@ constexpr Time kStopPatience = std::chrono::seconds(5);
 constexpr Time kStallPatience = std::chrono::seconds(15);
 // A ps that leaves waits this long for the end of an evaluation: a part of its grace period.
 constexpr Time kEvaluationPatience = std::chrono::seconds(5);
+// A disk that is full at a stop may get room: what is to be written is tried again for this long.
+constexpr Time kWritePatience = std::chrono::seconds(15);
 // A ps that may leave goes at once; one that is still there after this time stays.
 constexpr Time kLeaveTimeout = std::chrono::seconds(10);
 
@@ -131,6 +133,21 @@ void TrainingRun::Closed(const std::string& outcome, bool kept) {
   steps_lost_ = !kept;
   say("stopping: " + outcome);
   Over(absl::CancelledError("stopped: " + outcome));
+}
+
+void TrainingRun::NotWritten(const std::string& why) {
+  if (!stopping_) return ClosedWithout(why);
+  const Time now = options_.loop->Now();
+  if (!not_written_since_.has_value()) not_written_since_ = now;
+  const Time left = kWritePatience - (now - *not_written_since_);
+  if (left <= Time{}) return ClosedWithout(why);
+  write_again_at_ = now + kRetryCutAfter;
+  LogWarning(absl::StrCat("stopping: no checkpoint of the last steps yet (", why,
+                          "). It is tried "
+                          "again every ",
+                          WholeSeconds(kRetryCutAfter), " s, for ", WholeSeconds(left),
+                          " s: make room in ", paths_.checkpoints(), " if that is full. Else ",
+                          NotKept()));
 }
 
 void TrainingRun::ClosedWithout(const std::string& why) {

@@ -145,7 +145,8 @@ class TrainingRun {
   bool NothingToKeep() const;
   // That checkpoint is written, there is nothing to write, or it cannot be: then not all is kept.
   void Closed(const std::string& outcome, bool kept = true);
-  // It cannot be written.
+  // It could not be written: a stop tries again for a while.
+  void NotWritten(const std::string& why);
   void ClosedWithout(const std::string& why);
   // The steps that are done and that no checkpoint has, for people.
   std::string NotKept() const;
@@ -281,11 +282,13 @@ class TrainingRun {
   uint64_t leased_again_before_ = 0;  // in former timelines
 
   bool stopping_ = false;
-  bool steps_lost_ = false;     // some of those done are in no checkpoint when the run stops
-  bool ps_leaves_ = false;      // in this timeline, which ends with it
-  std::set<int> leaving_ps_;    // those that have not been told yet that they may,
-  Time leaves_since_{};         // and since when there are any
-  std::set<int> may_leave_ps_;  // those that were told last, and when
+  bool steps_lost_ = false;  // some of those done are in no checkpoint when the run stops
+  std::optional<Time> not_written_since_;  // when the checkpoint of a stop failed first,
+  Time write_again_at_{};                  // and when it is tried again
+  bool ps_leaves_ = false;                 // in this timeline, which ends with it
+  std::set<int> leaving_ps_;               // those that have not been told yet that they may,
+  Time leaves_since_{};                    // and since when there are any
+  std::set<int> may_leave_ps_;             // those that were told last, and when
   Time may_leave_since_{};
   struct TakeBack {
     Time asked_at{};

@@ -190,7 +190,7 @@ std::vector<std::string> TrainingRun::Waiting() const {
         " s (", known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
         "); one more joins with shoal-worker --chief=", options_.chief_address));
   }
-  const bool all_done = training() && dispatcher_->finished();
+  const bool all_done = (training() && dispatcher_->finished()) || not_written_since_.has_value();
   if (all_done && checkpointer_->idle() && !checkpointer_->last_error().empty()) {
     lines.push_back(absl::StrCat("the final checkpoint to be written since ",
                                  WholeSeconds(now - *checkpointer_->failing_since()), " s (",

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "common/daemon/logging.h"
 #include "coordinator/training_run.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/coordinator/operator_request.h"
@@ -369,6 +371,50 @@ TEST(TrainingRunTest, AStopWaitsForStepsHoweverSlowTheyAre) {
   cluster.Settle();
   EXPECT_TRUE(cluster.over.has_value());
   EXPECT_THAT(cluster.StoredSteps(), ElementsAre(leased));
+}
+
+TEST(TrainingRunTest, AStopTriesAgainWhereTheDiskIsFull) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.ps[0]->write_error = "no space left";
+  cluster.run->Stop();
+  cluster.FinishAll(worker);
+  cluster.Advance(seconds(6));
+  EXPECT_FALSE(cluster.over.has_value());
+  EXPECT_THAT(cluster.run->Status().waiting(),
+              testing::Contains(AllOf(HasSubstr("the final checkpoint to be written since 6 s"),
+                                      HasSubstr("no space left"), HasSubstr("every 5 s"))));
+  cluster.ps[0]->write_error.clear();
+  cluster.Advance(seconds(5));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("the checkpoint is written"));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+}
+
+TEST(TrainingRunTest, AStopSaysHowManyStepsAFullDiskCosts) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (cluster.StoredSteps().empty()) cluster.FinishStep(worker);
+  cluster.ps[0]->write_error = "no space left";
+  testing::internal::CaptureStderr();
+  cluster.run->Stop();
+  cluster.FinishAll(worker);
+  const uint64_t lost = cluster.run->Status().steps_done() - 5;
+  cluster.Advance(seconds(20));
+  FlushLog(std::chrono::minutes(1));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("make room in " + cluster.run_dir() + "/checkpoints"));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()),
+              AllOf(HasSubstr("no space left"),
+                    HasSubstr(absl::StrCat("; ", lost, " steps done since ", cluster.run_dir(),
+                                           "/checkpoints/step-000000000005")),
+                    HasSubstr("started again before they end goes on with all of them")));
+  // The ps still have them.
+  cluster.ps[0]->write_error.clear();
+  cluster.StartCoordinator();
+  cluster.Advance(seconds(2));
+  EXPECT_EQ(cluster.run->Status().steps_done(), 5 + lost);
 }
 
 TEST(TrainingRunTest, AStopWaitsForADiskThatIsSlow) {
