@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr char kDirectoryPrefix[] = "step-";
 // So many checkpoints stay that were found whole, in any case: the next one to be read may be bad.
-constexpr int kWholeKept = 2;
+constexpr size_t kWholeKept = 2;
 
 bool HasManifest(const std::string& directory, FileSystem* files) {
   return files->Exists(absl::StrCat(directory, "/", kManifestName));
@@ -243,19 +243,21 @@ absl::Status CheckpointStore::RemoveOld(int keep) {
     return !StepOfName(directory).has_value() || unfinished_.count(directory) != 0 ||
            HasManifest(directory, files_);
   });
-  const size_t kept = std::max(keep, kWholeKept);
+  const size_t kept = std::max<size_t>(std::max(keep, 0), kWholeKept);
   if (finite.size() <= kept && orphans.empty()) return absl::OkStatus();
 
-  size_t older = 0;  // index of the first that is older than those known to be whole
+  size_t older = 0;  // index of the first that is older than those that are kept
+  size_t whole = 0;  // of these
   uint64_t lowest_step = UINT64_MAX;
-  for (int found = 0; found < kWholeKept; ++older) {
-    if (older == finite.size()) return absl::OkStatus();
+  for (; older < finite.size() && whole < kept; ++older) {
+    // None of the rest would go, whole or not.
+    if (whole >= kWholeKept && finite.size() - older <= kept - whole) break;
     // Of what it found there, a coordinator that takes over has read at most one.
     if (verified_.count(finite[older].directory) == 0 && !Verify(finite[older]).ok()) continue;
-    lowest_step = std::min(lowest_step, finite[older].manifest.cut_step);
-    ++found;
+    if (++whole <= kWholeKept) lowest_step = std::min(lowest_step, finite[older].manifest.cut_step);
   }
-  for (size_t i = std::max(older, kept); i < finite.size(); ++i) {
+  if (whole < kWholeKept) return absl::OkStatus();
+  for (size_t i = older; whole == kept && i < finite.size(); ++i) {
     SHOAL_RETURN_IF_ERROR(RemoveDirectory(finite[i].directory, files_));
     verified_.erase(finite[i].directory);
   }

@@ -59,11 +59,12 @@ class CheckpointStore {
                                           Manifest manifest);
   // Removes a directory without a manifest (a cut given up). Does nothing to a checkpoint.
   void Abandon(const std::string& directory);
-  // Keeps the newest `keep` finite checkpoints and deletes older ones, but only what is older than
-  // two finite ones that this object has committed or verified, which it does now where it has not;
-  // also removes directories without manifest that are older than those. One that is not finite
-  // stays only while it is the newest of all. Directories with a damaged manifest stay, for people
-  // to look at.
+  // Keeps the newest `keep` checkpoints that are finite and whole, two at least, and deletes older
+  // ones: whole is what this object has committed or verified, which it does now where that
+  // decides; also removes directories without manifest that are older than the newest two of those.
+  // One that is not finite stays only while it is the newest of all. What is damaged counts for
+  // nothing, and stays for people to look at: until it is older than what is kept or, where its
+  // manifest is, for good.
   absl::Status RemoveOld(int keep);
 
  private:

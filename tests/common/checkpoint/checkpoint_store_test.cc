@@ -274,6 +274,25 @@ TEST_F(CheckpointStoreTest, RemoveOldCountsNoDamagedOne) {
   EXPECT_THAT(Steps(), ElementsAre(40, 30, 20));
 }
 
+// Nor among those that are kept for `keep` alone.
+TEST_F(CheckpointStoreTest, ADamagedOneTakesNoPlaceInKeep) {
+  for (const uint64_t step : {10, 20, 30, 40, 50}) WriteSmallCheckpoint(&store_, 1, step);
+  const std::string file =
+      (*store_.List(nullptr))[2].directory + "/model-00001-of-00002.safetensors";
+  std::string content = ReadAll(file);
+  content.back() ^= 4;
+  WriteAll(file, content);
+  CheckpointStore successor(root_);
+  ASSERT_TRUE(successor.RemoveOld(4).ok());
+  EXPECT_THAT(Steps(), ElementsAre(50, 40, 30, 20, 10)) << "none can be spared";
+  ASSERT_TRUE(successor.RemoveOld(3).ok());
+  EXPECT_THAT(Steps(), ElementsAre(50, 40, 30, 20)) << "30 is damaged";
+  WriteSmallCheckpoint(&successor, 1, 60);
+  WriteSmallCheckpoint(&successor, 1, 70);
+  ASSERT_TRUE(successor.RemoveOld(3).ok());
+  EXPECT_THAT(Steps(), ElementsAre(70, 60, 50)) << "what is older goes";
+}
+
 TEST_F(CheckpointStoreTest, WhatIsNotFiniteIsMarkedByItsFirstTensor) {
   for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
     const StoredCheckpoint stored = WriteNotFinite(1, 10, "dense/kernel", bad);
