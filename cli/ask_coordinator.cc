@@ -3,7 +3,10 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/cluster_call.h"
 #include "cli/status_query.h"
 #include "common/base/status_macros.h"
@@ -13,7 +16,7 @@ namespace shoal {
 namespace {
 
 constexpr Time kPatience = std::chrono::seconds(3);
-constexpr Time kSayAgain = std::chrono::seconds(10);
+constexpr Time kSayAgain = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -31,16 +34,25 @@ absl::Status AskCoordinator(const std::string& address, const std::string& metho
                      answer = std::move(result);
                      network->Stop();
                    });
+  std::vector<std::string> waiting;
   std::optional<StatusPoller> poller;
   network->CallAfter(kPatience, [&] {
     poller.emplace(network.get(), network.get(), address, kSayAgain,
-                   [](const absl::StatusOr<proto::StatusReply>& status) {
+                   [&waiting](const absl::StatusOr<proto::StatusReply>& status) {
+                     waiting.clear();
                      if (!status.ok()) return;
-                     for (const std::string& line : status->waiting())
+                     for (const std::string& line : status->waiting()) {
                        std::fprintf(stderr, "waiting for %s\n", line.c_str());
+                       waiting.push_back(line);
+                     }
                    });
   });
   network->Run();
+  if (absl::IsDeadlineExceeded(answer.status()) && !waiting.empty()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(address, ": nothing yet after ", WholeSeconds(timeout),
+                     " s, and asked no longer; it still waits for ", absl::StrJoin(waiting, "; ")));
+  }
   SHOAL_RETURN_IF_ERROR(answer.status());
   if (ParseReply(*answer, reply)) return absl::OkStatus();
   return absl::DataLossError(address + ": the answer is not one of a coordinator of this version");

@@ -197,6 +197,13 @@ std::vector<std::string> TrainingRun::Waiting() const {
                                  checkpointer_->last_error(), "); it is tried again every ",
                                  WholeSeconds(kRetryCutAfter), " s"));
   }
+  if (!checkpoint_requests_.empty() && evaluation_ != nullptr) {
+    lines.push_back(absl::StrCat("the evaluation of epoch ", evaluation_->epoch() + 1, " (",
+                                 evaluation_->batches().done_count(), " of ",
+                                 evaluation_->batches().total_steps(),
+                                 " batches done), after which the checkpoint that is asked for "
+                                 "begins"));
+  }
   if (const std::string cut = checkpointer_->Waiting(now); !cut.empty()) {
     const std::string holder = training() ? OldestStep() : "";
     lines.push_back(absl::StrCat(cut, holder.empty() ? "" : "; ", holder));

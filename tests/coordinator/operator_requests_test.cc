@@ -84,11 +84,11 @@ TEST(OperatorRequestsTest, ADrainedChiefSaysWhyThereIsNoCheckpoint) {
   cluster.Advance(std::chrono::minutes(1));
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_TRUE(absl::IsUnavailable(drain.status())) << drain.status();
-  EXPECT_THAT(std::string(drain.status().message()),
-              AllOf(HasSubstr("without a checkpoint of the last steps"), HasSubstr("no space left"),
-                    HasSubstr("5 steps done since " + cluster.run_dir() +
-                              "/checkpoints/step-000000000005"),
-                    HasSubstr("lost with the ps")));
+  EXPECT_THAT(
+      std::string(drain.status().message()),
+      AllOf(HasSubstr("without a checkpoint of the last steps"), HasSubstr("no space left"),
+            HasSubstr("5 steps done since " + cluster.run_dir() + "/checkpoints/step-000000000005"),
+            HasSubstr("lost with the ps")));
 }
 
 TEST(OperatorRequestsTest, ADrainedChiefThatHadNothingToDoHasLostNothing) {
@@ -201,6 +201,26 @@ TEST(OperatorRequestsTest, WithoutWorkersThereIsNoCheckpointAndItSaysWhy) {
   ScriptedCluster cluster({});
   Request request = Checkpoint(&cluster);
   EXPECT_THAT(std::string(request.status().message()), HasSubstr("none is ready"));
+}
+
+// Its cut is kept until then, and there is one at a time.
+TEST(OperatorRequestsTest, ACheckpointThatWaitsForAnEvaluationSaysSo) {
+  ScriptedCluster cluster({.test_examples = 50});
+  ScriptedWorker& worker = cluster.Join(0);
+  while (worker.evaluations.empty()) cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  const Request request = Checkpoint(&cluster);
+  cluster.Advance(seconds(10));
+  EXPECT_FALSE(request.answered());
+  EXPECT_THAT(cluster.run->Status().waiting(),
+              testing::Contains(AllOf(HasSubstr("the evaluation of epoch 1 (0 of 4 batches done)"),
+                                      HasSubstr("the checkpoint that is asked for"))));
+  while (!worker.evaluations.empty()) {
+    worker.Evaluate();
+    cluster.Settle();
+  }
+  while (!request.answered() && !worker.leases.empty()) cluster.FinishStep(worker);
+  EXPECT_TRUE(request.status().ok()) << request.status();
 }
 
 // A periodic cut that failed is not left until the next period.
