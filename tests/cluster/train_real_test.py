@@ -99,6 +99,8 @@ def test_started_in_any_order_and_joined_by_an_unlisted_worker(tmp_path):
         wait_for(lambda: any(cluster.spec["ps"][0] in line for line in (cluster.status() or {}).get("waiting", [])),
                  "ps 0 among those waited for")
         joined = cluster.start("worker", 9, [f"--chief={cluster.chief}", "--threads=1"], spec=False, name="joined")
+        # Who comes when the job is over waits in vain.
+        worker.wait_for_output("taking part as worker 1")
         joined.wait_for_output("taking part as worker 2")
         servers = [cluster.start("ps", i) for i in (1, 0)]
         for process in (chief, worker, joined, *servers):
