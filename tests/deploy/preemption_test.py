@@ -15,14 +15,14 @@ from safetensors.numpy import load_file
 from manifests import KUBERNETES, documents
 from pods import SOURCE, Pods, PodNetwork, can_make_pods, tasks_of_compose, tasks_of_jobs, wait_for
 
+from endless_job import EPOCHS, STOPPED
 from lineage import BEGINS, check_lineage, timeline_number
 from real_cluster import finished_steps, step_records, write_job
 
 pytestmark = pytest.mark.skipif(not can_make_pods(), reason="pods of our own need root, network namespaces and setpriv")
 
-EPOCHS, EXAMPLES, BATCH = 40, 8007, 16
-TOTAL = EPOCHS * -(-EXAMPLES // BATCH)
-STOPPED = re.compile(r"the job is over term=\S+ lowest_updates=(\d+) highest_updates=(\d+)")
+EXAMPLES, BATCH = 8007, 16
+STEPS_PER_EPOCH = -(-EXAMPLES // BATCH)
 
 
 @pytest.fixture
@@ -36,7 +36,12 @@ def pods(tmp_path):
 def add_all(pods, jobs):
     for task in sum(jobs.values(), []):
         pods.add(task)
-    for pod in pods.pods.values():  # what has not begun yet dies of a SIGTERM
+    await_begin(pods.pods.values())
+
+
+def await_begin(pods):
+    """What has not begun yet dies of a SIGTERM."""
+    for pod in pods:
         pod.process.wait_for_output(" at their defaults")
 
 
@@ -59,15 +64,28 @@ def check_nothing_is_rolled_back(pods):
     assert not lost, "\n".join(["steps were done again:", *lines, "the coordinator's log:", chief_log])
 
 
-def check_end(pods, run, killed_workers):
-    """Every step once, every example once an epoch, every chunk with all updates, a model."""
+def end(pods, run, killed_workers):
+    """Evicts all, gives the job, which has no end, one that is near, and has it finished: every step once, every example once an
+    epoch, every chunk with all updates, a model."""
+    running = [pod for pod in pods.pods.values() if pod.running()]
+    await_begin(running)
+    for pod in running:
+        pod.process.signal(signal.SIGTERM)
+    for pod in running:
+        assert pod.await_termination() == 143, pod.output()[-3000:]
+    stopped_at = json.loads(max((run / "checkpoints").glob("*/manifest.json")).read_text())["cut_step"]
+    epochs = stopped_at // STEPS_PER_EPOCH + 1
+    total = epochs * STEPS_PER_EPOCH
+    pods.job.write_text(json.dumps(json.loads(pods.job.read_text()) | {"epochs": epochs}))
+    pods.wait_for_end()
+
     chief, = (pod for name, pod in pods.pods.items() if "coordinator" in name)
-    check_lineage(step_records(pods.records), chief.output(), EPOCHS, EXAMPLES, BATCH, killed_workers)
+    check_lineage(step_records(pods.records), chief.output(), epochs, EXAMPLES, BATCH, killed_workers)
     for name, pod in pods.pods.items():
         if "ps" in name:
-            assert STOPPED.findall(pod.output())[-1] == (str(TOTAL), str(TOTAL)), pod.output()[-2000:]
+            assert STOPPED.findall(pod.output())[-1] == (str(total), str(total)), pod.output()[-2000:]
     newest = sorted((run / "checkpoints").iterdir())[-1]
-    assert json.loads((newest / "manifest.json").read_text())["cut_step"] == TOTAL
+    assert json.loads((newest / "manifest.json").read_text())["cut_step"] == total
     assert load_file(run / "model/model.safetensors")["dense/kernel"].shape == (64, 32)
 
 
@@ -107,10 +125,8 @@ def test_pods_are_taken_away_and_come_back_elsewhere(pods, tmp_path, chaos_seed,
     for name in sorted(name for name in pods.pods if "worker" in name)[1:]:
         assert pods.remove(name) == 143
 
-    assert finished_steps(pods.records) < TOTAL, "the job was over before the test was"
-    pods.wait_for_end()
     assert coordinator.starts > 1 and ps_1.starts > 1
-    check_end(pods, tmp_path / "run/run", killed_workers=0)
+    end(pods, tmp_path / "run/run", killed_workers=0)
 
 
 def test_everything_is_evicted_at_once(pods, tmp_path):
@@ -159,6 +175,6 @@ def test_compose_services_are_killed_and_come_back(pods, tmp_path):
         steps_more(pods, 300)
         pods.pods[victim].kill()
     steps_more(pods, 300)
+    await_begin([pods.pods["worker-2"]])
     assert pods.pods["worker-2"].terminate() == 143
-    pods.wait_for_end()
-    check_end(pods, tmp_path / "run/run", killed_workers=1)
+    end(pods, tmp_path / "run/run", killed_workers=1)
