@@ -24,16 +24,17 @@ void TrainingRun::PlanCut() {
     if (options_.loop->Now() < write_again_at_) return;
     if (training() && !TakeBackSteps()) return;
     const uint64_t next = CutTarget();
+    // One whose stream has just broken may be on its way here with steps that it holds.
+    const bool away = next < dispatcher_->first_unleased() && !membership_->AllLeft();
+    if (away && !NoWorkerLeft()) return;
     const std::string written = "the checkpoint is written: ";
     if (StoredCutAt(next)) return Closed(written + last->directory);
     if (next == opened_->base && !opened_->adopted) {
       return Closed(opened_->checkpoint.empty() ? "there is nothing to keep"
                                                 : written + opened_->checkpoint);
     }
-    // Workers may be on their way here with steps that they hold: those of the former coordinator,
-    // or one whose stream has just broken.
-    const bool away = next < dispatcher_->first_unleased() && !membership_->AllLeft();
-    if (NoWorkerLeft() || (training() && !away)) BeginCut({next});
+    // So may those of the former coordinator.
+    if (training() || NoWorkerLeft()) BeginCut({next});
     return;
   }
   const bool asked = !checkpoint_requests_.empty();

@@ -78,6 +78,20 @@ TEST(TrainingDepartureTest, APsThatLeavesWaitsForAWorkerThatIsAwayForAMoment) {
   EXPECT_TRUE(cluster.ps[0]->stopped);
 }
 
+// Its first steps may be applied, and not reported yet.
+TEST(TrainingDepartureTest, APsThatLeavesBeforeTheFirstStepIsReportedWaitsForItsWorker) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_THAT(worker.leases, ElementsAre(0, 1));
+  cluster.Disconnect(worker);
+  cluster.ps[0]->Leave();
+  cluster.Advance(seconds(1));
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  cluster.FinishAll(cluster.Join({.index = 0, .incarnation = 5}));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
 // Workers that have left in order hold nothing, and are not waited for.
 TEST(TrainingDepartureTest, APsThatLeavesDoesNotWaitForWorkersThatHaveLeft) {
   ScriptedCluster cluster({});
