@@ -117,11 +117,16 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
       return Advance();
     }
-    case proto::WorkerReport::kDraining:
+    case proto::WorkerReport::kDraining: {
       worker.ready = false;
       membership_->record(worker).state = Membership::Record::State::kDraining;
       if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      // It leaves when it has this, and has done all that was leased to it before.
+      proto::WorkerOrder order;
+      order.mutable_drain()->set_reason("as it says itself");
+      worker.Send(order);
       return Advance();
+    }
     case proto::WorkerReport::kHalted:
       return OnHalted(worker, report.halted());
     case proto::WorkerReport::kWaiting:

@@ -132,6 +132,7 @@ void WorkerSession::Report(const proto::WorkerReport& report) {
 
 void WorkerSession::OnClosed(const absl::Status& status) {
   stream_.reset();
+  no_more_leases_ = false;
   // One that refuses ends the stream in order.
   if (!refused_ || !status.ok()) {
     refused_ = false;
@@ -192,6 +193,8 @@ void WorkerSession::OnMessage(const Message& message) {
     case proto::WorkerOrder::kEvaluate:
       return OnEvaluate(order.evaluate());
     case proto::WorkerOrder::kDrain:
+      no_more_leases_ = true;
+      if (draining_) return Next();
       return Drain("the coordinator says: " +
                    PrintableLines(order.drain().reason(), kMostReasonBytes));
     case proto::WorkerOrder::kJobDone:
@@ -346,9 +349,7 @@ void WorkerSession::Drain(const std::string& reason) {
     SayLeaving(absl::OkStatus());
     Over(End::kDrained, absl::OkStatus());
   });
-  if (activity_ != Activity::kTraining && leases_.empty() && !preparing_)
-    return Leave(absl::OkStatus());
-  // Steps handed back may be holes that nobody fills, where all leave at once.
+  if (activity_ != Activity::kTraining && MayLeave()) return Leave(absl::OkStatus());
   SayDraining();
 }
 

@@ -121,6 +121,11 @@ class WorkerSession {
   void ReportSteps();
   void PullCut(const EvaluationOrder& order);
   void Evaluate(const EvaluationOrder& order);
+  // It is draining, holds nothing, and no lease is on its way here: one that came too late would be
+  // a hole below what others have done, which nobody fills where all leave at once.
+  bool MayLeave() const {
+    return draining_ && !preparing_ && leases_.empty() && (no_more_leases_ || !welcomed_);
+  }
   void SayDraining();
   void SayLeaving(const absl::Status& why);
   // Tells the coordinator, then ends.
@@ -164,6 +169,7 @@ class WorkerSession {
   EventLoop::TimerId report_due_ = 0;  // while there are some and a coordinator
 
   bool draining_ = false;
+  bool no_more_leases_ = false;  // as the coordinator has said over this stream
   std::string drain_reason_;
   Time no_step_after_{};  // begins, once draining
   EventLoop::TimerId drain_deadline_ = 0;

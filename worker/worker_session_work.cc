@@ -78,7 +78,7 @@ void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
 
 void WorkerSession::Next() {
   if (over_ || activity_ != Activity::kIdle || computing_) return;
-  if (draining_ && (leases_.empty() || options_.loop->Now() >= no_step_after_))
+  if (MayLeave() || (draining_ && options_.loop->Now() >= no_step_after_))
     return Leave(absl::OkStatus());
   if (timeline_ == 0) return;
   if (!evaluations_.empty()) {

@@ -92,6 +92,17 @@ TEST(TrainingDepartureTest, APsThatLeavesBeforeTheFirstStepIsReportedWaitsForIts
   EXPECT_TRUE(cluster.ps[0]->stopped);
 }
 
+// What is on its way to a worker that has left is done by nobody where all leave at once.
+TEST(TrainingDepartureTest, AWorkerThatDrainsHearsThatNoLeaseFollows) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.SayDraining();
+  cluster.Settle();
+  EXPECT_EQ(worker.drained, "as it says itself");
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1));
+}
+
 // Workers that have left in order hold nothing, and are not waited for.
 TEST(TrainingDepartureTest, APsThatLeavesDoesNotWaitForWorkersThatHaveLeft) {
   ScriptedCluster cluster({});

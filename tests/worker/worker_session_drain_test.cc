@@ -97,6 +97,7 @@ TEST_F(WorkerSessionTest, DrainsWhenItMayGoOn) {
   go_on.mutable_go_on()->set_timeline(kTimeline);
   go_on.mutable_go_on()->set_below(9);
   Order(go_on);
+  SayThatNoLeaseFollows();
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8"));
   ExpectLeaving("SIGTERM", false);
@@ -123,9 +124,44 @@ TEST_F(WorkerSessionTest, TellsTheNextCoordinatorThatItIsDraining) {
   ExpectDraining();
 }
 
+// What was leased to it before the coordinator heard of the drain is still its own.
+TEST_F(WorkerSessionTest, DrainsAfterTheStepsThatAreOnTheWay) {
+  GetReady();
+  session_->Drain("SIGTERM");
+  ExpectDraining();
+  EXPECT_FALSE(chief().finished().has_value());
+  Lease(7, 1);
+  ServePs();
+  SayThatNoLeaseFollows();
+  EXPECT_FALSE(chief().finished().has_value());
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
 TEST_F(WorkerSessionTest, DrainsAtOnceWhenIdle) {
   GetReady();
   session_->Drain("SIGTERM");
+  SayThatNoLeaseFollows();
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
+// The word of the last coordinator says nothing of the next one's leases.
+TEST_F(WorkerSessionTest, DrainsAfterTheStepsOfTheNextCoordinatorToo) {
+  StartStep(7, 2);
+  session_->Drain("SIGTERM");
+  SayThatNoLeaseFollows();
+  LoseChief();
+  Reconnect();
+  Welcome();
+  ExpectDraining();
+  Open(kTimeline);
+  FinishStep();
+  FinishStep();
+  EXPECT_FALSE(chief().finished().has_value());
+  SayThatNoLeaseFollows();
   ExpectLeaving("SIGTERM", false);
   ExpectOver(WorkerSession::End::kDrained);
 }
@@ -157,6 +193,7 @@ TEST_F(WorkerSessionTest, DrainsWhenPrepared) {
 TEST_F(WorkerSessionTest, DrainsWhenTheTimelineOfTheStepAtHandIsLost) {
   StartStep(7);
   session_->Drain("SIGTERM");
+  SayThatNoLeaseFollows();
   computer_.FinishChunks();
   computer_.Finish();
   ExchangePeer::Refuse(ps(0), {kTimeline}, 0, "ps 0 is empty");

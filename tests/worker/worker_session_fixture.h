@@ -240,6 +240,12 @@ class WorkerSessionTest : public testing::Test {
     chief().Close(absl::OkStatus());
     loop_.RunUntilIdle();
   }
+  // The coordinator's answer to Draining.
+  void SayThatNoLeaseFollows() {
+    proto::WorkerOrder order;
+    order.mutable_drain()->set_reason("as it says itself");
+    Order(order);
+  }
   void ExpectDraining() {
     const auto reports = TakeReports();
     EXPECT_TRUE(std::any_of(reports.begin(), reports.end(),
