@@ -290,6 +290,12 @@ void SimulatedCluster::Strike(const Fault& fault) {
   switch (fault.kind) {
     case Kind::kPowerLoss:
       return PowerLoss(fault.duration);
+    case Kind::kDrainAll:
+      for (auto& [name, each] : tasks_) {
+        if (each->current() != nullptr && each->current()->process->alive())
+          Drain(*each->current());
+      }
+      return;
     case Kind::kRestartAll:
       return RestartAll(static_cast<int>(fault.count), fault.duration);
     case Kind::kDiskFull:
@@ -351,12 +357,16 @@ void SimulatedCluster::Strike(const Fault& fault) {
     case Kind::kBreakStreams:
       return network_.BreakAll(life->process.get(), kNoticeAtOnce);
     case Kind::kDrain:
-      return life->process->Enqueue([life] {
-        if (life->program != nullptr) life->program->Stop();
-      });
+      return Drain(*life);
     default:
       return;
   }
+}
+
+void SimulatedCluster::Drain(Life& life) {
+  life.process->Enqueue([&life] {
+    if (life.program != nullptr) life.program->Stop();
+  });
 }
 
 void SimulatedCluster::Freeze(Life& life, Time duration) {

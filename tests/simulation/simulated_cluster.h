@@ -58,6 +58,7 @@ class SimulatedCluster {
   void End(Task& task, Life& life, Death death);
   // The process has ended by itself.
   void OnExit(Task& task, Life& life, const std::string& how, bool start_again);
+  void Drain(Life& life);
   void Freeze(Life& life, Time duration);
   void PowerLoss(Time duration);
   void RestartAll(int ps, Time duration);

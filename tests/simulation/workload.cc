@@ -153,14 +153,14 @@ class FaultDrawer {
     return fault;
   }
 
-  // Tasks leave when they are told, and everything takes its time; a worker may be lost, but not
-  // for long.
+  // Tasks leave when they are told, and everything takes its time. A worker may be lost, but not
+  // for long; where all may leave at once, none is, as nobody would be left to do its steps.
   Fault DrawOrderly() {
     Fault fault;
     fault.at = DrawTime();
     fault.task = AnyTask();
     fault.duration = Short();
-    switch (random_.Below(10)) {
+    switch (evictions_ ? random_.Between(3, 11) : random_.Below(10)) {
       case 0:
         fault.kind = Kind::kKill;
         fault.task = Worker();
@@ -180,6 +180,10 @@ class FaultDrawer {
       case 4:
         fault.kind = Kind::kDiskSlow;
         fault.latency = random_.Between(milliseconds(2), milliseconds(50));
+        break;
+      case 10:
+      case 11:
+        fault.kind = Kind::kDrainAll;
         break;
       default:
         fault.kind = Kind::kDrain;
@@ -224,6 +228,7 @@ class FaultDrawer {
   Random& random_;
   const Workload& workload_;
   const Time span_;
+  const bool evictions_ = workload_.orderly && workload_.seed % 2 == 0;
   Time last_{};  // around when the last fault was
 };
 
@@ -267,6 +272,8 @@ const char* Name(Kind kind) {
       return "slow reader";
     case Kind::kDrain:
       return "drain";
+    case Kind::kDrainAll:
+      return "drain all";
     case Kind::kPowerLoss:
       return "power loss";
     case Kind::kDiskFull:

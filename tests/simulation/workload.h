@@ -24,6 +24,7 @@ struct Fault {
     kSlowLinks,            // messages from and to a task take up to `latency`
     kSlowReader,           // a task takes in one message of a stream in up to `latency`
     kDrain,                // SIGTERM
+    kDrainAll,             // to everything at once
     kPowerLoss,            // everything with the disk dies, and loses what was not synced
     kDiskFull,
     kDiskReadOnly,
