@@ -41,8 +41,9 @@ void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& dr
   }
   std::set<int> connected;
   for (const auto& [key, worker] : membership_->workers()) {
-    if (worker->index >= 0) connected.insert(worker->index);
-    if (drain.type() != "worker" || worker->index != static_cast<int>(drain.index())) continue;
+    if (worker->index < 0) continue;  // it has not said who it is
+    connected.insert(worker->index);
+    if (drain.type() != "worker" || int64_t{worker->index} != int64_t{drain.index()}) continue;
     if (drains_.count(key) >= kMaxRequests) {
       return cluster_service_.Refuse(
           request, absl::ResourceExhaustedError("too many ask to drain it already"));
@@ -67,8 +68,8 @@ void TrainingRun::AnswerChiefDrains() {
   const bool stopped = absl::IsCancelled(*over_);
   reply.set_detail(over_->ok()
                        ? "the job is done, and the coordinator with it"
-                       : absl::StrCat("the coordinator has ", stopped ? "" : "failed: ",
-                                      std::string(over_->message())));
+                       : absl::StrCat("the coordinator has ",
+                                      stopped ? "" : "failed: ", std::string(over_->message())));
   const bool in_order = over_->ok() || (stopped && !steps_lost_);
   for (const uint64_t request : std::exchange(chief_drains_, {})) {
     if (in_order) {
@@ -105,8 +106,8 @@ void TrainingRun::OnCheckpointRequest(uint64_t request) {
         request, absl::ResourceExhaustedError("too many ask for a checkpoint already"));
   }
   const uint64_t at_least = dispatcher_->done_below();
-  if (StoredCutAt(at_least)) return AnswerCheckpoint(request, *checkpointer_->last());
   checkpoint_requests_.push_back({request, opened_->timeline, at_least});
+  if (checkpointer_->last().has_value()) AnswerCheckpoints(*checkpointer_->last());
   Advance();
 }
 

@@ -24,6 +24,8 @@ constexpr Time kStallPatience = std::chrono::seconds(15);
 constexpr Time kEvaluationPatience = std::chrono::seconds(5);
 // A disk that is full at a stop may get room: what is to be written is tried again for this long.
 constexpr Time kWritePatience = std::chrono::seconds(15);
+// A disk that does not answer at the end is waited for so long, and by the process as long again.
+constexpr Time kDiskPatience = std::chrono::seconds(3);
 // A ps that may leave goes at once; one that is still there after this time stays.
 constexpr Time kLeaveTimeout = std::chrono::seconds(10);
 
@@ -285,18 +287,26 @@ void TrainingRun::Over(const absl::Status& status) {
     failure_ = std::string(status.message());
   fleet_->Close();
   lease_->Release();
-  if (!writing_history_) SayOver();
+  over_deadline_ = options_.loop->CallAfter(kDiskPatience, [this] {
+    over_deadline_ = 0;
+    LogWarning(absl::StrCat("stopping without waiting longer for the disk of ", paths_.directory,
+                            ", which has not taken within ", WholeSeconds(kDiskPatience),
+                            " s what was being written"));
+    options_.on_over(*over_);
+  });
+  if (!writing_history_) EndAfterWrites();
 }
 
-void TrainingRun::SayOver() {
-  // After what else is to be written, of files and of the lease.
+// Of files and of the lease.
+void TrainingRun::EndAfterWrites() {
+  const auto end = [this, alive = alive_] {
+    if (!*alive || over_deadline_ == 0) return;
+    options_.loop->CancelTimer(std::exchange(over_deadline_, 0));
+    options_.on_over(*over_);
+  };
   options_.loop->Offload([] {},
-                         [this, alive = alive_] {
-                           if (!*alive) return;
-                           options_.loop->OffloadBrief([] {},
-                                                       [this, alive] {
-                                                         if (*alive) options_.on_over(*over_);
-                                                       });
+                         [this, alive = alive_, end] {
+                           if (*alive) options_.loop->OffloadBrief([] {}, end);
                          });
 }
 

@@ -50,7 +50,9 @@ TrainingRun::TrainingRun(Options options)
 TrainingRun::~TrainingRun() {
   *alive_ = false;
   if (tick_ != 0) options_.loop->CancelTimer(tick_);
-  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
+  for (const EventLoop::TimerId timer : {dismiss_deadline_, over_deadline_}) {
+    if (timer != 0) options_.loop->CancelTimer(timer);
+  }
 }
 
 absl::Status TrainingRun::Prepare() {
@@ -390,7 +392,7 @@ void TrainingRun::WriteHistory(uint64_t from) {
                              history_changed_ = 0;
                            }
                            if (again) return WriteHistory(*history_changed_);
-                           if (over_.has_value()) SayOver();
+                           if (over_.has_value()) EndAfterWrites();
                          });
 }
 

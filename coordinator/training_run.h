@@ -197,7 +197,8 @@ class TrainingRun {
   // loads a checkpoint.
   void EndForNan(const std::string& why);
   void Over(const absl::Status& status);
-  void SayOver();
+  // Says that it is over once what is being written is on disk.
+  void EndAfterWrites();
   bool training() const { return dispatcher_ != nullptr && worker_came_; }
 
   enum class Phase { kClaiming, kLoading, kTraining, kStopping, kFinished, kFailed };
@@ -311,6 +312,7 @@ class TrainingRun {
   EventLoop::TimerId tick_ = 0;
   Time log_waiting_at_{};  // 0 while nobody is waited for
   EventLoop::TimerId dismiss_deadline_ = 0;
+  EventLoop::TimerId over_deadline_ = 0;
   std::string failure_;
 
   // A request for a checkpoint of this timeline that holds at least the steps below `at_least`.

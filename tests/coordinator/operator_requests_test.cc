@@ -55,6 +55,15 @@ TEST(OperatorRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("workers that are: 0, 1, 2"));
 }
 
+// Its index is -1, until it says one.
+TEST(OperatorRequestsTest, WhoHasNotSaidWhoItIsIsNobodyToDrain) {
+  ScriptedCluster cluster({});
+  const auto far = std::make_shared<FarEnd>(&cluster.loop, "host", kWorkMethod);
+  far->set_callbacks(*cluster.run->Accept(kWorkMethod, far->MakeStream()));
+  Request last = Drain(&cluster, "worker", UINT32_MAX);
+  EXPECT_TRUE(absl::IsNotFound(last.status())) << last.status();
+}
+
 TEST(OperatorRequestsTest, ADrainedChiefStopsWithACheckpoint) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);

@@ -357,6 +357,20 @@ TEST(TrainingRunTest, AStopGivesUpAPsThatDoesNotAnswer) {
   EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("ps 0 to accept it"));
 }
 
+// As that of a file server that is gone: it takes neither the checkpoint nor the history.
+TEST(TrainingRunTest, AStopEndsThoughTheDiskDoesNotAnswer) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  cluster.loop.set_hold_offloads(true);
+  cluster.loop.set_hold_brief(true);
+  cluster.run->Stop();
+  cluster.FinishAll(worker);
+  cluster.Advance(seconds(40));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("without a checkpoint"));
+}
+
 TEST(TrainingRunTest, AStopWaitsForStepsHoweverSlowTheyAre) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
