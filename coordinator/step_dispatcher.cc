@@ -78,6 +78,8 @@ void StepDispatcher::Undo(const std::vector<uint64_t>& steps) {
   for (const uint64_t step : steps) {
     if (done_after_base_.erase(step) > 0) open_.insert(step);
   }
+  // Some ps may have applied them.
+  came_back_below_ = std::max(came_back_below_, steps.back() + 1);
 }
 
 uint64_t StepDispatcher::Release(WorkerKey worker) {

@@ -389,5 +389,16 @@ TEST(StepDispatcherTest, TakesNothingBackThatCameBackOnce) {
   EXPECT_EQ(dispatcher.held(2), 2u);
 }
 
+// It was reported, but a ps lacks it; others may have applied it.
+TEST(StepDispatcherTest, TakesNothingBackThatWasUndone) {
+  StepDispatcher dispatcher({.total_steps = 100}, 0, {});
+  dispatcher.Take(1, 1, kNow);  // 0
+  dispatcher.Done(1, 0, kNow);
+  dispatcher.Undo({0});
+  EXPECT_EQ(dispatcher.Take(2, 1, kNow), (StepRun{0, 1}));
+  dispatcher.TakeBack({{2, 0}});
+  EXPECT_EQ(dispatcher.first_unleased(), 1u);
+}
+
 }  // namespace
 }  // namespace shoal
