@@ -13,6 +13,7 @@
 #include "cli/model_summary.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
+#include "common/json/json_errors.h"
 #include "common/json/json_text.h"
 #include "common/model/keras_model.h"
 
@@ -37,7 +38,7 @@ absl::Status Summarize(const std::string& path) {
   if (!model.ok()) {
     if (const std::string hint = HintOfJob(path, text); !hint.empty())
       return absl::InvalidArgumentError(hint);
-    return absl::Status(model.status().code(), path + ": " + std::string(model.status().message()));
+    return WithSource(path, model.status());
   }
   return PrintReport(SummarizeModel(*model));
 }

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/job/optimizer_slots.h"
+#include "common/json/json_errors.h"
 #include "common/sharding/chunk_limits.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
@@ -89,10 +89,8 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
   }
   if (sound.ok()) return model;
   // A model inside the job file has no path of its own.
-  const std::string source = absl::StrCat(
-      job.model_path.empty() ? absl::StrCat(job_file, ": $.model") : job.model_path, ": ");
-  return absl::InvalidArgumentError(absl::StrCat(
-      source, absl::StrReplaceAll(std::string(sound.message()), {{"\n", "\n" + source}})));
+  const std::string source = job.model_path.empty() ? job_file + ": $.model" : job.model_path;
+  return absl::InvalidArgumentError(WithSource(source, sound).message());
 }
 
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {

@@ -12,6 +12,7 @@
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
 #include "common/job/optimizer_slots.h"
+#include "common/json/json_errors.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
@@ -57,7 +58,11 @@ TrainingRun::~TrainingRun() {
 
 absl::Status TrainingRun::Prepare() {
   const Job& job = options_.job;
-  SHOAL_ASSIGN_OR_RETURN(model_, ParseKerasModel(job.model_json));
+  absl::StatusOr<KerasModel> model = ParseKerasModel(job.model_json);
+  if (!model.ok()) {
+    return WithSource(job.model_path.empty() ? "the job's model" : job.model_path, model.status());
+  }
+  model_ = *std::move(model);
   const std::vector<Variable>& variables = model_.graph.variables();
   const std::vector<std::string> slots = OptimizerSlotNames(job.optimizer);
   if (const absl::Status sound = CheckVariables(variables, slots); !sound.ok()) {

@@ -4,6 +4,7 @@
 #include "cli/golden_case/golden_case.h"
 #include "common/base/status_macros.h"
 #include "common/job/job.h"
+#include "common/json/json_errors.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
 #include "worker/loss_attributes.h"
@@ -12,11 +13,6 @@ namespace shoal {
 namespace {
 
 using nlohmann::json;
-
-// The error with the file that it is about in front.
-absl::Status InFile(const std::string& file, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(file, ": ", std::string(status.message())));
-}
 
 absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
   SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
@@ -41,9 +37,9 @@ absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
     result->optimizers.push_back({name, config.dump()});
   }
   const absl::StatusOr<Job::Loss> parsed = ParseLoss(loss->dump(), "$.loss");
-  if (!parsed.ok()) return InFile(path, parsed.status());
+  if (!parsed.ok()) return WithSource(path, parsed.status());
   const absl::StatusOr<LossAttributes> attributes = LossAttributesOf(*parsed);
-  if (!attributes.ok()) return InFile(path, attributes.status());
+  if (!attributes.ok()) return WithSource(path, attributes.status());
   result->loss = *attributes;
   return absl::OkStatus();
 }
@@ -80,7 +76,7 @@ absl::StatusOr<GoldenCase> GoldenCase::Load(const std::string& directory) {
   const std::string model_path = directory + "/model.json";
   SHOAL_ASSIGN_OR_RETURN(const std::string model_text, ReadJsonFile(model_path));
   absl::StatusOr<KerasModel> model = ParseKerasModel(model_text);
-  if (!model.ok()) return InFile(model_path, model.status());
+  if (!model.ok()) return WithSource(model_path, model.status());
   result.model = *std::move(model);
   SHOAL_RETURN_IF_ERROR(ReadCaseFile(directory + "/case.json", &result));
   SHOAL_ASSIGN_OR_RETURN(result.tensors, SafetensorsFile::Open(directory + "/case.safetensors"));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/nearest_name.h"
 
 namespace shoal {
@@ -56,6 +57,12 @@ absl::Status JsonErrors::ToStatus() const {
                     lines_.size() - kMaxLines, " more errors");
   }
   return all_unimplemented_ ? absl::UnimplementedError(text) : absl::InvalidArgumentError(text);
+}
+
+absl::Status WithSource(const std::string& source, const absl::Status& errors) {
+  const std::string begin = source + ": ";
+  return absl::Status(errors.code(),
+                      begin + absl::StrReplaceAll(errors.message(), {{"\n", "\n" + begin}}));
 }
 
 std::string SuggestName(const std::string& name, const std::vector<std::string>& known) {

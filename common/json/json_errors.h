@@ -40,6 +40,9 @@ class JsonErrors {
   bool all_unimplemented_ = true;
 };
 
+// Errors of a text whose source was not known where it was read: each line begins with it now.
+absl::Status WithSource(const std::string& source, const absl::Status& errors);
+
 // "; did you mean "worker"? Known: chief, worker": the end of a message about an unknown name.
 std::string SuggestName(const std::string& name, const std::vector<std::string>& known);
 

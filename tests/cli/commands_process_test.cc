@@ -228,6 +228,12 @@ TEST_F(CommandsTest, ModelSummaryNamesTheFileThatIsNoModel) {
   const Result result = Shoal({"model", "summary", path});
   EXPECT_EQ(result.exit, "exit code 78");
   EXPECT_THAT(result.output, HasSubstr(path));
+  WriteFile("model.json", R"({"class_name": "Sequential", "config": {"name": "m", "layers": [
+      {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": "wide"}},
+      {"class_name": "Dens", "config": {"name": "y", "units": 1}}]}})");
+  EXPECT_THAT(Shoal({"model", "summary", path}).output,
+              AllOf(HasSubstr("shoal: " + path + ": $.config.layers[0]"),
+                    HasSubstr("\n" + path + ": $.config.layers[1]")));
 }
 
 TEST_F(CommandsTest, ModelSummaryOfAJobNamesItsModel) {
