@@ -32,9 +32,9 @@ struct Worker {
   proto::Waiting waiting;    // what it said last that it is at, if that takes long,
   Time waiting_at{};         // and when
 
-  // It says every 5 s what it is at: it is alive and at something that takes long.
-  bool AtWork(Time now) const {
-    return !waiting.what().empty() && now - waiting_at < std::chrono::seconds(15);
+  // It says every 5 s what it is at: it is alive and at a step that takes long.
+  bool Computing(Time now) const {
+    return waiting.computing() && now - waiting_at < std::chrono::seconds(15);
   }
   void Send(const proto::WorkerOrder& order) { stream->Send(MakeMessage(order)); }
 };

@@ -30,6 +30,8 @@ void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& dr
     chief_drains_.push_back(request);
     return over_.has_value() ? AnswerChiefDrains() : Stop();
   }
+  if (over_.has_value())
+    return cluster_service_.Refuse(request, absl::UnavailableError("the coordinator stops"));
   if (drain.type() == "ps" && drain.index() < options_.ps_addresses.size()) {
     return cluster_service_.Refuse(
         request,
@@ -53,6 +55,7 @@ void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& dr
     order.mutable_drain()->set_reason("drained by an operator");
     worker->Send(order);
     worker->ready = false;  // no more work for it
+    membership_->record(*worker).state = Membership::Record::State::kDraining;
     drains_.emplace(key, request);
     return;
   }
@@ -91,6 +94,10 @@ void TrainingRun::AnswerDrains(const Worker& worker, const std::string& why) {
 }
 
 void TrainingRun::OnCheckpointRequest(uint64_t request) {
+  if (over_.has_value()) {
+    return cluster_service_.Refuse(request,
+                                   absl::UnavailableError("no checkpoint: the coordinator stops"));
+  }
   if (finishing_ && checkpointer_->last().has_value()) {  // the final one
     return AnswerCheckpoint(request, *checkpointer_->last());
   }

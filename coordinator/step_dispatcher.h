@@ -30,6 +30,7 @@ struct StepRun {
 class StepDispatcher {
  public:
   using WorkerKey = uint64_t;
+  static constexpr WorkerKey kNobody = 0;
 
   struct Options {
     uint64_t total_steps = 0;

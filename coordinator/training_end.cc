@@ -34,6 +34,12 @@ constexpr Time kLeaveTimeout = std::chrono::seconds(10);
 void TrainingRun::Stop() {
   if (stopping_ || over_) return;
   stopping_ = true;
+  stop_began_ = options_.loop->Now();
+  if (!opened_.has_value()) {
+    EndUnopenedStop(stop_began_);
+    if (!over_.has_value()) LogInfo("stopping, once the ps have said what they hold");
+    return;
+  }
   if (NothingToKeep()) return Over(absl::CancelledError("stopped before training began"));
   LogInfo(absl::StrCat(
       "stopping: no more steps are handed out; a checkpoint follows. A step that a worker says it "
@@ -42,6 +48,26 @@ void TrainingRun::Stop() {
       " s ($.strategy.lease_timeout_seconds), anything else for 15 s without headway; a second "
       "signal ends at once"));
   Advance();
+}
+
+// A ps that has not said yet what it holds, or holds steps of a former coordinator while others are
+// still to be asked, has something to keep: OnTimelineOpened goes on with it.
+void TrainingRun::EndUnopenedStop(Time now) {
+  if (!stopping_ || opened_.has_value() || over_.has_value()) return;
+  bool holds_steps = false;
+  for (int ps = 0; ps < fleet_->size() && fleet_->phase() == PsFleet::Phase::kClaiming; ++ps) {
+    const PsFleet::Peer& peer = fleet_->peer(ps);
+    holds_steps = holds_steps || (peer.link != nullptr && peer.link->connected() &&
+                                  (!peer.claimed_now || peer.claimed->timeline() != 0));
+  }
+  if (holds_steps && now - stop_began_ < kStallPatience) return;
+  // What this coordinator has seen done, and what a ps holds, is in no checkpoint.
+  steps_lost_ = holds_steps || counters_.timelines_opened > 0;
+  if (!steps_lost_) return Over(absl::CancelledError("stopped before training began"));
+  Over(absl::CancelledError(absl::StrCat(
+      "stopped without a checkpoint of the last steps: ",
+      holds_steps ? absl::StrCat("gave up waiting for ", absl::StrJoin(Waiting(), "; "))
+                  : "the ps were being restored")));
 }
 
 // Nobody can train without it: it takes a checkpoint of all that is leased with it, and its
@@ -180,11 +206,28 @@ void TrainingRun::CloseWithoutWorkers() {
     evaluation_.reset();
     return checkpointer_->Release();
   }
+  // What a worker did whose last report was lost with its stream.
+  CountApplied();
   if (CutTarget() > dispatcher_->base()) {
     return ClosedWithout("no worker is left to do them");
   }
   if (!checkpointer_->idle() && checkpointer_->step() > CutTarget())
     checkpointer_->GiveUp("no worker is left to do the steps below it");
+}
+
+void TrainingRun::CountApplied() {
+  for (int ps = 0; ps < fleet_->size(); ++ps) {
+    if (fleet_->peer(ps).claimed->timeline() != opened_->timeline) return;
+  }
+  const Time now = options_.loop->Now();
+  const PsFleet::Applied applied = fleet_->AppliedEverywhere();
+  // Beyond what was leased nobody can have applied anything.
+  const uint64_t end = dispatcher_->first_unleased();
+  for (uint64_t step = dispatcher_->base(); step < std::min(applied.base, end); ++step)
+    dispatcher_->Done(StepDispatcher::kNobody, step, now);
+  for (const uint64_t step : applied.after_base) {
+    if (step < end) dispatcher_->Done(StepDispatcher::kNobody, step, now);
+  }
 }
 
 void TrainingRun::CloseIfStalled(Time now) {
@@ -215,7 +258,7 @@ void TrainingRun::CloseIfStalled(Time now) {
 
 Time TrainingRun::StallPatience(Time now) const {
   for (const auto& [key, worker] : membership_->workers()) {
-    if (worker->AtWork(now) && worker->waiting.computing())
+    if (worker->Computing(now))
       return std::max(kStallPatience, FromSeconds(options_.job.strategy.lease_timeout_seconds));
   }
   return kStallPatience;
@@ -286,7 +329,7 @@ void TrainingRun::Over(const absl::Status& status) {
   if (!status.ok() && status.code() != absl::StatusCode::kCancelled)
     failure_ = std::string(status.message());
   fleet_->Close();
-  lease_->Release();
+  lease_->Pause();
   over_deadline_ = options_.loop->CallAfter(kDiskPatience, [this] {
     over_deadline_ = 0;
     LogWarning(absl::StrCat("stopping without waiting longer for the disk of ", paths_.directory,
@@ -297,7 +340,8 @@ void TrainingRun::Over(const absl::Status& status) {
   if (!writing_history_) EndAfterWrites();
 }
 
-// Of files and of the lease.
+// Whoever comes next finds all files of this one: the lease is given back after them, and not at
+// all where they may still be written.
 void TrainingRun::EndAfterWrites() {
   const auto end = [this, alive = alive_] {
     if (!*alive || over_deadline_ == 0) return;
@@ -306,7 +350,9 @@ void TrainingRun::EndAfterWrites() {
   };
   options_.loop->Offload([] {},
                          [this, alive = alive_, end] {
-                           if (*alive) options_.loop->OffloadBrief([] {}, end);
+                           if (!*alive || over_deadline_ == 0) return;
+                           lease_->Release();
+                           options_.loop->OffloadBrief([] {}, end);
                          });
 }
 

@@ -208,7 +208,7 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   for (Worker* worker : membership_->Ready()) Announce(*worker);
   if (worker_came_) return BeginTraining();
   LayOutSteps();
-  if (ps_leaves_ && NothingToKeep()) Closed("there is nothing to keep");
+  if ((ps_leaves_ || stopping_) && NothingToKeep()) Closed("there is nothing to keep");
 }
 
 void TrainingRun::Announce(Worker& worker) {
@@ -286,7 +286,10 @@ void TrainingRun::BeginTraining() {
   progress_.Rewind(closed_epochs_);
   progress_.Restore(earlier_epochs_, closed_epochs_);
   history_changed_ = 0;
-  for (Worker* worker : membership_->Ready()) HoldSteps(*worker);
+  // Also those of workers that are draining.
+  for (const auto& [key, worker] : membership_->workers()) {
+    if (worker->index >= 0) HoldSteps(*worker);
+  }
   LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
                        " steps in ", plan_->epochs(), " epochs, from step ", dispatcher_->base(),
                        " on"));
@@ -416,6 +419,7 @@ void TrainingRun::Tick() {
   }
   LogWaiting(now);
   ForgetDeparture(now);
+  EndUnopenedStop(now);
   EndEvaluationForDeparture(now);
   Advance();
   if (NoWorkerLeft()) CloseWithoutWorkers();

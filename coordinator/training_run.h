@@ -150,6 +150,8 @@ class TrainingRun {
   void ClosedWithout(const std::string& why);
   // The steps that are done and that no checkpoint has, for people.
   std::string NotKept() const;
+  // A stop that came before what the ps hold is known.
+  void EndUnopenedStop(Time now);
   void OnPsDeparting(int ps);
   void ForgetDeparture(Time now);
   void EndEvaluationForDeparture(Time now);
@@ -162,6 +164,8 @@ class TrainingRun {
   // None is ready, nor was for some time.
   bool NoWorkerLeft() const;
   void CloseWithoutWorkers();
+  // Steps that all ps have applied are done, whoever did not come to report them.
+  void CountApplied();
   // A stop waits for those who get on, and for files, not for who stands still.
   void CloseIfStalled(Time now);
   // How long it waits while nobody gets on.
@@ -283,6 +287,7 @@ class TrainingRun {
   uint64_t leased_again_before_ = 0;  // in former timelines
 
   bool stopping_ = false;
+  Time stop_began_{};
   bool steps_lost_ = false;  // some of those done are in no checkpoint when the run stops
   std::optional<Time> not_written_since_;  // when the checkpoint of a stop failed first,
   Time write_again_at_{};                  // and when it is tried again

@@ -65,8 +65,10 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
         true);
   }
   const bool first = !std::exchange(worker_came_, true);
-  worker.ready = true;
-  membership_->record(worker).state = Membership::Record::State::kUp;
+  // An operator's order to drain may have crossed this.
+  Membership::Record& record = membership_->record(worker);
+  worker.ready = record.state != Membership::Record::State::kDraining;
+  if (worker.ready) record.state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
   if (finishing_) {
     if (!workers_may_go_) return;  // it is told when that is sure
@@ -179,6 +181,7 @@ std::string TrainingRun::WrongResult(const Result& result) const {
 
 void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
   worker.waiting.Clear();
+  membership_->record(worker).expiries = 0;
   if (!training() || done.timeline() != opened_->timeline) return;
   const Time now = options_.loop->Now();
   const double seconds = ToSeconds(now - worker.last_report);
@@ -380,7 +383,7 @@ TrainingRun::Given TrainingRun::GiveSteps(Worker& worker) {
 
 std::string TrainingRun::WhyExpired(const Worker& worker, Time now) {
   const double timeout = options_.job.strategy.lease_timeout_seconds;
-  if (!worker.AtWork(now))
+  if (!worker.Computing(now))
     return absl::StrCat("reported nothing for ", timeout, " s; its steps are leased again");
   ++membership_->record(worker).expiries;
   return absl::StrCat("is alive and ", worker.waiting.what(), ", but has finished no step for ",
@@ -396,7 +399,7 @@ void TrainingRun::DropSilentWorkers(Time now) {
   const auto expire = [this, &silent, now](StepDispatcher& leases) {
     // A stop has a patience of its own; nobody else is to begin those steps then.
     for (const auto& [key, worker] : membership_->workers())
-      if (stopping_ && worker->AtWork(now)) leases.Extend(key, now);
+      if (stopping_ && worker->Computing(now)) leases.Extend(key, now);
     for (const StepDispatcher::WorkerKey worker : leases.Expire(now)) silent.insert(worker);
   };
   if (dispatcher_ != nullptr) expire(*dispatcher_);

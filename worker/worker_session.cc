@@ -139,13 +139,13 @@ void WorkerSession::OnClosed(const absl::Status& status) {
     last_error_ = Printable(std::string(status.message()), kMostReasonBytes);
   }
   if (over_) return FinishLeaving();
-  if (draining_ && activity_ != Activity::kTraining && leases_.empty())
-    return Over(End::kDrained, absl::OkStatus());
+  const bool was_welcomed = std::exchange(welcomed_, false);
+  if (MayLeave()) return Over(End::kDrained, absl::OkStatus());
   const Time now = options_.loop->Now();
   // One that welcomes and breaks, again and again, is not tried at once each time.
   if (const Time at = std::exchange(welcomed_at_, Time{}); at != Time{} && now - at >= kSettled)
     backoff_.Reset();
-  if (std::exchange(welcomed_, false)) {
+  if (was_welcomed) {
     alone_since_ = now;
     LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ",
                             absl::StripPrefix(last_error_, options_.chief + ": ")));
@@ -194,7 +194,7 @@ void WorkerSession::OnMessage(const Message& message) {
       return OnEvaluate(order.evaluate());
     case proto::WorkerOrder::kDrain:
       no_more_leases_ = true;
-      if (draining_) return Next();
+      if (draining_) return MayLeave() ? Leave(absl::OkStatus()) : Next();
       return Drain("the coordinator says: " +
                    PrintableLines(order.drain().reason(), kMostReasonBytes));
     case proto::WorkerOrder::kJobDone:
@@ -349,7 +349,7 @@ void WorkerSession::Drain(const std::string& reason) {
     SayLeaving(absl::OkStatus());
     Over(End::kDrained, absl::OkStatus());
   });
-  if (activity_ != Activity::kTraining && MayLeave()) return Leave(absl::OkStatus());
+  if (MayLeave()) return Leave(absl::OkStatus());
   SayDraining();
 }
 

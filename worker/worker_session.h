@@ -121,10 +121,12 @@ class WorkerSession {
   void ReportSteps();
   void PullCut(const EvaluationOrder& order);
   void Evaluate(const EvaluationOrder& order);
-  // It is draining, holds nothing, and no lease is on its way here: one that came too late would be
-  // a hole below what others have done, which nobody fills where all leave at once.
+  // It is draining, does nothing that counts, has reported all that it has done, and no lease is on
+  // its way here: one that came too late would be a hole below what others have done, which nobody
+  // fills where all leave at once.
   bool MayLeave() const {
-    return draining_ && !preparing_ && leases_.empty() && (no_more_leases_ || !welcomed_);
+    return draining_ && !preparing_ && activity_ != Activity::kTraining && leases_.empty() &&
+           (welcomed_ ? no_more_leases_ : unreported_.steps_size() == 0);
   }
   void SayDraining();
   void SayLeaving(const absl::Status& why);

@@ -23,6 +23,7 @@ constexpr std::chrono::milliseconds kLogPatience{500};
 constexpr std::pair<const char*, const char*> kWork[] = {
     {"compute", "a batch is still being computed"},
     {"files", "a file is still being read or written"},
+    {"brief files", "the lease of the run is still being read or written"},
     {"input", "examples are still being read"},
     {"http-handler", "a page is still being made"},
 };

@@ -143,8 +143,8 @@ class GrpcNetworkImpl : public GrpcNetwork {
   Time crowded_said_ = -kCrowdedPeriod;
   // The call that awaits a client.
   std::unique_ptr<GrpcCall> awaiting_;
-  OffloadThread offload_;
-  OffloadThread offload_brief_;
+  OffloadThread offload_{"files"};
+  OffloadThread offload_brief_{"brief files"};
 };
 
 GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)

@@ -35,7 +35,7 @@ void OffloadThread::Stop() {
 }
 
 void OffloadThread::Run() {
-  pthread_setname_np(pthread_self(), "files");
+  pthread_setname_np(pthread_self(), name_);
   while (true) {
     std::function<void()> work;
     {

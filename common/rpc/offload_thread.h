@@ -8,12 +8,13 @@
 
 namespace shoal {
 
-// Runs work beside a loop, one piece at a time in the order in which it was given, on the thread
-// "files", which starts with the first piece. Destruction waits for the piece that is running and
+// Runs work beside a loop, one piece at a time in the order in which it was given, on a thread of
+// its own, which starts with the first piece. Destruction waits for the piece that is running and
 // drops the others. Thread-safe.
 class OffloadThread {
  public:
-  OffloadThread() = default;
+  // `name` of the thread: a literal of at most 15 characters.
+  explicit OffloadThread(const char* name) : name_(name) {}
   ~OffloadThread();
   OffloadThread(const OffloadThread&) = delete;
   OffloadThread& operator=(const OffloadThread&) = delete;
@@ -27,6 +28,7 @@ class OffloadThread {
  private:
   void Run();
 
+  const char* const name_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);

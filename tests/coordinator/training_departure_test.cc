@@ -78,6 +78,19 @@ TEST(TrainingDepartureTest, APsThatLeavesWaitsForAWorkerThatIsAwayForAMoment) {
   EXPECT_TRUE(cluster.ps[0]->stopped);
 }
 
+// It is gone with its last report; the ps know what it did.
+TEST(TrainingDepartureTest, WhatAWorkerDidNotComeToReportIsKept) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  for (auto& each : cluster.ps) each->applied.insert(1);
+  cluster.Disconnect(worker);
+  cluster.ps[0]->Leave();
+  cluster.Advance(seconds(10));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+  EXPECT_TRUE(cluster.ps[0]->stopped);
+}
+
 // Its first steps may be applied, and not reported yet.
 TEST(TrainingDepartureTest, APsThatLeavesBeforeTheFirstStepIsReportedWaitsForItsWorker) {
   ScriptedCluster cluster({});

@@ -5,6 +5,7 @@
 #include "common/daemon/logging.h"
 #include "coordinator/training_run.h"
 #include "tests/common/base/temporary_directory.h"
+#include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/operator_request.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -355,6 +356,23 @@ TEST(TrainingRunTest, AStopGivesUpAPsThatDoesNotAnswer) {
   cluster.Advance(seconds(16));
   ASSERT_TRUE(cluster.over.has_value());
   EXPECT_THAT(std::string(cluster.over->message()), HasSubstr("ps 0 to accept it"));
+}
+
+// Whoever waits for the run must find all that this one has written.
+TEST(TrainingRunTest, TheRunIsGivenBackWhenAllIsWritten) {
+  ScriptedCluster cluster({});
+  const std::string lease = cluster.run_dir() + "/.lease/1";
+  cluster.Settle();
+  ASSERT_THAT(ReadAll(lease), HasSubstr(R"("held")"));
+  cluster.loop.set_hold_offloads(true);
+  cluster.loop.Offload([] {}, [] {});
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_THAT(ReadAll(lease), HasSubstr(R"("held")"));
+  cluster.loop.set_hold_offloads(false);
+  cluster.Settle();
+  EXPECT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(ReadAll(lease), HasSubstr(R"("left")"));
 }
 
 // As that of a file server that is gone: it takes neither the checkpoint nor the history.

@@ -13,6 +13,7 @@ namespace shoal {
 namespace {
 
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -40,6 +41,55 @@ TEST(TrainingTakeoverTest, AStopKeepsWhatIsApplied) {
   for (auto& each : cluster.ps) each->Restart();
   cluster.StartCoordinator();
   EXPECT_THAT(cluster.Join(0).leases, ElementsAre(2, 3)) << "a later start goes on from it";
+}
+
+// A stop may come before it is known what they hold.
+TEST(TrainingTakeoverTest, AStopWaitsForWhatThePsHold) {
+  ScriptedCluster cluster({.ps = 2});
+  TakeOverAfterTwoSteps(&cluster);
+  cluster.ps[1]->answers_claims = false;
+  cluster.StartCoordinator();
+  cluster.run->Stop();
+  cluster.Advance(seconds(5));
+  EXPECT_FALSE(cluster.over.has_value());
+  cluster.ps[1]->answers_claims = true;
+  cluster.Advance(seconds(10));
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
+}
+
+TEST(TrainingTakeoverTest, AStopSaysWhatIsLostWhereAPsDoesNotAnswer) {
+  ScriptedCluster cluster({.ps = 2});
+  TakeOverAfterTwoSteps(&cluster);
+  cluster.ps[1]->answers_claims = false;
+  cluster.StartCoordinator();
+  OperatorRequest drain = OperatorRequest::Drain(&cluster, "chief", 0);
+  cluster.Advance(seconds(20));
+  EXPECT_THAT(std::string(drain.status().message()),
+              AllOf(HasSubstr("without a checkpoint of the last steps"), HasSubstr("ps 1")));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
+// It finishes what it holds, though it gets nothing new.
+TEST(TrainingTakeoverTest, WhatADrainingWorkerHoldsIsWaitedFor) {
+  ScriptedCluster cluster({.ps = 2});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  const uint64_t timeline = worker.timeline;
+  cluster.ps[1]->answers_claims = false;
+  cluster.StartCoordinator();
+  ScriptedWorker& again =
+      cluster.Join({.index = 0, .incarnation = 1, .timeline = timeline, .held_steps = {1, 2}});
+  again.SayDraining();
+  cluster.ps[1]->answers_claims = true;
+  cluster.ps[0]->Leave();
+  cluster.Advance(seconds(1));
+  EXPECT_FALSE(cluster.ps[0]->stopped);
+  again.timeline = timeline;
+  again.leases = {1, 2};
+  cluster.FinishAll(again);
+  cluster.Advance(seconds(1));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
 }
 
 TEST(TrainingTakeoverTest, APsThatLeavesIsKept) {

@@ -166,6 +166,23 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsOfTheNextCoordinatorToo) {
   ExpectOver(WorkerSession::End::kDrained);
 }
 
+// Else the step would be above the last cut, of ps that have applied it.
+TEST_F(WorkerSessionTest, DrainsOnceWhatItHasDoneIsReported) {
+  StartStep(7, 1);
+  LoseChief();
+  session_->Drain("SIGTERM");
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
+  Reconnect();
+  Welcome();
+  bool reported = false;
+  for (const auto& report : TakeReports()) reported = reported || report.has_steps_done();
+  EXPECT_TRUE(reported);
+  SayThatNoLeaseFollows();
+  ExpectLeaving("SIGTERM", false);
+  ExpectOver(WorkerSession::End::kDrained);
+}
+
 TEST_F(WorkerSessionTest, DrainsBeforeItIsWelcome) {
   session_->Drain("SIGTERM");
   Welcome();  // on the way already

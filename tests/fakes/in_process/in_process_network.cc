@@ -105,8 +105,8 @@ class NodeImpl : public InProcessHub::Node {
   std::string address_;  // Where this node listens; empty when it does not.
   Acceptor acceptor_;
   std::map<InProcessEnd*, std::shared_ptr<InProcessEnd>> ends_;
-  OffloadThread offload_;
-  OffloadThread offload_brief_;
+  OffloadThread offload_{"files"};
+  OffloadThread offload_brief_{"brief files"};
 };
 
 void NodeImpl::Run() {
