@@ -44,7 +44,7 @@ class Supervisor {
 
   // LocalCluster's on_exit.
   void OnChildExit(const Child& child);
-  // SIGINT, SIGTERM or SIGHUP came to this process.
+  // This process was told to stop, or told again.
   void OnStopSignal();
   // The coordinator said how it goes: a stop waits for one that answers.
   void OnCoordinatorAnswer();

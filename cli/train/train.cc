@@ -29,6 +29,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/exit_code.h"
 #include "common/daemon/logging.h"
+#include "common/daemon/stop_signals.h"
 #include "common/job/job.h"
 #include "common/memory/memory_limit.h"
 #include "common/rpc/grpc_network.h"
@@ -42,7 +43,11 @@ constexpr Time kStatusInterval = std::chrono::milliseconds(200);
 constexpr size_t kEpochsShown = 1000;  // at the end, the newest
 
 const std::vector<int>& WatchedSignals() {
-  static const std::vector<int> signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+  static const std::vector<int> signals = [] {
+    std::vector<int> watched = StopSignals();
+    watched.insert(watched.end(), {SIGCHLD, SIGWINCH});
+    return watched;
+  }();
   return signals;
 }
 
@@ -197,10 +202,11 @@ class Training {
                             .console = &console_,
                             .max_restarts = options_.max_restarts,
                             .on_ended = [&network] { network->Stop(); }});
+    StopRequests stop_requests;
     SignalWatch signals(&watch, WatchedSignals(), [&](int signal) {
       if (signal == SIGCHLD) return cluster.ReapEnded();
       if (signal == SIGWINCH) return console_.set_style(TerminalStyle::Detect());
-      supervisor->OnStopSignal();
+      if (stop_requests.IsNew(network->Now())) supervisor->OnStopSignal();
     });
     SHOAL_RETURN_IF_ERROR(cluster.Start(DaemonCommands(plan, OwnEnvironment())));
     StatusPoller poller(network.get(), network.get(), plan.addresses.chief, kStatusInterval,

@@ -56,7 +56,7 @@ class Daemon {
   }
   bool http_optional() const { return http_optional_; }
 
-  // For `body`: has `handler(count)` called for every SIGTERM and SIGINT; see
+  // For `body`: has `handler(count)` called for every signal that asks for a stop; see
   // SignalThread::SetHandler. `body` must set it back to an empty one before what the handler uses
   // is destroyed.
   void OnStopSignal(std::function<void(int count)> handler);

@@ -15,7 +15,7 @@ enum ExitCode : int {
   // help.
   kExitBadConfiguration = 78,
   kExitRestart = 138,  // a peer was lost or a resource missing: starting again may help
-  kExitDrained = 143,  // stopped in order after SIGTERM or SIGINT
+  kExitDrained = 143,  // stopped in order after SIGTERM, SIGINT or SIGHUP
 };
 
 // The exit code of a process whose work ended with `status`: kDataLoss and kOutOfRange are data,

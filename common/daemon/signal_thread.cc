@@ -20,24 +20,26 @@ void PassOn(int signal) {
 
 }  // namespace
 
-SignalThread::SignalThread() {
+SignalThread::SignalThread(std::function<Time()> now) : now_(std::move(now)) {
+  const std::vector<int> stop_signals = StopSignals();
   std::signal(SIGPIPE, SIG_IGN);
   sigemptyset(&signals_);
-  sigaddset(&signals_, SIGTERM);
-  sigaddset(&signals_, SIGINT);
+  for (const int signal : stop_signals) sigaddset(&signals_, signal);
   pthread_sigmask(SIG_BLOCK, &signals_, &previous_mask_);
   thread_ = std::thread([this] { Run(); });
   signal_thread = thread_.native_handle();
   struct sigaction pass_on = {};
   pass_on.sa_handler = PassOn;
   pass_on.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &pass_on, &previous_term_);
-  sigaction(SIGINT, &pass_on, &previous_int_);
+  for (const int signal : stop_signals) {
+    struct sigaction previous = {};
+    sigaction(signal, &pass_on, &previous);
+    previous_actions_.emplace_back(signal, previous);
+  }
 }
 
 SignalThread::~SignalThread() {
-  sigaction(SIGTERM, &previous_term_, nullptr);
-  sigaction(SIGINT, &previous_int_, nullptr);
+  for (const auto& [signal, action] : previous_actions_) sigaction(signal, &action, nullptr);
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
@@ -60,6 +62,7 @@ void SignalThread::Run() {
     sigwait(&signals_, &signal);
     MutexLock lock(&mutex_);
     if (stopping_) return;
+    if (!requests_.IsNew(now_())) continue;
     ++count_;
     if (handler_) handler_(++reported_);
   }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -66,6 +67,9 @@ inline bool AwaitPendingSigterm(pid_t pid) {
 class TrainProcessTest : public testing::Test {
  protected:
   void SetUp() override {
+    // This program may run under nohup or in the background of a script: what it starts is to heed
+    // these all the same.
+    for (const int signal : {SIGHUP, SIGINT}) std::signal(signal, [](int) {});
     std::filesystem::create_directories(root_ + "/bin");
     std::filesystem::create_directories(root_ + "/fake");
     // The daemons are looked for beside the program itself.
@@ -136,10 +140,10 @@ class TrainProcessTest : public testing::Test {
     output_.clear();
   }
 
-  // Reads what `shoal train` prints until `text` is there; false at its end or after the deadline.
-  bool AwaitOutput(const std::string& text) {
+  // Reads what `shoal train` prints until `text` is there; false at its end or after `patience`.
+  bool AwaitOutput(const std::string& text, std::chrono::milliseconds patience = kDeadline) {
     const std::chrono::steady_clock::time_point deadline =
-        std::chrono::steady_clock::now() + kDeadline;
+        std::chrono::steady_clock::now() + patience;
     while (output_.find(text) == std::string::npos) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           deadline - std::chrono::steady_clock::now());

@@ -127,9 +127,40 @@ TEST_F(TrainProcessTest, ASecondSignalKillsAll) {
   AwaitHello({"chief 0", "ps 0", "worker 0"});
   train_->Signal(SIGTERM);
   ASSERT_TRUE(AwaitOutput("Stopping with a checkpoint")) << output_;
-  train_->Signal(SIGTERM);
+  // Too soon, it is the first one told twice.
+  while (!AwaitOutput("Killing all processes", std::chrono::milliseconds(10))) {
+    ASSERT_FALSE(train_->TryReap().has_value()) << output_;
+    train_->Signal(SIGTERM);
+  }
   EXPECT_EQ(AwaitExit(), "exit code 143") << output_;
   for (const char* task : {"chief-0", "ps-0", "worker-0"}) EXPECT_TRUE(AwaitEnd(Pid(task))) << task;
+}
+
+// As timeout(1) does: it signals its child, then the child's process group.
+TEST_F(TrainProcessTest, AStopThatIsToldTwiceIsAnOrderlyOne) {
+  Behave("chief-0", std::string(kHello) + "term\ntouch stopped\nexit 143");
+  for (const char* task : {"ps-0", "worker-0"}) Behave(task, std::string(kHello) + "term 143");
+  Start({"--workers", "1"});
+  AwaitHello({"chief 0", "ps 0", "worker 0"});
+  // Two that are equal, and pending, would come as one.
+  for (const int signal : {SIGSTOP, SIGTERM, SIGINT, SIGCONT}) train_->Signal(signal);
+  EXPECT_EQ(AwaitExit(), "exit code 143") << output_;
+  EXPECT_THAT(output_, AllOf(HasSubstr("Stopped."), Not(HasSubstr("Killing all processes"))));
+  EXPECT_TRUE(fs::exists(root_ + "/fake/stopped"));
+}
+
+// As under nohup.
+TEST_F(TrainProcessTest, AHangupThatIsIgnoredDoesNotStop) {
+  Behave("chief-0", std::string(kHello) + "await go\nexit 0");
+  for (const char* task : {"ps-0", "worker-0"})
+    Behave(task, std::string(kHello) + "await go\nexit 0");
+  std::signal(SIGHUP, SIG_IGN);
+  Start({"--workers", "1"});
+  AwaitHello({"chief 0", "ps 0", "worker 0"});
+  train_->Signal(SIGHUP);
+  Touch("go");
+  EXPECT_EQ(AwaitExit(), "exit code 0") << output_;
+  EXPECT_THAT(output_, Not(HasSubstr("Stopping")));
 }
 
 TEST_F(TrainProcessTest, NothingIsLeftWhenItIsKilled) {

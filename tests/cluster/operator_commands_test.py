@@ -120,9 +120,33 @@ def test_a_second_sigterm_ends_a_coordinator_whose_ps_does_not_answer(tmp_path):
         job.server.signal(signal.SIGSTOP)
         job.chief.signal(signal.SIGTERM)
         job.chief.wait_for_output("stopping: no more steps are handed out")
-        job.chief.signal(signal.SIGTERM)
+        # Too soon, it is the first one told twice.
+        wait_for(lambda: "a second signal: ending without the checkpoint" in job.chief.output() or job.chief.signal(signal.SIGTERM),
+                 "the end without a checkpoint")
         assert job.chief.wait() == 143
-        assert "a second signal: ending without the checkpoint" in job.chief.output(), job.chief.output()
+
+
+def test_a_stop_that_is_told_twice_loses_nothing(tmp_path):
+    with Job(tmp_path) as job:
+        # As timeout(1) does; two that are equal, and pending, would come as one.
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+            job.chief.signal(number)
+        assert job.chief.wait() == 143
+        assert "stopping: the checkpoint is written" in job.chief.output(), job.chief.output()
+
+
+def test_a_hangup_ends_a_daemon_in_order_unless_it_is_ignored(tmp_path):
+    with Job(tmp_path, workers=3) as job:
+        late = job.cluster.start("worker", 2, ["--threads=1"], prefix=["sh", "-c", 'trap "" HUP; exec "$@"', "sh"])
+        late.wait_for_output("working in timeline")
+        late.signal(signal.SIGHUP)
+        job.workers[0].signal(signal.SIGHUP)
+        assert job.workers[0].wait() == 143, job.workers[0].output()[-3000:]
+        assert "told to stop by a signal" in job.workers[0].output()
+        assert late.popen.poll() is None, late.output()[-3000:]
+        job.chief.signal(signal.SIGHUP)
+        assert job.chief.wait() == 143, job.chief.output()[-3000:]
+        assert "stopping: the checkpoint is written" in job.chief.output(), job.chief.output()
 
 
 def test_a_stop_gives_up_a_ps_that_does_not_answer_and_names_it(tmp_path):

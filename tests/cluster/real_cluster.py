@@ -19,6 +19,11 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("SHOAL_BIN", SOURCE / "build/release/bin"))
 PATIENCE_SECONDS = 240  # only what fails waits so long
 
+# Where pytest runs under nohup or in the background of a script, these are ignored; not so by what it starts: a handler ends with exec.
+for _number in (signal.SIGHUP, signal.SIGINT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, lambda *_: None)
+
 MODEL = {
     "class_name": "Sequential",
     "config": {"name": "small", "layers": [
