@@ -147,6 +147,7 @@ void WorkerSession::OnClosed(const absl::Status& status) {
     backoff_.Reset();
   if (was_welcomed) {
     alone_since_ = now;
+    lost_ = true;
     LogWarning(absl::StrCat("lost the coordinator at ", options_.chief, ": ",
                             absl::StripPrefix(last_error_, options_.chief + ": ")));
   }
@@ -212,6 +213,10 @@ void WorkerSession::OnWelcome(const proto::Welcome& welcome) {
   welcomed_ = true;
   refused_ = false;
   welcomed_at_ = options_.loop->Now();
+  if (std::exchange(lost_, false)) {
+    LogInfo(absl::StrCat("back with the coordinator at ", options_.chief, " after ",
+                         WholeSeconds(welcomed_at_ - alone_since_), " s"));
+  }
   // A worker that is not listed may be given another one by a later coordinator.
   if (index_ != welcome.index()) {
     index_ = welcome.index();

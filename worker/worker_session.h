@@ -145,6 +145,7 @@ class WorkerSession {
   std::string last_error_;  // of the stream to the coordinator
   bool refused_ = false;    // last_error_ is the coordinator's: not now
   Time alone_since_{};      // without a stream to the coordinator
+  bool lost_ = false;       // it was there, and it was said that it is not any more
   bool welcomed_ = false;
   Time welcomed_at_{};  // over this stream; 0 before
 

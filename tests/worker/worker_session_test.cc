@@ -251,6 +251,18 @@ TEST_F(WorkerSessionTest, ARefusalIsForgottenOnceThereIsNoCoordinatorOrItLetsThe
   EXPECT_THAT(log.back(), AllOf(HasSubstr("lost the coordinator"), Not(HasSubstr("already"))));
 }
 
+TEST_F(WorkerSessionTest, SaysOnceThatTheCoordinatorIsBack) {
+  std::vector<std::string> log;
+  SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
+  Welcome();
+  EXPECT_THAT(log, Not(Contains(HasSubstr("back with"))));
+  LoseChief();
+  loop_.Advance(seconds(3));
+  Welcome();
+  SendLogTo({});
+  EXPECT_THAT(log, Contains("back with the coordinator at chief:1 after 3 s").Times(1));
+}
+
 TEST_F(WorkerSessionTest, WhatIsReportedLaterIsForgottenWithItsTimeline) {
   StartStep(7);
   LoseChief();
