@@ -121,6 +121,10 @@ class Process:
     def output(self):
         return self.log.read_text(errors="replace")
 
+    def own_output(self):
+        """Without that of others of its name."""
+        return self.log.read_bytes()[self.begin:].decode(errors="replace")
+
     def wait(self, seconds=PATIENCE_SECONDS):
         try:
             return self.popen.wait(seconds)
@@ -129,7 +133,7 @@ class Process:
 
     def wait_for_output(self, text, seconds=PATIENCE_SECONDS):
         def seen():
-            if text in self.log.read_bytes()[self.begin:].decode(errors="replace"):
+            if text in self.own_output():
                 return True
             assert self.popen.poll() is None, f"ended with {self.popen.returncode} without {text!r}:\n{self.output()[-4000:]}"
             return False

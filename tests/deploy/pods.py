@@ -216,11 +216,9 @@ class Pods:
         return self.pods.pop(name).terminate()
 
     def start_again(self):
-        """Starts what has failed and not for good. Returns whether everything has ended with 0."""
-        done = True
+        """Starts what has failed and not for good."""
         for pod in self.pods.values():
             if pod.running():
-                done = False
                 continue
             code = pod.process.popen.returncode if pod.process else None
             assert code is None or code not in pod.task.final_codes, pod.output()[-3000:]
@@ -228,8 +226,6 @@ class Pods:
                 if pod.task.name in self.network.addresses:
                     self.network.take_address(pod.task.name)
                 pod.start()
-                done = False
-        return done
 
     def wait_for(self, condition, what, seconds=120):
         def look():
@@ -238,7 +234,14 @@ class Pods:
         return wait_for(look, what, seconds)
 
     def wait_for_end(self, seconds=240):
-        wait_for(self.start_again, "the end of the job", seconds)
+        """A worker that comes when the job is over waits for another coordinator; it is taken away."""
+        workers = [pod for name, pod in self.pods.items() if "worker" in name]
+        others = [pod for name, pod in self.pods.items() if "worker" not in name]
+        self.wait_for(lambda: all(not pod.running() and pod.process.popen.returncode == 0 for pod in others), "the end of the job", seconds)
+        for pod in workers:
+            wait_for(lambda: not pod.running() or "waiting for the coordinator" in pod.process.own_output(), f"{pod.task.name} hears of the end")
+            code = pod.terminate() if pod.running() else pod.process.popen.returncode
+            assert code in (0, 143), pod.output()[-3000:]
 
 
 def tasks_of_jobs(resources, directory):
