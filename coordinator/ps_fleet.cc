@@ -121,6 +121,7 @@ void PsFleet::Claim() {
 proto::ControlRequest PsFleet::ClaimRequest() const {
   proto::ControlRequest request;
   request.mutable_claim()->set_version(kVersion);
+  request.mutable_claim()->set_job_fingerprint(options_.job_fingerprint);
   if (phase_ == Phase::kLeading) request.mutable_claim()->set_done_below(options_.done_below());
   return request;
 }
@@ -230,13 +231,25 @@ void PsFleet::OnClaimed(int ps, const proto::Claimed& claimed) {
     }
     return;
   }
-  if (phase_ != Phase::kClaiming || claimed.promised_term() != term_ || peer.claimed_now) return;
+  if (phase_ != Phase::kClaiming) return;
+  if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint)
+    return FailOfAnotherJob(ps, claimed);
+  if (claimed.promised_term() != term_ || peer.claimed_now) return;
   if (claim_again_ != 0) return;  // outbid: this term has failed already
   peer.claimed_now = true;
   for (const Peer& other : peers_) {
     if (!other.claimed_now) return;
   }
   Decide();
+}
+
+void PsFleet::FailOfAnotherJob(int ps, const proto::Claimed& claimed) {
+  Fail(absl::FailedPreconditionError(absl::StrFormat(
+      "ps %d at %s holds the variables of another job, or of this one with other epochs, steps or "
+      "checkpoints (fingerprint %08x, this job has %08x). If a coordinator trains that job, give "
+      "this one other ps; it has not been disturbed. If none does, start one with that job and "
+      "drain it, so that a checkpoint is written; then stop all ps and start them anew",
+      ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
 }
 
 // Rule 1 seen from here. Losing a race while claiming is ordinary; losing office later is final.
@@ -268,16 +281,6 @@ void PsFleet::OnTermRefused(int ps, uint64_t promised_term) {
 }
 
 void PsFleet::Decide() {
-  for (int ps = 0; ps < size(); ++ps) {
-    const proto::Claimed& claimed = *peers_[ps].claimed;
-    if (claimed.timeline() != 0 && claimed.job_fingerprint() != options_.job_fingerprint) {
-      return Fail(absl::FailedPreconditionError(absl::StrFormat(
-          "ps %d at %s holds the variables of another job, or of this one with other epochs, steps "
-          "or checkpoints (fingerprint %08x, this job has %08x); stop all ps and start them anew, "
-          "which then load the newest checkpoint, or start the coordinator with that job",
-          ps, options_.addresses[ps], claimed.job_fingerprint(), options_.job_fingerprint)));
-    }
-  }
   if (options_.lease == nullptr) return GoOn();
   std::vector<uint64_t> incarnations;
   for (const Peer& peer : peers_) incarnations.push_back(peer.hello->incarnation());

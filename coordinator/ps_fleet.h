@@ -133,6 +133,7 @@ class PsFleet {
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);
+  void FailOfAnotherJob(int ps, const proto::Claimed& claimed);
   void OnTermRefused(int ps, uint64_t promised_term);
   void OnLoaded(int ps);
   void OpenTimeline();

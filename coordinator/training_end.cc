@@ -249,11 +249,12 @@ void TrainingRun::CloseIfStalled(Time now) {
   }
   const Time patience = StallPatience(now);
   if (now - headway_at_ < patience) return;
-  ClosedWithout(absl::StrCat("gave up waiting for ", absl::StrJoin(Waiting(), "; "),
-                             patience > kStallPatience
-                                 ? "; $.strategy.lease_timeout_seconds of the job says how long a "
-                                   "step is waited for"
-                                 : ""));
+  const std::vector<std::string> waiting = Waiting();
+  ClosedWithout(absl::StrCat(
+      "gave up waiting for ", waiting.empty() ? "the checkpoint" : absl::StrJoin(waiting, "; "),
+      patience > kStallPatience ? "; $.strategy.lease_timeout_seconds of the job says how long a "
+                                  "step is waited for"
+                                : ""));
 }
 
 Time TrainingRun::StallPatience(Time now) const {

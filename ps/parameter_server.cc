@@ -360,13 +360,19 @@ void ParameterServer::OnClaim(const SessionPtr& session, uint64_t term, const pr
   const absl::Status version =
       CheckVersion(claim.version(), absl::StrCat("the coordinator at ", session->stream->peer()));
   if (!version.ok()) return End(session, version);
-  if (term != promised_term_) {
+  const bool of_another_job = claim.job_fingerprint() != 0 && timeline_ &&
+                              claim.job_fingerprint() != timeline_->variables.job_fingerprint;
+  if (of_another_job) {
+    // Its coordinator, started by mistake, must not unseat ours.
+    LogWarning("not claimed: this ps holds another job",
+               {{"term", TermText(term)}, {"by", session->stream->peer()}});
+  } else if (term != promised_term_) {
     LogInfo("claimed", {{"term", TermText(term)}, {"by", session->stream->peer()}});
   }
-  promised_term_ = term;
+  if (!of_another_job) promised_term_ = term;
   proto::ControlReply reply;
   proto::Claimed* claimed = reply.mutable_claimed();
-  claimed->set_promised_term(term);
+  claimed->set_promised_term(promised_term_);
   claimed->set_done_below(claim.done_below());
   claimed->set_incarnation(options_.incarnation);
   claimed->set_timeline(timeline());

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from endless_job import EPOCHS
-from real_cluster import PATIENCE_SECONDS, Cluster, Process, BIN, shoal, wait_for, write_job
+from real_cluster import PATIENCE_SECONDS, Cluster, Process, BIN, free_ports, shoal, wait_for, write_job
 
 
 def run_to_end(cluster, task_type, tf_config, *arguments):
@@ -103,11 +103,14 @@ def test_a_ps_of_another_job_is_refused(tmp_path):
         first = cluster.start_chief(long_job, tmp_path / "run1")
         cluster.start_worker(0)
         first.wait_for_output("training:")
-        first.kill()
-        second = cluster.start_chief(other_job, tmp_path / "run2")
-        assert second.wait() == 78
+        # By mistake, somewhere else, with the ps of the first.
+        cluster.spec["chief"] = [f"127.0.0.1:{free_ports(1)[0]}"]
+        second = cluster.start("chief", 0, [f"--job={other_job}", f"--run_dir={tmp_path / 'run2'}"], name="second")
+        assert second.wait() == 78, second.output()
         assert "another job" in second.output() and cluster.spec["ps"][0] in second.output()
-        assert server.popen.poll() is None
+        done = int(cluster.status()["steps_done"])
+        wait_for(lambda: int(cluster.status()["steps_done"]) > done, "the first goes on")
+        assert first.popen.poll() is None and server.popen.poll() is None
 
 
 def test_a_damaged_checkpoint_is_passed_over(tmp_path):

@@ -185,6 +185,20 @@ TEST_F(ParameterServerTest, ClaimTellsWhatIsApplied) {
   EXPECT_EQ(claimed.staleness_max(), 3u);
 }
 
+// A coordinator that was started with the wrong ps must not unseat theirs.
+TEST_F(ParameterServerTest, AClaimForAnotherJobPromisesNothing) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  proto::ControlRequest claim = Claim(kTerm + 9);
+  claim.mutable_claim()->set_job_fingerprint(job_.Fingerprint() + 1);
+  const proto::Claimed claimed = Ask(control, claim).claimed();
+  EXPECT_EQ(claimed.promised_term(), kTerm);
+  EXPECT_EQ(claimed.job_fingerprint(), job_.Fingerprint());
+  EXPECT_EQ(server_->promised_term(), kTerm);
+  claim.mutable_claim()->set_job_fingerprint(job_.Fingerprint());
+  EXPECT_EQ(Ask(control, claim).claimed().promised_term(), kTerm + 9);
+}
+
 // Rule 3.
 TEST_F(ParameterServerTest, LoadForAnotherIncarnationIsRefused) {
   Client control = ConnectControl();
