@@ -36,7 +36,7 @@ int Verify(const std::string& directory) { return Print(VerifyAllFiles(directory
 constexpr Time kNowTimeout = std::chrono::minutes(10);
 
 absl::Status Now(const ChiefOption& job) {
-  SHOAL_ASSIGN_OR_RETURN(const std::string chief, job.Address());
+  SHOAL_ASSIGN_OR_RETURN(const std::string chief, job.LeaderAddress());
   proto::CheckpointReply reply;
   SHOAL_RETURN_IF_ERROR(
       AskCoordinator(chief, kCheckpointMethod, proto::CheckpointRequest(), kNowTimeout, &reply));

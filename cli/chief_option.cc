@@ -2,16 +2,37 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "cli/ask_coordinator.h"
 #include "common/base/status_macros.h"
+#include "common/base/version.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/files/durable_file.h"
+#include "common/rpc/network.h"
 #include "common/run/run_paths.h"
+#include "coordinator/run_lease.h"
 
 namespace shoal {
+namespace {
+
+std::optional<LeaseHolder> Holder(const std::string& run_dir) {
+  return ReadLeaseHolder(RunPaths{AbsolutePath(run_dir)}.lease(), RealFileSystem());
+}
+
+absl::Status WrongLeader(const std::string& address, const std::string& run_dir, const char* does,
+                         const proto::StatusReply& status) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      address, ": nobody leads ", run_dir,
+      " there any more: the coordinator that has this address now ", does, " the run in ",
+      status.run_dir(), " (job ", status.job_name(), "). If that one is meant: --chief=", address,
+      " in place of the run directory. What ", run_dir, " holds: shoal checkpoint list ", run_dir));
+}
+
+}  // namespace
 
 void ChiefOption::AddTo(CLI::App* command) {
   CLI::Option_group* group = command->add_option_group("Which job, one of these");
@@ -48,6 +69,34 @@ absl::StatusOr<std::string> ChiefOption::Address() const {
   if (address.ok()) return address->ToString();
   return absl::InvalidArgumentError(
       absl::StrCat(source, ": ", std::string(address.status().message())));
+}
+
+absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
+  constexpr Time kTimeout = std::chrono::seconds(15);
+  SHOAL_ASSIGN_OR_RETURN(std::string address, Address());
+  if (run_dir.empty()) return address;
+  proto::StatusRequest request;
+  request.set_version(kVersion);
+  proto::StatusReply status;
+  SHOAL_RETURN_IF_ERROR(AskCoordinator(address, kStatusMethod, request, kTimeout, &status));
+  SHOAL_RETURN_IF_ERROR(CheckLeads(address, status));
+  // One that has led nothing yet may be this run's, started again, or any other.
+  const std::optional<LeaseHolder> holder = Holder(run_dir);
+  if (holder.has_value() && holder->left && status.process().empty() &&
+      status.phase() == "claiming") {
+    return WrongLeader(address, run_dir, "waits for its ps, to lead", status);
+  }
+  return address;
+}
+
+absl::Status ChiefOption::CheckLeads(const std::string& address,
+                                     const proto::StatusReply& status) const {
+  if (run_dir.empty() || status.process().empty()) return absl::OkStatus();
+  const std::optional<LeaseHolder> holder = Holder(run_dir);
+  if (!holder.has_value() || holder->process.empty() || holder->process == status.process()) {
+    return absl::OkStatus();
+  }
+  return WrongLeader(address, run_dir, "leads", status);
 }
 
 }  // namespace shoal

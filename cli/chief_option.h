@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
 
 namespace CLI {
 class App;
@@ -20,6 +22,14 @@ struct ChiefOption {
   void AddTo(CLI::App* command);
   // The coordinator's address; an error says what is wrong with what was given.
   absl::StatusOr<std::string> Address() const;
+  // The same, for who tells the coordinator to do something: where a run directory was given, it is
+  // asked first whether it leads that run. Errors are also those of CheckLeads and AskCoordinator.
+  absl::StatusOr<std::string> LeaderAddress() const;
+  // The address stays in a run directory when the run is over, and another job's coordinator may
+  // have it since. kFailedPrecondition where the one that answers there with `status` is not the
+  // one that the run's lease names. OK where an address was given, and where the lease does not
+  // say.
+  absl::Status CheckLeads(const std::string& address, const proto::StatusReply& status) const;
 };
 
 }  // namespace shoal

@@ -26,7 +26,7 @@ struct DrainOptions {
 
 absl::Status Drain(const DrainOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const TaskId task, ParseTaskName(options.task));
-  SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
+  SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.LeaderAddress());
   proto::DrainRequest request;
   request.set_type(TaskTypeName(task.type));
   request.set_index(task.index);

@@ -37,13 +37,13 @@ absl::Status ShowStatus(const StatusOptions& options) {
   absl::Status result, printed;
   bool finished = false;
   const auto on_result = [&](const absl::StatusOr<proto::StatusReply>& status) {
-    result = status.status();
-    if (status.ok()) {
+    result = status.ok() ? options.job.CheckLeads(chief, *status) : status.status();
+    if (result.ok()) {
       finished = status->phase() == "finished";
       printed = Print(*status, options);
     }
     // Watching goes on until the job is over and its coordinator gone.
-    if (!options.watch || !status.ok() || !printed.ok()) network->Stop();
+    if (!options.watch || !result.ok() || !printed.ok()) network->Stop();
   };
   std::unique_ptr<StatusQuery> query;
   std::unique_ptr<StatusPoller> poller;

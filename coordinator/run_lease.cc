@@ -41,7 +41,6 @@ constexpr size_t kMostTextBytes = 256;  // of what another has written, in a mes
 struct Lease {
   LeaseHolder holder;
   std::vector<std::string> ps;
-  bool left = false;
 };
 
 std::string IncarnationText(uint64_t incarnation) { return absl::StrFormat("%016x", incarnation); }
@@ -59,8 +58,8 @@ std::optional<Lease> ParseLease(const std::string& text) {
   Lease lease{.holder = {.address = field("coordinator"),
                          .host = field("host"),
                          .process = field("process"),
-                         .since = field("since")},
-              .left = field("state") == "left"};
+                         .since = field("since"),
+                         .left = field("state") == "left"}};
   if (!absl::SimpleAtoi(field("pid"), &lease.holder.pid)) return std::nullopt;
   if (const auto ps = root->find("ps"); ps != root->end() && ps->is_array()) {
     for (const json& each : *ps) {
@@ -109,6 +108,15 @@ LeaseHolder ThisProcess() {
           .pid = getpid(),
           .process = ProcessMark(),
           .since = absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::Now(), absl::LocalTimeZone())};
+}
+
+std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSystem* files) {
+  const auto numbers = Numbers(directory, files);
+  if (!numbers.ok() || numbers->empty()) return std::nullopt;
+  const auto text = ReadSmallFile(PathOf(directory, numbers->back()), kMostBytes, files);
+  const std::optional<Lease> lease = text.ok() ? ParseLease(*text) : std::nullopt;
+  if (!lease.has_value()) return std::nullopt;
+  return lease->holder;
 }
 
 RunLease::RunLease(Options options) : options_(std::move(options)) {}
@@ -234,10 +242,10 @@ void RunLease::OnForeign(const Seen& seen, Time asked) {
     watched_->text = seen.text;
     watched_->changed = asked;
   }
-  const bool over =
-      lease.has_value() &&
-      (lease->left || (options_.is_gone != nullptr && options_.is_gone(lease->holder.process)) ||
-       LeadsAnyOf(ps_, *lease));
+  const bool over = lease.has_value() &&
+                    (lease->holder.left ||
+                     (options_.is_gone != nullptr && options_.is_gone(lease->holder.process)) ||
+                     LeadsAnyOf(ps_, *lease));
   if (over || asked - watched_->changed >= kExpiry) {
     outlived_ = seen.number;
     watched_.reset();
@@ -285,7 +293,10 @@ void RunLease::Create(uint64_t number) {
         busy_since_.reset();
         if (creating_ == nullptr) return;  // released
         creating_.reset();
-        if (created->file) number_ = number;  // where it could not be written, that is tried again
+        if (created->file) {
+          number_ = number;  // where it could not be written, that is tried again
+          had_file_ = true;
+        }
         if (std::exchange(look_again_, false)) return Look();
         if (!leading_ && done_ == nullptr) return;
         // A network's file system may show it only after a while.

@@ -20,10 +20,15 @@ struct LeaseHolder {
   int64_t pid = 0;
   std::string process;  // tells it from others of its machine (common/daemon/process_mark.h)
   std::string since;    // when it was started, for people
+  bool left = false;    // in order: it leads no more
 };
 
 // This process, as a holder; its address is the caller's to give.
 LeaseHolder ThisProcess();
+
+// Who has led last, or leads, by the newest file in RUN_DIR/.lease. Nothing where there is none, or
+// none that can be read.
+std::optional<LeaseHolder> ReadLeaseHolder(const std::string& directory, FileSystem* files);
 
 // The right to write into a run directory. Terms keep two coordinators of the same ps apart, but
 // not two whose ps differ: the second would go on from the first's checkpoints, and each would
@@ -75,6 +80,9 @@ class RunLease {
   // call.
   void Release();
 
+  // The holder's mark, from when a file in the directory has been this one's; empty before.
+  std::string Process() const { return had_file_ ? options_.self.process : ""; }
+
   // Whom or what Acquire waits for, for console and status; empty where it does not.
   std::string Waiting() const;
 
@@ -114,7 +122,8 @@ class RunLease {
   static std::string Describe(const std::string& text);
 
   const Options options_;
-  uint64_t number_ = 0;    // of our file; 0: none
+  uint64_t number_ = 0;  // of our file; 0: none
+  bool had_file_ = false;
   uint64_t outlived_ = 0;  // the highest number of others that counts no more
   bool leading_ = false;
   std::optional<Time> busy_since_;  // files are being read or written

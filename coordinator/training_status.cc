@@ -23,6 +23,7 @@ proto::StatusReply TrainingRun::Status() const {
   reply.set_job_name(options_.job.name);
   reply.set_job_fingerprint(fingerprint_);
   reply.set_run_dir(options_.run_dir);
+  reply.set_process(lease_->Process());
   reply.set_uptime_seconds(ToSeconds(now - started_));
   reply.set_phase(PhaseName(phase()));
   reply.set_error(failure_);

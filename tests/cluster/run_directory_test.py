@@ -1,5 +1,6 @@
 """What a run directory keeps: good checkpoints from NaN, and one coordinator from another."""
 import json
+import shutil
 
 import numpy as np
 from safetensors.numpy import load_file
@@ -93,6 +94,50 @@ def test_who_is_refused_leaves_the_run_directory_as_it_was(tmp_path):
         assert shoal("status", "--run_dir", run).returncode == 0
         first.start_worker(0)
         wait_for(lambda: int((first.status() or {}).get("steps_done", 0)) > 0, "steps of the first")
+
+
+def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path):
+    over, run = tmp_path / "over", tmp_path / "run"
+    first, second = write_job(tmp_path / "first"), write_job(tmp_path / "second", epochs=EPOCHS)
+    with Cluster(tmp_path / "logs", workers=1) as cluster:
+        job = cluster.start("ps"), cluster.start_chief(first, over), cluster.start_worker(0)
+        assert [process.wait() for process in job] == [0, 0, 0]
+
+        def check_refused(command, does):
+            done = shoal(*command, "--run_dir", over)
+            assert done.returncode == 78 and done.stdout == "", (command, done.stdout, done.stderr)
+            said = done.stderr
+            assert f"{cluster.chief}: nobody leads {over} there any more" in said and f"now {does} the run in {run} " in said, said
+            assert f"--chief={cluster.chief}" in said and f"shoal checkpoint list {over}" in said, said
+
+        def steps():
+            return int((cluster.status() or {}).get("steps_done", 0))
+
+        # Another job, at the addresses of the first: one that waits yet, then one that trains.
+        chief = cluster.start_chief(second, run)
+        wait_for(cluster.status, "a coordinator that waits for its ps")
+        orders = ("drain", "chief"), ("drain", "worker:0"), ("checkpoint", "now")
+        for command in orders:
+            check_refused(command, "waits for its ps, to lead")
+        cluster.start("ps")
+        worker = cluster.start_worker(0)
+        wait_for(steps, "steps of the second job")
+        for command in (*orders, ("status",), ("status", "--watch")):
+            check_refused(command, "leads")
+        done = steps()
+        wait_for(lambda: steps() > done, "more of them")
+        assert chief.popen.poll() is None and worker.popen.poll() is None
+
+        # By its address, and by its run directory wherever that is mounted, it does as it is told; so does it where no lease is left.
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.symlink_to(run)
+        assert shoal("checkpoint", "now", "--chief", cluster.chief).returncode == 0
+        assert shoal("status", elsewhere).returncode == 0
+        shutil.rmtree(over / ".lease")
+        assert shoal("status", over).returncode == 0
+        drained = shoal("drain", "chief", elsewhere)
+        assert drained.returncode == 0, drained.stderr
+        assert chief.wait() == 143
 
 
 def test_a_job_with_fewer_epochs_than_are_done_is_refused_before_anything_is_written(tmp_path):

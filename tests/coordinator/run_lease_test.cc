@@ -395,6 +395,34 @@ TEST_F(RunLeaseTest, WhatWasSeenBeforeAPauseRefusesNobody) {
   EXPECT_EQ(b->answer(), "");
 }
 
+// What a command compares with the status of the coordinator that it has found.
+TEST_F(RunLeaseTest, TheNewestFileSaysWhoLeads) {
+  const auto held_by = [this](const char* process, bool left) {
+    const std::optional<LeaseHolder> holder = ReadLeaseHolder(directory_, RealFileSystem());
+    return holder.has_value() && holder->process == process && holder->left == left;
+  };
+  EXPECT_FALSE(ReadLeaseHolder(directory_, RealFileSystem()).has_value());
+  const auto a = Make("a"), b = Make("b");
+  EXPECT_EQ(a->lease->Process(), "");
+  Acquire(*a, {1});
+  EXPECT_EQ(a->lease->Process(), "a");
+  EXPECT_TRUE(held_by("a", false));
+  a->lease->Pause();
+  EXPECT_EQ(a->lease->Process(), "a") << "the file is its own still";
+  Acquire(*b, {2});
+  EXPECT_EQ(b->lease->Process(), "") << "it waits";
+  a->lease->Release();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(held_by("a", true));
+  EXPECT_EQ(a->lease->Process(), "a") << "it may be asked until it has ended";
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(b->lease->Process(), "b");
+  EXPECT_TRUE(held_by("b", false));
+  // Its writer died on the way.
+  ASSERT_TRUE(ReplaceFile(directory_ + "/9", "{").ok());
+  EXPECT_FALSE(ReadLeaseHolder(directory_, RealFileSystem()).has_value());
+}
+
 TEST_F(RunLeaseTest, ALeaseThatSomebodyRemovedIsMadeAgain) {
   const auto a = Make("a"), b = Make("b");
   Acquire(*a, {1});
