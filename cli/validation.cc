@@ -8,10 +8,9 @@
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
+#include "common/job/job_shard_map.h"
 #include "common/job/optimizer_slots.h"
 #include "common/json/json_errors.h"
-#include "common/sharding/chunk_limits.h"
-#include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"
@@ -46,10 +45,6 @@ absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, const KerasModel& model,
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
                          ModelRunner::Create({.model = model.graph, .loss = loss}));
   return WorkerMemoryOf(job, examples, ps_count, runner.get());
-}
-
-ShardingOptions ShardingOf(const Job& job) {
-  return {.min_shard_bytes = job.strategy.min_shard_bytes, .chunk_bytes = job.strategy.chunk_bytes};
 }
 
 void Append(const absl::Status& status, std::string* text) {
@@ -119,9 +114,7 @@ absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const Ker
                                                        TaskCounts counts,
                                                        std::optional<uint64_t> examples) {
   const std::vector<Variable>& variables = model.graph.variables();
-  const ShardingOptions sharding = ShardingOf(job);
-  SHOAL_RETURN_IF_ERROR(CheckChunks(variables, sharding, job.strategy.window_steps));
-  const ShardMap shard_map(variables, counts.ps, sharding);
+  SHOAL_ASSIGN_OR_RETURN(const ShardMap shard_map, ShardMapOf(job, variables, counts.ps));
   const auto slots = static_cast<int>(OptimizerSlotNames(job.optimizer).size());
   std::vector<MemoryNeeds> memory = {CoordinatorMemory()};
   for (int i = 0; i < counts.ps; ++i) {
@@ -170,7 +163,7 @@ absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<ui
               .workers = static_cast<int>(validated.cluster->workers.size())};
   }
   SHOAL_ASSIGN_OR_RETURN(needs.memory, MemoryOfTasks(job, validated.model, counts, examples));
-  const ShardMap shard_map(variables, counts.ps, ShardingOf(job));
+  SHOAL_ASSIGN_OR_RETURN(const ShardMap shard_map, ShardMapOf(job, variables, counts.ps));
   for (size_t i = 0; i < addresses.size(); ++i) {
     needs.ps.push_back(NeedsOfPs(shard_map.ps(static_cast<int>(i)), variables, slots));
     needs.ps.back().address = addresses[i];

@@ -11,9 +11,9 @@
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
+#include "common/job/job_shard_map.h"
 #include "common/job/optimizer_slots.h"
 #include "common/json/json_errors.h"
-#include "common/sharding/chunk_limits.h"
 
 namespace shoal {
 namespace {
@@ -69,11 +69,10 @@ absl::Status TrainingRun::Prepare() {
     return absl::InvalidArgumentError(
         absl::StrCat("model ", model_.name, ": ", std::string(sound.message())));
   }
-  const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
-                                 .chunk_bytes = job.strategy.chunk_bytes};
-  SHOAL_RETURN_IF_ERROR(CheckChunks(variables, sharding, job.strategy.window_steps));
-  shard_map_ = std::make_unique<ShardMap>(variables, static_cast<int>(options_.ps_addresses.size()),
-                                          sharding);
+  SHOAL_ASSIGN_OR_RETURN(
+      ShardMap shard_map,
+      ShardMapOf(job, variables, static_cast<int>(options_.ps_addresses.size())));
+  shard_map_ = std::make_unique<ShardMap>(std::move(shard_map));
   layout_ = LayOutCheckpoint(variables, slots);
   Manifest manifest;
   manifest.program_version = kVersion;

@@ -9,9 +9,9 @@
 #include "common/checkpoint/manifest.h"
 #include "common/daemon/logging.h"
 #include "common/job/job.h"
+#include "common/job/job_shard_map.h"
 #include "common/memory/memory_needs.h"
 #include "common/model/keras_model.h"
-#include "common/sharding/chunk_limits.h"
 
 namespace shoal {
 namespace {
@@ -27,16 +27,14 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request) 
   SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(request.job, "the job of the Load"));
   SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(job.model_json));
   const std::vector<Variable>& variables = model.graph.variables();
-  const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
-                                 .chunk_bytes = job.strategy.chunk_bytes};
-  SHOAL_RETURN_IF_ERROR(CheckChunks(variables, sharding, job.strategy.window_steps));
-  return VariableStore::Options{
-      .variables = variables,
-      .shard_map = ShardMap(variables, static_cast<int>(request.ps_count), sharding),
-      .ps_index = request.ps_index,
-      .optimizer = MakeOptimizer(job.optimizer),
-      .window_steps = job.strategy.window_steps,
-      .seed = job.seed};
+  SHOAL_ASSIGN_OR_RETURN(ShardMap shard_map,
+                         ShardMapOf(job, variables, static_cast<int>(request.ps_count)));
+  return VariableStore::Options{.variables = variables,
+                                .shard_map = std::move(shard_map),
+                                .ps_index = request.ps_index,
+                                .optimizer = MakeOptimizer(job.optimizer),
+                                .window_steps = job.strategy.window_steps,
+                                .seed = job.seed};
 }
 
 constexpr char kAdvice[] = "Give this machine more memory, or the cluster more ps.";

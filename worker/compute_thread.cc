@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
+#include "common/job/job_shard_map.h"
 #include "common/model/keras_model.h"
-#include "common/sharding/chunk_limits.h"
 #include "worker/job_data.h"
 #include "worker/loss_attributes.h"
 #include "worker/worker_memory.h"
@@ -136,10 +136,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   training_ = std::make_unique<BatchSource>(
       BatchSource::Options{.dataset = training, .plan = plan, .seed = job.seed, .shuffle = true});
 
-  const ShardingOptions sharding{.min_shard_bytes = job.strategy.min_shard_bytes,
-                                 .chunk_bytes = job.strategy.chunk_bytes};
-  SHOAL_RETURN_IF_ERROR(CheckChunks(graph.variables(), sharding, job.strategy.window_steps));
-  shard_map_ = std::make_unique<ShardMap>(graph.variables(), ps_count, sharding);
+  SHOAL_ASSIGN_OR_RETURN(ShardMap shard_map, ShardMapOf(job, graph.variables(), ps_count));
+  shard_map_ = std::make_unique<ShardMap>(std::move(shard_map));
   chunks_of_variable_.resize(graph.variables().size());
   for (int ps = 0; ps < ps_count; ++ps) {
     for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i) {

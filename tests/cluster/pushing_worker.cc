@@ -23,6 +23,7 @@
 #include "common/daemon/incarnation.h"
 #include "common/daemon/logging.h"
 #include "common/job/job.h"
+#include "common/job/job_shard_map.h"
 #include "common/model/keras_model.h"
 #include "common/rpc/grpc_network.h"
 #include "common/step_plan/step_plan.h"
@@ -104,10 +105,8 @@ class FileComputer : public StepComputer {
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count) {
     SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(job_text, "the coordinator's job"));
     SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(job.model_json));
-    shard_map_ =
-        std::make_unique<ShardMap>(model.graph.variables(), ps_count,
-                                   ShardingOptions{.min_shard_bytes = job.strategy.min_shard_bytes,
-                                                   .chunk_bytes = job.strategy.chunk_bytes});
+    SHOAL_ASSIGN_OR_RETURN(ShardMap shard_map, ShardMapOf(job, model.graph.variables(), ps_count));
+    shard_map_ = std::make_unique<ShardMap>(std::move(shard_map));
     for (int ps = 0; ps < ps_count; ++ps) {
       for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i)
         chunks_.emplace_back(ps, i);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/version.h"
+#include "common/job/job_shard_map.h"
 #include "common/job/optimizer_slots.h"
 
 namespace shoal {
@@ -315,10 +316,7 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
   const absl::StatusOr<KerasModel> model = ParseKerasModel(job_.model_json);
   EXPECT_TRUE(model.ok()) << model.status();
   layout_ = LayOutCheckpoint(model->graph.variables(), OptimizerSlotNames(job_.optimizer));
-  shard_map_fingerprint_ = ShardMap(model->graph.variables(), options_.ps,
-                                    {.min_shard_bytes = job_.strategy.min_shard_bytes,
-                                     .chunk_bytes = job_.strategy.chunk_bytes})
-                               .Fingerprint();
+  shard_map_fingerprint_ = ShardMapOf(job_, model->graph.variables(), options_.ps)->Fingerprint();
   for (int i = 0; i < options_.ps; ++i) {
     ps.push_back(std::make_unique<ScriptedPs>(&network, absl::StrCat("ps-", i, ":1"), &layout_,
                                               job_.Fingerprint(), shard_map_fingerprint_));

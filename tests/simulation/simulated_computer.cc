@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_shard_map.h"
 #include "common/step_plan/step_plan.h"
 
 namespace shoal {
@@ -12,11 +13,8 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
   if (job_text != options_.workload->job.ResolvedText()) {
     options_.process->world().Fail("a worker was given another job");
   }
-  const Job::Strategy& strategy = options_.workload->job.strategy;
-  shard_map_ =
-      std::make_unique<ShardMap>(options_.sums->variables(), ps_count,
-                                 ShardingOptions{.min_shard_bytes = strategy.min_shard_bytes,
-                                                 .chunk_bytes = strategy.chunk_bytes});
+  shard_map_ = std::make_unique<ShardMap>(
+      *ShardMapOf(options_.workload->job, options_.sums->variables(), ps_count));
   parameters_.resize(options_.sums->layout().size);
   cut_parameters_.resize(options_.sums->layout().size);
   gradients_->resize(options_.sums->layout().size);

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/job/job_shard_map.h"
 #include "common/model/keras_model.h"
 #include "tests/cluster/small_job.h"
 #include "tests/common/base/temporary_directory.h"
@@ -155,10 +156,7 @@ TEST_F(ComputeThreadTest, PreparesWhatAJobNeeds) {
   EXPECT_EQ(prepared->test_examples, 50u);
   const KerasModel model = *ParseKerasModel(job.model_json);
   EXPECT_EQ(prepared->shard_map->Fingerprint(),
-            ShardMap(model.graph.variables(), 3,
-                     {.min_shard_bytes = job.strategy.min_shard_bytes,
-                      .chunk_bytes = job.strategy.chunk_bytes})
-                .Fingerprint());
+            ShardMapOf(job, model.graph.variables(), 3)->Fingerprint());
   const size_t size = prepared->layout->size;
   EXPECT_EQ(size, static_cast<size_t>(ModelLayout(model.graph.variables()).size));
   EXPECT_EQ(prepared->parameters.size(), size);

@@ -1,0 +1,16 @@
+#include "common/job/job_shard_map.h"
+
+#include "common/base/status_macros.h"
+#include "common/sharding/chunk_limits.h"
+
+namespace shoal {
+
+absl::StatusOr<ShardMap> ShardMapOf(const Job& job, const std::vector<Variable>& variables,
+                                    int ps_count) {
+  const ShardingOptions options{.min_shard_bytes = job.strategy.min_shard_bytes,
+                                .chunk_bytes = job.strategy.chunk_bytes};
+  SHOAL_RETURN_IF_ERROR(CheckChunks(variables, options, job.strategy.window_steps));
+  return ShardMap(variables, ps_count, options);
+}
+
+}  // namespace shoal

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/job/job.h"
+#include "common/model/variable.h"
+#include "common/sharding/shard_map.h"
+
+namespace shoal {
+
+// The one answer to which ps of `ps_count` holds what of the variables of the job's model, for
+// every task and every check alike. kInvalidArgument is CheckChunks's: the job cuts them too small.
+absl::StatusOr<ShardMap> ShardMapOf(const Job& job, const std::vector<Variable>& variables,
+                                    int ps_count);
+
+}  // namespace shoal

@@ -1,0 +1,41 @@
+#include "common/job/job_shard_map.h"
+
+#include <gmock/gmock.h>
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+// 4 MiB.
+std::vector<Variable> Variables() { return {{.name = "w", .shape = {1024, 1024}}}; }
+
+Job JobWith(int64_t min_shard_bytes, int64_t chunk_bytes) {
+  Job job;
+  job.strategy.min_shard_bytes = min_shard_bytes;
+  job.strategy.chunk_bytes = chunk_bytes;
+  return job;
+}
+
+TEST(JobShardMapTest, TheJobSaysHowVariablesAreCut) {
+  const auto large_shards = ShardMapOf(JobWith(4 << 20, 1 << 20), Variables(), 2);
+  ASSERT_TRUE(large_shards.ok()) << large_shards.status();
+  EXPECT_EQ(large_shards->ps(0).chunks.size(), 4u);
+  EXPECT_EQ(large_shards->ps(1).chunks.size(), 0u);
+
+  const auto small_shards = ShardMapOf(JobWith(1 << 20, 256 << 10), Variables(), 2);
+  ASSERT_TRUE(small_shards.ok()) << small_shards.status();
+  EXPECT_EQ(small_shards->ps(0).chunks.size(), 8u);
+  EXPECT_EQ(small_shards->ps(1).chunks.size(), 8u);
+}
+
+TEST(JobShardMapTest, NoTaskCutsThemSmallerThanAppliedSetsAllow) {
+  Job job = JobWith(1 << 20, 64);
+  job.strategy.window_steps = 1 << 20;
+  const auto map = ShardMapOf(job, Variables(), 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(map.status())) << map.status();
+  EXPECT_THAT(std::string(map.status().message()), HasSubstr("$.strategy.window_steps"));
+}
+
+}  // namespace
+}  // namespace shoal
