@@ -6,7 +6,7 @@
 #include "common/job/job.h"
 #include "common/model/graph.h"
 #include "common/model/keras_model.h"
-#include "common/model/ops.h"
+#include "common/model/ops/loss.h"
 #include "worker/input/dataset.h"
 
 namespace shoal {

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
 #include "common/job/job.h"
-#include "common/model/ops.h"
+#include "common/model/ops/loss.h"
 
 namespace shoal {
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/model/keras_model.h"
-#include "common/model/ops.h"
+#include "common/model/ops/loss.h"
 
 namespace shoal {
 

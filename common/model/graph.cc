@@ -100,4 +100,12 @@ absl::StatusOr<ValueId> GradientBuilder::Add(std::shared_ptr<const Op> op,
                      absl::StrCat("gradient of ", node_->layer));
 }
 
+absl::Status GradientBuilder::AddInputGradient(int i, std::shared_ptr<const Op> op,
+                                               std::vector<ValueId> inputs) {
+  if (!wanted(i)) return absl::OkStatus();
+  SHOAL_ASSIGN_OR_RETURN(const ValueId gradient, Add(std::move(op), std::move(inputs)));
+  SetInputGradient(i, gradient);
+  return absl::OkStatus();
+}
+
 }  // namespace shoal

@@ -7,30 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
+#include "common/model/op.h"
 #include "common/model/variable.h"
 
 namespace shoal {
-
-class GradientBuilder;
-
-// What a node computes: an operation's type and attributes, free of any device. Immutable.
-// A backend registers a kernel per type(); the ops themselves are in ops.h.
-class Op {
- public:
-  virtual ~Op() = default;
-
-  // "Conv2D". The key under which backends register kernels.
-  virtual const char* type() const = 0;
-
-  // Shapes of the outputs from those of the inputs; kBatch may lead any of them and is passed
-  // through. Errors say which extent does not fit, with both shapes.
-  virtual absl::StatusOr<std::vector<Shape>> InferShapes(
-      const std::vector<Shape>& inputs) const = 0;
-
-  // Appends the nodes that compute the gradients of the inputs from those of the outputs
-  // (GradientBuilder). An op without a gradient (a gradient op itself) leaves this as it is.
-  virtual absl::Status Gradient(GradientBuilder& builder) const;
-};
 
 // Index of a value in Graph::values().
 using ValueId = int;
@@ -115,6 +95,8 @@ class GradientBuilder {
 
   // Appends a gradient node (one output).
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
+  // Appends `op` on `inputs` as the gradient of input `i`, if that is wanted.
+  absl::Status AddInputGradient(int i, std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
   // Sets the gradient of input `i`; it may be an existing value (Add passes its own through).
   void SetInputGradient(int i, ValueId gradient) { input_gradients_[i] = gradient; }
   const std::vector<ValueId>& input_gradients() const { return input_gradients_; }
@@ -125,16 +107,6 @@ class GradientBuilder {
   const std::vector<ValueId> output_gradients_;
   const std::vector<bool> input_wanted_;
   std::vector<ValueId> input_gradients_;
-};
-
-// A graph with its loss and its static reverse pass.
-struct TrainingGraph {
-  Graph graph;                              // forward nodes, the loss node, gradient nodes
-  int forward_nodes = 0;                    // nodes before this index are the model itself
-  ValueId target = kNoValue;                // input: the labels
-  ValueId prediction = kNoValue;            // the model's output, as the user sees it
-  ValueId loss_per_example = kNoValue;      // shape {kBatch}
-  std::vector<ValueId> variable_gradients;  // by variable; kNoValue where not trainable or unused
 };
 
 }  // namespace shoal

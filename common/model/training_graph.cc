@@ -1,3 +1,5 @@
+#include "common/model/training_graph.h"
+
 #include <memory>
 #include <utility>
 #include <vector>
@@ -6,7 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/graph.h"
-#include "common/model/ops.h"
+#include "common/model/ops/add.h"
+#include "common/model/ops/softmax.h"
 
 namespace shoal {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "common/model/ops.h"
+#include "common/model/ops/activation.h"
 
 namespace shoal {
 

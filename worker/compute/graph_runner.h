@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/model/model_layout.h"
-#include "common/model/ops.h"
+#include "common/model/training_graph.h"
 #include "worker/compute/arena.h"
 #include "worker/compute/backend.h"
 #include "worker/compute/model_runner.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/model/ops.h"
+#include "common/model/ops/loss.h"
 
 namespace shoal {
 

@@ -11,7 +11,7 @@
 #include "common/base/shape.h"
 #include "common/model/graph.h"
 #include "common/model/model_layout.h"
-#include "common/model/ops.h"
+#include "common/model/ops/loss.h"
 
 namespace shoal {
 

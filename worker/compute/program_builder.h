@@ -7,6 +7,7 @@
 #include "common/base/shape.h"
 #include "common/model/graph.h"
 #include "common/model/model_layout.h"
+#include "common/model/training_graph.h"
 #include "worker/compute/program.h"
 
 namespace shoal {

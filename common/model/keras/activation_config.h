@@ -3,7 +3,7 @@
 #include "absl/status/statusor.h"
 #include "common/model/keras/json_node.h"
 #include "common/model/keras/layer_builder.h"
-#include "common/model/ops.h"
+#include "common/model/ops/activation.h"
 
 namespace shoal {
 

@@ -1,9 +1,12 @@
+#include "common/model/ops/conv2d.h"
+
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/ops.h"
+#include "common/model/graph.h"
+#include "common/model/ops/bias.h"
 #include "common/model/ops/shape_checks.h"
 
 namespace shoal {
@@ -32,28 +35,19 @@ absl::StatusOr<std::vector<Shape>> Conv2DOp::InferShapes(const std::vector<Shape
 // The variables' gradients come first: they can leave the worker while the input's is computed.
 absl::Status Conv2DOp::Gradient(GradientBuilder& builder) const {
   const ValueId dy = builder.output_gradient(0);
-  if (builder.input_count() == 3 && builder.wanted(2)) {
-    SHOAL_ASSIGN_OR_RETURN(const ValueId dbias,
-                           builder.Add(std::make_shared<BiasBackwardOp>(), {dy}));
-    builder.SetInputGradient(2, dbias);
+  if (builder.input_count() == 3) {
+    SHOAL_RETURN_IF_ERROR(builder.AddInputGradient(2, std::make_shared<BiasBackwardOp>(), {dy}));
   }
-  if (builder.wanted(1)) {
-    auto op = std::make_shared<Conv2DBackwardWeightsOp>();
-    op->window = window;
-    op->groups = groups;
-    op->kernel_shape = builder.input_shape(1);
-    SHOAL_ASSIGN_OR_RETURN(const ValueId dkernel, builder.Add(op, {builder.input(0), dy}));
-    builder.SetInputGradient(1, dkernel);
-  }
-  if (builder.wanted(0)) {
-    auto op = std::make_shared<Conv2DBackwardDataOp>();
-    op->window = window;
-    op->groups = groups;
-    op->x_shape = builder.input_shape(0);
-    SHOAL_ASSIGN_OR_RETURN(const ValueId dx, builder.Add(op, {dy, builder.input(1)}));
-    builder.SetInputGradient(0, dx);
-  }
-  return absl::OkStatus();
+  auto weights = std::make_shared<Conv2DBackwardWeightsOp>();
+  weights->window = window;
+  weights->groups = groups;
+  weights->kernel_shape = builder.input_shape(1);
+  SHOAL_RETURN_IF_ERROR(builder.AddInputGradient(1, weights, {builder.input(0), dy}));
+  auto data = std::make_shared<Conv2DBackwardDataOp>();
+  data->window = window;
+  data->groups = groups;
+  data->x_shape = builder.input_shape(0);
+  return builder.AddInputGradient(0, data, {dy, builder.input(1)});
 }
 
 absl::StatusOr<std::vector<Shape>> Conv2DBackwardDataOp::InferShapes(

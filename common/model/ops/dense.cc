@@ -1,7 +1,13 @@
+#include "common/model/ops/dense.h"
+
+#include <algorithm>
+#include <memory>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/ops.h"
+#include "common/model/graph.h"
+#include "common/model/ops/bias.h"
 #include "common/model/ops/shape_checks.h"
 
 namespace shoal {
@@ -25,23 +31,13 @@ absl::StatusOr<std::vector<Shape>> DenseOp::InferShapes(const std::vector<Shape>
 // The variables' gradients come first: they can leave the worker while the input's is computed.
 absl::Status DenseOp::Gradient(GradientBuilder& builder) const {
   const ValueId dy = builder.output_gradient(0);
-  if (builder.input_count() == 3 && builder.wanted(2)) {
-    SHOAL_ASSIGN_OR_RETURN(const ValueId dbias,
-                           builder.Add(std::make_shared<BiasBackwardOp>(), {dy}));
-    builder.SetInputGradient(2, dbias);
+  if (builder.input_count() == 3) {
+    SHOAL_RETURN_IF_ERROR(builder.AddInputGradient(2, std::make_shared<BiasBackwardOp>(), {dy}));
   }
-  if (builder.wanted(1)) {
-    SHOAL_ASSIGN_OR_RETURN(
-        const ValueId dkernel,
-        builder.Add(std::make_shared<DenseBackwardWeightsOp>(), {builder.input(0), dy}));
-    builder.SetInputGradient(1, dkernel);
-  }
-  if (builder.wanted(0)) {
-    SHOAL_ASSIGN_OR_RETURN(const ValueId dx, builder.Add(std::make_shared<DenseBackwardDataOp>(),
-                                                         {dy, builder.input(1)}));
-    builder.SetInputGradient(0, dx);
-  }
-  return absl::OkStatus();
+  SHOAL_RETURN_IF_ERROR(builder.AddInputGradient(1, std::make_shared<DenseBackwardWeightsOp>(),
+                                                 {builder.input(0), dy}));
+  return builder.AddInputGradient(0, std::make_shared<DenseBackwardDataOp>(),
+                                  {dy, builder.input(1)});
 }
 
 absl::StatusOr<std::vector<Shape>> DenseBackwardDataOp::InferShapes(
@@ -70,13 +66,6 @@ absl::StatusOr<std::vector<Shape>> DenseBackwardWeightsOp::InferShapes(
                                                    ShapeToString(dy)));
   }
   return OneShape({x.back(), dy.back()});
-}
-
-absl::StatusOr<std::vector<Shape>> BiasBackwardOp::InferShapes(
-    const std::vector<Shape>& inputs) const {
-  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
-  if (inputs[0].size() < 2) return CheckRank("gradient", inputs[0], 2);
-  return OneShape({inputs[0].back()});
 }
 
 }  // namespace shoal

@@ -1,9 +1,11 @@
+#include "common/model/ops/loss.h"
+
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/ops.h"
+#include "common/model/graph.h"
 #include "common/model/ops/shape_checks.h"
 
 namespace shoal {
@@ -31,13 +33,9 @@ absl::StatusOr<std::vector<Shape>> LossOp::InferShapes(const std::vector<Shape>&
 
 // The loss is where the reverse pass starts: there is no gradient of its output.
 absl::Status LossOp::Gradient(GradientBuilder& builder) const {
-  if (!builder.wanted(0)) return absl::OkStatus();
   auto op = std::make_shared<LossBackwardOp>();
   op->attributes = attributes;
-  SHOAL_ASSIGN_OR_RETURN(const ValueId dprediction,
-                         builder.Add(op, {builder.input(0), builder.input(1)}));
-  builder.SetInputGradient(0, dprediction);
-  return absl::OkStatus();
+  return builder.AddInputGradient(0, op, {builder.input(0), builder.input(1)});
 }
 
 absl::StatusOr<std::vector<Shape>> LossBackwardOp::InferShapes(

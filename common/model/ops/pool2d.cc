@@ -1,8 +1,10 @@
+#include "common/model/ops/pool2d.h"
+
 #include <memory>
 
 #include "absl/status/status.h"
 #include "common/base/status_macros.h"
-#include "common/model/ops.h"
+#include "common/model/graph.h"
 #include "common/model/ops/shape_checks.h"
 
 namespace shoal {
@@ -15,14 +17,11 @@ absl::StatusOr<std::vector<Shape>> Pool2DOp::InferShapes(const std::vector<Shape
 }
 
 absl::Status Pool2DOp::Gradient(GradientBuilder& builder) const {
-  if (!builder.wanted(0)) return absl::OkStatus();
   auto op = std::make_shared<Pool2DBackwardOp>();
   op->kind = kind;
   op->window = window;
-  SHOAL_ASSIGN_OR_RETURN(const ValueId dx, builder.Add(op, {builder.input(0), builder.output(0),
-                                                            builder.output_gradient(0)}));
-  builder.SetInputGradient(0, dx);
-  return absl::OkStatus();
+  return builder.AddInputGradient(
+      0, op, {builder.input(0), builder.output(0), builder.output_gradient(0)});
 }
 
 absl::StatusOr<std::vector<Shape>> Pool2DBackwardOp::InferShapes(
@@ -41,12 +40,9 @@ absl::StatusOr<std::vector<Shape>> GlobalAveragePool2DOp::InferShapes(
 }
 
 absl::Status GlobalAveragePool2DOp::Gradient(GradientBuilder& builder) const {
-  if (!builder.wanted(0)) return absl::OkStatus();
   auto op = std::make_shared<GlobalAveragePool2DBackwardOp>();
   op->x_shape = builder.input_shape(0);
-  SHOAL_ASSIGN_OR_RETURN(const ValueId dx, builder.Add(op, {builder.output_gradient(0)}));
-  builder.SetInputGradient(0, dx);
-  return absl::OkStatus();
+  return builder.AddInputGradient(0, op, {builder.output_gradient(0)});
 }
 
 absl::StatusOr<std::vector<Shape>> GlobalAveragePool2DBackwardOp::InferShapes(

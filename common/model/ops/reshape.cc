@@ -1,9 +1,11 @@
+#include "common/model/ops/reshape.h"
+
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/ops.h"
+#include "common/model/graph.h"
 #include "common/model/ops/shape_checks.h"
 
 namespace shoal {
@@ -29,12 +31,9 @@ absl::StatusOr<std::vector<Shape>> ReshapeOp::InferShapes(const std::vector<Shap
 }
 
 absl::Status ReshapeOp::Gradient(GradientBuilder& builder) const {
-  if (!builder.wanted(0)) return absl::OkStatus();
   auto op = std::make_shared<ReshapeOp>();
   op->shape = builder.input_shape(0);
-  SHOAL_ASSIGN_OR_RETURN(const ValueId dx, builder.Add(op, {builder.output_gradient(0)}));
-  builder.SetInputGradient(0, dx);
-  return absl::OkStatus();
+  return builder.AddInputGradient(0, op, {builder.output_gradient(0)});
 }
 
 }  // namespace shoal

@@ -1,6 +1,7 @@
 #include "common/model/ops/shape_checks.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 
 namespace shoal {
 
@@ -21,6 +22,14 @@ absl::Status CheckSameShape(const std::string& what, const Shape& actual, const 
   if (actual == expected) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the ", what, " must have shape ", ShapeToString(expected), ", got ", ShapeToString(actual)));
+}
+
+absl::StatusOr<std::vector<Shape>> SameShapes(const std::vector<Shape>& inputs, size_t count) {
+  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, count, count));
+  for (const Shape& input : inputs) {
+    SHOAL_RETURN_IF_ERROR(CheckSameShape("input", input, inputs[0]));
+  }
+  return OneShape(inputs[0]);
 }
 
 }  // namespace shoal

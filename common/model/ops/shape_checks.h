@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/shape.h"
 
 // Checks that several ops' InferShapes share. Errors name what was wanted and the shape that came.
@@ -21,5 +22,8 @@ absl::Status CheckRank(const std::string& what, const Shape& shape, size_t rank)
 
 // That `actual` is `expected`.
 absl::Status CheckSameShape(const std::string& what, const Shape& actual, const Shape& expected);
+
+// The rule of an op of `count` inputs, all of the shape of its output.
+absl::StatusOr<std::vector<Shape>> SameShapes(const std::vector<Shape>& inputs, size_t count);
 
 }  // namespace shoal

@@ -1,8 +1,10 @@
+#include "common/model/ops/window.h"
+
 #include <algorithm>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/model/ops.h"
+#include "common/model/graph.h"
 
 namespace shoal {
 

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <map>
 
-#include "common/model/ops.h"
 #include "tests/common/model/test_models.h"
 
 // Models as Keras wrote them: their variables are those of Keras.

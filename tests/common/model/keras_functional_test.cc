@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/model/ops.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "common/model/ops.h"
+#include "common/model/training_graph.h"
 #include "tests/common/model/test_models.h"
 
 // Damaged model files: whatever comes in, a Status comes out, and what is accepted can be trained

@@ -1,7 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/model/ops.h"
+#include "common/model/ops/activation.h"
+#include "common/model/ops/conv2d.h"
+#include "common/model/ops/dropout.h"
+#include "common/model/ops/pool2d.h"
+#include "common/model/ops/rescale.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {

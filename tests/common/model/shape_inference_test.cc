@@ -1,7 +1,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/model/ops.h"
+#include "common/model/graph.h"
+#include "common/model/ops/activation.h"
+#include "common/model/ops/add.h"
+#include "common/model/ops/bias.h"
+#include "common/model/ops/conv2d.h"
+#include "common/model/ops/dense.h"
+#include "common/model/ops/dropout.h"
+#include "common/model/ops/loss.h"
+#include "common/model/ops/pool2d.h"
+#include "common/model/ops/rescale.h"
+#include "common/model/ops/reshape.h"
+#include "common/model/ops/softmax.h"
 
 namespace shoal {
 namespace {

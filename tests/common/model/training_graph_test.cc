@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "common/model/ops.h"
+#include "common/model/ops/loss.h"
+#include "common/model/training_graph.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/model/graph.h"
-#include "common/model/ops.h"
+#include "common/model/ops/loss.h"
 #include "tests/worker/compute/model_building.h"
 #include "worker/compute/model_runner.h"
 

@@ -8,20 +8,17 @@
 namespace shoal {
 
 double DoubleInterpreter::Run() {
-  const auto kernels = reference::AllKernels<double>();
   for (const Node& node : training_.graph.nodes()) {
-    const ValueId output = node.outputs[0];
-    const Shape shape = ConcreteShape(output);
-    values_[output].assign(ElementCount(shape), 0);
-    reference::Arguments<double> arguments = {.op = *node.op,
-                                              .output = {values_[output].data(), shape},
-                                              .dropout = true,
-                                              .job_seed = 1,
-                                              .step = 2};
+    reference::Arguments arguments = {.op = *node.op, .dropout = true, .job_seed = 1, .step = 2};
     for (const ValueId input : node.inputs) {
       arguments.inputs.push_back({values_[input].data(), ConcreteShape(input)});
     }
-    kernels.at(node.op->type())(arguments);
+    for (const ValueId output : node.outputs) {
+      const Shape shape = ConcreteShape(output);
+      values_[output].assign(ElementCount(shape), 0);
+      arguments.outputs.push_back({values_[output].data(), shape});
+    }
+    reference::Kernels().at(node.op->type())(arguments);
   }
   const std::vector<double>& losses = values_[training_.loss_per_example];
   return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "common/model/graph.h"
-#include "common/model/ops.h"
+#include "common/model/training_graph.h"
 
 namespace shoal {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/model/training_graph.h"
 #include "tests/worker/compute/model_building.h"
 
 namespace shoal::cpu {

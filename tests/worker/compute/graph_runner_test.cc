@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/model/ops/dense.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
 #include "tests/worker/compute/tested_backends.h"

@@ -6,6 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/model/ops/add.h"
+#include "common/model/ops/conv2d.h"
+#include "common/model/ops/dense.h"
+#include "common/model/ops/dropout.h"
+#include "common/model/ops/rescale.h"
+#include "common/model/ops/reshape.h"
+#include "common/model/ops/softmax.h"
 
 namespace shoal {
 

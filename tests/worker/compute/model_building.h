@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "common/model/graph.h"
-#include "common/model/ops.h"
+#include "common/model/ops/activation.h"
+#include "common/model/ops/pool2d.h"
 
 namespace shoal {
 

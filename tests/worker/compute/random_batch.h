@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/model/graph.h"
-#include "common/model/ops.h"
+#include "common/model/ops/loss.h"
 #include "worker/compute/model_runner.h"
 
 namespace shoal {

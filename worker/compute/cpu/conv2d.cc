@@ -1,8 +1,9 @@
+#include "common/model/ops/conv2d.h"
+
 #include <algorithm>
 
-#include "common/model/ops.h"
+#include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program.h"
-#include "worker/compute/cpu/elementwise.h"
 
 namespace shoal::cpu {
 namespace {
@@ -54,6 +55,8 @@ dnnl::convolution_forward::primitive_desc Forward(const Geometry& g, bool bias,
       bias ? g.bias : memory::desc(), g.y, g.strides, g.dilates, g.padding_before, g.padding_after);
   return {desc, CpuProgram::Attributes(), engine};
 }
+
+}  // namespace
 
 absl::Status Conv2D(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
@@ -132,14 +135,6 @@ absl::Status Conv2DBackwardWeights(int index, CpuProgram& program) {
     program.AddReorder(computed, gradient_desc, output, geometry.kernel_canonical);
   }
   return absl::OkStatus();
-}
-
-}  // namespace
-
-void AddConv2DFactories(StepFactories& factories) {
-  factories["Conv2D"] = Conv2D;
-  factories["Conv2DBackwardData"] = Conv2DBackwardData;
-  factories["Conv2DBackwardWeights"] = Conv2DBackwardWeights;
 }
 
 }  // namespace shoal::cpu

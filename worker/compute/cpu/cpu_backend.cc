@@ -2,6 +2,9 @@
 
 #include <omp.h>
 
+#include <map>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/cpu/cpu_program.h"
@@ -12,13 +15,13 @@ namespace shoal {
 namespace cpu {
 namespace {
 
-StepFactories AllFactories() {
-  StepFactories factories;
-  AddDenseFactories(factories);
-  AddConv2DFactories(factories);
-  AddPool2DFactories(factories);
-  AddElementwiseFactories(factories);
-  AddLossFactories(factories);
+// By Op::type().
+const std::map<std::string, StepFactory>& Factories() {
+  static const auto& factories = *new std::map<std::string, StepFactory>{
+#define KERNEL(TYPE) {#TYPE, TYPE},
+#include "worker/compute/cpu/kernel_list.inc"
+#undef KERNEL
+  };
   return factories;
 }
 
@@ -49,8 +52,8 @@ class CpuBackend : public Backend {
     for (const int index : builder.nodes()) {
       if (fusions.absorbed[index]) continue;
       const Node& node = graph.nodes()[index];
-      const auto factory = factories_.find(node.op->type());
-      if (factory == factories_.end()) {
+      const auto factory = Factories().find(node.op->type());
+      if (factory == Factories().end()) {
         return absl::UnimplementedError(
             absl::StrCat("the cpu backend has no kernel for ", node.op->type()));
       }
@@ -63,7 +66,6 @@ class CpuBackend : public Backend {
   }
 
   const dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
-  const StepFactories factories_ = AllFactories();
 };
 
 }  // namespace

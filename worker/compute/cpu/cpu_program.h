@@ -1,8 +1,6 @@
 #pragma once
 
 #include <dnnl.hpp>
-#include <map>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -32,6 +30,10 @@ class CpuProgram {
     TensorId tensor;
     dnnl::memory::desc desc;
   };
+  // Rows and columns of a value whose last axis is the columns.
+  struct MatrixExtents {
+    int64_t rows, columns;
+  };
   // What a max pooling leaves for its gradient.
   struct Pooling {
     dnnl::pooling_v2_forward::primitive_desc forward;
@@ -58,6 +60,9 @@ class CpuProgram {
   // Whether oneDNN is to multiply matrices of that many products here, or OpenBLAS.
   bool prefer_onednn_matmul(int64_t products) const {
     return prefer_onednn_matmul_ && products > kSmallMatmul;
+  }
+  static MatrixExtents ExtentsOf(const Shape& shape) {
+    return {ElementCount(Shape(shape.begin(), shape.end() - 1)), shape.back()};
   }
   // Attributes with the scratchpad in our hands, so that it lies in the arena.
   static dnnl::primitive_attr Attributes();
@@ -103,15 +108,12 @@ class CpuProgram {
   std::vector<Reorder> reorders_;
 };
 
-// Adds the steps of a node: the registry's entry for an op.
+// Adds the steps of a node.
 using StepFactory = absl::Status (*)(int node_index, CpuProgram& program);
-using StepFactories = std::map<std::string, StepFactory>;  // by Op::type()
 
-// Each adds its family.
-void AddDenseFactories(StepFactories& factories);
-void AddConv2DFactories(StepFactories& factories);
-void AddPool2DFactories(StepFactories& factories);
-void AddElementwiseFactories(StepFactories& factories);
-void AddLossFactories(StepFactories& factories);
+// In the file of the op's family.
+#define KERNEL(TYPE) absl::Status TYPE(int node_index, CpuProgram& program);
+#include "worker/compute/cpu/kernel_list.inc"
+#undef KERNEL
 
 }  // namespace shoal::cpu

@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program.h"
-#include "worker/compute/cpu/elementwise.h"
-#include "worker/compute/cpu/loop_kernel.h"
 
 namespace shoal::cpu {
 namespace {
@@ -14,14 +13,6 @@ using dnnl::memory;
 
 memory::desc Matrix(int64_t rows, int64_t columns, memory::format_tag order) {
   return {{rows, columns}, memory::data_type::f32, order};
-}
-
-// Rows and columns of a value whose last axis is the columns.
-struct Extents {
-  int64_t rows, columns;
-};
-Extents MatrixExtents(const Shape& shape) {
-  return {ElementCount(Shape(shape.begin(), shape.end() - 1)), shape.back()};
 }
 
 // c [M, N] = op(a) op(b), row-major, by OpenBLAS: where its kernels are the faster ones. Tensors:
@@ -70,10 +61,12 @@ class TransposedProductKernel : public Kernel {
   const int64_t m_, k_, n_;
 };
 
+}  // namespace
+
 absl::Status Dense(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
-  const auto [m, k] = MatrixExtents(builder.shape(node.inputs[0]));
+  const auto [m, k] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t n = builder.shape(node.inputs[1])[1];
   const bool bias = node.inputs.size() == 3;
   const TensorId x = program.RowMajor(node.inputs[0]);
@@ -107,7 +100,7 @@ absl::Status Dense(int index, CpuProgram& program) {
 absl::Status DenseBackwardData(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
-  const auto [m, n] = MatrixExtents(builder.shape(node.inputs[0]));
+  const auto [m, n] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t k = builder.shape(node.inputs[1])[0];
   const TensorId dy = program.RowMajor(node.inputs[0]);
   const TensorId kernel = builder.tensor(node.inputs[1]);
@@ -132,7 +125,7 @@ absl::Status DenseBackwardData(int index, CpuProgram& program) {
 absl::Status DenseBackwardWeights(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
-  const auto [m, k] = MatrixExtents(builder.shape(node.inputs[0]));
+  const auto [m, k] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
   const int64_t n = builder.shape(node.inputs[1]).back();
   const TensorId x = program.RowMajor(node.inputs[0]);
   const TensorId dy = program.RowMajor(node.inputs[1]);
@@ -144,38 +137,6 @@ absl::Status DenseBackwardWeights(int index, CpuProgram& program) {
     builder.AddStep(std::make_unique<BlasKernel>(product), {x, dy, output});
   }
   return absl::OkStatus();
-}
-
-SHOAL_VECTORIZED void AddRows(const float* dy, int64_t rows, int64_t stride, int64_t columns,
-                              float* sum) {
-  std::fill_n(sum, columns, 0.0f);
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t n = 0; n < columns; ++n) sum[n] += dy[row * stride + n];
-  }
-}
-
-absl::Status BiasBackward(int index, CpuProgram& program) {
-  ProgramBuilder& builder = program.builder();
-  const Node& node = builder.graph().nodes()[index];
-  const auto [rows, columns] = MatrixExtents(builder.shape(node.inputs[0]));
-  AddLoopStep(
-      columns, std::max<int64_t>(16, kElementGrain / rows),
-      {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [rows = rows, columns = columns](const RunContext&, float* const* data, int64_t begin,
-                                       int64_t end) {
-        AddRows(data[0] + begin, rows, columns, end - begin, data[1] + begin);
-      },
-      program);
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-void AddDenseFactories(StepFactories& factories) {
-  factories["Dense"] = Dense;
-  factories["DenseBackwardData"] = DenseBackwardData;
-  factories["DenseBackwardWeights"] = DenseBackwardWeights;
-  factories["BiasBackward"] = BiasBackward;
 }
 
 }  // namespace shoal::cpu

@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include "common/model/ops/bias.h"
+#include "common/model/ops/pool2d.h"
+
 namespace shoal::cpu {
 namespace {
 

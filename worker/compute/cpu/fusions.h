@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "common/model/ops.h"
+#include "common/model/ops/activation.h"
 #include "worker/compute/program_builder.h"
 
 namespace shoal::cpu {

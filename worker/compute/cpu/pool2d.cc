@@ -1,9 +1,11 @@
+#include "common/model/ops/pool2d.h"
+
 #include <algorithm>
 #include <memory>
 
-#include "common/model/ops.h"
+#include "common/model/ops/activation.h"
+#include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program.h"
-#include "worker/compute/cpu/elementwise.h"
 
 namespace shoal::cpu {
 namespace {
@@ -59,6 +61,28 @@ bool HasGradient(CpuProgram& program, ValueId pooled) {
   });
 }
 
+// The window that covers a whole image.
+Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[1], x[2]}}; }
+
+Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
+
+// How the image lies that the layer of node `index` averages in the forward pass: the layout for
+// its gradient too.
+memory::desc AveragedImage(int index, CpuProgram& program) {
+  const std::vector<Node>& nodes = program.graph().nodes();
+  const Shape shape = program.builder().shape(nodes[index].outputs[0]);
+  for (const int other : program.builder().nodes()) {
+    const bool forward =
+        dynamic_cast<const GlobalAveragePool2DOp*>(nodes[other].op.get()) != nullptr;
+    if (!forward || nodes[other].layer != nodes[index].layer) continue;
+    const ValueId image = nodes[other].inputs[0];
+    if (program.builder().shape(image) == shape) return program.ImageDesc(image);
+  }
+  return CpuProgram::RowMajorImage(shape);
+}
+
+}  // namespace
+
 absl::Status Pool2D(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
@@ -109,11 +133,6 @@ absl::Status Pool2DBackward(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-// The window that covers a whole image.
-Window WholeImage(const Shape& x) { return {.size = {x[1], x[2]}, .strides = {x[1], x[2]}}; }
-
-Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
-
 absl::Status GlobalAveragePool2D(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
@@ -133,21 +152,6 @@ absl::Status GlobalAveragePool2D(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-// How the image lies that the layer of node `index` averages in the forward pass: the layout for
-// its gradient too.
-memory::desc AveragedImage(int index, CpuProgram& program) {
-  const std::vector<Node>& nodes = program.graph().nodes();
-  const Shape shape = program.builder().shape(nodes[index].outputs[0]);
-  for (const int other : program.builder().nodes()) {
-    const bool forward =
-        dynamic_cast<const GlobalAveragePool2DOp*>(nodes[other].op.get()) != nullptr;
-    if (!forward || nodes[other].layer != nodes[index].layer) continue;
-    const ValueId image = nodes[other].inputs[0];
-    if (program.builder().shape(image) == shape) return program.ImageDesc(image);
-  }
-  return CpuProgram::RowMajorImage(shape);
-}
-
 absl::Status GlobalAveragePool2DBackward(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
@@ -165,15 +169,6 @@ absl::Status GlobalAveragePool2DBackward(int index, CpuProgram& program) {
        {DNNL_ARG_DIFF_SRC, program.ImageOutput(node.outputs[0], pd.diff_src_desc()),
         pd.diff_src_desc()}});
   return absl::OkStatus();
-}
-
-}  // namespace
-
-void AddPool2DFactories(StepFactories& factories) {
-  factories["Pool2D"] = Pool2D;
-  factories["Pool2DBackward"] = Pool2DBackward;
-  factories["GlobalAveragePool2D"] = GlobalAveragePool2D;
-  factories["GlobalAveragePool2DBackward"] = GlobalAveragePool2DBackward;
 }
 
 }  // namespace shoal::cpu

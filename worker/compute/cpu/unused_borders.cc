@@ -8,7 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/ops.h"
+#include "common/model/ops/activation.h"
+#include "common/model/ops/conv2d.h"
+#include "common/model/ops/pool2d.h"
+#include "common/model/ops/rescale.h"
 
 namespace shoal::cpu {
 namespace {

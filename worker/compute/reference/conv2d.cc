@@ -1,6 +1,7 @@
-#include <algorithm>
+#include "common/model/ops/conv2d.h"
 
-#include "common/model/ops.h"
+#include <array>
+
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal::reference {
@@ -54,57 +55,35 @@ struct Geometry {
   }
 };
 
-template <typename Scalar>
-void Store(const std::vector<double>& sums, const View<Scalar>& output) {
-  std::transform(sums.begin(), sums.end(), output.data,
-                 [](double sum) { return static_cast<Scalar>(sum); });
-}
-
-template <typename Scalar>
-void Conv2D(const Arguments<Scalar>& a) {
-  const auto& op = static_cast<const Conv2DOp&>(a.op);
-  const Geometry geometry(op.window, op.groups, a.inputs[0].shape, a.output.shape);
-  std::vector<double> sums(a.output.size());
-  if (a.inputs.size() == 3) {
-    for (size_t i = 0; i < sums.size(); ++i) sums[i] = a.inputs[2].data[i % a.output.columns()];
-  }
-  geometry.ForEachProduct([&](int64_t x, int64_t kernel, int64_t y) {
-    sums[y] += double{a.inputs[0].data[x]} * a.inputs[1].data[kernel];
-  });
-  Store(sums, a.output);
-}
-
-template <typename Scalar>
-void Conv2DBackwardData(const Arguments<Scalar>& a) {
-  const auto& op = static_cast<const Conv2DBackwardDataOp&>(a.op);
-  const Geometry geometry(op.window, op.groups, a.output.shape, a.inputs[0].shape);
-  std::vector<double> sums(a.output.size());
-  geometry.ForEachProduct([&](int64_t x, int64_t kernel, int64_t y) {
-    sums[x] += double{a.inputs[0].data[y]} * a.inputs[1].data[kernel];
-  });
-  Store(sums, a.output);
-}
-
-template <typename Scalar>
-void Conv2DBackwardWeights(const Arguments<Scalar>& a) {
-  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(a.op);
-  const Geometry geometry(op.window, op.groups, a.inputs[0].shape, a.inputs[1].shape);
-  std::vector<double> sums(a.output.size());
-  geometry.ForEachProduct([&](int64_t x, int64_t kernel, int64_t y) {
-    sums[kernel] += double{a.inputs[0].data[x]} * a.inputs[1].data[y];
-  });
-  Store(sums, a.output);
-}
-
 }  // namespace
 
-template <typename Scalar>
-void AddConv2DKernels(KernelTable<Scalar>& table) {
-  table["Conv2D"] = Conv2D<Scalar>;
-  table["Conv2DBackwardData"] = Conv2DBackwardData<Scalar>;
-  table["Conv2DBackwardWeights"] = Conv2DBackwardWeights<Scalar>;
+void Conv2D(const Arguments& a) {
+  const auto& op = static_cast<const Conv2DOp&>(a.op);
+  const Geometry geometry(op.window, op.groups, a.inputs[0].shape, a.output().shape);
+  if (a.inputs.size() == 3) {
+    for (int64_t i = 0; i < a.output().size(); ++i) {
+      a.output().data[i] = a.inputs[2].data[i % a.output().columns()];
+    }
+  }
+  geometry.ForEachProduct([&](int64_t x, int64_t kernel, int64_t y) {
+    a.output().data[y] += a.inputs[0].data[x] * a.inputs[1].data[kernel];
+  });
 }
-template void AddConv2DKernels(KernelTable<float>& table);
-template void AddConv2DKernels(KernelTable<double>& table);
+
+void Conv2DBackwardData(const Arguments& a) {
+  const auto& op = static_cast<const Conv2DBackwardDataOp&>(a.op);
+  const Geometry geometry(op.window, op.groups, a.output().shape, a.inputs[0].shape);
+  geometry.ForEachProduct([&](int64_t x, int64_t kernel, int64_t y) {
+    a.output().data[x] += a.inputs[0].data[y] * a.inputs[1].data[kernel];
+  });
+}
+
+void Conv2DBackwardWeights(const Arguments& a) {
+  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(a.op);
+  const Geometry geometry(op.window, op.groups, a.inputs[0].shape, a.inputs[1].shape);
+  geometry.ForEachProduct([&](int64_t x, int64_t kernel, int64_t y) {
+    a.output().data[kernel] += a.inputs[0].data[x] * a.inputs[1].data[y];
+  });
+}
 
 }  // namespace shoal::reference

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "common/base/shape.h"
-#include "common/model/graph.h"
+#include "common/model/op.h"
 
 namespace shoal::reference {
 
 // A row-major tensor.
-template <typename Scalar>
+template <typename Element>
 struct View {
-  Scalar* data = nullptr;
+  Element* data = nullptr;
   Shape shape = {};
 
   int64_t size() const { return ElementCount(shape); }
@@ -23,40 +23,28 @@ struct View {
 };
 
 // What a kernel is called with.
-template <typename Scalar>
 struct Arguments {
   const Op& op;
-  std::vector<View<const Scalar>> inputs = {};  // in the order that common/model/ops.h names
-  View<Scalar> output = {};
-  bool dropout = false;  // whether dropout layers drop
+  std::vector<View<const double>> inputs = {};  // in the order that the op's comment names
+  std::vector<View<double>> outputs = {};       // all zero
+  bool dropout = false;                         // whether dropout layers drop
   uint64_t job_seed = 0;
   uint64_t step = 0;
+
+  // Of an op that has one.
+  const View<double>& output() const { return outputs[0]; }
 };
 
 // Computes an op by plain loops that follow its definition: the meaning of the op, slow and
-// obvious. Scalar is float (the "reference" backend) or double (for finite differences); sums are
-// in double.
-template <typename Scalar>
-using KernelFunction = void (*)(const Arguments<Scalar>& arguments);
+// obvious. In double, so that the same functions serve finite differences.
+using KernelFunction = void (*)(const Arguments& arguments);
 
-// By Op::type().
-template <typename Scalar>
-using KernelTable = std::map<std::string, KernelFunction<Scalar>>;
+// In the file of the op's family.
+#define KERNEL(TYPE) void TYPE(const Arguments& arguments);
+#include "worker/compute/reference/kernel_list.inc"
+#undef KERNEL
 
-// Every op of common/model/ops.h.
-template <typename Scalar>
-KernelTable<Scalar> AllKernels();
-
-// Each adds its family; for float and double.
-template <typename Scalar>
-void AddDenseKernels(KernelTable<Scalar>& table);
-template <typename Scalar>
-void AddConv2DKernels(KernelTable<Scalar>& table);
-template <typename Scalar>
-void AddPool2DKernels(KernelTable<Scalar>& table);
-template <typename Scalar>
-void AddElementwiseKernels(KernelTable<Scalar>& table);
-template <typename Scalar>
-void AddLossKernels(KernelTable<Scalar>& table);
+// All of them, by Op::type().
+const std::map<std::string, KernelFunction>& Kernels();
 
 }  // namespace shoal::reference

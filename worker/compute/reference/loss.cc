@@ -2,43 +2,30 @@
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal::reference {
-namespace {
 
-template <typename Scalar>
-void Loss(const Arguments<Scalar>& a) {
-  const View<const Scalar>& prediction = a.inputs[0];
+void Loss(const Arguments& a) {
+  const View<const double>& prediction = a.inputs[0];
   const int64_t length = LossRowLength(prediction.shape);
-  const int64_t inner = prediction.size() / length / a.output.size();  // rows of one example
-  LossRow<Scalar> row(static_cast<const LossOp&>(a.op).attributes, length);
-  for (int64_t b = 0; b < a.output.size(); ++b) {
+  const int64_t inner = prediction.size() / length / a.output().size();  // rows of one example
+  LossRow<double> row(static_cast<const LossOp&>(a.op).attributes, length);
+  for (int64_t b = 0; b < a.output().size(); ++b) {
     double sum = 0;
     for (int64_t r = b * inner; r < (b + 1) * inner; ++r) {
       sum += row.Loss(prediction.data + r * length, a.inputs[1].data + r * row.target_stride());
     }
-    a.output.data[b] = static_cast<Scalar>(sum / inner);
+    a.output().data[b] = sum / inner;
   }
 }
 
-template <typename Scalar>
-void LossBackward(const Arguments<Scalar>& a) {
-  const View<const Scalar>& prediction = a.inputs[0];
+void LossBackward(const Arguments& a) {
+  const View<const double>& prediction = a.inputs[0];
   const int64_t length = LossRowLength(prediction.shape);
   const int64_t rows = prediction.size() / length;
-  LossRow<Scalar> row(static_cast<const LossBackwardOp&>(a.op).attributes, length);
+  LossRow<double> row(static_cast<const LossBackwardOp&>(a.op).attributes, length);
   for (int64_t r = 0; r < rows; ++r) {
     row.Gradient(prediction.data + r * length, a.inputs[1].data + r * row.target_stride(),
-                 1.0 / rows, a.output.data + r * length);
+                 1.0 / rows, a.output().data + r * length);
   }
 }
-
-}  // namespace
-
-template <typename Scalar>
-void AddLossKernels(KernelTable<Scalar>& table) {
-  table["Loss"] = Loss<Scalar>;
-  table["LossBackward"] = LossBackward<Scalar>;
-}
-template void AddLossKernels(KernelTable<float>& table);
-template void AddLossKernels(KernelTable<double>& table);
 
 }  // namespace shoal::reference

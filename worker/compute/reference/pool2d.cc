@@ -1,6 +1,8 @@
-#include <algorithm>
+#include "common/model/ops/pool2d.h"
 
-#include "common/model/ops.h"
+#include <algorithm>
+#include <vector>
+
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal::reference {
@@ -34,77 +36,61 @@ void ForEachWindow(const Window& window, const Shape& x, const Shape& y, Visit v
 }
 
 // The first of the largest.
-template <typename Scalar>
-int64_t ArgMax(const Scalar* x, const std::vector<int64_t>& indices) {
+int64_t ArgMax(const double* x, const std::vector<int64_t>& indices) {
   return *std::max_element(indices.begin(), indices.end(),
                            [&](int64_t a, int64_t b) { return x[a] < x[b]; });
 }
 
-template <typename Scalar>
-void Pool2D(const Arguments<Scalar>& a) {
+}  // namespace
+
+void Pool2D(const Arguments& a) {
   const auto& op = static_cast<const Pool2DOp&>(a.op);
-  const Scalar* x = a.inputs[0].data;
-  ForEachWindow(op.window, a.inputs[0].shape, a.output.shape,
+  const double* x = a.inputs[0].data;
+  ForEachWindow(op.window, a.inputs[0].shape, a.output().shape,
                 [&](int64_t y, const std::vector<int64_t>& inside) {
                   if (op.kind == Pool2DOp::Kind::kMax) {
-                    a.output.data[y] = x[ArgMax(x, inside)];
+                    a.output().data[y] = x[ArgMax(x, inside)];
                     return;
                   }
                   double sum = 0;
                   for (const int64_t i : inside) sum += x[i];
-                  a.output.data[y] = static_cast<Scalar>(sum / inside.size());
+                  a.output().data[y] = sum / inside.size();
                 });
 }
 
-template <typename Scalar>
-void Pool2DBackward(const Arguments<Scalar>& a) {
+void Pool2DBackward(const Arguments& a) {
   const auto& op = static_cast<const Pool2DBackwardOp&>(a.op);
-  const Scalar* x = a.inputs[0].data;
-  const Scalar* dy = a.inputs[2].data;
-  std::fill_n(a.output.data, a.output.size(), Scalar(0));
+  const double* x = a.inputs[0].data;
+  const double* dy = a.inputs[2].data;
   ForEachWindow(op.window, a.inputs[0].shape, a.inputs[2].shape,
                 [&](int64_t y, const std::vector<int64_t>& inside) {
                   if (op.kind == Pool2DOp::Kind::kMax) {
-                    a.output.data[ArgMax(x, inside)] += dy[y];
+                    a.output().data[ArgMax(x, inside)] += dy[y];
                     return;
                   }
-                  for (const int64_t i : inside) a.output.data[i] += dy[y] / inside.size();
+                  for (const int64_t i : inside) a.output().data[i] += dy[y] / inside.size();
                 });
 }
 
-template <typename Scalar>
-void GlobalAveragePool2D(const Arguments<Scalar>& a) {
-  const View<const Scalar>& x = a.inputs[0];
+void GlobalAveragePool2D(const Arguments& a) {
+  const View<const double>& x = a.inputs[0];
   const int64_t pixels = x.shape[1] * x.shape[2], channels = x.shape[3];
   for (int64_t b = 0; b < x.shape[0]; ++b) {
     for (int64_t c = 0; c < channels; ++c) {
       double sum = 0;
       for (int64_t p = 0; p < pixels; ++p) sum += x.data[(b * pixels + p) * channels + c];
-      a.output.data[b * channels + c] = static_cast<Scalar>(sum / pixels);
+      a.output().data[b * channels + c] = sum / pixels;
     }
   }
 }
 
-template <typename Scalar>
-void GlobalAveragePool2DBackward(const Arguments<Scalar>& a) {
-  const View<Scalar>& dx = a.output;
+void GlobalAveragePool2DBackward(const Arguments& a) {
+  const View<double>& dx = a.output();
   const int64_t pixels = dx.shape[1] * dx.shape[2], channels = dx.shape[3];
   for (int64_t i = 0; i < dx.size(); ++i) {
     const int64_t b = i / (pixels * channels);
     dx.data[i] = a.inputs[0].data[b * channels + i % channels] / pixels;
   }
 }
-
-}  // namespace
-
-template <typename Scalar>
-void AddPool2DKernels(KernelTable<Scalar>& table) {
-  table["Pool2D"] = Pool2D<Scalar>;
-  table["Pool2DBackward"] = Pool2DBackward<Scalar>;
-  table["GlobalAveragePool2D"] = GlobalAveragePool2D<Scalar>;
-  table["GlobalAveragePool2DBackward"] = GlobalAveragePool2DBackward<Scalar>;
-}
-template void AddPool2DKernels(KernelTable<float>& table);
-template void AddPool2DKernels(KernelTable<double>& table);
 
 }  // namespace shoal::reference

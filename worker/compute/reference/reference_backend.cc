@@ -1,5 +1,6 @@
 #include "worker/compute/reference/reference_backend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,49 +9,58 @@
 namespace shoal {
 namespace reference {
 
-template <typename Scalar>
-KernelTable<Scalar> AllKernels() {
-  KernelTable<Scalar> table;
-  AddDenseKernels(table);
-  AddConv2DKernels(table);
-  AddPool2DKernels(table);
-  AddElementwiseKernels(table);
-  AddLossKernels(table);
-  return table;
+const std::map<std::string, KernelFunction>& Kernels() {
+  static const auto& kernels = *new std::map<std::string, KernelFunction>{
+#define KERNEL(TYPE) {#TYPE, TYPE},
+#include "worker/compute/reference/kernel_list.inc"
+#undef KERNEL
+  };
+  return kernels;
 }
-template KernelTable<float> AllKernels();
-template KernelTable<double> AllKernels();
 
 namespace {
 
-// A node as a step of a program: (inputs..., output).
+std::vector<double> ToDouble(const void* tensor, const Shape& shape) {
+  const auto* values = static_cast<const float*>(tensor);
+  return {values, values + ElementCount(shape)};
+}
+
+// A node as a step of a program: (inputs..., outputs...).
 class ReferenceKernel : public Kernel {
  public:
-  ReferenceKernel(KernelFunction<float> function, const Node& node, const ProgramBuilder& builder)
+  ReferenceKernel(KernelFunction function, const Node& node, const ProgramBuilder& builder)
       : op_(node.op), function_(function), dropout_(builder.dropout()) {
     for (const ValueId input : node.inputs) input_shapes_.push_back(builder.shape(input));
-    output_shape_ = builder.shape(node.outputs[0]);
+    for (const ValueId output : node.outputs) output_shapes_.push_back(builder.shape(output));
   }
 
   absl::Status Run(const RunContext& context, std::span<void* const> tensors) override {
-    Arguments<float> arguments = {.op = *op_,
-                                  .output = {static_cast<float*>(tensors.back()), output_shape_},
-                                  .dropout = dropout_,
-                                  .job_seed = context.job_seed,
-                                  .step = context.step};
+    Arguments arguments = {
+        .op = *op_, .dropout = dropout_, .job_seed = context.job_seed, .step = context.step};
+    std::vector<std::vector<double>> inputs, outputs;
     for (size_t i = 0; i < input_shapes_.size(); ++i) {
-      arguments.inputs.push_back({static_cast<const float*>(tensors[i]), input_shapes_[i]});
+      inputs.push_back(ToDouble(tensors[i], input_shapes_[i]));
+      arguments.inputs.push_back({inputs.back().data(), input_shapes_[i]});
+    }
+    for (const Shape& shape : output_shapes_) {
+      outputs.emplace_back(ElementCount(shape));
+      arguments.outputs.push_back({outputs.back().data(), shape});
     }
     function_(arguments);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      std::transform(outputs[i].begin(), outputs[i].end(),
+                     static_cast<float*>(tensors[inputs.size() + i]),
+                     [](double value) { return static_cast<float>(value); });
+    }
     return absl::OkStatus();
   }
 
  private:
   const std::shared_ptr<const Op> op_;
-  const KernelFunction<float> function_;
+  const KernelFunction function_;
   const bool dropout_;
   std::vector<Shape> input_shapes_;
-  Shape output_shape_;
+  std::vector<Shape> output_shapes_;
 };
 
 class ReferenceBackend : public Backend {
@@ -58,24 +68,21 @@ class ReferenceBackend : public Backend {
   absl::Status AddSteps(ProgramBuilder& builder) const override {
     for (const int index : builder.nodes()) {
       const Node& node = builder.graph().nodes()[index];
-      const auto function = kernels_.find(node.op->type());
-      if (function == kernels_.end()) {
+      const auto function = Kernels().find(node.op->type());
+      if (function == Kernels().end()) {
         return absl::UnimplementedError(
             absl::StrCat("the reference backend has no kernel for ", node.op->type()));
       }
       auto kernel = std::make_unique<ReferenceKernel>(function->second, node, builder);
       std::vector<TensorId> tensors;
       for (const ValueId input : node.inputs) tensors.push_back(builder.tensor(input));
-      tensors.push_back(builder.Output(node.outputs[0]));
+      for (const ValueId output : node.outputs) tensors.push_back(builder.Output(output));
       builder.AddStep(std::move(kernel), std::move(tensors));
     }
     return absl::OkStatus();
   }
 
   void UseThreads(int) const override {}
-
- private:
-  const KernelTable<float> kernels_ = AllKernels<float>();
 };
 
 }  // namespace

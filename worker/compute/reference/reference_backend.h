@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// Plain loops in float32 on one thread, over row-major tensors: what the other backends are held
-// against.
+// Plain loops in double on one thread, over row-major tensors of float32: what the other backends
+// are held against.
 std::unique_ptr<Backend> CreateReferenceBackend();
 
 }  // namespace shoal

@@ -2,7 +2,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/model/keras/layer_builder.h"
-#include "common/model/ops.h"
+#include "common/model/ops/add.h"
 
 namespace shoal {
 

@@ -8,7 +8,7 @@
 #include "common/model/keras/activation_config.h"
 #include "common/model/keras/layer_builder.h"
 #include "common/model/keras/window_config.h"
-#include "common/model/ops.h"
+#include "common/model/ops/conv2d.h"
 
 namespace shoal {
 

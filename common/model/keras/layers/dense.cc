@@ -7,7 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/activation_config.h"
 #include "common/model/keras/layer_builder.h"
-#include "common/model/ops.h"
+#include "common/model/ops/dense.h"
 
 namespace shoal {
 

@@ -6,7 +6,7 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_builder.h"
 #include "common/model/name_hash.h"
-#include "common/model/ops.h"
+#include "common/model/ops/dropout.h"
 
 namespace shoal {
 

@@ -4,7 +4,7 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_builder.h"
 #include "common/model/keras/window_config.h"
-#include "common/model/ops.h"
+#include "common/model/ops/pool2d.h"
 
 namespace shoal {
 namespace {

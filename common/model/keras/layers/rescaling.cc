@@ -4,7 +4,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_builder.h"
-#include "common/model/ops.h"
+#include "common/model/ops/rescale.h"
 
 namespace shoal {
 namespace {

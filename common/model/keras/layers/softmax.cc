@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_builder.h"
-#include "common/model/ops.h"
+#include "common/model/ops/softmax.h"
 
 namespace shoal {
 

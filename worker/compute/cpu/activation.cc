@@ -1,14 +1,12 @@
-#include "worker/compute/cpu/elementwise.h"
+#include "worker/compute/cpu/activation.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <vector>
 
 #include "worker/compute/activation_functions.h"
 #include "worker/compute/cpu/loop_kernel.h"
-#include "worker/compute/dropout_mask.h"
+#include "worker/compute/cpu/operands.h"
 
 namespace shoal::cpu {
 namespace {
@@ -38,57 +36,6 @@ SHOAL_VECTORIZED void ReluBackwardLoop(const float* y, const float* dy, float ma
 
 SHOAL_VECTORIZED void KeepNotANumberLoop(const float* x, int64_t count, float* y) {
   for (int64_t i = 0; i < count; ++i) y[i] = x[i] != x[i] ? x[i] : y[i];
-}
-
-SHOAL_VECTORIZED void SumLoop(const float* a, const float* b, int64_t count, float* sum) {
-  for (int64_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
-}
-
-SHOAL_VECTORIZED void DropoutLoop(DropoutMask mask, const float* x, int64_t begin, int64_t end,
-                                  float* y) {
-  for (int64_t i = begin; i < end; ++i) y[i] = x[i] * mask.Factor<float>(i);
-}
-
-SHOAL_VECTORIZED void RescaleLoop(const float* x, const float* scale, const float* offset,
-                                  int64_t pixels, int64_t channels, float* y) {
-  for (int64_t p = 0; p < pixels; ++p) {
-    for (int64_t c = 0; c < channels; ++c) {
-      y[p * channels + c] = x[p * channels + c] * scale[c] + offset[c];
-    }
-  }
-}
-
-// Tensors of one layout: the inputs of an elementwise op, then its output.
-struct Operands {
-  std::vector<TensorId> tensors;
-  memory::desc desc;
-  int64_t count = 0;  // floats, padding included
-};
-
-// Brings the inputs into the layout of the first that is not row-major. `zeros_stay` tells whether
-// the op makes zero of zeros, which is what the padding of a layout must hold; other ops run
-// row-major when there is padding.
-Operands AlignOperands(const std::vector<ValueId>& inputs, ValueId output, bool zeros_stay,
-                       CpuProgram& program) {
-  ProgramBuilder& builder = program.builder();
-  const int64_t elements = ElementCount(builder.shape(output));
-  Operands result;
-  for (const ValueId input : inputs) {
-    if (builder.tensor_info(builder.tensor(input)).layout == nullptr) continue;
-    const memory::desc desc = program.ImageDesc(input);
-    const int64_t floats = desc.get_size() / sizeof(float);
-    if (!zeros_stay && floats != elements) continue;
-    for (const ValueId other : inputs) result.tensors.push_back(program.ImageIn(other, desc));
-    result.tensors.push_back(program.ImageOutput(output, desc));
-    result.desc = desc;
-    result.count = floats;
-    return result;
-  }
-  for (const ValueId input : inputs) result.tensors.push_back(program.RowMajor(input));
-  result.tensors.push_back(builder.Output(output));
-  result.desc = memory::desc({elements}, memory::data_type::f32, memory::format_tag::x);
-  result.count = elements;
-  return result;
 }
 
 // What the result of a ReLU is at most; not-a-number, which bounds nothing, where it has no bound.
@@ -140,6 +87,8 @@ dnnl::eltwise_forward::primitive_desc EltwiseForward(const Eltwise& eltwise,
           CpuProgram::Attributes(),
           program.engine()};
 }
+
+}  // namespace
 
 absl::Status Activation(int index, CpuProgram& program) {
   const Node& node = program.graph().nodes()[index];
@@ -213,111 +162,6 @@ absl::Status ActivationBackward(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Reshape(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
-  program.builder().Bind(node.outputs[0], program.RowMajor(node.inputs[0]));
-  return absl::OkStatus();
-}
-
-// The rows that are left of each image, one after the other.
-absl::Status Crop(int index, CpuProgram& program) {
-  ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
-  const Shape from = builder.shape(node.inputs[0]), to = builder.shape(node.outputs[0]);
-  AddLoopStep(
-      to[0] * to[1], std::max<int64_t>(1, kElementGrain / (to[2] * to[3])),
-      {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [from, to](const RunContext&, float* const* data, int64_t begin, int64_t end) {
-        const int64_t from_row = from[2] * from[3], to_row = to[2] * to[3];
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t source = row / to[1] * from[1] + row % to[1];
-          std::copy_n(data[0] + source * from_row, to_row, data[1] + row * to_row);
-        }
-      },
-      program);
-  return absl::OkStatus();
-}
-
-// The mask goes by the position in the row-major tensor. Backward is the same product.
-void AddDropoutStep(const Node& node, double rate, uint64_t layer_seed, CpuProgram& program) {
-  ProgramBuilder& builder = program.builder();
-  const TensorId x = program.RowMajor(node.inputs[0]);
-  if (!builder.dropout()) {
-    builder.Bind(node.outputs[0], x);
-    return;
-  }
-  const TensorId y = builder.Output(node.outputs[0]);
-  AddLoopStep(
-      ElementCount(builder.shape(node.outputs[0])), kElementGrain, {x, y},
-      [rate, layer_seed](const RunContext& context, float* const* data, int64_t begin,
-                         int64_t end) {
-        DropoutLoop(DropoutMask(context.job_seed, context.step, layer_seed, rate), data[0], begin,
-                    end, data[1]);
-      },
-      program);
-}
-
-absl::Status Dropout(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
-  const auto& op = static_cast<const DropoutOp&>(*node.op);
-  AddDropoutStep(node, op.rate, op.layer_seed, program);
-  return absl::OkStatus();
-}
-
-absl::Status DropoutBackward(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
-  const auto& op = static_cast<const DropoutBackwardOp&>(*node.op);
-  AddDropoutStep(node, op.rate, op.layer_seed, program);
-  return absl::OkStatus();
-}
-
-absl::Status Rescale(int index, CpuProgram& program) {
-  ProgramBuilder& builder = program.builder();
-  const Node& node = program.graph().nodes()[index];
-  const auto& op = static_cast<const RescaleOp&>(*node.op);
-  const Shape shape = builder.shape(node.outputs[0]);
-  // One factor for all is the same as equal ones for rows of any length.
-  const int64_t elements = ElementCount(shape);
-  const bool per_channel = op.scale.size() > 1 || op.offset.size() > 1;
-  const int64_t channels = per_channel ? shape.back() : std::min<int64_t>(elements, 64);
-  std::vector<float> scale(channels), offset(channels);
-  for (int64_t c = 0; c < channels; ++c) {
-    scale[c] = static_cast<float>(op.scale[op.scale.size() == 1 ? 0 : c]);
-    offset[c] = static_cast<float>(op.offset[op.offset.size() == 1 ? 0 : c]);
-  }
-  AddLoopStep(
-      elements, kElementGrain, {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
-      [scale, offset, channels, elements](const RunContext&, float* const* data, int64_t begin,
-                                          int64_t end) {
-        // Whole rows, then what is left of them at the end.
-        begin = begin / channels * channels;
-        end = end == elements ? end : end / channels * channels;
-        const int64_t rows = (end - begin) / channels;
-        RescaleLoop(data[0] + begin, scale.data(), offset.data(), rows, channels, data[1] + begin);
-        begin += rows * channels;
-        RescaleLoop(data[0] + begin, scale.data(), offset.data(), 1, end - begin, data[1] + begin);
-      },
-      program);
-  return absl::OkStatus();
-}
-
-absl::Status Add(int index, CpuProgram& program) {
-  const Node& node = program.graph().nodes()[index];
-  const Operands operands = AlignOperands(node.inputs, node.outputs[0], true, program);
-  AddLoopStep(
-      operands.count, kElementGrain, operands.tensors,
-      [inputs = node.inputs.size()](const RunContext&, float* const* data, int64_t begin,
-                                    int64_t end) {
-        float* sum = data[inputs] + begin;
-        SumLoop(data[0] + begin, data[1] + begin, end - begin, sum);
-        for (size_t i = 2; i < inputs; ++i) SumLoop(sum, data[i] + begin, end - begin, sum);
-      },
-      program);
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 ValueId FusedOutput(int index, const CpuProgram& program) {
   const int relu = program.fusions().relu[index];
   return program.graph().nodes()[relu >= 0 ? relu : index].outputs[0];
@@ -347,17 +191,6 @@ TensorId AddReluBackward(const ActivationAttributes& attributes, TensorId y, Ten
       },
       program);
   return dx;
-}
-
-void AddElementwiseFactories(StepFactories& factories) {
-  factories["Reshape"] = Reshape;
-  factories["Crop"] = Crop;
-  factories["Dropout"] = Dropout;
-  factories["DropoutBackward"] = DropoutBackward;
-  factories["Activation"] = Activation;
-  factories["ActivationBackward"] = ActivationBackward;
-  factories["Rescale"] = Rescale;
-  factories["Add"] = Add;
 }
 
 }  // namespace shoal::cpu

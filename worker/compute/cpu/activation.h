@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "common/model/ops.h"
+#include "common/model/ops/activation.h"
 #include "worker/compute/cpu/cpu_program.h"
 
 namespace shoal::cpu {

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "common/model/op.h"
+
+namespace shoal {
+
+// Keras 3's activations, but softmax; gelu is the exact one. relu: max_value < 0 means none.
+struct ActivationAttributes {
+  enum class Kind {
+    kRelu,
+    kTanh,
+    kSigmoid,
+    kElu,
+    kSelu,
+    kSoftplus,
+    kSoftsign,
+    kSilu,
+    kGelu,
+    kExponential,
+    kLeakyRelu,
+    kHardSigmoid
+  };
+  Kind kind = Kind::kRelu;
+  double max_value = -1;      // relu
+  double negative_slope = 0;  // relu, leaky relu; alpha of elu
+  double threshold = 0;       // relu
+};
+
+// (x) -> f(x)
+struct ActivationOp : Op {
+  ActivationAttributes attributes;
+  SHOAL_OP(Activation);
+  absl::Status Gradient(GradientBuilder& builder) const override;
+};
+// (x, y, dy) -> dx
+struct ActivationBackwardOp : Op {
+  ActivationAttributes attributes;
+  SHOAL_OP(ActivationBackward);
+};
+
+}  // namespace shoal

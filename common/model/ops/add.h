@@ -1,0 +1,13 @@
+#pragma once
+
+#include "common/model/op.h"
+
+namespace shoal {
+
+// (x1, x2, ...) of one shape -> sum
+struct AddOp : Op {
+  SHOAL_OP(Add);
+  absl::Status Gradient(GradientBuilder& builder) const override;
+};
+
+}  // namespace shoal

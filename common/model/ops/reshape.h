@@ -1,0 +1,15 @@
+#pragma once
+
+#include "common/base/shape.h"
+#include "common/model/op.h"
+
+namespace shoal {
+
+// (x) -> the same elements as `shape`, whose first extent is kBatch.
+struct ReshapeOp : Op {
+  Shape shape;
+  SHOAL_OP(Reshape);
+  absl::Status Gradient(GradientBuilder& builder) const override;
+};
+
+}  // namespace shoal

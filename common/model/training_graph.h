@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/model/graph.h"
+#include "common/model/ops/loss.h"
+
+namespace shoal {
+
+// A graph with its loss and its static reverse pass.
+struct TrainingGraph {
+  Graph graph;                              // forward nodes, the loss node, gradient nodes
+  int forward_nodes = 0;                    // nodes before this index are the model itself
+  ValueId target = kNoValue;                // input: the labels
+  ValueId prediction = kNoValue;            // the model's output, as the user sees it
+  ValueId loss_per_example = kNoValue;      // shape {kBatch}
+  std::vector<ValueId> variable_gradients;  // by variable; kNoValue where not trainable or unused
+};
+
+// Adds `loss` of the graph's one output to a copy of `model`, then the static reverse pass, nodes
+// in an order in which the gradients of the last layers come first. A cross-entropy on
+// probabilities whose prediction is the output of a Softmax node is taken from the logits instead
+// (exact and stable). Values used by several nodes get the sum of their gradients.
+absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const LossAttributes& loss);
+
+}  // namespace shoal

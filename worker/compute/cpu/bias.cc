@@ -1,0 +1,33 @@
+#include <algorithm>
+
+#include "worker/compute/cpu/loop_kernel.h"
+
+namespace shoal::cpu {
+namespace {
+
+SHOAL_VECTORIZED void AddRows(const float* dy, int64_t rows, int64_t stride, int64_t columns,
+                              float* sum) {
+  std::fill_n(sum, columns, 0.0f);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t n = 0; n < columns; ++n) sum[n] += dy[row * stride + n];
+  }
+}
+
+}  // namespace
+
+absl::Status BiasBackward(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = builder.graph().nodes()[index];
+  const auto [rows, columns] = CpuProgram::ExtentsOf(builder.shape(node.inputs[0]));
+  AddLoopStep(
+      columns, std::max<int64_t>(16, kElementGrain / rows),
+      {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
+      [rows = rows, columns = columns](const RunContext&, float* const* data, int64_t begin,
+                                       int64_t end) {
+        AddRows(data[0] + begin, rows, columns, end - begin, data[1] + begin);
+      },
+      program);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cpu

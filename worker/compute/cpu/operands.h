@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "worker/compute/cpu/cpu_program.h"
+
+namespace shoal::cpu {
+
+// Tensors of one layout: the inputs of an elementwise op, then its output.
+struct Operands {
+  std::vector<TensorId> tensors;
+  dnnl::memory::desc desc;
+  int64_t count = 0;  // floats, padding included
+};
+
+// Brings the inputs into the layout of the first that is not row-major. `zeros_stay` tells whether
+// the op makes zero of zeros, which is what the padding of a layout must hold; other ops run
+// row-major when there is padding.
+Operands AlignOperands(const std::vector<ValueId>& inputs, ValueId output, bool zeros_stay,
+                       CpuProgram& program);
+
+}  // namespace shoal::cpu

@@ -1,0 +1,52 @@
+#include "common/model/ops/rescale.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "worker/compute/cpu/loop_kernel.h"
+
+namespace shoal::cpu {
+namespace {
+
+SHOAL_VECTORIZED void RescaleLoop(const float* x, const float* scale, const float* offset,
+                                  int64_t pixels, int64_t channels, float* y) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    for (int64_t c = 0; c < channels; ++c) {
+      y[p * channels + c] = x[p * channels + c] * scale[c] + offset[c];
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status Rescale(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = program.graph().nodes()[index];
+  const auto& op = static_cast<const RescaleOp&>(*node.op);
+  const Shape shape = builder.shape(node.outputs[0]);
+  // One factor for all is the same as equal ones for rows of any length.
+  const int64_t elements = ElementCount(shape);
+  const bool per_channel = op.scale.size() > 1 || op.offset.size() > 1;
+  const int64_t channels = per_channel ? shape.back() : std::min<int64_t>(elements, 64);
+  std::vector<float> scale(channels), offset(channels);
+  for (int64_t c = 0; c < channels; ++c) {
+    scale[c] = static_cast<float>(op.scale[op.scale.size() == 1 ? 0 : c]);
+    offset[c] = static_cast<float>(op.offset[op.offset.size() == 1 ? 0 : c]);
+  }
+  AddLoopStep(
+      elements, kElementGrain, {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
+      [scale, offset, channels, elements](const RunContext&, float* const* data, int64_t begin,
+                                          int64_t end) {
+        // Whole rows, then what is left of them at the end.
+        begin = begin / channels * channels;
+        end = end == elements ? end : end / channels * channels;
+        const int64_t rows = (end - begin) / channels;
+        RescaleLoop(data[0] + begin, scale.data(), offset.data(), rows, channels, data[1] + begin);
+        begin += rows * channels;
+        RescaleLoop(data[0] + begin, scale.data(), offset.data(), 1, end - begin, data[1] + begin);
+      },
+      program);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cpu

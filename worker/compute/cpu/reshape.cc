@@ -1,0 +1,11 @@
+#include "worker/compute/cpu/cpu_program.h"
+
+namespace shoal::cpu {
+
+absl::Status Reshape(int index, CpuProgram& program) {
+  const Node& node = program.graph().nodes()[index];
+  program.builder().Bind(node.outputs[0], program.RowMajor(node.inputs[0]));
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cpu
