@@ -16,6 +16,7 @@
 #include "common/json/json_errors.h"
 #include "common/json/json_text.h"
 #include "common/model/keras_model.h"
+#include "worker/compute/backends.h"
 
 namespace shoal {
 namespace {
@@ -89,7 +90,7 @@ void AddVerify(CLI::App* model, Command* chosen) {
   verify->add_option("CASE_DIR", options->directory, "A case, as docs/keras-parity.md describes it")
       ->required();
   verify->add_option("--backend", options->backend, "cpu: what workers use; reference: plain loops")
-      ->check(CLI::IsMember({"cpu", "reference"}))
+      ->check(CLI::IsMember(BackendNames()))
       ->capture_default_str();
   verify->footer(
       "Example:\n  shoal model verify tests/golden/fashion_cnn\n"

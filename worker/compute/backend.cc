@@ -1,21 +1,44 @@
 #include "worker/compute/backend.h"
 
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/nearest_name.h"
-#include "worker/compute/cpu/cpu_backend.h"
-#include "worker/compute/reference/reference_backend.h"
+#include "absl/strings/str_join.h"
 
 namespace shoal {
+namespace {
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name) {
-  if (name == "reference") return CreateReferenceBackend();
-  if (name == "cpu") return CreateCpuBackend();
-  const std::string nearest = NearestName(name, {"reference", "cpu"});
-  return absl::InvalidArgumentError(
-      absl::StrCat("backend \"", name, "\" is not known; there are \"cpu\" and \"reference\"",
-                   nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
+// Enough to find the others in the model.
+constexpr size_t kMaxLayersNamed = 3;
+
+// "BatchNormalization (layers "a", "b", "c" and 5 others)"
+std::string Describe(const std::string& type, const std::set<std::string>& layers) {
+  std::vector<std::string> named;
+  for (const std::string& layer : layers) {
+    if (named.size() < kMaxLayersNamed) named.push_back(absl::StrCat("\"", layer, "\""));
+  }
+  const size_t others = layers.size() - named.size();
+  return absl::StrCat(type, layers.size() == 1 ? " (layer " : " (layers ",
+                      absl::StrJoin(named, ", "),
+                      others > 0 ? absl::StrCat(" and ", others, " more)") : ")");
+}
+
+}  // namespace
+
+absl::Status CheckKernels(const Backend& backend, const Graph& graph) {
+  const std::set<std::string> known = backend.op_types();
+  std::map<std::string, std::set<std::string>> missing;
+  for (const Node& node : graph.nodes()) {
+    if (!known.contains(node.op->type())) missing[node.op->type()].insert(node.layer);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  std::vector<std::string> described;
+  for (const auto& [type, layers] : missing) described.push_back(Describe(type, layers));
+  return absl::UnimplementedError(absl::StrCat("the ", backend.name(),
+                                               " backend cannot compute this model: it has no "
+                                               "kernel for ",
+                                               absl::StrJoin(described, ", ")));
 }
 
 }  // namespace shoal

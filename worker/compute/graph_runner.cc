@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
   }
   SHOAL_ASSIGN_OR_RETURN(options.model, backend->Rewrite(options.model));
   SHOAL_ASSIGN_OR_RETURN(TrainingGraph training, BuildTrainingGraph(options.model, options.loss));
+  SHOAL_RETURN_IF_ERROR(CheckKernels(*backend, training.graph));
   return std::unique_ptr<GraphRunner>(
       new GraphRunner(std::move(options), std::move(backend), std::move(training)));
 }
@@ -152,11 +153,6 @@ Shape GraphRunner::BatchShape(ValueId value, int64_t examples) const {
 std::span<const float> GraphRunner::Prediction(const Plan& plan) const {
   const Shape shape = BatchShape(training_.prediction, plan.examples);
   return {plan.program.address(plan.prediction), static_cast<size_t>(ElementCount(shape))};
-}
-
-absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options) {
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, CreateBackend(options.backend));
-  return GraphRunner::Create(std::move(options), std::move(backend));
 }
 
 }  // namespace shoal

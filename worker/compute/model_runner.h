@@ -52,12 +52,13 @@ class ModelRunner {
     Graph model;
     LossAttributes loss;
     std::vector<Metric> metrics;
-    // "reference" (plain loops, float32) or "cpu" (oneDNN and OpenBLAS).
+    // "cpu" (oneDNN and OpenBLAS) or another of BackendNames().
     std::string backend = "cpu";
     int threads = 1;
     uint64_t seed = 0;  // of the job, for dropout
   };
 
+  // kUnimplemented, by name, when the backend lacks a kernel that the model's training needs.
   static absl::StatusOr<std::unique_ptr<ModelRunner>> Create(Options options);
   virtual ~ModelRunner() = default;
 

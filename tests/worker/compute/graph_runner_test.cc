@@ -278,6 +278,29 @@ TEST_P(GraphRunnerTest, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(runner->Train(data.batch(), 0, parameters, {}, nullptr).ok());
 }
 
+// No backend has a kernel for it.
+struct UnheardOp : Op {
+  const char* type() const override { return "Unheard"; }
+  absl::StatusOr<std::vector<Shape>> InferShapes(const std::vector<Shape>& inputs) const override {
+    return inputs;
+  }
+};
+
+TEST_P(GraphRunnerTest, SaysBeforeTheFirstBatchWhatItHasNoKernelFor) {
+  Graph graph;
+  ValueId value = graph.AddInput("x", {kBatch, 2});
+  for (const char* layer : {"a", "b", "c", "d", "b"}) {
+    value = *graph.Add(std::make_shared<UnheardOp>(), {value}, layer);
+  }
+  graph.SetOutputs({value});
+  const auto runner = ModelRunner::Create({.model = graph, .loss = kSparse, .backend = GetParam()});
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(runner.status().message(),
+            "the " + GetParam() +
+                " backend cannot compute this model: it has no kernel for Unheard (layers \"a\", "
+                "\"b\", \"c\" and 1 more)");
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, GraphRunnerTest, ::testing::ValuesIn(TestedBackends()),
                          [](const auto& info) { return info.param; });
 

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "worker/compute/backends.h"
+
 namespace shoal {
 
 // The backends that tests of the ModelRunner run on. Under the thread sanitizer only the reference:
@@ -11,7 +13,7 @@ inline std::vector<std::string> TestedBackends() {
 #ifdef __SANITIZE_THREAD__
   return {"reference"};
 #else
-  return {"reference", "cpu"};
+  return BackendNames();
 #endif
 }
 

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,14 @@ const std::map<std::string, StepFactory>& Factories() {
 
 class CpuBackend : public Backend {
  public:
+  std::string name() const override { return "cpu"; }
+
+  std::set<std::string> op_types() const override {
+    std::set<std::string> types;
+    for (const auto& [type, kernel] : Factories()) types.insert(type);
+    return types;
+  }
+
   absl::StatusOr<Graph> Rewrite(const Graph& model) const override {
     return CropUnusedBorders(model);
   }
@@ -52,12 +61,7 @@ class CpuBackend : public Backend {
     for (const int index : builder.nodes()) {
       if (fusions.absorbed[index]) continue;
       const Node& node = graph.nodes()[index];
-      const auto factory = Factories().find(node.op->type());
-      if (factory == Factories().end()) {
-        return absl::UnimplementedError(
-            absl::StrCat("the cpu backend has no kernel for ", node.op->type()));
-      }
-      SHOAL_RETURN_IF_ERROR(factory->second(index, program));
+      SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));
     }
     // The caller reads row-major.
     const ValueId prediction = builder.prediction();

@@ -1,9 +1,11 @@
 #include "worker/compute/reference/reference_backend.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal {
@@ -65,15 +67,18 @@ class ReferenceKernel : public Kernel {
 
 class ReferenceBackend : public Backend {
  public:
+  std::string name() const override { return "reference"; }
+
+  std::set<std::string> op_types() const override {
+    std::set<std::string> types;
+    for (const auto& [type, kernel] : Kernels()) types.insert(type);
+    return types;
+  }
+
   absl::Status AddSteps(ProgramBuilder& builder) const override {
     for (const int index : builder.nodes()) {
       const Node& node = builder.graph().nodes()[index];
-      const auto function = Kernels().find(node.op->type());
-      if (function == Kernels().end()) {
-        return absl::UnimplementedError(
-            absl::StrCat("the reference backend has no kernel for ", node.op->type()));
-      }
-      auto kernel = std::make_unique<ReferenceKernel>(function->second, node, builder);
+      auto kernel = std::make_unique<ReferenceKernel>(Kernels().at(node.op->type()), node, builder);
       std::vector<TensorId> tensors;
       for (const ValueId input : node.inputs) tensors.push_back(builder.tensor(input));
       for (const ValueId output : node.outputs) tensors.push_back(builder.Output(output));

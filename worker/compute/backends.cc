@@ -1,0 +1,39 @@
+#include "worker/compute/backends.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/nearest_name.h"
+#include "worker/compute/cpu/cpu_backend.h"
+#include "worker/compute/reference/reference_backend.h"
+
+namespace shoal {
+namespace {
+
+struct Registered {
+  const char* name;
+  std::unique_ptr<Backend> (*create)();
+};
+constexpr Registered kBackends[] = {
+    {"cpu", CreateCpuBackend},
+    {"reference", CreateReferenceBackend},
+};
+
+}  // namespace
+
+std::vector<std::string> BackendNames() {
+  std::vector<std::string> names;
+  for (const Registered& backend : kBackends) names.push_back(backend.name);
+  return names;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name) {
+  for (const Registered& backend : kBackends) {
+    if (name == backend.name) return backend.create();
+  }
+  const std::string nearest = NearestName(name, BackendNames());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "backend \"", name, "\" is not known; there are ", absl::StrJoin(BackendNames(), ", "),
+      nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
+}
+
+}  // namespace shoal
