@@ -38,9 +38,9 @@ struct Job {
   };
 
   struct Checkpoint {
-    uint64_t every_steps = 0;  // 0: not by steps
-    double every_seconds = 0;  // 0: not by time
-    int keep = 3;              // whole checkpoints kept
+    uint64_t every_steps = 0;    // 0: not by steps
+    double every_seconds = 600;  // 0: not by time
+    int keep = 3;                // whole checkpoints kept
   };
 
   struct Strategy {

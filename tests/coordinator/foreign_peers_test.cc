@@ -63,7 +63,8 @@ TEST(ForeignWorkerTest, TheFinalCheckpointDoesNotWaitForAStepThatWasNeverPushed)
 // More than the applied set of a ps tells of: they are asked anew, and know what is done.
 TEST(ForeignWorkerTest, WhoReportsMoreThanAWindowLosesNothing) {
   ScriptedCluster cluster(
-      {.strategy =
+      {.checkpoint = R"({"every_seconds": 0})",
+       .strategy =
            R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024, "window_steps": 4})",
        .epochs = 1});
   ScriptedWorker& liar = cluster.Join(0);

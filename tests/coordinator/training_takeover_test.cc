@@ -217,7 +217,8 @@ TEST(TrainingTakeoverTest, TheStatusHasWhatIsDoneAndTheNewestCheckpointOnDisk) {
 
 // Coordinators that die every few steps.
 TEST(TrainingTakeoverTest, CheckpointsAreTakenEverySoManyStepsOfAllCoordinators) {
-  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 40, "keep": 9})", .epochs = 10});
+  ScriptedCluster cluster(
+      {.checkpoint = R"({"every_steps": 40, "every_seconds": 0, "keep": 9})", .epochs = 10});
   for (int life = 0; life < 20; ++life) {
     ScriptedWorker& worker = cluster.Join(0);
     for (int i = 0; i < 5; ++i) cluster.FinishStep(worker);

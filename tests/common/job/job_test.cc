@@ -54,6 +54,7 @@ TEST_F(JobTest, FillsDefaults) {
   EXPECT_EQ(job.epochs, 1u);
   EXPECT_EQ(job.steps, 0u);
   EXPECT_EQ(job.strategy.name, "async");
+  EXPECT_EQ(job.checkpoint.every_seconds, 600);
   EXPECT_EQ(job.checkpoint.keep, 3);
 }
 
