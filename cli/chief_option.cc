@@ -89,6 +89,17 @@ absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
   return address;
 }
 
+absl::Status ChiefOption::ExplainSilence(const absl::Status& unavailable) const {
+  if (run_dir.empty()) return unavailable;
+  const std::optional<LeaseHolder> holder = Holder(run_dir);
+  const bool over = holder.has_value() && holder->left;
+  return absl::UnavailableError(
+      absl::StrCat(over ? absl::StrCat("no job runs in ", run_dir, ": its coordinator at ",
+                                       holder->address, " has ended in order")
+                        : std::string(unavailable.message()),
+                   "; what a job that is over has left: shoal checkpoint list ", run_dir));
+}
+
 absl::Status ChiefOption::CheckLeads(const std::string& address,
                                      const proto::StatusReply& status) const {
   if (run_dir.empty() || status.process().empty()) return absl::OkStatus();

@@ -30,6 +30,9 @@ struct ChiefOption {
   // one that the run's lease names. OK where an address was given, and where the lease does not
   // say.
   absl::Status CheckLeads(const std::string& address, const proto::StatusReply& status) const;
+  // `unavailable`, of a coordinator that did not answer; where a run directory was given, with what
+  // its lease says of that, and what there still is of the run.
+  absl::Status ExplainSilence(const absl::Status& unavailable) const;
 };
 
 }  // namespace shoal

@@ -56,10 +56,7 @@ absl::Status ShowStatus(const StatusOptions& options) {
   network->Run();
   SHOAL_RETURN_IF_ERROR(printed);
   if (options.watch && finished) return absl::OkStatus();  // and its coordinator has gone
-  if (!absl::IsUnavailable(result) || options.job.run_dir.empty()) return result;
-  return absl::UnavailableError(absl::StrCat(
-      std::string(result.message()), "; what a job that is over has left: shoal checkpoint list ",
-      options.job.run_dir));
+  return absl::IsUnavailable(result) ? options.job.ExplainSilence(result) : result;
 }
 
 }  // namespace

@@ -282,9 +282,10 @@ void Checkpointer::NoteError(const std::string& why) {
   last_error_ = why;
   ++failures_;
   if (!failing_since_.has_value()) failing_since_ = options_.loop->Now();
-  LogError(absl::StrCat("no checkpoint: ", why, "; the job goes on",
-                        last_.has_value() ? absl::StrCat(" with ", last_->directory) : "",
-                        " and tries again"));
+  // Whether the job goes on or stops is not known here.
+  LogError(absl::StrCat(
+      "no checkpoint: ", why, "; it is tried again",
+      last_.has_value() ? absl::StrCat(", and ", last_->directory, " is the newest") : ""));
   options_.on_error(why);
 }
 

@@ -65,6 +65,7 @@ void PsFleet::Start() {
               .on_reply = [this](int i, const proto::ControlReply& reply) { OnReply(i, reply); },
               .on_lost =
                   [this](int i, const absl::Status&) {
+                    if (dismissed_) return;
                     LogWarning(absl::StrCat("lost ps ", i, " at ", options_.addresses[i], ": ",
                                             peers_[i].link->last_error()));
                   }});
@@ -72,6 +73,13 @@ void PsFleet::Start() {
         Claim();
         Probe();
       });
+}
+
+void PsFleet::Dismiss() {
+  dismissed_ = true;
+  proto::ControlRequest request;
+  request.mutable_stop();
+  Broadcast(request);
 }
 
 void PsFleet::Close() {

@@ -95,6 +95,9 @@ class PsFleet {
     std::vector<uint64_t> after_base;  // and these
   };
   Applied AppliedEverywhere() const;
+  // Tells all ps to end; losing one is no news from then on.
+  void Dismiss();
+  bool dismissed() const { return dismissed_; }
   // No more claims, probes or reconnecting.
   void Close();
 
@@ -162,6 +165,7 @@ class PsFleet {
   EventLoop::TimerId probe_ = 0;
   EventLoop::TimerId claim_again_ = 0;
   Time phase_since_{};
+  bool dismissed_ = false;
   bool closed_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -303,11 +303,8 @@ void TrainingRun::DismissWorkers() {
 // Those that can't be reached count as stopped.
 void TrainingRun::DismissPs() {
   if (over_) return;
-  dismissed_ = true;
   if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
-  proto::ControlRequest request;
-  request.mutable_stop();
-  fleet_->Broadcast(request);
+  fleet_->Dismiss();
   dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
     dismiss_deadline_ = 0;
     Over(outcome_);

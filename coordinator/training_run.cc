@@ -300,7 +300,7 @@ void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
     case proto::ControlReply::kDeparting:
       return OnPsDeparting(ps);
     case proto::ControlReply::kStopping:
-      if (!dismissed_) return;  // it only leaves
+      if (!fleet_->dismissed()) return;  // it only leaves
       stopping_ps_.insert(ps);
       if (static_cast<int>(stopping_ps_.size()) == fleet_->size()) Over(outcome_);
       return;

@@ -309,8 +309,7 @@ class TrainingRun {
   Time headway_at_{};
   bool finishing_ = false;            // the model is being saved, or is; or the job ends for NaN
   bool workers_may_go_ = false;       // they have been told
-  bool dismissed_ = false;            // the ps are told to go,
-  absl::Status outcome_;              // and this is how the run ends then
+  absl::Status outcome_;              // how the run ends, once the ps are gone
   bool found_finished_ = false;       // by a former coordinator
   std::optional<absl::Status> over_;  // as on_over is told, or will be once all is written
   std::set<int> stopping_ps_;         // those that answered Stop

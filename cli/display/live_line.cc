@@ -159,8 +159,8 @@ std::string FormatProgress(const proto::StatusReply& status) { return Join(Parts
 
 std::string FormatCheckpointError(const proto::CheckpointStatus& checkpoint) {
   const std::string& good = checkpoint.directory();
-  return "the last checkpoint failed: " + checkpoint.last_error() + "; the job goes on" +
-         (good.empty() ? "" : " with " + good) + " and tries again";
+  return "the last checkpoint failed: " + checkpoint.last_error() + "; it is tried again" +
+         (good.empty() ? "" : ", and " + good + " is the newest");
 }
 
 std::string FormatEpochLine(const proto::EpochResult& epoch, uint64_t epochs) {

@@ -58,8 +58,8 @@ TEST(StatusReportTest, SaysWhatIsWrong) {
   EXPECT_EQ(report.find("not reachable"), report.rfind("not reachable")) << "once";
   EXPECT_THAT(report, HasSubstr("step 10, 0 s ago, 2.4 MiB, /run/checkpoints/step-000000000010"));
   EXPECT_THAT(report, HasSubstr("NOT FINITE: values in \"dense/kernel\" are not finite numbers"));
-  EXPECT_THAT(report, HasSubstr("the last checkpoint failed: disk full; the job goes on with "
-                                "/run/checkpoints/step-000000000010 and tries again"));
+  EXPECT_THAT(report, HasSubstr("the last checkpoint failed: disk full; it is tried again, and "
+                                "/run/checkpoints/step-000000000010 is the newest"));
 }
 
 TEST(StatusReportTest, SaysNothingOfAProgressThatNobodyKnowsYet) {

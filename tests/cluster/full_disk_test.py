@@ -38,13 +38,13 @@ def test_the_job_goes_on_with_the_last_good_checkpoint(tmp_path, trouble, error)
         disk.fill() if trouble == "full" else disk.remount("ro")
         train.wait_for_output("no checkpoint: ")
         line = next(line for line in train.output().splitlines() if "no checkpoint: " in line)
-        assert error in line and str(checkpoints) in line and "tries again" in line, line
+        assert error in line and str(checkpoints) in line and "tried again" in line, line
 
         troubled = wait_for(lambda: (now := status(run)) and now["last_checkpoint"]["last_error"] and now, "a status")
         assert error in troubled["last_checkpoint"]["last_error"]
         assert troubled["phase"] == "training" and troubled["last_checkpoint"]["directory"] >= good
         text = shoal("status", "--run_dir", run).stdout
-        assert "the last checkpoint failed: " in text and "; the job goes on with " in text
+        assert "the last checkpoint failed: " in text and "; it is tried again, and " in text
         goal = finished_steps(records) + 1000
         wait_for(lambda: finished_steps(records) > goal, "steps go on")
         asked = shoal("checkpoint", "now", "--run_dir", run)

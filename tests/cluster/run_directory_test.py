@@ -102,6 +102,10 @@ def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path)
     with Cluster(tmp_path / "logs", workers=1) as cluster:
         job = cluster.start("ps"), cluster.start_chief(first, over), cluster.start_worker(0)
         assert [process.wait() for process in job] == [0, 0, 0]
+        # Dismissing a ps is not losing it.
+        assert "lost ps" not in job[1].output(), job[1].output()
+        silent = shoal("status", over)
+        assert silent.returncode == 138 and f"no job runs in {over}: its coordinator at {cluster.chief} has ended in order" in silent.stderr
 
         def check_refused(command, does):
             done = shoal(*command, "--run_dir", over)
