@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/json/json_errors.h"
+#include "common/model/keras/dtype_config.h"
 #include "common/model/ops/softmax.h"
 
 namespace shoal {
@@ -35,12 +37,13 @@ constexpr NamedActivation kActivations[] = {
     {"tanh", {.kind = Kind::kTanh}},
 };
 
-absl::StatusOr<ValueId> AddNamed(LayerBuilder& layer, const JsonNode& name_json, ValueId x) {
-  SHOAL_ASSIGN_OR_RETURN(const std::string name, name_json.String());
-  if (name == "linear") return x;
-  if (name == "softmax") return layer.Add(std::make_shared<SoftmaxOp>(), {x});
-  if (name == "hard_sigmoid" && layer.traits().keras2) {
-    return name_json.Unimplemented(
+absl::StatusOr<std::shared_ptr<const Op>> ReadNamed(const JsonNode& json,
+                                                    const ModelTraits& traits) {
+  SHOAL_ASSIGN_OR_RETURN(const std::string name, json.String());
+  if (name == "linear") return nullptr;
+  if (name == "softmax") return std::make_shared<const SoftmaxOp>();
+  if (name == "hard_sigmoid" && traits.keras2) {
+    return json.Unimplemented(
         "Shoal has Keras 3's \"hard_sigmoid\" only, and Keras 2's is another function");
   }
   std::vector<std::string> names = {"linear", "softmax"};
@@ -49,35 +52,36 @@ absl::StatusOr<ValueId> AddNamed(LayerBuilder& layer, const JsonNode& name_json,
     if (name != known.name) continue;
     auto op = std::make_shared<ActivationOp>();
     op->attributes = known.attributes;
-    return layer.Add(std::move(op), {x});
+    return op;
   }
-  return name_json.Unimplemented(
-      absl::StrCat("Shoal has no activation ", name_json.Text(), SuggestName(name, names)));
+  return json.Unimplemented(
+      absl::StrCat("Shoal has no activation ", json.Text(), SuggestName(name, names)));
 }
 
 }  // namespace
 
-absl::StatusOr<ValueId> AddActivation(LayerBuilder& layer, const JsonNode& activation, ValueId x) {
-  if (activation.is_null()) return x;
-  if (!activation.is_object()) return AddNamed(layer, activation, x);
+absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
+                                                         const ModelTraits& traits) {
+  if (json.is_null()) return nullptr;
+  if (!json.is_object()) return ReadNamed(json, traits);
   // {"class_name": "function", "config": "relu"}, or a layer in place of a function, or a bare
   // name.
-  const JsonNode config = activation["config"];
-  if (config.is_string()) return AddNamed(layer, config, x);
-  SHOAL_ASSIGN_OR_RETURN(const std::string class_name, activation["class_name"].String());
+  const JsonNode config = json["config"];
+  if (config.is_string()) return ReadNamed(config, traits);
+  SHOAL_ASSIGN_OR_RETURN(const std::string class_name, json["class_name"].String());
   ConfigReader options(config, class_name);
   for (const char* common : {"name", "trainable"}) options[common];
   SHOAL_RETURN_IF_ERROR(CheckDtype(options["dtype"]));
-  absl::StatusOr<ValueId> y = x;
+  std::shared_ptr<const Op> activation;
   if (class_name == "ReLU") {
-    auto op = std::make_shared<ActivationOp>();
-    SHOAL_ASSIGN_OR_RETURN(op->attributes, ReadReluOptions(options));
-    y = layer.Add(std::move(op), {x});
+    auto relu = std::make_shared<ActivationOp>();
+    SHOAL_ASSIGN_OR_RETURN(relu->attributes, ReadReluOptions(options));
+    activation = std::move(relu);
   } else {
-    y = AddNamed(layer, activation["class_name"], x);
+    SHOAL_ASSIGN_OR_RETURN(activation, ReadNamed(json["class_name"], traits));
   }
-  if (y.ok()) SHOAL_RETURN_IF_ERROR(options.RefuseUnread());
-  return y;
+  SHOAL_RETURN_IF_ERROR(options.RefuseUnread());
+  return activation;
 }
 
 absl::StatusOr<ActivationAttributes> ReadReluOptions(ConfigReader& config) {

@@ -1,15 +1,18 @@
 #pragma once
 
+#include <memory>
+
 #include "absl/status/statusor.h"
 #include "common/model/keras/json_node.h"
-#include "common/model/keras/layer_builder.h"
+#include "common/model/keras/layer.h"
 #include "common/model/ops/activation.h"
 
 namespace shoal {
 
-// Appends the activation that an option names, "relu" or an object, to `x`; null and "linear"
-// append nothing. Returns the activated value.
-absl::StatusOr<ValueId> AddActivation(LayerBuilder& layer, const JsonNode& activation, ValueId x);
+// The op of an activation that an option names, "relu" or an object; null for null and "linear",
+// which compute nothing.
+absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
+                                                         const ModelTraits& traits);
 
 // The options of the layer ReLU, which can also stand where an activation is named.
 absl::StatusOr<ActivationAttributes> ReadReluOptions(ConfigReader& config);

@@ -2,6 +2,7 @@
 #include <functional>
 #include <map>
 #include <queue>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,89 +12,88 @@
 #include "common/base/status_macros.h"
 #include "common/json/json_errors.h"
 #include "common/model/keras/inbound_nodes.h"
+#include "common/model/keras/input_layer.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/keras/topology.h"
+#include "common/model/keras/model_config.h"
 
 namespace shoal {
 namespace {
 
 // One call of a layer; a shared layer has several.
-struct Call {
+struct CallNode {
   size_t layer = 0;
   std::vector<TensorReference> reads = {};
   std::vector<size_t> sources = {};  // the calls that yield them
   std::vector<size_t> users = {};    // the calls that read this one's output, one entry a read
-  ValueId output = kNoValue;
 };
 
-// A Functional model being read: layers, then calls, then the graph in topological order.
-class FunctionalReader {
+// Layers, then calls and how they are connected: all that is known before an input is.
+class Functional : public ModelConfig {
  public:
-  FunctionalReader(const JsonNode& config, const ModelTraits& traits, KerasModel* model)
-      : config_(config), traits_(traits), model_(model) {}
+  explicit Functional(LayerOptions& options)
+      : config_(options.config().config()), keras2_(options.traits().keras2) {
+    options.Take(Read(options));
+  }
 
-  absl::Status Read();
+  absl::StatusOr<std::vector<ModelInput>> Inputs() const override;
+  absl::StatusOr<std::vector<ValueId>> CallLayers(const std::vector<ValueId>& inputs,
+                                                  GraphInProgress* graph) override;
+  std::vector<LayerSummary> Summaries() const override;
 
  private:
-  absl::Status ReadLayers();
-  absl::Status AppendLayer(const JsonNode& json);
+  absl::Status Read(LayerOptions& options);
+  absl::Status ReadLayers(const JsonNode& layers, const ModelTraits& traits);
+  absl::Status AppendLayer(const JsonNode& json, const ModelTraits& traits);
   absl::Status ReadCalls(size_t layer);
   absl::Status Connect();
-  absl::Status CallInputs();
-  absl::Status CallOthers();
-  // Calls the layer on what the call reads. Where that is not known, the layer is only checked, and
-  // the output is kNoValue as well.
-  absl::StatusOr<ValueId> CallOn(const Call& call);
-  absl::Status SetOutputs();
-  void FillSummaries();
+  absl::Status FindInputs(const JsonNode& input_layers);
+  absl::Status FindOutputs(const JsonNode& output_layers);
+  absl::Status Sort();
   // The call that yields a tensor.
   absl::StatusOr<size_t> Find(const TensorReference& tensor) const;
-  absl::Status CycleError() const;
+  // The number of the layer's first call where `tensor` refers to it.
+  int64_t FirstCall(const Layer& layer, const TensorReference& tensor) const;
+  absl::Status CycleError(const std::vector<size_t>& missing) const;
 
   const JsonNode config_;
-  const ModelTraits traits_;
-  KerasModel* const model_;
+  const bool keras2_;
   std::vector<Layer> layers_;                  // in the order of the JSON
   std::map<std::string, size_t> by_name_;      // layer's index
   std::vector<std::vector<size_t>> calls_of_;  // by layer
-  std::vector<Call> calls_;                    // by layer, then in the order of its calls
+  std::vector<CallNode> calls_;                // by layer, then in the order of its calls
+  std::vector<size_t> inputs_;                 // calls of the InputLayers, in the model's order
+  std::vector<size_t> order_;                  // in which the calls can be made
+  std::vector<size_t> outputs_;                // calls that yield the outputs
 };
 
-absl::Status FunctionalReader::Read() {
-  ConfigReader options(config_, "Functional");
-  for (const char* known :
-       {"name", "trainable", "dtype", "layers", "input_layers", "output_layers"}) {
-    options[known];
-  }
-  SHOAL_RETURN_IF_ERROR(options.RefuseUnread());
-  SHOAL_RETURN_IF_ERROR(ReadLayers());
+bool IsInputLayer(const Layer& layer) { return layer.type->inputs == LayerType::Inputs::kOfModel; }
+
+absl::Status Functional::Read(LayerOptions& options) {
+  const JsonNode layers = options["layers"];
+  const JsonNode inputs = options["input_layers"];
+  const JsonNode outputs = options["output_layers"];
+  SHOAL_RETURN_IF_ERROR(ReadLayers(layers, options.traits_of_layers()));
   SHOAL_RETURN_IF_ERROR(Connect());
-  SHOAL_RETURN_IF_ERROR(CallInputs());
-  SHOAL_RETURN_IF_ERROR(CallOthers());
-  SHOAL_RETURN_IF_ERROR(SetOutputs());
-  FillSummaries();
-  return absl::OkStatus();
+  SHOAL_RETURN_IF_ERROR(FindInputs(inputs));
+  SHOAL_RETURN_IF_ERROR(Sort());
+  return FindOutputs(outputs);
 }
 
-absl::Status FunctionalReader::ReadLayers() {
-  const JsonNode layers = config_["layers"];
+absl::Status Functional::ReadLayers(const JsonNode& layers, const ModelTraits& traits) {
   SHOAL_RETURN_IF_ERROR(layers.ExpectArray());
   JsonErrors errors("");
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (const absl::Status status = AppendLayer(layers.at(i)); !status.ok()) errors.Add(status);
-  }
-  if (errors.empty()) return absl::OkStatus();
-  // The layers cannot be connected; each may have more to say.
-  for (const Layer& layer : layers_) {
-    if (const absl::Status status = CheckWithoutInput(layer); !status.ok()) errors.Add(status);
+    if (const absl::Status status = AppendLayer(layers.at(i), traits); !status.ok()) {
+      errors.Add(status);
+    }
   }
   return errors.ToStatus();
 }
 
-absl::Status FunctionalReader::AppendLayer(const JsonNode& json) {
-  SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(json, traits_));
+absl::Status Functional::AppendLayer(const JsonNode& json, const ModelTraits& traits) {
+  SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(json, traits));
   if (!by_name_.emplace(layer.name, layers_.size()).second) {
-    return layer.config["name"].Invalid(
+    return json["config"]["name"].Invalid(
         absl::StrCat("\"", layer.name, "\" is the name of an earlier layer; names must differ"));
   }
   layers_.push_back(std::move(layer));
@@ -101,14 +101,14 @@ absl::Status FunctionalReader::AppendLayer(const JsonNode& json) {
   return ReadCalls(layers_.size() - 1);
 }
 
-absl::Status FunctionalReader::ReadCalls(size_t layer) {
+absl::Status Functional::ReadCalls(size_t layer) {
   const auto add_call = [&](std::vector<TensorReference> reads) {
     calls_of_[layer].push_back(calls_.size());
     calls_.push_back({.layer = layer, .reads = std::move(reads)});
   };
   const JsonNode inbound = layers_[layer].json["inbound_nodes"];
   if (!inbound.is_null()) SHOAL_RETURN_IF_ERROR(inbound.ExpectArray());
-  if (layers_[layer].type->inputs == LayerType::Inputs::kNone) {
+  if (IsInputLayer(layers_[layer])) {
     if (inbound.size() > 0) return inbound.Invalid("an InputLayer reads nothing; needs []");
     add_call({});
     return absl::OkStatus();
@@ -128,7 +128,7 @@ absl::Status FunctionalReader::ReadCalls(size_t layer) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<size_t> FunctionalReader::Find(const TensorReference& tensor) const {
+absl::StatusOr<size_t> Functional::Find(const TensorReference& tensor) const {
   const auto layer = by_name_.find(tensor.layer);
   if (layer == by_name_.end()) {
     std::vector<std::string> names;
@@ -139,15 +139,26 @@ absl::StatusOr<size_t> FunctionalReader::Find(const TensorReference& tensor) con
                      nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
   }
   const std::vector<size_t>& calls = calls_of_[layer->second];
-  if (tensor.call >= static_cast<int64_t>(calls.size())) {
-    return tensor.json.Invalid(absl::StrCat("layer \"", tensor.layer, "\" has ", calls.size(),
-                                            calls.size() == 1 ? " call" : " calls",
-                                            ", counted from 0; there is no call ", tensor.call));
+  const int64_t first = FirstCall(layers_[layer->second], tensor);
+  if (tensor.call < first || tensor.call - first >= static_cast<int64_t>(calls.size())) {
+    return tensor.json.Invalid(absl::StrCat(
+        "layer \"", tensor.layer, "\" has ", calls.size(), calls.size() == 1 ? " call" : " calls",
+        ", counted from ", first, "; there is no call ", tensor.call));
   }
-  return calls[tensor.call];
+  return calls[tensor.call - first];
 }
 
-absl::Status FunctionalReader::Connect() {
+// Building a Functional model counts as call 0 of it, and so does in Keras 2 building a Sequential
+// one that begins with an InputLayer.
+int64_t Functional::FirstCall(const Layer& layer, const TensorReference& tensor) const {
+  if (tensor.calls_from_zero) return 0;
+  if (layer.type == FindLayerType("Functional")) return 1;
+  if (!keras2_ || layer.type != FindLayerType("Sequential")) return 0;
+  const JsonNode first = layer.json["config"]["layers"].at(0)["class_name"];
+  return first.String("").value_or("") == "InputLayer" ? 1 : 0;
+}
+
+absl::Status Functional::Connect() {
   for (size_t i = 0; i < calls_.size(); ++i) {
     for (const TensorReference& tensor : calls_[i].reads) {
       SHOAL_ASSIGN_OR_RETURN(const size_t source, Find(tensor));
@@ -158,104 +169,66 @@ absl::Status FunctionalReader::Connect() {
   return absl::OkStatus();
 }
 
-// The model's inputs come first, in the order of input_layers: that is the order of a batch's
-// arrays.
-absl::Status FunctionalReader::CallInputs() {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<TensorReference> inputs,
-                         ReadTensorReferences(config_["input_layers"]));
-  for (const TensorReference& tensor : inputs) {
-    SHOAL_ASSIGN_OR_RETURN(const size_t index, Find(tensor));
-    Call& call = calls_[index];
-    Layer& layer = layers_[call.layer];
-    if (layer.type->inputs != LayerType::Inputs::kNone) {
+absl::Status Functional::FindInputs(const JsonNode& input_layers) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<TensorReference> tensors,
+                         ReadTensorReferences(input_layers));
+  std::set<size_t> listed;
+  for (const TensorReference& tensor : tensors) {
+    SHOAL_ASSIGN_OR_RETURN(const size_t call, Find(tensor));
+    const Layer& layer = layers_[calls_[call].layer];
+    if (!IsInputLayer(layer)) {
       return tensor.json.Invalid(absl::StrCat("layer \"", layer.name, "\" is a ",
                                               layer.type->class_name, ", not an InputLayer"));
     }
-    if (call.output != kNoValue) {
+    if (!listed.insert(call).second) {
       return tensor.json.Invalid(absl::StrCat("input \"", layer.name, "\" is listed twice"));
     }
-    SHOAL_ASSIGN_OR_RETURN(call.output, CallLayer(layer, {}, &model_->graph));
+    inputs_.push_back(call);
   }
-  for (const Call& call : calls_) {
-    const Layer& layer = layers_[call.layer];
-    if (layer.type->inputs != LayerType::Inputs::kNone || call.output != kNoValue) continue;
-    return layer.json.Invalid(absl::StrCat("InputLayer \"", layer.name, "\" is missing in ",
-                                           config_["input_layers"].path()));
+  for (size_t call = 0; call < calls_.size(); ++call) {
+    const Layer& layer = layers_[calls_[call].layer];
+    if (!IsInputLayer(layer) || listed.contains(call)) continue;
+    return layer.json.Invalid(
+        absl::StrCat("InputLayer \"", layer.name, "\" is missing in ", input_layers.path()));
   }
   return absl::OkStatus();
 }
 
 // Of the calls that have all their inputs, the first in the JSON is next. Keras sorts its layers by
 // depth, so that this is their order, and that of model.weights. A layer's own calls follow their
-// numbers. Behind a call that fails, layers are only checked.
-absl::Status FunctionalReader::CallOthers() {
-  JsonErrors errors("");
-  std::vector<bool> failed(layers_.size(), false);
+// numbers.
+absl::Status Functional::Sort() {
   std::vector<size_t> missing(calls_.size());
   std::priority_queue<size_t, std::vector<size_t>, std::greater<size_t>> ready;
   for (size_t i = 0; i < calls_.size(); ++i) {
     missing[i] = calls_[i].sources.size();
     if (missing[i] == 0) ready.push(i);
   }
-  size_t done = 0;
-  for (; !ready.empty(); ++done) {
-    const size_t index = ready.top();
+  while (!ready.empty()) {
+    const size_t call = ready.top();
     ready.pop();
-    Call& call = calls_[index];
-    if (call.output == kNoValue && !failed[call.layer]) {
-      const absl::StatusOr<ValueId> output = CallOn(call);
-      if (!output.ok()) errors.Add(output.status());
-      failed[call.layer] = !output.ok();
-      call.output = output.value_or(kNoValue);
-    }
-    for (const size_t user : call.users) {
+    order_.push_back(call);
+    for (const size_t user : calls_[call].users) {
       if (--missing[user] == 0) ready.push(user);
     }
   }
-  SHOAL_RETURN_IF_ERROR(errors.ToStatus());
-  return done == calls_.size() ? absl::OkStatus() : CycleError();
+  return order_.size() == calls_.size() ? absl::OkStatus() : CycleError(missing);
 }
 
-absl::StatusOr<ValueId> FunctionalReader::CallOn(const Call& call) {
-  Layer& layer = layers_[call.layer];
-  std::vector<ValueId> inputs;
-  for (const size_t source : call.sources) {
-    inputs.push_back(calls_[source].output);
-    if (inputs.back() != kNoValue) continue;
-    SHOAL_RETURN_IF_ERROR(CheckWithoutInput(layer));
-    return kNoValue;
-  }
-  return CallLayer(layer, inputs, &model_->graph);
-}
-
-absl::Status FunctionalReader::SetOutputs() {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<TensorReference> outputs,
-                         ReadTensorReferences(config_["output_layers"]));
-  std::vector<ValueId> values;
-  for (const TensorReference& tensor : outputs) {
+absl::Status Functional::FindOutputs(const JsonNode& output_layers) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<TensorReference> tensors,
+                         ReadTensorReferences(output_layers));
+  for (const TensorReference& tensor : tensors) {
     SHOAL_ASSIGN_OR_RETURN(const size_t call, Find(tensor));
-    values.push_back(calls_[call].output);
+    outputs_.push_back(call);
   }
-  model_->graph.SetOutputs(std::move(values));
   return absl::OkStatus();
-}
-
-void FunctionalReader::FillSummaries() {
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    LayerSummary summary = Summarize(layers_[i]);
-    for (const size_t call : calls_of_[i]) {
-      for (const TensorReference& tensor : calls_[call].reads) {
-        summary.connected_to.push_back(absl::StrCat(tensor.layer, "[", tensor.call, "][0]"));
-      }
-    }
-    model_->layers.push_back(std::move(summary));
-  }
 }
 
 // Every call that could not be made waits for another such: going from one to the next ends in a
 // cycle.
-absl::Status FunctionalReader::CycleError() const {
-  const auto waits = [&](size_t call) { return calls_[call].output == kNoValue; };
+absl::Status Functional::CycleError(const std::vector<size_t>& missing) const {
+  const auto waits = [&](size_t call) { return missing[call] > 0; };
   size_t at = 0;
   while (!waits(at)) ++at;
   std::vector<bool> seen(calls_.size(), false);
@@ -275,10 +248,65 @@ absl::Status FunctionalReader::CycleError() const {
   return config_["layers"].Invalid(absl::StrCat("the layers form a cycle: ", text));
 }
 
+absl::StatusOr<std::vector<ModelInput>> Functional::Inputs() const {
+  std::vector<ModelInput> inputs;
+  for (const size_t call : inputs_) {
+    const Layer& layer = layers_[calls_[call].layer];
+    inputs.push_back({layer.name, static_cast<const InputLayerConfig&>(*layer.config).shape()});
+  }
+  return inputs;
+}
+
+// A call that fails does not hide what is wrong with others, but for those behind it.
+absl::StatusOr<std::vector<ValueId>> Functional::CallLayers(const std::vector<ValueId>& inputs,
+                                                            GraphInProgress* graph) {
+  if (inputs.size() != inputs_.size()) {
+    return config_.Invalid(absl::StrCat("the model has ", inputs_.size(),
+                                        inputs_.size() == 1 ? " input" : " inputs",
+                                        ", and is called on ", inputs.size()));
+  }
+  std::vector<std::vector<ValueId>> reads(calls_.size());
+  for (size_t i = 0; i < inputs.size(); ++i) reads[inputs_[i]] = {inputs[i]};
+  std::vector<ValueId> values(calls_.size(), kNoValue);
+  std::vector<bool> failed(layers_.size(), false);
+  JsonErrors errors("");
+  for (const size_t index : order_) {
+    const CallNode& call = calls_[index];
+    for (const size_t source : call.sources) reads[index].push_back(values[source]);
+    if (failed[call.layer]) continue;
+    if (std::find(reads[index].begin(), reads[index].end(), kNoValue) != reads[index].end()) {
+      continue;
+    }
+    const absl::StatusOr<ValueId> output = CallLayer(layers_[call.layer], reads[index], graph);
+    if (!output.ok()) errors.Add(output.status());
+    failed[call.layer] = !output.ok();
+    values[index] = output.value_or(kNoValue);
+  }
+  SHOAL_RETURN_IF_ERROR(errors.ToStatus());
+  std::vector<ValueId> outputs;
+  for (const size_t call : outputs_) outputs.push_back(values[call]);
+  return outputs;
+}
+
+std::vector<LayerSummary> Functional::Summaries() const {
+  std::vector<LayerSummary> summaries;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    LayerSummary summary = Summarize(layers_[i]);
+    for (const size_t call : calls_of_[i]) {
+      for (const TensorReference& tensor : calls_[call].reads) {
+        summary.connected_to.push_back(absl::StrCat(tensor.layer, "[", tensor.call, "][0]"));
+      }
+    }
+    summaries.push_back(std::move(summary));
+  }
+  return summaries;
+}
+
 }  // namespace
 
-absl::Status ReadFunctional(const JsonNode& config, const ModelTraits& traits, KerasModel* model) {
-  return FunctionalReader(config, traits, model).Read();
-}
+extern const LayerType kFunctionalLayer = {
+    "Functional", LayerType::Inputs::kAny,
+    "A model whose layers form any graph without cycles, alone or nested in another",
+    ReadAs<Functional>};
 
 }  // namespace shoal

@@ -11,11 +11,19 @@ namespace {
 
 using References = std::vector<TensorReference>;
 
+// Null, or lists with nothing but null in them: the masks of several inputs.
+bool IsNothing(const JsonNode& json) {
+  for (size_t i = 0; json.is_array() && i < json.size(); ++i) {
+    if (!IsNothing(json.at(i))) return false;
+  }
+  return json.is_null() || json.is_array();
+}
+
 // An argument that would change what a layer computes.
 absl::Status RefuseArguments(const JsonNode& arguments) {
   for (const std::string& key : arguments.keys()) {
     const JsonNode argument = arguments[key];
-    if (argument.is_null()) continue;
+    if (IsNothing(argument)) continue;
     return argument.Unimplemented(absl::StrCat("Shoal calls layers without the argument \"", key,
                                                "\", which is ", argument.Text()));
   }
@@ -39,7 +47,7 @@ absl::StatusOr<TensorReference> ReadReference(const JsonNode& json) {
     if (!json.at(3).is_null()) SHOAL_RETURN_IF_ERROR(json.at(3).ExpectObject());
     SHOAL_RETURN_IF_ERROR(RefuseArguments(json.at(3)));
   }
-  return TensorReference{std::move(layer), call, json};
+  return TensorReference{.layer = std::move(layer), .call = call, .json = json};
 }
 
 bool IsReference(const JsonNode& json) {
@@ -79,6 +87,7 @@ absl::Status CollectTensors(const JsonNode& json, References* references) {
   if (class_name.is_string() && *class_name.String() == "__keras_tensor__") {
     SHOAL_ASSIGN_OR_RETURN(TensorReference reference,
                            ReadReference(json["config"]["keras_history"]));
+    reference.calls_from_zero = true;
     references->push_back(std::move(reference));
     return absl::OkStatus();
   }

@@ -12,6 +12,9 @@ namespace shoal {
 struct TensorReference {
   std::string layer;
   int64_t call = 0;
+  // Whether calls of nested models are counted from 0, as in Keras 3's inbound nodes. Everywhere
+  // else such a model's building counts as a call of its own, number 0.
+  bool calls_from_zero = false;
   JsonNode json;  // where it stands
 };
 

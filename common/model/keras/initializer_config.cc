@@ -57,20 +57,9 @@ absl::Status ReadVarianceScaling(ConfigReader& config, Initializer* result) {
   return absl::OkStatus();
 }
 
-absl::Status ReadMatrix(ConfigReader& config, Kind kind, const Shape& shape, Initializer* result) {
+absl::Status ReadMatrix(ConfigReader& config, Kind kind, Initializer* result) {
   result->kind = kind;
   SHOAL_ASSIGN_OR_RETURN(result->a, config["gain"].Number(1));
-  const bool fits = kind == Kind::kIdentity ? shape.size() == 2 : shape.size() >= 2;
-  if (!fits) {
-    return config.config().Invalid(
-        absl::StrCat("this initializer needs ", kind == Kind::kIdentity ? "" : "at least ",
-                     "two axes; the variable has shape ", ShapeToString(shape)));
-  }
-  if (kind == Kind::kOrthogonal && ElementCount(shape) > kMaxOrthogonalElements) {
-    return config.config().Unimplemented(
-        absl::StrCat("Shoal makes orthogonal matrices of up to ", kMaxOrthogonalElements,
-                     " elements; the variable has shape ", ShapeToString(shape)));
-  }
   return absl::OkStatus();
 }
 
@@ -117,8 +106,7 @@ std::string Canonical(const std::string& name) {
 }
 
 // Sets everything but the seed. False when there is no initializer of that name.
-absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, const Shape& shape,
-                               Initializer* result) {
+absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, Initializer* result) {
   for (const NamedScaling& scaling : kNamedScalings) {
     if (name != scaling.name) continue;
     *result = {.kind = Kind::kVarianceScaling,
@@ -141,9 +129,9 @@ absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, co
   } else if (name == "variance_scaling") {
     status = ReadVarianceScaling(config, result);
   } else if (name == "orthogonal") {
-    status = ReadMatrix(config, Kind::kOrthogonal, shape, result);
+    status = ReadMatrix(config, Kind::kOrthogonal, result);
   } else if (name == "identity") {
-    status = ReadMatrix(config, Kind::kIdentity, shape, result);
+    status = ReadMatrix(config, Kind::kIdentity, result);
   } else {
     return false;
   }
@@ -153,15 +141,15 @@ absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, co
 
 }  // namespace
 
-absl::StatusOr<Initializer> ReadInitializer(const JsonNode& json, const std::string& default_name,
-                                            const Shape& shape) {
+absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
+                                                  const std::string& default_name) {
   const JsonNode name_json = json.is_object() ? json["class_name"] : json;
   SHOAL_ASSIGN_OR_RETURN(const std::string name, name_json.String(default_name));
   ConfigReader config(json["config"], name);
   if (!config.config().is_null()) SHOAL_RETURN_IF_ERROR(config.config().ExpectObject());
 
   Initializer result;
-  SHOAL_ASSIGN_OR_RETURN(const bool known, ReadNamed(Canonical(name), config, shape, &result));
+  SHOAL_ASSIGN_OR_RETURN(const bool known, ReadNamed(Canonical(name), config, &result));
   if (!known) {
     return name_json.Unimplemented(absl::StrCat("Shoal has no initializer ", name_json.Text(),
                                                 SuggestName(name, KnownNames())));
@@ -173,7 +161,24 @@ absl::StatusOr<Initializer> ReadInitializer(const JsonNode& json, const std::str
       result.seed,
       seed.Integer({std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}, -1));
   SHOAL_RETURN_IF_ERROR(config.RefuseUnread());
-  return result;
+  return InitializerConfig{.json = json, .initializer = result};
+}
+
+absl::Status CheckShape(const InitializerConfig& initializer, const Shape& shape) {
+  const Kind kind = initializer.initializer.kind;
+  if (kind != Kind::kIdentity && kind != Kind::kOrthogonal) return absl::OkStatus();
+  const bool fits = kind == Kind::kIdentity ? shape.size() == 2 : shape.size() >= 2;
+  if (!fits) {
+    return initializer.json.Invalid(
+        absl::StrCat("this initializer needs ", kind == Kind::kIdentity ? "" : "at least ",
+                     "two axes; the variable has shape ", ShapeToString(shape)));
+  }
+  if (kind == Kind::kOrthogonal && ElementCount(shape) > kMaxOrthogonalElements) {
+    return initializer.json.Unimplemented(
+        absl::StrCat("Shoal makes orthogonal matrices of up to ", kMaxOrthogonalElements,
+                     " elements; the variable has shape ", ShapeToString(shape)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace shoal

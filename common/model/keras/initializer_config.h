@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
 #include "common/model/initializer.h"
@@ -9,9 +10,18 @@
 
 namespace shoal {
 
-// Reads a Keras initializer, "glorot_uniform" or {"class_name": "GlorotUniform", "config": {...}},
-// for a variable of that shape; null means `default_name`.
-absl::StatusOr<Initializer> ReadInitializer(const JsonNode& json, const std::string& default_name,
-                                            const Shape& shape);
+// An initializer and where it stands.
+struct InitializerConfig {
+  JsonNode json;
+  Initializer initializer = {};
+};
+
+// Reads a Keras initializer, "glorot_uniform" or {"class_name": "GlorotUniform", "config": {...}};
+// null means `default_name`.
+absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
+                                                  const std::string& default_name);
+
+// That the initializer can make a variable of that shape.
+absl::Status CheckShape(const InitializerConfig& initializer, const Shape& shape);
 
 }  // namespace shoal

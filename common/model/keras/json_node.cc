@@ -143,17 +143,19 @@ absl::Status JsonNode::WrongType(const std::string& needed) const {
 }
 
 JsonNode ConfigReader::operator[](const std::string& key) {
-  read_.insert(key);
+  if (std::find(read_.begin(), read_.end(), key) == read_.end()) read_.push_back(key);
   return config_[key];
 }
 
 absl::Status ConfigReader::RefuseUnread() const {
+  std::vector<std::string> known = read_;
+  std::sort(known.begin(), known.end());
   for (const std::string& key : config_.keys()) {
     const JsonNode option = config_[key];
-    if (option.is_null() || read_.contains(key)) continue;
-    return option.Unimplemented(
-        absl::StrCat("is ", option.Text(), ", and Shoal has no such option of ", owner_,
-                     SuggestName(key, std::vector<std::string>(read_.begin(), read_.end()))));
+    if (option.is_null() || std::binary_search(known.begin(), known.end(), key)) continue;
+    return option.Unimplemented(absl::StrCat("is ", option.Text(),
+                                             ", and Shoal has no such option of ", owner_,
+                                             SuggestName(key, known)));
   }
   return absl::OkStatus();
 }

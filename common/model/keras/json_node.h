@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -75,13 +74,15 @@ class ConfigReader {
 
   JsonNode operator[](const std::string& key);
   const JsonNode& config() const { return config_; }
+  // What was asked for, in order.
+  const std::vector<std::string>& read() const { return read_; }
   // kUnimplemented for an option that is set and was never asked for.
   absl::Status RefuseUnread() const;
 
  private:
   JsonNode config_;
   std::string owner_;
-  std::set<std::string> read_;
+  std::vector<std::string> read_;
 };
 
 }  // namespace shoal

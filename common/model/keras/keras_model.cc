@@ -1,6 +1,7 @@
 #include "common/model/keras_model.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -8,48 +9,57 @@
 #include "common/json/json_text.h"
 #include "common/model/keras/json_node.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/keras/topology.h"
+#include "common/model/keras/model_config.h"
 
 namespace shoal {
 namespace {
 
-absl::Status ReadModel(const JsonNode& root, KerasModel* model) {
+// The outer model, as a layer.
+absl::StatusOr<Layer> ReadModelLayer(const JsonNode& root) {
   SHOAL_RETURN_IF_ERROR(root.ExpectObject());
-  SHOAL_ASSIGN_OR_RETURN(model->class_name, root["class_name"].String());
-  const bool sequential = model->class_name == "Sequential";
-  if (model->class_name == "Model") model->class_name = "Functional";  // by Keras before 2.4
-  if (!sequential && model->class_name != "Functional") {
+  SHOAL_ASSIGN_OR_RETURN(std::string class_name, root["class_name"].String());
+  const bool sequential = class_name == "Sequential";
+  // Keras before 2.4 called Functional models so.
+  if (!sequential && class_name != "Functional" && class_name != "Model") {
     return root["class_name"].Unimplemented(
         absl::StrCat(root["class_name"].Text(), " is no model that Shoal can read",
-                     SuggestName(model->class_name, {"Sequential", "Functional"})));
+                     SuggestName(class_name, {"Sequential", "Functional"})));
   }
   const JsonNode config = root["config"];
   SHOAL_RETURN_IF_ERROR(config.ExpectObject());
-  SHOAL_RETURN_IF_ERROR(CheckDtype(config["dtype"]));
-  SHOAL_ASSIGN_OR_RETURN(model->name,
+  SHOAL_ASSIGN_OR_RETURN(std::string name,
                          config["name"].String(sequential ? "sequential" : "functional"));
   SHOAL_ASSIGN_OR_RETURN(const std::string version, root["keras_version"].String("3"));
-  ModelTraits traits;
-  traits.keras2 = absl::StartsWith(version, "2.") || absl::StartsWith(version, "1.");
-  SHOAL_ASSIGN_OR_RETURN(traits.trainable, config["trainable"].Bool(true));
-  return sequential ? ReadSequential(config, traits, model) : ReadFunctional(config, traits, model);
+  ModelTraits around;
+  around.keras2 = absl::StartsWith(version, "2.") || absl::StartsWith(version, "1.");
+  const LayerType* type = FindLayerType(sequential ? "Sequential" : "Functional");
+  SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(root, *type, "", around));
+  layer.name = std::move(name);
+  return layer;
+}
+
+absl::StatusOr<KerasModel> BuildModel(const Layer& layer) {
+  auto& config = static_cast<ModelConfig&>(*layer.config);
+  GraphInProgress building;
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<ModelInput> inputs, config.Inputs());
+  std::vector<ValueId> values;
+  for (const ModelInput& input : inputs) {
+    values.push_back(building.graph.AddInput(input.name, input.shape));
+  }
+  SHOAL_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, config.CallLayers(values, &building));
+  building.graph.SetOutputs(std::move(outputs));
+  return KerasModel{.name = layer.name,
+                    .class_name = layer.type->class_name,
+                    .graph = std::move(building.graph),
+                    .layers = config.Summaries()};
 }
 
 }  // namespace
 
-LayerSummary Summarize(const Layer& layer) {
-  return {.name = layer.name,
-          .class_name = layer.type->class_name,
-          .output_shape = layer.output_shape,
-          .parameters = layer.parameters,
-          .connected_to = {}};
-}
-
 absl::StatusOr<KerasModel> ParseKerasModel(const std::string& json_text) {
   SHOAL_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(json_text, "model"));
-  KerasModel model;
-  SHOAL_RETURN_IF_ERROR(ReadModel(JsonNode(json), &model));
-  return model;
+  SHOAL_ASSIGN_OR_RETURN(const Layer layer, ReadModelLayer(JsonNode(json)));
+  return BuildModel(layer);
 }
 
 }  // namespace shoal

@@ -1,18 +1,23 @@
 #include "common/model/keras/layer.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/keras/layer_builder.h"
+#include "common/json/json_errors.h"
+#include "common/model/keras/layer_call.h"
+#include "common/model/keras/layer_options.h"
 #include "common/model/keras/layer_table.h"
 
 namespace shoal {
 namespace {
 
-constexpr IntegerRange kExtents = {1, std::numeric_limits<int32_t>::max()};
+// Far beyond any model that can be trained: what is larger comes of models nested in models that
+// are called twice, and twice, and twice.
+constexpr int64_t kMaxCalls = 100'000;
+// The most of a layer's name and those of the models around it.
+constexpr size_t kMaxPathLength = 1000;
 
 // A class that someone registered under a name of their own, or that lives in a module of their
 // own, is not Keras's, whatever its class name.
@@ -34,102 +39,79 @@ absl::Status RefuseCustomClass(const JsonNode& json, const std::string& class_na
 absl::StatusOr<const LayerType*> ReadType(const JsonNode& json) {
   SHOAL_ASSIGN_OR_RETURN(const std::string class_name, json["class_name"].String());
   SHOAL_RETURN_IF_ERROR(RefuseCustomClass(json, class_name));
-  const LayerType* type = FindLayerType(class_name);
+  // Keras before 2.4 called Functional models so.
+  const LayerType* type = FindLayerType(class_name == "Model" ? "Functional" : class_name);
   if (type != nullptr) return type;
+  std::vector<std::string> names;
+  for (const LayerType* known : LayerTypes()) names.push_back(known->class_name);
   return json["class_name"].Unimplemented(absl::StrCat(
-      "Shoal has no layer ", json["class_name"].Text(), SuggestName(class_name, LayerTypeNames())));
+      "Shoal has no layer ", json["class_name"].Text(), SuggestName(class_name, names)));
 }
 
 absl::Status CheckInputs(const Layer& layer, size_t count) {
-  const LayerType::Inputs wanted = layer.type->inputs;
-  const bool fits = wanted == LayerType::Inputs::kNone  ? count == 0
-                    : wanted == LayerType::Inputs::kOne ? count == 1
-                                                        : count >= 2;
-  if (fits) return absl::OkStatus();
+  const char* wanted = nullptr;
+  switch (layer.type->inputs) {
+    case LayerType::Inputs::kOfModel:
+    case LayerType::Inputs::kOne:
+      if (count != 1) wanted = "one input";
+      break;
+    case LayerType::Inputs::kSeveral:
+      if (count < 2) wanted = "two or more inputs";
+      break;
+    case LayerType::Inputs::kAny:
+      break;
+  }
+  if (wanted == nullptr) return absl::OkStatus();
   return layer.json.Invalid(absl::StrCat("layer \"", layer.name, "\" (", layer.type->class_name,
-                                         ") takes ",
-                                         wanted == LayerType::Inputs::kNone  ? "no input"
-                                         : wanted == LayerType::Inputs::kOne ? "one input"
-                                                                             : "two or more inputs",
-                                         ", got ", count));
+                                         ") takes ", wanted, ", got ", count));
 }
 
 }  // namespace
 
-absl::StatusOr<Shape> ReadBatchShape(const JsonNode& json) {
-  SHOAL_RETURN_IF_ERROR(json.ExpectArray());
-  if (json.size() == 0) {
-    return json.Invalid("needs the batch as its first extent, as in [null, 28, 28, 1], got []");
-  }
-  Shape shape;
-  for (size_t i = 0; i < json.size(); ++i) {
-    const JsonNode extent = json.at(i);
-    if (i > 0 && extent.is_null()) {
-      return extent.Unimplemented(
-          "only the batch may have an unknown extent here; give the model a fixed input shape");
-    }
-    SHOAL_ASSIGN_OR_RETURN(const int64_t known, extent.Integer(kExtents, kBatch));
-    shape.push_back(i == 0 ? kBatch : known);
-  }
-  if (const absl::Status status = CheckElementCount(shape); !status.ok()) {
-    return json.Invalid(std::string(status.message()));
-  }
-  return shape;
-}
-
-absl::Status CheckDtype(const JsonNode& dtype) {
-  const JsonNode name = dtype.is_object() ? dtype["config"]["name"] : dtype;
-  SHOAL_ASSIGN_OR_RETURN(const std::string text, name.String("float32"));
-  if (text == "float32") return absl::OkStatus();
-  return name.Unimplemented(
-      absl::StrCat("Shoal has no ", name.Text(), " layers; \"float32\" would be right"));
-}
-
 absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const ModelTraits& traits) {
   SHOAL_RETURN_IF_ERROR(json.ExpectObject());
   SHOAL_ASSIGN_OR_RETURN(const LayerType* type, ReadType(json));
-  const JsonNode config = json["config"];
-  SHOAL_RETURN_IF_ERROR(config.ExpectObject());
-  SHOAL_ASSIGN_OR_RETURN(std::string name, config["name"].String());
-  if (name.empty()) return config["name"].Invalid("a layer must have a name");
-  SHOAL_RETURN_IF_ERROR(CheckDtype(config["dtype"]));
-  SHOAL_ASSIGN_OR_RETURN(const bool trainable, config["trainable"].Bool(true));
-  return Layer{.type = type,
-               .name = std::move(name),
-               .json = json,
-               .config = config,
-               .traits = traits,
-               .trainable = trainable && traits.trainable};
+  SHOAL_RETURN_IF_ERROR(json["config"].ExpectObject());
+  const JsonNode name_json = json["config"]["name"];
+  SHOAL_ASSIGN_OR_RETURN(std::string name, name_json.String());
+  if (name.empty()) return name_json.Invalid("a layer must have a name");
+  if (traits.path.size() + name.size() > kMaxPathLength) {
+    return name_json.Invalid(absl::StrCat("the names of a layer and of the models around it have ",
+                                          kMaxPathLength, " bytes at most"));
+  }
+  return ReadLayer(json, *type, std::move(name), traits);
 }
 
-absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inputs, Graph* graph) {
+absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std::string name,
+                                const ModelTraits& traits) {
+  LayerOptions options(json, type, name, traits);
+  std::unique_ptr<LayerConfig> config = type.read(options);
+  SHOAL_RETURN_IF_ERROR(options.Finish());
+  return Layer{.type = &type,
+               .name = std::move(name),
+               .path = options.path(),
+               .json = json,
+               .trainable = options.trainable(),
+               .config = std::move(config)};
+}
+
+absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inputs,
+                                  GraphInProgress* graph) {
   SHOAL_RETURN_IF_ERROR(CheckInputs(layer, inputs.size()));
-  LayerBuilder builder(&layer, inputs, graph);
-  SHOAL_ASSIGN_OR_RETURN(const ValueId output, layer.type->read(builder));
-  SHOAL_RETURN_IF_ERROR(builder.config().RefuseUnread());
-  if (layer.calls == 0) layer.output_shape = graph->value(output).shape;
+  if (++graph->calls > kMaxCalls) {
+    return layer.json.Invalid(
+        absl::StrCat("the model calls its layers more than ", kMaxCalls, " times"));
+  }
+  LayerCall call(&layer, inputs, graph);
+  const size_t variables_before = graph->graph.variables().size();
+  SHOAL_ASSIGN_OR_RETURN(const ValueId output, layer.config->Call(call));
+  const std::vector<Variable>& variables = graph->graph.variables();
+  for (size_t i = variables_before; i < variables.size(); ++i) {
+    layer.parameters += ElementCount(variables[i].shape);
+  }
+  if (layer.calls == 0) layer.output_shape = graph->graph.value(output).shape;
   ++layer.calls;
   return output;
-}
-
-// Shapes are mixed with options where a layer is read, so it is tried on inputs of several shapes:
-// what is wrong with an option is the same for two of them, what is wrong with a shape names it.
-absl::Status CheckWithoutInput(const Layer& layer) {
-  const Shape guesses[] = {
-      {kBatch, 960}, {kBatch, 1440}, {kBatch, 240, 240, 960}, {kBatch, 360, 360, 1440}};
-  absl::Status before;
-  for (const Shape& shape : guesses) {
-    Graph graph;
-    Layer tried = layer;
-    const size_t count = layer.type->inputs == LayerType::Inputs::kNone  ? 0
-                         : layer.type->inputs == LayerType::Inputs::kOne ? 1
-                                                                         : 2;
-    const std::vector<ValueId> inputs(count, graph.AddInput("guess", shape));
-    const absl::Status status = CallLayer(tried, inputs, &graph).status();
-    if (!status.ok() && status == before) return status;
-    before = status;
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace shoal

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
@@ -11,22 +13,43 @@
 
 namespace shoal {
 
+class LayerCall;
 struct LayerType;
+
+// A layer's options, read and found right whatever its input will be (LayerOptions). Called on
+// values once or, where the layer is shared, several times. One class a layer, in keras/layers/;
+// nested models are such a class too.
+class LayerConfig {
+ public:
+  virtual ~LayerConfig() = default;
+
+  // Appends one call of the layer to the graph; its output.
+  virtual absl::StatusOr<ValueId> Call(LayerCall& call) = 0;
+};
 
 // What holds for every layer of a model.
 struct ModelTraits {
   bool keras2 = false;    // written by Keras 1 or 2, some of whose options mean something else
   bool trainable = true;  // false: the model is frozen as a whole
+  std::string path = {};  // before the names of its layers: "inner/"; empty for the outer model
+
+  bool nested() const { return !path.empty(); }
 };
 
-// One layer of a model under construction: its place in the JSON, and what its calls share.
+// A graph while layers are being called.
+struct GraphInProgress {
+  Graph graph;
+  int64_t calls = 0;  // of layers, those of nested models included
+};
+
+// One layer of a model: its place in the JSON, its options, and what its calls share.
 struct Layer {
   const LayerType* type = nullptr;  // in the layer table
   std::string name;
-  JsonNode json;    // {"class_name": ..., "config": ...}
-  JsonNode config;  // of the layer
-  ModelTraits traits;
+  std::string path;  // name after those of the nested models around it: "inner/conv2d"
+  JsonNode json;     // {"class_name": ..., "config": ...}
   bool trainable = true;
+  std::unique_ptr<LayerConfig> config = nullptr;
   int calls = 0;
   std::map<std::string, ValueId> variables =
       {};                   // by name within the layer; made by the first call
@@ -34,22 +57,18 @@ struct Layer {
   int64_t parameters = 0;
 };
 
-// Reads what all layers have in common: class, name, dtype, trainable.
+// Reads a layer: its class, what all layers have in common, and its options. Errors say all that is
+// wrong with them.
 absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const ModelTraits& traits);
 
-// Calls `layer` on `inputs`: appends its nodes to `graph`, and its variables when this is its first
-// call. Returns its output.
-absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inputs, Graph* graph);
+// The same where class and name are known. Of the outer model the name is empty: it is left out of
+// the paths of its layers.
+absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std::string name,
+                                const ModelTraits& traits);
 
-// What is wrong with `layer` whatever the shape of its input, where that is not known because a
-// layer before it could not be read.
-absl::Status CheckWithoutInput(const Layer& layer);
-
-// Extents of a batch as Keras writes them, [null, 28, 28, 1]: the first is the batch whatever its
-// number, all others are known.
-absl::StatusOr<Shape> ReadBatchShape(const JsonNode& json);
-
-// That a dtype, as string or as policy object, is float32.
-absl::Status CheckDtype(const JsonNode& dtype);
+// Calls `layer` on `inputs`: appends its nodes, and its variables when this is its first call.
+// Returns its output.
+absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inputs,
+                                  GraphInProgress* graph);
 
 }  // namespace shoal

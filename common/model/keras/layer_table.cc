@@ -1,50 +1,55 @@
 #include "common/model/keras/layer_table.h"
 
-#include "common/model/keras/layer_builder.h"
+#include <nlohmann/json.hpp>
 
-// Every layer, a line each, sorted: class name, inputs that a call takes. ReadCLASS stands in
-// keras/layers/.
-#define SHOAL_KERAS_LAYERS(LAYER)     \
-  LAYER(Activation, kOne)             \
-  LAYER(Add, kSeveral)                \
-  LAYER(AveragePooling2D, kOne)       \
-  LAYER(Conv2D, kOne)                 \
-  LAYER(Dense, kOne)                  \
-  LAYER(Dropout, kOne)                \
-  LAYER(Flatten, kOne)                \
-  LAYER(GlobalAveragePooling2D, kOne) \
-  LAYER(InputLayer, kNone)            \
-  LAYER(MaxPooling2D, kOne)           \
-  LAYER(ReLU, kOne)                   \
-  LAYER(Rescaling, kOne)              \
-  LAYER(Reshape, kOne)                \
-  LAYER(Softmax, kOne)
+// Every layer, a line each, sorted. kCLASSLayer stands in keras/layers/.
+#define SHOAL_KERAS_LAYERS(LAYER) \
+  LAYER(Activation)               \
+  LAYER(Add)                      \
+  LAYER(AveragePooling2D)         \
+  LAYER(Conv2D)                   \
+  LAYER(Dense)                    \
+  LAYER(Dropout)                  \
+  LAYER(Flatten)                  \
+  LAYER(Functional)               \
+  LAYER(GlobalAveragePooling2D)   \
+  LAYER(InputLayer)               \
+  LAYER(MaxPooling2D)             \
+  LAYER(ReLU)                     \
+  LAYER(Rescaling)                \
+  LAYER(Reshape)                  \
+  LAYER(Sequential)               \
+  LAYER(Softmax)
 
 namespace shoal {
 
-#define SHOAL_DECLARE_LAYER(NAME, INPUTS) absl::StatusOr<ValueId> Read##NAME(LayerBuilder& layer);
+#define SHOAL_DECLARE_LAYER(NAME) extern const LayerType k##NAME##Layer;
 SHOAL_KERAS_LAYERS(SHOAL_DECLARE_LAYER)
 #undef SHOAL_DECLARE_LAYER
 
-namespace {
-
-#define SHOAL_LAYER_LINE(NAME, INPUTS) {#NAME, LayerType::Inputs::INPUTS, Read##NAME},
-constexpr LayerType kLayerTypes[] = {SHOAL_KERAS_LAYERS(SHOAL_LAYER_LINE)};
+const std::vector<const LayerType*>& LayerTypes() {
+#define SHOAL_LAYER_LINE(NAME) &k##NAME##Layer,
+  static const auto& types =
+      *new std::vector<const LayerType*>{SHOAL_KERAS_LAYERS(SHOAL_LAYER_LINE)};
 #undef SHOAL_LAYER_LINE
-
-}  // namespace
+  return types;
+}
 
 const LayerType* FindLayerType(const std::string& class_name) {
-  for (const LayerType& type : kLayerTypes) {
-    if (class_name == type.class_name) return &type;
+  for (const LayerType* type : LayerTypes()) {
+    if (class_name == type->class_name) return type;
   }
   return nullptr;
 }
 
-std::vector<std::string> LayerTypeNames() {
-  std::vector<std::string> names;
-  for (const LayerType& type : kLayerTypes) names.push_back(type.class_name);
-  return names;
+// What a layer asks for when nothing is set.
+std::vector<std::string> OptionNames(const LayerType& type) {
+  const nlohmann::json empty = {{"config", nlohmann::json::object()}};
+  LayerOptions options(JsonNode(empty), type, "", {});
+  const size_t common = options.config().read().size();
+  type.read(options);
+  const std::vector<std::string>& read = options.config().read();
+  return {read.begin() + common, read.end()};
 }
 
 }  // namespace shoal

@@ -1,29 +1,43 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "common/model/graph.h"
+#include "common/model/keras/layer.h"
+#include "common/model/keras/layer_options.h"
 
 namespace shoal {
 
-class LayerBuilder;
-
 // A Keras layer class that Shoal knows.
 struct LayerType {
-  enum class Inputs { kNone, kOne, kSeveral };
+  // What a call of the layer takes.
+  enum class Inputs {
+    kOfModel,  // an input of the model that the layer is in: InputLayer
+    kOne,
+    kSeveral,  // two or more
+    kAny,      // what the layer itself says: a model
+  };
 
   const char* class_name;
   Inputs inputs;
-  // Appends one call of the layer to the graph; its output.
-  absl::StatusOr<ValueId> (*read)(LayerBuilder& layer);
+  const char* documentation;  // what it does, in a line of docs/layers.md
+  std::unique_ptr<LayerConfig> (*read)(LayerOptions& options);
 };
+
+// LayerType::read of a layer whose LayerConfig is `Config`.
+template <typename Config>
+std::unique_ptr<LayerConfig> ReadAs(LayerOptions& options) {
+  return std::make_unique<Config>(options);
+}
 
 // The type of that Keras class name, or nullptr.
 const LayerType* FindLayerType(const std::string& class_name);
 
-// Names of all types, sorted.
-std::vector<std::string> LayerTypeNames();
+// All types, sorted by name.
+const std::vector<const LayerType*>& LayerTypes();
+
+// The options of its config that a layer reads, but those that all layers have.
+std::vector<std::string> OptionNames(const LayerType& type);
 
 }  // namespace shoal

@@ -1,80 +1,116 @@
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/json/json_errors.h"
+#include "common/model/keras/input_layer.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/keras/topology.h"
+#include "common/model/keras/model_config.h"
 
 namespace shoal {
 namespace {
 
-// Shape of the input of a model that has no InputLayer: its first layer or the model itself, once
-// built, says.
-absl::StatusOr<Shape> ReadInputShape(const JsonNode& config, const Layer& first) {
-  for (const JsonNode& shape :
-       {first.config["batch_input_shape"], first.config["batch_shape"], config["build_input_shape"],
-        first.json["build_config"]["input_shape"]}) {
-    if (!shape.is_null()) return ReadBatchShape(shape);
+bool IsInputLayer(const Layer& layer) { return layer.type->inputs == LayerType::Inputs::kOfModel; }
+
+class Sequential : public ModelConfig {
+ public:
+  explicit Sequential(LayerOptions& options) : config_(options.config().config()) {
+    const JsonNode built_shape = options["build_input_shape"];
+    options.Take(ReadLayers(options["layers"], options));
+    if (!layers_.empty()) options.Take(ReadInput(built_shape, options.traits_of_layers()));
   }
-  return config.Invalid(
+
+  absl::StatusOr<std::vector<ModelInput>> Inputs() const override;
+  absl::StatusOr<std::vector<ValueId>> CallLayers(const std::vector<ValueId>& inputs,
+                                                  GraphInProgress* graph) override;
+  std::vector<LayerSummary> Summaries() const override;
+
+ private:
+  absl::Status ReadLayers(const JsonNode& layers, LayerOptions& options);
+  absl::Status AppendLayer(const JsonNode& json, bool first, const ModelTraits& traits);
+  absl::Status ReadInput(const JsonNode& built_shape, const ModelTraits& traits);
+
+  const JsonNode config_;
+  std::vector<Layer> layers_;
+  std::unordered_set<std::string> names_;
+  std::optional<ModelInput> input_;  // empty: the model does not say
+};
+
+absl::Status Sequential::ReadLayers(const JsonNode& layers, LayerOptions& options) {
+  SHOAL_RETURN_IF_ERROR(layers.ExpectArray());
+  if (layers.size() == 0) return layers.Invalid("a model needs at least one layer, got []");
+  for (size_t i = 0; i < layers.size(); ++i) {
+    options.Take(AppendLayer(layers.at(i), i == 0, options.traits_of_layers()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Sequential::AppendLayer(const JsonNode& json, bool first, const ModelTraits& traits) {
+  SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(json, traits));
+  if (!names_.insert(layer.name).second) {
+    return json["config"]["name"].Invalid(
+        absl::StrCat("\"", layer.name, "\" is the name of an earlier layer; names must differ"));
+  }
+  if (IsInputLayer(layer) && !first) {
+    return json.Invalid("only the first layer of a Sequential model can be an InputLayer");
+  }
+  layers_.push_back(std::move(layer));
+  return absl::OkStatus();
+}
+
+// A model without InputLayer: its first layer or the model itself, once built, says.
+absl::Status Sequential::ReadInput(const JsonNode& built_shape, const ModelTraits& traits) {
+  const Layer& first = layers_[0];
+  if (IsInputLayer(first)) {
+    input_ = {first.name, static_cast<const InputLayerConfig&>(*first.config).shape()};
+    return absl::OkStatus();
+  }
+  const JsonNode config = first.json["config"];
+  for (const JsonNode& json : {config["batch_input_shape"], config["batch_shape"], built_shape,
+                               first.json["build_config"]["input_shape"]}) {
+    if (json.is_null()) continue;
+    SHOAL_ASSIGN_OR_RETURN(Shape shape, ReadBatchShape(json, traits.nested()));
+    input_ = {absl::StrCat(first.name, "_input"), std::move(shape)};
+    break;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ModelInput>> Sequential::Inputs() const {
+  if (input_.has_value()) return std::vector<ModelInput>{*input_};
+  return config_.Invalid(
       absl::StrCat("the model does not say what its input looks like: it neither begins with an "
                    "InputLayer nor has build_input_shape; begin it with keras.Input(shape) before "
                    "layer \"",
-                   first.name, "\", or build it before it is saved"));
+                   layers_[0].name, "\", or build it before it is saved"));
 }
 
-// Reads a layer and calls it on `input`, the output of the layer before it. Where that is kNoValue,
-// the layer is only checked, and the output is kNoValue as well.
-absl::StatusOr<ValueId> AppendLayer(const JsonNode& config, const JsonNode& json, bool first,
-                                    ValueId input, const ModelTraits& traits,
-                                    std::unordered_set<std::string>* names, KerasModel* model) {
-  SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(json, traits));
-  if (!names->insert(layer.name).second) {
-    return layer.config["name"].Invalid(
-        absl::StrCat("\"", layer.name, "\" is the name of an earlier layer; names must differ"));
+absl::StatusOr<std::vector<ValueId>> Sequential::CallLayers(const std::vector<ValueId>& inputs,
+                                                            GraphInProgress* graph) {
+  std::vector<ValueId> values = inputs;
+  for (Layer& layer : layers_) {
+    SHOAL_ASSIGN_OR_RETURN(const ValueId output, CallLayer(layer, values, graph));
+    values = {output};
   }
-  const bool is_input = layer.type->inputs == LayerType::Inputs::kNone;
-  if (is_input && !first) {
-    return layer.json.Invalid("only the first layer of a Sequential model can be an InputLayer");
+  return values;
+}
+
+std::vector<LayerSummary> Sequential::Summaries() const {
+  std::vector<LayerSummary> summaries;
+  for (const Layer& layer : layers_) {
+    if (!IsInputLayer(layer)) summaries.push_back(Summarize(layer));
   }
-  if (is_input) return CallLayer(layer, {}, &model->graph);
-  if (first) {
-    SHOAL_ASSIGN_OR_RETURN(Shape shape, ReadInputShape(config, layer));
-    input = model->graph.AddInput(absl::StrCat(layer.name, "_input"), std::move(shape));
-  }
-  if (input == kNoValue) {
-    SHOAL_RETURN_IF_ERROR(CheckWithoutInput(layer));
-    return kNoValue;
-  }
-  SHOAL_ASSIGN_OR_RETURN(const ValueId output, CallLayer(layer, {input}, &model->graph));
-  model->layers.push_back(Summarize(layer));
-  return output;
+  return summaries;
 }
 
 }  // namespace
 
-absl::Status ReadSequential(const JsonNode& config, const ModelTraits& traits, KerasModel* model) {
-  ConfigReader options(config, "Sequential");
-  for (const char* known : {"name", "trainable", "dtype", "build_input_shape"}) options[known];
-  const JsonNode layers = options["layers"];
-  SHOAL_RETURN_IF_ERROR(layers.ExpectArray());
-  SHOAL_RETURN_IF_ERROR(options.RefuseUnread());
-  if (layers.size() == 0) return layers.Invalid("a model needs at least one layer, got []");
-
-  JsonErrors errors("");
-  ValueId value = kNoValue;
-  std::unordered_set<std::string> names;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const absl::StatusOr<ValueId> output =
-        AppendLayer(config, layers.at(i), i == 0, value, traits, &names, model);
-    if (!output.ok()) errors.Add(output.status());
-    value = output.value_or(kNoValue);
-  }
-  SHOAL_RETURN_IF_ERROR(errors.ToStatus());
-  model->graph.SetOutputs({value});
-  return absl::OkStatus();
-}
+extern const LayerType kSequentialLayer = {
+    "Sequential", LayerType::Inputs::kAny,
+    "A model whose layers follow one another, alone or nested in another", ReadAs<Sequential>};
 
 }  // namespace shoal

@@ -134,7 +134,8 @@ TEST(KerasErrorsTest, Inputs) {
         {"layer \"conv\" (Conv2D)", "(batch, height, width, channels)", "(None, 20)"}},
        {"/config/layers/0/config/sparse", true, kLacking, {"$.config.layers[0].config.sparse"}},
        {"/config/layers/0/config/ragged", true, kLacking, {"$.config.layers[0].config.ragged"}},
-       {"/config/layers/0/config/dtype", "int32", kLacking, {"int32", "float32"}}});
+       {"/config/layers/0/config/dtype", "float16", kLacking, {"float16", "float32"}},
+       {"/config/layers/0/config/dtype", "string", kLacking, {"string", "float32"}}});
   Json json = Cnn();
   json["config"]["layers"].erase(0);
   ExpectError(json.dump(), kInvalid, {"$.config", "\"conv\"", "build_input_shape", "keras.Input"});
@@ -251,6 +252,22 @@ TEST(KerasErrorsTest, MissingOptions) {
     EXPECT_EQ(status.code(), kInvalid);
     EXPECT_EQ(status.message(), message);
   }
+}
+
+// Whatever the shape of its input is: here one that does not suit it either.
+TEST(KerasErrorsTest, AllOptionsOfALayerAreHeardAtOnce) {
+  const Json conv = {{"filters", -4},     {"kernel_size", {3}},    {"padding", "ful"},
+                     {"use_bias", "yes"}, {"activation", "rellu"}, {"kernel_initializer", "he"},
+                     {"trainable", 1},    {"dtype", "float64"}};
+  const absl::Status status =
+      ParseKerasModel(SequentialJson({nullptr, 7}, {LayerJson("Conv2D", "conv", conv)}).dump())
+          .status();
+  EXPECT_EQ(status.code(), kInvalid);
+  const std::string message(status.message());
+  for (const auto& [option, value] : conv.items()) {
+    EXPECT_THAT(message, HasSubstr("$.config.layers[1].config." + option + ": "));
+  }
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 7) << message;
 }
 
 // One Dense on an LSTM, and two more whose own options are wrong.

@@ -1,13 +1,24 @@
 #include <memory>
 
-#include "absl/status/statusor.h"
-#include "common/model/keras/layer_builder.h"
+#include "common/model/keras/layer_call.h"
+#include "common/model/keras/layer_table.h"
 #include "common/model/ops/add.h"
 
 namespace shoal {
+namespace {
 
-absl::StatusOr<ValueId> ReadAdd(LayerBuilder& layer) {
-  return layer.Add(std::make_shared<AddOp>(), layer.inputs());
-}
+class Add : public LayerConfig {
+ public:
+  explicit Add(LayerOptions&) {}
+
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    return call.Add(std::make_shared<AddOp>());
+  }
+};
+
+}  // namespace
+
+extern const LayerType kAddLayer = {"Add", LayerType::Inputs::kSeveral,
+                                    "The sum of inputs of one shape", ReadAs<Add>};
 
 }  // namespace shoal

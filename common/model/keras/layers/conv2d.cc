@@ -1,53 +1,65 @@
-#include <limits>
 #include <memory>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/keras/activation_config.h"
-#include "common/model/keras/layer_builder.h"
-#include "common/model/keras/window_config.h"
+#include "common/model/keras/layer_call.h"
+#include "common/model/keras/layer_table.h"
 #include "common/model/ops/conv2d.h"
 
 namespace shoal {
+namespace {
 
-absl::StatusOr<ValueId> ReadConv2D(LayerBuilder& layer) {
-  constexpr IntegerRange kCount = {1, std::numeric_limits<int32_t>::max()};
-  auto op = std::make_shared<Conv2DOp>();
-  SHOAL_ASSIGN_OR_RETURN(const int64_t filters, layer.Option("filters").Integer(kCount));
-  SHOAL_ASSIGN_OR_RETURN(op->groups, layer.Option("groups").Integer(kCount, 1));
-  SHOAL_ASSIGN_OR_RETURN(op->window.size, layer.Option("kernel_size").Pair(kWindowExtents));
-  SHOAL_ASSIGN_OR_RETURN(op->window.strides,
-                         layer.Option("strides").Pair(kWindowExtents, {{1, 1}}));
-  SHOAL_ASSIGN_OR_RETURN(op->window.dilation,
-                         layer.Option("dilation_rate").Pair(kWindowExtents, {{1, 1}}));
-  SHOAL_ASSIGN_OR_RETURN(op->window.padding, ReadPadding(layer));
-  SHOAL_ASSIGN_OR_RETURN(const bool use_bias, layer.Option("use_bias").Bool(true));
-  SHOAL_RETURN_IF_ERROR(layer.ExpectChannelsLast());
-  SHOAL_RETURN_IF_ERROR(layer.ExpectImages());
-  const int64_t channels = layer.input_shape()[3];
-  if (channels % op->groups != 0 || filters % op->groups != 0) {
-    return layer.Option("groups").Invalid(absl::StrCat(
-        op->groups, " groups must divide both the ", channels, " channels of the input and the ",
-        filters, " filters of layer \"", layer.name(), "\""));
+class Conv2D : public LayerConfig {
+ public:
+  explicit Conv2D(LayerOptions& options)
+      : filters_(options.Integer("filters", kCounts)),
+        groups_json_(options["groups"]),
+        kernel_(options.Variable("kernel", "glorot_uniform")),
+        bias_(options.Bias()),
+        activation_(options.Activation()) {
+    op_.groups = options.Integer("groups", kCounts, 1);
+    op_.window.size = options.WindowExtents("kernel_size");
+    op_.window.strides = options.WindowExtents("strides", {{1, 1}});
+    op_.window.dilation = options.WindowExtents("dilation_rate", {{1, 1}});
+    op_.window.padding = options.WindowPadding();
+    options.ExpectChannelsLast();
   }
 
-  std::vector<ValueId> inputs = layer.inputs();
-  SHOAL_ASSIGN_OR_RETURN(
-      const ValueId kernel,
-      layer.AddVariable("kernel",
-                        {op->window.size[0], op->window.size[1], channels / op->groups, filters},
-                        "kernel_initializer", "glorot_uniform"));
-  inputs.push_back(kernel);
-  layer.Option("bias_initializer");  // Keras writes it without a bias too
-  if (use_bias) {
-    SHOAL_ASSIGN_OR_RETURN(const ValueId bias,
-                           layer.AddVariable("bias", {filters}, "bias_initializer", "zeros"));
-    inputs.push_back(bias);
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    SHOAL_RETURN_IF_ERROR(call.ExpectImages());
+    const int64_t channels = call.input_shape()[3];
+    if (channels % op_.groups != 0 || filters_ % op_.groups != 0) {
+      return groups_json_.Invalid(absl::StrCat(
+          op_.groups, " groups must divide both the ", channels, " channels of the input and the ",
+          filters_, " filters of layer \"", call.path(), "\""));
+    }
+    std::vector<ValueId> inputs = call.inputs();
+    SHOAL_ASSIGN_OR_RETURN(const ValueId kernel,
+                           call.AddVariable(kernel_, {op_.window.size[0], op_.window.size[1],
+                                                      channels / op_.groups, filters_}));
+    inputs.push_back(kernel);
+    if (bias_.has_value()) {
+      SHOAL_ASSIGN_OR_RETURN(const ValueId bias, call.AddVariable(*bias_, {filters_}));
+      inputs.push_back(bias);
+    }
+    SHOAL_ASSIGN_OR_RETURN(const ValueId y, call.Add(std::make_shared<Conv2DOp>(op_), inputs));
+    return call.Activate(activation_, y);
   }
-  SHOAL_ASSIGN_OR_RETURN(const ValueId y, layer.Add(std::move(op), inputs));
-  return AddActivation(layer, layer.Option("activation"), y);
-}
+
+ private:
+  const int64_t filters_;
+  const JsonNode groups_json_;
+  const VariableOptions kernel_;
+  const std::optional<VariableOptions> bias_;
+  const std::shared_ptr<const Op> activation_;
+  Conv2DOp op_;
+};
+
+}  // namespace
+
+extern const LayerType kConv2DLayer = {"Conv2D", LayerType::Inputs::kOne,
+                                       "Convolution over images (batch, height, width, channels)",
+                                       ReadAs<Conv2D>};
 
 }  // namespace shoal

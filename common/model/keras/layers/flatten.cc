@@ -1,19 +1,28 @@
 #include <memory>
 
-#include "absl/status/statusor.h"
-#include "common/base/status_macros.h"
-#include "common/model/keras/layer_builder.h"
+#include "common/model/keras/layer_call.h"
+#include "common/model/keras/layer_table.h"
 #include "common/model/ops/reshape.h"
 
 namespace shoal {
+namespace {
 
-absl::StatusOr<ValueId> ReadFlatten(LayerBuilder& layer) {
-  SHOAL_RETURN_IF_ERROR(layer.ExpectChannelsLast());
-  const Shape& x = layer.input_shape();
-  auto op = std::make_shared<ReshapeOp>();
-  op->shape = {kBatch, ElementCount(Shape(x.begin() + 1, x.end()))};
-  if (op->shape == x) return layer.inputs()[0];
-  return layer.Add(std::move(op), layer.inputs());
-}
+class Flatten : public LayerConfig {
+ public:
+  explicit Flatten(LayerOptions& options) { options.ExpectChannelsLast(); }
+
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    const Shape& x = call.input_shape();
+    auto op = std::make_shared<ReshapeOp>();
+    op->shape = {kBatch, ElementCount(Shape(x.begin() + 1, x.end()))};
+    if (op->shape == x) return call.inputs()[0];
+    return call.Add(std::move(op));
+  }
+};
+
+}  // namespace
+
+extern const LayerType kFlattenLayer = {"Flatten", LayerType::Inputs::kOne,
+                                        "All elements of an example in one axis", ReadAs<Flatten>};
 
 }  // namespace shoal

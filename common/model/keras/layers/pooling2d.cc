@@ -1,42 +1,62 @@
 #include <memory>
 
-#include "absl/status/statusor.h"
 #include "common/base/status_macros.h"
-#include "common/model/keras/layer_builder.h"
-#include "common/model/keras/window_config.h"
+#include "common/model/keras/layer_call.h"
+#include "common/model/keras/layer_table.h"
 #include "common/model/ops/pool2d.h"
 
 namespace shoal {
 namespace {
 
-absl::StatusOr<ValueId> ReadPool2D(LayerBuilder& layer, Pool2DOp::Kind kind) {
-  auto op = std::make_shared<Pool2DOp>();
-  op->kind = kind;
-  SHOAL_ASSIGN_OR_RETURN(op->window.size, layer.Option("pool_size").Pair(kWindowExtents, {{2, 2}}));
-  SHOAL_ASSIGN_OR_RETURN(op->window.strides,
-                         layer.Option("strides").Pair(kWindowExtents, op->window.size));
-  SHOAL_ASSIGN_OR_RETURN(op->window.padding, ReadPadding(layer));
-  SHOAL_RETURN_IF_ERROR(layer.ExpectChannelsLast());
-  SHOAL_RETURN_IF_ERROR(layer.ExpectImages());
-  return layer.Add(std::move(op), layer.inputs());
-}
+template <Pool2DOp::Kind kKind>
+class Pooling2D : public LayerConfig {
+ public:
+  explicit Pooling2D(LayerOptions& options) {
+    op_.kind = kKind;
+    op_.window.size = options.WindowExtents("pool_size", {{2, 2}});
+    op_.window.strides = options.WindowExtents("strides", op_.window.size);
+    op_.window.padding = options.WindowPadding();
+    options.ExpectChannelsLast();
+  }
+
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    SHOAL_RETURN_IF_ERROR(call.ExpectImages());
+    return call.Add(std::make_shared<Pool2DOp>(op_));
+  }
+
+ private:
+  Pool2DOp op_;
+};
+
+class GlobalAveragePooling2D : public LayerConfig {
+ public:
+  explicit GlobalAveragePooling2D(LayerOptions& options) {
+    op_.keep_dims = options.Bool("keepdims", false);
+    options.ExpectChannelsLast();
+  }
+
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    SHOAL_RETURN_IF_ERROR(call.ExpectImages());
+    return call.Add(std::make_shared<GlobalAveragePool2DOp>(op_));
+  }
+
+ private:
+  GlobalAveragePool2DOp op_;
+};
 
 }  // namespace
 
-absl::StatusOr<ValueId> ReadMaxPooling2D(LayerBuilder& layer) {
-  return ReadPool2D(layer, Pool2DOp::Kind::kMax);
-}
+extern const LayerType kMaxPooling2DLayer = {"MaxPooling2D", LayerType::Inputs::kOne,
+                                             "The largest element of each window of an image",
+                                             ReadAs<Pooling2D<Pool2DOp::Kind::kMax>>};
 
-absl::StatusOr<ValueId> ReadAveragePooling2D(LayerBuilder& layer) {
-  return ReadPool2D(layer, Pool2DOp::Kind::kAverage);
-}
+extern const LayerType kAveragePooling2DLayer = {
+    "AveragePooling2D", LayerType::Inputs::kOne,
+    "The mean of each window of an image, of what lies inside it",
+    ReadAs<Pooling2D<Pool2DOp::Kind::kAverage>>};
 
-absl::StatusOr<ValueId> ReadGlobalAveragePooling2D(LayerBuilder& layer) {
-  auto op = std::make_shared<GlobalAveragePool2DOp>();
-  SHOAL_ASSIGN_OR_RETURN(op->keep_dims, layer.Option("keepdims").Bool(false));
-  SHOAL_RETURN_IF_ERROR(layer.ExpectChannelsLast());
-  SHOAL_RETURN_IF_ERROR(layer.ExpectImages());
-  return layer.Add(std::move(op), layer.inputs());
-}
+extern const LayerType kGlobalAveragePooling2DLayer = {
+    "GlobalAveragePooling2D", LayerType::Inputs::kOne, "The mean of each channel of an image",
+    ReadAs<GlobalAveragePooling2D>};
 
 }  // namespace shoal

@@ -1,17 +1,31 @@
 #include <memory>
 
-#include "absl/status/statusor.h"
-#include "common/base/status_macros.h"
 #include "common/model/keras/activation_config.h"
-#include "common/model/keras/layer_builder.h"
+#include "common/model/keras/layer_call.h"
+#include "common/model/keras/layer_table.h"
 #include "common/model/ops/activation.h"
 
 namespace shoal {
+namespace {
 
-absl::StatusOr<ValueId> ReadReLU(LayerBuilder& layer) {
-  auto op = std::make_shared<ActivationOp>();
-  SHOAL_ASSIGN_OR_RETURN(op->attributes, ReadReluOptions(layer.config()));
-  return layer.Add(std::move(op), layer.inputs());
-}
+class ReLU : public LayerConfig {
+ public:
+  explicit ReLU(LayerOptions& options) {
+    op_.attributes = options.Take(ReadReluOptions(options.config()));
+  }
+
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    return call.Add(std::make_shared<ActivationOp>(op_));
+  }
+
+ private:
+  ActivationOp op_;
+};
+
+}  // namespace
+
+extern const LayerType kReLULayer = {
+    "ReLU", LayerType::Inputs::kOne,
+    "What is above a threshold, up to a largest value; below it with a slope", ReadAs<ReLU>};
 
 }  // namespace shoal

@@ -1,9 +1,9 @@
 #include <memory>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "common/base/status_macros.h"
-#include "common/model/keras/layer_builder.h"
+#include "common/model/keras/layer_call.h"
+#include "common/model/keras/layer_table.h"
 #include "common/model/ops/rescale.h"
 
 namespace shoal {
@@ -23,13 +23,25 @@ absl::StatusOr<std::vector<double>> ReadFactors(const JsonNode& json, double abs
   return factors;
 }
 
+class Rescaling : public LayerConfig {
+ public:
+  explicit Rescaling(LayerOptions& options) {
+    op_.scale = options.Take(ReadFactors(options["scale"], 1));
+    op_.offset = options.Take(ReadFactors(options["offset"], 0));
+  }
+
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    return call.Add(std::make_shared<RescaleOp>(op_));
+  }
+
+ private:
+  RescaleOp op_;
+};
+
 }  // namespace
 
-absl::StatusOr<ValueId> ReadRescaling(LayerBuilder& layer) {
-  auto op = std::make_shared<RescaleOp>();
-  SHOAL_ASSIGN_OR_RETURN(op->scale, ReadFactors(layer.Option("scale"), 1));
-  SHOAL_ASSIGN_OR_RETURN(op->offset, ReadFactors(layer.Option("offset"), 0));
-  return layer.Add(std::move(op), layer.inputs());
-}
+extern const LayerType kRescalingLayer = {"Rescaling", LayerType::Inputs::kOne,
+                                          "x · scale + offset, one of each or one a channel",
+                                          ReadAs<Rescaling>};
 
 }  // namespace shoal

@@ -1,46 +1,69 @@
 #include <memory>
 #include <optional>
+#include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/model/keras/layer_builder.h"
+#include "common/model/keras/layer_call.h"
+#include "common/model/keras/layer_table.h"
 #include "common/model/ops/reshape.h"
 
 namespace shoal {
+namespace {
 
-// One extent of target_shape may be -1 and is then what is left.
-absl::StatusOr<ValueId> ReadReshape(LayerBuilder& layer) {
-  const JsonNode target = layer.Option("target_shape");
-  SHOAL_RETURN_IF_ERROR(target.ExpectArray());
-  const Shape& x = layer.input_shape();
-  const int64_t elements = ElementCount(Shape(x.begin() + 1, x.end()));
-  auto op = std::make_shared<ReshapeOp>();
-  op->shape = {kBatch};
-  int64_t known = 1;
-  std::optional<size_t> open;
-  for (size_t i = 0; i < target.size(); ++i) {
-    SHOAL_ASSIGN_OR_RETURN(int64_t extent, target.at(i).Integer({-1, kMaxElements}));
-    if (extent == 0) return target.at(i).Invalid("0 is no extent; -1 stands for what is left");
-    if (extent == -1) {
-      if (open.has_value()) return target.at(i).Invalid("only one extent may be -1");
-      open = op->shape.size();
-    } else if (elements % extent == 0 && elements / extent >= known) {
-      known *= extent;  // at most `elements`
-    } else {
-      known = 0;  // fits no more
-      break;
-    }
-    op->shape.push_back(extent);
+// Extents of an example, of which one may be -1 and is then what is left.
+absl::StatusOr<Shape> ReadTarget(const JsonNode& json) {
+  SHOAL_RETURN_IF_ERROR(json.ExpectArray());
+  Shape target;
+  bool open = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    SHOAL_ASSIGN_OR_RETURN(const int64_t extent, json.at(i).Integer({-1, kMaxElements}));
+    if (extent == 0) return json.at(i).Invalid("0 is no extent; -1 stands for what is left");
+    if (extent == -1 && open) return json.at(i).Invalid("only one extent may be -1");
+    open = open || extent == -1;
+    target.push_back(extent);
   }
-  const bool fits = known > 0 && elements % known == 0 && (open.has_value() || known == elements);
-  if (!fits) {
-    return target.Invalid(absl::StrCat("layer \"", layer.name(), "\" cannot reshape ",
-                                       ShapeToString(x), ", ", elements,
-                                       " elements an example, to ", target.Text()));
-  }
-  if (open.has_value()) op->shape[*open] = elements / known;
-  return layer.Add(std::move(op), layer.inputs());
+  return target;
 }
+
+class Reshape : public LayerConfig {
+ public:
+  explicit Reshape(LayerOptions& options)
+      : json_(options["target_shape"]), target_(options.Take(ReadTarget(json_))) {}
+
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    const Shape& x = call.input_shape();
+    const int64_t elements = ElementCount(Shape(x.begin() + 1, x.end()));
+    auto op = std::make_shared<ReshapeOp>();
+    op->shape = {kBatch};
+    std::optional<size_t> open;
+    int64_t left = elements;  // of the example, to be spread over the extents to come; 0: no fit
+    for (const int64_t extent : target_) {
+      if (extent == -1) {
+        open = op->shape.size();
+      } else {
+        left = left % extent == 0 ? left / extent : 0;
+      }
+      op->shape.push_back(extent);
+    }
+    if (left == 0 || (left > 1 && !open.has_value())) {
+      return json_.Invalid(absl::StrCat("layer \"", call.path(), "\" cannot reshape ",
+                                        ShapeToString(x), ", ", elements,
+                                        " elements an example, to ", json_.Text()));
+    }
+    if (open.has_value()) op->shape[*open] = left;
+    return call.Add(std::move(op));
+  }
+
+ private:
+  const JsonNode json_;
+  const Shape target_;
+};
+
+}  // namespace
+
+extern const LayerType kReshapeLayer = {"Reshape", LayerType::Inputs::kOne,
+                                        "The elements of an example in another shape",
+                                        ReadAs<Reshape>};
 
 }  // namespace shoal

@@ -1,0 +1,59 @@
+#include "common/model/keras/layer_call.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/model/keras/layer_table.h"
+
+namespace shoal {
+
+absl::Status LayerCall::ExpectImages() const {
+  if (input_shape().size() == 4) return absl::OkStatus();
+  return Invalid(absl::StrCat("takes images of shape (batch, height, width, channels), got ",
+                              ShapeToString(input_shape())));
+}
+
+absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, Shape shape) {
+  Graph& graph = graph_->graph;
+  if (const auto known = layer_->variables.find(options.name); known != layer_->variables.end()) {
+    const Shape& first = graph.value(known->second).shape;
+    if (shape == first) return known->second;
+    return Invalid(absl::StrCat("is shared, but its call on an input of shape ",
+                                ShapeToString(input_shape()), " needs a ", options.name,
+                                " of shape ", ShapeToString(shape),
+                                " and its first call made one of shape ", ShapeToString(first)));
+  }
+  if (const absl::Status status = CheckElementCount(shape); !status.ok()) {
+    return Invalid(
+        absl::StrCat("its ", options.name, " is too large: ", std::string(status.message())));
+  }
+  SHOAL_RETURN_IF_ERROR(CheckShape(options.initializer, shape));
+  const ValueId value = graph.AddVariable({.name = absl::StrCat(layer_->path, "/", options.name),
+                                           .shape = std::move(shape),
+                                           .trainable = layer_->trainable,
+                                           .initializer = options.initializer.initializer});
+  layer_->variables[options.name] = value;
+  return value;
+}
+
+absl::StatusOr<ValueId> LayerCall::Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {
+  absl::StatusOr<ValueId> output =
+      graph_->graph.Add(std::move(op), std::move(inputs), layer_->path);
+  if (output.ok()) return output;
+  return absl::Status(output.status().code(), absl::StrCat(layer_->json.path(), ": ",
+                                                           std::string(output.status().message())));
+}
+
+absl::StatusOr<ValueId> LayerCall::Activate(const std::shared_ptr<const Op>& activation,
+                                            ValueId x) {
+  if (activation == nullptr) return x;
+  return Add(activation, {x});
+}
+
+absl::Status LayerCall::Invalid(const std::string& message) const {
+  return layer_->json.Invalid(
+      absl::StrCat("layer \"", layer_->name, "\" (", layer_->type->class_name, ") ", message));
+}
+
+}  // namespace shoal

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/model/graph.h"
+#include "common/model/keras/layer.h"
+#include "common/model/keras/layer_options.h"
+
+namespace shoal {
+
+// One call of a layer: its inputs, and the graph to which it appends its ops. Lives for the call.
+class LayerCall {
+ public:
+  // `layer` and `graph` outlive this.
+  LayerCall(Layer* layer, std::vector<ValueId> inputs, GraphInProgress* graph)
+      : layer_(layer), inputs_(std::move(inputs)), graph_(graph) {}
+
+  // The layer's name after those of the nested models around it.
+  const std::string& path() const { return layer_->path; }
+  // Which call of a shared layer this is.
+  int number() const { return layer_->calls; }
+
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  const Shape& input_shape(int i = 0) const { return graph_->graph.value(inputs_[i]).shape; }
+  // That the input has the axes (batch, height, width, channels).
+  absl::Status ExpectImages() const;
+
+  // The layer's variable of these options; that of the first call where the layer is shared.
+  absl::StatusOr<ValueId> AddVariable(const VariableOptions& options, Shape shape);
+  // Appends an op to the graph; its output. Without inputs: on those of the call.
+  absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
+  absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op) { return Add(std::move(op), inputs_); }
+  // The same for an activation, which may be null: `x` itself then.
+  absl::StatusOr<ValueId> Activate(const std::shared_ptr<const Op>& activation, ValueId x);
+
+  GraphInProgress* graph() { return graph_; }
+
+  // kInvalidArgument, with path and layer before the message.
+  absl::Status Invalid(const std::string& message) const;
+
+ private:
+  Layer* const layer_;
+  const std::vector<ValueId> inputs_;
+  GraphInProgress* const graph_;
+};
+
+}  // namespace shoal

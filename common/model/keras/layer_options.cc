@@ -1,0 +1,90 @@
+#include "common/model/keras/layer_options.h"
+
+#include "common/model/keras/activation_config.h"
+#include "common/model/keras/dtype_config.h"
+#include "common/model/keras/layer_table.h"
+
+namespace shoal {
+
+LayerOptions::LayerOptions(const JsonNode& json, const LayerType& type, const std::string& name,
+                           ModelTraits traits)
+    : json_(json),
+      path_(traits.path + name),
+      traits_(std::move(traits)),
+      config_(json["config"], type.class_name),
+      errors_("") {
+  // The name is known. A first layer of Keras 2 has batch_input_shape, which the model's reader
+  // looks at.
+  for (const char* common : {"name", "batch_input_shape"}) config_[common];
+  const JsonNode dtype = config_["dtype"];
+  Take(type.inputs == LayerType::Inputs::kOfModel ? CheckInputDtype(dtype) : CheckDtype(dtype));
+  trainable_ = Bool("trainable", true) && traits_.trainable;
+}
+
+ModelTraits LayerOptions::traits_of_layers() const {
+  return {
+      .keras2 = traits_.keras2, .trainable = trainable_, .path = path_.empty() ? "" : path_ + "/"};
+}
+
+int64_t LayerOptions::Integer(const std::string& key, IntegerRange range,
+                              std::optional<int64_t> absent) {
+  return Take(config_[key].Integer(range, absent), absent.value_or(range.min));
+}
+
+double LayerOptions::Number(const std::string& key, std::optional<double> absent) {
+  return Take(config_[key].Number(absent), absent.value_or(0));
+}
+
+bool LayerOptions::Bool(const std::string& key, bool absent) {
+  return Take(config_[key].Bool(absent), absent);
+}
+
+size_t LayerOptions::OneOf(const std::string& key, const std::vector<std::string>& names,
+                           size_t absent) {
+  return Take(config_[key].OneOf(names, absent), absent);
+}
+
+int64_t LayerOptions::Seed() {
+  return Integer("seed", {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()},
+                 -1);
+}
+
+std::array<int64_t, 2> LayerOptions::WindowExtents(const std::string& key,
+                                                   std::optional<std::array<int64_t, 2>> absent) {
+  return Take(config_[key].Pair(kWindowExtents, absent),
+              absent.value_or(std::array<int64_t, 2>{1, 1}));
+}
+
+Padding LayerOptions::WindowPadding() {
+  return OneOf("padding", {"valid", "same"}, 0) == 0 ? Padding::kValid : Padding::kSame;
+}
+
+void LayerOptions::ExpectChannelsLast() {
+  if (OneOf("data_format", {"channels_last", "channels_first"}, 0) == 0) return;
+  Take(config_["data_format"].Unimplemented(
+      "Shoal has no \"channels_first\"; build the model with data_format=\"channels_last\""));
+}
+
+std::shared_ptr<const Op> LayerOptions::Activation(const std::string& key) {
+  return Take(ReadActivation(config_[key], traits_));
+}
+
+VariableOptions LayerOptions::Variable(const std::string& name,
+                                       const std::string& default_initializer,
+                                       const std::string& key) {
+  const JsonNode json = config_[key.empty() ? name + "_initializer" : key];
+  return {.name = name, .initializer = Take(ReadInitializer(json, default_initializer), {json})};
+}
+
+std::optional<VariableOptions> LayerOptions::Bias() {
+  const bool use_bias = Bool("use_bias", true);
+  VariableOptions bias = Variable("bias", "zeros");  // Keras writes it without a bias too
+  if (!use_bias) return std::nullopt;
+  return bias;
+}
+
+absl::Status LayerOptions::Finish() const {
+  return errors_.empty() ? config_.RefuseUnread() : errors_.ToStatus();
+}
+
+}  // namespace shoal
