@@ -1,0 +1,28 @@
+#pragma once
+
+#include "common/model/op.h"
+
+namespace shoal {
+
+// (x) -> f(x), element by element. What serves as an activation of a layer is an ActivationOp.
+struct UnaryOp : Op {
+  enum class Kind {
+    kExp,
+    kLog,
+    kAbs,
+    kSign,  // 0 of 0; no gradient
+    kSquare,
+    kSquareRoot,
+    kPower,   // x ^ exponent
+    kClip,    // the nearest in [low, high]
+    kInside,  // 1 where x is in ]low, high[, 0.5 at the ends, else 0: the derivative of kClip
+  };
+  Kind kind = Kind::kSquare;
+  double exponent = 1;
+  double low = 0;
+  double high = 0;
+  SHOAL_OP(Unary);
+  absl::Status Gradient(GradientBuilder& builder) const override;
+};
+
+}  // namespace shoal
