@@ -92,12 +92,12 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
   SHOAL_RETURN_IF_ERROR(CheckModelOfJob(model));
   SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
   FoundData found;
-  const auto check = [&](const Job::DataSource& source, std::optional<uint64_t>* examples) {
+  const auto check = [&](const DataSource& source, std::optional<uint64_t>* examples) {
     const auto dataset = OpenJobData(source, loss, model.graph);
     if (!dataset.ok()) return dataset.status();
     *examples = (*dataset)->size();
     if (const uint64_t seen = LabelsLookedAt(**dataset, loss); seen < (*dataset)->size()) {
-      absl::StrAppend(&found.not_read_all, source.labels, ": the first ", seen, " of ",
+      absl::StrAppend(&found.not_read_all, (*dataset)->LabelSource(), ": the first ", seen, " of ",
                       (*dataset)->size(),
                       " labels were looked at; the others are when their steps come\n");
     }

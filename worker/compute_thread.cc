@@ -35,7 +35,7 @@ Time CpuTime() {
 
 Batch ViewOf(const LoadedBatch& loaded, const std::string& label_file) {
   return {.examples = static_cast<int64_t>(loaded.examples),
-          .inputs = {loaded.inputs},
+          .inputs = {loaded.inputs.begin(), loaded.inputs.end()},
           .target = loaded.targets,
           .target_file = label_file,
           .indices = loaded.indices};
@@ -120,12 +120,12 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
 
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
                          OpenJobData(job.training, loss, graph));
-  training_labels_ = job.training.labels;
-  test_labels_ = job.test.labels;
+  training_labels_ = training->LabelSource();
   const uint64_t training_examples = training->size();
   uint64_t test_examples = 0, test_batches = 0;
   if (!job.test.empty()) {
     SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test, OpenJobData(job.test, loss, graph));
+    test_labels_ = test->LabelSource();
     test_examples = test->size();
     const StepPlan plan(test_examples, job.batch_size, /*epochs=*/1, /*steps=*/0);
     test_batches = plan.total_steps();

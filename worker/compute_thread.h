@@ -73,7 +73,7 @@ class ComputeThread : public StepComputer {
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<BatchSource> training_;
   std::unique_ptr<BatchSource> test_;
-  std::string training_labels_;  // the files
+  std::string training_labels_;  // where they are
   std::string test_labels_;
   // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it
   // has.

@@ -55,22 +55,32 @@ absl::Status CheckClasses(const Dataset& dataset, uint64_t count, int64_t classe
 
 absl::Status CheckModelOfJob(const KerasModel& model) {
   const size_t inputs = model.graph.inputs().size(), outputs = model.graph.outputs().size();
-  if (inputs == 1 && outputs == 1) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(
-      "model ", model.name, " has ", inputs, inputs == 1 ? " input" : " inputs", " and ", outputs,
-      outputs == 1 ? " output" : " outputs", "; a job has data for one of each"));
+  if (inputs >= 1 && outputs == 1) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("model ", model.name, " has ", inputs, inputs == 1 ? " input" : " inputs",
+                   " and ", outputs, outputs == 1 ? " output" : " outputs",
+                   "; a job has data for one input or several, and for one output"));
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const Job::DataSource& source,
+std::vector<Feature> InputsOf(const Graph& model) {
+  std::vector<Feature> inputs;
+  for (const ValueId id : model.inputs()) {
+    const Value& value = model.value(id);
+    Feature& input = inputs.emplace_back(Feature{.name = value.name});
+    if (!value.shape.empty()) input.shape.assign(value.shape.begin() + 1, value.shape.end());
+  }
+  return inputs;
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source,
                                                      const LossAttributes& loss,
                                                      const Graph& model) {
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
-                         OpenDataset(source, model.value(model.inputs()[0]).shape));
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, OpenDataset(source, InputsOf(model)));
   const Shape& output = model.value(model.outputs()[0]).shape;
-  SHOAL_RETURN_IF_ERROR(CheckLabels(loss, output, dataset->label_shape(), source.labels));
+  SHOAL_RETURN_IF_ERROR(CheckLabels(loss, output, dataset->label_shape(), dataset->LabelSource()));
   if (AreClasses(loss)) {
-    SHOAL_RETURN_IF_ERROR(
-        CheckClasses(*dataset, LabelsLookedAt(*dataset, loss), output.back(), source.labels));
+    SHOAL_RETURN_IF_ERROR(CheckClasses(*dataset, LabelsLookedAt(*dataset, loss), output.back(),
+                                       dataset->LabelSource()));
   }
   return dataset;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/job/job.h"
@@ -11,13 +12,16 @@
 
 namespace shoal {
 
-// That the model has one input and one output: a job has data for one of each.
+// That the model has one output: a job has labels for one.
 absl::Status CheckModelOfJob(const KerasModel& model);
+
+// The inputs of a model, in its order.
+std::vector<Feature> InputsOf(const Graph& model);
 
 // Opens a data set of a job for a model that CheckModelOfJob() takes, and checks that its labels
 // suit the loss, each of them where they are classes, though no more than LabelsLookedAt. Errors
 // are those of OpenDataset and of both CheckLabels.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const Job::DataSource& source,
+absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source,
                                                      const LossAttributes& loss,
                                                      const Graph& model);
 

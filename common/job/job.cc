@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
+#include "common/job/data_source_reader.h"
 #include "common/job/job_overrides.h"
 #include "common/job/job_reader.h"
 #include "common/job/loss.h"
@@ -16,10 +17,6 @@ namespace shoal {
 namespace {
 
 using nlohmann::json;
-
-json DataSourceToJson(const Job::DataSource& source) {
-  return {{"images", source.images}, {"labels", source.labels}};
-}
 
 // Whatever is wrong with a job, also what Shoal lacks, is a wrong job file to the one who started
 // it.

@@ -5,19 +5,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/job/data_source.h"
 
 namespace shoal {
 
 // What to train: the job file, checked. Plain data; immutable after parsing. docs/job-file.md
 // describes the file field by field.
 struct Job {
-  // A pair of files: examples and labels (IDX, IDX.gz or NPY).
-  struct DataSource {
-    std::string images;  // absolute paths
-    std::string labels;
-    bool empty() const { return images.empty(); }
-  };
-
   // An optimizer as Keras configures it. Unused fields are at their defaults.
   struct Optimizer {
     enum class Kind { kSgd, kAdam };

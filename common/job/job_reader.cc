@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/data_source_reader.h"
+#include "common/job/job_path.h"
 #include "common/job/loss.h"
 #include "common/job/optimizer.h"
 #include "common/json/json_object.h"
@@ -16,7 +17,6 @@ namespace shoal {
 namespace {
 
 using nlohmann::json;
-namespace fs = std::filesystem;
 
 constexpr size_t kMaxNameBytes = 100;
 constexpr IntegerRange kBatchSize = {1, 1 << 20};
@@ -83,21 +83,6 @@ class JobReader {
     job_.name = name;
   }
 
-  // Absolute and normal form of the path at `key`; empty where there is an error or nothing.
-  std::string ReadPath(JsonObject& object, const char* key, const json& value) {
-    const std::string text = value.is_string() ? value.get<std::string>() : "";
-    if (text.empty() || text.find('\0') != std::string::npos) {
-      object.AddWrong(key, value, "the path of a file");
-      return "";
-    }
-    const fs::path path(text);
-    if (resolved() && !path.is_absolute()) {
-      object.AddWrong(key, value, "an absolute path");
-      return "";
-    }
-    return (fs::path(options_.base_dir) / path).lexically_normal().string();
-  }
-
   void ReadModel(JsonObject& top) {
     const json* value =
         top.Require("model", "the path of a Keras model's JSON, as model.to_json() writes it");
@@ -107,7 +92,7 @@ class JobReader {
       return;
     }
     if (resolved()) return top.AddWrong("model", *value, "a Keras model as an object");
-    job_.model_path = ReadPath(top, "model", *value);
+    job_.model_path = ReadJobPath(top, "model", *value, options_.base_dir);
     if (!job_.model_path.empty()) ReadModelFile(top);
   }
 
@@ -136,33 +121,12 @@ class JobReader {
     if (value == nullptr) return;
     JsonObject data(*value, top.PathOf("data"), errors_);
     if (const json* training = data.Require("training", "what is trained on")) {
-      ReadDataSource(*training, data.PathOf("training"), &job_.training);
+      job_.training = ReadDataSource(*training, data.PathOf("training"), options_, errors_);
     }
-    if (const json* test = data.Find("test"))
-      ReadDataSource(*test, data.PathOf("test"), &job_.test);
+    if (const json* test = data.Find("test")) {
+      job_.test = ReadDataSource(*test, data.PathOf("test"), options_, errors_);
+    }
     data.RejectUnknownKeys();
-  }
-
-  void ReadDataSource(const json& value, const std::string& path, Job::DataSource* out) {
-    JsonObject source(value, path, errors_);
-    ReadDataFile(source, "images", "the file of examples", &out->images);
-    ReadDataFile(source, "labels", "the file of their labels", &out->labels);
-    source.RejectUnknownKeys();
-  }
-
-  void ReadDataFile(JsonObject& source, const char* key, const char* meaning, std::string* out) {
-    const json* value = source.Require(key, meaning);
-    if (value == nullptr) return;
-    *out = ReadPath(source, key, *value);
-    if (!options_.check_data || out->empty()) return;
-    std::error_code error;
-    const fs::file_status status = fs::status(*out, error);
-    if (!fs::exists(status)) {
-      errors_->Add(source.PathOf(key),
-                   absl::StrCat(*out, ": ", error ? error.message() : "is missing"));
-    } else if (!fs::is_regular_file(status)) {
-      errors_->Add(source.PathOf(key), absl::StrCat(*out, ": is not a regular file"));
-    }
   }
 
   void ReadMetrics(JsonObject& top) {

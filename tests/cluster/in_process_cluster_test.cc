@@ -18,6 +18,7 @@
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
 #include "worker/input/batch_source.h"
+#include "worker/job_data.h"
 #include "worker/loss_attributes.h"
 
 namespace shoal {
@@ -63,7 +64,7 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
         std::span(parameters).subspan(layout.variables[i].offset, layout.variables[i].size));
   }
   std::shared_ptr<const Dataset> dataset =
-      *OpenDataset(job.training, model->graph.value(model->graph.inputs()[0]).shape);
+      *OpenDataset(job.training, InputsOf(model->graph));
   BatchSource batches({.dataset = dataset,
                        .plan = StepPlan(dataset->size(), job.batch_size, job.epochs, job.steps),
                        .seed = job.seed});
@@ -71,7 +72,7 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
     std::unique_ptr<LoadedBatch> batch = *batches.Take(step);
     EXPECT_TRUE(runner
                     ->Train({.examples = static_cast<int64_t>(batch->examples),
-                             .inputs = {batch->inputs},
+                             .inputs = {batch->inputs[0]},
                              .target = batch->targets},
                             step, parameters, gradients, nullptr)
                     .ok());

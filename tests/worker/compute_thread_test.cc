@@ -197,11 +197,11 @@ TEST_F(ComputeThreadTest, OneNumberAnExampleIsATargetForOneOutput) {
   std::fill(prepared->parameters.begin(), prepared->parameters.end(), 0.0f);
   const auto outcome = Train(0);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
-  const auto dataset = *OpenDataset(job.training, {kBatch, 8, 8, 1});
+  const auto dataset = *OpenDataset(job.training, {{.shape = {8, 8, 1}}});
   std::vector<float> example(64), label(1);
   double sum = 0;
   for (const uint64_t index : batches_[0].indices) {
-    ASSERT_TRUE(dataset->Read(index, example, label).ok());
+    ASSERT_TRUE(dataset->Read(index, std::vector<std::span<float>>{example}, label).ok());
     sum += label[0] * label[0];
   }
   EXPECT_GT(sum, 0);
@@ -242,13 +242,13 @@ TEST_F(ComputeThreadTest, TrainsAsTheModelRunnerDoes) {
                                       .metrics = {Metric::kSparseCategoricalAccuracy},
                                       .backend = "reference",
                                       .seed = job.seed});
-  std::shared_ptr<const Dataset> dataset = *OpenDataset(job.training, {kBatch, 8, 8, 1});
+  std::shared_ptr<const Dataset> dataset = *OpenDataset(job.training, {{.shape = {8, 8, 1}}});
   BatchSource source(
       {.dataset = dataset, .plan = StepPlan(200, 16, job.epochs, 0), .seed = job.seed});
   const std::unique_ptr<LoadedBatch> batch = *source.Take(1);
   std::vector<float> gradients(prepared->layout->size);
   const auto result =
-      runner->Train({.examples = 16, .inputs = {batch->inputs}, .target = batch->targets}, 1,
+      runner->Train({.examples = 16, .inputs = {batch->inputs[0]}, .target = batch->targets}, 1,
                     prepared->parameters, gradients, nullptr);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(outcome->loss_sum, result->loss_sum);

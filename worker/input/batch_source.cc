@@ -6,6 +6,7 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -20,29 +21,38 @@ namespace {
 
 using BatchOr = absl::StatusOr<std::unique_ptr<LoadedBatch>>;
 
+// Steps that nobody need begin.
+struct Begun {
+  const std::map<uint64_t, BatchOr>& prepared;
+  const std::set<uint64_t>& reading;
+  bool contains(uint64_t step) const { return prepared.contains(step) || reading.contains(step); }
+};
+
 // Kept ready, if that is at least kLeastPrefetch batches and no more than kMostPrefetch.
 constexpr uint64_t kPrefetchBytes = 64 << 10;
 constexpr uint64_t kLeastPrefetch = 4;
 constexpr uint64_t kMostPrefetch = 16;
 
 uint64_t BatchBytes(const BatchSource::Options& options) {
-  const Dataset& dataset = *options.dataset;
-  const auto numbers = static_cast<uint64_t>(ElementCount(dataset.example_shape()) +
-                                             ElementCount(dataset.label_shape()));
-  return options.plan.Range(0).count * numbers * sizeof(float);
+  int64_t numbers = ElementCount(options.dataset->label_shape());
+  for (const Feature& feature : options.dataset->features()) numbers += ElementCount(feature.shape);
+  return options.plan.Range(0).count * static_cast<uint64_t>(numbers) * sizeof(float);
 }
 
 }  // namespace
 
-// The thread prepares the expected steps in their order, at most `prefetch` of them ahead.
-// Everything shared is behind one lock, which nobody holds while reading.
+// The threads prepare the expected steps in their order, at most `prefetch` of them ahead, with
+// those that are being read. Everything shared is behind one lock, which nobody holds while
+// reading.
 class BatchSource::Impl {
  public:
   explicit Impl(Options options)
       : options_(std::move(options)),
         capacity_(static_cast<size_t>(
-            std::max(options_.prefetch.value_or(Prefetch(BatchBytes(options_))), 0))),
-        thread_([this] { Run(); }) {}
+            std::max(options_.prefetch.value_or(Prefetch(BatchBytes(options_))), 0))) {
+    const int threads = options_.threads.value_or(ThreadsFor(*options_.dataset));
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+  }
 
   ~Impl() {
     {
@@ -52,20 +62,20 @@ class BatchSource::Impl {
       settled_.NotifyAll();
       while (takers_ > 0) settled_.Wait(&mutex_);
     }
-    thread_.join();
+    for (std::thread& thread : threads_) thread.join();
   }
 
   void Expect(uint64_t first_step, uint64_t count) {
     const uint64_t total = options_.plan.total_steps();
     const uint64_t begin = std::min(first_step, total);
     const uint64_t end = begin + std::min(count, total - begin);
-    bool wake;
+    size_t wake;
     {
       MutexLock lock(&mutex_);
       expected_.Add(begin, end);
       wake = ToBeWoken();
     }
-    if (wake) work_.NotifyOne();
+    Wake(wake);
   }
 
   void Forget() {
@@ -75,8 +85,8 @@ class BatchSource::Impl {
       if (batch.ok()) Keep(*std::move(batch));
     }
     prepared_.clear();
-    // What the thread is reading now belongs to nobody.
-    reading_.reset();
+    // What the threads are reading now belongs to nobody.
+    reading_.clear();
     ++timeline_;
     settled_.NotifyAll();
   }
@@ -115,10 +125,10 @@ class BatchSource::Impl {
   BatchOr TakeCounted(uint64_t step) {
     std::unique_ptr<LoadedBatch> memory;
     std::optional<BatchOr> prepared;
-    bool wake;
+    size_t wake;
     {
       MutexLock lock(&mutex_);
-      while (!stopping_ && reading_ == step) settled_.Wait(&mutex_);
+      while (!stopping_ && reading_.contains(step)) settled_.Wait(&mutex_);
       if (stopping_) {
         return absl::CancelledError(absl::StrCat("step ", step, ": the batch source is closed"));
       }
@@ -130,7 +140,7 @@ class BatchSource::Impl {
       }
       wake = ToBeWoken();
     }
-    if (wake) work_.NotifyOne();
+    Wake(wake);
     if (prepared.has_value()) return *std::move(prepared);
     return Load(step, std::move(memory));
   }
@@ -145,20 +155,19 @@ class BatchSource::Impl {
         MutexLock lock(&mutex_);
         std::optional<uint64_t> next;
         while (!stopping_ && !(next = NextToPrepare()).has_value()) {
-          asleep_ = true;
+          ++asleep_;
           work_.Wait(&mutex_);
         }
-        asleep_ = false;
         if (stopping_) return;
         step = *next;
         timeline = timeline_;
-        reading_ = step;
+        reading_.insert(step);
         memory = Spare();
       }
       BatchOr batch = Load(step, std::move(memory));
       MutexLock lock(&mutex_);
       if (timeline == timeline_) {
-        reading_.reset();
+        reading_.erase(step);
         prepared_.emplace(step, std::move(batch));
         settled_.NotifyAll();
       } else if (batch.ok()) {
@@ -168,16 +177,21 @@ class BatchSource::Impl {
   }
 
   std::optional<uint64_t> NextToPrepare() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (prepared_.size() >= capacity_) return std::nullopt;
-    return expected_.FirstNotIn(prepared_);
+    if (prepared_.size() + reading_.size() >= capacity_) return std::nullopt;
+    return expected_.FirstNotIn(Begun{prepared_, reading_});
   }
 
-  // The thread has slept until now, and is to be notified, once the lock is given back. Waking it
-  // for each batch would cost more than a small batch does.
-  bool ToBeWoken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!asleep_ || prepared_.size() > capacity_ / 2 || !NextToPrepare().has_value()) return false;
-    asleep_ = false;
-    return true;
+  // How many threads that sleep are to be notified, once the lock is given back. Waking one for
+  // each batch would cost more than a small batch does.
+  size_t ToBeWoken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const size_t begun = prepared_.size() + reading_.size();
+    if (asleep_ == 0 || begun > capacity_ / 2 || !NextToPrepare().has_value()) return 0;
+    const size_t woken = std::min(asleep_, capacity_ - begun);
+    asleep_ -= woken;
+    return woken;
+  }
+  void Wake(size_t threads) {
+    for (size_t i = 0; i < threads; ++i) work_.NotifyOne();
   }
 
   // Memory for a batch: used before where there is some.
@@ -197,49 +211,72 @@ class BatchSource::Impl {
     const Dataset& dataset = *options_.dataset;
     const StepRange range = options_.plan.Range(step);
     const IndexPermutation permutation(options_.plan.examples(), options_.seed, range.epoch);
-    const size_t example_size = static_cast<size_t>(ElementCount(dataset.example_shape()));
-    const size_t label_size = static_cast<size_t>(ElementCount(dataset.label_shape()));
-    try {
-      memory->inputs.resize(range.count * example_size);
-      memory->targets.resize(range.count * label_size);
-      memory->indices.resize(range.count);
-    } catch (const std::exception&) {  // bad_alloc or length_error
-      return OutOfMemory(absl::StrCat("the batch of step ", step, ", ", range.count,
-                                      " examples of ", example_size, " numbers"));
-    }
+    SHOAL_RETURN_IF_ERROR(MakeRoom(range.count, step, memory.get()));
     memory->step = step;
     memory->examples = range.count;
+    const size_t label_size = static_cast<size_t>(ElementCount(dataset.label_shape()));
+    std::vector<std::span<float>> features(memory->inputs.size());
     for (uint64_t i = 0; i < range.count; ++i) {
       const uint64_t position = range.first + i;
       memory->indices[i] = options_.shuffle ? permutation(position) : position;
-      SHOAL_RETURN_IF_ERROR(dataset.Read(
-          memory->indices[i], std::span(memory->inputs).subspan(i * example_size, example_size),
-          std::span(memory->targets).subspan(i * label_size, label_size)));
+      for (size_t f = 0; f < features.size(); ++f) {
+        const size_t size = memory->inputs[f].size() / range.count;
+        features[f] = std::span(memory->inputs[f]).subspan(i * size, size);
+      }
+      SHOAL_RETURN_IF_ERROR(
+          dataset.Read(memory->indices[i], features,
+                       std::span(memory->targets).subspan(i * label_size, label_size)));
     }
     return memory;
+  }
+
+  absl::Status MakeRoom(uint64_t examples, uint64_t step, LoadedBatch* batch) const {
+    const Dataset& dataset = *options_.dataset;
+    size_t numbers = 0;
+    try {
+      batch->inputs.resize(dataset.features().size());
+      for (size_t f = 0; f < batch->inputs.size(); ++f) {
+        const auto size = static_cast<size_t>(ElementCount(dataset.features()[f].shape));
+        numbers += size;
+        batch->inputs[f].resize(examples * size);
+      }
+      batch->targets.resize(examples * static_cast<size_t>(ElementCount(dataset.label_shape())));
+      batch->indices.resize(examples);
+      return absl::OkStatus();
+    } catch (const std::exception&) {  // bad_alloc or length_error
+      return OutOfMemory(absl::StrCat("the batch of step ", step, ", ", examples, " examples of ",
+                                      numbers, " numbers"));
+    }
   }
 
   const Options options_;
   const size_t capacity_;  // of prepared_
 
   Mutex mutex_;
-  CondVar work_;     // for the thread: something to prepare, or the end
+  CondVar work_;     // for the threads: something to prepare, or the end
   CondVar settled_;  // for the others: reading_ or stopping_ changed, a taker left
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;     // the thread, and nobody has woken it
+  size_t asleep_ ABSL_GUARDED_BY(mutex_) =
+      0;  // threads that wait for work_, and nobody has woken them
   int takers_ ABSL_GUARDED_BY(mutex_) = 0;          // threads inside Take
   ExpectedSteps expected_ ABSL_GUARDED_BY(mutex_);  // not yet taken, prepared or not
   std::map<uint64_t, BatchOr> prepared_ ABSL_GUARDED_BY(mutex_);
-  std::optional<uint64_t> reading_ ABSL_GUARDED_BY(mutex_);  // by the thread, unless forgotten
-  uint64_t timeline_ ABSL_GUARDED_BY(mutex_) = 0;            // counts Forget
+  std::set<uint64_t> reading_ ABSL_GUARDED_BY(mutex_);  // by the threads, unless forgotten
+  uint64_t timeline_ ABSL_GUARDED_BY(mutex_) = 0;       // counts Forget
   std::vector<std::unique_ptr<LoadedBatch>> spares_ ABSL_GUARDED_BY(mutex_);
 
-  std::thread thread_;  // last: it uses all the others
+  std::vector<std::thread> threads_;  // last: they use all the others
 };
 
 int BatchSource::Prefetch(uint64_t batch_bytes) {
   return static_cast<int>(std::clamp(kPrefetchBytes / std::max<uint64_t>(batch_bytes, 1),
                                      kLeastPrefetch, kMostPrefetch));
+}
+
+int BatchSource::ThreadsFor(const Dataset& dataset) {
+  if (!dataset.IsWorkToRead()) return 1;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
+                    static_cast<int>(kLeastPrefetch));
 }
 
 BatchSource::BatchSource(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}

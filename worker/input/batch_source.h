@@ -15,20 +15,20 @@ namespace shoal {
 struct LoadedBatch {
   uint64_t step = 0;  // training: the step; evaluation: the batch index
   uint64_t examples = 0;
-  std::vector<float> inputs;      // [examples, example shape]
-  std::vector<float> targets;     // [examples, label shape]
-  std::vector<uint64_t> indices;  // which examples of the data set, in order
+  std::vector<std::vector<float>> inputs;  // by feature: [examples, shape of the feature]
+  std::vector<float> targets;              // [examples, label shape]
+  std::vector<uint64_t> indices;           // which examples of the data set, in order
 };
 
-// Prepares the batches of steps ahead of need, on one thread of its own, which is woken when half
-// of what it keeps ready is taken. The batch of a step is a pure function of (seed, step): it takes
-// the StepPlan's range through the epoch's IndexPermutation. Thread-safe.
+// Prepares the batches of steps ahead of need, on threads of its own, each a whole batch; they are
+// woken when half of what is kept ready is taken. The batch of a step is a pure function of (seed,
+// step): it takes the StepPlan's range through the epoch's IndexPermutation. Thread-safe.
 class BatchSource {
  public:
   // Batches of that many bytes that are kept ready, unless said otherwise: of small ones more, so
-  // that the thread is woken for several. To wake it costs more than to read one.
+  // that a thread is woken for several. To wake it costs more than to read one.
   static int Prefetch(uint64_t batch_bytes);
-  // Batches in memory with that: one more is being read, and one is at hand.
+  // Batches in memory with that: one more is read by who takes it, and one is at hand.
   static int MostBatches(uint64_t batch_bytes) { return Prefetch(batch_bytes) + 2; }
 
   struct Options {
@@ -39,20 +39,25 @@ class BatchSource {
     uint64_t seed = 0;
     bool shuffle = true;
     std::optional<int> prefetch;
+    // How many read; unless said otherwise one, or as many as ThreadsFor() has.
+    std::optional<int> threads;
   };
+  // Threads that read a data set: one where reading is mainly copying, else as many as there are
+  // cores, though no more than batches that are kept ready.
+  static int ThreadsFor(const Dataset& dataset);
   explicit BatchSource(Options options);
-  // Stops the thread; waiting Takes return kCancelled.
+  // Stops the threads; waiting Takes return kCancelled.
   ~BatchSource();
 
-  // Announces steps that will be taken, in this order; the thread works on them. Steps already
+  // Announces steps that will be taken, in this order; the threads work on them. Steps already
   // announced and not yet taken, and steps beyond the plan, are left out.
   void Expect(uint64_t first_step, uint64_t count);
   // Forgets everything expected and prepared (the timeline is over). Batches already taken stay
   // good.
   void Forget();
 
-  // The batch of `step`, prepared by the thread: waits for the one that it is reading now. A step
-  // that the thread has not begun, announced or not, is read here and now, so no order of taking
+  // The batch of `step`, prepared by a thread: waits for it where one is reading it now. A step
+  // that no thread has begun, announced or not, is read here and now, so no order of taking
   // can get stuck. Errors are the data set's; kOutOfRange beyond the plan. Give the batch back with
   // Recycle so that its memory is used again. A step can be taken again.
   absl::StatusOr<std::unique_ptr<LoadedBatch>> Take(uint64_t step);

@@ -4,11 +4,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
-#include "common/job/job.h"
+#include "common/job/data_source.h"
+#include "worker/input/feature.h"
 
 namespace shoal {
 
@@ -19,24 +21,31 @@ class Dataset {
   virtual ~Dataset() = default;
 
   virtual uint64_t size() const = 0;
-  // Shape of one example and of one label, without the batch axis.
-  virtual const Shape& example_shape() const = 0;
+  // One for each input of the model, in its order.
+  virtual const std::vector<Feature>& features() const = 0;
+  // Shape of one label, without the batch axis.
   virtual const Shape& label_shape() const = 0;
 
-  // Writes example `index` and its label as float32. The spans hold ElementCount of the shapes
-  // above.
-  virtual absl::Status Read(uint64_t index, std::span<float> example,
+  // Writes example `index` and its label as float32: a span for each feature, of ElementCount of
+  // its shape, and one for the label.
+  virtual absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                             std::span<float> label) const = 0;
   // The label alone.
   virtual absl::Status ReadLabel(uint64_t index, std::span<float> label) const = 0;
+
+  // Where the labels are, for messages: "train-labels.idx", "the folders of flowers".
+  virtual std::string LabelSource() const = 0;
+  // Whether reading an example is work, as decoding a picture is, and not mainly copying: then
+  // several threads read.
+  virtual bool IsWorkToRead() const { return false; }
 };
 
-// Opens a pair of files: IDX (also .gz) or NPY, told apart by content. Errors name the file, the
-// offset and what was expected, a line for each of the two that cannot be opened; it is kNotFound
-// when nothing else is wrong than that files are missing. Images without a channel axis ([n, h,
-// w]) get one when `model_input` (a shape with kBatch first) has one; other differences from it are
-// an error that names both shapes.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const Job::DataSource& source,
-                                                     const Shape& model_input);
+// Opens what a job names, for a model with these inputs: the format's file, of which its subset,
+// behind its cache. Errors name the file, the offset and what was expected, a line for each file
+// that cannot be opened; it is kNotFound when nothing else is wrong than that files are missing.
+// An example without a channel axis ([h, w]) gets one where the model's input has one; other
+// differences from it are an error that names both shapes.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
+                                                     const std::vector<Feature>& inputs);
 
 }  // namespace shoal

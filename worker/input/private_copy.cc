@@ -1,36 +1,18 @@
 #include "worker/input/private_copy.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/input/file_descriptor.h"
+#include "worker/input/temporary_file.h"
 
 namespace shoal {
 namespace {
-
-std::string TemporaryDirectory() {
-  const char* directory = std::getenv("TMPDIR");
-  return directory != nullptr && *directory != '\0' ? directory : "/tmp";
-}
-
-// A temporary file without a name.
-FileDescriptor OpenUnnamed(const std::string& directory) {
-  FileDescriptor file(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (file.ok()) return file;
-  // Not every file system has O_TMPFILE.
-  std::string name = absl::StrCat(directory, "/shoal-input-XXXXXX");
-  FileDescriptor named(mkostemp(name.data(), O_CLOEXEC));
-  if (named.ok()) unlink(name.c_str());
-  return named;
-}
 
 // Returns false, with errno set, when not everything could be written.
 bool WriteAll(int fd, std::string_view data) {
@@ -52,7 +34,7 @@ absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, DecodedStre
         error, absl::StrCat(path, ": no temporary file of ", size, " bytes for its content in ",
                             directory, " (TMPDIR can name another directory)"));
   };
-  const FileDescriptor file = OpenUnnamed(directory);
+  const FileDescriptor file = OpenTemporaryFile(directory);
   if (!file.ok()) return no_room(errno);
 
   std::vector<char> buffer(256 << 10);

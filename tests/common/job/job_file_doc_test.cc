@@ -36,17 +36,45 @@ std::string Unquoted(std::string cell) {
   return cell;
 }
 
+struct DataField {
+  std::string name;
+  std::string formats;       // "all", or names between commas
+  std::string default_text;  // as above
+  std::string example;
+  bool Has(const std::string& format) const {
+    return formats == "all" || (", " + formats + ",").find(" " + format + ",") != std::string::npos;
+  }
+};
+
+std::vector<std::string> Cells(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream row(line.substr(1));
+  for (std::string cell; std::getline(row, cell, '|');) cells.push_back(Unquoted(cell));
+  EXPECT_EQ(cells.size(), 5u) << line;
+  return cells;
+}
+
 // Rows of the table of fields, by JSON path.
 std::map<std::string, Field> DocumentedFields() {
   std::map<std::string, Field> fields;
   std::istringstream document(ReadDocument());
   for (std::string line; std::getline(document, line);) {
     if (line.rfind("| `$.", 0) != 0) continue;
-    std::vector<std::string> cells;
-    std::istringstream row(line.substr(1));
-    for (std::string cell; std::getline(row, cell, '|');) cells.push_back(Unquoted(cell));
-    EXPECT_EQ(cells.size(), 5u) << line;
+    const std::vector<std::string> cells = Cells(line);
     if (cells.size() == 5) fields[cells[0]] = {cells[1], cells[2], cells[3], cells[4]};
+  }
+  return fields;
+}
+
+// Rows of the table of fields of a data source, in its order.
+std::vector<DataField> DocumentedDataFields() {
+  const std::string document = ReadDocument();
+  std::istringstream table(document.substr(document.find("| field | formats |")));
+  std::vector<DataField> fields;
+  for (std::string line; std::getline(table, line) && !line.empty();) {
+    if (line.rfind("| `", 0) != 0) continue;
+    const std::vector<std::string> cells = Cells(line);
+    if (cells.size() == 5) fields.push_back({cells[0], cells[1], cells[3], cells[4]});
   }
   return fields;
 }
@@ -63,7 +91,6 @@ class JobFileDocTest : public JobFilesTest {
   absl::Status LoadWith(json root, const std::string& path, const json& value) {
     // Of these two exactly one may stand in a job.
     if (path == "$.steps") root.erase("epochs");
-    if (path.rfind("$.data.test.", 0) == 0) root["data"]["test"] = root["data"]["training"];
     root[Pointer(path)] = value;
     return LoadJob(WriteJob(root), false).status();
   }
@@ -84,8 +111,7 @@ TEST_F(JobFileDocTest, NeitherSideKnowsAFieldThatTheOtherLacks) {
   root["data"]["test"] = root["data"]["training"];
   root["strategy"] = {{"name", "async"}};
   root["checkpoint"] = json::object();
-  for (const char* object :
-       {"", "/data", "/data/training", "/data/test", "/strategy", "/checkpoint"}) {
+  for (const char* object : {"", "/data", "/strategy", "/checkpoint"}) {
     root[json::json_pointer(object)]["?"] = 0;
   }
   std::istringstream message(std::string(LoadJob(WriteJob(root), false).status().message()));
@@ -103,6 +129,41 @@ TEST_F(JobFileDocTest, NeitherSideKnowsAFieldThatTheOtherLacks) {
   std::set<std::string> documented;
   for (const auto& [path, field] : DocumentedFields()) documented.insert(path);
   EXPECT_EQ(documented, known);
+}
+
+// The same for a data source of each format, which the reader names when it meets an unknown one.
+TEST_F(JobFileDocTest, FieldsOfEachDataFormatAreAsDocumented) {
+  json root = MinimalJob();
+  root["data"]["training"]["format"] = "?";
+  const std::string unknown(LoadJob(WriteJob(root), false).status().message());
+  std::istringstream formats(unknown.substr(unknown.find("known: ") + 7));
+  for (std::string format; formats >> format;) {
+    if (format.back() == ',') format.pop_back();
+    SCOPED_TRACE(format);
+    json source = {{"format", format}, {"?", 0}};
+    std::string documented;
+    for (const DataField& field : DocumentedDataFields()) {
+      if (!field.Has(format)) continue;
+      documented += (documented.empty() ? "" : ", ") + field.name;
+      if (!field.example.empty() && field.name != "format") {
+        source[field.name] = json::parse(field.example);
+      }
+    }
+    root["data"]["training"] = source;
+    const std::string message(LoadJob(WriteJob(root), false).status().message());
+    EXPECT_THAT(message, ::testing::EndsWith("nown: " + documented));
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    // Without any of them, exactly those that are required are missing.
+    root["data"]["training"] = {{"format", format}};
+    const std::string missing = LoadJob(WriteJob(root), false).status().ToString();
+    for (const DataField& field : DocumentedDataFields()) {
+      const std::string line = "$.data.training." + field.name + ": is missing";
+      EXPECT_EQ(missing.find(line) != std::string::npos,
+                field.Has(format) && field.default_text == "*required*")
+          << line << " in\n"
+          << missing;
+    }
+  }
 }
 
 TEST_F(JobFileDocTest, DefaultsAreAsDocumented) {

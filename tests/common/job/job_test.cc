@@ -136,9 +136,9 @@ TEST_F(JobTest, RefusesWhatIsNoJob) {
 }
 
 TEST_F(JobTest, RefusesWrongValuesByPath) {
-  EXPECT_EQ(
-      ErrorWith("/data/training/image", "x"),
-      "$.data.training.image: is not a known key; did you mean \"images\"? Known: images, labels");
+  EXPECT_EQ(ErrorWith("/data/training/image", "x"),
+            "$.data.training.image: is not a known key; did you mean \"images\"? Known: "
+            "format, images, features, labels, validation_split, test_split, subset, seed, cache");
   EXPECT_EQ(ErrorWith("/data/test", json::object()),
             "$.data.test.images: is missing: the file of examples\n"
             "$.data.test.labels: is missing: the file of their labels");
@@ -190,6 +190,71 @@ TEST_F(JobTest, MissingDataIsAnErrorWhereItIsAskedFor) {
                 ": is not a regular file\n" + "$.data.test.labels: " +
                 (directory_ / "none.npy").string() + ": No such file or directory");
   Load(root);
+}
+
+TEST_F(JobTest, ReadsFeaturesSubsetAndCacheOfData) {
+  json root = MinimalJob();
+  root["data"]["training"] = {{"features", {{"user", "u.npy"}, {"item", "/abs/i.npy"}}},
+                              {"labels", "y.npy"},
+                              {"validation_split", 0.25},
+                              {"test_split", 0.5},
+                              {"subset", "training"},
+                              {"seed", 7},
+                              {"cache", "disk"}};
+  const Job job = Load(root);
+  const auto check = [&](const DataSource& source) {
+    ASSERT_EQ(source.features.size(), 2u);
+    EXPECT_EQ(source.features[0].input, "item");
+    EXPECT_THAT(source.features[0].from, ElementsAre("/abs/i.npy"));
+    EXPECT_EQ(source.features[1].input, "user");
+    EXPECT_THAT(source.features[1].from, ElementsAre((directory_ / "u.npy").string()));
+    EXPECT_FALSE(source.empty());
+    EXPECT_EQ(source.format, "arrays");
+    EXPECT_EQ(source.validation_split, 0.25);
+    EXPECT_EQ(source.test_split, 0.5);
+    EXPECT_EQ(source.subset, "training");
+    EXPECT_EQ(source.seed, 7u);
+    EXPECT_EQ(source.cache, "disk");
+  };
+  check(job.training);
+  const auto again = ParseResolvedJob(job.ResolvedText(), "job.json");
+  ASSERT_TRUE(again.ok()) << again.status();
+  check(again->training);
+  EXPECT_EQ(again->ResolvedText(), job.ResolvedText());
+}
+
+// A run that an older program began goes on: its text had nothing else.
+TEST_F(JobTest, APairOfFilesIsWrittenAsItAlwaysWas) {
+  const json resolved = json::parse(Load(MinimalJob()).ResolvedText());
+  EXPECT_EQ(resolved["data"]["training"], (json{{"images", (directory_ / "x.npy").string()},
+                                                {"labels", (directory_ / "y.npy").string()}}));
+}
+
+TEST_F(JobTest, RefusesWrongDataByPath) {
+  const auto error = [this](const json& changes) {
+    json root = MinimalJob();
+    root["data"]["training"].merge_patch(changes);
+    return LoadError(root);
+  };
+  EXPECT_EQ(error({{"format", "array"}}),
+            "$.data.training.format: is \"array\", which Shoal does not know; did you mean "
+            "\"arrays\"? Known: arrays");
+  EXPECT_EQ(error({{"features", {{"a", "a.npy"}}}}),
+            "$.data.training.images: is there beside $.data.training.features; give one of the "
+            "two");
+  EXPECT_EQ(error({{"images", nullptr}, {"features", {{"a", 3}}}}),
+            "$.data.training.features.a: is 3; must be the path of a file");
+  EXPECT_EQ(error({{"validation_split", 0.5}, {"test_split", 0.5}, {"subset", "test"}}),
+            "$.data.training.test_split: is 0.5; must be less than 1 together with "
+            "\"validation_split\", which is 0.5");
+  EXPECT_EQ(error({{"validation_split", 0.5}}),
+            "$.data.training.subset: is missing: which part of the data this is, \"training\", "
+            "\"validation\" or \"test\"");
+  EXPECT_EQ(error({{"subset", "test"}}),
+            "$.data.training.subset: is there, but neither \"validation_split\" nor "
+            "\"test_split\" says how large it is");
+  EXPECT_EQ(error({{"cache", "ram"}}),
+            "$.data.training.cache: is \"ram\", which Shoal does not know; known: memory, disk");
 }
 
 TEST_F(JobTest, ResolvedTextReadsBackTheSame) {

@@ -17,30 +17,35 @@ namespace {
 
 using testing::HasSubstr;
 
-// Example i is {i, 2 i}, its label {3 i}. Reads wait while the gate is closed, and are counted.
+// Example i is {i, 2 i} and 5 i, its label {3 i}. Reads wait while the gate is closed, and are
+// counted.
 class FakeDataset : public Dataset {
  public:
-  explicit FakeDataset(uint64_t size, int64_t width = 2) : size_(size), example_shape_({width}) {}
+  explicit FakeDataset(uint64_t size, int64_t width = 2)
+      : size_(size), features_({{.name = "x", .shape = {width}}, {.name = "id", .shape = {}}}) {}
 
   uint64_t size() const override { return size_; }
-  const Shape& example_shape() const override { return example_shape_; }
+  const std::vector<Feature>& features() const override { return features_; }
   const Shape& label_shape() const override { return label_shape_; }
 
-  absl::Status Read(uint64_t index, std::span<float> example,
+  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                     std::span<float> label) const override {
     MutexLock lock(&mutex_);
     ++begun_;
     changed_.NotifyAll();
     while (closed_ && begun_ > allowed_) changed_.Wait(&mutex_);
     if (bad_.contains(index)) return absl::DataLossError("example " + std::to_string(index));
-    example[0] = static_cast<float>(index);
-    example[1] = static_cast<float>(2 * index);
+    features[0][0] = static_cast<float>(index);
+    features[0][1] = static_cast<float>(2 * index);
+    features[1][0] = static_cast<float>(5 * index);
     return ReadLabel(index, label);
   }
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
     label[0] = static_cast<float>(3 * index);
     return absl::OkStatus();
   }
+
+  std::string LabelSource() const override { return "fake"; }
 
   // The first `allowed` reads pass, the others wait for Open.
   void CloseAfter(uint64_t allowed) {
@@ -72,7 +77,7 @@ class FakeDataset : public Dataset {
 
  private:
   const uint64_t size_;
-  const Shape example_shape_;
+  const std::vector<Feature> features_;
   const Shape label_shape_ = {};
   mutable Mutex mutex_;
   mutable CondVar changed_;
@@ -107,14 +112,17 @@ TEST(BatchSourceTest, BatchHoldsItsExamplesInOrder) {
     EXPECT_EQ((*batch)->step, step);
     ASSERT_EQ((*batch)->examples, examples);
     ASSERT_EQ((*batch)->indices.size(), examples);
-    ASSERT_EQ((*batch)->inputs.size(), examples * 2);
+    ASSERT_EQ((*batch)->inputs.size(), 2u);
+    ASSERT_EQ((*batch)->inputs[0].size(), examples * 2);
+    ASSERT_EQ((*batch)->inputs[1].size(), examples);
     ASSERT_EQ((*batch)->targets.size(), examples);
     const IndexPermutation permutation(10, 11, step / 3);
     for (uint64_t i = 0; i < examples; ++i) {
       const uint64_t index = permutation(step % 3 * 4 + i);
       EXPECT_EQ((*batch)->indices[i], index);
-      EXPECT_EQ((*batch)->inputs[2 * i], index);
-      EXPECT_EQ((*batch)->inputs[2 * i + 1], 2 * index);
+      EXPECT_EQ((*batch)->inputs[0][2 * i], index);
+      EXPECT_EQ((*batch)->inputs[0][2 * i + 1], 2 * index);
+      EXPECT_EQ((*batch)->inputs[1][i], 5 * index);
       EXPECT_EQ((*batch)->targets[i], 3 * index);
     }
   }
@@ -172,7 +180,7 @@ TEST(BatchSourceTest, PreparesAheadInTheOrderOfAnnouncementUpToTheBound) {
 // A thread that is woken for each of them costs more than they do.
 TEST(BatchSourceTest, OfSmallBatchesMoreAreKeptReady) {
   for (const auto& [width, most] :
-       std::map<int64_t, uint64_t>{{2, 16}, {(8 << 10) / 4 - 1, 8}, {100'000, 4}}) {
+       std::map<int64_t, uint64_t>{{2, 16}, {(8 << 10) / 4 - 2, 8}, {100'000, 4}}) {
     SCOPED_TRACE(width);
     const auto dataset = std::make_shared<FakeDataset>(50, width);
     BatchSource source(MakeOptions(dataset, 1, 1));
@@ -251,13 +259,13 @@ TEST(BatchSourceTest, RecycledMemoryIsUsedAgain) {
   auto batch = source.Take(0);
   ASSERT_TRUE(batch.ok());
   LoadedBatch* const memory = batch->get();
-  const float* const inputs = memory->inputs.data();
+  const float* const inputs = memory->inputs[0].data();
   source.Recycle(*std::move(batch));
   source.Recycle(nullptr);
   batch = source.Take(1);
   ASSERT_TRUE(batch.ok());
   EXPECT_EQ(batch->get(), memory);
-  EXPECT_EQ((*batch)->inputs.data(), inputs);
+  EXPECT_EQ((*batch)->inputs[0].data(), inputs);
   EXPECT_EQ((*batch)->step, 1u);
 }
 
@@ -302,6 +310,22 @@ TEST(BatchSourceTest, DestructionWithStepsLeft) {
   }
 }
 
+// Each of the threads prepares a batch of its own.
+TEST(BatchSourceTest, SeveralThreadsReadAtOnce) {
+  const auto dataset = std::make_shared<FakeDataset>(100);
+  dataset->CloseAfter(0);
+  BatchSource::Options options = MakeOptions(dataset, 1, 1, /*shuffle=*/false);
+  options.threads = 3;
+  options.prefetch = 4;
+  BatchSource source(std::move(options));
+  source.Expect(0, 10);
+  dataset->WaitForReads(3);
+  dataset->Open();
+  for (uint64_t step = 0; step < 10; ++step)
+    EXPECT_EQ(IndicesOf(source, step), (std::vector<uint64_t>{step}));
+  EXPECT_EQ(dataset->reads(), 10u);
+}
+
 // Several takers, leases that come in pieces and a Forget now and then: every epoch uses every
 // example exactly once, and every batch is what its step says.
 TEST(BatchSourceTest, EveryExampleOfEveryEpochOnceWithManyTakers) {
@@ -314,6 +338,7 @@ TEST(BatchSourceTest, EveryExampleOfEveryEpochOnceWithManyTakers) {
     BatchSource::Options options =
         MakeOptions(std::make_shared<FakeDataset>(examples), 1 + random() % 20, epochs);
     options.prefetch = static_cast<int>(random() % 5);
+    options.threads = static_cast<int>(1 + random() % 4);
     const StepPlan plan = options.plan;
     BatchSource source(std::move(options));
 

@@ -48,19 +48,19 @@ class DatasetTest : public DataFileTest {
 
   absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string& images,
                                                 const std::string& labels,
-                                                const Shape& model_input = {kBatch, 2, 2, 1}) {
+                                                const Shape& model_input = {2, 2, 1}) {
     return OpenDataset({.images = Write("images", images), .labels = Write("labels", labels)},
-                       model_input);
+                       {{.name = "x", .shape = model_input}});
   }
   absl::Status ErrorOf(const std::string& images, const std::string& labels = Labels(),
-                       const Shape& model_input = {kBatch, 2, 2, 1}) {
+                       const Shape& model_input = {2, 2, 1}) {
     return Open(images, labels, model_input).status();
   }
   // "example | label".
   static std::string Row(const Dataset& dataset, uint64_t index) {
-    std::vector<float> example(ElementCount(dataset.example_shape()));
+    std::vector<float> example(ElementCount(dataset.features()[0].shape));
     std::vector<float> label(ElementCount(dataset.label_shape()));
-    const absl::Status status = dataset.Read(index, example, label);
+    const absl::Status status = dataset.Read(index, std::vector<std::span<float>>{example}, label);
     if (!status.ok()) return status.ToString();
     return testing::PrintToString(example) + " | " + testing::PrintToString(label);
   }
@@ -70,7 +70,7 @@ TEST_F(DatasetTest, ReadsIdx) {
   const auto dataset = Open(Images(), Labels());
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ((*dataset)->size(), 3u);
-  EXPECT_EQ((*dataset)->example_shape(), (Shape{2, 2, 1}));
+  EXPECT_EQ((*dataset)->features()[0].shape, (Shape{2, 2, 1}));
   EXPECT_EQ((*dataset)->label_shape(), Shape{});
   EXPECT_EQ(Row(**dataset, 0), "{ 0, 1, 2, 3 } | { 7 }");
   EXPECT_EQ(Row(**dataset, 2), "{ 252, 253, 254, 255 } | { 9 }");
@@ -86,16 +86,16 @@ TEST_F(DatasetTest, ReadsGzipWhateverItsName) {
 TEST_F(DatasetTest, ReadsNpyBesideIdx) {
   const std::string images =
       NpyHeader(1, NpyDict("<f4", "(3, 2)")) + Stored<float>({0.5, 1, 2, 3, 4, 5}, false);
-  const auto dataset = Open(images, Labels(), {kBatch, 2});
+  const auto dataset = Open(images, Labels(), {2});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_EQ((*dataset)->example_shape(), (Shape{2}));
+  EXPECT_EQ((*dataset)->features()[0].shape, (Shape{2}));
   EXPECT_EQ(Row(**dataset, 0), "{ 0.5, 1 } | { 7 }");
 }
 
 TEST_F(DatasetTest, ReadsGzippedNpyAndLabelsWithAxes) {
   const std::string labels =
       NpyHeader(3, NpyDict("<i8", "(3, 2)")) + Stored<int64_t>({0, 1, 16777216, 0, -1, 5}, false);
-  const auto dataset = Open(Images(), Gzip(labels), {kBatch, 2, 2});
+  const auto dataset = Open(Images(), Gzip(labels), {2, 2});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ((*dataset)->label_shape(), (Shape{2}));
   EXPECT_EQ(Row(**dataset, 1), "{ 10, 11, 12, 13 } | { 1.67772e+07, 0 }");
@@ -107,27 +107,27 @@ TEST_F(DatasetTest, ContentLargerThanEveryBuffer) {
   const std::string images =
       NpyHeader(1, NpyDict("<f8", "(3, 200000)")) + Stored<double>(numbers, false);
   for (const std::string& content : {images, Gzip(images)}) {
-    const auto dataset = Open(content, Labels(), {kBatch, 200000});
+    const auto dataset = Open(content, Labels(), {200000});
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     std::vector<float> example(200000);
     float label;
-    ASSERT_TRUE((*dataset)->Read(2, example, std::span(&label, 1)).ok());
+    ASSERT_TRUE(
+        (*dataset)->Read(2, std::vector<std::span<float>>{example}, std::span(&label, 1)).ok());
     for (int i = 0; i < 200000; ++i) ASSERT_EQ(example[i], 400000 + i);
   }
 }
 
 TEST_F(DatasetTest, ShapesThatDifferAreBothNamed) {
-  EXPECT_TRUE(Open(Images(), Labels(), {kBatch, 2, 2}).ok());
-  const absl::Status flat = ErrorOf(Images(), Labels(), {kBatch, 4});
+  EXPECT_TRUE(Open(Images(), Labels(), {2, 2}).ok());
+  const absl::Status flat = ErrorOf(Images(), Labels(), {4});
   EXPECT_EQ(flat.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(flat.message()),
               AllOf(HasSubstr(Path("images")), HasSubstr("(None, 2, 2)"), HasSubstr("(None, 4)"),
                     HasSubstr("Flatten")));
-  EXPECT_THAT(std::string(ErrorOf(Images(), Labels(), {kBatch, 1, 2, 2}).message()),
-              HasSubstr("Reshape"));
-  EXPECT_THAT(std::string(ErrorOf(Images(), Labels(), {kBatch, 2, 2, 3}).message()),
+  EXPECT_THAT(std::string(ErrorOf(Images(), Labels(), {1, 2, 2}).message()), HasSubstr("Reshape"));
+  EXPECT_THAT(std::string(ErrorOf(Images(), Labels(), {2, 2, 3}).message()),
               AllOf(HasSubstr("(None, 2, 2, 3)"), testing::Not(HasSubstr("layer"))));
-  EXPECT_FALSE(ErrorOf(Images(), Labels(), {}).ok());
+  EXPECT_FALSE(ErrorOf(Images(), Labels(), {0}).ok());
 }
 
 TEST_F(DatasetTest, CountsThatDifferAreBothNamed) {
@@ -140,7 +140,8 @@ TEST_F(DatasetTest, CountsThatDifferAreBothNamed) {
 TEST_F(DatasetTest, WhatIsNoFileIsNamed) {
   Write("labels", Labels());
   const auto error = [&](const std::string& name) {
-    return OpenDataset({.images = Path(name), .labels = Path("labels")}, {kBatch, 2, 2}).status();
+    return OpenDataset({.images = Path(name), .labels = Path("labels")}, {{.shape = {2, 2}}})
+        .status();
   };
   EXPECT_EQ(error("missing").code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(error("missing").message()), HasSubstr(Path("missing")));
@@ -152,7 +153,7 @@ TEST_F(DatasetTest, WhatIsNoFileIsNamed) {
 
 TEST_F(DatasetTest, BothFilesAreNamedWhenBothAreWrong) {
   const auto error = [&] {
-    return OpenDataset({.images = Path("images"), .labels = Path("labels")}, {kBatch, 2, 2})
+    return OpenDataset({.images = Path("images"), .labels = Path("labels")}, {{.shape = {2, 2}}})
         .status();
   };
   EXPECT_EQ(error().code(), absl::StatusCode::kNotFound);
@@ -231,25 +232,29 @@ TEST_F(DatasetTest, LargeFileShortenedWhileItIsReadIsAnError) {
     file << "\x04";
   }
   Write("labels", IdxHeader(0x08, {kRows}) + std::string(kRows, 'x'));
-  const auto dataset = OpenDataset({.images = path, .labels = Path("labels")}, {kBatch, kRowBytes});
+  const auto dataset =
+      OpenDataset({.images = path, .labels = Path("labels")}, {{.shape = {kRowBytes}}});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   std::vector<float> example(kRowBytes);
   float label;
-  ASSERT_TRUE((*dataset)->Read(1000, example, std::span(&label, 1)).ok());
+  ASSERT_TRUE(
+      (*dataset)->Read(1000, std::vector<std::span<float>>{example}, std::span(&label, 1)).ok());
   EXPECT_EQ(example[0], 2);
   EXPECT_EQ(example[1], 3);
   EXPECT_EQ(example[2], 0);
   EXPECT_EQ(example[kRowBytes - 1], 4);
 
   std::filesystem::resize_file(path, header.size() + 1000 * kRowBytes + 100);
-  const absl::Status status = (*dataset)->Read(1000, example, std::span(&label, 1));
+  const absl::Status status =
+      (*dataset)->Read(1000, std::vector<std::span<float>>{example}, std::span(&label, 1));
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(
       std::string(status.message()),
       AllOf(HasSubstr(path),
             HasSubstr("ends before byte " + std::to_string(header.size() + 1000 * kRowBytes + 100)),
             HasSubstr("when it was opened")));
-  EXPECT_TRUE((*dataset)->Read(999, example, std::span(&label, 1)).ok());
+  EXPECT_TRUE(
+      (*dataset)->Read(999, std::vector<std::span<float>>{example}, std::span(&label, 1)).ok());
 }
 
 TEST_F(DatasetTest, SmallFileShortenedWhileItIsReadStaysWhole) {
@@ -271,16 +276,17 @@ TEST(FashionMnistTest, OpensTheRealFiles) {
   for (const auto& set : sets) {
     const auto dataset = OpenDataset({.images = folder + set.prefix + "-images-idx3-ubyte.gz",
                                       .labels = folder + set.prefix + "-labels-idx1-ubyte.gz"},
-                                     {kBatch, 28, 28, 1});
+                                     {{.shape = {28, 28, 1}}});
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     ASSERT_EQ((*dataset)->size(), set.size);
-    EXPECT_EQ((*dataset)->example_shape(), (Shape{28, 28, 1}));
+    EXPECT_EQ((*dataset)->features()[0].shape, (Shape{28, 28, 1}));
     // Every class is there equally often.
     std::vector<uint64_t> classes(10);
     std::vector<float> example(28 * 28);
     for (uint64_t i = 0; i < set.size; ++i) {
       float label;
-      ASSERT_TRUE((*dataset)->Read(i, example, std::span(&label, 1)).ok());
+      ASSERT_TRUE(
+          (*dataset)->Read(i, std::vector<std::span<float>>{example}, std::span(&label, 1)).ok());
       ++classes.at(static_cast<size_t>(label));
     }
     EXPECT_EQ(classes, std::vector<uint64_t>(10, set.size / 10));

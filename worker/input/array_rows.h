@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/input/array_file.h"
+#include "worker/input/dataset.h"
+
+namespace shoal {
+
+// Examples whose features and labels are the rows of arrays, which have equally many.
+class ArrayRows : public Dataset {
+ public:
+  struct Arrays {
+    std::vector<std::unique_ptr<ArrayFile>> features;
+    std::unique_ptr<ArrayFile> labels;
+  };
+  // `features` describes arrays.features, in their order, which need not be that of `inputs`.
+  static absl::StatusOr<std::unique_ptr<Dataset>> Make(
+      const std::vector<DataSource::Feature>& features, Arrays arrays,
+      const std::vector<Feature>& inputs);
+
+  uint64_t size() const override { return arrays_.labels->rows(); }
+  const std::vector<Feature>& features() const override { return features_; }
+  const Shape& label_shape() const override { return arrays_.labels->row_shape(); }
+  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+                    std::span<float> label) const override;
+  absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
+    return arrays_.labels->ReadRow(index, label);
+  }
+  std::string LabelSource() const override { return arrays_.labels->path(); }
+
+ private:
+  ArrayRows(Arrays arrays, std::vector<Feature> features)
+      : arrays_(std::move(arrays)), features_(std::move(features)) {}
+
+  const Arrays arrays_;  // in the order of features_
+  const std::vector<Feature> features_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,23 @@
+#include "worker/input/data_formats.h"
+
+namespace shoal {
+namespace {
+
+struct Entry {
+  const char* name;
+  OpenFormat open;
+};
+constexpr Entry kFormats[] = {
+    {"arrays", OpenArrays},
+};
+
+}  // namespace
+
+OpenFormat FindDataFormat(const std::string& name) {
+  for (const Entry& format : kFormats) {
+    if (name == format.name) return format.open;
+  }
+  return nullptr;
+}
+
+}  // namespace shoal

@@ -1,0 +1,81 @@
+#include "worker/input/feature_shapes.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace shoal {
+namespace {
+
+constexpr float kLargestInteger = 1 << 24;  // of which and below float32 has every one
+
+std::string Batched(Shape shape) {
+  shape.insert(shape.begin(), kBatch);
+  return ShapeToString(shape);
+}
+
+std::string NamesOf(const std::vector<Feature>& inputs) {
+  return absl::StrJoin(inputs, ", ", [](std::string* out, const Feature& input) {
+    absl::StrAppend(out, "\"", input.name, "\"");
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<Shape> ShapeForInput(const Shape& stored, const Feature& input,
+                                    const std::string& where) {
+  Shape with_channel = stored;
+  with_channel.push_back(1);
+  if (stored == input.shape || with_channel == input.shape) return input.shape;
+
+  std::string hint;
+  if (ElementCount(stored) == ElementCount(input.shape)) {
+    hint = input.shape.size() == 1 ? "; a Flatten layer at the model's beginning would take them"
+                                   : "; a Reshape layer at the model's beginning would take them";
+  }
+  return absl::InvalidArgumentError(absl::StrCat(where, ": examples of shape ", Batched(stored),
+                                                 ", but the model's input is ",
+                                                 Batched(input.shape), hint));
+}
+
+absl::StatusOr<std::vector<const DataSource::Feature*>> MatchFeatures(
+    const std::vector<DataSource::Feature>& features, const std::vector<Feature>& inputs) {
+  std::vector<const DataSource::Feature*> matched;
+  if (features.size() == 1 && inputs.size() == 1 &&
+      (features[0].input.empty() || features[0].input == inputs[0].name)) {
+    matched.push_back(&features[0]);
+    return matched;
+  }
+  for (const Feature& input : inputs) {
+    for (const DataSource::Feature& feature : features) {
+      if (feature.input == input.name) matched.push_back(&feature);
+    }
+  }
+  if (matched.size() == inputs.size() && features.size() == inputs.size()) return matched;
+  const bool unnamed = features.size() == 1 && features[0].input.empty();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the model has ", inputs.size(), inputs.size() == 1 ? " input, " : " inputs, ",
+      NamesOf(inputs), ", but the data have ",
+      unnamed ? std::string("one feature without a name")
+              : absl::StrCat("the features ",
+                             absl::StrJoin(features, ", ",
+                                           [](std::string* out, const DataSource::Feature& each) {
+                                             absl::StrAppend(out, "\"", each.input, "\"");
+                                           })),
+      "; expected under \"features\" one for each input, by its name"));
+}
+
+absl::Status CheckValues(const Feature& feature, std::span<const float> values) {
+  if (feature.type != FeatureType::kInteger) return absl::OkStatus();
+  for (const float value : values) {
+    // A comparison that not-a-number fails too.
+    if (std::abs(value) <= kLargestInteger && value == std::trunc(value)) continue;
+    return absl::OutOfRangeError(absl::StrCat("the input \"", feature.name, "\" takes integers, ",
+                                              "but this is ", value,
+                                              "; expected a whole number from -2^24 to 2^24"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shoal

@@ -1,0 +1,30 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "worker/input/array_file.h"
+#include "worker/input/array_rows.h"
+#include "worker/input/data_formats.h"
+#include "worker/input/joined_errors.h"
+
+namespace shoal {
+
+// An array file for each feature and one for the labels, IDX or NPY, told apart by content.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
+                                                    const std::vector<Feature>& inputs) {
+  std::vector<DataSource::Feature> files = source.features;
+  if (files.empty()) files.push_back({.from = {source.images}});
+  absl::Status status;
+  ArrayRows::Arrays arrays;
+  for (const DataSource::Feature& file : files) {
+    absl::StatusOr<std::unique_ptr<ArrayFile>> array = ArrayFile::Open(file.from[0]);
+    status = JoinErrors(status, array.status());
+    if (array.ok()) arrays.features.push_back(*std::move(array));
+  }
+  absl::StatusOr<std::unique_ptr<ArrayFile>> labels = ArrayFile::Open(source.labels);
+  SHOAL_RETURN_IF_ERROR(JoinErrors(status, labels.status()));
+  arrays.labels = *std::move(labels);
+  return ArrayRows::Make(files, std::move(arrays), inputs);
+}
+
+}  // namespace shoal
