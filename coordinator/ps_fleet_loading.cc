@@ -27,9 +27,14 @@ void PsFleet::LookForCheckpoint() {
   auto found = std::make_shared<Found>();
   options_.loop->Offload(
       [store = options_.store, found, bad = bad_checkpoints_, job = options_.job_text,
-       fingerprint = options_.job_fingerprint] {
+       fingerprint = options_.job_fingerprint, may_begin_anew = options_.may_begin_anew] {
         found->newest = store->NewestWhole(bad, &found->problems);
-        if (!found->newest.ok() || !found->newest->has_value()) return;
+        if (!found->newest.ok()) return;
+        if (!found->newest->has_value()) {
+          if (!found->problems.empty() || !bad.empty()) return;
+          if (absl::Status status = may_begin_anew(); !status.ok()) found->newest = status;
+          return;
+        }
         const StoredCheckpoint& newest = **found->newest;
         if (newest.manifest.job_fingerprint == fingerprint) return;
         const absl::StatusOr<std::string> its_job =

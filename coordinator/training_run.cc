@@ -14,6 +14,7 @@
 #include "common/job/job_shard_map.h"
 #include "common/job/optimizer_slots.h"
 #include "common/json/json_errors.h"
+#include "common/run/new_run.h"
 
 namespace shoal {
 namespace {
@@ -100,6 +101,8 @@ absl::Status TrainingRun::Prepare() {
       .job_fingerprint = fingerprint_,
       .shard_map_fingerprint = shard_map_->Fingerprint(),
       .coordinator_id = options_.coordinator_id,
+      .may_begin_anew = [paths = paths_,
+                         files = options_.files] { return CheckNothingIsReplaced(paths, files); },
       .on_stored = [this](const std::vector<StoredCheckpoint>& stored) { OnStored(stored); },
       .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
       .on_over = [this](const std::string& why) { OnTimelineOver(why); },

@@ -16,9 +16,9 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
-#include "common/checkpoint/model_export.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
+#include "common/run/new_run.h"
 
 namespace shoal {
 namespace {
@@ -98,7 +98,7 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
                        absl::StrJoin(decision.problems, "\n  "),
                        "\nRestore one from a backup, or start over with another --run_dir."));
     }
-    SHOAL_RETURN_IF_ERROR(CheckNothingIsReplaced());
+    SHOAL_RETURN_IF_ERROR(CheckNothingIsReplaced(paths_, RealFileSystem()));
     return decision;
   }
   const Manifest& manifest = newest->manifest;
@@ -120,23 +120,10 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
   // A coordinator may have been stopped after the last checkpoint and before the model was written.
   // A job that is to train longer now goes on.
   const bool same = manifest.job_fingerprint == job.Fingerprint();
-  decision.state = manifest.finished() && HasModel() && same ? State::kFinished : State::kResumed;
+  decision.state = manifest.finished() && same && HoldsModel(paths_, RealFileSystem())
+                       ? State::kFinished
+                       : State::kResumed;
   return decision;
-}
-
-bool RunDirectory::HasModel() const {
-  return fs::exists(paths_.model() + "/" + kExportedVariablesName);
-}
-
-absl::Status RunDirectory::CheckNothingIsReplaced() const {
-  if (!HasModel()) return absl::OkStatus();
-  std::vector<std::string> there = {paths_.model()};
-  if (fs::exists(paths_.history())) there.push_back(paths_.history());
-  return absl::FailedPreconditionError(absl::StrCat(
-      paths_.directory,
-      ": a training has ended here, and no checkpoint of it is left: this one would begin at step "
-      "0 and replace\n  ",
-      absl::StrJoin(there, "\n  "), "\nChoose another --run_dir, or move that away first."));
 }
 
 absl::Status RunDirectory::Prepare(const Job& job) {

@@ -52,9 +52,6 @@ class RunDirectory {
   RunDirectory(std::string path, int lock, bool made_lock)
       : paths_{std::move(path)}, lock_(lock), made_lock_(made_lock) {}
   absl::Status CheckSameJob(const Job& job) const;
-  bool HasModel() const;
-  // kFailedPrecondition where there is a trained model.
-  absl::Status CheckNothingIsReplaced() const;
 
   const RunPaths paths_;
   const int lock_;

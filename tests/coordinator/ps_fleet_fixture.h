@@ -37,6 +37,7 @@ class PsFleetTest : public testing::Test {
         .job_fingerprint = fingerprint_,
         .shard_map_fingerprint = kShardMap,
         .coordinator_id = kCoordinator,
+        .may_begin_anew = [] { return absl::OkStatus(); },
         .on_stored = [](const std::vector<StoredCheckpoint>&) {},
         .on_opened =
             [this](const PsFleet::Opened& opened) {

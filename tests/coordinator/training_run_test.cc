@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/checkpoint/model_export.h"
 #include "common/daemon/logging.h"
+#include "common/files/durable_file.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/scripted_cluster.h"
 
@@ -307,6 +309,19 @@ TEST(TrainingRunTest, SaysFromWhereItGoesOnWithoutAPs) {
   for (int i = 0; i < 7; ++i) cluster.FinishStep(worker);
   ASSERT_THAT(cluster.StoredSteps(), ElementsAre(5));
   EXPECT_THAT(lose_ps(), HasSubstr("at step 5; steps from there on that were done are done again"));
+}
+
+TEST(TrainingRunTest, AModelWithoutACheckpointIsNotReplaced) {
+  const TemporaryDirectory directory;
+  const std::string model = directory.path() + "/run/model";
+  ASSERT_TRUE(MakeDirectories(model).ok());
+  ASSERT_TRUE(ReplaceFile(model + "/" + kExportedVariablesName, "trained").ok());
+  ScriptedCluster cluster({.directory = directory.path()});
+  ASSERT_TRUE(cluster.over.has_value());
+  EXPECT_EQ(cluster.over->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(cluster.over->message()),
+              AllOf(HasSubstr("would begin at step 0 and replace\n  " + model),
+                    HasSubstr("Choose another --run_dir")));
 }
 
 TEST(TrainingRunTest, ASuccessorAdoptsWhatIsThere) {

@@ -1,0 +1,27 @@
+#include "common/run/new_run.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/checkpoint/model_export.h"
+
+namespace shoal {
+
+bool HoldsModel(const RunPaths& run, FileSystem* files) {
+  return files->Exists(absl::StrCat(run.model(), "/", kExportedVariablesName));
+}
+
+absl::Status CheckNothingIsReplaced(const RunPaths& run, FileSystem* files) {
+  if (!HoldsModel(run, files)) return absl::OkStatus();
+  std::vector<std::string> there = {run.model()};
+  if (files->Exists(run.history())) there.push_back(run.history());
+  return absl::FailedPreconditionError(absl::StrCat(
+      run.directory,
+      ": a training has ended here, and no checkpoint of it is left: this one would begin at step "
+      "0 and replace\n  ",
+      absl::StrJoin(there, "\n  "), "\nChoose another --run_dir, or move that away first."));
+}
+
+}  // namespace shoal
