@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/common/base/temporary_directory.h"
+#include "tests/common/model/test_models.h"
 #include "tests/worker/compute/tested_backends.h"
 
 namespace shoal {
@@ -43,12 +44,12 @@ TEST_P(GoldenCaseTest, EqualsKeras) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Cases, GoldenCaseTest,
-    ::testing::Combine(::testing::Values("mlp", "fashion_cnn", "keras2_fashion_cnn", "optimizers",
-                                         "loss_categorical_smooth"),
-                       ::testing::ValuesIn(TestedBackends())),
-    [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenCaseTest,
+                         ::testing::Combine(::testing::ValuesIn(GoldenCases()),
+                                            ::testing::ValuesIn(TestedBackends())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" + std::get<1>(info.param);
+                         });
 
 TEST(VerifyGoldenCaseTest, OptimizersThatShoalLacksAreNamed) {
   const auto rows = VerifyGoldenCase(kGolden + "optimizers", "reference");

@@ -27,16 +27,18 @@ std::map<std::string, Shape> TensorShapes(const std::string& path, const std::st
   return shapes;
 }
 
-class GoldenModelTest : public testing::TestWithParam<const char*> {};
+class GoldenModelTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(GoldenModelTest, HasTheVariablesOfKeras) {
   const std::string folder = std::string("golden/") + GetParam() + "/";
   const absl::StatusOr<KerasModel> model = ParseKerasModel(ReadText(folder + "model.json"));
   ASSERT_TRUE(model.ok()) << model.status();
+  const std::map<std::string, Shape> gradients =
+      TensorShapes(folder + "case.safetensors", "gradient/");
   std::map<std::string, Shape> variables;
   for (const Variable& variable : model->graph.variables()) {
     variables[variable.name] = variable.shape;
-    EXPECT_TRUE(variable.trainable);
+    EXPECT_EQ(variable.trainable, gradients.contains(variable.name)) << variable.name;
   }
   ASSERT_FALSE(variables.empty());
   EXPECT_EQ(variables, TensorShapes(folder + "case.safetensors", "weights/"));
@@ -44,16 +46,18 @@ TEST_P(GoldenModelTest, HasTheVariablesOfKeras) {
   Shape output = TensorShapes(folder + "case.safetensors", "output/inference").begin()->second;
   output[0] = kBatch;
   EXPECT_EQ(OutputShape(*model), output);
-  Shape input = TensorShapes(folder + "case.safetensors", "input/x").begin()->second;
-  input[0] = kBatch;
-  ASSERT_EQ(model->graph.inputs().size(), 1u);
-  EXPECT_EQ(model->graph.value(model->graph.inputs()[0]).shape, input);
+  std::map<std::string, Shape> inputs;
+  for (const ValueId input : model->graph.inputs()) {
+    const Value& value = model->graph.value(input);
+    inputs[model->graph.inputs().size() == 1 ? "x" : value.name] = value.shape;
+  }
+  std::map<std::string, Shape> batch = TensorShapes(folder + "case.safetensors", "input/");
+  for (auto& [name, shape] : batch) shape[0] = kBatch;
+  EXPECT_EQ(inputs, batch);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenModelTest,
-                         testing::Values("mlp", "fashion_cnn", "keras2_fashion_cnn", "optimizers",
-                                         "loss_categorical_smooth"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(All, GoldenModelTest, testing::ValuesIn(GoldenCases()),
+                         [](const auto& info) { return info.param; });
 
 TEST(GoldenModelsTest, Keras2AndKeras3GiveTheSameGraph) {
   const auto keras2 = ParseKerasModel(ReadText("golden/keras2_fashion_cnn/model.json"));

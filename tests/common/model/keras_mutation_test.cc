@@ -17,7 +17,7 @@ constexpr int kRounds = 1500;  // of each kind, on each model
 const std::vector<std::string>& Models() {
   static const auto& models = *new std::vector<std::string>{
       ReadText("golden/fashion_cnn/model.json"), ReadText("golden/keras2_fashion_cnn/model.json"),
-      ReadText("common/model/testdata/residual_keras3.json")};
+      ReadText("common/model/testdata/residual_keras3.json"), ReadText("golden/nested/model.json")};
   return models;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -19,6 +21,16 @@ inline std::string ReadText(const std::string& path) {
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+// The golden cases, by name: every folder of tests/golden.
+inline std::vector<std::string> GoldenCases() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(SHOAL_SOURCE_DIR "/tests/golden")) {
+    if (entry.is_directory()) names.push_back(entry.path().filename());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 // {"class_name": ..., "config": {"name": ..., ...config}}

@@ -1,0 +1,310 @@
+"""Writes golden cases: what Keras computes, for Shoal to be compared with.
+
+Keras 3 on JAX in float64 is the reference; a case of Keras 2 has the same numbers and a Keras 2 model.json.
+A case is a folder: model.json (Keras), case.json (loss, optimizers, tolerances), case.safetensors (README.md has the names).
+
+    pip install keras==3.15.1 jax safetensors "numpy>=2"
+    KERAS_BACKEND=jax python make_golden.py OUT_DIR [case ...]
+"""
+import json, os, sys
+os.environ["KERAS_BACKEND"] = "jax"
+os.environ["JAX_ENABLE_X64"] = "1"
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+from safetensors.numpy import save_file
+
+L = keras.layers
+
+
+def as_float64(model):
+    text = model.to_json().replace('"float32"', '"float64"')
+    m64 = keras.models.model_from_json(text)
+    m64.set_weights([w.astype(np.float64) if w.dtype == np.float32 else w for w in model.get_weights()])
+    return m64
+
+
+def randomize(model, rng):
+    """Weights that leave no term of any gradient at zero: biases, gammas and moving statistics too."""
+    out = []
+    for v in model.weights:
+        shape, leaf = tuple(v.shape), v.path.split("/")[-1]
+        if leaf in ("gamma", "moving_variance"):
+            w = rng.uniform(0.5, 1.5, shape)
+        elif leaf in ("bias", "beta", "moving_mean"):
+            w = rng.normal(0, 0.2, shape)
+        else:
+            fan = max(1, int(np.prod(shape[:-1])))
+            w = rng.normal(0, 1.0 / np.sqrt(fan), shape)
+        out.append(w.astype(np.float32))
+    model.set_weights(out)
+
+
+def paths(model, before=""):
+    """{id of a variable: its path} as Shoal and a reader of model.json see it. Keras's own v.path leaves out the models
+    around a layer where those were built before they were nested; then two variables can have one path."""
+    found = {}
+    for layer in model.layers:
+        if isinstance(layer, keras.Model):
+            found.update(paths(layer, before + layer.name + "/"))
+        else:
+            for v in layer.weights:
+                found[id(v)] = before + layer.name + "/" + v.name
+    return found
+
+
+def make_loss(spec):
+    return getattr(keras.losses, spec["class_name"])(**spec["config"])
+
+
+def make_optimizer(spec):
+    config = dict(spec["config"])
+    if isinstance(config.get("learning_rate"), dict):
+        schedule = config["learning_rate"]
+        config["learning_rate"] = getattr(keras.optimizers.schedules, schedule["class_name"])(**schedule["config"])
+    return getattr(keras.optimizers, spec["class_name"])(**config)
+
+
+def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1):
+    rng = np.random.default_rng(seed)
+    randomize(model, rng)
+    folder = os.path.join(out, name)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "model.json"), "w") as f:
+        f.write(json.dumps(json.loads(model.to_json()), indent=1))
+    m = as_float64(model)
+    loss_fn = make_loss(loss)
+    xs = x if isinstance(x, dict) else {"x": x}
+    xin = [xs[k].astype(np.float64) if xs[k].dtype == np.float32 else xs[k] for k in xs]
+    xin = xin[0] if len(xin) == 1 else xin
+    t = {f"input/{k}": v for k, v in xs.items()}
+    t["target"] = y
+    path = paths(m)
+    names = [path[id(v)] for v in m.weights]
+    assert len(set(names)) == len(names), names
+    for n, v in zip(names, model.weights):
+        t["weights/" + n] = np.asarray(v.numpy())
+    tn = [path[id(v)] for v in m.trainable_variables]
+    nn = [path[id(v)] for v in m.non_trainable_variables]
+
+    def f(tv, ntv):
+        yp, ntv2 = m.stateless_call(tv, ntv, xin, training=True)
+        return loss_fn(jnp.asarray(y), yp), (yp, ntv2)
+
+    tv = [jnp.asarray(v.numpy()) for v in m.trainable_variables]
+    ntv = [jnp.asarray(v.numpy()) for v in m.non_trainable_variables]
+    inf, _ = m.stateless_call(tv, ntv, xin, training=False)
+    t["output/inference"] = np.asarray(inf, np.float32)
+    (l, (yp, _)), g = jax.value_and_grad(f, has_aux=True)(tv, ntv)
+    t["output/training"] = np.asarray(yp, np.float32)
+    t["loss"] = np.asarray([l], np.float32)
+    for n, gi in zip(tn, g):
+        t["gradient/" + n] = np.asarray(gi, np.float32)
+    for oname, cfg in optimizers.items():
+        opt = make_optimizer(cfg)
+        mm = as_float64(model)
+        opt.build(mm.trainable_variables)
+        tvv, ntvv = tv, ntv
+        ov = [jnp.asarray(v.numpy()) for v in opt.variables]
+        losses = []
+        for s in range(steps):
+            (l, (_, ntv2)), g = jax.value_and_grad(f, has_aux=True)(tvv, ntvv)
+            losses.append(float(l))
+            tvv, ov = opt.stateless_apply(ov, g, tvv)
+            ntvv = ntv2
+        t[f"after/{oname}/loss"] = np.asarray(losses, np.float32)
+        for n, v in list(zip(tn, tvv)) + list(zip(nn, ntvv)):
+            if "seed" in n:
+                continue
+            t[f"after/{oname}/{n}"] = np.asarray(v, np.float32)
+    save_file({k: np.ascontiguousarray(v) for k, v in t.items()}, os.path.join(folder, "case.safetensors"))
+    with open(os.path.join(folder, "case.json"), "w") as fh:
+        json.dump({"keras": keras.__version__, "loss": loss, "steps": steps, "optimizers": optimizers,
+                   "relative_tolerance": 1e-4, "after_tolerance": 1e-3}, fh, indent=1)
+    print(f"{name}: {len(names)} variables, loss {float(t['loss'][0]):.6f}, {os.path.getsize(os.path.join(folder, 'case.safetensors')) / 1e3:.0f} kB")
+
+
+def opt(cls, **kw):
+    return {"class_name": cls, "config": kw}
+
+
+SGD = {"sgd": opt("SGD", learning_rate=0.05)}
+MOMENTUM = {"momentum": opt("SGD", learning_rate=0.05, momentum=0.9)}
+FEW = {"momentum": opt("SGD", learning_rate=0.05, momentum=0.9), "adam": opt("Adam", learning_rate=0.01)}
+SCCE = {"class_name": "SparseCategoricalCrossentropy", "config": {"from_logits": False}}
+SCCE_LOGITS = {"class_name": "SparseCategoricalCrossentropy", "config": {"from_logits": True}}
+MSE = {"class_name": "MeanSquaredError", "config": {}}
+BCE = {"class_name": "BinaryCrossentropy", "config": {"from_logits": False}}
+
+
+def images(rng, n, h, w, c):
+    return rng.normal(0, 1, (n, h, w, c)).astype(np.float32)
+
+
+def cases(out, only=()):
+    rng = np.random.default_rng(20261121)
+
+    def case(name, build, x, y, loss, optimizers=SGD, **kw):
+        if only and name not in only:
+            return
+        keras.utils.clear_session()
+        run_case(out, name, build(), x, y, loss, optimizers, **kw)
+
+    labels = lambda n, k: rng.integers(0, k, n).astype(np.int64)
+
+    case("mlp", lambda: keras.Sequential([keras.Input((20,)), L.Dense(16, activation="relu"), L.Dense(12, activation="tanh"),
+         L.Dense(5, activation="softmax")]), rng.normal(0, 1, (9, 20)).astype(np.float32), labels(9, 5), SCCE, FEW)
+
+    case("fashion_cnn", lambda: keras.Sequential([keras.Input((28, 28, 1)), L.Rescaling(1 / 255.0), L.Conv2D(8, 3, activation="relu"),
+         L.MaxPooling2D(), L.Conv2D(12, 3, activation="relu"), L.MaxPooling2D(), L.Flatten(), L.Dropout(0.0),
+         L.Dense(24, activation="relu"), L.Dense(10)]), rng.integers(0, 256, (6, 28, 28, 1)).astype(np.float32), labels(6, 10),
+         SCCE_LOGITS, FEW)
+
+    def odd_conv():
+        i = keras.Input((13, 11, 3))
+        x = L.Conv2D(6, (3, 5), strides=2, padding="same", use_bias=False)(i)
+        x = L.BatchNormalization(momentum=0.9, epsilon=1e-3)(x)
+        x = L.ReLU(6.0)(x)
+        x = L.Conv2D(7, 3, dilation_rate=2, padding="same", activation="swish")(x)
+        x = L.AveragePooling2D(3, strides=2, padding="same")(x)
+        x = L.GlobalAveragePooling2D()(x)
+        return keras.Model(i, L.Dense(4, activation="softmax")(x))
+    case("odd_conv", odd_conv, images(rng, 5, 13, 11, 3), labels(5, 4), SCCE, FEW)
+
+    def inverted_residual():
+        """One MobileNetV2 block with stride 2 on an odd size, one with a residual."""
+        i = keras.Input((15, 15, 4))
+        x = L.Conv2D(12, 1, padding="same", use_bias=False, name="expand")(i)
+        x = L.BatchNormalization(epsilon=1e-3, momentum=0.999, name="expand_bn")(x)
+        x = L.ReLU(6.0, name="expand_relu")(x)
+        x = L.ZeroPadding2D(((0, 1), (0, 1)), name="pad")(x)
+        x = L.DepthwiseConv2D(3, strides=2, padding="valid", use_bias=False, name="depthwise")(x)
+        x = L.BatchNormalization(epsilon=1e-3, momentum=0.999, name="depthwise_bn")(x)
+        x = L.ReLU(6.0, name="depthwise_relu")(x)
+        x = L.Conv2D(8, 1, use_bias=False, name="project")(x)
+        a = L.BatchNormalization(epsilon=1e-3, momentum=0.999, name="project_bn")(x)
+        x = L.Conv2D(16, 1, use_bias=False, name="expand2")(a)
+        x = L.BatchNormalization(epsilon=1e-3, momentum=0.999, name="expand2_bn")(x)
+        x = L.ReLU(6.0, name="expand2_relu")(x)
+        x = L.DepthwiseConv2D(3, padding="same", use_bias=False, name="depthwise2")(x)
+        x = L.BatchNormalization(epsilon=1e-3, momentum=0.999, name="depthwise2_bn")(x)
+        x = L.ReLU(6.0, name="depthwise2_relu")(x)
+        x = L.Conv2D(8, 1, use_bias=False, name="project2")(x)
+        x = L.BatchNormalization(epsilon=1e-3, momentum=0.999, name="project2_bn")(x)
+        x = L.Add(name="add")([a, x])
+        x = L.GlobalAveragePooling2D(name="pool")(x)
+        return keras.Model(i, L.Dense(3, activation="softmax", name="predictions")(x))
+    case("inverted_residual", inverted_residual, images(rng, 6, 15, 15, 4), labels(6, 3), SCCE, FEW)
+
+    def bottleneck():
+        """A ResNet v1 bottleneck with a projection shortcut, after a padded 7x7 stem and a padded max pool."""
+        i = keras.Input((19, 19, 3))
+        x = L.ZeroPadding2D(3)(i)
+        x = L.Conv2D(8, 7, strides=2)(x)
+        x = L.BatchNormalization(epsilon=1.001e-5)(x)
+        x = L.Activation("relu")(x)
+        x = L.ZeroPadding2D(1)(x)
+        p = L.MaxPooling2D(3, strides=2)(x)
+        s = L.BatchNormalization(epsilon=1.001e-5)(L.Conv2D(16, 1, strides=1)(p))
+        x = L.Activation("relu")(L.BatchNormalization(epsilon=1.001e-5)(L.Conv2D(4, 1)(p)))
+        x = L.Activation("relu")(L.BatchNormalization(epsilon=1.001e-5)(L.Conv2D(4, 3, padding="same")(x)))
+        x = L.BatchNormalization(epsilon=1.001e-5)(L.Conv2D(16, 1)(x))
+        x = L.Activation("relu")(L.Add()([s, x]))
+        x = L.GlobalAveragePooling2D()(x)
+        return keras.Model(i, L.Dense(5)(x))
+    # No Adam here: a bias before BatchNormalization has gradient zero, and Adam would make rounding noise into steps.
+    case("bottleneck", bottleneck, images(rng, 4, 19, 19, 3), labels(4, 5), SCCE_LOGITS, MOMENTUM)
+
+    def branches():
+        i = keras.Input((9, 10, 3))
+        a = L.Conv2D(4, 3, padding="same", activation="relu")(i)
+        b = L.SeparableConv2D(5, 3, padding="same", depth_multiplier=2, activation="elu")(i)
+        c = L.MaxPooling2D(3, strides=1, padding="same")(i)
+        x = L.Concatenate()([a, b, c])
+        x = L.UpSampling2D(2)(x)
+        x = L.Conv2DTranspose(4, 3, strides=2, padding="same", activation="leaky_relu")(x)
+        x = L.GlobalMaxPooling2D()(x)
+        g = L.Dense(4, activation="sigmoid")(x)
+        x = L.Multiply()([x, g])
+        return keras.Model(i, L.Dense(2)(x))
+    case("branches", branches, images(rng, 4, 9, 10, 3), rng.normal(0, 1, (4, 2)).astype(np.float32), MSE, FEW)
+
+    def recommender():
+        u, v = keras.Input((1,), dtype="int32", name="user"), keras.Input((6,), dtype="int32", name="items")
+        a = L.Flatten()(L.Embedding(50, 8, name="user_embedding")(u))
+        b = L.GlobalAveragePooling1D()(L.Embedding(80, 8, name="item_embedding")(v))
+        x = L.Concatenate()([a, b, L.Multiply()([a, b])])
+        x = L.LayerNormalization()(x)
+        return keras.Model([u, v], L.Dense(1, activation="sigmoid")(L.Dense(8, activation="gelu")(x)))
+    case("recommender", recommender, {"user": rng.integers(0, 50, (7, 1)).astype(np.int32), "items": rng.integers(0, 80, (7, 6)).astype(np.int32)},
+         rng.integers(0, 2, (7, 1)).astype(np.float32), BCE, FEW)
+
+    many = {
+        "sgd": opt("SGD", learning_rate=0.05), "momentum": opt("SGD", learning_rate=0.05, momentum=0.9),
+        "nesterov": opt("SGD", learning_rate=0.05, momentum=0.9, nesterov=True),
+        "sgd_decay": opt("SGD", learning_rate=0.05, momentum=0.9, weight_decay=0.01),
+        "adam": opt("Adam", learning_rate=0.01), "amsgrad": opt("Adam", learning_rate=0.01, amsgrad=True),
+        "adamw": opt("AdamW", learning_rate=0.01, weight_decay=0.02), "adamax": opt("Adamax", learning_rate=0.01),
+        "nadam": opt("Nadam", learning_rate=0.01), "adagrad": opt("Adagrad", learning_rate=0.05),
+        "adadelta": opt("Adadelta", learning_rate=0.5), "rmsprop": opt("RMSprop", learning_rate=0.01),
+        "rmsprop_centered": opt("RMSprop", learning_rate=0.01, momentum=0.5, centered=True),
+        "ftrl": opt("Ftrl", learning_rate=0.05, l1_regularization_strength=0.001, l2_regularization_strength=0.002, beta=0.1),
+        "lion": opt("Lion", learning_rate=0.001), "lamb": opt("Lamb", learning_rate=0.01),
+        "clipnorm": opt("SGD", learning_rate=0.05, clipnorm=0.05), "clipvalue": opt("SGD", learning_rate=0.05, clipvalue=0.01),
+        "global_clipnorm": opt("Adam", learning_rate=0.01, global_clipnorm=0.05),
+        "ema": opt("SGD", learning_rate=0.05, use_ema=True, ema_momentum=0.9),
+        "exponential_decay": opt("SGD", learning_rate=opt("ExponentialDecay", initial_learning_rate=0.1, decay_steps=2, decay_rate=0.5)),
+        "cosine_warmup": opt("SGD", learning_rate=opt("CosineDecay", initial_learning_rate=0.0, decay_steps=4, warmup_target=0.1, warmup_steps=2)),
+        "piecewise": opt("SGD", learning_rate=opt("PiecewiseConstantDecay", boundaries=[1, 3], values=[0.1, 0.05, 0.01])),
+        "polynomial": opt("SGD", learning_rate=opt("PolynomialDecay", initial_learning_rate=0.1, decay_steps=4, end_learning_rate=0.01, power=2.0)),
+    }
+    case("optimizers", lambda: keras.Sequential([keras.Input((6,)), L.Dense(5, activation="tanh"), L.Dense(3)]),
+         rng.normal(0, 1, (8, 6)).astype(np.float32), rng.normal(0, 1, (8, 3)).astype(np.float32), MSE, many, steps=6)
+
+    lx, ly = rng.normal(0, 1, (6, 5)).astype(np.float32), rng.uniform(0.05, 0.95, (6, 4)).astype(np.float32)
+    onehot = np.eye(4, dtype=np.float32)[rng.integers(0, 4, 6)]
+    for lname, spec, act, yy in [
+            ("loss_mae", {"class_name": "MeanAbsoluteError", "config": {}}, None, ly),
+            ("loss_huber", {"class_name": "Huber", "config": {"delta": 0.5}}, None, ly),
+            ("loss_log_cosh", {"class_name": "LogCosh", "config": {}}, None, ly),
+            ("loss_hinge", {"class_name": "Hinge", "config": {}}, None, onehot * 2 - 1),
+            ("loss_kl", {"class_name": "KLDivergence", "config": {}}, "softmax", ly),
+            ("loss_poisson", {"class_name": "Poisson", "config": {}}, "softplus", ly),
+            ("loss_cosine", {"class_name": "CosineSimilarity", "config": {"axis": -1}}, None, ly),
+            ("loss_categorical_smooth", {"class_name": "CategoricalCrossentropy", "config": {"from_logits": True, "label_smoothing": 0.1}}, None, onehot),
+            ("loss_binary_logits", {"class_name": "BinaryCrossentropy", "config": {"from_logits": True, "label_smoothing": 0.05}}, None, onehot),
+            ("loss_focal", {"class_name": "BinaryFocalCrossentropy", "config": {"gamma": 2.0}}, "sigmoid", onehot)]:
+        case(lname, lambda: keras.Sequential([keras.Input((5,)), L.Dense(4, activation=act)]), lx, yy, spec)
+
+    case("prelu", lambda: keras.Sequential([keras.Input((6,)), L.Dense(5, activation="selu"), L.PReLU(), L.Dense(3)]), rng.normal(0, 1, (8, 6)).astype(np.float32), rng.normal(0, 1, (8, 3)).astype(np.float32), MSE, FEW)
+
+    def transformer_block():
+        i = keras.Input((7,), dtype="int32", name="tokens")
+        x = L.Embedding(30, 12, name="embedding")(i)
+        a = L.MultiHeadAttention(3, 4, name="attention")(x, x)
+        x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, a]))
+        h = L.Dense(12)(L.Dense(24, activation="gelu")(x))
+        x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, h]))
+        return keras.Model(i, L.Dense(4)(L.GlobalAveragePooling1D()(x)))
+    case("transformer_block", transformer_block, rng.integers(0, 30, (5, 7)).astype(np.int32), labels(5, 4), SCCE_LOGITS, MOMENTUM)  # the key bias has gradient zero
+
+    def nested():
+        """Functional and Sequential models in one another, layers of one name; one is called twice, one has two inputs, one is frozen."""
+        i = keras.Input((6, 7, 2))
+        side = keras.Input((5,), name="side")
+        inner = keras.Sequential([keras.Input((6, 7, 2)), L.Conv2D(3, 3, padding="same", activation="relu", name="conv"),
+                                  keras.Sequential([L.Conv2D(2, 1, name="conv")], name="deep")], name="features")
+        a, b = keras.Input((2,), name="a"), keras.Input((5,), name="b")
+        join = keras.Model([a, b], L.Add(name="sum")([L.Dense(4, name="dense")(a), L.Dense(4, name="other")(b)]), name="join")
+        frozen = keras.Sequential([keras.Input((4,)), L.Dense(4, activation="tanh", name="dense")], name="frozen")
+        frozen.trainable = False
+        once = inner(i)
+        x = L.GlobalAveragePooling2D(name="pool")(inner(L.Activation("tanh", name="tanh")(once)))
+        x = frozen(join([x, side]))
+        return keras.Model([i, side], L.Dense(3, name="dense")(x), name="outer")
+    case("nested", nested, {"input_layer": images(rng, 4, 6, 7, 2), "side": rng.normal(0, 1, (4, 5)).astype(np.float32)}, labels(4, 3), SCCE_LOGITS, FEW)
+
+
+if __name__ == "__main__":
+    cases(sys.argv[1], sys.argv[2:])
