@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/display/text_table.h"
 #include "cli/golden_case/golden_case.h"
+#include "cli/layers_document.h"
 #include "cli/model_summary.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
@@ -50,6 +51,13 @@ void AddSummary(CLI::App* model, Command* chosen) {
   summary->add_option("MODEL", *path, "Text of Keras's model.to_json()")->required();
   summary->footer("Example:\n  shoal model summary examples/fashion_mnist/model.json");
   summary->callback([=] { *chosen = [=] { return ReportStatus(Summarize(*path)); }; });
+}
+
+void AddLayers(CLI::App* model, Command* chosen) {
+  CLI::App* layers = model->add_subcommand("layers", "List what models may be made of");
+  layers->footer("Markdown, as in docs/layers.md.\n\nExample:\n  shoal model layers");
+  layers->callback(
+      [chosen] { *chosen = [] { return ReportStatus(PrintReport(LayersDocument())); }; });
 }
 
 struct VerifyOptions {
@@ -106,6 +114,7 @@ void AddModelCommand(CLI::App* app, Command* chosen) {
       app->add_subcommand("model", "Look at Keras models and check what Shoal computes");
   model->require_subcommand(1);
   AddSummary(model, chosen);
+  AddLayers(model, chosen);
   AddVerify(model, chosen);
   model->footer(
       "Examples:\n"

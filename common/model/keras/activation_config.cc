@@ -1,5 +1,6 @@
 #include "common/model/keras/activation_config.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/json/json_errors.h"
 #include "common/model/keras/dtype_config.h"
+#include "common/model/keras_layers.h"
 #include "common/model/ops/softmax.h"
 
 namespace shoal {
@@ -46,19 +48,24 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadNamed(const JsonNode& json,
     return json.Unimplemented(
         "Shoal has Keras 3's \"hard_sigmoid\" only, and Keras 2's is another function");
   }
-  std::vector<std::string> names = {"linear", "softmax"};
   for (const NamedActivation& known : kActivations) {
-    names.push_back(known.name);
     if (name != known.name) continue;
     auto op = std::make_shared<ActivationOp>();
     op->attributes = known.attributes;
     return op;
   }
-  return json.Unimplemented(
-      absl::StrCat("Shoal has no activation ", json.Text(), SuggestName(name, names)));
+  return json.Unimplemented(absl::StrCat("Shoal has no activation ", json.Text(),
+                                         SuggestName(name, KerasActivationNames())));
 }
 
 }  // namespace
+
+std::vector<std::string> KerasActivationNames() {
+  std::vector<std::string> names = {"linear", "softmax"};
+  for (const NamedActivation& known : kActivations) names.push_back(known.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
                                                          const ModelTraits& traits) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
+#include "common/model/keras_layers.h"
 
 namespace shoal {
 namespace {
@@ -79,16 +80,6 @@ constexpr NamedScaling kNamedScalings[] = {
     {"lecun_normal", 1, FanMode::kFanIn, Distribution::kTruncatedNormal},
 };
 
-const std::vector<std::string>& KnownNames() {
-  static const auto& names =
-      *new std::vector<std::string>{"constant",         "glorot_normal",    "glorot_uniform",
-                                    "he_normal",        "he_uniform",       "identity",
-                                    "lecun_normal",     "lecun_uniform",    "ones",
-                                    "orthogonal",       "random_normal",    "random_uniform",
-                                    "truncated_normal", "variance_scaling", "zeros"};
-  return names;
-}
-
 // "GlorotUniform" and "glorot_uniform" alike; Keras's aliases resolved. What is unknown stays
 // itself.
 std::string Canonical(const std::string& name) {
@@ -99,7 +90,7 @@ std::string Canonical(const std::string& name) {
   if (plain == "one") plain = "ones";
   if (plain == "uniform") plain = "randomuniform";
   if (plain == "normal") plain = "randomnormal";
-  for (const std::string& known : KnownNames()) {
+  for (const std::string& known : KerasInitializerNames()) {
     if (absl::StrReplaceAll(known, {{"_", ""}}) == plain) return known;
   }
   return name;
@@ -141,6 +132,14 @@ absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, In
 
 }  // namespace
 
+std::vector<std::string> KerasInitializerNames() {
+  return {"constant",         "glorot_normal",    "glorot_uniform",
+          "he_normal",        "he_uniform",       "identity",
+          "lecun_normal",     "lecun_uniform",    "ones",
+          "orthogonal",       "random_normal",    "random_uniform",
+          "truncated_normal", "variance_scaling", "zeros"};
+}
+
 absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
                                                   const std::string& default_name) {
   const JsonNode name_json = json.is_object() ? json["class_name"] : json;
@@ -152,7 +151,7 @@ absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
   SHOAL_ASSIGN_OR_RETURN(const bool known, ReadNamed(Canonical(name), config, &result));
   if (!known) {
     return name_json.Unimplemented(absl::StrCat("Shoal has no initializer ", name_json.Text(),
-                                                SuggestName(name, KnownNames())));
+                                                SuggestName(name, KerasInitializerNames())));
   }
   // A seed generator, which Keras writes as an object, has its seed inside.
   JsonNode seed = config["seed"];

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/model/keras_layers.h"
+
 // Every layer, a line each, sorted. kCLASSLayer stands in keras/layers/.
 #define SHOAL_KERAS_LAYERS(LAYER) \
   LAYER(Activation)               \
@@ -42,7 +44,9 @@ const LayerType* FindLayerType(const std::string& class_name) {
   return nullptr;
 }
 
-// What a layer asks for when nothing is set.
+namespace {
+
+// The options that a layer asks for when nothing is set, but those that all layers have.
 std::vector<std::string> OptionNames(const LayerType& type) {
   const nlohmann::json empty = {{"config", nlohmann::json::object()}};
   LayerOptions options(JsonNode(empty), type, "", {});
@@ -50,6 +54,16 @@ std::vector<std::string> OptionNames(const LayerType& type) {
   type.read(options);
   const std::vector<std::string>& read = options.config().read();
   return {read.begin() + common, read.end()};
+}
+
+}  // namespace
+
+std::vector<KerasLayerDescription> DescribeKerasLayers() {
+  std::vector<KerasLayerDescription> layers;
+  for (const LayerType* type : LayerTypes()) {
+    layers.push_back({type->class_name, type->documentation, OptionNames(*type)});
+  }
+  return layers;
 }
 
 }  // namespace shoal

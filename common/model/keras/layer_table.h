@@ -37,7 +37,4 @@ const LayerType* FindLayerType(const std::string& class_name);
 // All types, sorted by name.
 const std::vector<const LayerType*>& LayerTypes();
 
-// The options of its config that a layer reads, but those that all layers have.
-std::vector<std::string> OptionNames(const LayerType& type);
-
 }  // namespace shoal
