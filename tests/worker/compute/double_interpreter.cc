@@ -7,27 +7,30 @@
 
 namespace shoal {
 
-double DoubleInterpreter::Run() {
-  for (const Node& node : training_.graph.nodes()) {
-    reference::Arguments arguments = {.op = *node.op, .dropout = true, .job_seed = 1, .step = 2};
-    for (const ValueId input : node.inputs) {
-      arguments.inputs.push_back({values_[input].data(), ConcreteShape(input)});
-    }
-    for (const ValueId output : node.outputs) {
-      const Shape shape = ConcreteShape(output);
-      values_[output].assign(ElementCount(shape), 0);
-      arguments.outputs.push_back({values_[output].data(), shape});
-    }
-    reference::Kernels().at(node.op->type())(arguments);
-  }
-  const std::vector<double>& losses = values_[training_.loss_per_example];
+double DoubleInterpreter::Loss() {
+  const std::vector<Node>& nodes = training_.graph.nodes();
+  int end = training_.forward_nodes;
+  while (nodes[end].outputs[0] != training_.loss_per_example) ++end;
+  Run(end + 1, true);
+  const std::vector<double>& losses = value(training_.loss_per_example);
   return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
 }
 
-Shape DoubleInterpreter::ConcreteShape(ValueId value) const {
-  Shape shape = training_.graph.value(value).shape;
-  std::replace(shape.begin(), shape.end(), kBatch, examples_);
-  return shape;
+void DoubleInterpreter::Run(int end, bool training) {
+  const Graph& graph = training_.graph;
+  for (int i = 0; i < end; ++i) {
+    const Node& node = graph.nodes()[i];
+    reference::Arguments arguments = {
+        .op = *node.op, .dropout = training, .job_seed = kJobSeed, .step = kStep};
+    for (const ValueId input : node.inputs) {
+      arguments.inputs.push_back({values_[input].data(), graph.value(input).shape});
+    }
+    for (const ValueId output : node.outputs) {
+      values_[output].assign(ElementCount(graph.value(output).shape), 0);
+      arguments.outputs.push_back({values_[output].data(), graph.value(output).shape});
+    }
+    reference::Kernels().at(node.op->type())(arguments);
+  }
 }
 
 }  // namespace shoal

@@ -2,37 +2,42 @@
 
 #include <vector>
 
-#include "common/model/graph.h"
 #include "common/model/training_graph.h"
 
 namespace shoal {
 
-// Computes a training graph in double by the reference kernels, a value at a time.
+// Computes a training graph in double by the reference kernels, a value at a time: as RunContext
+// {kJobSeed, kStep} does.
 class DoubleInterpreter {
  public:
-  // `training` must outlive this.
-  DoubleInterpreter(const TrainingGraph& training, int64_t examples)
-      : training_(training), examples_(examples), values_(training.graph.values().size()) {}
+  static constexpr uint64_t kJobSeed = 1;
+  static constexpr uint64_t kStep = 2;
 
-  void SetInput(int input, std::vector<double> data) {
-    values_[training_.graph.inputs()[input]] = std::move(data);
-  }
+  // `training` must outlive this. Its shapes have no batch extent.
+  explicit DoubleInterpreter(const TrainingGraph& training)
+      : training_(training), values_(training.graph.values().size()) {}
+
+  std::vector<double>& input(int input) { return values_[training_.graph.inputs()[input]]; }
   std::vector<double>& variable(int variable) {
     return values_[training_.graph.variable_values()[variable]];
   }
 
-  // Computes all nodes and returns the mean of the loss over the examples.
-  double Run();
-  // After Run().
-  const std::vector<double>& gradient(int variable) const {
-    return values_[training_.variable_gradients[variable]];
-  }
+  // Computes all nodes, as in training.
+  void Train() { Run(static_cast<int>(training_.graph.nodes().size()), true); }
+  // Computes the model alone, as in inference or in training.
+  void Predict(bool training) { Run(training_.forward_nodes, training); }
+  // Computes the model and its loss, as in training, and returns the mean of the loss over the
+  // examples.
+  double Loss();
+
+  // What the last run left.
+  const std::vector<double>& value(ValueId value) const { return values_[value]; }
 
  private:
-  Shape ConcreteShape(ValueId value) const;
+  // The first `end` nodes.
+  void Run(int end, bool training);
 
   const TrainingGraph& training_;
-  const int64_t examples_;
   std::vector<std::vector<double>> values_;
 };
 

@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/model/ops/activation.h"
 #include "common/model/ops/conv2d.h"
+#include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
 #include "common/model/ops/rescale.h"
 
@@ -72,11 +73,6 @@ std::vector<Extents> ReadExtents(const Graph& model) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Shape>> CropOp::InferShapes(const std::vector<Shape>& inputs) const {
-  const Shape& x = inputs[0];
-  return std::vector<Shape>{{x[0], height, width, x[3]}};
-}
-
 absl::StatusOr<Graph> CropUnusedBorders(const Graph& model) {
   const std::vector<Extents> read = ReadExtents(model);
   Graph cropped;
@@ -95,8 +91,8 @@ absl::StatusOr<Graph> CropUnusedBorders(const Graph& model) {
       continue;
     }
     auto crop = std::make_shared<CropOp>();
-    crop->height = height;
-    crop->width = width;
+    crop->margins = {.before = {0, 0, 0},
+                     .after = {value.shape[1] - height, value.shape[2] - width, 0}};
     SHOAL_ASSIGN_OR_RETURN(replacement[input],
                            cropped.Add(std::move(crop), {replacement[input]}, "crop"));
   }

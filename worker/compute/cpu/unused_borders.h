@@ -5,16 +5,6 @@
 
 namespace shoal::cpu {
 
-// (x [B, H, W, C]) -> [B, height, width, C], the upper left part of x. The gradient of x is not
-// there: what is cropped is an input of the model.
-struct CropOp : Op {
-  int64_t height = 0;
-  int64_t width = 0;
-
-  const char* type() const override { return "Crop"; }
-  absl::StatusOr<std::vector<Shape>> InferShapes(const std::vector<Shape>& inputs) const override;
-};
-
 // The same model without the rows and columns that nothing reads. A pooling without padding whose
 // windows do not cover its input leaves some over, and with them a part of every convolution before
 // it: with an image of 28 x 28, two 3 x 3 convolutions with a 2 x 2 pooling each need 26 x 26 of

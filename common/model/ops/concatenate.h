@@ -1,0 +1,14 @@
+#pragma once
+
+#include "common/model/op.h"
+
+namespace shoal {
+
+// (x1, x2, ...), equal in all axes but `axis` -> one after the other along it
+struct ConcatenateOp : Op {
+  int axis = 1;  // not the first
+  SHOAL_OP(Concatenate);
+  absl::Status Gradient(GradientBuilder& builder) const override;
+};
+
+}  // namespace shoal

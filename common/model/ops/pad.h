@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/shape.h"
+#include "common/model/op.h"
+
+namespace shoal {
+
+// How far a smaller box lies from the sides of a larger one: an element for each axis but the
+// first.
+struct Margins {
+  std::vector<int64_t> before;
+  std::vector<int64_t> after;
+};
+
+// (x) -> x within zeros
+struct PadOp : Op {
+  Margins margins;
+  SHOAL_OP(Pad);
+  absl::Status Gradient(GradientBuilder& builder) const override;
+};
+// (x) -> x without its margins
+struct CropOp : Op {
+  Margins margins;
+  SHOAL_OP(Crop);
+  absl::Status Gradient(GradientBuilder& builder) const override;
+};
+
+}  // namespace shoal

@@ -1,0 +1,78 @@
+#include "tests/worker/compute/op_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/model/ops/conv2d.h"
+#include "common/model/ops/rescale.h"
+
+namespace shoal {
+
+int64_t OpCase::Pick(int64_t least, int64_t most) {
+  if (small_) most = std::min(most, least + 2);
+  return least + static_cast<int64_t>(random_() % (most - least + 1));
+}
+
+ValueId OpCase::Tensor(Shape shape, Fill fill) {
+  variables_.push_back(Random(shape, fill));
+  Variable variable;
+  variable.name = absl::StrCat("variable ", variables_.size() - 1);
+  variable.shape = std::move(shape);
+  return graph_.AddVariable(std::move(variable));
+}
+
+ValueId OpCase::Image(const Shape& shape) {
+  // The gradient of a variable is row-major; that of what is made of it need not be.
+  const ValueId image = Add(std::make_shared<RescaleOp>(), {Tensor(shape)});
+  if (Flip()) return image;
+  const int64_t channels = shape[3];
+  const ValueId kernel = Tensor({1, 1, channels, channels});
+  for (int64_t i = 0; i < channels * channels; ++i) {
+    variables_.back()[i] = i % (channels + 1) == 0 ? 1.0f : 0.0f;
+  }
+  return Add(std::make_shared<Conv2DOp>(), {image, kernel});
+}
+
+Shape OpCase::ImageShape() { return {Pick(1, 5), Pick(4, 13), Pick(4, 13), Pick(1, 24)}; }
+
+ValueId OpCase::ClassIds(Shape shape, int64_t classes) {
+  inputs_.emplace_back(ElementCount(shape));
+  for (float& id : inputs_.back()) id = static_cast<float>(random_() % classes);
+  return graph_.AddInput(absl::StrCat("input ", inputs_.size() - 1), std::move(shape));
+}
+
+std::vector<ValueId> OpCase::AddNode(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {
+  const std::string layer = absl::StrCat(op->type(), "_", graph_.nodes().size());
+  auto outputs = graph_.AddNode(std::move(op), std::move(inputs), layer);
+  SHOAL_CHECK(outputs.ok(), outputs.status().ToString());
+  return *std::move(outputs);
+}
+
+void OpCase::SetLoss(ValueId prediction, const LossAttributes& loss, std::vector<float> target) {
+  SetOutput(prediction);
+  loss_ = loss;
+  target_ = std::move(target);
+}
+
+TrainingGraph OpCase::BuildTraining() {
+  auto training = BuildTrainingGraph(graph_, loss_);
+  SHOAL_CHECK(training.ok(), training.status().ToString());
+  const Shape& shape = training->graph.value(training->target).shape;
+  inputs_.push_back(target_.empty() ? Random(shape, Fill::kNormal) : target_);
+  return *std::move(training);
+}
+
+std::vector<float> OpCase::Random(const Shape& shape, Fill fill) {
+  std::normal_distribution<float> normal(0, 0.7f);
+  std::vector<float> values(ElementCount(shape));
+  for (float& value : values) {
+    value = normal(random_);
+    if (fill == Fill::kPositive) value = std::abs(value) + 0.1f;
+  }
+  return values;
+}
+
+}  // namespace shoal

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/model/graph.h"
+#include "common/model/ops/loss.h"
+#include "common/model/training_graph.h"
+
+namespace shoal {
+
+// A small model around an op under test, and values for it, drawn by a seed. What goes into the op
+// are variables, so that all its gradients are seen as they are; shapes have no batch extent.
+// Something that does not fit ends the test program with the error.
+class OpCase {
+ public:
+  // `small`: few enough elements for finite differences.
+  OpCase(uint64_t seed, bool small) : random_(seed), small_(small) {}
+
+  // A whole number from `least` to `most`; of a small case at most 2 more than the least.
+  int64_t Pick(int64_t least, int64_t most);
+  bool Flip() { return random_() % 2 == 0; }
+
+  enum class Fill {
+    kNormal,
+    kPositive,  // 0.1 and more
+  };
+  // A variable.
+  ValueId Tensor(Shape shape, Fill fill = Fill::kNormal);
+  // An image [B, H, W, C], row-major or, half of the time, left by a convolution that changes no bit
+  // of it: on a backend with layouts of its own it comes in one of those.
+  ValueId Image(const Shape& shape);
+  Shape ImageShape();
+  // An input of whole numbers from 0 to `classes` - 1, which has no gradient.
+  ValueId ClassIds(Shape shape, int64_t classes);
+
+  std::vector<ValueId> AddNode(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
+  ValueId Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {
+    return AddNode(std::move(op), std::move(inputs))[0];
+  }
+  const Shape& shape(ValueId value) const { return graph_.value(value).shape; }
+
+  // What the case is about: the output of the model. The loss is a mean squared error.
+  void SetOutput(ValueId output) { graph_.SetOutputs({output}); }
+  // With a loss of its own, and a target for it.
+  void SetLoss(ValueId prediction, const LossAttributes& loss, std::vector<float> target);
+
+  // When all is there:
+  TrainingGraph BuildTraining();
+  // By variable, and by input of the training graph.
+  const std::vector<std::vector<float>>& variables() const { return variables_; }
+  const std::vector<std::vector<float>>& inputs() const { return inputs_; }
+
+ private:
+  std::vector<float> Random(const Shape& shape, Fill fill);
+
+  std::mt19937_64 random_;
+  const bool small_;
+  Graph graph_;
+  LossAttributes loss_ = {.kind = LossAttributes::Kind::kMeanSquaredError};
+  std::vector<float> target_;  // empty: random
+  std::vector<std::vector<float>> variables_;
+  std::vector<std::vector<float>> inputs_;
+};
+
+// What the conformance suite runs: a case for every op, each with the error that it allows,
+// relative to the largest value of a tensor.
+struct NamedOpCase {
+  std::string name;
+  void (*build)(OpCase& test_case);
+  double bound = 2e-5;
+};
+std::vector<NamedOpCase> OpCases();
+inline void PrintTo(const NamedOpCase& named, std::ostream* out) { *out << named.name; }
+
+}  // namespace shoal

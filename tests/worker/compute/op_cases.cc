@@ -1,0 +1,325 @@
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/model/ops/activation.h"
+#include "common/model/ops/add.h"
+#include "common/model/ops/binary.h"
+#include "common/model/ops/concatenate.h"
+#include "common/model/ops/conv2d.h"
+#include "common/model/ops/dense.h"
+#include "common/model/ops/dropout.h"
+#include "common/model/ops/loss.h"
+#include "common/model/ops/pad.h"
+#include "common/model/ops/pool2d.h"
+#include "common/model/ops/reduce.h"
+#include "common/model/ops/rescale.h"
+#include "common/model/ops/reshape.h"
+#include "common/model/ops/softmax.h"
+#include "common/model/ops/unary.h"
+#include "tests/worker/compute/op_case.h"
+
+namespace shoal {
+namespace {
+
+// --- Dense ---
+
+void Dense(OpCase& c) {
+  Shape x = {c.Pick(1, 40), c.Pick(1, 90)};
+  if (c.Flip()) x.insert(x.begin() + 1, c.Pick(1, 4));
+  const int64_t units = c.Pick(1, 90);
+  std::vector<ValueId> inputs = {c.Tensor(x), c.Tensor({x.back(), units})};
+  if (c.Flip()) inputs.push_back(c.Tensor({units}));
+  c.SetOutput(c.Add(std::make_shared<DenseOp>(), std::move(inputs)));
+}
+
+// --- Convolution and pooling ---
+
+// A window that fits into the image; strides or dilation, as in Keras.
+Window FittingWindow(OpCase& c, const Shape& image) {
+  Window window;
+  do {
+    const bool dilated = c.Flip();
+    for (int axis = 0; axis < 2; ++axis) {
+      window.size[axis] = c.Pick(1, 4);
+      window.strides[axis] = dilated ? 1 : c.Pick(1, 5);
+      window.dilation[axis] = dilated ? c.Pick(1, 3) : 1;
+    }
+    window.padding = c.Flip() ? Padding::kSame : Padding::kValid;
+  } while (!window.OutputShape(image).ok());
+  return window;
+}
+
+void Conv2D(OpCase& c) {
+  auto op = std::make_shared<Conv2DOp>();
+  op->groups = c.Flip() ? 1 : c.Pick(2, 6);
+  Shape image = c.ImageShape();
+  image[3] = op->groups * c.Pick(1, op->groups == 1 ? 24 : 6);
+  op->window = FittingWindow(c, image);
+  const int64_t filters = op->groups * c.Pick(1, op->groups == 1 ? 36 : 9);
+  std::vector<ValueId> inputs = {c.Image(image), c.Tensor({op->window.size[0], op->window.size[1],
+                                                           image[3] / op->groups, filters})};
+  if (c.Flip()) inputs.push_back(c.Tensor({filters}));
+  c.SetOutput(c.Add(std::move(op), std::move(inputs)));
+}
+
+void Pool2D(OpCase& c, Pool2DOp::Kind kind) {
+  const Shape image = c.ImageShape();
+  auto op = std::make_shared<Pool2DOp>();
+  op->kind = kind;
+  // oneDNN's dilated average counts otherwise; Keras has none.
+  do {
+    op->window = FittingWindow(c, image);
+  } while (op->window.dilation != std::array<int64_t, 2>{1, 1});
+  c.SetOutput(c.Add(std::move(op), {c.Image(image)}));
+}
+
+void GlobalAveragePool2D(OpCase& c) {
+  auto op = std::make_shared<GlobalAveragePool2DOp>();
+  op->keep_dims = c.Flip();
+  c.SetOutput(c.Add(std::move(op), {c.Image(c.ImageShape())}));
+}
+
+// --- Elements ---
+
+template <ActivationAttributes::Kind kind>
+void Activation(OpCase& c) {
+  auto op = std::make_shared<ActivationOp>();
+  op->attributes.kind = kind;
+  op->attributes.negative_slope = c.Flip() ? 0 : 0.1 * c.Pick(1, 9);
+  if (c.Flip()) op->attributes.max_value = 0.5 * c.Pick(1, 3);
+  if (c.Flip()) op->attributes.threshold = 0.1 * c.Pick(-3, 3);
+  c.SetOutput(c.Add(std::move(op), {c.Image(c.ImageShape())}));
+}
+
+void Softmax(OpCase& c) {
+  Shape shape = {c.Pick(1, 9), c.Pick(2, 70)};
+  if (c.Flip()) shape.insert(shape.begin() + 1, c.Pick(1, 4));
+  c.SetOutput(c.Add(std::make_shared<SoftmaxOp>(), {c.Tensor(shape)}));
+}
+
+void Dropout(OpCase& c) {
+  auto op = std::make_shared<DropoutOp>();
+  op->rate = 0.1 * c.Pick(0, 9);
+  op->layer_seed = c.Pick(0, 100);
+  c.SetOutput(c.Add(std::move(op), {c.Image(c.ImageShape())}));
+}
+
+void Rescale(OpCase& c) {
+  const Shape image = c.ImageShape();
+  auto op = std::make_shared<RescaleOp>();
+  for (std::vector<double>* factors : {&op->scale, &op->offset}) {
+    factors->resize(c.Flip() ? 1 : image[3]);
+    for (double& factor : *factors) factor = 0.25 * c.Pick(-9, 9);
+  }
+  c.SetOutput(c.Add(std::move(op), {c.Image(image)}));
+}
+
+// Two shapes that go together: extents and leading axes are left out here and there.
+std::vector<Shape> BroadcastingShapes(OpCase& c) {
+  std::vector<Shape> shapes(2);
+  for (int64_t axes = c.Pick(1, 4); axes > 0; --axes) {
+    const int64_t extent = c.Pick(1, 12);
+    for (Shape& shape : shapes) shape.push_back(c.Pick(0, 2) == 0 ? 1 : extent);
+  }
+  Shape& second = shapes[1];
+  while (second.size() > 1 && second[0] == 1 && c.Flip()) second.erase(second.begin());
+  if (c.Flip()) std::swap(shapes[0], shapes[1]);
+  return shapes;
+}
+
+// The second stays away from zero, for the division.
+template <BinaryOp::Kind kind>
+void Binary(OpCase& c) {
+  auto op = std::make_shared<BinaryOp>();
+  op->kind = kind;
+  const std::vector<Shape> shapes = BroadcastingShapes(c);
+  const ValueId a = c.Tensor(shapes[0]);
+  c.SetOutput(c.Add(std::move(op), {a, c.Tensor(shapes[1], OpCase::Fill::kPositive)}));
+}
+
+template <UnaryOp::Kind kind>
+void Unary(OpCase& c) {
+  auto op = std::make_shared<UnaryOp>();
+  op->kind = kind;
+  op->exponent = 0.5 * c.Pick(-3, 5);
+  op->low = -0.1 * c.Pick(0, 5);
+  op->high = 0.1 * c.Pick(1, 9);
+  const bool positive = kind == UnaryOp::Kind::kLog || kind == UnaryOp::Kind::kSquareRoot ||
+                        kind == UnaryOp::Kind::kPower;
+  const Shape image = c.ImageShape();
+  c.SetOutput(
+      c.Add(std::move(op), {positive ? c.Tensor(image, OpCase::Fill::kPositive) : c.Image(image)}));
+}
+
+// A shape whose repetition gives `shape`.
+Shape RepeatedShape(OpCase& c, Shape shape) {
+  for (int64_t& extent : shape) {
+    if (c.Flip()) extent = 1;
+  }
+  while (shape.size() > 1 && shape[0] == 1 && c.Flip()) shape.erase(shape.begin());
+  return shape;
+}
+
+template <typename ReduceOp>
+void Reduce(OpCase& c) {
+  const Shape image = c.ImageShape();
+  auto op = std::make_shared<ReduceOp>();
+  op->shape = RepeatedShape(c, image);
+  c.SetOutput(c.Add(std::move(op), {c.Image(image)}));
+}
+
+void BroadcastLike(OpCase& c) {
+  const Shape image = c.ImageShape();
+  const ValueId x = c.Tensor(RepeatedShape(c, image));
+  c.SetOutput(c.Add(std::make_shared<BroadcastLikeOp>(), {x, c.ClassIds(image, 2)}));
+}
+
+void MeanGradient(OpCase& c) {
+  const Shape shape = {c.Pick(1, 9), c.Pick(1, 9)};
+  const ValueId mean = c.Add(std::make_shared<MeanGradientOp>(), {c.ClassIds(shape, 2)});
+  c.SetOutput(c.Add(std::make_shared<AddOp>(), {c.Tensor(shape), mean}));
+}
+
+// --- Shape ---
+
+void Reshape(OpCase& c) {
+  const Shape image = c.ImageShape();
+  auto op = std::make_shared<ReshapeOp>();
+  op->shape = {image[0], image[2] * image[3], image[1]};
+  c.SetOutput(c.Add(std::move(op), {c.Image(image)}));
+}
+
+void Add(OpCase& c) {
+  const Shape image = c.ImageShape();
+  std::vector<ValueId> inputs;
+  for (int64_t i = c.Pick(2, 4); i > 0; --i) inputs.push_back(c.Image(image));
+  c.SetOutput(c.Add(std::make_shared<AddOp>(), std::move(inputs)));
+}
+
+Margins RandomMargins(OpCase& c, size_t axes) {
+  Margins margins;
+  for (size_t axis = 1; axis < axes; ++axis) {
+    margins.before.push_back(c.Flip() ? 0 : c.Pick(0, 3));
+    margins.after.push_back(c.Flip() ? 0 : c.Pick(0, 3));
+  }
+  return margins;
+}
+
+void Pad(OpCase& c) {
+  auto op = std::make_shared<PadOp>();
+  op->margins = RandomMargins(c, 4);
+  c.SetOutput(c.Add(std::move(op), {c.Image(c.ImageShape())}));
+}
+
+void Crop(OpCase& c) {
+  auto op = std::make_shared<CropOp>();
+  op->margins = RandomMargins(c, 4);
+  Shape image = c.ImageShape();
+  for (int axis = 1; axis < 4; ++axis) {
+    image[axis] += op->margins.before[axis - 1] + op->margins.after[axis - 1];
+  }
+  c.SetOutput(c.Add(std::move(op), {c.Image(image)}));
+}
+
+void Concatenate(OpCase& c) {
+  Shape image = c.ImageShape();
+  auto op = std::make_shared<ConcatenateOp>();
+  op->axis = static_cast<int>(c.Pick(1, 3));
+  std::vector<ValueId> inputs;
+  for (int64_t i = c.Pick(1, 4); i > 0; --i) {
+    image[op->axis] = c.Pick(1, 32);
+    inputs.push_back(c.Image(image));
+  }
+  c.SetOutput(c.Add(std::move(op), std::move(inputs)));
+}
+
+// --- Losses ---
+
+// The loss of what an op leaves that changes nothing; probabilities where the loss takes them.
+void Loss(OpCase& c, LossAttributes loss) {
+  using Kind = LossAttributes::Kind;
+  Shape shape = {c.Pick(1, 20), c.Pick(2, 12)};
+  if (c.Flip()) shape.insert(shape.begin() + 1, c.Pick(1, 3));
+  const bool probabilities = loss.kind != Kind::kMeanSquaredError && !loss.from_logits;
+  const ValueId prediction =
+      c.Add(std::make_shared<RescaleOp>(),
+            {c.Tensor(shape, probabilities ? OpCase::Fill::kPositive : OpCase::Fill::kNormal)});
+  std::vector<float> target(ElementCount(TargetShape(loss, shape).value()));
+  for (float& value : target) {
+    value = static_cast<float>(loss.kind == Kind::kSparseCategoricalCrossentropy
+                                   ? c.Pick(0, shape.back() - 1)
+                                   : c.Pick(0, 4) / 4.0);
+  }
+  c.SetLoss(prediction, loss, std::move(target));
+}
+
+}  // namespace
+
+std::vector<NamedOpCase> OpCases() {
+  using Activated = ActivationAttributes::Kind;
+  using LossKind = LossAttributes::Kind;
+  return {
+      {"Dense", Dense},
+      {"Conv2D", Conv2D},
+      {"MaxPool2D", [](OpCase& c) { Pool2D(c, Pool2DOp::Kind::kMax); }},
+      {"AveragePool2D", [](OpCase& c) { Pool2D(c, Pool2DOp::Kind::kAverage); }},
+      {"GlobalAveragePool2D", GlobalAveragePool2D},
+      {"Relu", Activation<Activated::kRelu>},
+      {"LeakyRelu", Activation<Activated::kLeakyRelu>},
+      {"Tanh", Activation<Activated::kTanh>},
+      {"Sigmoid", Activation<Activated::kSigmoid>},
+      {"Elu", Activation<Activated::kElu>},
+      {"Selu", Activation<Activated::kSelu>},
+      {"Softplus", Activation<Activated::kSoftplus>},
+      {"Softsign", Activation<Activated::kSoftsign>},
+      {"Silu", Activation<Activated::kSilu>},
+      {"Gelu", Activation<Activated::kGelu>},
+      {"Exponential", Activation<Activated::kExponential>},
+      {"HardSigmoid", Activation<Activated::kHardSigmoid>},
+      {"AddOfTwo", Binary<BinaryOp::Kind::kAdd>},
+      {"Subtract", Binary<BinaryOp::Kind::kSubtract>},
+      {"Multiply", Binary<BinaryOp::Kind::kMultiply>},
+      {"Divide", Binary<BinaryOp::Kind::kDivide>},
+      {"Maximum", Binary<BinaryOp::Kind::kMaximum>},
+      {"Minimum", Binary<BinaryOp::Kind::kMinimum>},
+      {"Exp", Unary<UnaryOp::Kind::kExp>},
+      {"Log", Unary<UnaryOp::Kind::kLog>},
+      {"Abs", Unary<UnaryOp::Kind::kAbs>},
+      {"Square", Unary<UnaryOp::Kind::kSquare>},
+      {"SquareRoot", Unary<UnaryOp::Kind::kSquareRoot>},
+      {"Power", Unary<UnaryOp::Kind::kPower>},
+      {"Clip", Unary<UnaryOp::Kind::kClip>},
+      {"SumTo", Reduce<SumToOp>},
+      {"MaxTo", Reduce<MaxToOp>},
+      {"BroadcastLike", BroadcastLike},
+      {"MeanGradient", MeanGradient},
+      {"Softmax", Softmax},
+      {"Dropout", Dropout},
+      {"Rescale", Rescale},
+      {"Reshape", Reshape},
+      {"Add", Add},
+      {"Pad", Pad},
+      {"Crop", Crop},
+      {"Concatenate", Concatenate},
+      {"MeanSquaredError", [](OpCase& c) { Loss(c, {.kind = LossKind::kMeanSquaredError}); }},
+      {"SparseCrossentropyOfLogits",
+       [](OpCase& c) {
+         Loss(c, {.kind = LossKind::kSparseCategoricalCrossentropy, .from_logits = true});
+       }},
+      {"SparseCrossentropyOfProbabilities",
+       [](OpCase& c) { Loss(c, {.kind = LossKind::kSparseCategoricalCrossentropy}); }},
+      {"CrossentropyOfLogits",
+       [](OpCase& c) {
+         Loss(c, {.kind = LossKind::kCategoricalCrossentropy,
+                  .from_logits = true,
+                  .label_smoothing = 0.1});
+       }},
+      {"CrossentropyOfProbabilities",
+       [](OpCase& c) {
+         Loss(c, {.kind = LossKind::kCategoricalCrossentropy, .label_smoothing = 0.2});
+       }},
+  };
+}
+
+}  // namespace shoal

@@ -1,0 +1,197 @@
+// Every op, by itself, with random shapes: the reference kernels against finite differences, in
+// double, and every backend against them. A backend that registers in backends.cc is tested; an op
+// without a case in op_cases.cc fails.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/model/model_layout.h"
+#include "tests/fakes/test_seed.h"
+#include "tests/worker/compute/double_interpreter.h"
+#include "tests/worker/compute/expect_near.h"
+#include "tests/worker/compute/op_case.h"
+#include "tests/worker/compute/tested_backends.h"
+#include "worker/compute/arena.h"
+#include "worker/compute/backends.h"
+#include "worker/compute/program_builder.h"
+
+namespace shoal {
+namespace {
+
+// Draws of each case in a run of the suite.
+constexpr int kDraws = 8;
+
+void SetValues(const OpCase& test_case, DoubleInterpreter& interpreter) {
+  for (size_t v = 0; v < test_case.variables().size(); ++v) {
+    const std::vector<float>& values = test_case.variables()[v];
+    interpreter.variable(static_cast<int>(v)).assign(values.begin(), values.end());
+  }
+  for (size_t i = 0; i < test_case.inputs().size(); ++i) {
+    const std::vector<float>& values = test_case.inputs()[i];
+    interpreter.input(static_cast<int>(i)).assign(values.begin(), values.end());
+  }
+}
+
+class OpGradientTest : public ::testing::TestWithParam<NamedOpCase> {};
+
+TEST_P(OpGradientTest, EqualsFiniteDifferences) {
+  const uint64_t first_seed = TestSeed();
+  for (uint64_t seed = first_seed; seed < first_seed + kDraws; ++seed) {
+    SCOPED_TRACE(SeedText(seed));
+    OpCase test_case(seed, /*small=*/true);
+    GetParam().build(test_case);
+    const TrainingGraph training = test_case.BuildTraining();
+    DoubleInterpreter interpreter(training);
+    SetValues(test_case, interpreter);
+    interpreter.Train();
+    std::vector<std::vector<double>> gradients;
+    for (const ValueId gradient : training.variable_gradients) {
+      ASSERT_NE(gradient, kNoValue);
+      gradients.push_back(interpreter.value(gradient));
+    }
+    std::mt19937_64 random(seed);
+    for (size_t v = 0; v < gradients.size(); ++v) {
+      std::vector<double>& values = interpreter.variable(static_cast<int>(v));
+      // Some elements of each: this takes two runs of the model an element.
+      for (int draw = 0; draw < 20; ++draw) {
+        constexpr double kStep = 1e-6;
+        const size_t i = random() % values.size();
+        const double original = values[i];
+        values[i] = original + kStep;
+        const double above = interpreter.Loss();
+        values[i] = original - kStep;
+        const double below = interpreter.Loss();
+        values[i] = original;
+        const double expected = (above - below) / (2 * kStep);
+        ASSERT_NEAR(gradients[v][i], expected, 1e-7 + 1e-6 * std::abs(expected))
+            << training.graph.variables()[v].name << "[" << i << "]";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpGradientTest, ::testing::ValuesIn(OpCases()),
+                         [](const auto& info) { return info.param.name; });
+
+class OpConformanceTest : public ::testing::TestWithParam<std::tuple<std::string, NamedOpCase>> {
+ protected:
+  // What a backend computes in one mode.
+  struct Computed {
+    std::vector<float> prediction;
+    std::vector<float> gradients;  // as `layout` has them
+  };
+  static Computed Compute(const Backend& backend, const OpCase& test_case,
+                          const TrainingGraph& training, const ModelLayout& layout,
+                          ProgramMode mode) {
+    ProgramBuilder builder(training, layout, mode, /*examples=*/1);
+    EXPECT_TRUE(backend.AddSteps(builder).ok());
+    const TensorId prediction = builder.tensor(training.prediction);
+    const int64_t size = ElementCount(builder.shape(training.prediction));
+    Program program = std::move(builder).Build();
+    Arena arena;
+    EXPECT_TRUE(arena.Reserve(program.arena_size_bytes()).ok());
+    // Not-a-number: what reads before it writes, shows.
+    std::memset(arena.data(), 0xff, arena.size_bytes());
+    std::vector<float> parameters(layout.size);
+    for (size_t v = 0; v < layout.variables.size(); ++v) {
+      std::copy(test_case.variables()[v].begin(), test_case.variables()[v].end(),
+                parameters.begin() + layout.variables[v].offset);
+    }
+    Computed computed;
+    computed.gradients.resize(layout.size);
+    Program::Buffers buffers = {.inputs = {test_case.inputs().begin(), test_case.inputs().end()},
+                                .parameters = parameters,
+                                .gradients = computed.gradients};
+    EXPECT_TRUE(
+        program
+            .Run({.job_seed = DoubleInterpreter::kJobSeed, .step = DoubleInterpreter::kStep},
+                 buffers, arena, nullptr)
+            .ok());
+    computed.prediction.assign(program.address(prediction), program.address(prediction) + size);
+    return computed;
+  }
+};
+
+std::vector<float> ToFloat(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
+  const auto& [backend_name, named] = GetParam();
+  const auto backend = CreateBackend(backend_name);
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  const uint64_t first_seed = TestSeed();
+  for (uint64_t seed = first_seed; seed < first_seed + kDraws; ++seed) {
+    SCOPED_TRACE(SeedText(seed));
+    OpCase test_case(seed, /*small=*/false);
+    named.build(test_case);
+    const TrainingGraph training = test_case.BuildTraining();
+    const absl::Status kernels = CheckKernels(**backend, training.graph);
+    ASSERT_TRUE(kernels.ok()) << kernels;
+    DoubleInterpreter interpreter(training);
+    SetValues(test_case, interpreter);
+    (*backend)->UseThreads(1 + static_cast<int>(seed % 2));
+    const ModelLayout layout(training.graph.variables());
+    for (const ProgramMode mode :
+         {ProgramMode::kPredict, ProgramMode::kPredictTraining, ProgramMode::kTrain}) {
+      const Computed computed = Compute(**backend, test_case, training, layout, mode);
+      interpreter.Predict(/*training=*/mode != ProgramMode::kPredict);
+      ExpectNear(computed.prediction, ToFloat(interpreter.value(training.prediction)), named.bound,
+                 1e-6, "prediction");
+      if (mode != ProgramMode::kTrain) continue;
+      interpreter.Train();
+      double largest = 0;
+      for (const ValueId gradient : training.variable_gradients) {
+        largest = std::max(largest, Largest(ToFloat(interpreter.value(gradient))));
+      }
+      for (size_t v = 0; v < layout.variables.size(); ++v) {
+        const ModelLayout::Extent& extent = layout.variables[v];
+        // Some gradients are small differences of large sums.
+        ExpectNear(std::span(computed.gradients).subspan(extent.offset, extent.size),
+                   ToFloat(interpreter.value(training.variable_gradients[v])), named.bound,
+                   0.01 * largest, "gradient of " + training.graph.variables()[v].name);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpConformanceTest,
+                         ::testing::Combine(::testing::ValuesIn(TestedBackends()),
+                                            ::testing::ValuesIn(OpCases())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
+                         });
+
+// In few draws, so that no op hangs on luck.
+TEST(OpCasesTest, EveryOpOfEveryBackendHasOne) {
+  std::set<std::string> tested;
+  const uint64_t first_seed = TestSeed();
+  SCOPED_TRACE(SeedText(first_seed));
+  for (uint64_t seed = first_seed; seed < first_seed + kDraws; ++seed) {
+    for (const NamedOpCase& named : OpCases()) {
+      OpCase test_case(seed, /*small=*/true);
+      named.build(test_case);
+      const TrainingGraph training = test_case.BuildTraining();
+      for (const Node& node : training.graph.nodes()) tested.insert(node.op->type());
+    }
+  }
+  for (const std::string& name : BackendNames()) {
+    const auto backend = CreateBackend(name);
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    for (const std::string& type : (*backend)->op_types()) {
+      EXPECT_TRUE(tested.contains(type))
+          << "the " << name << " backend has a kernel for " << type
+          << ", which no case of tests/worker/compute/op_cases.cc reaches";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shoal

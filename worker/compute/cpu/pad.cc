@@ -1,0 +1,120 @@
+#include "common/model/ops/pad.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "worker/compute/cpu/loop_kernel.h"
+
+namespace shoal::cpu {
+namespace {
+
+// A box within a larger tensor, as rows that lie in one piece in both: axes without margins are one
+// with the axis before.
+class Box {
+ public:
+  Box(const Shape& inner, const Shape& outer, const Margins& margins) {
+    for (size_t i = 0; i < inner.size(); ++i) {
+      const int64_t before = i == 0 ? 0 : margins.before[i - 1];
+      if (i > 0 && inner[i] == outer[i]) {
+        axes_.back().inner *= inner[i];
+        axes_.back().outer *= inner[i];
+        axes_.back().before *= inner[i];
+      } else {
+        axes_.push_back({inner[i], outer[i], before});
+      }
+    }
+    row_ = axes_.back();
+    axes_.pop_back();
+    for (const Axis& axis : axes_) {
+      inner_rows_ *= axis.inner;
+      outer_rows_ *= axis.outer;
+    }
+  }
+
+  struct Axis {
+    int64_t inner, outer, before;
+  };
+  // Elements of a row.
+  const Axis& row() const { return row_; }
+  int64_t inner_rows() const { return inner_rows_; }
+  int64_t outer_rows() const { return outer_rows_; }
+
+  // The outer row in which a row of the box lies.
+  int64_t OuterRow(int64_t inner_row) const {
+    int64_t result = 0, stride = 1;
+    for (size_t i = axes_.size(); i-- > 0;) {
+      result += (inner_row % axes_[i].inner + axes_[i].before) * stride;
+      inner_row /= axes_[i].inner;
+      stride *= axes_[i].outer;
+    }
+    return result;
+  }
+  // The row of the box that lies in an outer one; -1: none.
+  int64_t InnerRow(int64_t outer_row) const {
+    int64_t result = 0, stride = 1;
+    for (size_t i = axes_.size(); i-- > 0;) {
+      const int64_t place = outer_row % axes_[i].outer - axes_[i].before;
+      if (place < 0 || place >= axes_[i].inner) return -1;
+      result += place * stride;
+      outer_row /= axes_[i].outer;
+      stride *= axes_[i].inner;
+    }
+    return result;
+  }
+
+ private:
+  std::vector<Axis> axes_;  // without the row's
+  Axis row_ = {};
+  int64_t inner_rows_ = 1;
+  int64_t outer_rows_ = 1;
+};
+
+int64_t RowGrain(int64_t row) { return std::max<int64_t>(1, kElementGrain / row); }
+
+}  // namespace
+
+absl::Status Pad(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = program.graph().nodes()[index];
+  const Box box(builder.shape(node.inputs[0]), builder.shape(node.outputs[0]),
+                static_cast<const PadOp&>(*node.op).margins);
+  AddLoopStep(
+      box.outer_rows(), RowGrain(box.row().outer),
+      {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
+      [box](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        const auto [inner, outer, before] = box.row();
+        for (int64_t row = begin; row < end; ++row) {
+          float* y = data[1] + row * outer;
+          const int64_t source = box.InnerRow(row);
+          if (source < 0) {
+            std::fill_n(y, outer, 0.0f);
+            continue;
+          }
+          y = std::fill_n(y, before, 0.0f);
+          y = std::copy_n(data[0] + source * inner, inner, y);
+          std::fill_n(y, outer - inner - before, 0.0f);
+        }
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status Crop(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = program.graph().nodes()[index];
+  const Box box(builder.shape(node.outputs[0]), builder.shape(node.inputs[0]),
+                static_cast<const CropOp&>(*node.op).margins);
+  AddLoopStep(
+      box.inner_rows(), RowGrain(box.row().inner),
+      {program.RowMajor(node.inputs[0]), builder.Output(node.outputs[0])},
+      [box](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        const auto [inner, outer, before] = box.row();
+        for (int64_t row = begin; row < end; ++row) {
+          std::copy_n(data[0] + box.OuterRow(row) * outer + before, inner, data[1] + row * inner);
+        }
+      },
+      program);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cpu
