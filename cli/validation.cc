@@ -9,8 +9,8 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/job/job_shard_map.h"
-#include "common/job/optimizer_slots.h"
 #include "common/json/json_errors.h"
+#include "common/optimizer/optimizer.h"
 #include "common/step_plan/step_plan.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"
@@ -80,7 +80,8 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
   absl::StatusOr<KerasModel> model = ParseKerasModel(job.model_json);
   absl::Status sound = model.status();
   if (sound.ok()) {
-    sound = CheckVariables(model->graph.variables(), OptimizerSlotNames(job.optimizer));
+    SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+    sound = CheckVariables(model->graph.variables(), optimizer->slot_names());
   }
   if (sound.ok()) return model;
   // A model inside the job file has no path of its own.
@@ -115,7 +116,8 @@ absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const Ker
                                                        std::optional<uint64_t> examples) {
   const std::vector<Variable>& variables = model.graph.variables();
   SHOAL_ASSIGN_OR_RETURN(const ShardMap shard_map, ShardMapOf(job, variables, counts.ps));
-  const auto slots = static_cast<int>(OptimizerSlotNames(job.optimizer).size());
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  const auto slots = static_cast<int>(optimizer->slot_names().size());
   std::vector<MemoryNeeds> memory = {CoordinatorMemory()};
   for (int i = 0; i < counts.ps; ++i) {
     memory.push_back(
@@ -147,7 +149,8 @@ absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& m
 absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples) {
   const Job& job = validated.job;
   const std::vector<Variable>& variables = validated.model.graph.variables();
-  const auto slots = static_cast<int64_t>(OptimizerSlotNames(job.optimizer).size());
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  const auto slots = static_cast<int64_t>(optimizer->slot_names().size());
   JobNeeds needs;
   for (const Variable& variable : variables) {
     (variable.trainable ? needs.trainable_parameters : needs.other_parameters) +=

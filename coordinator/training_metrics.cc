@@ -44,7 +44,9 @@ void TrainingRun::CollectJob(MetricSamples* out) const {
     out->Add("shoal_job_steps", Number(plan_->total_steps()));
     out->Add("shoal_job_epochs", Number(plan_->epochs()));
   }
-  out->Add("shoal_learning_rate", options_.job.optimizer.learning_rate);
+  // Of the update that comes after the steps that are done, as far as these have no hole.
+  const uint64_t done = dispatcher_ == nullptr ? 0 : dispatcher_->base();
+  out->Add("shoal_learning_rate", optimizer_->LearningRate(done + 1));
 }
 
 void TrainingRun::CollectProgress(MetricSamples* out) const {

@@ -12,7 +12,6 @@
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
 #include "common/job/job_shard_map.h"
-#include "common/job/optimizer_slots.h"
 #include "common/json/json_errors.h"
 #include "common/run/new_run.h"
 
@@ -65,7 +64,8 @@ absl::Status TrainingRun::Prepare() {
   }
   model_ = *std::move(model);
   const std::vector<Variable>& variables = model_.graph.variables();
-  const std::vector<std::string> slots = OptimizerSlotNames(job.optimizer);
+  SHOAL_ASSIGN_OR_RETURN(optimizer_, MakeOptimizer(job.optimizer));
+  const std::vector<std::string>& slots = optimizer_->slot_names();
   if (const absl::Status sound = CheckVariables(variables, slots); !sound.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("model ", model_.name, ": ", std::string(sound.message())));

@@ -17,6 +17,7 @@
 #include "common/job/job.h"
 #include "common/metrics/metric_samples.h"
 #include "common/model/keras_model.h"
+#include "common/optimizer/optimizer.h"
 #include "common/rpc/network.h"
 #include "common/run/history.h"
 #include "common/run/run_paths.h"
@@ -238,6 +239,7 @@ class TrainingRun {
   std::string job_text_;
   uint32_t fingerprint_ = 0;
   KerasModel model_;
+  std::unique_ptr<const Optimizer> optimizer_;
   std::unique_ptr<ShardMap> shard_map_;
   CheckpointLayout layout_;
   const RunPaths paths_;

@@ -26,13 +26,14 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request) 
   }
   SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(request.job, "the job of the Load"));
   SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(job.model_json));
+  SHOAL_ASSIGN_OR_RETURN(auto optimizer, MakeOptimizer(job.optimizer));
   const std::vector<Variable>& variables = model.graph.variables();
   SHOAL_ASSIGN_OR_RETURN(ShardMap shard_map,
                          ShardMapOf(job, variables, static_cast<int>(request.ps_count)));
   return VariableStore::Options{.variables = variables,
                                 .shard_map = std::move(shard_map),
                                 .ps_index = request.ps_index,
-                                .optimizer = MakeOptimizer(job.optimizer),
+                                .optimizer = std::move(optimizer),
                                 .window_steps = job.strategy.window_steps,
                                 .seed = job.seed};
 }

@@ -9,8 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/job/job.h"
-#include "ps/optimizer/optimizer.h"
+#include "common/optimizer/optimizer.h"
 #include "worker/compute/model_runner.h"
 
 namespace shoal {
@@ -139,17 +138,17 @@ class Verification {
   }
 
   absl::Status CompareOptimizer(const GoldenCase::Optimizer& optimizer) {
-    const absl::StatusOr<Job::Optimizer> options =
-        ParseOptimizer(optimizer.json, absl::StrCat("$.optimizers.", optimizer.name));
-    if (absl::IsUnimplemented(options.status())) {
+    const absl::StatusOr<std::unique_ptr<const Optimizer>> made =
+        MakeOptimizer(optimizer.json, absl::StrCat("$.optimizers.", optimizer.name));
+    if (absl::IsUnimplemented(made.status())) {
       GoldenRow row;
       row.what = absl::StrCat("after/", optimizer.name);
-      row.not_supported = std::string(options.status().message());
+      row.not_supported = std::string(made.status().message());
       rows_.push_back(std::move(row));
       return absl::OkStatus();
     }
-    SHOAL_RETURN_IF_ERROR(options.status());
-    const std::unique_ptr<const Optimizer> rule = MakeOptimizer(*options);
+    SHOAL_RETURN_IF_ERROR(made.status());
+    const Optimizer* const rule = made->get();
     std::vector<std::vector<float>> slots;  // each like the parameters
     for (size_t s = 0; s < rule->slot_names().size(); ++s) {
       slots.emplace_back(weights_.size(), rule->initial_slot_value(static_cast<int>(s)));

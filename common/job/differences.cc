@@ -45,7 +45,10 @@ void Compare(const json* there, const json* now, const std::string& path,
 }  // namespace
 
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now) {
-  absl::StatusOr<json> parsed_there = ParseJson(there, "there");
+  // A text that this Shoal does not take as a job, a part of one say, is compared as it stands.
+  const absl::StatusOr<Job> job_there = ParseResolvedJob(there, "there");
+  absl::StatusOr<json> parsed_there =
+      ParseJson(job_there.ok() ? job_there->ResolvedText() : there, "there");
   absl::StatusOr<json> parsed_now = ParseJson(now, "now");
   std::vector<std::string> lines;
   for (auto* parsed : {&parsed_there, &parsed_now}) {

@@ -10,13 +10,18 @@
 #include "common/job/job_overrides.h"
 #include "common/job/job_reader.h"
 #include "common/job/loss.h"
-#include "common/job/optimizer.h"
 #include "common/json/json_text.h"
 
 namespace shoal {
 namespace {
 
 using nlohmann::json;
+
+// A text that is not JSON can only come from a Job built by hand; it is kept as the string it is.
+json JsonOrString(const std::string& text) {
+  json value = json::parse(text, nullptr, false);
+  return value.is_discarded() ? json(text) : value;
+}
 
 // Whatever is wrong with a job, also what Shoal lacks, is a wrong job file to the one who started
 // it.
@@ -30,14 +35,12 @@ absl::StatusOr<Job> JobOrErrors(Job job, const JsonErrors& errors) {
 std::string Job::ResolvedText() const {
   json root;
   root["name"] = name;
-  // A text that is not JSON can only come from a Job built by hand; it is kept as the string it is.
-  json model = json::parse(model_json, nullptr, false);
-  root["model"] = model.is_discarded() ? json(model_json) : std::move(model);
+  root["model"] = JsonOrString(model_json);
   root["data"]["training"] = DataSourceToJson(training);
   if (!test.empty()) root["data"]["test"] = DataSourceToJson(test);
   root["loss"] = LossToJson(loss);
   root["metrics"] = metrics;
-  root["optimizer"] = OptimizerToJson(optimizer);
+  root["optimizer"] = JsonOrString(optimizer);
   root["batch_size"] = batch_size;
   if (epochs > 0) root["epochs"] = epochs;
   if (steps > 0) root["steps"] = steps;

@@ -12,19 +12,6 @@ namespace shoal {
 // What to train: the job file, checked. Plain data; immutable after parsing. docs/job-file.md
 // describes the file field by field.
 struct Job {
-  // An optimizer as Keras configures it. Unused fields are at their defaults.
-  struct Optimizer {
-    enum class Kind { kSgd, kAdam };
-    Kind kind = Kind::kSgd;
-    double learning_rate = 0.01;
-    double momentum = 0;  // SGD
-    bool nesterov = false;
-    double beta_1 = 0.9;  // Adam
-    double beta_2 = 0.999;
-    double epsilon = 1e-7;
-    double weight_decay = 0;
-  };
-
   struct Loss {
     std::string class_name;  // "SparseCategoricalCrossentropy"
     bool from_logits = false;
@@ -52,7 +39,7 @@ struct Job {
   DataSource test;  // empty(): no evaluation
   Loss loss;
   std::vector<std::string> metrics;
-  Optimizer optimizer;
+  std::string optimizer;  // canonical Keras config: MakeOptimizer() reads it
   int64_t batch_size = 32;
   uint64_t epochs = 0;  // exactly one of epochs and steps is not 0
   uint64_t steps = 0;
@@ -89,13 +76,13 @@ absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
 absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source);
 
 // The JSON paths in which two resolved texts differ, a line each: "$.batch_size: 64 there, 32 now".
+// The first may be of an earlier Shoal: an option that it does not know is at its default there.
 // Left out is what may change while the same job goes on: how long it trains ($.epochs, $.steps,
 // $.stop_after_nan_steps) and $.checkpoint.
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now);
 
-// Read a Keras config ({"class_name", "config"}) or a plain name ("adam"), given as JSON text;
+// Reads a Keras config ({"class_name", "config"}) or a plain name ("mse"), given as JSON text;
 // `path` is the JSON path for messages. An unknown class is kUnimplemented, else kInvalidArgument.
 absl::StatusOr<Job::Loss> ParseLoss(const std::string& json, const std::string& path);
-absl::StatusOr<Job::Optimizer> ParseOptimizer(const std::string& json, const std::string& path);
 
 }  // namespace shoal

@@ -8,9 +8,9 @@
 #include "common/job/data_source_reader.h"
 #include "common/job/job_path.h"
 #include "common/job/loss.h"
-#include "common/job/optimizer.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
+#include "common/optimizer/optimizer.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
@@ -47,9 +47,10 @@ class JobReader {
       job_.loss = ReadLoss(*loss, top.PathOf("loss"), errors_);
     }
     ReadMetrics(top);
-    if (const json* optimizer =
+    if (const json* value =
             top.Require("optimizer", "what applies gradients, for example \"adam\"")) {
-      job_.optimizer = ReadOptimizer(*optimizer, top.PathOf("optimizer"), errors_);
+      const auto optimizer = ReadOptimizer(*value, top.PathOf("optimizer"), errors_);
+      if (optimizer != nullptr) job_.optimizer = optimizer->config();
     }
     top.ReadInteger("batch_size", kBatchSize, &job_.batch_size);
     ReadLength(top);

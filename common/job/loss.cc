@@ -5,9 +5,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/job/keras_object.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
+#include "common/json/keras_object.h"
 
 namespace shoal {
 namespace {

@@ -19,13 +19,6 @@ bool AsInteger(const json& value, int64_t* out) {
   return true;
 }
 
-// A number as JSON writes it: "0.001", "1000", not "1000.000000".
-std::string NumberText(double value) {
-  std::string text = json(value).dump();
-  if (text.size() > 2 && text.compare(text.size() - 2, 2, ".0") == 0) text.resize(text.size() - 2);
-  return text;
-}
-
 std::string Describe(const NumberRange& range) {
   return absl::StrCat(
       "a number ", range.above_min ? "greater than " : "from ", NumberText(range.min),

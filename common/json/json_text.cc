@@ -182,4 +182,10 @@ std::string ShortJsonAndType(const json& value) {
   return value.is_null() ? "null" : absl::StrCat(ShortJson(value), ", ", TypeName(value));
 }
 
+std::string NumberText(double value) {
+  std::string text = json(value).dump();
+  if (text.size() > 2 && text.compare(text.size() - 2, 2, ".0") == 0) text.resize(text.size() - 2);
+  return text;
+}
+
 }  // namespace shoal

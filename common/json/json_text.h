@@ -32,4 +32,7 @@ std::string ShortJson(const nlohmann::json& value);
 // The same with its type, for one that has the wrong one: "[1,2], an array"; "null".
 std::string ShortJsonAndType(const nlohmann::json& value);
 
+// A number as JSON writes it: "0.001", "1000", not "1000.000000".
+std::string NumberText(double value);
+
 }  // namespace shoal

@@ -13,7 +13,7 @@
 #include "common/model/variable.h"
 #include "common/rpc/message.h"
 #include "common/sharding/shard_map.h"
-#include "ps/optimizer/optimizer.h"
+#include "common/optimizer/optimizer.h"
 #include "ps/store/aligned_buffer.h"
 #include "ps/store/applied_set.h"
 #include "ps/store/value_buffers.h"

@@ -13,7 +13,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/model/initializer.h"
-#include "ps/optimizer/optimizer.h"
+#include "common/optimizer/optimizer.h"
 #include "tests/cluster/small_job.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
@@ -52,7 +52,7 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
                                       .seed = job.seed});
   const ModelLayout& layout = runner->layout();
   std::vector<float> parameters(layout.size), gradients(layout.size);
-  const std::unique_ptr<const Optimizer> optimizer = MakeOptimizer(job.optimizer);
+  const std::unique_ptr<const Optimizer> optimizer = *MakeOptimizer(job.optimizer);
   std::vector<std::vector<float>> slots;
   for (size_t i = 0; i < optimizer->slot_names().size(); ++i) {
     slots.emplace_back(layout.size, optimizer->initial_slot_value(static_cast<int>(i)));

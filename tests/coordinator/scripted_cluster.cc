@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/version.h"
 #include "common/job/job_shard_map.h"
-#include "common/job/optimizer_slots.h"
+#include "common/optimizer/optimizer.h"
 
 namespace shoal {
 
@@ -315,7 +315,8 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
   EXPECT_TRUE(MakeDirectories(run_dir()).ok());
   const absl::StatusOr<KerasModel> model = ParseKerasModel(job_.model_json);
   EXPECT_TRUE(model.ok()) << model.status();
-  layout_ = LayOutCheckpoint(model->graph.variables(), OptimizerSlotNames(job_.optimizer));
+  layout_ = LayOutCheckpoint(model->graph.variables(),
+                             MakeOptimizer(job_.optimizer).value()->slot_names());
   shard_map_fingerprint_ = ShardMapOf(job_, model->graph.variables(), options_.ps)->Fingerprint();
   for (int i = 0; i < options_.ps; ++i) {
     ps.push_back(std::make_unique<ScriptedPs>(&network, absl::StrCat("ps-", i, ":1"), &layout_,

@@ -28,7 +28,7 @@ Job TestJob() {
   job.model_json = kModel;
   job.training = {.images = "/data/images", .labels = "/data/labels"};
   job.loss.class_name = "SparseCategoricalCrossentropy";
-  job.optimizer = {.learning_rate = 1};
+  job.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 1}})";
   job.steps = 100;
   job.strategy.chunk_bytes = 48 * 4;
   job.strategy.window_steps = 64;

@@ -34,7 +34,7 @@ std::string ModelJson(Random& random) {
                       layers, "]}}");
 }
 
-Job DrawJob(Random& random, uint64_t examples) {
+Job DrawJob(Random& random, uint64_t examples, bool* momentum) {
   Job job;
   job.name = "simulated";
   job.model_json = ModelJson(random);
@@ -42,7 +42,10 @@ Job DrawJob(Random& random, uint64_t examples) {
   if (random.OneIn(3)) job.test = {.images = "/simulated/test", .labels = "/simulated/tests"};
   job.loss.class_name = "MeanSquaredError";
   if (random.Coin()) job.metrics = {"accuracy"};
-  job.optimizer = {.learning_rate = 1, .momentum = random.Coin() ? 1.0 : 0.0};
+  *momentum = random.Coin();
+  job.optimizer =
+      absl::StrFormat(R"({"class_name": "SGD", "config": {"learning_rate": 1, "momentum": %d}})",
+                      *momentum ? 1 : 0);
   job.batch_size = static_cast<int64_t>(random.Between(1, 4));
   const uint64_t epoch_steps = (examples + job.batch_size - 1) / job.batch_size;
   const uint64_t steps = random.Between(20, 150);
@@ -310,7 +313,7 @@ Workload DrawWorkload(uint64_t seed) {
       random.OneIn(4) ? static_cast<int>(random.Below(workload.workers)) : 0;
   workload.blind_ps = random.OneIn(6) ? static_cast<int>(random.Between(1, workload.ps)) : 0;
   workload.training_examples = random.Between(10, 120);
-  workload.job = DrawJob(random, workload.training_examples);
+  workload.job = DrawJob(random, workload.training_examples, &workload.momentum);
   workload.test_examples = workload.job.test.empty() ? 0 : random.Between(1, 12);
   workload.step_time = random.Between(milliseconds(2), milliseconds(150));
   workload.base_latency = random.Between(microseconds(50), milliseconds(3));
@@ -339,11 +342,11 @@ std::string Describe(const Workload& workload) {
   std::string text = absl::StrFormat(
       "seed %d: %d ps (%d without the disk), %d workers (%d not listed), %d examples, %d tests, "
       "batch %d, epochs %d, "
-      "steps %d, momentum %g, window %d, lease %g s, chunk %d bytes, shard %d bytes, checkpoint "
+      "steps %d, momentum %d, window %d, lease %g s, chunk %d bytes, shard %d bytes, checkpoint "
       "every %d steps or %g s, keep %d%s\n",
       workload.seed, workload.ps, workload.blind_ps, workload.workers, workload.unlisted_workers,
       workload.training_examples, workload.test_examples, job.batch_size, job.epochs, job.steps,
-      job.optimizer.momentum, job.strategy.window_steps, job.strategy.lease_timeout_seconds,
+      workload.momentum, job.strategy.window_steps, job.strategy.lease_timeout_seconds,
       job.strategy.chunk_bytes, job.strategy.min_shard_bytes, job.checkpoint.every_steps,
       job.checkpoint.every_seconds, job.checkpoint.keep, workload.orderly ? ", orderly" : "");
   absl::StrAppendFormat(&text, "step %g s, message %g s, file operation %g s\n",

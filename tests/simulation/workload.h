@@ -59,7 +59,7 @@ struct Workload {
   // nothing either.
   bool orderly = false;
 
-  bool momentum() const { return job.optimizer.momentum != 0; }
+  bool momentum = false;  // of the job's SGD: 1, else 0
   // Of the last fault.
   Time FaultsEnd() const;
 };

@@ -35,6 +35,23 @@ TEST(DescribeDifferencesTest, AJobMayTrainLongerAndKeepMore) {
               ElementsAre("$.data.epochs: 1 there, 2 now"));
 }
 
+// What a job of an earlier Shoal does not say, is at the default that it had then.
+TEST(DescribeDifferencesTest, AnOptionThatHasComeSinceIsNoDifference) {
+  const std::string now = ParseResolvedJob(R"({"name": "a", "model": {}, "data": {"training":
+      {"images": "/a", "labels": "/b"}}, "loss": "mse", "optimizer": "adam", "steps": 1})",
+                                           "now")
+                              ->ResolvedText();
+  std::string there = now;
+  const std::string option = "\"beta_1\":0.9,";
+  ASSERT_NE(there.find(option), std::string::npos);
+  there.erase(there.find(option), option.size());
+  EXPECT_THAT(DescribeDifferences(there, now), IsEmpty());
+  there = now;
+  there.replace(there.find(option), option.size(), "\"beta_1\":0.8,");
+  EXPECT_THAT(DescribeDifferences(there, now),
+              ElementsAre("$.optimizer.config.beta_1: 0.8 there, 0.9 now"));
+}
+
 TEST(DescribeDifferencesTest, ShowsNoMoreThanAPersonReads) {
   std::string there = "[0";
   std::string now = "[1";

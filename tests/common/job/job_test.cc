@@ -49,7 +49,9 @@ TEST_F(JobTest, FillsDefaults) {
   EXPECT_TRUE(job.test.empty());
   EXPECT_EQ(job.loss.class_name, "MeanSquaredError");
   EXPECT_TRUE(job.metrics.empty());
-  EXPECT_EQ(job.optimizer.learning_rate, 0.01);
+  EXPECT_EQ(job.optimizer,
+            R"({"class_name":"SGD","config":{"learning_rate":0.01,"momentum":0.0,"nesterov":false,)"
+            R"("weight_decay":0.0}})");
   EXPECT_EQ(job.batch_size, 32);
   EXPECT_EQ(job.epochs, 1u);
   EXPECT_EQ(job.steps, 0u);
@@ -274,8 +276,7 @@ TEST_F(JobTest, ResolvedTextReadsBackTheSame) {
   EXPECT_EQ(again->model_path, "");
   EXPECT_EQ(again->test.labels, job.test.labels);
   EXPECT_EQ(again->loss.label_smoothing, 0.1);
-  EXPECT_EQ(again->optimizer.epsilon, 1e-8);
-  EXPECT_EQ(again->optimizer.kind, Job::Optimizer::Kind::kAdam);
+  EXPECT_EQ(again->optimizer, job.optimizer);
   EXPECT_EQ(again->seed, 9223372036854775807u);
   EXPECT_EQ(again->Fingerprint(), job.Fingerprint());
   EXPECT_EQ(job.Fingerprint(), Crc32c(text));

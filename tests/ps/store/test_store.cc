@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
+
 namespace shoal {
 namespace {
 
@@ -27,7 +29,10 @@ std::vector<Variable> TestVariables(bool random_values) {
 
 ShardingOptions TestSharding() { return {.min_shard_bytes = 80 * 4, .chunk_bytes = 64 * 4}; }
 
-Job::Optimizer CountingSgd(double momentum) { return {.learning_rate = 1, .momentum = momentum}; }
+std::string CountingSgd(double momentum) {
+  return absl::StrCat(R"({"class_name": "SGD", "config": {"learning_rate": 1, "momentum": )",
+                      momentum, "}}");
+}
 
 std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options) {
   const std::vector<Variable> variables = TestVariables(options.random_values);
@@ -36,7 +41,7 @@ std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options) {
       .shard_map = ShardMap(variables, options.ps_count, TestSharding()),
       .ps_index = options.ps_index,
       .optimizer = options.own_optimizer != nullptr ? options.own_optimizer
-                                                    : MakeOptimizer(options.optimizer),
+                                                    : MakeOptimizer(options.optimizer).value(),
       .window_steps = options.window_steps,
       .seed = options.seed});
 }

@@ -20,10 +20,10 @@ ShardingOptions TestSharding();
 
 // SGD with learning rate 1: with integers as values and gradients every order of updates gives the
 // same.
-Job::Optimizer CountingSgd(double momentum = 0);
+std::string CountingSgd(double momentum = 0);
 
 struct TestStoreOptions {
-  Job::Optimizer optimizer = CountingSgd();
+  std::string optimizer = CountingSgd();                     // Keras config
   std::shared_ptr<const Optimizer> own_optimizer = nullptr;  // instead, if any
   int ps_index = 0;
   int ps_count = 1;

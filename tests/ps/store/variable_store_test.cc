@@ -49,9 +49,17 @@ TEST(VariableStoreTest, PushAppliesAndCounts) {
 // Adds the number of the update to each value.
 class NumberingOptimizer : public Optimizer {
  public:
-  NumberingOptimizer() : Optimizer(CountingSgd()) {}
-  float initial_slot_value(int) const override { return 0; }
-  std::unique_ptr<const Update> Prepare(uint64_t iteration) const override {
+  static std::shared_ptr<const NumberingOptimizer> Make() {
+    JsonErrors errors("");
+    KerasOptions options({}, &errors);
+    return std::make_shared<const NumberingOptimizer>(options);
+  }
+  explicit NumberingOptimizer(KerasOptions& options) : Optimizer(options, {}) {}
+
+  mutable std::vector<uint64_t> prepared;
+
+ private:
+  std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
     class Addition : public Update {
      public:
       explicit Addition(float number) : number_(number) {}
@@ -63,15 +71,14 @@ class NumberingOptimizer : public Optimizer {
      private:
       const float number_;
     };
-    prepared.push_back(iteration);
-    return std::make_unique<Addition>(static_cast<float>(iteration));
+    prepared.push_back(step.iteration);
+    return std::make_unique<Addition>(static_cast<float>(step.iteration));
   }
-  mutable std::vector<uint64_t> prepared;
 };
 
 // However many slices the message has come in.
 TEST(VariableStoreTest, WhatDependsOnTheUpdateAloneIsComputedOncePerPush) {
-  const auto optimizer = std::make_shared<NumberingOptimizer>();
+  const auto optimizer = NumberingOptimizer::Make();
   const auto store = SeededStore({.own_optimizer = optimizer});
   const std::vector<float> before = ToFloats(store->Read(0)->payload);
   for (uint64_t step = 0; step < 2; ++step) {
@@ -178,7 +185,7 @@ TEST(VariableStoreTest, NoReaderSeesATornChunk) {
 }
 
 TEST(VariableStoreTest, SlicesThatSplitFloatsGiveTheSameValues) {
-  const Job::Optimizer adam = {.kind = Job::Optimizer::Kind::kAdam};
+  const std::string adam = "\"adam\"";
   const auto whole = SeededStore({.optimizer = adam});
   std::vector<float> gradient(whole->chunk_size(0));
   std::iota(gradient.begin(), gradient.end(), -20.5f);

@@ -1,6 +1,6 @@
-#include "ps/optimizer/sgd.h"
-
-#include "ps/optimizer/vectorize.h"
+// Keras's SGD (keras/src/optimizers/sgd.py). Without momentum w -= lr g. With it
+//   m = momentum m - lr g,  w += m,  or, with Nesterov,  w += momentum m - lr g.
+#include "common/optimizer/loop_update.h"
 
 namespace shoal {
 namespace {
@@ -40,39 +40,34 @@ void ApplyNesterov(const UnalignedFloat* gradient, const float* values, float* o
   }
 }
 
-class SgdUpdate : public Update {
+class Sgd : public Optimizer {
  public:
-  explicit SgdUpdate(const Job::Optimizer& options)
-      : learning_rate_(options.learning_rate),
-        momentum_(options.momentum),
-        nesterov_(options.nesterov),
-        decay_(options.learning_rate * options.weight_decay) {}
-
-  void Apply(std::span<const float> gradient, std::span<const float> values, std::span<float> out,
-             std::span<float* const> slots) const override {
-    const auto* g = reinterpret_cast<const UnalignedFloat*>(gradient.data());
-    if (momentum_ == 0) {
-      ApplyPlain(g, values.data(), out.data(), out.size(), learning_rate_, decay_);
-    } else if (nesterov_) {
-      ApplyNesterov(g, values.data(), out.data(), slots[0], out.size(), learning_rate_, momentum_,
-                    decay_);
-    } else {
-      ApplyMomentum(g, values.data(), out.data(), slots[0], out.size(), learning_rate_, momentum_,
-                    decay_);
-    }
+  explicit Sgd(KerasOptions& options)
+      : Optimizer(options, {.learning_rate = 0.01}),
+        momentum_(options.Number("momentum", 0, {.min = 0, .max = 1})),
+        nesterov_(options.Flag("nesterov", false)) {
+    if (momentum_ != 0) AddSlot("sgd_momentum");
   }
 
  private:
-  const float learning_rate_;
-  const float momentum_;
+  std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
+    const float rate = step.learning_rate, momentum = momentum_, decay = step.decay;
+    if (momentum_ == 0) {
+      return UpdateOf(
+          [=](const Elements& e) { ApplyPlain(e.gradient, e.values, e.out, e.size, rate, decay); });
+    }
+    const auto apply = nesterov_ ? ApplyNesterov : ApplyMomentum;
+    return UpdateOf([=](const Elements& e) {
+      apply(e.gradient, e.values, e.out, e.slots[0], e.size, rate, momentum, decay);
+    });
+  }
+
+  const double momentum_;
   const bool nesterov_;
-  const float decay_;  // learning rate times weight decay
 };
 
 }  // namespace
 
-std::unique_ptr<const Update> Sgd::Prepare(uint64_t) const {
-  return std::make_unique<SgdUpdate>(options_);
-}
+std::unique_ptr<Optimizer> MakeSGD(KerasOptions& options) { return std::make_unique<Sgd>(options); }
 
 }  // namespace shoal

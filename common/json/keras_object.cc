@@ -1,4 +1,4 @@
-#include "common/job/keras_object.h"
+#include "common/json/keras_object.h"
 
 #include <nlohmann/json.hpp>
 

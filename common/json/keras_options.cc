@@ -1,0 +1,113 @@
+#include "common/json/keras_options.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kRequired[] = "required";
+
+std::string RangeText(const NumberRange& range) {
+  const std::string min = NumberText(range.min);
+  const std::string max = NumberText(range.max);
+  if (range.above_min)
+    return absl::StrCat("above ", min, range.below_max ? ", below " : ", to ", max);
+  return range.below_max ? absl::StrCat("from ", min, ", below ", max)
+                         : absl::StrCat(min, " to ", max);
+}
+
+std::string RangeText(const IntegerRange& range) {
+  return absl::StrCat("integer, ", range.min, " to ", range.max);
+}
+
+template <typename Range>
+std::string Described(const char* key, const std::string& otherwise, const Range& range) {
+  return absl::StrCat("`", key, "` (", otherwise, "; ", RangeText(range), ")");
+}
+
+}  // namespace
+
+KerasOptions::KerasOptions(const KerasObject& object, JsonErrors* errors)
+    : none_(std::make_unique<const json>(json::object())),
+      given_(object.config == nullptr ? *none_ : *object.config, object.config_path, errors),
+      resolved_(std::make_unique<json>(json::object())) {}
+
+KerasOptions::~KerasOptions() = default;
+
+void KerasOptions::Resolve(const char* key, const json& value, const std::string& description) {
+  (*resolved_)[key] = value;
+  descriptions_.push_back(description);
+}
+
+double KerasOptions::Number(const char* key, double otherwise, NumberRange range) {
+  double value = otherwise;
+  given_.ReadNumber(key, range, &value);
+  Resolve(key, value, Described(key, NumberText(otherwise), range));
+  return value;
+}
+
+std::optional<double> KerasOptions::NumberOrNull(const char* key, std::optional<double> otherwise,
+                                                 NumberRange range) {
+  const json* given = given_.Find(key);
+  std::optional<double> value = otherwise;
+  if (given != nullptr) {
+    value.reset();
+    double number = 0;
+    if (!given->is_null()) {
+      given_.ReadNumber(key, range, &number);
+      value = number;
+    }
+  }
+  Resolve(key, value.has_value() ? json(*value) : json(),
+          Described(key, otherwise.has_value() ? NumberText(*otherwise) : "null", range));
+  return value;
+}
+
+uint64_t KerasOptions::Integer(const char* key, uint64_t otherwise, IntegerRange range) {
+  uint64_t value = otherwise;
+  given_.ReadInteger(key, range, &value);
+  Resolve(key, value, Described(key, absl::StrCat(otherwise), range));
+  return value;
+}
+
+std::optional<uint64_t> KerasOptions::IntegerOrNull(const char* key, IntegerRange range) {
+  std::optional<uint64_t> value;
+  if (const json* given = given_.Find(key); given != nullptr && !given->is_null()) {
+    value = 0;
+    given_.ReadInteger(key, range, &*value);
+  }
+  Resolve(key, value.has_value() ? json(*value) : json(), Described(key, "null", range));
+  return value;
+}
+
+bool KerasOptions::Flag(const char* key, bool otherwise) {
+  bool value = otherwise;
+  given_.ReadBool(key, &value);
+  Resolve(key, value, absl::StrCat("`", key, "` (", otherwise ? "true" : "false", ")"));
+  return value;
+}
+
+double KerasOptions::RequiredNumber(const char* key, NumberRange range) {
+  double value = range.max;
+  if (given_.Require(key, absl::StrCat("a number, ", RangeText(range)).c_str()) != nullptr) {
+    given_.ReadNumber(key, range, &value);
+  }
+  Resolve(key, value, Described(key, kRequired, range));
+  return value;
+}
+
+uint64_t KerasOptions::RequiredInteger(const char* key, IntegerRange range) {
+  auto value = static_cast<uint64_t>(range.max);
+  if (given_.Require(key, absl::StrCat("an ", RangeText(range)).c_str()) != nullptr) {
+    given_.ReadInteger(key, range, &value);
+  }
+  Resolve(key, value, Described(key, kRequired, range));
+  return value;
+}
+
+}  // namespace shoal

@@ -1,0 +1,73 @@
+// Keras's Adam (keras/src/optimizers/adam.py):
+//   m += (g - m)(1 - beta_1),  v += (g g - v)(1 - beta_2),
+//   w -= alpha m / (sqrt(v) + epsilon)  with  alpha = lr sqrt(1 - beta_2^t) / (1 - beta_1^t).
+#include <cmath>
+
+#include "common/optimizer/loop_update.h"
+
+namespace shoal {
+namespace {
+
+struct Factors {
+  float alpha;
+  float one_minus_beta_1;
+  float one_minus_beta_2;
+  float epsilon;
+  float decay;
+};
+
+SHOAL_VECTORIZE
+void ApplyAdam(const UnalignedFloat* gradient, const float* values, float* out, float* first,
+               float* second, size_t size, Factors factors) {
+  const auto [alpha, one_minus_beta_1, one_minus_beta_2, epsilon, decay] = factors;
+  SHOAL_INDEPENDENT
+  for (size_t i = 0; i < size; ++i) {
+    const float g = gradient[i];
+    const float value = values[i] - values[i] * decay;
+    const float m = first[i] + (g - first[i]) * one_minus_beta_1;
+    const float v = second[i] + (g * g - second[i]) * one_minus_beta_2;
+    first[i] = m;
+    second[i] = v;
+    out[i] = value - alpha * m / (std::sqrt(v) + epsilon);
+  }
+}
+
+class Adam : public Optimizer {
+ public:
+  explicit Adam(KerasOptions& options)
+      : Optimizer(options, {.learning_rate = 0.001}),
+        beta_1_(options.Number("beta_1", 0.9, {.min = 0, .max = 1, .below_max = true})),
+        beta_2_(options.Number("beta_2", 0.999, {.min = 0, .max = 1, .below_max = true})),
+        epsilon_(options.Number("epsilon", 1e-7, {.min = 0, .max = 1, .above_min = true})) {
+    RejectUnlessFalse(options.given(), "amsgrad", "AMSGrad");
+    AddSlot("adam_m");
+    AddSlot("adam_v");
+  }
+
+ private:
+  std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
+    const auto t = static_cast<double>(step.iteration);
+    Factors factors;
+    factors.alpha =
+        step.learning_rate * std::sqrt(1 - std::pow(beta_2_, t)) / (1 - std::pow(beta_1_, t));
+    factors.one_minus_beta_1 = 1 - beta_1_;
+    factors.one_minus_beta_2 = 1 - beta_2_;
+    factors.epsilon = epsilon_;
+    factors.decay = step.decay;
+    return UpdateOf([factors](const Elements& e) {
+      ApplyAdam(e.gradient, e.values, e.out, e.slots[0], e.slots[1], e.size, factors);
+    });
+  }
+
+  const double beta_1_;
+  const double beta_2_;
+  const double epsilon_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> MakeAdam(KerasOptions& options) {
+  return std::make_unique<Adam>(options);
+}
+
+}  // namespace shoal

@@ -1,0 +1,108 @@
+#include "common/optimizer/optimizer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/json/json_text.h"
+#include "common/json/keras_object.h"
+#include "common/optimizer/optimizer_table.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+
+// Keras takes null for none. AdamW's default is another than none.
+double ReadWeightDecay(KerasOptions& options, double otherwise) {
+  constexpr NumberRange kRange = {.min = 0, .max = 1000};
+  constexpr char kKey[] = "weight_decay";
+  double decay = otherwise;
+  if (const json* given = options.given().Find(kKey); given != nullptr && given->is_null()) {
+    decay = 0;
+  } else {
+    options.given().ReadNumber(kKey, kRange, &decay);
+  }
+  options.Resolve(kKey, decay,
+                  absl::StrCat("`weight_decay` (", otherwise == 0 ? "null" : NumberText(otherwise),
+                               "; 0 to 1000)"));
+  return decay;
+}
+
+// Keras 2's optimizers of before 2.11 have "decay", a schedule; 0 is none.
+void RejectLegacyDecay(JsonObject& config) {
+  const json* value = config.Find("decay");
+  if (value == nullptr || value->is_null() || *value == 0) return;
+  config.errors()->AddUnimplemented(
+      config.PathOf("decay"),
+      absl::StrCat("is ", ShortJson(*value),
+                   "; Shoal has no decay of the learning rate, so this must be 0 "
+                   "or left out"));
+}
+
+// What every optimizer of Keras has and Shoal has not.
+void RejectWhatIsMissing(JsonObject& config) {
+  for (const char* key : {"clipnorm", "global_clipnorm", "clipvalue"}) {
+    RejectUnlessNull(config, key, "clipping of gradients");
+  }
+  RejectUnlessFalse(config, "use_ema", "moving average of variables");
+  RejectUnlessNull(config, "loss_scale_factor", "loss scaling");
+  RejectUnlessNull(config, "gradient_accumulation_steps", "accumulation of gradients");
+  RejectLegacyDecay(config);
+  // These say nothing of the numbers, or nothing unless use_ema is true.
+  for (const char* key :
+       {"name", "ema_momentum", "ema_overwrite_frequency", "jit_compile", "is_legacy_optimizer"}) {
+    config.Ignore(key);
+  }
+}
+
+}  // namespace
+
+Optimizer::Optimizer(KerasOptions& options, Defaults defaults)
+    : schedule_(ReadLearningRate(options, defaults.learning_rate)),
+      weight_decay_(ReadWeightDecay(options, defaults.weight_decay)) {
+  RejectWhatIsMissing(options.given());
+}
+
+void Optimizer::AddSlot(const std::string& name, double initial_value) {
+  slot_names_.push_back(name);
+  initial_slot_values_.push_back(static_cast<float>(initial_value));
+}
+
+std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration) const {
+  const double rate = LearningRate(iteration);
+  return PrepareStep({.iteration = iteration,
+                      .learning_rate = rate,
+                      .decay = static_cast<float>(rate * weight_decay_)});
+}
+
+std::unique_ptr<const Optimizer> ReadOptimizer(const json& value, const std::string& path,
+                                               JsonErrors* errors) {
+  KerasObject object;
+  if (!ReadKerasObject(value, path, errors, &object)) return nullptr;
+  const OptimizerType* const type = FindOptimizerType(object.class_name);
+  if (type == nullptr) {
+    errors->AddUnimplemented(
+        object.name_path,
+        absl::StrCat("is ", ShortJson(object.class_name), ", an optimizer that Shoal lacks",
+                     SuggestName(object.class_name, OptimizerTypeNames())));
+    return nullptr;
+  }
+  KerasOptions options(object, errors);
+  std::unique_ptr<Optimizer> optimizer = type->make(options);
+  options.RejectUnknown();
+  optimizer->config_ =
+      json{{"class_name", type->class_name}, {"config", options.resolved()}}.dump();
+  return optimizer;
+}
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(const std::string& text,
+                                                               const std::string& path) {
+  SHOAL_ASSIGN_OR_RETURN(const json value, ParseJson(text, path));
+  JsonErrors errors("");
+  std::unique_ptr<const Optimizer> optimizer = ReadOptimizer(value, path, &errors);
+  SHOAL_RETURN_IF_ERROR(errors.ToStatus());
+  return optimizer;
+}
+
+}  // namespace shoal

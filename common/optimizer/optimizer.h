@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/json/json_errors.h"
+#include "common/json/keras_options.h"
+#include "common/optimizer/schedules/schedule.h"
+
+namespace shoal {
+
+// One update of one run of elements or many: an update rule with all that depends on the number of
+// the update alone worked out. Thread-safe.
+class Update {
+ public:
+  virtual ~Update() = default;
+
+  // Computes new values from `values` and the gradient, and writes them to `out`, which may be
+  // `values` itself but otherwise does not overlap it. Slots change in place. `gradient` may be
+  // unaligned. What becomes of an element does not depend on what lies beside it.
+  virtual void Apply(std::span<const float> gradient, std::span<const float> values,
+                     std::span<float> out, std::span<float* const> slots) const = 0;
+};
+
+// An update rule as Keras configures it, without state: that lies in slots, which the caller keeps,
+// each as long as the values. Each class of Keras is one file here, made by the table in
+// optimizer_table.cc; docs/contributing.md shows how one is added. Immutable after construction,
+// thread-safe.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // {"class_name": …, "config": …} with every option that changes a number: what MakeOptimizer()
+  // reads back. Canonical: equal optimizers give equal texts.
+  const std::string& config() const { return config_; }
+
+  // "adam_m", "adam_v": the prefixes under which slots are stored; also their number.
+  const std::vector<std::string>& slot_names() const { return slot_names_; }
+  // First value of every element of a slot.
+  float initial_slot_value(int slot) const { return initial_slot_values_[slot]; }
+
+  // Of update number `iteration`, 1 for the first.
+  double LearningRate(uint64_t iteration) const {
+    return schedule_(static_cast<double>(iteration - 1));
+  }
+  // Update number `iteration`; must not outlive the optimizer.
+  std::unique_ptr<const Update> Prepare(uint64_t iteration) const;
+
+ protected:
+  // Reads the options that all classes have. The defaults of a class are its own.
+  struct Defaults {
+    double learning_rate = 0.001;
+    double weight_decay = 0;
+  };
+  Optimizer(KerasOptions& options, Defaults defaults);
+
+  // Adds a slot; Update::Apply() gets them in this order.
+  void AddSlot(const std::string& name, double initial_value = 0);
+
+  // What an update is prepared from, beside the options.
+  struct Step {
+    uint64_t iteration = 1;
+    double learning_rate = 0;
+    // What part of a value is taken away before the update: Keras's decoupled weight decay,
+    // learning rate times weight_decay.
+    float decay = 0;
+  };
+  virtual std::unique_ptr<const Update> PrepareStep(const Step& step) const = 0;
+
+ private:
+  friend std::unique_ptr<const Optimizer> ReadOptimizer(const nlohmann::json&, const std::string&,
+                                                        JsonErrors*);
+
+  Schedule schedule_;
+  double weight_decay_ = 0;
+  std::vector<std::string> slot_names_;
+  std::vector<float> initial_slot_values_;
+  std::string config_;
+};
+
+// Reads an optimizer that stands at `path`: a Keras config ({"class_name", "config"}) or a plain
+// name ("adam"). What is wrong is added to `errors`, and what is returned then, null or not, is of
+// no use.
+std::unique_ptr<const Optimizer> ReadOptimizer(const nlohmann::json& value, const std::string& path,
+                                               JsonErrors* errors);
+
+// The same from JSON text, such as Job::optimizer. kUnimplemented: a class or option that Shoal
+// lacks; else kInvalidArgument.
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
+    const std::string& text, const std::string& path = "$.optimizer");
+
+}  // namespace shoal
