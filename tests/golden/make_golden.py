@@ -305,6 +305,37 @@ def cases(out, only=()):
         return keras.Model([i, side], L.Dense(3, name="dense")(x), name="outer")
     case("nested", nested, {"input_layer": images(rng, 4, 6, 7, 2), "side": rng.normal(0, 1, (4, 5)).astype(np.float32)}, labels(4, 3), SCCE_LOGITS, FEW)
 
+    def merging():
+        """Merging layers with shapes that broadcast, global pooling of images and sequences, ReLU and its kin with their options."""
+        i = keras.Input((4, 5, 3), name="image")
+        w = keras.Input((3,), name="weights")
+        x = L.Conv2D(3, 1, name="conv")(i)
+        x = L.Multiply(name="scaled")([x, L.Reshape((1, 1, 3))(w)])   # squeeze and excitation
+        x = L.Subtract(name="less")([x, w])                             # a rank is missing behind the batch
+        a = L.LeakyReLU(negative_slope=0.1, name="leaky")(x)
+        b = L.ELU(alpha=0.7, name="elu")(x)
+        c = L.ReLU(max_value=1.5, negative_slope=0.2, threshold=0.3, name="relu")(x)
+        x = L.Maximum(name="largest")([a, L.Minimum(name="smallest")([b, c, i]), L.Average(name="mean")([i, a, c])])
+        s = L.Reshape((20, 3), name="sequence")(x)
+        x = L.Add(name="sum")([L.GlobalMaxPooling2D(name="max2")(x), L.GlobalMaxPooling1D(name="max1")(L.Activation("tanh")(s)),
+                               L.GlobalAveragePooling1D(name="mean1")(s), L.Flatten()(L.GlobalMaxPooling1D(keepdims=True, name="keep1")(s)),
+                               L.Flatten()(L.GlobalAveragePooling1D(keepdims=True, name="keep_mean1")(s)),
+                               L.Flatten()(L.GlobalMaxPooling2D(keepdims=True, name="keep2")(b))])
+        return keras.Model([i, w], L.Dense(2, activation=L.LeakyReLU(negative_slope=0.4), name="dense")(x))
+    case("merging", merging, {"image": images(rng, 3, 4, 5, 3), "weights": rng.normal(0, 1, (3, 3)).astype(np.float32)},
+         rng.normal(0, 1, (3, 2)).astype(np.float32), MSE, FEW)
+
+    def margins():
+        """Padding and cropping in each form of their option, and concatenation along each axis."""
+        i = keras.Input((5, 6, 2))
+        x = L.Conv2D(2, 2, name="conv")(L.ZeroPadding2D(((1, 0), (2, 3)), name="sides")(i))
+        x = L.Concatenate(axis=1, name="rows")([L.ZeroPadding2D((1, 2), name="axes")(x), L.ZeroPadding2D(((0, 1), (2, 2)), name="more")(x)])
+        x = L.Concatenate(axis=-2, name="columns")([x, L.Cropping2D(((0, 0), (1, 4)), name="crop")(x)])
+        x = L.Concatenate(name="channels")([x, L.Activation("tanh")(x), x])
+        x = L.Cropping2D((2, 1), name="crop_axes")(L.Cropping2D(1, name="crop_all")(x))
+        return keras.Model(i, L.Dense(2, name="dense")(L.Flatten()(x)))
+    case("margins", margins, images(rng, 3, 5, 6, 2), rng.normal(0, 1, (3, 2)).astype(np.float32), MSE, FEW)
+
 
 if __name__ == "__main__":
     cases(sys.argv[1], sys.argv[2:])

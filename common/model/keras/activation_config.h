@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/model/keras/json_node.h"
@@ -14,7 +15,8 @@ namespace shoal {
 absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
                                                          const ModelTraits& traits);
 
-// The options of the layer ReLU, which can also stand where an activation is named.
-absl::StatusOr<ActivationAttributes> ReadReluOptions(ConfigReader& config);
+// The options of a layer that can also stand where an activation is named: ELU, LeakyReLU or ReLU.
+absl::StatusOr<ActivationAttributes> ReadActivationLayer(const std::string& class_name,
+                                                         ConfigReader& config);
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_table.h"
+#include "common/model/ops/reshape.h"
 
 namespace shoal {
 
@@ -12,6 +13,20 @@ absl::Status LayerCall::ExpectImages() const {
   if (input_shape().size() == 4) return absl::OkStatus();
   return Invalid(absl::StrCat("takes images of shape (batch, height, width, channels), got ",
                               ShapeToString(input_shape())));
+}
+
+absl::Status LayerCall::ExpectSequences() const {
+  if (input_shape().size() == 3) return absl::OkStatus();
+  return Invalid(absl::StrCat("takes sequences of shape (batch, steps, channels), got ",
+                              ShapeToString(input_shape())));
+}
+
+absl::StatusOr<int> LayerCall::InnerAxis(int64_t axis, const JsonNode& option) const {
+  const int64_t rank = static_cast<int64_t>(input_shape().size());
+  const int64_t from_front = axis < 0 ? axis + rank : axis;
+  if (from_front > 0 && from_front < rank) return static_cast<int>(from_front);
+  return option.Invalid(absl::StrCat(axis, " is no axis behind the batch of an input of shape ",
+                                     ShapeToString(input_shape())));
 }
 
 absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, Shape shape) {
@@ -49,6 +64,13 @@ absl::StatusOr<ValueId> LayerCall::Activate(const std::shared_ptr<const Op>& act
                                             ValueId x) {
   if (activation == nullptr) return x;
   return Add(activation, {x});
+}
+
+absl::StatusOr<ValueId> LayerCall::Reshape(ValueId x, Shape new_shape) {
+  if (shape(x) == new_shape) return x;
+  auto op = std::make_shared<ReshapeOp>();
+  op->shape = std::move(new_shape);
+  return Add(std::move(op), {x});
 }
 
 absl::Status LayerCall::Invalid(const std::string& message) const {

@@ -25,9 +25,16 @@ class LayerCall {
   int number() const { return layer_->calls; }
 
   const std::vector<ValueId>& inputs() const { return inputs_; }
-  const Shape& input_shape(int i = 0) const { return graph_->graph.value(inputs_[i]).shape; }
+  const Shape& shape(ValueId value) const { return graph_->graph.value(value).shape; }
+  const Shape& input_shape(int i = 0) const { return shape(inputs_[i]); }
   // That the input has the axes (batch, height, width, channels).
   absl::Status ExpectImages() const;
+  // That the input has the axes (batch, steps, channels).
+  absl::Status ExpectSequences() const;
+
+  // An axis of the input that an option names, counted from the end where it is negative; not that
+  // of the batch.
+  absl::StatusOr<int> InnerAxis(int64_t axis, const JsonNode& option) const;
 
   // The layer's variable of these options; that of the first call where the layer is shared.
   absl::StatusOr<ValueId> AddVariable(const VariableOptions& options, Shape shape);
@@ -36,6 +43,8 @@ class LayerCall {
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op) { return Add(std::move(op), inputs_); }
   // The same for an activation, which may be null: `x` itself then.
   absl::StatusOr<ValueId> Activate(const std::shared_ptr<const Op>& activation, ValueId x);
+  // `x` in another shape; `x` itself where it has that.
+  absl::StatusOr<ValueId> Reshape(ValueId x, Shape shape);
 
   GraphInProgress* graph() { return graph_; }
 

@@ -8,20 +8,33 @@
 #define SHOAL_KERAS_LAYERS(LAYER) \
   LAYER(Activation)               \
   LAYER(Add)                      \
+  LAYER(Average)                  \
   LAYER(AveragePooling2D)         \
+  LAYER(Concatenate)              \
   LAYER(Conv2D)                   \
+  LAYER(Cropping2D)               \
   LAYER(Dense)                    \
   LAYER(Dropout)                  \
+  LAYER(ELU)                      \
   LAYER(Flatten)                  \
   LAYER(Functional)               \
+  LAYER(GlobalAveragePooling1D)   \
   LAYER(GlobalAveragePooling2D)   \
+  LAYER(GlobalMaxPooling1D)       \
+  LAYER(GlobalMaxPooling2D)       \
   LAYER(InputLayer)               \
+  LAYER(LeakyReLU)                \
   LAYER(MaxPooling2D)             \
+  LAYER(Maximum)                  \
+  LAYER(Minimum)                  \
+  LAYER(Multiply)                 \
   LAYER(ReLU)                     \
   LAYER(Rescaling)                \
   LAYER(Reshape)                  \
   LAYER(Sequential)               \
-  LAYER(Softmax)
+  LAYER(Softmax)                  \
+  LAYER(Subtract)                 \
+  LAYER(ZeroPadding2D)
 
 namespace shoal {
 

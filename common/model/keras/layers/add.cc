@@ -1,8 +1,10 @@
+#include "common/model/ops/add.h"
+
+#include <algorithm>
 #include <memory>
 
-#include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/ops/add.h"
+#include "common/model/keras/merge.h"
 
 namespace shoal {
 namespace {
@@ -12,13 +14,16 @@ class Add : public LayerConfig {
   explicit Add(LayerOptions&) {}
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
-    return call.Add(std::make_shared<AddOp>());
+    const bool same = std::all_of(call.inputs().begin(), call.inputs().end(), [&](ValueId input) {
+      return call.shape(input) == call.input_shape();
+    });
+    return same ? call.Add(std::make_shared<AddOp>()) : FoldInputs(call, BinaryOp::Kind::kAdd);
   }
 };
 
 }  // namespace
 
 extern const LayerType kAddLayer = {"Add", LayerType::Inputs::kSeveral,
-                                    "The sum of inputs of one shape", ReadAs<Add>};
+                                    "The sum of the inputs; shapes broadcast", ReadAs<Add>};
 
 }  // namespace shoal

@@ -1,3 +1,5 @@
+#include "common/model/ops/conv2d.h"
+
 #include <memory>
 #include <vector>
 
@@ -5,7 +7,6 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/ops/conv2d.h"
 
 namespace shoal {
 namespace {

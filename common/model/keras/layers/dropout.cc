@@ -1,3 +1,5 @@
+#include "common/model/ops/dropout.h"
+
 #include <limits>
 #include <memory>
 
@@ -5,7 +7,6 @@
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
 #include "common/model/name_hash.h"
-#include "common/model/ops/dropout.h"
 
 namespace shoal {
 namespace {

@@ -28,22 +28,6 @@ class Pooling2D : public LayerConfig {
   Pool2DOp op_;
 };
 
-class GlobalAveragePooling2D : public LayerConfig {
- public:
-  explicit GlobalAveragePooling2D(LayerOptions& options) {
-    op_.keep_dims = options.Bool("keepdims", false);
-    options.ExpectChannelsLast();
-  }
-
-  absl::StatusOr<ValueId> Call(LayerCall& call) override {
-    SHOAL_RETURN_IF_ERROR(call.ExpectImages());
-    return call.Add(std::make_shared<GlobalAveragePool2DOp>(op_));
-  }
-
- private:
-  GlobalAveragePool2DOp op_;
-};
-
 }  // namespace
 
 extern const LayerType kMaxPooling2DLayer = {"MaxPooling2D", LayerType::Inputs::kOne,
@@ -54,9 +38,5 @@ extern const LayerType kAveragePooling2DLayer = {
     "AveragePooling2D", LayerType::Inputs::kOne,
     "The mean of each window of an image, of what lies inside it",
     ReadAs<Pooling2D<Pool2DOp::Kind::kAverage>>};
-
-extern const LayerType kGlobalAveragePooling2DLayer = {
-    "GlobalAveragePooling2D", LayerType::Inputs::kOne, "The mean of each channel of an image",
-    ReadAs<GlobalAveragePooling2D>};
 
 }  // namespace shoal

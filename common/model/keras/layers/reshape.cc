@@ -1,3 +1,5 @@
+#include "common/model/ops/reshape.h"
+
 #include <memory>
 #include <optional>
 #include <vector>
@@ -6,7 +8,6 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/ops/reshape.h"
 
 namespace shoal {
 namespace {

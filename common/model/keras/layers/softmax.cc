@@ -1,3 +1,5 @@
+#include "common/model/ops/softmax.h"
+
 #include <limits>
 #include <memory>
 
@@ -5,7 +7,6 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/ops/softmax.h"
 
 namespace shoal {
 namespace {
