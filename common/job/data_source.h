@@ -20,7 +20,25 @@ struct DataSource {
   std::string images;  // the file of examples, for a model with one input; absolute, as all paths
   std::string labels;  // the file, array, column or key of the labels
   std::string format = "arrays";
+  std::vector<std::string> paths;  // files, the last part of each perhaps a pattern; or a folder
   std::vector<Feature> features;
+
+  // How a picture becomes an example.
+  int64_t image_height = 0;  // 0, both: those of the model's input
+  int64_t image_width = 0;
+  std::string color_mode;  // "grayscale", "rgb", "rgba"; empty: what the model's input has
+  std::string interpolation = "bilinear";  // or "nearest"
+  bool crop_to_aspect_ratio = false;
+  bool reduced_decode = false;   // of a JPEG that is far larger
+  std::string damaged = "fail";  // "skip": another example in the place of a damaged one
+
+  // Which label an example gets: of image_folder "int", "categorical" or "binary", of cifar100
+  // "fine" or "coarse"; empty: the first of these.
+  std::string label_mode;
+  std::vector<std::string> class_names;  // empty: the folders in sorted order
+
+  std::string delimiter = ",";  // of csv
+  bool header = true;           // of csv: its first row has the columns' names
 
   // The part of the data that is used. An example belongs to the same part on every machine.
   double validation_split = 0;  // share of the examples
@@ -30,7 +48,7 @@ struct DataSource {
 
   std::string cache;  // of decoded examples: "memory", "disk"; empty: none
 
-  bool empty() const { return images.empty() && features.empty(); }
+  bool empty() const { return images.empty() && features.empty() && paths.empty(); }
 };
 
 }  // namespace shoal

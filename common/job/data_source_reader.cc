@@ -18,11 +18,19 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr NumberRange kSplit = {.min = 0, .max = 1, .below_max = true};
+constexpr IntegerRange kImageSize = {1, 16384};
 constexpr IntegerRange kSeed = {0, INT64_MAX};
 
 // Fields that formats share. Those that every format has are in none of the groups.
 enum FieldGroup : unsigned {
-  kArrayFiles = 1 << 0,  // images or features, and labels: files
+  kArrayFiles = 1 << 0,    // images or features, and labels: files
+  kPath = 1 << 1,          // files
+  kFolder = 1 << 2,        // kPath is one folder, whose folders are the classes
+  kParts = 1 << 3,         // features and labels: names of what is in the files
+  kColumns = 1 << 4,       // the same, several for a feature, or all of them
+  kPictures = 1 << 5,      // how a picture becomes an example
+  kFineOrCoarse = 1 << 6,  // label_mode
+  kText = 1 << 7,          // delimiter and header
 };
 
 // A format by its name, with what its files are read by. worker/input/data_formats.cc has the other
@@ -33,6 +41,12 @@ struct Format {
 };
 constexpr Format kFormats[] = {
     {"arrays", kArrayFiles},
+    {"image_folder", kPath | kFolder | kPictures},
+    {"cifar10", kPath},
+    {"cifar100", kPath | kFineOrCoarse},
+    {"npz", kPath | kParts},
+    {"csv", kPath | kColumns | kText},
+    {"tfrecord", kPath | kParts | kPictures},
 };
 
 class DataSourceReader {
@@ -44,6 +58,14 @@ class DataSourceReader {
     const Format* format = ReadFormat();
     if (format == nullptr) return std::move(source_);
     if (format->groups & kArrayFiles) ReadArrayFiles();
+    if (format->groups & kPath) ReadPaths((format->groups & kFolder) != 0);
+    if (format->groups & (kParts | kColumns)) ReadParts((format->groups & kColumns) != 0);
+    if (format->groups & kFolder) ReadClasses();
+    if (format->groups & kFineOrCoarse) {
+      source_.label_mode = ReadWord("label_mode", {"fine", "coarse"}, "");
+    }
+    if (format->groups & kPictures) ReadPictures();
+    if (format->groups & kText) ReadText();
     ReadSubset();
     source_.cache = ReadWord("cache", {"memory", "disk"}, "");
     object_.RejectUnknownKeys();
@@ -102,6 +124,123 @@ class DataSourceReader {
     }
   }
 
+  // The file of a pattern's match is looked for when the data are opened.
+  void ReadPaths(bool folder) {
+    const json* value = object_.Require(
+        "path", folder ? "the folder that holds a folder of pictures for each class"
+                       : "the file, or a list of files, in which \"*\" stands for any characters");
+    if (value == nullptr) return;
+    if (value->is_array() && !folder && !value->empty()) {
+      for (const json& path : *value) AddPath(path, folder);
+    } else {
+      AddPath(*value, folder);
+    }
+  }
+
+  void AddPath(const json& value, bool folder) {
+    const std::string path = ReadJobPath(object_, "path", value, options_.base_dir);
+    if (path.empty()) return;
+    source_.paths.push_back(path);
+    std::error_code error;
+    if (!options_.check_data || path.find_first_of("*?[") != std::string::npos) return;
+    if (!fs::exists(path, error)) {
+      object_.errors()->Add(object_.PathOf("path"), path + ": is missing");
+    } else if (fs::is_directory(path, error) != folder) {
+      object_.errors()->Add(object_.PathOf("path"),
+                            path + (folder ? ": is not a folder" : ": is a folder, not a file"));
+    }
+  }
+
+  // `columns`: a feature may have several, and without "features" all but the label are the one.
+  void ReadParts(bool columns) {
+    const char* one = columns ? "the name of a column, or a list of them" : "the name of one";
+    const json* features = columns ? object_.Find("features")
+                                   : object_.Require("features", "what the model's input is");
+    if (features != nullptr) {
+      if (features->is_object() && !features->empty()) {
+        JsonObject named(*features, object_.PathOf("features"), object_.errors());
+        for (const auto& [input, part] : features->items()) {
+          source_.features.push_back({input, ReadNames(named, input.c_str(), part, columns, one)});
+        }
+      } else {
+        source_.features.push_back({"", ReadNames(object_, "features", *features, columns, one)});
+      }
+    }
+    if (const json* labels = object_.Require("labels", "what is to be predicted")) {
+      const std::vector<std::string> names =
+          ReadNames(object_, "labels", *labels, /*several=*/false, "the name of one");
+      if (!names.empty()) source_.labels = names[0];
+    }
+  }
+
+  std::vector<std::string> ReadNames(JsonObject& object, const char* key, const json& value,
+                                     bool several, const char* expected) {
+    std::vector<std::string> names;
+    const auto add = [&names](const json& name) {
+      if (name.is_string() && !name.get_ref<const std::string&>().empty()) {
+        names.push_back(name.get<std::string>());
+        return true;
+      }
+      return false;
+    };
+    bool right = false;
+    if (several && value.is_array() && !value.empty()) {
+      right = std::all_of(value.begin(), value.end(), add);
+    } else {
+      right = add(value);
+    }
+    if (!right) object.AddWrong(key, value, expected);
+    if (names.empty()) names.push_back("");
+    return names;
+  }
+
+  void ReadClasses() {
+    source_.label_mode = ReadWord("label_mode", {"int", "categorical", "binary"}, "");
+    const json* names = object_.Find("class_names");
+    if (names == nullptr) return;
+    const bool right = names->is_array() && !names->empty() &&
+                       std::all_of(names->begin(), names->end(), [](const json& name) {
+                         return name.is_string() && !name.get_ref<const std::string&>().empty();
+                       });
+    if (!right) return object_.AddWrong("class_names", *names, "a list of folders' names");
+    source_.class_names = names->get<std::vector<std::string>>();
+  }
+
+  void ReadPictures() {
+    if (const json* size = object_.Find("image_size")) {
+      const auto right = [](const json& extent) {
+        return extent.is_number_integer() && extent >= kImageSize.min && extent <= kImageSize.max;
+      };
+      if (size->is_array() && size->size() == 2 && right((*size)[0]) && right((*size)[1])) {
+        source_.image_height = (*size)[0].get<int64_t>();
+        source_.image_width = (*size)[1].get<int64_t>();
+      } else {
+        object_.AddWrong(
+            "image_size", *size,
+            absl::StrCat("[height, width], each from ", kImageSize.min, " to ", kImageSize.max));
+      }
+    }
+    source_.color_mode = ReadWord("color_mode", {"grayscale", "rgb", "rgba"}, "");
+    source_.interpolation =
+        ReadWord("interpolation", {"bilinear", "nearest"}, source_.interpolation);
+    object_.ReadBool("crop_to_aspect_ratio", &source_.crop_to_aspect_ratio);
+    object_.ReadBool("reduced_decode", &source_.reduced_decode);
+    source_.damaged = ReadWord("damaged", {"fail", "skip"}, source_.damaged);
+  }
+
+  void ReadText() {
+    if (const json* delimiter = object_.Find("delimiter")) {
+      const std::string text = delimiter->is_string() ? delimiter->get<std::string>() : "";
+      if (text.size() != 1 || text == "\"" || text == "\n" || text == "\r") {
+        object_.AddWrong("delimiter", *delimiter,
+                         "one character, for example \",\" or \"\\t\", no quote or line's end");
+      } else {
+        source_.delimiter = text;
+      }
+    }
+    object_.ReadBool("header", &source_.header);
+  }
+
   std::string ReadFile(JsonObject& object, const char* key, const json& value) {
     const std::string path = ReadJobPath(object, key, value, options_.base_dir);
     if (!options_.check_data || path.empty()) return path;
@@ -143,6 +282,11 @@ class DataSourceReader {
   DataSource source_;
 };
 
+// One name as itself, several as a list.
+json AsJson(const std::vector<std::string>& names) {
+  return names.size() == 1 ? json(names[0]) : json(names);
+}
+
 }  // namespace
 
 DataSource ReadDataSource(const json& value, const std::string& path, const JobReadOptions& options,
@@ -160,9 +304,21 @@ json DataSourceToJson(const DataSource& source) {
   write("format", source.format, defaults.format);
   write("images", source.images, defaults.images);
   write("labels", source.labels, defaults.labels);
+  if (!source.paths.empty()) root["path"] = AsJson(source.paths);
   for (const DataSource::Feature& feature : source.features) {
-    root["features"][feature.input] = feature.from[0];
+    (feature.input.empty() ? root["features"] : root["features"][feature.input]) =
+        AsJson(feature.from);
   }
+  if (source.image_height > 0) root["image_size"] = {source.image_height, source.image_width};
+  write("color_mode", source.color_mode, defaults.color_mode);
+  write("interpolation", source.interpolation, defaults.interpolation);
+  write("crop_to_aspect_ratio", source.crop_to_aspect_ratio, defaults.crop_to_aspect_ratio);
+  write("reduced_decode", source.reduced_decode, defaults.reduced_decode);
+  write("damaged", source.damaged, defaults.damaged);
+  write("label_mode", source.label_mode, defaults.label_mode);
+  write("class_names", source.class_names, defaults.class_names);
+  write("delimiter", source.delimiter, defaults.delimiter);
+  write("header", source.header, defaults.header);
   write("validation_split", source.validation_split, defaults.validation_split);
   write("test_split", source.test_split, defaults.test_split);
   write("subset", source.subset, defaults.subset);

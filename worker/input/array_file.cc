@@ -1,7 +1,5 @@
 #include "worker/input/array_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "worker/input/file_content.h"
 
 namespace shoal {
 namespace {
@@ -22,20 +21,6 @@ absl::Status Named(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
 }
 
-// Opens a file that has a size. O_NONBLOCK: opening a pipe would wait for its writer.
-absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, uint64_t* size) {
-  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat info;
-  if (!file.ok() || fstat(file.get(), &info) != 0) return absl::ErrnoToStatus(errno, path);
-  if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is ", S_ISDIR(info.st_mode) ? "a directory" : "not a regular file",
-                     "; expected an IDX or NPY file"));
-  }
-  *size = static_cast<uint64_t>(info.st_size);
-  return file;
-}
-
 std::string Describe(const ArrayHeader& header) {
   return absl::StrCat("its header says ", ShapeToString(header.shape), " ",
                       ElementTypeName(header.format.type), " from byte ", header.data_offset,
@@ -46,7 +31,8 @@ std::string Describe(const ArrayHeader& header) {
 
 absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::Open(const std::string& path) {
   uint64_t stored_bytes = 0;
-  SHOAL_ASSIGN_OR_RETURN(FileDescriptor file, OpenRegularFile(path, &stored_bytes));
+  SHOAL_ASSIGN_OR_RETURN(FileDescriptor file,
+                         OpenRegularFile(path, "expected an IDX or NPY file", &stored_bytes));
   SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
   std::string head(kMaxHeaderBytes, '\0');
   SHOAL_ASSIGN_OR_RETURN(const size_t head_bytes, stream.Read(head));

@@ -9,6 +9,7 @@ struct Entry {
 };
 constexpr Entry kFormats[] = {
     {"arrays", OpenArrays},
+    {"image_folder", OpenImageFolder},
 };
 
 }  // namespace

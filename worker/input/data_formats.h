@@ -16,6 +16,8 @@ using OpenFormat = absl::StatusOr<std::unique_ptr<Dataset>> (*)(const DataSource
 // The formats, each in a file of formats/; the table is in data_formats.cc.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
                                                     const std::vector<Feature>& inputs);
+absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& source,
+                                                         const std::vector<Feature>& inputs);
 
 // Null where the format is not known.
 OpenFormat FindDataFormat(const std::string& name);

@@ -156,12 +156,13 @@ TEST_F(JobFileDocTest, FieldsOfEachDataFormatAreAsDocumented) {
     // Without any of them, exactly those that are required are missing.
     root["data"]["training"] = {{"format", format}};
     const std::string missing = LoadJob(WriteJob(root), false).status().ToString();
+    std::map<std::string, bool> required;
     for (const DataField& field : DocumentedDataFields()) {
-      const std::string line = "$.data.training." + field.name + ": is missing";
-      EXPECT_EQ(missing.find(line) != std::string::npos,
-                field.Has(format) && field.default_text == "*required*")
-          << line << " in\n"
-          << missing;
+      required[field.name] |= field.Has(format) && field.default_text == "*required*";
+    }
+    for (const auto& [name, is_required] : required) {
+      const std::string line = "$.data.training." + name + ": is missing";
+      EXPECT_EQ(missing.find(line) != std::string::npos, is_required) << line << " in\n" << missing;
     }
   }
 }

@@ -240,7 +240,7 @@ TEST_F(JobTest, RefusesWrongDataByPath) {
   };
   EXPECT_EQ(error({{"format", "array"}}),
             "$.data.training.format: is \"array\", which Shoal does not know; did you mean "
-            "\"arrays\"? Known: arrays");
+            "\"arrays\"? Known: arrays, image_folder, cifar10, cifar100, npz, csv, tfrecord");
   EXPECT_EQ(error({{"features", {{"a", "a.npy"}}}}),
             "$.data.training.images: is there beside $.data.training.features; give one of the "
             "two");

@@ -1,0 +1,124 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/daemon/logging.h"
+#include "tests/worker/input/data_file_content.h"
+#include "tests/worker/input/picture_files.h"
+#include "worker/input/dataset.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ImageFolderTest : public DataFileTest {
+ protected:
+  ImageFolderTest() {
+    for (const char* folder : {"set/b/deep", "set/a", "set/.hidden"}) {
+      std::filesystem::create_directories(Path(folder));
+    }
+    // Of one grey level each, by which they are known.
+    Write("set/b/1.jpeg", PlainJpeg(9, 9, 40));
+    Write("set/b/deep/0.JPG", PlainJpeg(9, 9, 50));
+    Write("set/a/2.png", EncodePng(std::vector<uint8_t>(5, 20), 5, 1, 1));
+    Write("set/a/1.jpg", PlainJpeg(30, 5, 10));
+    Write("set/a/notes.txt", "no picture");
+    Write("set/.hidden/3.jpg", PlainJpeg(9, 9, 60));
+    Write("set/4.jpg", PlainJpeg(9, 9, 70));
+    source_.format = "image_folder";
+    source_.paths = {Path("set")};
+  }
+
+  absl::StatusOr<std::unique_ptr<Dataset>> Open() const {
+    return OpenDataset(source_, {{.name = "x", .shape = {4, 4, 3}}});
+  }
+  std::string ErrorOfOpening() const { return std::string(Open().status().message()); }
+
+  // "level label..." of an example whose pixels are all equal.
+  static std::string Row(const Dataset& dataset, uint64_t index) {
+    std::vector<float> pixels(48), label(ElementCount(dataset.label_shape()));
+    const absl::Status status = dataset.Read(index, std::vector<std::span<float>>{pixels}, label);
+    if (!status.ok()) return std::string(status.message());
+    EXPECT_EQ(pixels, std::vector<float>(48, pixels[0]));
+    std::string row = std::to_string(static_cast<int>(pixels[0]));
+    for (const float number : label) row += " " + std::to_string(static_cast<int>(number));
+    return row;
+  }
+  std::vector<std::string> Rows() const {
+    const auto dataset = Open();
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    std::vector<std::string> rows;
+    for (uint64_t i = 0; dataset.ok() && i < (*dataset)->size(); ++i)
+      rows.push_back(Row(**dataset, i));
+    return rows;
+  }
+
+  DataSource source_;
+};
+
+TEST_F(ImageFolderTest, ClassesAndFilesAreSorted) {
+  EXPECT_THAT(Rows(), ElementsAre("10 0", "20 0", "40 1", "50 1"));
+  EXPECT_TRUE((*Open())->IsWorkToRead());
+}
+
+TEST_F(ImageFolderTest, LabelsAreAsTheModeSays) {
+  source_.label_mode = "categorical";
+  EXPECT_THAT(Rows(), ElementsAre("10 1 0", "20 1 0", "40 0 1", "50 0 1"));
+  source_.label_mode = "binary";
+  source_.class_names = {"b", "a"};
+  EXPECT_THAT(Rows(), ElementsAre("40 0", "50 0", "10 1", "20 1"));
+  std::filesystem::create_directory(Path("set/c"));
+  source_.class_names = {};
+  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(Path("set")), HasSubstr("3 folders")));
+  source_.class_names = {"a", "b"};
+  EXPECT_THAT(ErrorOfOpening(), HasSubstr("each of its 3 folders once"));
+}
+
+TEST_F(ImageFolderTest, ADamagedPictureFailsByName) {
+  const std::string path = Write("set/b/1.jpeg", PlainJpeg(90, 90, 40).substr(0, 700));
+  EXPECT_THAT(Rows()[2], HasSubstr(path + ": ends early, at byte 700"));
+  Write("set/b/1.jpeg", "GIF89a");
+  EXPECT_THAT(Rows()[2], AllOf(HasSubstr(path), HasSubstr("GIF")));
+  std::filesystem::remove(path);
+  source_.damaged = "skip";
+  const auto dataset = Open();
+  std::filesystem::remove(Path("set/a/2.png"));
+  EXPECT_THAT(Row(**dataset, 1), HasSubstr("No such file"));  // not damage: it was there
+}
+
+TEST_F(ImageFolderTest, DamagedPicturesAreSkippedNamedAndCounted) {
+  std::vector<std::string> lines;
+  SendLogTo([&](const std::string& message, const LogFields& fields) {
+    lines.push_back(message + " " + fields[0].first + "=" + fields[0].second);
+  });
+  source_.damaged = "skip";
+  const std::string first = Write("set/a/2.png", "\x89PNG\r\n\x1a\nxx");
+  const std::string second = Write("set/b/deep/0.JPG", "");
+  // The next whole one in its place; of the last, the first.
+  EXPECT_THAT(Rows(), ElementsAre("10 0", "40 1", "40 1", "10 0"));
+  SendLogTo({});
+  EXPECT_THAT(lines,
+              ElementsAre(AllOf(HasSubstr(first), HasSubstr("ends early"), HasSubstr("skipped=1")),
+                          AllOf(HasSubstr(second), HasSubstr("skipped=2"))));
+  for (const char* file : {"set/a/1.jpg", "set/b/1.jpeg"}) Write(file, "");
+  EXPECT_THAT(Rows()[0], AllOf(HasSubstr(Path("set/a/1.jpg")), HasSubstr("99 after it")));
+}
+
+TEST_F(ImageFolderTest, WhatIsNoSuchFolderIsNamed) {
+  source_.paths = {Path("missing")};
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(ErrorOfOpening(), HasSubstr(Path("missing")));
+  source_.paths = {Path("set/a")};
+  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(Path("set/a")), HasSubstr("no folder")));
+  std::filesystem::create_directories(Path("empty/c"));
+  source_.paths = {Path("empty")};
+  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(Path("empty")), HasSubstr("no picture")));
+  source_.paths = {Path("set")};
+  EXPECT_THAT(std::string(OpenDataset(source_, {{"x", {4, 4, 3}}, {"y", {2}}}).status().message()),
+              HasSubstr("one input"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,186 @@
+// A folder with a folder of pictures for each class, listed and labelled as
+// keras.utils.image_dataset_from_directory does.
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "worker/input/damaged_examples.h"
+#include "worker/input/data_formats.h"
+#include "worker/input/file_content.h"
+#include "worker/input/pictures/picture_loader.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostFileBytes = 256 << 20;
+
+// Files below a folder. Their names lie end to end: a large set has more than a million.
+class PictureList {
+ public:
+  void Add(std::string_view file, uint32_t label) {
+    text_.append(file);
+    ends_.push_back(text_.size());
+    labels_.push_back(label);
+  }
+  size_t size() const { return labels_.size(); }
+  std::string_view file(uint64_t i) const {
+    const uint64_t begin = i == 0 ? 0 : ends_[i - 1];
+    return std::string_view(text_).substr(begin, ends_[i] - begin);
+  }
+  uint32_t label(uint64_t i) const { return labels_[i]; }
+
+ private:
+  std::string text_;
+  std::vector<uint64_t> ends_;
+  std::vector<uint32_t> labels_;
+};
+
+// By its name, as Keras has it; those that Shoal does not read are found when they are.
+bool IsPicture(const fs::path& file) {
+  std::string extension = file.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png" ||
+         extension == ".bmp" || extension == ".gif";
+}
+
+bool IsHidden(const std::string& name) { return name.starts_with("."); }
+
+absl::Status CannotList(const std::string& folder, const std::error_code& error) {
+  return absl::ErrnoToStatus(error.value(), folder);
+}
+
+absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder) {
+  std::vector<std::string> classes;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code unreadable;
+    if (entry->is_directory(unreadable) && !IsHidden(name)) classes.push_back(name);
+  }
+  if (error) return CannotList(folder, error);
+  if (classes.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": has no folder in it; expected one for each class"));
+  }
+  std::sort(classes.begin(), classes.end());
+  return classes;
+}
+
+// Pictures of a class, in sorted order.
+absl::Status AddClass(const std::string& folder, const std::string& name, uint32_t label,
+                      PictureList* list) {
+  std::vector<std::string> files;
+  std::error_code error;
+  const std::string path = (fs::path(folder) / name).string();
+  for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code unreadable;
+    if (IsPicture(entry->path()) && !entry->is_directory(unreadable)) {
+      files.push_back(entry->path().lexically_relative(folder).string());
+    }
+  }
+  if (error) return CannotList(path, error);
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) list->Add(file, label);
+  return absl::OkStatus();
+}
+
+class ImageFolder : public Dataset {
+ public:
+  ImageFolder(const DataSource& source, const Feature& input, PictureLoader loader,
+              uint32_t classes, PictureList list)
+      : folder_(source.paths[0]),
+        features_({input}),
+        loader_(loader),
+        one_hot_(source.label_mode == "categorical"),
+        label_shape_(one_hot_ ? Shape{classes} : Shape{}),
+        list_(std::move(list)),
+        damaged_(source.damaged == "skip") {}
+
+  uint64_t size() const override { return list_.size(); }
+  const std::vector<Feature>& features() const override { return features_; }
+  const Shape& label_shape() const override { return label_shape_; }
+  std::string LabelSource() const override { return "the folders of " + folder_; }
+  bool IsWorkToRead() const override { return true; }
+
+  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+                    std::span<float> label) const override {
+    return damaged_.Read(index, size(), [&](uint64_t i) {
+      SHOAL_RETURN_IF_ERROR(ReadPicture(i, features[0]));
+      return ReadLabel(i, label);
+    });
+  }
+
+  absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
+    if (one_hot_) std::fill(label.begin(), label.end(), 0.0f);
+    (one_hot_ ? label[list_.label(index)] : label[0]) =
+        one_hot_ ? 1.0f : static_cast<float>(list_.label(index));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status ReadPicture(uint64_t index, std::span<float> out) const {
+    thread_local std::vector<uint8_t> content;
+    const std::string path = (fs::path(folder_) / list_.file(index)).string();
+    SHOAL_RETURN_IF_ERROR(ReadWholeFile(path, kMostFileBytes, &content));
+    const absl::Status status = loader_.Load(content, out);
+    if (status.ok()) return status;
+    return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
+  }
+
+  const std::string folder_;
+  const std::vector<Feature> features_;
+  const PictureLoader loader_;
+  const bool one_hot_;
+  const Shape label_shape_;
+  const PictureList list_;
+  const DamagedExamples damaged_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& source,
+                                                         const std::vector<Feature>& inputs) {
+  const std::string& folder = source.paths[0];
+  if (inputs.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, ": a folder of pictures has data for one input; the model has ", inputs.size()));
+  }
+  SHOAL_ASSIGN_OR_RETURN(const PictureLoader loader, PictureLoader::Make(source, inputs[0]));
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> classes, ClassesOf(folder));
+  if (!source.class_names.empty()) {
+    std::vector<std::string> wanted = source.class_names;
+    std::sort(wanted.begin(), wanted.end());
+    if (wanted != classes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          folder, ": \"class_names\" must name each of its ", classes.size(), " folders once"));
+    }
+    classes = source.class_names;
+  }
+  if (source.label_mode == "binary" && classes.size() != 2) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, ": has ", classes.size(),
+                                                   " folders; \"label_mode\": \"binary\" is for 2 "
+                                                   "classes"));
+  }
+  PictureList list;
+  for (uint32_t i = 0; i < classes.size(); ++i) {
+    SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, &list));
+  }
+  if (list.size() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": has no picture in its folders; expected .jpg, .jpeg or .png"));
+  }
+  return std::make_unique<ImageFolder>(source, inputs[0], loader,
+                                       static_cast<uint32_t>(classes.size()), std::move(list));
+}
+
+}  // namespace shoal

@@ -1,0 +1,58 @@
+#include "worker/input/pictures/picture.h"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
+#include "common/memory/memory_limit.h"
+
+namespace shoal {
+namespace {
+
+bool BeginsWith(std::span<const uint8_t> file, std::string_view magic) {
+  return file.size() >= magic.size() &&
+         std::equal(magic.begin(), magic.end(), file.begin(),
+                    [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+}
+
+}  // namespace
+
+bool IsJpeg(std::span<const uint8_t> file) { return BeginsWith(file, "\xff\xd8\xff"); }
+bool IsPng(std::span<const uint8_t> file) { return BeginsWith(file, "\x89PNG\r\n\x1a\n"); }
+
+absl::Status DecodePicture(std::span<const uint8_t> file, const DecodeOptions& options,
+                           Picture* out) {
+  if (IsJpeg(file)) return DecodeJpeg(file, options, out);
+  if (IsPng(file)) return DecodePng(file, options, out);
+  if (file.empty()) return absl::DataLossError("the file is empty; expected a JPEG or PNG");
+  for (const auto& [magic, name] : {std::pair("GIF8", "GIF"), {"BM", "BMP"}, {"RIFF", "WebP"}}) {
+    if (BeginsWith(file, magic)) {
+      return absl::UnimplementedError(
+          absl::StrCat("at byte 0: begins as a ", name, " does; Shoal reads JPEG and PNG"));
+    }
+  }
+  const std::string_view head(reinterpret_cast<const char*>(file.data()),
+                              std::min<size_t>(file.size(), 6));
+  return absl::DataLossError(
+      absl::StrCat("at byte 0: \"", Printable(head, 24), "\" begins neither a JPEG nor a PNG"));
+}
+
+absl::Status MakeRoomForPicture(int64_t height, int64_t width, int channels, Picture* out) {
+  if (height < 1 || width < 1 || height > kMostPixels / width) {
+    return absl::DataLossError(absl::StrCat("its header says ", width, " x ", height,
+                                            " pixels; expected 1 to ", kMostPixels, " in all"));
+  }
+  out->height = height;
+  out->width = width;
+  out->channels = channels;
+  try {
+    out->pixels.resize(static_cast<size_t>(height * width * channels));
+  } catch (const std::exception&) {
+    return OutOfMemory(absl::StrCat("a picture of ", width, " x ", height, " pixels"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shoal
