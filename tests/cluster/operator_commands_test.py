@@ -271,7 +271,9 @@ def test_a_checkpoint_now_says_what_it_waits_for(tmp_path):
     with Job(tmp_path) as job:
         job.server.signal(signal.SIGSTOP)
         asked = Process([BIN / "shoal", "checkpoint", "now", "--run_dir", job.run], tmp_path / "asked")
-        asked.wait_for_output("waiting for the cut at step")
+        # An evaluation that the ps sleeps through comes first.
+        wait_for(lambda: any(cause in asked.output() for cause in ("waiting for the cut at step", "waiting for the evaluation of epoch")),
+                 "the cause")
         job.server.signal(signal.SIGCONT)
         assert asked.wait() == 0, asked.output()
 
