@@ -41,7 +41,7 @@ KerasOptions::~KerasOptions() = default;
 
 void KerasOptions::Resolve(const char* key, const json& value, const std::string& description) {
   (*resolved_)[key] = value;
-  descriptions_.push_back(description);
+  if (!description.empty()) descriptions_.push_back(description);
 }
 
 double KerasOptions::Number(const char* key, double otherwise, NumberRange range) {

@@ -33,7 +33,8 @@ class KerasOptions {
   double RequiredNumber(const char* key, NumberRange range);
   uint64_t RequiredInteger(const char* key, IntegerRange range);
 
-  // For options of other kinds: what is given (null: nothing), for errors; then what it comes to.
+  // For options of other kinds: what is given, and errors about it; then what it comes to. Without
+  // a description it is in no documentation that is made from this.
   JsonObject& given() { return given_; }
   void Resolve(const char* key, const nlohmann::json& value, const std::string& description);
   // An option that changes no number.

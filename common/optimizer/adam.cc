@@ -1,6 +1,9 @@
-// Keras's Adam (keras/src/optimizers/adam.py):
+// Keras's Adam and AdamW (keras/src/optimizers/adam.py, adamw.py):
 //   m += (g - m)(1 - beta_1),  v += (g g - v)(1 - beta_2),
 //   w -= alpha m / (sqrt(v) + epsilon)  with  alpha = lr sqrt(1 - beta_2^t) / (1 - beta_1^t).
+// With amsgrad the largest v so far stands in the place of v. AdamW is the same with another
+// default of weight_decay.
+#include <algorithm>
 #include <cmath>
 
 #include "common/optimizer/loop_update.h"
@@ -32,16 +35,35 @@ void ApplyAdam(const UnalignedFloat* gradient, const float* values, float* out, 
   }
 }
 
+SHOAL_VECTORIZE
+void ApplyAmsgrad(const UnalignedFloat* gradient, const float* values, float* out, float* first,
+                  float* second, float* largest, size_t size, Factors factors) {
+  const auto [alpha, one_minus_beta_1, one_minus_beta_2, epsilon, decay] = factors;
+  SHOAL_INDEPENDENT
+  for (size_t i = 0; i < size; ++i) {
+    const float g = gradient[i];
+    const float value = values[i] - values[i] * decay;
+    const float m = first[i] + (g - first[i]) * one_minus_beta_1;
+    const float v = second[i] + (g * g - second[i]) * one_minus_beta_2;
+    const float most = std::max(largest[i], v);
+    first[i] = m;
+    second[i] = v;
+    largest[i] = most;
+    out[i] = value - alpha * m / (std::sqrt(most) + epsilon);
+  }
+}
+
 class Adam : public Optimizer {
  public:
-  explicit Adam(KerasOptions& options)
-      : Optimizer(options, {.learning_rate = 0.001}),
+  Adam(KerasOptions& options, double weight_decay)
+      : Optimizer(options, {.learning_rate = 0.001, .weight_decay = weight_decay}),
         beta_1_(options.Number("beta_1", 0.9, {.min = 0, .max = 1, .below_max = true})),
         beta_2_(options.Number("beta_2", 0.999, {.min = 0, .max = 1, .below_max = true})),
-        epsilon_(options.Number("epsilon", 1e-7, {.min = 0, .max = 1, .above_min = true})) {
-    RejectUnlessFalse(options.given(), "amsgrad", "AMSGrad");
+        epsilon_(options.Number("epsilon", 1e-7, {.min = 0, .max = 1, .above_min = true})),
+        amsgrad_(options.Flag("amsgrad", false)) {
     AddSlot("adam_m");
     AddSlot("adam_v");
+    if (amsgrad_) AddSlot("adam_vhat");
   }
 
  private:
@@ -54,6 +76,12 @@ class Adam : public Optimizer {
     factors.one_minus_beta_2 = 1 - beta_2_;
     factors.epsilon = epsilon_;
     factors.decay = step.decay;
+    if (amsgrad_) {
+      return UpdateOf([factors](const Elements& e) {
+        ApplyAmsgrad(e.gradient, e.values, e.out, e.slots[0], e.slots[1], e.slots[2], e.size,
+                     factors);
+      });
+    }
     return UpdateOf([factors](const Elements& e) {
       ApplyAdam(e.gradient, e.values, e.out, e.slots[0], e.slots[1], e.size, factors);
     });
@@ -62,12 +90,17 @@ class Adam : public Optimizer {
   const double beta_1_;
   const double beta_2_;
   const double epsilon_;
+  const bool amsgrad_;
 };
 
 }  // namespace
 
 std::unique_ptr<Optimizer> MakeAdam(KerasOptions& options) {
-  return std::make_unique<Adam>(options);
+  return std::make_unique<Adam>(options, 0);
+}
+
+std::unique_ptr<Optimizer> MakeAdamW(KerasOptions& options) {
+  return std::make_unique<Adam>(options, 0.004);
 }
 
 }  // namespace shoal

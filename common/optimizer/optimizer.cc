@@ -36,8 +36,8 @@ void RejectLegacyDecay(JsonObject& config) {
   config.errors()->AddUnimplemented(
       config.PathOf("decay"),
       absl::StrCat("is ", ShortJson(*value),
-                   "; Shoal has no decay of the learning rate, so this must be 0 "
-                   "or left out"));
+                   "; this legacy decay of the learning rate must be 0 or left out: give the "
+                   "schedule InverseTimeDecay as learning_rate"));
 }
 
 // What every optimizer of Keras has and Shoal has not.

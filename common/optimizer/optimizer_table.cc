@@ -8,7 +8,15 @@
 // Every optimizer, a line each: Keras's class. MakeCLASS stands in the file of its name.
 #define SHOAL_OPTIMIZERS(OPTIMIZER) \
   OPTIMIZER(SGD)                    \
-  OPTIMIZER(Adam)
+  OPTIMIZER(Adam)                   \
+  OPTIMIZER(AdamW)                  \
+  OPTIMIZER(Adamax)                 \
+  OPTIMIZER(Nadam)                  \
+  OPTIMIZER(Adagrad)                \
+  OPTIMIZER(Adadelta)               \
+  OPTIMIZER(RMSprop)                \
+  OPTIMIZER(Ftrl)                   \
+  OPTIMIZER(Lion)
 
 namespace shoal {
 

@@ -262,6 +262,45 @@ def cases(out, only=()):
     case("optimizers", lambda: keras.Sequential([keras.Input((6,)), L.Dense(5, activation="tanh"), L.Dense(3)]),
          rng.normal(0, 1, (8, 6)).astype(np.float32), rng.normal(0, 1, (8, 3)).astype(np.float32), MSE, many, steps=6)
 
+    def schedule(cls, **kw):
+        return opt("SGD", learning_rate=opt(cls, **kw))
+
+    own = np.random.default_rng(12)  # cases above keep their numbers
+    options = {  # what "optimizers" does not reach
+        "adam_options": opt("Adam", learning_rate=0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-3, weight_decay=0.1),
+        "amsgrad_options": opt("Adam", learning_rate=0.02, beta_1=0.5, beta_2=0.5, amsgrad=True, weight_decay=0.1),
+        "adamw_default": opt("AdamW", learning_rate=0.05),
+        "adamax_options": opt("Adamax", learning_rate=0.02, beta_1=0.8, beta_2=0.6, epsilon=1e-3, weight_decay=0.1),
+        "nadam_options": opt("Nadam", learning_rate=0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-3, weight_decay=0.1),
+        "adagrad_options": opt("Adagrad", learning_rate=0.05, initial_accumulator_value=0.02, epsilon=1e-2, weight_decay=0.1),
+        "adadelta_options": opt("Adadelta", learning_rate=0.5, rho=0.8, epsilon=1e-3, weight_decay=0.1),
+        "rmsprop_momentum": opt("RMSprop", learning_rate=0.01, rho=0.8, momentum=0.7, epsilon=1e-3, weight_decay=0.1),
+        "rmsprop_centered_only": opt("RMSprop", learning_rate=0.01, rho=0.8, epsilon=1e-2, centered=True),
+        "ftrl_power": opt("Ftrl", learning_rate=0.05, learning_rate_power=-0.3, initial_accumulator_value=0.3,
+                          l1_regularization_strength=0.01, l2_shrinkage_regularization_strength=0.02, weight_decay=0.1),
+        "ftrl_shrinkage": opt("Ftrl", learning_rate=0.05, l2_shrinkage_regularization_strength=0.2, beta=0.3),
+        "lion_options": opt("Lion", learning_rate=0.003, beta_1=0.7, beta_2=0.8, weight_decay=0.1),
+        "lamb_options": opt("Lamb", learning_rate=0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-3, weight_decay=0.1),
+        "clipnorm_adam": opt("Adam", learning_rate=0.01, clipnorm=0.05, weight_decay=0.1),
+        "clipvalue_momentum": opt("SGD", learning_rate=0.05, momentum=0.9, nesterov=True, clipvalue=0.02),
+        "global_clipnorm_sgd": opt("SGD", learning_rate=0.05, global_clipnorm=0.3),
+        "clips_that_do_not_reach": opt("SGD", learning_rate=0.05, global_clipnorm=1000.0),
+        "ema_overwrite": opt("Adam", learning_rate=0.02, use_ema=True, ema_momentum=0.7, ema_overwrite_frequency=3),
+        "exponential_staircase": schedule("ExponentialDecay", initial_learning_rate=0.1, decay_steps=3, decay_rate=0.5, staircase=True),
+        "inverse_time": schedule("InverseTimeDecay", initial_learning_rate=0.1, decay_steps=2, decay_rate=0.7),
+        "inverse_time_staircase": schedule("InverseTimeDecay", initial_learning_rate=0.1, decay_steps=3, decay_rate=0.7, staircase=True),
+        "polynomial_cycle": schedule("PolynomialDecay", initial_learning_rate=0.1, decay_steps=3, end_learning_rate=0.02, power=1.5, cycle=True),
+        "polynomial_default": schedule("PolynomialDecay", initial_learning_rate=0.1, decay_steps=4),
+        "cosine_alpha": schedule("CosineDecay", initial_learning_rate=0.1, decay_steps=5, alpha=0.2),
+        "cosine_restarts": schedule("CosineDecayRestarts", initial_learning_rate=0.1, first_decay_steps=2, t_mul=1.5, m_mul=0.8, alpha=0.1),
+        "cosine_restarts_equal": schedule("CosineDecayRestarts", initial_learning_rate=0.1, first_decay_steps=3, t_mul=1.0, m_mul=0.5),
+        "piecewise_three": schedule("PiecewiseConstantDecay", boundaries=[2, 4, 6], values=[0.1, 0.05, 0.02, 0.01]),
+        "decay_by_schedule": opt("Adam", learning_rate=opt("CosineDecay", initial_learning_rate=0.01, decay_steps=4, warmup_target=0.05, warmup_steps=3),
+                                 weight_decay=0.2),
+    }
+    case("optimizer_options", lambda: keras.Sequential([keras.Input((6,)), L.Dense(5, activation="tanh"), L.Dense(3)]),
+         own.normal(0, 1, (8, 6)).astype(np.float32), own.normal(0, 1, (8, 3)).astype(np.float32), MSE, options, steps=9)
+
     lx, ly = rng.normal(0, 1, (6, 5)).astype(np.float32), rng.uniform(0.05, 0.95, (6, 4)).astype(np.float32)
     onehot = np.eye(4, dtype=np.float32)[rng.integers(0, 4, 6)]
     for lname, spec, act, yy in [

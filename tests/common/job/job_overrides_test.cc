@@ -139,5 +139,18 @@ TEST_F(JobOverridesTest, AnythingMayBeGiven) {
               StartsWith("--set: $.seed: is 9223372036854775808; must be an integer from 0"));
 }
 
+TEST_F(JobOverridesTest, ANumberTakesThePlaceOfASchedule) {
+  json root = MinimalJob();
+  root["optimizer"] = {{"class_name", "SGD"},
+                       {"config",
+                        {{"learning_rate",
+                          {{"class_name", "CosineDecay"},
+                           {"config", {{"initial_learning_rate", 0.1}, {"decay_steps", 10}}}}}}}};
+  const Job job = Load(root, {Set("optimizer.config.learning_rate.config.decay_steps", "20")});
+  EXPECT_THAT(job.optimizer, HasSubstr(R"("decay_steps":20.0)"));
+  EXPECT_THAT(Load(root, {Set("optimizer.config.learning_rate", "0.01")}).optimizer,
+              HasSubstr(R"("learning_rate":0.01,)"));
+}
+
 }  // namespace
 }  // namespace shoal

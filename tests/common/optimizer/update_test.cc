@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "common/optimizer/optimizer.h"
+#include "common/optimizer/optimizer_table.h"
 
 namespace shoal {
 namespace {
@@ -54,6 +56,7 @@ struct Reference {
 };
 
 class OptimizerTest : public testing::TestWithParam<Case> {};
+class AnyOptimizerTest : public testing::TestWithParam<Case> {};
 
 TEST_P(OptimizerTest, FollowsTheFormulasForHundredIterations) {
   const auto optimizer = Make(GetParam());
@@ -85,7 +88,7 @@ TEST_P(OptimizerTest, FollowsTheFormulasForHundredIterations) {
   }
 }
 
-TEST_P(OptimizerTest, SameValuesInAnotherBufferAndFromUnalignedGradients) {
+TEST_P(AnyOptimizerTest, SameValuesInAnotherBufferAndFromUnalignedGradients) {
   const auto optimizer = Make(GetParam());
   std::mt19937_64 random(11);
   std::normal_distribution<float> normal;
@@ -112,20 +115,101 @@ TEST_P(OptimizerTest, SameValuesInAnotherBufferAndFromUnalignedGradients) {
   for (size_t i = 0; i < count; ++i) EXPECT_EQ(slots[i], slots[count + i]);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, OptimizerTest,
-    testing::Values(
-        Case{"Sgd", "SGD", R"({"learning_rate": 0.03})"},
-        Case{"SgdDecay", "SGD", R"({"learning_rate": 0.03, "weight_decay": 0.1})"},
-        Case{"Momentum", "SGD", R"({"learning_rate": 0.03, "momentum": 0.9})"},
-        Case{"MomentumDecay", "SGD",
-             R"({"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.1})"},
-        Case{"Nesterov", "SGD", R"({"learning_rate": 0.03, "momentum": 0.9, "nesterov": true})"},
-        Case{"NesterovDecay", "SGD",
-             R"({"learning_rate": 0.03, "momentum": 0.9, "nesterov": true, "weight_decay": 0.1})"},
-        Case{"Adam", "Adam", R"({"learning_rate": 0.003})"},
-        Case{"AdamDecay", "Adam", R"({"learning_rate": 0.003, "weight_decay": 0.05})"}),
-    [](const auto& info) { return info.param.name; });
+// However the elements are cut into runs, which slices of messages and chunks decide.
+TEST_P(AnyOptimizerTest, AnElementDoesNotDependOnWhatLiesBesideIt) {
+  const auto optimizer = Make(GetParam());
+  std::mt19937_64 random(13);
+  std::normal_distribution<float> normal;
+  std::vector<float> whole(kSize), gradient(kSize);
+  for (float& x : whole) x = normal(random);
+  std::vector<float> parts = whole;
+  const size_t count = optimizer->slot_names().size();
+  std::vector<std::vector<float>> slots;
+  for (size_t i = 0; i < 2 * count; ++i) {
+    slots.emplace_back(kSize, optimizer->initial_slot_value(static_cast<int>(i % count)));
+  }
+  for (int t = 1; t <= 5; ++t) {
+    for (float& g : gradient) g = normal(random);
+    const auto apply = [&](std::vector<float>& values, size_t first_slot, size_t begin,
+                           size_t end) {
+      std::vector<float*> places;
+      for (size_t i = 0; i < count; ++i) places.push_back(slots[first_slot + i].data() + begin);
+      const std::span<float> run = std::span(values).subspan(begin, end - begin);
+      optimizer->Prepare(t)->Apply(std::span(gradient).subspan(begin, end - begin), run, run,
+                                   places);
+    };
+    apply(whole, 0, 0, kSize);
+    for (const auto& [begin, end] : {std::pair{0, 1}, {1, 20}, {20, 61}, {61, 67}}) {
+      apply(parts, count, begin, end);
+    }
+    ASSERT_EQ(whole, parts) << "iteration " << t;
+  }
+}
+
+const Case kByFormula[] = {
+    Case{"Sgd", "SGD", R"({"learning_rate": 0.03})"},
+    Case{"SgdDecay", "SGD", R"({"learning_rate": 0.03, "weight_decay": 0.1})"},
+    Case{"Momentum", "SGD", R"({"learning_rate": 0.03, "momentum": 0.9})"},
+    Case{"MomentumDecay", "SGD",
+         R"({"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.1})"},
+    Case{"Nesterov", "SGD", R"({"learning_rate": 0.03, "momentum": 0.9, "nesterov": true})"},
+    Case{"NesterovDecay", "SGD",
+         R"({"learning_rate": 0.03, "momentum": 0.9, "nesterov": true, "weight_decay": 0.1})"},
+    Case{"Adam", "Adam", R"({"learning_rate": 0.003})"},
+    Case{"AdamDecay", "Adam", R"({"learning_rate": 0.003, "weight_decay": 0.05})"}};
+
+// The formulas of the others are those of Keras by tests/golden/optimizers and optimizer_options.
+const Case kOthers[] = {
+    Case{"AdamW", "AdamW", "{}"},
+    Case{"Amsgrad", "Adam", R"({"amsgrad": true})"},
+    Case{"Adamax", "Adamax", R"({"weight_decay": 0.1})"},
+    Case{"Nadam", "Nadam", "{}"},
+    Case{"Adagrad", "Adagrad", "{}"},
+    Case{"Adadelta", "Adadelta", "{}"},
+    Case{"Rmsprop", "RMSprop", "{}"},
+    Case{"RmspropMomentum", "RMSprop", R"({"momentum": 0.5})"},
+    Case{"RmspropCentered", "RMSprop", R"({"centered": true})"},
+    Case{"RmspropCenteredMomentum", "RMSprop", R"({"centered": true, "momentum": 0.5})"},
+    Case{"Ftrl", "Ftrl", R"({"l1_regularization_strength": 0.01, "beta": 0.1})"},
+    Case{"FtrlPower", "Ftrl", R"({"learning_rate_power": -0.3})"},
+    Case{"Lion", "Lion", "{}"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, OptimizerTest, testing::ValuesIn(kByFormula),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(ByFormula, AnyOptimizerTest, testing::ValuesIn(kByFormula),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Others, AnyOptimizerTest, testing::ValuesIn(kOthers),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(OptimizerTableTest, EachLineOfTheTableHasACase) {
+  for (const std::string& name : OptimizerTypeNames()) {
+    const auto of_class = [&](const Case& value) { return value.class_name == name; };
+    EXPECT_TRUE(std::any_of(std::begin(kByFormula), std::end(kByFormula), of_class) ||
+                std::any_of(std::begin(kOthers), std::end(kOthers), of_class))
+        << name;
+  }
+}
+
+// U_t of Nadam, which Keras multiplies up from update to update.
+TEST(NadamTest, ItsProductIsThatOfAllUpdates) {
+  const Case nadam{"Nadam", "Nadam", R"({"learning_rate": 1, "beta_1": 0.999, "beta_2": 0})"};
+  const auto optimizer = Make(nadam);
+  double product = 1;
+  const auto u = [](double t) { return 0.999 * (1 - 0.5 * std::pow(0.96, t)); };
+  for (int t = 1; t <= 3000; ++t) {
+    product *= u(t);
+    if (t > 60 && t != 1000 && t != 1001 && t != 3000) continue;
+    float value = 0, first = 0, second = 0;
+    float* const slots[] = {&first, &second};
+    const float gradient = 1;
+    optimizer->Prepare(t)->Apply({&gradient, 1}, {&value, 1}, {&value, 1}, slots);
+    const double m = 0.001;
+    EXPECT_NEAR(value, -(u(t + 1) * m / (1 - product * u(t + 1)) + (1 - u(t)) / (1 - product)),
+                1e-5 * std::abs(value))
+        << t;
+  }
+}
 
 }  // namespace
 }  // namespace shoal

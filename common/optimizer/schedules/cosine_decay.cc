@@ -1,0 +1,31 @@
+// Keras's CosineDecay (keras/src/optimizers/schedules/learning_rate_schedule.py):
+//   from ((1 - alpha) (1 + cos(pi p)) / 2 + alpha)  with  p = min(updates, decay_steps) /
+//   decay_steps
+// from initial_learning_rate. With warmup_target, the first warmup_steps lead from
+// initial_learning_rate to it in a straight line, and the decay begins there, from it.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "common/optimizer/schedules/schedule.h"
+
+namespace shoal {
+
+Schedule MakeCosineDecay(KerasOptions& options) {
+  const double initial = options.RequiredNumber("initial_learning_rate", kScheduledRate);
+  const double steps = options.RequiredNumber("decay_steps", kSomeUpdates);
+  const double alpha = options.Number("alpha", 0, {.min = 0, .max = 1});
+  const auto target = options.NumberOrNull("warmup_target", {}, kScheduledRate);
+  const double warmup = options.Number("warmup_steps", 0, kUpdates);
+  return [=](double updates) {
+    if (target.has_value()) {
+      if (updates < warmup) return initial + (*target - initial) * (updates / warmup);
+      updates -= warmup;
+    }
+    const double p = std::min(updates, steps) / steps;
+    const double cosine = 0.5 * (1 + std::cos(std::numbers::pi * p));
+    return target.value_or(initial) * ((1 - alpha) * cosine + alpha);
+  };
+}
+
+}  // namespace shoal

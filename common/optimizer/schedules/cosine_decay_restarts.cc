@@ -1,0 +1,33 @@
+// Keras's CosineDecayRestarts (keras/src/optimizers/schedules/learning_rate_schedule.py):
+//   initial_learning_rate ((1 - alpha) m_mul^i (1 + cos(pi p)) / 2 + alpha)
+// where p is the part of period i that is over; the first takes first_decay_steps, each other t_mul
+// times as long as the one before.
+#include <cmath>
+#include <numbers>
+
+#include "common/optimizer/schedules/schedule.h"
+
+namespace shoal {
+
+Schedule MakeCosineDecayRestarts(KerasOptions& options) {
+  const double initial = options.RequiredNumber("initial_learning_rate", kScheduledRate);
+  const double first = options.RequiredNumber("first_decay_steps", kSomeUpdates);
+  const double t_mul = options.Number("t_mul", 2, {.min = 1, .max = 1000});
+  const double m_mul = options.Number("m_mul", 1, {.min = 0, .max = 1000});
+  const double alpha = options.Number("alpha", 0, {.min = 0, .max = 1});
+  return [=](double updates) {
+    double p = updates / first;
+    double period = std::floor(p);
+    if (t_mul == 1) {
+      p -= period;
+    } else {
+      period = std::floor(std::log(1 - p * (1 - t_mul)) / std::log(t_mul));
+      const double length = std::pow(t_mul, period);
+      p = (p - (1 - length) / (1 - t_mul)) / length;
+    }
+    const double cosine = 0.5 * std::pow(m_mul, period) * (1 + std::cos(std::numbers::pi * p));
+    return initial * ((1 - alpha) * cosine + alpha);
+  };
+}
+
+}  // namespace shoal
