@@ -375,6 +375,17 @@ def cases(out, only=()):
         return keras.Model(i, L.Dense(2, name="dense")(L.Flatten()(x)))
     case("margins", margins, images(rng, 3, 5, 6, 2), rng.normal(0, 1, (3, 2)).astype(np.float32), MSE, FEW)
 
+    def sequences():
+        """Convolution and pooling over sequences, with each padding."""
+        i = keras.Input((23, 4))
+        x = L.Conv1D(6, 3, strides=2, padding="same", activation="relu", name="same")(i)
+        x = L.Conv1D(6, 3, dilation_rate=2, padding="causal", use_bias=False, name="causal")(x)
+        x = L.MaxPooling1D(3, strides=1, padding="same", name="max")(x)
+        x = L.Conv1D(4, [2], groups=2, name="groups")(x)
+        x = L.AveragePooling1D(2, name="average")(x)
+        return keras.Model(i, L.Dense(2, name="dense")(L.Flatten()(x)))
+    case("sequences", sequences, rng.normal(0, 1, (3, 23, 4)).astype(np.float32), rng.normal(0, 1, (3, 2)).astype(np.float32), MSE, FEW)
+
 
 if __name__ == "__main__":
     cases(sys.argv[1], sys.argv[2:])

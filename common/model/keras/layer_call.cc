@@ -21,6 +21,18 @@ absl::Status LayerCall::ExpectSequences() const {
                               ShapeToString(input_shape())));
 }
 
+absl::StatusOr<ValueId> LayerCall::InputImages(int rank) {
+  SHOAL_RETURN_IF_ERROR(rank == 2 ? ExpectImages() : ExpectSequences());
+  if (rank == 2) return inputs_[0];
+  return Reshape(inputs_[0], {kBatch, 1, input_shape()[1], input_shape()[2]});
+}
+
+absl::StatusOr<ValueId> LayerCall::FromImages(int rank, ValueId images) {
+  if (rank == 2) return images;
+  const Shape row = shape(images);
+  return Reshape(images, {kBatch, row[2], row[3]});
+}
+
 absl::StatusOr<int> LayerCall::InnerAxis(int64_t axis, const JsonNode& option) const {
   const int64_t rank = static_cast<int64_t>(input_shape().size());
   const int64_t from_front = axis < 0 ? axis + rank : axis;

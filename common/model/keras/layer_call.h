@@ -31,6 +31,10 @@ class LayerCall {
   absl::Status ExpectImages() const;
   // That the input has the axes (batch, steps, channels).
   absl::Status ExpectSequences() const;
+  // The input as images: itself where `rank` is 2, sequences as images of one row where it is 1.
+  absl::StatusOr<ValueId> InputImages(int rank);
+  // The output of a layer of that rank from images.
+  absl::StatusOr<ValueId> FromImages(int rank, ValueId images);
 
   // An axis of the input that an option names, counted from the end where it is negative; not that
   // of the batch.

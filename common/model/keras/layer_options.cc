@@ -50,9 +50,15 @@ int64_t LayerOptions::Seed() {
 }
 
 std::array<int64_t, 2> LayerOptions::WindowExtents(const std::string& key,
-                                                   std::optional<std::array<int64_t, 2>> absent) {
-  return Take(config_[key].Pair(kWindowExtents, absent),
-              absent.value_or(std::array<int64_t, 2>{1, 1}));
+                                                   std::optional<std::array<int64_t, 2>> absent,
+                                                   int rank) {
+  const std::array<int64_t, 2> otherwise = absent.value_or(std::array<int64_t, 2>{1, 1});
+  JsonNode json = config_[key];
+  if (rank == 2) return Take(json.Pair(kWindowExtents, absent), otherwise);
+  if (json.is_array() && json.size() == 1) json = json.at(0);
+  std::optional<int64_t> one;
+  if (absent.has_value()) one = otherwise[1];
+  return {1, Take(json.Integer(kWindowExtents, one), otherwise[1])};
 }
 
 Padding LayerOptions::WindowPadding() {

@@ -58,9 +58,11 @@ class LayerOptions {
   size_t OneOf(const std::string& key, const std::vector<std::string>& names, size_t absent);
   // "seed"; -1 where there is none.
   int64_t Seed();
-  // One for both axes, or a list of two.
+  // Of windows over images: one for both axes, or a list of two. Over sequences (`rank` 1): one,
+  // bare or in a list, for the second axis of an image of one row.
   std::array<int64_t, 2> WindowExtents(const std::string& key,
-                                       std::optional<std::array<int64_t, 2>> absent = {});
+                                       std::optional<std::array<int64_t, 2>> absent = {},
+                                       int rank = 2);
   // "padding": "valid", which is Keras's default, or "same".
   Padding WindowPadding();
   // "data_format" must be absent or channels_last, the only layout there is.

@@ -9,8 +9,10 @@
   LAYER(Activation)               \
   LAYER(Add)                      \
   LAYER(Average)                  \
+  LAYER(AveragePooling1D)         \
   LAYER(AveragePooling2D)         \
   LAYER(Concatenate)              \
+  LAYER(Conv1D)                   \
   LAYER(Conv2D)                   \
   LAYER(Cropping2D)               \
   LAYER(Dense)                    \
@@ -24,6 +26,7 @@
   LAYER(GlobalMaxPooling2D)       \
   LAYER(InputLayer)               \
   LAYER(LeakyReLU)                \
+  LAYER(MaxPooling1D)             \
   LAYER(MaxPooling2D)             \
   LAYER(Maximum)                  \
   LAYER(Minimum)                  \

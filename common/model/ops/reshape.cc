@@ -11,9 +11,10 @@
 namespace shoal {
 namespace {
 
-// Elements of one example.
-int64_t ExampleElements(const Shape& shape) {
-  return shape.empty() ? 1 : ElementCount(Shape(shape.begin() + 1, shape.end()));
+// Elements of one example, or of the whole where no batch leads.
+int64_t CountElements(const Shape& shape) {
+  const bool batch = !shape.empty() && shape[0] == kBatch;
+  return ElementCount(Shape(shape.begin() + (batch ? 1 : 0), shape.end()));
 }
 
 }  // namespace
@@ -21,8 +22,8 @@ int64_t ExampleElements(const Shape& shape) {
 absl::StatusOr<std::vector<Shape>> ReshapeOp::InferShapes(const std::vector<Shape>& inputs) const {
   SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
   SHOAL_RETURN_IF_ERROR(CheckElementCount(shape));
-  if (shape.empty() || inputs[0].empty() || shape[0] != inputs[0][0] ||
-      ExampleElements(shape) != ExampleElements(inputs[0])) {
+  if (shape.empty() || inputs[0].empty() || (shape[0] == kBatch) != (inputs[0][0] == kBatch) ||
+      CountElements(shape) != CountElements(inputs[0])) {
     return absl::InvalidArgumentError(absl::StrCat("input of shape ", ShapeToString(inputs[0]),
                                                    " cannot be reshaped to ",
                                                    ShapeToString(shape)));

@@ -5,7 +5,7 @@
 
 namespace shoal {
 
-// (x) -> the same elements as `shape`, whose first extent is kBatch.
+// (x) -> the same elements as `shape`, which kBatch leads where it leads x's shape
 struct ReshapeOp : Op {
   Shape shape;
   SHOAL_OP(Reshape);

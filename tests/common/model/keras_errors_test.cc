@@ -337,6 +337,28 @@ TEST(KerasErrorsTest, MarginsAndConcatenation) {
               {"layer \"join\" (Concatenate)", "(None, 5)", "(None, 5, 1)"});
 }
 
+TEST(KerasErrorsTest, Sequences) {
+  const std::string at = "/config/layers/1/config/";
+  const std::string path = "$.config.layers[1].config.";
+  const std::string size = at + "kernel_size", padding = at + "padding",
+                    shape = "/config/layers/0/config/batch_shape";
+  ExpectErrors(SequentialJson({nullptr, 9, 2},
+                              {LayerJson("Conv1D", "conv", {{"filters", 3}, {"kernel_size", 4}})}),
+               {{size.c_str(), {2, 2}, kInvalid, {path + "kernel_size"}},
+                {size.c_str(), 0, kInvalid, {path + "kernel_size: 0 is too small"}},
+                {padding.c_str(), "full", kInvalid, {path + "padding", "causal"}},
+                {shape.c_str(),
+                 {nullptr, 9, 9, 2},
+                 kInvalid,
+                 {"(batch, steps, channels)", "(None, 9, 9, 2)"}},
+                {shape.c_str(), {nullptr, 3, 2}, kInvalid, {"layer \"conv\""}}});
+  const std::string pool = at + "pool_size";
+  ExpectErrors(SequentialJson({nullptr, 9, 2}, {LayerJson("MaxPooling1D", "pool", Json::object())}),
+               {{pool.c_str(), "two", kInvalid, {path + "pool_size"}},
+                {padding.c_str(), "causal", kInvalid, {path + "padding", "valid, same"}},
+                {shape.c_str(), {nullptr, 9}, kInvalid, {"(batch, steps, channels)"}}});
+}
+
 // One Dense on an LSTM, and two more whose own options are wrong.
 std::vector<Json> LayersWithFaults() {
   return {

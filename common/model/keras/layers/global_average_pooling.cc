@@ -8,53 +8,34 @@
 namespace shoal {
 namespace {
 
-class GlobalAveragePooling2D : public LayerConfig {
+// Of images, or of sequences (rank 1).
+template <int kRank>
+class GlobalAveragePooling : public LayerConfig {
  public:
-  explicit GlobalAveragePooling2D(LayerOptions& options) {
+  explicit GlobalAveragePooling(LayerOptions& options) {
     op_.keep_dims = options.Bool("keepdims", false);
     options.ExpectChannelsLast();
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
-    SHOAL_RETURN_IF_ERROR(call.ExpectImages());
-    return call.Add(std::make_shared<GlobalAveragePool2DOp>(op_));
+    SHOAL_ASSIGN_OR_RETURN(const ValueId images, call.InputImages(kRank));
+    SHOAL_ASSIGN_OR_RETURN(const ValueId mean,
+                           call.Add(std::make_shared<GlobalAveragePool2DOp>(op_), {images}));
+    return op_.keep_dims ? call.FromImages(kRank, mean) : mean;
   }
 
  private:
   GlobalAveragePool2DOp op_;
 };
 
-// As an image of one row.
-class GlobalAveragePooling1D : public LayerConfig {
- public:
-  explicit GlobalAveragePooling1D(LayerOptions& options)
-      : keep_dims_(options.Bool("keepdims", false)) {
-    options.ExpectChannelsLast();
-  }
-
-  absl::StatusOr<ValueId> Call(LayerCall& call) override {
-    SHOAL_RETURN_IF_ERROR(call.ExpectSequences());
-    const int64_t steps = call.input_shape()[1];
-    const int64_t channels = call.input_shape()[2];
-    SHOAL_ASSIGN_OR_RETURN(const ValueId row,
-                           call.Reshape(call.inputs()[0], {kBatch, 1, steps, channels}));
-    SHOAL_ASSIGN_OR_RETURN(const ValueId mean,
-                           call.Add(std::make_shared<GlobalAveragePool2DOp>(), {row}));
-    return keep_dims_ ? call.Reshape(mean, {kBatch, 1, channels}) : mean;
-  }
-
- private:
-  const bool keep_dims_;
-};
-
 }  // namespace
 
 extern const LayerType kGlobalAveragePooling2DLayer = {
     "GlobalAveragePooling2D", LayerType::Inputs::kOne, "The mean of each channel of an image",
-    ReadAs<GlobalAveragePooling2D>};
+    ReadAs<GlobalAveragePooling<2>>};
 
 extern const LayerType kGlobalAveragePooling1DLayer = {
     "GlobalAveragePooling1D", LayerType::Inputs::kOne, "The mean of each channel of a sequence",
-    ReadAs<GlobalAveragePooling1D>};
+    ReadAs<GlobalAveragePooling<1>>};
 
 }  // namespace shoal
