@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "worker/input/decoded_stream.h"
 #include "worker/input/file_content.h"
 
 namespace shoal {
@@ -19,6 +20,17 @@ constexpr uint64_t kMaxCopiedBytes = 64 << 20;
 
 absl::Status Named(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
+}
+
+// `head` is what was read for it.
+absl::StatusOr<ArrayHeader> ReadHeader(const std::string& path, const ReadContent& read,
+                                       std::string* head) {
+  head->resize(kMaxHeaderBytes);
+  SHOAL_ASSIGN_OR_RETURN(const size_t head_bytes, read(*head));
+  head->resize(head_bytes);
+  absl::StatusOr<ArrayHeader> header = ParseArrayHeader(*head);
+  if (!header.ok()) return Named(path, header.status());
+  return header;
 }
 
 std::string Describe(const ArrayHeader& header) {
@@ -34,11 +46,10 @@ absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::Open(const std::string& pa
   SHOAL_ASSIGN_OR_RETURN(FileDescriptor file,
                          OpenRegularFile(path, "expected an IDX or NPY file", &stored_bytes));
   SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
-  std::string head(kMaxHeaderBytes, '\0');
-  SHOAL_ASSIGN_OR_RETURN(const size_t head_bytes, stream.Read(head));
-  head.resize(head_bytes);
-  absl::StatusOr<ArrayHeader> header = ParseArrayHeader(head);
-  if (!header.ok()) return Named(path, header.status());
+  const ReadContent read = [&stream](std::span<char> out) { return stream.Read(out); };
+  std::string head;
+  const absl::StatusOr<ArrayHeader> header = ReadHeader(path, read, &head);
+  if (!header.ok()) return header.status();
 
   if (!stream.compressed() && stored_bytes != header->file_bytes()) {
     return absl::DataLossError(
@@ -46,13 +57,21 @@ absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::Open(const std::string& pa
   }
   std::optional<PrivateCopy> copy;
   if (stream.compressed() || stored_bytes <= kMaxCopiedBytes) {
-    absl::StatusOr<PrivateCopy> made = PrivateCopy::Make(head, stream, header->file_bytes(), path);
+    absl::StatusOr<PrivateCopy> made = PrivateCopy::Make(head, read, header->file_bytes(), path);
     // A plain file can do without a copy, where there is no room for one.
     if (!made.ok() && stream.compressed()) return made.status();
     if (made.ok()) copy.emplace(*std::move(made));
   }
-  return std::unique_ptr<ArrayFile>(
-      new ArrayFile(path, std::move(file), *std::move(header), std::move(copy)));
+  return std::unique_ptr<ArrayFile>(new ArrayFile(path, std::move(file), *header, std::move(copy)));
+}
+
+absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::FromStream(const std::string& name,
+                                                                 const ReadContent& read) {
+  std::string head;
+  SHOAL_ASSIGN_OR_RETURN(const ArrayHeader header, ReadHeader(name, read, &head));
+  SHOAL_ASSIGN_OR_RETURN(PrivateCopy copy,
+                         PrivateCopy::Make(head, read, header.file_bytes(), name));
+  return std::unique_ptr<ArrayFile>(new ArrayFile(name, FileDescriptor(), header, std::move(copy)));
 }
 
 ArrayFile::ArrayFile(std::string path, FileDescriptor file, ArrayHeader header,

@@ -28,6 +28,10 @@ class ArrayFile {
   // Errors name the file, the offset and what was expected; a missing file is kNotFound.
   static absl::StatusOr<std::unique_ptr<ArrayFile>> Open(const std::string& path);
 
+  // The same for what is read from elsewhere, which is copied. `name` is for messages.
+  static absl::StatusOr<std::unique_ptr<ArrayFile>> FromStream(const std::string& name,
+                                                               const ReadContent& read);
+
   const std::string& path() const { return path_; }
   uint64_t rows() const { return static_cast<uint64_t>(header_.shape[0]); }
   // Shape of one row; {} where the array has one axis.

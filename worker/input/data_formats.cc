@@ -8,8 +8,10 @@ struct Entry {
   OpenFormat open;
 };
 constexpr Entry kFormats[] = {
-    {"arrays", OpenArrays},
-    {"image_folder", OpenImageFolder},
+    {"arrays", OpenArrays},     {"image_folder", OpenImageFolder},
+    {"cifar10", OpenCifar},     {"cifar100", OpenCifar},
+    {"npz", OpenNpz},           {"csv", OpenCsv},
+    {"tfrecord", OpenTfRecord},
 };
 
 }  // namespace

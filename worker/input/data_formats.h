@@ -18,6 +18,14 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
                                                     const std::vector<Feature>& inputs);
 absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& source,
                                                          const std::vector<Feature>& inputs);
+absl::StatusOr<std::unique_ptr<Dataset>> OpenCifar(const DataSource& source,
+                                                   const std::vector<Feature>& inputs);
+absl::StatusOr<std::unique_ptr<Dataset>> OpenNpz(const DataSource& source,
+                                                 const std::vector<Feature>& inputs);
+absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
+                                                 const std::vector<Feature>& inputs);
+absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
+                                                      const std::vector<Feature>& inputs);
 
 // Null where the format is not known.
 OpenFormat FindDataFormat(const std::string& name);

@@ -1,6 +1,7 @@
 #include "worker/input/private_copy.h"
 
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,7 +27,7 @@ bool WriteAll(int fd, std::string_view data) {
 
 }  // namespace
 
-absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, DecodedStream& stream,
+absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, const ReadContent& read,
                                               uint64_t size, const std::string& path) {
   const std::string directory = TemporaryDirectory();
   const auto no_room = [&](int error) {
@@ -35,7 +36,10 @@ absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, DecodedStre
                             directory, " (TMPDIR can name another directory)"));
   };
   const FileDescriptor file = OpenTemporaryFile(directory);
-  if (!file.ok()) return no_room(errno);
+  struct statvfs disk;
+  if (!file.ok() || fstatvfs(file.get(), &disk) != 0) return no_room(errno);
+  // What unpacks to more than there is room for fills no disk.
+  if (size / disk.f_frsize >= disk.f_bavail) return no_room(ENOSPC);
 
   std::vector<char> buffer(256 << 10);
   std::string_view piece = head;
@@ -47,7 +51,7 @@ absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, DecodedStre
     }
     if (!WriteAll(file.get(), piece)) return no_room(errno);
     written += piece.size();
-    SHOAL_ASSIGN_OR_RETURN(const size_t count, stream.Read(buffer));
+    SHOAL_ASSIGN_OR_RETURN(const size_t count, read(buffer));
     piece = std::string_view(buffer.data(), count);
   }
   if (written < size) {

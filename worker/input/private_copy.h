@@ -2,14 +2,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "worker/input/decoded_stream.h"
 
 namespace shoal {
+
+// Fills `out` with what comes next; returns fewer bytes only at the end.
+using ReadContent = std::function<absl::StatusOr<size_t>(std::span<char> out)>;
 
 // The content of a file, decoded once into a temporary file that has no name and is mapped into
 // memory. A file and not the heap, so that the kernel can drop its pages when memory is short, and
@@ -18,9 +21,10 @@ namespace shoal {
 // shorten it under the mapping, which would be a SIGBUS. Immutable, thread-safe.
 class PrivateCopy {
  public:
-  // Copies `head`, what was already read from `stream`, and the rest of the stream. The content
-  // must be `size` > 0 bytes long: otherwise kDataLoss with the offset. `path` is for messages.
-  static absl::StatusOr<PrivateCopy> Make(std::string_view head, DecodedStream& stream,
+  // Copies `head`, what was already read of the content, and the rest, which `read` has. The
+  // content must be `size` > 0 bytes long: otherwise kDataLoss with the offset. Where there is no
+  // room for it, an error before anything is written. `path` is for messages.
+  static absl::StatusOr<PrivateCopy> Make(std::string_view head, const ReadContent& read,
                                           uint64_t size, const std::string& path);
   PrivateCopy(PrivateCopy&& other) noexcept;
   PrivateCopy& operator=(PrivateCopy&&) = delete;

@@ -1,0 +1,118 @@
+#include <gmock/gmock.h>
+
+#include "tests/worker/input/format_test.h"
+#include "worker/input/csv_reader.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// All rows, fields between '|', or the error.
+std::string ReadAll(const std::string& text, char delimiter = ',') {
+  size_t position = 0;
+  CsvReader reader(
+      [&](std::span<char> out) -> absl::StatusOr<size_t> {
+        const size_t count = text.copy(out.data(), out.size(), position);
+        position += count;
+        return count;
+      },
+      delimiter);
+  std::string all;
+  std::vector<std::string> fields;
+  for (;;) {
+    const absl::StatusOr<bool> more = reader.Next(&fields);
+    if (!more.ok()) return std::string(more.status().message());
+    if (!*more) return all;
+    all += std::to_string(reader.line()) + ":";
+    for (const std::string& field : fields) all += field + "|";
+    all += " ";
+  }
+}
+
+TEST(CsvReaderTest, ReadsWhatRfc4180Has) {
+  EXPECT_EQ(ReadAll("a,b\r\n1,2\r\n"), "1:a|b| 2:1|2| ");
+  EXPECT_EQ(ReadAll("\xef\xbb\xbf"
+                    "a,,\n,b"),
+            "1:a||| 2:|b| ");
+  EXPECT_EQ(ReadAll("\"a,\"\"x\"\"\nb\",c\n\n\nd\n"), "1:a,\"x\"\nb|c| 5:d| ");
+  EXPECT_EQ(ReadAll("a;b\tc", ';'), "1:a|b\tc| ");
+  EXPECT_EQ(ReadAll("\"\"\n"), "1:| ");
+  EXPECT_EQ(ReadAll(""), "");
+  const std::string wide(300'000, 'x');  // longer than the buffer
+  EXPECT_EQ(ReadAll(wide + "," + wide), "1:" + wide + "|" + wide + "| ");
+}
+
+TEST(CsvReaderTest, SaysOnWhichLineSomethingIsWrong) {
+  EXPECT_THAT(ReadAll("a\nb\"c\n"), HasSubstr("line 2: a quote within"));
+  EXPECT_THAT(ReadAll("a\n\"b\nc"), AllOf(HasSubstr("line 3: the file ends within quotes"),
+                                          HasSubstr("began on line 2")));
+  EXPECT_THAT(ReadAll("\"a\"b"), HasSubstr("line 1: text after the quote"));
+  EXPECT_THAT(ReadAll("a\rb"), HasSubstr("line 1: a carriage return"));
+  EXPECT_THAT(ReadAll("\"" + std::string(kMostCsvRowBytes, 'x')), HasSubstr("16777216 bytes"));
+  EXPECT_THAT(ReadAll(std::string(kMostCsvFields, ',')), HasSubstr("1048576 fields"));
+}
+
+class CsvTest : public FormatTest {
+ protected:
+  CsvTest() {
+    source_.format = "csv";
+    source_.paths = {Path("data.csv")};
+    source_.labels = "y";
+    inputs_ = {{.name = "x", .shape = {2}}};
+  }
+};
+
+TEST_F(CsvTest, AllColumnsButTheLabelAreTheInput) {
+  Write("data.csv", "a,y,b\n1,7,2.5\n-3, 8 ,+4e1\n");
+  EXPECT_THAT(Rows(), ElementsAre("1 2.5 : 7", "-3 40 : 8"));
+  Write("data.csv", Gzip("a,y,b\n1,7,2.5\n"));
+  EXPECT_THAT(Rows(), ElementsAre("1 2.5 : 7"));
+}
+
+TEST_F(CsvTest, ColumnsAreChosenByNameAndOtherColumnsMayHoldAnything) {
+  Write("data.csv", "name,y,a,b,c\nx,1,2,3,4\n\"y, z\",5,6,7,8\n");
+  source_.features = {{"", {"c", "a"}}};
+  EXPECT_THAT(Rows(), ElementsAre("4 2 : 1", "8 6 : 5"));
+  source_.features = {{"id", {"b"}}, {"x", {"a", "c"}}};
+  inputs_.push_back({.name = "id", .shape = {1}, .type = FeatureType::kInteger});
+  EXPECT_THAT(Rows(), ElementsAre("2 4 | 3 : 1", "6 8 | 7 : 5"));
+}
+
+TEST_F(CsvTest, WithoutAHeaderColumnsHaveNumbers) {
+  Write("1.csv", "1;2;3\n");
+  Write("2.csv", "4;5;6\n");
+  source_.paths = {Path("?.csv")};
+  source_.header = false;
+  source_.delimiter = ";";
+  source_.labels = "2";
+  EXPECT_THAT(Rows(), ElementsAre("1 2 : 3", "4 5 : 6"));
+}
+
+TEST_F(CsvTest, WrongFilesAreNamedWithTheLine) {
+  const std::string path = Write("data.csv", "a,y,b\n1,2,3\n1,2\n");
+  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": line 3: 2 fields; expected 3"));
+  Write("data.csv", "a,y,b\n1,2,3\n1,2,red\n");
+  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": line 3, column b: \"red\" is no number"));
+  for (const char* bad : {"", "nan", "inf", "1e99", "1 2", "0x10"}) {
+    Write("data.csv", std::string("a,y,b\n") + bad + ",2,3\n");
+    EXPECT_THAT(ErrorOf(), HasSubstr(path + ": line 2, column a: ")) << bad;
+  }
+  Write("data.csv", "a,z,b\n1,2,3\n");
+  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": has no column \"y\"; there is a, z, b"));
+  Write("data.csv", "a,y,b\n");
+  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": has no row of numbers"));
+  Write("data.csv", "");
+  EXPECT_THAT(ErrorOf(), HasSubstr(path + ": has no row"));
+  Write("data.csv", "a,y\n1,2\n");
+  EXPECT_THAT(ErrorOf(), AllOf(HasSubstr(path), HasSubstr("(None, 1)"), HasSubstr("(None, 2)")));
+  Write("data.csv", "a,y,b\n1,2,3\n");
+  Write("other.csv", "a,y,c\n1,2,3\n");
+  source_.paths.push_back(Path("other.csv"));
+  EXPECT_THAT(ErrorOf(), HasSubstr(Path("other.csv") + ": has other columns"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,231 @@
+// CSV of numbers. Read once when it is opened, into a table of float32, so that what is wrong
+// with it is known before the training, and a row is found by its number.
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "worker/input/csv_reader.h"
+#include "worker/input/data_formats.h"
+#include "worker/input/decoded_stream.h"
+#include "worker/input/feature_shapes.h"
+#include "worker/input/file_content.h"
+#include "worker/input/temporary_table.h"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kMostShownBytes = 40;
+
+absl::Status Named(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
+}
+
+// Which columns of the files a row of the table has, in their order there.
+struct Columns {
+  std::vector<std::string> names;  // of the files
+  std::vector<size_t> chosen;      // the features', then the label's
+};
+
+// Rows of features, one after another, and a label.
+class CsvTable : public Dataset {
+ public:
+  CsvTable(std::string source, std::vector<Feature> features, TemporaryTable table)
+      : source_(std::move(source)), features_(std::move(features)), table_(std::move(table)) {
+    for (const Feature& feature : features_) row_numbers_ += ElementCount(feature.shape);
+  }
+
+  uint64_t size() const override { return table_.size() / (row_numbers_ * sizeof(float)); }
+  const std::vector<Feature>& features() const override { return features_; }
+  const Shape& label_shape() const override { return label_shape_; }
+  std::string LabelSource() const override { return source_; }
+
+  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+                    std::span<float> label) const override {
+    SHOAL_RETURN_IF_ERROR(ReadLabel(index, label));
+    const float* number = Row(index);
+    for (size_t i = 0; i < features.size(); ++i) {
+      std::copy_n(number, features[i].size(), features[i].data());
+      number += features[i].size();
+      if (absl::Status status = CheckValues(features_[i], features[i]); !status.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(source_, ": example ", index, ": ", std::string(status.message())));
+      }
+    }
+    return absl::OkStatus();
+  }
+  absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
+    if (index >= size()) {
+      return absl::OutOfRangeError(
+          absl::StrCat(source_, ": row ", index, " asked for; there are ", size()));
+    }
+    label[0] = Row(index)[row_numbers_ - 1];
+    return absl::OkStatus();
+  }
+
+ private:
+  const float* Row(uint64_t index) const {
+    return reinterpret_cast<const float*>(table_.bytes().data()) + index * row_numbers_;
+  }
+
+  const std::string source_;
+  const std::vector<Feature> features_;
+  const Shape label_shape_ = {};
+  const TemporaryTable table_;
+  size_t row_numbers_ = 1;
+};
+
+absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  const size_t shown = std::min<size_t>(names.size(), 20);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "has no column \"", name, "\"; there is ",
+      Printable(absl::StrJoin(names.begin(), names.begin() + shown, ", "), kMostReasonBytes),
+      names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : ""));
+}
+
+// Completes `features` where the source has none: all columns but the label's.
+absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
+                                      const std::vector<DataSource::Feature>& features,
+                                      std::vector<std::string> names) {
+  Columns columns{.names = std::move(names)};
+  SHOAL_ASSIGN_OR_RETURN(const size_t label, FindColumn(columns.names, source.labels));
+  for (const DataSource::Feature& feature : features) {
+    for (const std::string& name : feature.from) {
+      SHOAL_ASSIGN_OR_RETURN(const size_t column, FindColumn(columns.names, name));
+      columns.chosen.push_back(column);
+    }
+  }
+  if (features.empty()) {
+    for (size_t i = 0; i < columns.names.size(); ++i) {
+      if (i != label) columns.chosen.push_back(i);
+    }
+  }
+  columns.chosen.push_back(label);
+  return columns;
+}
+
+absl::StatusOr<float> ParseNumber(const std::string& field) {
+  size_t begin = 0, end = field.size();
+  while (begin < end && field[begin] == ' ') ++begin;
+  while (end > begin && field[end - 1] == ' ') --end;
+  if (begin < end && field[begin] == '+') ++begin;
+  float number = 0;
+  const auto [rest, error] = std::from_chars(field.data() + begin, field.data() + end, number);
+  if (error == std::errc() && rest == field.data() + end && std::isfinite(number)) return number;
+  return absl::InvalidArgumentError(absl::StrCat("\"", Printable(field, kMostShownBytes),
+                                                 "\" is no number that a float32 holds"));
+}
+
+class TableReader {
+ public:
+  TableReader(const DataSource& source, std::vector<DataSource::Feature> features)
+      : source_(source), features_(std::move(features)) {}
+
+  // The rows of all files. They have the same columns.
+  absl::StatusOr<TemporaryTable> Read(const std::vector<std::string>& paths) {
+    SHOAL_ASSIGN_OR_RETURN(TemporaryTable table, TemporaryTable::Make(paths[0]));
+    for (const std::string& path : paths) {
+      uint64_t size = 0;
+      SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
+                             OpenRegularFile(path, "expected a CSV file", &size));
+      SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
+      if (absl::Status status = ReadFile(stream, &table); !status.ok()) {
+        // The stream's own errors begin with it already.
+        return status.message().find(path) == 0 ? status : Named(path, status);
+      }
+    }
+    SHOAL_RETURN_IF_ERROR(table.Finish());
+    return table;
+  }
+  size_t chosen() const { return columns_.chosen.size(); }
+
+ private:
+  absl::Status ReadFile(DecodedStream& stream, TemporaryTable* table) {
+    CsvReader reader([&stream](std::span<char> out) { return stream.Read(out); },
+                     source_.delimiter[0]);
+    std::vector<std::string> fields;
+    SHOAL_ASSIGN_OR_RETURN(bool more, reader.Next(&fields));
+    if (!more) return absl::DataLossError("has no row");
+    SHOAL_RETURN_IF_ERROR(ReadHeader(fields));
+    if (source_.header) {
+      SHOAL_ASSIGN_OR_RETURN(more, reader.Next(&fields));
+    }
+    std::vector<float> row(columns_.chosen.size());
+    while (more) {
+      if (fields.size() != columns_.names.size()) {
+        return absl::DataLossError(absl::StrCat(
+            "line ", reader.line(), ": ", fields.size(), fields.size() == 1 ? " field" : " fields",
+            "; expected ", columns_.names.size(), ", as the first row has"));
+      }
+      for (size_t i = 0; i < row.size(); ++i) {
+        const absl::StatusOr<float> number = ParseNumber(fields[columns_.chosen[i]]);
+        if (!number.ok()) {
+          return absl::DataLossError(absl::StrCat("line ", reader.line(), ", column ",
+                                                  columns_.names[columns_.chosen[i]], ": ",
+                                                  std::string(number.status().message())));
+        }
+        row[i] = *number;
+      }
+      SHOAL_RETURN_IF_ERROR(table->Append(
+          std::span(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float))));
+      SHOAL_ASSIGN_OR_RETURN(more, reader.Next(&fields));
+    }
+    return absl::OkStatus();
+  }
+
+  // From the first row of a file.
+  absl::Status ReadHeader(const std::vector<std::string>& fields) {
+    std::vector<std::string> names = fields;
+    if (!source_.header) {
+      for (size_t i = 0; i < names.size(); ++i) names[i] = absl::StrCat(i);
+    }
+    if (!columns_.names.empty()) {
+      if (names == columns_.names) return absl::OkStatus();
+      return absl::DataLossError("has other columns than the first file");
+    }
+    SHOAL_ASSIGN_OR_RETURN(columns_, ChooseColumns(source_, features_, std::move(names)));
+    return absl::OkStatus();
+  }
+
+  const DataSource& source_;
+  const std::vector<DataSource::Feature> features_;
+  Columns columns_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
+                                                 const std::vector<Feature>& inputs) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
+  // The columns in the order of the model's inputs.
+  std::vector<DataSource::Feature> features;
+  if (!source.features.empty() || inputs.size() != 1) {
+    const auto matched = MatchFeatures(source.features, inputs);
+    if (!matched.ok()) return Named(paths[0], matched.status());
+    for (const DataSource::Feature* feature : *matched) features.push_back(*feature);
+  }
+  TableReader reader(source, features);
+  SHOAL_ASSIGN_OR_RETURN(TemporaryTable table, reader.Read(paths));
+  if (table.size() == 0) return absl::DataLossError(paths[0] + ": has no row of numbers");
+  std::vector<Feature> shaped = inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto columns =
+        static_cast<int64_t>(features.empty() ? reader.chosen() - 1 : features[i].from.size());
+    SHOAL_ASSIGN_OR_RETURN(
+        shaped[i].shape,
+        ShapeForInput(columns == 1 && inputs[i].shape.empty() ? Shape{} : Shape{columns}, inputs[i],
+                      paths[0]));
+  }
+  return std::make_unique<CsvTable>(
+      paths.size() == 1 ? paths[0] : absl::StrCat(paths[0], " and ", paths.size() - 1, " more"),
+      std::move(shaped), std::move(table));
+}
+
+}  // namespace shoal

@@ -1,0 +1,135 @@
+// TFRecord files of tf.train.Example.
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "worker/input/damaged_examples.h"
+#include "worker/input/data_formats.h"
+#include "worker/input/example_record.h"
+#include "worker/input/feature_shapes.h"
+#include "worker/input/file_content.h"
+#include "worker/input/record_file.h"
+#include "worker/input/temporary_table.h"
+
+namespace shoal {
+namespace {
+
+// Where a record is: the file's number and the offset in it.
+constexpr int kOffsetBits = 48;
+constexpr size_t kMostFiles = 1 << (64 - kOffsetBits);
+
+// An input, and how it is read.
+struct Part {
+  std::string key;
+  std::optional<PictureLoader> pictures;  // where its shape is that of one
+};
+
+class TfRecord : public Dataset {
+ public:
+  struct Content {
+    std::vector<RecordFile> files;
+    TemporaryTable index;  // a u64 for each record
+    std::vector<Part> parts;
+    std::vector<Feature> features;
+    std::string label_key;
+  };
+  TfRecord(Content content, bool skip_damaged)
+      : content_(std::move(content)), damaged_(skip_damaged) {}
+
+  uint64_t size() const override { return content_.index.size() / sizeof(uint64_t); }
+  const std::vector<Feature>& features() const override { return content_.features; }
+  const Shape& label_shape() const override { return label_shape_; }
+  bool IsWorkToRead() const override { return true; }
+  std::string LabelSource() const override {
+    const std::vector<RecordFile>& files = content_.files;
+    return files.size() == 1 ? files[0].path()
+                             : absl::StrCat(files[0].path(), " and ", files.size() - 1, " more");
+  }
+
+  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+                    std::span<float> label) const override {
+    return damaged_.Read(index, size(), [&](uint64_t i) {
+      return ReadRecord(i, [&](const ExampleRecord& record) {
+        for (size_t f = 0; f < features.size(); ++f) {
+          const Part& part = content_.parts[f];
+          SHOAL_RETURN_IF_ERROR(record.Values(
+              part.key, part.pictures.has_value() ? &*part.pictures : nullptr, features[f]));
+          if (absl::Status status = CheckValues(content_.features[f], features[f]); !status.ok())
+            return absl::DataLossError(status.message());
+        }
+        return record.Values(content_.label_key, nullptr, label);
+      });
+    });
+  }
+  absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
+    return damaged_.Read(index, size(), [&](uint64_t i) {
+      return ReadRecord(i, [&](const ExampleRecord& record) {
+        return record.Values(content_.label_key, nullptr, label);
+      });
+    });
+  }
+
+ private:
+  template <typename Use>
+  absl::Status ReadRecord(uint64_t index, const Use& use) const {
+    if (index >= size()) {
+      return absl::OutOfRangeError(
+          absl::StrCat(LabelSource(), ": record ", index, " asked for; there are ", size()));
+    }
+    const uint64_t place = reinterpret_cast<const uint64_t*>(content_.index.bytes().data())[index];
+    const RecordFile& file = content_.files[place >> kOffsetBits];
+    const uint64_t offset = place & ((uint64_t{1} << kOffsetBits) - 1);
+    thread_local std::vector<uint8_t> data;
+    thread_local ExampleRecord record;
+    SHOAL_RETURN_IF_ERROR(file.Read(offset, &data));
+    absl::Status status = record.Parse(data);
+    if (status.ok()) status = use(record);
+    if (status.ok()) return status;
+    return absl::Status(status.code(), absl::StrCat(file.path(), ": the record at byte ", offset,
+                                                    ": ", std::string(status.message())));
+  }
+
+  const Content content_;
+  const DamagedExamples damaged_;
+  const Shape label_shape_ = {};
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
+                                                      const std::vector<Feature>& inputs) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
+  if (paths.size() > kMostFiles) {
+    return absl::InvalidArgumentError(absl::StrCat(paths[0], ": is one of ", paths.size(),
+                                                   " files; expected at most ", kMostFiles));
+  }
+  SHOAL_ASSIGN_OR_RETURN(TemporaryTable index, TemporaryTable::Make(paths[0]));
+  TfRecord::Content content{
+      .index = std::move(index), .features = inputs, .label_key = source.labels};
+  SHOAL_ASSIGN_OR_RETURN(const auto matched, MatchFeatures(source.features, inputs));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Part& part = content.parts.emplace_back(Part{.key = matched[i]->from[0]});
+    absl::StatusOr<PictureLoader> pictures = PictureLoader::Make(source, inputs[i]);
+    // An input that can take no picture takes numbers.
+    if (pictures.ok()) part.pictures = *std::move(pictures);
+    if (inputs[i].shape.size() == 3 && source.image_height > 0) {
+      SHOAL_RETURN_IF_ERROR(pictures.status());
+    }
+  }
+  for (const std::string& path : paths) {
+    SHOAL_ASSIGN_OR_RETURN(RecordFile file, RecordFile::Open(path));
+    const uint64_t number = uint64_t{content.files.size()} << kOffsetBits;
+    SHOAL_RETURN_IF_ERROR(file.Scan([&](uint64_t offset) {
+      const uint64_t place = number | offset;
+      return content.index.Append(std::span(reinterpret_cast<const char*>(&place), sizeof(place)));
+    }));
+    content.files.push_back(std::move(file));
+  }
+  SHOAL_RETURN_IF_ERROR(content.index.Finish());
+  if (content.index.size() == 0) return absl::DataLossError(paths[0] + ": has no record");
+  return std::make_unique<TfRecord>(std::move(content), source.damaged == "skip");
+}
+
+}  // namespace shoal
