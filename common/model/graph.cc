@@ -94,6 +94,12 @@ GradientBuilder::GradientBuilder(Graph* graph, const Node* node,
 
 const Shape& GradientBuilder::input_shape(int i) const { return graph_->value(input(i)).shape; }
 
+absl::StatusOr<std::vector<ValueId>> GradientBuilder::AddNode(std::shared_ptr<const Op> op,
+                                                              std::vector<ValueId> inputs) {
+  return graph_->AddNode(std::move(op), std::move(inputs), node_->layer,
+                         absl::StrCat("gradient of ", node_->layer));
+}
+
 absl::StatusOr<ValueId> GradientBuilder::Add(std::shared_ptr<const Op> op,
                                              std::vector<ValueId> inputs) {
   return graph_->Add(std::move(op), std::move(inputs), node_->layer,

@@ -93,7 +93,10 @@ class GradientBuilder {
   // False for inputs whose gradient nobody needs (the images): skip the work.
   bool wanted(int i) const { return input_wanted_[i]; }
 
-  // Appends a gradient node (one output).
+  // Appends a gradient node and returns its outputs.
+  absl::StatusOr<std::vector<ValueId>> AddNode(std::shared_ptr<const Op> op,
+                                               std::vector<ValueId> inputs);
+  // The same for an op with one output.
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
   // Appends `op` on `inputs` as the gradient of input `i`, if that is wanted.
   absl::Status AddInputGradient(int i, std::shared_ptr<const Op> op, std::vector<ValueId> inputs);

@@ -45,7 +45,7 @@ ProgramBuilder::ProgramBuilder(const TrainingGraph& training, const ModelLayout&
                                ProgramMode mode, int64_t examples)
     : training_(training),
       examples_(examples),
-      dropout_(mode == ProgramMode::kTrain || mode == ProgramMode::kPredictTraining),
+      training_mode_(mode == ProgramMode::kTrain || mode == ProgramMode::kPredictTraining),
       train_(mode == ProgramMode::kTrain),
       consumers_(training.graph.values().size()),
       bindings_(training.graph.values().size(), -1),

@@ -14,10 +14,10 @@ namespace shoal {
 
 // Which part of a training graph a program computes.
 enum class ProgramMode {
-  kTrain,            // everything; dropout on
-  kEvaluate,         // the model and the loss; dropout off
-  kPredict,          // the model; dropout off
-  kPredictTraining,  // the model; dropout on
+  kTrain,            // everything
+  kEvaluate,         // the model and the loss, as in inference
+  kPredict,          // the model, as in inference
+  kPredictTraining,  // the model, as in training
 };
 
 // Collects the steps of a program while a backend goes through the nodes of a graph, then plans
@@ -37,7 +37,8 @@ class ProgramBuilder {
   const std::vector<int>& consumers(ValueId value) const { return consumers_[value]; }
   // Whether the caller reads `value` when the program has run (or it is a variable's gradient).
   bool wanted_outside(ValueId value) const;
-  bool dropout() const { return dropout_; }
+  // Whether layers that differ do as in training (dropout, batch normalization).
+  bool training() const { return training_mode_; }
   // Shape of a value with the batch size in place of kBatch.
   Shape shape(ValueId value) const;
 
@@ -68,7 +69,7 @@ class ProgramBuilder {
 
   const TrainingGraph& training_;
   const int64_t examples_;
-  const bool dropout_;
+  const bool training_mode_;
   const bool train_;
   std::vector<int> nodes_;
   std::vector<std::vector<int>> consumers_;  // by value

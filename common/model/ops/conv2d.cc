@@ -53,7 +53,27 @@ absl::Status Conv2DOp::Gradient(GradientBuilder& builder) const {
 absl::StatusOr<std::vector<Shape>> Conv2DBackwardDataOp::InferShapes(
     const std::vector<Shape>& inputs) const {
   SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
+  Conv2DOp forward;
+  forward.window = window;
+  forward.groups = groups;
+  SHOAL_RETURN_IF_ERROR(CheckRank("output", x_shape, 4));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<Shape> y, forward.InferShapes({x_shape, inputs[1]}));
+  SHOAL_RETURN_IF_ERROR(CheckSameShape("input", inputs[0], y[0]));
   return OneShape(x_shape);
+}
+
+// It is linear in both.
+absl::Status Conv2DBackwardDataOp::Gradient(GradientBuilder& builder) const {
+  const ValueId gradient = builder.output_gradient(0);
+  auto weights = std::make_shared<Conv2DBackwardWeightsOp>();
+  weights->window = window;
+  weights->groups = groups;
+  weights->kernel_shape = builder.input_shape(1);
+  SHOAL_RETURN_IF_ERROR(builder.AddInputGradient(1, weights, {gradient, builder.input(0)}));
+  auto forward = std::make_shared<Conv2DOp>();
+  forward->window = window;
+  forward->groups = groups;
+  return builder.AddInputGradient(0, forward, {gradient, builder.input(1)});
 }
 
 absl::StatusOr<std::vector<Shape>> Conv2DBackwardWeightsOp::InferShapes(

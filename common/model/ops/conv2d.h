@@ -16,12 +16,14 @@ struct Conv2DOp : Op {
   SHOAL_OP(Conv2D);
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
-// (dy, kernel) -> dx
+// (dy [B, H', W', F], kernel) -> dx. A transposed convolution is this, with an `x_shape` of which
+// the window leaves what comes in, and therefore has a gradient of its own.
 struct Conv2DBackwardDataOp : Op {
   Window window;
   int64_t groups = 1;
   Shape x_shape;
   SHOAL_OP(Conv2DBackwardData);
+  absl::Status Gradient(GradientBuilder& builder) const override;
 };
 // (x, dy) -> dkernel
 struct Conv2DBackwardWeightsOp : Op {

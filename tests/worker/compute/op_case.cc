@@ -38,10 +38,15 @@ ValueId OpCase::Image(const Shape& shape) {
 
 Shape OpCase::ImageShape() { return {Pick(1, 5), Pick(4, 13), Pick(4, 13), Pick(1, 24)}; }
 
-ValueId OpCase::ClassIds(Shape shape, int64_t classes) {
-  inputs_.emplace_back(ElementCount(shape));
-  for (float& id : inputs_.back()) id = static_cast<float>(random_() % classes);
+ValueId OpCase::Input(Shape shape, Fill fill) {
+  inputs_.push_back(Random(shape, fill));
   return graph_.AddInput(absl::StrCat("input ", inputs_.size() - 1), std::move(shape));
+}
+
+ValueId OpCase::ClassIds(Shape shape, int64_t classes) {
+  const ValueId ids = Input(std::move(shape), Fill::kNormal);
+  for (float& id : inputs_.back()) id = static_cast<float>(random_() % classes);
+  return ids;
 }
 
 std::vector<ValueId> OpCase::AddNode(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {

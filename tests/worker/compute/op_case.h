@@ -31,11 +31,13 @@ class OpCase {
   };
   // A variable.
   ValueId Tensor(Shape shape, Fill fill = Fill::kNormal);
-  // An image [B, H, W, C], row-major or, half of the time, left by a convolution that changes no bit
-  // of it: on a backend with layouts of its own it comes in one of those.
+  // An image [B, H, W, C], row-major or, half of the time, left by a convolution that changes no
+  // bit of it: on a backend with layouts of its own it comes in one of those.
   ValueId Image(const Shape& shape);
   Shape ImageShape();
-  // An input of whole numbers from 0 to `classes` - 1, which has no gradient.
+  // Inputs of the model, which have no gradient: any values, and whole numbers from 0 to
+  // `classes` - 1.
+  ValueId Input(Shape shape, Fill fill);
   ValueId ClassIds(Shape shape, int64_t classes);
 
   std::vector<ValueId> AddNode(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);

@@ -4,17 +4,21 @@
 
 #include "common/model/ops/activation.h"
 #include "common/model/ops/add.h"
+#include "common/model/ops/batch_normalization.h"
 #include "common/model/ops/binary.h"
 #include "common/model/ops/concatenate.h"
 #include "common/model/ops/conv2d.h"
 #include "common/model/ops/dense.h"
+#include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/dropout.h"
+#include "common/model/ops/gather.h"
 #include "common/model/ops/loss.h"
 #include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
 #include "common/model/ops/reduce.h"
 #include "common/model/ops/rescale.h"
 #include "common/model/ops/reshape.h"
+#include "common/model/ops/resize.h"
 #include "common/model/ops/softmax.h"
 #include "common/model/ops/unary.h"
 #include "tests/worker/compute/op_case.h"
@@ -63,6 +67,29 @@ void Conv2D(OpCase& c) {
   c.SetOutput(c.Add(std::move(op), std::move(inputs)));
 }
 
+void DepthwiseConv2D(OpCase& c) {
+  const Shape image = c.ImageShape();
+  auto op = std::make_shared<DepthwiseConv2DOp>();
+  op->window = FittingWindow(c, image);
+  const int64_t multiplier = c.Flip() ? 1 : c.Pick(2, 3);
+  std::vector<ValueId> inputs = {
+      c.Image(image), c.Tensor({op->window.size[0], op->window.size[1], image[3], multiplier})};
+  if (c.Flip()) inputs.push_back(c.Tensor({image[3] * multiplier}));
+  c.SetOutput(c.Add(std::move(op), std::move(inputs)));
+}
+
+// A convolution's gradient as an op of its own.
+void TransposedConv2D(OpCase& c) {
+  const Shape image = c.ImageShape();
+  auto op = std::make_shared<Conv2DBackwardDataOp>();
+  op->window = FittingWindow(c, image);
+  op->x_shape = image;
+  Shape y = op->window.OutputShape(image).value();
+  y[3] = c.Pick(1, 20);
+  const Shape kernel = {op->window.size[0], op->window.size[1], image[3], y[3]};
+  c.SetOutput(c.Add(std::move(op), {c.Image(y), c.Tensor(kernel)}));
+}
+
 void Pool2D(OpCase& c, Pool2DOp::Kind kind) {
   const Shape image = c.ImageShape();
   auto op = std::make_shared<Pool2DOp>();
@@ -78,6 +105,34 @@ void GlobalAveragePool2D(OpCase& c) {
   auto op = std::make_shared<GlobalAveragePool2DOp>();
   op->keep_dims = c.Flip();
   c.SetOutput(c.Add(std::move(op), {c.Image(c.ImageShape())}));
+}
+
+template <ResizeOp::Interpolation interpolation>
+void Resize(OpCase& c) {
+  auto op = std::make_shared<ResizeOp>();
+  op->height = c.Pick(1, 30);
+  op->width = c.Pick(1, 30);
+  op->interpolation = interpolation;
+  c.SetOutput(c.Add(std::move(op), {c.Image(c.ImageShape())}));
+}
+
+// --- Normalization ---
+
+void BatchNormalization(OpCase& c, bool frozen) {
+  auto op = std::make_shared<BatchNormalizationOp>();
+  op->epsilon = 0.001 * c.Pick(1, 10);
+  op->scale = c.Flip();
+  op->center = c.Flip();
+  op->frozen = frozen;
+  Shape shape = c.ImageShape();
+  if (c.Flip()) shape = {c.Pick(2, 40), c.Pick(1, 40)};
+  const Shape channels = {shape.back()};
+  std::vector<ValueId> inputs = {shape.size() == 4 ? c.Image(shape) : c.Tensor(shape),
+                                 c.Input(channels, OpCase::Fill::kNormal),
+                                 c.Input(channels, OpCase::Fill::kPositive)};
+  if (op->scale) inputs.push_back(c.Tensor(channels));
+  if (op->center) inputs.push_back(c.Tensor(channels));
+  c.SetOutput(c.Add(std::move(op), std::move(inputs)));
 }
 
 // --- Elements ---
@@ -234,6 +289,14 @@ void Concatenate(OpCase& c) {
   c.SetOutput(c.Add(std::move(op), std::move(inputs)));
 }
 
+void Gather(OpCase& c) {
+  Shape ids = {c.Pick(1, 20)};
+  if (c.Flip()) ids.push_back(c.Pick(1, 5));
+  const Shape table = {c.Pick(1, 50), c.Pick(1, 20)};
+  const ValueId rows = c.Tensor(table);
+  c.SetOutput(c.Add(std::make_shared<GatherOp>(), {rows, c.ClassIds(ids, table[0])}));
+}
+
 // --- Losses ---
 
 // The loss of what an op leaves that changes nothing; probabilities where the loss takes them.
@@ -262,6 +325,13 @@ std::vector<NamedOpCase> OpCases() {
   return {
       {"Dense", Dense},
       {"Conv2D", Conv2D},
+      {"DepthwiseConv2D", DepthwiseConv2D},
+      {"TransposedConv2D", TransposedConv2D},
+      {"ResizeToNearest", Resize<ResizeOp::Interpolation::kNearest>},
+      {"ResizeBilinearly", Resize<ResizeOp::Interpolation::kBilinear>},
+      {"BatchNormalization", [](OpCase& c) { BatchNormalization(c, false); }, 1e-4},
+      {"FrozenBatchNormalization", [](OpCase& c) { BatchNormalization(c, true); }},
+      {"Gather", Gather},
       {"MaxPool2D", [](OpCase& c) { Pool2D(c, Pool2DOp::Kind::kMax); }},
       {"AveragePool2D", [](OpCase& c) { Pool2D(c, Pool2DOp::Kind::kAverage); }},
       {"GlobalAveragePool2D", GlobalAveragePool2D},

@@ -38,12 +38,6 @@ SHOAL_VECTORIZED void KeepNotANumberLoop(const float* x, int64_t count, float* y
   for (int64_t i = 0; i < count; ++i) y[i] = x[i] != x[i] ? x[i] : y[i];
 }
 
-// What the result of a ReLU is at most; not-a-number, which bounds nothing, where it has no bound.
-float UpperBound(const ActivationAttributes& attributes) {
-  return attributes.max_value < 0 ? std::numeric_limits<float>::quiet_NaN()
-                                  : static_cast<float>(attributes.max_value);
-}
-
 // oneDNN's name for an activation, where it has one that computes the same.
 struct Eltwise {
   dnnl::algorithm algorithm;
@@ -160,6 +154,19 @@ absl::Status ActivationBackward(int index, CpuProgram& program) {
       },
       program);
   return absl::OkStatus();
+}
+
+float UpperBound(const ActivationAttributes& attributes) {
+  return attributes.max_value < 0 ? std::numeric_limits<float>::quiet_NaN()
+                                  : static_cast<float>(attributes.max_value);
+}
+
+ReluBounds FusedReluBounds(int index, const CpuProgram& program) {
+  const int relu = program.fusions().relu[index];
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  if (relu < 0) return {kNone, kNone};
+  const auto& op = static_cast<const ActivationOp&>(*program.graph().nodes()[relu].op);
+  return {0, UpperBound(op.attributes)};
 }
 
 ValueId FusedOutput(int index, const CpuProgram& program) {

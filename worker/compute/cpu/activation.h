@@ -14,6 +14,16 @@ ValueId FusedOutput(int index, const CpuProgram& program);
 // of not-a-number.
 void AddFusedRelu(int index, TensorId y, int64_t size_bytes, CpuProgram& program);
 
+// Between what that ReLU leaves its values; where there is none, not-a-number, which bounds
+// nothing.
+struct ReluBounds {
+  float least;
+  float most;
+};
+ReluBounds FusedReluBounds(int index, const CpuProgram& program);
+// What the result of a ReLU is at most; not-a-number where it has no bound.
+float UpperBound(const ActivationAttributes& attributes);
+
 // Appends the gradient of a plain ReLU (IsPlainRelu) from its result and returns where it is. All
 // three tensors have one layout and `size_bytes`; padding of zeros stays zero.
 TensorId AddReluBackward(const ActivationAttributes& attributes, TensorId y, TensorId dy,

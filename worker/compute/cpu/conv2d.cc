@@ -1,7 +1,8 @@
-#include "common/model/ops/conv2d.h"
+#include "worker/compute/cpu/conv2d.h"
 
 #include <algorithm>
 
+#include "common/model/ops/conv2d.h"
 #include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/cpu_program.h"
 
@@ -12,8 +13,7 @@ using dnnl::memory;
 
 // A convolution in oneDNN's terms.
 struct Geometry {
-  Geometry(const Window& window, int64_t groups, const Shape& x, const Shape& kernel,
-           const Shape& y);
+  Geometry(const Convolution& convolution, const Shape& x, const Shape& y);
 
   memory::dims strides, dilates, padding_before, padding_after;
   memory::desc x, y;              // any layout
@@ -22,13 +22,13 @@ struct Geometry {
   memory::desc bias;
 };
 
-Geometry::Geometry(const Window& window, int64_t groups, const Shape& x_shape,
-                   const Shape& kernel_shape, const Shape& y_shape)
-    : strides{window.strides[0], window.strides[1]},
-      dilates{window.dilation[0] - 1, window.dilation[1] - 1},
+Geometry::Geometry(const Convolution& convolution, const Shape& x_shape, const Shape& y_shape)
+    : strides{convolution.window.strides[0], convolution.window.strides[1]},
+      dilates{convolution.window.dilation[0] - 1, convolution.window.dilation[1] - 1},
       x(CpuProgram::AnyImage(x_shape)),
       y(CpuProgram::AnyImage(y_shape)),
       bias({y_shape[3]}, memory::data_type::f32, memory::format_tag::x) {
+  const Window& window = convolution.window;
   for (int axis = 0; axis < 2; ++axis) {
     const int64_t in = x_shape[1 + axis], out = y_shape[1 + axis];
     const int64_t reach = (window.size[axis] - 1) * window.dilation[axis] + 1;
@@ -36,6 +36,8 @@ Geometry::Geometry(const Window& window, int64_t groups, const Shape& x_shape,
     padding_after.push_back(std::max<int64_t>(
         0, (out - 1) * window.strides[axis] + reach - in - padding_before.back()));
   }
+  const Shape& kernel_shape = convolution.kernel;
+  const int64_t groups = convolution.groups;
   const int64_t height = kernel_shape[0], width = kernel_shape[1];
   const int64_t in = kernel_shape[2], filters = kernel_shape[3];
   memory::dims dims = {filters / groups, in, height, width};
@@ -58,12 +60,11 @@ dnnl::convolution_forward::primitive_desc Forward(const Geometry& g, bool bias,
 
 }  // namespace
 
-absl::Status Conv2D(int index, CpuProgram& program) {
+absl::Status AddConvolution(int index, const Convolution& convolution, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
-  const auto& op = static_cast<const Conv2DOp&>(*node.op);
-  const Geometry geometry(op.window, op.groups, builder.shape(node.inputs[0]),
-                          builder.shape(node.inputs[1]), builder.shape(node.outputs[0]));
+  const Geometry geometry(convolution, builder.shape(node.inputs[0]),
+                          builder.shape(node.outputs[0]));
   const bool bias = node.inputs.size() == 3;
   const auto pd = Forward(geometry, bias, program.engine());
   const TensorId y = program.ImageOutput(FusedOutput(index, program), pd.dst_desc());
@@ -80,12 +81,12 @@ absl::Status Conv2D(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Conv2DBackwardData(int index, CpuProgram& program) {
+absl::Status AddConvolutionBackwardData(int index, const Convolution& convolution,
+                                        CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
-  const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
-  const Geometry geometry(op.window, op.groups, builder.shape(node.outputs[0]),
-                          builder.shape(node.inputs[1]), builder.shape(node.inputs[0]));
+  const Geometry geometry(convolution, builder.shape(node.outputs[0]),
+                          builder.shape(node.inputs[0]));
   const auto forward = Forward(geometry, false, program.engine());
   const dnnl::convolution_backward_data::desc desc(
       dnnl::algorithm::convolution_direct, geometry.x, geometry.kernel, geometry.y,
@@ -103,12 +104,12 @@ absl::Status Conv2DBackwardData(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-absl::Status Conv2DBackwardWeights(int index, CpuProgram& program) {
+absl::Status AddConvolutionBackwardWeights(int index, const Convolution& convolution,
+                                           CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
-  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
   const int bias_node = program.fusions().bias_gradient[index];
-  const Geometry geometry(op.window, op.groups, builder.shape(node.inputs[0]), op.kernel_shape,
+  const Geometry geometry(convolution, builder.shape(node.inputs[0]),
                           builder.shape(node.inputs[1]));
   const auto forward = Forward(geometry, bias_node >= 0, program.engine());
   const dnnl::convolution_backward_weights::desc desc(
@@ -135,6 +136,25 @@ absl::Status Conv2DBackwardWeights(int index, CpuProgram& program) {
     program.AddReorder(computed, gradient_desc, output, geometry.kernel_canonical);
   }
   return absl::OkStatus();
+}
+
+absl::Status Conv2D(int index, CpuProgram& program) {
+  const Node& node = program.graph().nodes()[index];
+  const auto& op = static_cast<const Conv2DOp&>(*node.op);
+  return AddConvolution(index, {op.window, op.groups, program.builder().shape(node.inputs[1])},
+                        program);
+}
+
+absl::Status Conv2DBackwardData(int index, CpuProgram& program) {
+  const Node& node = program.graph().nodes()[index];
+  const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
+  return AddConvolutionBackwardData(
+      index, {op.window, op.groups, program.builder().shape(node.inputs[1])}, program);
+}
+
+absl::Status Conv2DBackwardWeights(int index, CpuProgram& program) {
+  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*program.graph().nodes()[index].op);
+  return AddConvolutionBackwardWeights(index, {op.window, op.groups, op.kernel_shape}, program);
 }
 
 }  // namespace shoal::cpu

@@ -15,7 +15,7 @@ SHOAL_VECTORIZED void DropoutLoop(DropoutMask mask, const float* x, int64_t begi
 void AddDropoutStep(const Node& node, double rate, uint64_t layer_seed, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const TensorId x = program.RowMajor(node.inputs[0]);
-  if (!builder.dropout()) {
+  if (!builder.training()) {
     builder.Bind(node.outputs[0], x);
     return;
   }

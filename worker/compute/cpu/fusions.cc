@@ -1,7 +1,9 @@
 #include "worker/compute/cpu/fusions.h"
 
+#include <algorithm>
 #include <string>
 
+#include "common/model/ops/batch_normalization.h"
 #include "common/model/ops/bias.h"
 #include "common/model/ops/pool2d.h"
 
@@ -15,18 +17,25 @@ class FusionSearch {
     fusions_.relu.assign(nodes_.size(), -1);
     fusions_.bias_gradient.assign(nodes_.size(), -1);
     fusions_.relu_gradient.assign(nodes_.size(), -1);
+    fusions_.cut_off.assign(nodes_.size(), {});
     fusions_.absorbed.assign(nodes_.size(), false);
   }
 
   Fusions Run() && {
     for (const int index : builder_.nodes()) {
       const std::string type = nodes_[index].op->type();
-      if (type == "Conv2D" || type == "Dense") {
+      if (type == "Conv2D" || type == "DepthwiseConv2D" || type == "Dense" ||
+          type == "BatchNormalization") {
         Absorb(fusions_.relu, index, FindRelu(index));
-      } else if (type == "Conv2DBackwardWeights") {
+      } else if (type == "Conv2DBackwardWeights" || type == "DepthwiseConv2DBackwardWeights") {
         Absorb(fusions_.bias_gradient, index, FindBiasGradient(index));
       } else if (type == "Pool2DBackward") {
         Absorb(fusions_.relu_gradient, index, FindReluGradient(index));
+      } else if (type == "BatchNormalizationBackward") {
+        fusions_.cut_off[index] = FindCutOff(index);
+        if (const int relu = fusions_.cut_off[index].relu_gradient; relu >= 0) {
+          fusions_.absorbed[relu] = true;
+        }
       }
     }
     return std::move(fusions_);
@@ -85,6 +94,35 @@ class FusionSearch {
                       nodes_[consumers[0]].inputs[1] == pooling.inputs[0] &&
                       nodes_[consumers[0]].inputs[2] == pooling.outputs[0];
     return fits ? consumers[0] : -1;
+  }
+
+  // The node that computes `value`; -1: none does.
+  int NodeOf(ValueId value) const {
+    for (const int index : builder_.nodes()) {
+      const std::vector<ValueId>& outputs = nodes_[index].outputs;
+      if (std::count(outputs.begin(), outputs.end(), value) > 0) return index;
+    }
+    return -1;
+  }
+
+  // Where the gradient of the normalization's output is that of a ReLU that read it, and nothing
+  // else wants it.
+  Fusions::CutOff FindCutOff(int index) const {
+    const ValueId dy = nodes_[index].inputs[1];
+    const Fusions::CutOff found = {.relu_gradient = NodeOf(dy)};
+    if (found.relu_gradient < 0 || builder_.consumers(dy).size() != 1 ||
+        builder_.wanted_outside(dy)) {
+      return {};
+    }
+    const auto* relu = OpAt<ActivationBackwardOp>(found.relu_gradient);
+    if (relu == nullptr || !IsPlainRelu(relu->attributes)) return {};
+    const int normalization = NodeOf(nodes_[found.relu_gradient].inputs[0]);
+    if (normalization < 0 || OpAt<BatchNormalizationOp>(normalization) == nullptr ||
+        nodes_[normalization].inputs[0] != nodes_[index].inputs[0] ||
+        nodes_[normalization].layer != nodes_[index].layer) {
+      return {};
+    }
+    return {.relu_gradient = found.relu_gradient, .normalization = normalization};
   }
 
   const ProgramBuilder& builder_;

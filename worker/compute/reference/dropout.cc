@@ -11,7 +11,7 @@ void ApplyDropout(const Arguments& a, double rate, uint64_t layer_seed) {
   const DropoutMask mask(a.job_seed, a.step, layer_seed, rate);
   for (int64_t i = 0; i < a.output().size(); ++i) {
     const double x = a.inputs[0].data[i];
-    a.output().data[i] = a.dropout ? x * mask.Factor<double>(i) : x;
+    a.output().data[i] = a.training ? x * mask.Factor<double>(i) : x;
   }
 }
 

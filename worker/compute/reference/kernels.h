@@ -27,7 +27,7 @@ struct Arguments {
   const Op& op;
   std::vector<View<const double>> inputs = {};  // in the order that the op's comment names
   std::vector<View<double>> outputs = {};       // all zero
-  bool dropout = false;                         // whether dropout layers drop
+  bool training = false;                        // whether layers that differ do as in training
   uint64_t job_seed = 0;
   uint64_t step = 0;
 

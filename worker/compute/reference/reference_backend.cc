@@ -31,14 +31,14 @@ std::vector<double> ToDouble(const void* tensor, const Shape& shape) {
 class ReferenceKernel : public Kernel {
  public:
   ReferenceKernel(KernelFunction function, const Node& node, const ProgramBuilder& builder)
-      : op_(node.op), function_(function), dropout_(builder.dropout()) {
+      : op_(node.op), function_(function), training_(builder.training()) {
     for (const ValueId input : node.inputs) input_shapes_.push_back(builder.shape(input));
     for (const ValueId output : node.outputs) output_shapes_.push_back(builder.shape(output));
   }
 
   absl::Status Run(const RunContext& context, std::span<void* const> tensors) override {
     Arguments arguments = {
-        .op = *op_, .dropout = dropout_, .job_seed = context.job_seed, .step = context.step};
+        .op = *op_, .training = training_, .job_seed = context.job_seed, .step = context.step};
     std::vector<std::vector<double>> inputs, outputs;
     for (size_t i = 0; i < input_shapes_.size(); ++i) {
       inputs.push_back(ToDouble(tensors[i], input_shapes_[i]));
@@ -60,7 +60,7 @@ class ReferenceKernel : public Kernel {
  private:
   const std::shared_ptr<const Op> op_;
   const KernelFunction function_;
-  const bool dropout_;
+  const bool training_;
   std::vector<Shape> input_shapes_;
   std::vector<Shape> output_shapes_;
 };

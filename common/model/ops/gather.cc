@@ -1,0 +1,31 @@
+#include "common/model/ops/gather.h"
+
+#include <memory>
+
+#include "common/base/status_macros.h"
+#include "common/model/graph.h"
+#include "common/model/ops/shape_checks.h"
+
+namespace shoal {
+
+absl::StatusOr<std::vector<Shape>> GatherOp::InferShapes(const std::vector<Shape>& inputs) const {
+  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
+  SHOAL_RETURN_IF_ERROR(CheckRank("table", inputs[0], 2));
+  Shape y = inputs[1];
+  y.push_back(inputs[0][1]);
+  return OneShape(y);
+}
+
+absl::Status GatherOp::Gradient(GradientBuilder& builder) const {
+  auto op = std::make_shared<GatherBackwardOp>();
+  op->table_shape = builder.input_shape(0);
+  return builder.AddInputGradient(0, op, {builder.input(1), builder.output_gradient(0)});
+}
+
+absl::StatusOr<std::vector<Shape>> GatherBackwardOp::InferShapes(
+    const std::vector<Shape>& inputs) const {
+  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
+  return OneShape(table_shape);
+}
+
+}  // namespace shoal

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/shape.h"
+#include "common/model/op.h"
+
+namespace shoal {
+
+// (x [B, H, W, C]) -> [B, height, width, C], pixels being areas whose centres lie at halves, as in
+// keras.ops.image.resize without antialias: element i of an output axis stands at
+// (i + 0.5) * in / out - 0.5 of the input's.
+struct ResizeOp : Op {
+  enum class Interpolation { kNearest, kBilinear };
+  int64_t height = 1;
+  int64_t width = 1;
+  Interpolation interpolation = Interpolation::kNearest;
+  SHOAL_OP(Resize);
+  absl::Status Gradient(GradientBuilder& builder) const override;
+};
+// (dy) -> dx
+struct ResizeBackwardOp : Op {
+  Shape x_shape;
+  ResizeOp::Interpolation interpolation = ResizeOp::Interpolation::kNearest;
+  SHOAL_OP(ResizeBackward);
+};
+
+}  // namespace shoal

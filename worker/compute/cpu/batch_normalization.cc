@@ -1,0 +1,358 @@
+#include "common/model/ops/batch_normalization.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "worker/compute/cpu/activation.h"
+#include "worker/compute/cpu/channel_rows.h"
+#include "worker/compute/cpu/loop_kernel.h"
+
+// Forward: sums of each unit, from them mean and variance, then y. Backward: sums, from them what
+// the channels need, then dx. A ReLU that goes with the op costs no pass of its own: forward
+// applies it to y in registers, backward computes again from x where it cut off.
+
+namespace shoal::cpu {
+namespace {
+
+// By lane: y = (x - mean) * factor + beta, then at least `least` and at most `most`; not-a-number
+// bounds nothing, and stays what it is.
+struct Normalized {
+  const float* x;
+  const float* mean;
+  const float* factor;
+  const float* beta;
+  float least;
+  float most;
+
+  template <typename Vector>
+  SHOAL_INLINE Vector Get(int64_t place, int64_t lane) const {
+    Vector y = (Load<Vector>(x + place) - Load<Vector>(mean + lane)) * Load<Vector>(factor + lane) +
+               Load<Vector>(beta + lane);
+    const Vector low = Vector{} + least, high = Vector{} + most;
+    y = low > y ? low : y;
+    return high < y ? high : y;
+  }
+};
+
+SHOAL_VECTORIZED void NormalizeRows(const Normalized& normalized, int64_t rows, int64_t lanes,
+                                    float* y) {
+  MapRows(normalized, rows, lanes, y);
+}
+
+// Sums of x - shift and of its square: a shift near the mean keeps the variance exact.
+struct Squares {
+  const float* x;
+  const float* shift;
+
+  template <typename Vector>
+  SHOAL_INLINE void Add(int64_t place, int64_t lane, Vector& sum, Vector& squares) const {
+    const Vector difference = Load<Vector>(x + place) - Load<Vector>(shift + lane);
+    sum += difference;
+    squares += difference * difference;
+  }
+};
+
+SHOAL_VECTORIZED void SumSquares(const Squares& squares, int64_t rows, int64_t lanes, float* sums) {
+  SumRows(squares, rows, lanes, sums);
+}
+
+// By lane, with d = x - mean and g the gradient dy, or 0 where a ReLU cut y off.
+struct GradientInputs {
+  const float* x;
+  const float* dy;
+  const float* mean;
+  const float* factor;
+  const float* beta;
+  float most;
+  // dx = g * factor + d * slope + offset
+  const float* slope;
+  const float* offset;
+};
+template <bool relu>
+struct Gradients : GradientInputs {
+  template <typename Vector>
+  SHOAL_INLINE Vector Difference(int64_t place, int64_t lane) const {
+    return Load<Vector>(x + place) - Load<Vector>(mean + lane);
+  }
+  template <typename Vector>
+  SHOAL_INLINE Vector Gradient(const Vector& difference, int64_t place, int64_t lane) const {
+    const Vector gradient = Load<Vector>(dy + place);
+    if (!relu) return gradient;
+    const Vector y = difference * Load<Vector>(factor + lane) + Load<Vector>(beta + lane);
+    const Vector zero = {}, one = zero + 1, high = zero + most;
+    const Vector below = y >= high ? zero : one;
+    return gradient * (y <= zero ? zero : below);
+  }
+  template <typename Vector>
+  SHOAL_INLINE void Add(int64_t place, int64_t lane, Vector& sum, Vector& products) const {
+    const Vector difference = Difference<Vector>(place, lane);
+    const Vector gradient = Gradient(difference, place, lane);
+    sum += gradient;
+    products += gradient * difference;
+  }
+  template <typename Vector>
+  SHOAL_INLINE Vector Get(int64_t place, int64_t lane) const {
+    const Vector difference = Difference<Vector>(place, lane);
+    return Gradient(difference, place, lane) * Load<Vector>(factor + lane) +
+           difference * Load<Vector>(slope + lane) + Load<Vector>(offset + lane);
+  }
+};
+
+SHOAL_VECTORIZED void SumGradients(const GradientInputs& inputs, bool relu, int64_t rows,
+                                   int64_t lanes, float* sums) {
+  if (relu) {
+    SumRows(Gradients<true>{inputs}, rows, lanes, sums);
+  } else {
+    SumRows(Gradients<false>{inputs}, rows, lanes, sums);
+  }
+}
+
+SHOAL_VECTORIZED void MapGradients(const GradientInputs& inputs, bool relu, int64_t rows,
+                                   int64_t lanes, float* dx) {
+  if (relu) {
+    MapRows(Gradients<true>{inputs}, rows, lanes, dx);
+  } else {
+    MapRows(Gradients<false>{inputs}, rows, lanes, dx);
+  }
+}
+
+// What the loops read of each channel: tensors of as many floats as there are channels, those that
+// fill up the last block included, one after the other.
+struct ChannelTable {
+  ChannelTable(float* data, const ChannelRows& rows)
+      : mean(data),
+        factor(mean + rows.padded_channels()),
+        beta(factor + rows.padded_channels()),
+        slope(beta + rows.padded_channels()),
+        offset(slope + rows.padded_channels()) {}
+  static int64_t SizeBytes(const ChannelRows& rows) {
+    return 5 * rows.padded_channels() * static_cast<int64_t>(sizeof(float));
+  }
+
+  float *mean, *factor, *beta, *slope, *offset;
+};
+
+// The two sums of a channel over all units, and how many elements it has.
+struct ChannelSums {
+  double first = 0, second = 0;
+  int64_t count = 0;
+};
+ChannelSums SumsOf(const ChannelRows& rows, int64_t channel, const float* unit_sums) {
+  ChannelSums result;
+  const int64_t lane = channel % rows.lanes();
+  for (int64_t i = channel / rows.lanes(); i < rows.units(); i += rows.blocks()) {
+    const float* sums = unit_sums + i * 2 * rows.lanes() + lane;
+    result.first += sums[0];
+    result.second += sums[rows.lanes()];
+    result.count += rows.unit(i).rows;
+  }
+  return result;
+}
+
+int64_t UnitSumsBytes(const ChannelRows& rows) {
+  return rows.units() * 2 * rows.lanes() * static_cast<int64_t>(sizeof(float));
+}
+
+// The variables that a normalization has, where it has them.
+struct Parameters {
+  ValueId gamma = kNoValue;
+  ValueId beta = kNoValue;
+};
+Parameters ParametersOf(const Node& node) {
+  const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
+  Parameters result;
+  if (op.scale) result.gamma = node.inputs[3];
+  if (op.center) result.beta = node.inputs[3 + op.scale];
+  return result;
+}
+
+// Appends gamma and beta to a step's tensors; places tell where they are, -1: not there.
+struct ParameterPlaces {
+  int gamma = -1;
+  int beta = -1;
+};
+ParameterPlaces AddParameters(const Parameters& parameters, std::vector<TensorId>* tensors,
+                              CpuProgram& program) {
+  ParameterPlaces places;
+  if (parameters.gamma != kNoValue) {
+    places.gamma = static_cast<int>(tensors->size());
+    tensors->push_back(program.builder().tensor(parameters.gamma));
+  }
+  if (parameters.beta != kNoValue) {
+    places.beta = static_cast<int>(tensors->size());
+    tensors->push_back(program.builder().tensor(parameters.beta));
+  }
+  return places;
+}
+
+}  // namespace
+
+absl::Status BatchNormalization(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = program.graph().nodes()[index];
+  const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
+  const bool of_batch = builder.training() && !op.frozen;
+  const dnnl::memory::desc layout = ChannelRows::LayoutFor(node.inputs[0], program);
+  const ChannelRows rows(builder.shape(node.inputs[0]), layout);
+  const TensorId x = ChannelRows::In(node.inputs[0], layout, program);
+  const TensorId table = builder.AddTensor(ChannelTable::SizeBytes(rows));
+  const TensorId sums = builder.AddTensor(UnitSumsBytes(rows));
+  TensorId mean = builder.tensor(node.inputs[1]), variance = builder.tensor(node.inputs[2]);
+  if (of_batch) {
+    AddLoopStep(
+        rows.units(), rows.grain(), {x, sums},
+        [rows](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const ChannelRows::Unit unit = rows.unit(i);
+            // The first rows of the first image.
+            const Squares squares = {data[0] + unit.place,
+                                     data[0] + rows.unit(i % rows.blocks()).place};
+            SumSquares(squares, unit.rows, rows.lanes(), data[1] + i * 2 * rows.lanes());
+          }
+        },
+        program);
+    mean = builder.Output(node.outputs[1]);
+    variance = builder.Output(node.outputs[2]);
+  }
+  std::vector<TensorId> tensors = {x, sums, mean, variance, table};
+  const ParameterPlaces places = AddParameters(ParametersOf(node), &tensors, program);
+  AddLoopStep(
+      rows.padded_channels(), kElementGrain, tensors,
+      [rows, places, of_batch, epsilon = op.epsilon](const RunContext&, float* const* data,
+                                                     int64_t begin, int64_t end) {
+        const ChannelTable to(data[4], rows);
+        for (int64_t c = begin; c < end; ++c) {
+          to.mean[c] = to.factor[c] = to.beta[c] = 0;
+          if (c >= rows.channels()) continue;
+          if (of_batch) {
+            const ChannelSums sum = SumsOf(rows, c, data[1]);
+            const int64_t block = c / rows.lanes();
+            const double shift = data[0][rows.unit(block).place + c % rows.lanes()];
+            const double difference = sum.first / sum.count;
+            const double square = sum.second / sum.count - difference * difference;
+            data[2][c] = static_cast<float>(shift + difference);
+            data[3][c] = static_cast<float>(square < 0 ? 0 : square);
+          }
+          to.mean[c] = data[2][c];
+          to.factor[c] = static_cast<float>((places.gamma < 0 ? 1 : data[places.gamma][c]) /
+                                            std::sqrt(data[3][c] + epsilon));
+          to.beta[c] = places.beta < 0 ? 0 : data[places.beta][c];
+        }
+      },
+      program);
+  const ReluBounds bounds = FusedReluBounds(index, program);
+  AddLoopStep(
+      rows.units(), rows.grain(),
+      {x, table, ChannelRows::Out(FusedOutput(index, program), layout, program)},
+      [rows, bounds](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        const ChannelTable from(data[1], rows);
+        for (int64_t i = begin; i < end; ++i) {
+          const auto [place, count, c] = rows.unit(i);
+          NormalizeRows({data[0] + place, from.mean + c, from.factor + c, from.beta + c,
+                         bounds.least, bounds.most},
+                        count, rows.lanes(), data[2] + place);
+        }
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status BatchNormalizationBackward(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const std::vector<Node>& nodes = program.graph().nodes();
+  const Node& node = nodes[index];
+  const auto& op = static_cast<const BatchNormalizationBackwardOp&>(*node.op);
+  const Fusions::CutOff& cut_off = program.fusions().cut_off[index];
+  Parameters parameters;
+  if (op.scale) parameters.gamma = node.inputs[4];
+  ValueId dy = node.inputs[1];
+  float most = 0;
+  if (cut_off.relu_gradient >= 0) {
+    const Node& relu = nodes[cut_off.relu_gradient];
+    dy = relu.inputs[2];
+    most = UpperBound(static_cast<const ActivationBackwardOp&>(*relu.op).attributes);
+    parameters.beta = ParametersOf(nodes[cut_off.normalization]).beta;
+  }
+  const dnnl::memory::desc layout = ChannelRows::LayoutFor(node.inputs[0], program);
+  const ChannelRows rows(builder.shape(node.inputs[0]), layout);
+  const TensorId x = ChannelRows::In(node.inputs[0], layout, program);
+  const TensorId gradient = ChannelRows::In(dy, layout, program);
+  const TensorId table = builder.AddTensor(ChannelTable::SizeBytes(rows));
+  const TensorId sums = builder.AddTensor(UnitSumsBytes(rows));
+  std::vector<TensorId> tensors = {table, builder.tensor(node.inputs[2]),
+                                   builder.tensor(node.inputs[3])};
+  const ParameterPlaces places = AddParameters(parameters, &tensors, program);
+  AddLoopStep(
+      rows.padded_channels(), kElementGrain, std::move(tensors),
+      [rows, places, epsilon = op.epsilon](const RunContext&, float* const* data, int64_t begin,
+                                           int64_t end) {
+        const ChannelTable to(data[0], rows);
+        for (int64_t c = begin; c < end; ++c) {
+          to.mean[c] = to.factor[c] = to.beta[c] = 0;
+          if (c >= rows.channels()) continue;
+          // As forward has them: the ReLU must cut off the same.
+          to.mean[c] = data[1][c];
+          to.factor[c] = static_cast<float>((places.gamma < 0 ? 1 : data[places.gamma][c]) /
+                                            std::sqrt(data[2][c] + epsilon));
+          to.beta[c] = places.beta < 0 ? 0 : data[places.beta][c];
+        }
+      },
+      program);
+  const bool relu = cut_off.relu_gradient >= 0;
+  const auto inputs_of = [rows, most](float* const* data, const ChannelRows::Unit& unit) {
+    const ChannelTable table(data[2], rows);
+    return GradientInputs{.x = data[0] + unit.place,
+                          .dy = data[1] + unit.place,
+                          .mean = table.mean + unit.channel,
+                          .factor = table.factor + unit.channel,
+                          .beta = table.beta + unit.channel,
+                          .most = most,
+                          .slope = table.slope + unit.channel,
+                          .offset = table.offset + unit.channel};
+  };
+  AddLoopStep(
+      rows.units(), rows.grain(), {x, gradient, table, sums},
+      [rows, inputs_of, relu](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const ChannelRows::Unit unit = rows.unit(i);
+          SumGradients(inputs_of(data, unit), relu, unit.rows, rows.lanes(),
+                       data[3] + i * 2 * rows.lanes());
+        }
+      },
+      program);
+  AddLoopStep(
+      rows.padded_channels(), kElementGrain,
+      {table, sums, builder.tensor(node.inputs[3]), builder.Output(node.outputs[1]),
+       builder.Output(node.outputs[2])},
+      [rows, frozen = op.frozen, epsilon = op.epsilon](const RunContext&, float* const* data,
+                                                       int64_t begin, int64_t end) {
+        const ChannelTable to(data[0], rows);
+        for (int64_t c = begin; c < end; ++c) {
+          to.slope[c] = to.offset[c] = 0;
+          if (c >= rows.channels()) continue;
+          const ChannelSums sum = SumsOf(rows, c, data[1]);
+          const double inverse = 1 / std::sqrt(data[2][c] + epsilon);
+          const double dgamma = sum.second * inverse;
+          data[3][c] = static_cast<float>(dgamma);
+          data[4][c] = static_cast<float>(sum.first);
+          if (frozen) continue;
+          to.slope[c] = static_cast<float>(-to.factor[c] * inverse * dgamma / sum.count);
+          to.offset[c] = static_cast<float>(-to.factor[c] * sum.first / sum.count);
+        }
+      },
+      program);
+  AddLoopStep(
+      rows.units(), rows.grain(),
+      {x, gradient, table, ChannelRows::Out(node.outputs[0], layout, program)},
+      [rows, inputs_of, relu](const RunContext&, float* const* data, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const ChannelRows::Unit unit = rows.unit(i);
+          MapGradients(inputs_of(data, unit), relu, unit.rows, rows.lanes(), data[3] + unit.place);
+        }
+      },
+      program);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cpu

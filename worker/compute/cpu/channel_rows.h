@@ -1,0 +1,162 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "common/base/shape.h"
+#include "worker/compute/cpu/cpu_program.h"
+#include "worker/compute/cpu/loops.h"
+
+// For loops that treat each channel for itself, over tensors that are row-major or in oneDNN's
+// blocked layouts of images: both are rows of as many lanes as the channels that lie side by side.
+
+// Vectors are returned by inlined functions only: no call depends on how they are passed.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace shoal::cpu {
+
+// Into its caller, and so compiled for what the caller is compiled for (SHOAL_VECTORIZED).
+#define SHOAL_INLINE inline __attribute__((always_inline))
+
+using Vector8 = float __attribute__((vector_size(32)));
+using Vector16 = float __attribute__((vector_size(64)));
+
+template <typename Vector>
+SHOAL_INLINE Vector Load(const float* from) {
+  Vector vector;
+  std::memcpy(&vector, from, sizeof(vector));
+  return vector;
+}
+template <typename Vector>
+SHOAL_INLINE void Store(const Vector& vector, float* to) {
+  std::memcpy(to, &vector, sizeof(vector));
+}
+
+// A tensor cut into units, each some rows that begin with the same channel.
+class ChannelRows {
+ public:
+  struct Unit {
+    int64_t place;    // of its first element
+    int64_t rows;     // `lanes` elements each
+    int64_t channel;  // of the first lane
+  };
+
+  // `desc` is the layout of an image of that shape; of other tensors it is not looked at, they are
+  // row-major. An image in a layout that is neither must not come here (see LayoutFor).
+  ChannelRows(const Shape& shape, const dnnl::memory::desc& desc) {
+    channels_ = lanes_ = shape.back();
+    const int64_t rows = channels_ == 0 ? 0 : ElementCount(shape) / channels_;
+    if (const int64_t block = BlockOf(shape, desc); block > 0) {
+      lanes_ = block;
+      blocks_ = (channels_ + block - 1) / block;
+      rows_ = rows * blocks_;
+      unit_rows_ = rows / shape[0];
+    } else {
+      rows_ = rows;
+      unit_rows_ = kUnitRows;
+    }
+  }
+
+  // The layout in which `value`'s tensor can be treated: its own, or row-major.
+  static dnnl::memory::desc LayoutFor(ValueId value, CpuProgram& program) {
+    const Shape shape = program.builder().shape(value);
+    if (shape.size() != 4) return {};
+    const dnnl::memory::desc own = program.ImageDesc(value);
+    return BlockOf(shape, own) > 0 ? own : CpuProgram::RowMajorImage(shape);
+  }
+
+  // The tensor of `value` in such a layout, and that for a value that is about to be computed in
+  // it.
+  static TensorId In(ValueId value, const dnnl::memory::desc& layout, CpuProgram& program) {
+    const bool image = program.builder().shape(value).size() == 4;
+    return image ? program.ImageIn(value, layout) : program.RowMajor(value);
+  }
+  static TensorId Out(ValueId value, const dnnl::memory::desc& layout, CpuProgram& program) {
+    const bool image = program.builder().shape(value).size() == 4;
+    return image ? program.ImageOutput(value, layout) : program.builder().Output(value);
+  }
+
+  int64_t channels() const { return channels_; }
+  // Channels with those that fill up the last block.
+  int64_t padded_channels() const { return lanes_ * blocks_; }
+  int64_t lanes() const { return lanes_; }
+  int64_t blocks() const { return blocks_; }
+  int64_t units() const { return (rows_ + unit_rows_ - 1) / unit_rows_; }
+  Unit unit(int64_t i) const {
+    return {i * unit_rows_ * lanes_, std::min(unit_rows_, rows_ - i * unit_rows_),
+            i % blocks_ * lanes_};
+  }
+  // Units that are worth a thread.
+  int64_t grain() const { return std::max<int64_t>(1, kElementGrain / (unit_rows_ * lanes_)); }
+
+ private:
+  // Few enough for sums of float32.
+  static constexpr int64_t kUnitRows = 256;
+
+  // Channels of a block; 0: not a blocked layout.
+  static int64_t BlockOf(const Shape& shape, const dnnl::memory::desc& desc) {
+    if (shape.size() != 4) return 0;
+    const dnnl::memory::dims dims = {shape[0], shape[3], shape[1], shape[2]};
+    using Tag = dnnl::memory::format_tag;
+    if (desc == dnnl::memory::desc(dims, dnnl::memory::data_type::f32, Tag::nChw16c)) return 16;
+    if (desc == dnnl::memory::desc(dims, dnnl::memory::data_type::f32, Tag::nChw8c)) return 8;
+    return 0;
+  }
+
+  int64_t channels_ = 0;
+  int64_t lanes_ = 0;
+  int64_t blocks_ = 1;
+  int64_t rows_ = 0;
+  int64_t unit_rows_ = 1;
+};
+
+// Adds up what `terms.Add(place, lane, first, second)` adds to two sums for each element of `rows`
+// rows, by lane: sums[lane] and sums[lanes + lane]. In float32, 256 rows at a time and those sums
+// again, so that the error does not grow with the rows.
+template <typename Vector, typename Terms>
+SHOAL_INLINE void SumRowsOf(const Terms& terms, int64_t rows, float* sums) {
+  constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
+  Vector first = {}, second = {};
+  for (int64_t begin = 0; begin < rows; begin += 256) {
+    Vector part_first = {}, part_second = {};
+    for (int64_t row = begin; row < std::min(rows, begin + 256); ++row) {
+      terms.template Add<Vector>(row * kLanes, 0, part_first, part_second);
+    }
+    first += part_first;
+    second += part_second;
+  }
+  Store(first, sums);
+  Store(second, sums + kLanes);
+}
+template <typename Terms>
+SHOAL_INLINE void SumRows(const Terms& terms, int64_t rows, int64_t lanes, float* sums) {
+  if (lanes == 16) return SumRowsOf<Vector16>(terms, rows, sums);
+  if (lanes == 8) return SumRowsOf<Vector8>(terms, rows, sums);
+  std::fill_n(sums, 2 * lanes, 0.0f);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      terms.template Add<float>(row * lanes + lane, lane, sums[lane], sums[lanes + lane]);
+    }
+  }
+}
+
+// result[place] = values.Get(place, lane) for each element of `rows` rows.
+template <typename Vector, typename Values>
+SHOAL_INLINE void MapRowsOf(const Values& values, int64_t rows, int64_t lanes, float* result) {
+  constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t lane = 0; lane < lanes; lane += kLanes) {
+      const int64_t place = row * lanes + lane;
+      Store(values.template Get<Vector>(place, lane), result + place);
+    }
+  }
+}
+template <typename Values>
+SHOAL_INLINE void MapRows(const Values& values, int64_t rows, int64_t lanes, float* result) {
+  if (lanes == 16) return MapRowsOf<Vector16>(values, rows, 16, result);
+  if (lanes == 8) return MapRowsOf<Vector8>(values, rows, 8, result);
+  MapRowsOf<float>(values, rows, lanes, result);
+}
+
+}  // namespace shoal::cpu

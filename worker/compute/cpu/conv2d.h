@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "common/base/shape.h"
+#include "common/model/ops/window.h"
+#include "worker/compute/cpu/cpu_program.h"
+
+namespace shoal::cpu {
+
+// A convolution of any number of groups, the depthwise one included.
+struct Convolution {
+  const Window& window;
+  int64_t groups = 1;
+  Shape kernel;  // [kh, kw, C / groups, F]
+};
+
+// Add the steps of the node at `index`, whose inputs and outputs are those of the ops of conv2d.h.
+absl::Status AddConvolution(int index, const Convolution& convolution, CpuProgram& program);
+absl::Status AddConvolutionBackwardData(int index, const Convolution& convolution,
+                                        CpuProgram& program);
+absl::Status AddConvolutionBackwardWeights(int index, const Convolution& convolution,
+                                           CpuProgram& program);
+
+}  // namespace shoal::cpu

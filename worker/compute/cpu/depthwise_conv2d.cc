@@ -1,0 +1,37 @@
+#include "common/model/ops/depthwise_conv2d.h"
+
+#include "worker/compute/cpu/conv2d.h"
+
+namespace shoal::cpu {
+namespace {
+
+// A group for each channel; the kernel's values lie the same way.
+Convolution AsGroups(const Window& window, const Shape& kernel) {
+  return {.window = window,
+          .groups = kernel[2],
+          .kernel = {kernel[0], kernel[1], 1, kernel[2] * kernel[3]}};
+}
+
+}  // namespace
+
+absl::Status DepthwiseConv2D(int index, CpuProgram& program) {
+  const Node& node = program.graph().nodes()[index];
+  const auto& op = static_cast<const DepthwiseConv2DOp&>(*node.op);
+  return AddConvolution(index, AsGroups(op.window, program.builder().shape(node.inputs[1])),
+                        program);
+}
+
+absl::Status DepthwiseConv2DBackwardData(int index, CpuProgram& program) {
+  const Node& node = program.graph().nodes()[index];
+  const auto& op = static_cast<const DepthwiseConv2DBackwardDataOp&>(*node.op);
+  return AddConvolutionBackwardData(
+      index, AsGroups(op.window, program.builder().shape(node.inputs[1])), program);
+}
+
+absl::Status DepthwiseConv2DBackwardWeights(int index, CpuProgram& program) {
+  const Node& node = program.graph().nodes()[index];
+  const auto& op = static_cast<const DepthwiseConv2DBackwardWeightsOp&>(*node.op);
+  return AddConvolutionBackwardWeights(index, AsGroups(op.window, op.kernel_shape), program);
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,43 @@
+#include "common/model/ops/resize.h"
+
+#include "worker/compute/reference/kernels.h"
+#include "worker/compute/resize_sources.h"
+
+namespace shoal::reference {
+namespace {
+
+// Calls visit(x index, y index, weight) for everything of x [B, H, W, C] that goes into y.
+template <typename Visit>
+void ForEachSource(ResizeOp::Interpolation interpolation, const Shape& x, const Shape& y,
+                   Visit visit) {
+  const auto rows = ResizeSources(interpolation, x[1], y[1]);
+  const auto columns = ResizeSources(interpolation, x[2], y[2]);
+  for (int64_t i = 0; i < ElementCount(y); ++i) {
+    const int64_t c = i % y[3], w = i / y[3] % y[2], h = i / (y[3] * y[2]) % y[1];
+    const int64_t b = i / (y[3] * y[2] * y[1]);
+    for (const int a : {0, 1}) {
+      for (const int e : {0, 1}) {
+        const int64_t pixel = (b * x[1] + rows[h].index[a]) * x[2] + columns[w].index[e];
+        visit(pixel * x[3] + c, i, rows[h].weight[a] * columns[w].weight[e]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void Resize(const Arguments& a) {
+  ForEachSource(static_cast<const ResizeOp&>(a.op).interpolation, a.inputs[0].shape,
+                a.output().shape, [&](int64_t x, int64_t y, double weight) {
+                  if (weight != 0) a.output().data[y] += weight * a.inputs[0].data[x];
+                });
+}
+
+void ResizeBackward(const Arguments& a) {
+  ForEachSource(static_cast<const ResizeBackwardOp&>(a.op).interpolation, a.output().shape,
+                a.inputs[0].shape, [&](int64_t x, int64_t y, double weight) {
+                  a.output().data[x] += weight * a.inputs[0].data[y];
+                });
+}
+
+}  // namespace shoal::reference

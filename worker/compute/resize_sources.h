@@ -1,0 +1,38 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "common/model/ops/resize.h"
+
+namespace shoal {
+
+// Where an element of a resized axis comes from: two elements of the input, and how much of each.
+struct ResizeSource {
+  std::array<int64_t, 2> index;
+  std::array<double, 2> weight;
+};
+
+// By element of an axis of `out` made from one of `in`.
+inline std::vector<ResizeSource> ResizeSources(ResizeOp::Interpolation interpolation, int64_t in,
+                                               int64_t out) {
+  std::vector<ResizeSource> sources(out);
+  for (int64_t i = 0; i < out; ++i) {
+    const double place = (i + 0.5) * in / out;
+    if (interpolation == ResizeOp::Interpolation::kNearest) {
+      const int64_t nearest = std::min(static_cast<int64_t>(place), in - 1);
+      sources[i] = {{nearest, nearest}, {1, 0}};
+      continue;
+    }
+    const double centre = std::clamp(place - 0.5, 0.0, static_cast<double>(in - 1));
+    const auto low = static_cast<int64_t>(centre);
+    const double share = centre - static_cast<double>(low);
+    sources[i] = {{low, std::min(low + 1, in - 1)}, {1 - share, share}};
+  }
+  return sources;
+}
+
+}  // namespace shoal
