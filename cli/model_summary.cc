@@ -144,7 +144,7 @@ std::string SummarizeModel(const KerasModel& model) {
   int64_t trainable = 0;
   int64_t fixed = 0;
   for (const Variable& variable : model.graph.variables()) {
-    (variable.trainable ? trainable : fixed) += ElementCount(variable.shape);
+    (variable.rule == UpdateRule::kOptimizer ? trainable : fixed) += ElementCount(variable.shape);
   }
   return text + Total("Total params", trainable + fixed) + Total("Trainable params", trainable) +
          Total("Non-trainable params", fixed);

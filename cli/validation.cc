@@ -31,7 +31,7 @@ JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& vari
   for (const Chunk& chunk : shards.chunks) {
     for (const ChunkPiece& piece : chunk.pieces) {
       needs.variable_bytes += piece.size * kBytesPerValue;
-      if (variables[piece.variable].trainable)
+      if (variables[piece.variable].has_slots())
         needs.slot_bytes += piece.size * kBytesPerValue * slots;
     }
   }
@@ -153,7 +153,8 @@ absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<ui
   const auto slots = static_cast<int64_t>(optimizer->slot_names().size());
   JobNeeds needs;
   for (const Variable& variable : variables) {
-    (variable.trainable ? needs.trainable_parameters : needs.other_parameters) +=
+    (variable.rule == UpdateRule::kOptimizer ? needs.trainable_parameters
+                                             : needs.other_parameters) +=
         ElementCount(variable.shape);
   }
   needs.variable_bytes = (needs.trainable_parameters + needs.other_parameters) * kBytesPerValue;

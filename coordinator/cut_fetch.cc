@@ -23,7 +23,7 @@ CutFetch::CutFetch(Options options)
     : options_(std::move(options)), output_(std::make_shared<Output>(options_)) {
   const std::vector<Chunk>& chunks = options_.shard_map->ps(options_.ps).chunks;
   for (int chunk = 0; chunk < static_cast<int>(chunks.size()); ++chunk) {
-    const int slots = chunks[chunk].trainable ? static_cast<int>(options_.slots.size()) : 0;
+    const int slots = chunks[chunk].has_slots() ? static_cast<int>(options_.slots.size()) : 0;
     for (int part = 0; part <= slots; ++part) parts_.emplace_back(chunk, part);
   }
   AskForMore();

@@ -142,7 +142,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   for (int ps = 0; ps < ps_count; ++ps) {
     for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i) {
       const Chunk& chunk = shard_map_->ps(ps).chunks[i];
-      if (!chunk.trainable) continue;
+      if (!chunk.pushed()) continue;
       const int id = static_cast<int>(chunk_ids_.size());
       chunk_ids_.push_back({ps, i});
       variables_of_chunk_.push_back(static_cast<int>(chunk.pieces.size()));

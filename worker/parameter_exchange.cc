@@ -91,7 +91,7 @@ void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done) {
     // The gradient is of the values that are here now, whatever arrives while it is computed.
     peers_[ps].pulled = peers_[ps].versions;
     for (const Chunk& each : options_.shard_map->ps(ps).chunks)
-      chunks_missing_ += each.trainable ? 1 : 0;
+      chunks_missing_ += each.pushed() ? 1 : 0;
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/model/moving_average.h"
 #include "common/optimizer/optimizer.h"
 #include "worker/compute/model_runner.h"
 
@@ -96,12 +97,12 @@ class Verification {
     return std::span(buffer).subspan(extent.offset, extent.size);
   }
 
-  // The variables in `buffer`, or only the trainable ones, named under `prefix`.
+  // The variables in `buffer`, or only those that the optimizer updates, named under `prefix`.
   Tensors Named(const std::string& prefix, const std::vector<float>& buffer,
-                bool only_trainable) const {
+                bool only_optimized) const {
     Tensors tensors;
     for (size_t v = 0; v < variables_.size(); ++v) {
-      if (only_trainable && !variables_[v].trainable) continue;
+      if (only_optimized && variables_[v].rule != UpdateRule::kOptimizer) continue;
       const auto values = Part(buffer, v);
       tensors.emplace_back(prefix + variables_[v].name,
                            std::vector<float>(values.begin(), values.end()));
@@ -175,10 +176,14 @@ class Verification {
   void Apply(const Update& update, const std::vector<float>& gradients,
              std::vector<float>& parameters, std::vector<std::vector<float>>& slots) const {
     for (size_t v = 0; v < variables_.size(); ++v) {
-      if (!variables_[v].trainable) continue;
+      if (!variables_[v].pushed()) continue;
+      const std::span<float> values = Part(parameters, v);
+      if (variables_[v].rule == UpdateRule::kMovingAverage) {
+        UpdateMovingAverage(variables_[v].momentum, Part(gradients, v), values, values);
+        continue;
+      }
       std::vector<float*> slot_parts;
       for (std::vector<float>& slot : slots) slot_parts.push_back(Part(slot, v).data());
-      const std::span<float> values = Part(parameters, v);
       update.Apply(Part(gradients, v), values, values, slot_parts);
     }
   }

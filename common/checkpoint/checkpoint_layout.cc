@@ -53,7 +53,7 @@ CheckpointLayout LayOutCheckpoint(const std::vector<Variable>& variables,
   for (const Variable& variable : variables) values.emplace_back(variable.name, variable.shape);
   for (const std::string& slot : slot_names) {
     for (const Variable& variable : variables) {
-      if (variable.trainable) {
+      if (variable.has_slots()) {
         slots.emplace_back(absl::StrCat(slot, "/", variable.name), variable.shape);
       }
     }
@@ -70,7 +70,7 @@ absl::Status CheckVariables(const std::vector<Variable>& variables,
   bool any_trainable = false;
   for (const Variable& variable : variables) {
     names.insert(variable.name);
-    any_trainable = any_trainable || variable.trainable;
+    any_trainable = any_trainable || variable.rule == UpdateRule::kOptimizer;
   }
   if (!any_trainable) {
     return absl::InvalidArgumentError(
@@ -79,7 +79,7 @@ absl::Status CheckVariables(const std::vector<Variable>& variables,
   for (const std::string& slot : slot_names) {
     for (const Variable& variable : variables) {
       const std::string tensor = absl::StrCat(slot, "/", variable.name);
-      if (!variable.trainable || !names.contains(tensor)) continue;
+      if (!variable.has_slots() || !names.contains(tensor)) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("a variable of the model is called \"", tensor,
                        "\", as the optimizer's slot \"", slot, "\" of variable \"", variable.name,

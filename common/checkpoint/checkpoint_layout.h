@@ -18,7 +18,7 @@ inline constexpr char kModelIndexName[] = "model.safetensors.index.json";
 
 // Where everything of a checkpoint lies: a pure function of the variables and the optimizer's slot
 // names, so that coordinator and every ps compute the same. Whole variables in files of about
-// `file_bytes`: model-0000i-of-0000M.safetensors; slots, of trainable variables only, as
+// `file_bytes`: model-0000i-of-0000M.safetensors; slots, of those that have any, as
 // SLOT/VARIABLE in optimizer-0000i-of-0000M.safetensors. Plain data; immutable.
 struct CheckpointLayout {
   struct File {

@@ -65,20 +65,21 @@ std::string MemoryNeeds::ToText() const {
 MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t window_steps,
                      int workers) {
   constexpr uint64_t kBytesPerValue = sizeof(float);
-  uint64_t trained = 0, largest_chunk = 0;
+  uint64_t pushed = 0, with_slots = 0, largest_chunk = 0;
   for (const Chunk& chunk : shards.chunks) {
-    if (chunk.trainable) trained += chunk.size * kBytesPerValue;
+    if (chunk.pushed()) pushed += chunk.size * kBytesPerValue;
+    if (chunk.has_slots()) with_slots += chunk.size * kBytesPerValue;
     largest_chunk = std::max<uint64_t>(largest_chunk, chunk.size * kBytesPerValue);
   }
   const uint64_t chunks = shards.chunks.size();
   const uint64_t variables = shards.slab_size * kBytesPerValue;
   return {.task = absl::StrCat("ps ", index),
           .held = {{"variables", variables},
-                   {"slots", trained * slots},
+                   {"slots", with_slots * slots},
                    {"applied sets", chunks * AppliedSetBytes(window_steps)},
                    {"tables of chunks", chunks * kChunkStateBytes},
                    {kProgram, kPsProgramBytes}},
-          .at_times = {{"copies for a checkpoint", trained * (1 + slots)},
+          .at_times = {{"copies for a checkpoint", pushed + with_slots * slots},
                        {"sending", std::min(kSendingBytes, workers * variables)},
                        {"receiving", workers * largest_chunk}}};
 }

@@ -26,7 +26,18 @@ ValueId Graph::AddVariable(Variable variable) {
   values_.push_back({Value::Kind::kVariable, variable.name, variable.shape, index});
   variables_.push_back(std::move(variable));
   variable_values_.push_back(id);
+  samples_.push_back(kNoValue);
   return id;
+}
+
+void Graph::SetSample(ValueId variable, ValueId sample) {
+  const Value& average = values_[variable];
+  SHOAL_CHECK(average.kind == Value::Kind::kVariable &&
+                  variables_[average.variable].rule == UpdateRule::kMovingAverage,
+              "value ", average.name);
+  SHOAL_CHECK(samples_[average.variable] == kNoValue, "variable ", average.name);
+  SHOAL_CHECK(values_[sample].shape == average.shape, "variable ", average.name);
+  samples_[average.variable] = sample;
 }
 
 absl::StatusOr<std::vector<ValueId>> Graph::AddNode(std::shared_ptr<const Op> op,

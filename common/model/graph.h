@@ -59,12 +59,19 @@ class Graph {
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs,
                               const std::string& layer, const std::string& value_name = "");
 
+  // In training, each step pushes `sample` for the moving average whose value `variable` is: a
+  // value of the same shape, computed of its batch. Once for each moving average, which all have
+  // one.
+  void SetSample(ValueId variable, ValueId sample);
+
   void SetOutputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
 
   const std::vector<Value>& values() const { return values_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Variable>& variables() const { return variables_; }
   const std::vector<ValueId>& variable_values() const { return variable_values_; }
+  // By variable; kNoValue where it is no moving average.
+  const std::vector<ValueId>& samples() const { return samples_; }
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   const Value& value(ValueId id) const { return values_[id]; }
@@ -74,6 +81,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Variable> variables_;       // in the order of Keras's model.weights
   std::vector<ValueId> variable_values_;  // value of each variable
+  std::vector<ValueId> samples_;          // of each variable
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
 };

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/model/graph.h"
 #include "common/model/ops/add.h"
@@ -14,8 +15,8 @@
 namespace shoal {
 namespace {
 
-// Walks a graph's nodes backwards and appends the gradients of whatever depends on a trainable
-// variable.
+// Walks a graph's nodes backwards and appends the gradients of whatever depends on a variable
+// that the optimizer updates.
 class ReversePass {
  public:
   explicit ReversePass(Graph* graph)
@@ -26,7 +27,7 @@ class ReversePass {
         contributions_(graph->values().size()),
         gradients_(graph->values().size(), kNoValue) {
     for (size_t v = 0; v < graph->variables().size(); ++v) {
-      wanted_[graph->variable_values()[v]] = graph->variables()[v].trainable;
+      wanted_[graph->variable_values()[v]] = graph->variables()[v].rule == UpdateRule::kOptimizer;
     }
     for (int i = node_count_ - 1; i >= 0; --i) {
       for (const ValueId input : graph->nodes()[i].inputs) first_user_[input] = i;
@@ -90,7 +91,7 @@ class ReversePass {
   Graph* const graph_;    // outlives this
   const int node_count_;  // without the gradients
   // By value of the forward pass:
-  std::vector<bool> wanted_;     // whether it depends on a trainable variable
+  std::vector<bool> wanted_;     // whether it depends on such a variable
   std::vector<int> first_user_;  // the first node that reads it; -1: none
   std::vector<std::vector<ValueId>> contributions_;
   std::vector<ValueId> gradients_;
@@ -136,8 +137,11 @@ absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const LossA
 
   ReversePass reverse(&graph);
   SHOAL_RETURN_IF_ERROR(reverse.Run());
-  for (const ValueId value : graph.variable_values()) {
-    result.variable_gradients.push_back(reverse.gradient(value));
+  for (size_t v = 0; v < graph.variables().size(); ++v) {
+    const bool averages = graph.variables()[v].rule == UpdateRule::kMovingAverage;
+    SHOAL_CHECK(!averages || graph.samples()[v] != kNoValue, graph.variables()[v].name);
+    result.pushed_values.push_back(averages ? graph.samples()[v]
+                                            : reverse.gradient(graph.variable_values()[v]));
   }
   return result;
 }

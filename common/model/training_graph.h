@@ -10,12 +10,14 @@ namespace shoal {
 
 // A graph with its loss and its static reverse pass.
 struct TrainingGraph {
-  Graph graph;                              // forward nodes, the loss node, gradient nodes
-  int forward_nodes = 0;                    // nodes before this index are the model itself
-  ValueId target = kNoValue;                // input: the labels
-  ValueId prediction = kNoValue;            // the model's output, as the user sees it
-  ValueId loss_per_example = kNoValue;      // shape {kBatch}
-  std::vector<ValueId> variable_gradients;  // by variable; kNoValue where not trainable or unused
+  Graph graph;                          // forward nodes, the loss node, gradient nodes
+  int forward_nodes = 0;                // nodes before this index are the model itself
+  ValueId target = kNoValue;            // input: the labels
+  ValueId prediction = kNoValue;        // the model's output, as the user sees it
+  ValueId loss_per_example = kNoValue;  // shape {kBatch}
+  // By variable: what a step pushes for it, its gradient or the sample of a moving average.
+  // kNoValue where it is frozen, or where the loss does not depend on it: its gradient is zero.
+  std::vector<ValueId> pushed_values;
 };
 
 // Adds `loss` of the graph's one output to a copy of `model`, then the static reverse pass, nodes

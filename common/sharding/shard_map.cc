@@ -19,6 +19,18 @@ int64_t RowSize(const Shape& shape) {
 
 int64_t RoundUp(int64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
+const char* RuleName(UpdateRule rule) {
+  switch (rule) {
+    case UpdateRule::kOptimizer:
+      return "optimizer";
+    case UpdateRule::kMovingAverage:
+      return "moving average";
+    case UpdateRule::kFrozen:
+      return "frozen";
+  }
+  return "";
+}
+
 // A variable's rows in as many parts as ps_count and the least shard size allow.
 std::vector<Shard> Split(int index, const Shape& shape, int ps_count, int64_t min_shard_bytes) {
   const int64_t rows = RowCount(shape);
@@ -48,13 +60,13 @@ class SlabFiller {
     const int64_t row_size = RowSize(variable.shape);
     int64_t offset = shard.row_begin * row_size;
     const int64_t end = shard.row_end * row_size;
-    if (!open_ || ps_->chunks.back().trainable != variable.trainable ||
+    if (!open_ || ps_->chunks.back().rule != variable.rule ||
         ps_->chunks.back().size + end - offset > chunk_size_) {
-      BeginChunk(variable.trainable);
+      BeginChunk(variable.rule);
     }
     shard.slab_offset = ps_->chunks.back().slab_offset + ps_->chunks.back().size;
     while (offset < end) {
-      if (ps_->chunks.back().size == chunk_size_) BeginChunk(variable.trainable);
+      if (ps_->chunks.back().size == chunk_size_) BeginChunk(variable.rule);
       Chunk& chunk = ps_->chunks.back();
       const int64_t size = std::min(end - offset, chunk_size_ - chunk.size);
       chunk.pieces.push_back({shard.variable, offset, chunk.size, size});
@@ -65,12 +77,12 @@ class SlabFiller {
   }
 
  private:
-  void BeginChunk(bool trainable) {
+  void BeginChunk(UpdateRule rule) {
     Chunk chunk;
     if (open_) {
       chunk.slab_offset = ps_->chunks.back().slab_offset + RoundUp(ps_->chunks.back().size);
     }
-    chunk.trainable = trainable;
+    chunk.rule = rule;
     ps_->chunks.push_back(std::move(chunk));
     open_ = true;
   }
@@ -116,7 +128,7 @@ ShardMap::ShardMap(const std::vector<Variable>& variables, int ps_count,
 
   for (PsShards& ps : ps_) {
     const auto order = [&](const Shard& shard) {
-      return std::pair(!variables[shard.variable].trainable, shard.variable);
+      return std::pair(variables[shard.variable].rule, shard.variable);
     };
     std::sort(ps.shards.begin(), ps.shards.end(),
               [&](const Shard& a, const Shard& b) { return order(a) < order(b); });
@@ -135,7 +147,7 @@ std::string ShardMap::ToText() const {
       const Variable& variable = variables_[shard.variable];
       shards.push_back({{"variable", variable.name},
                         {"shape", variable.shape},
-                        {"trainable", variable.trainable},
+                        {"update", RuleName(variable.rule)},
                         {"rows", {shard.row_begin, shard.row_end}}});
     }
     text["ps"].push_back({{"shards", std::move(shards)}, {"chunks", ps.chunks.size()}});

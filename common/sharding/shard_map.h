@@ -32,10 +32,13 @@ struct ChunkPiece {
 
 // The unit of transfer, of apply and of the applied set.
 struct Chunk {
-  int64_t slab_offset = 0;  // floats; a multiple of 16
-  int64_t size = 0;         // floats
-  bool trainable = true;    // chunks hold either trainable or other variables, never both
+  int64_t slab_offset = 0;                   // floats; a multiple of 16
+  int64_t size = 0;                          // floats
+  UpdateRule rule = UpdateRule::kOptimizer;  // of all its variables
   std::vector<ChunkPiece> pieces;
+
+  bool pushed() const { return rule != UpdateRule::kFrozen; }
+  bool has_slots() const { return rule == UpdateRule::kOptimizer; }
 };
 
 struct PsShards {
@@ -49,9 +52,10 @@ struct PsShards {
 // split along axis 0 into up to ps_count parts, no smaller than min_shard_bytes, sizes as even as
 // rows allow, first parts one row larger (as TensorFlow's MinSizePartitioner); parts go, largest
 // first, to the ps with the fewest bytes that holds none of the same variable yet. Within a ps, the
-// shards of trainable variables lie first, then the others, each in model order. Chunks are filled
-// up to chunk_bytes with whole shards; a larger shard begins a chunk and is cut at chunk_bytes, and
-// its last part shares its chunk with what follows. Variables without elements lie nowhere.
+// shards of variables that the optimizer updates lie first, then moving averages, then frozen ones,
+// each in model order. Chunks hold variables of one rule. They are filled up to chunk_bytes with
+// whole shards; a larger shard begins a chunk and is cut at chunk_bytes, and its last part shares
+// its chunk with what follows. Variables without elements lie nowhere.
 // Immutable.
 class ShardMap {
  public:

@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/model/initializer.h"
+#include "common/model/moving_average.h"
 #include "ps/store/gradient_runs.h"
 
 namespace shoal {
@@ -19,11 +20,11 @@ int64_t RowSize(const Variable& variable) {
   return variable.shape.empty() ? 1 : ElementCount(variable.shape) / variable.shape[0];
 }
 
-// Floats of the slab's trained part, which lies first: as long as a slab of slots must be.
+// Floats of the slab's part with slots, which lies first: as long as a slab of slots must be.
 int64_t SlotSlabSize(const PsShards& shards) {
   int64_t size = 0;
   for (const Chunk& chunk : shards.chunks) {
-    if (chunk.trainable) size = chunk.slab_offset + chunk.size;
+    if (chunk.has_slots()) size = chunk.slab_offset + chunk.size;
   }
   return size;
 }
@@ -37,7 +38,7 @@ VariableStore::VariableStore(Options options)
   for (int k = 0; k < static_cast<int>(shards().chunks.size()); ++k) {
     const Chunk& chunk = shards().chunks[k];
     State live{.values = buffers_->Take(k), .slots = {}};
-    for (size_t i = 0; chunk.trainable && i < slot_count; ++i) {
+    for (size_t i = 0; chunk.has_slots() && i < slot_count; ++i) {
       live.slots.push_back(slot_slabs_[i].data() + chunk.slab_offset);
     }
     chunks_.push_back({std::move(live), AppliedSet(options_.window_steps), nullptr, true, true});
@@ -93,7 +94,7 @@ std::vector<VariableStore::RowRun> VariableStore::RowRuns() {
                       (shard.row_end - shard.row_begin) * row_bytes, slab + shard.slab_offset});
     };
     add(variable.name, buffers_->slab());
-    for (size_t i = 0; variable.trainable && i < slot_slabs_.size(); ++i) {
+    for (size_t i = 0; variable.has_slots() && i < slot_slabs_.size(); ++i) {
       add(options_.optimizer->slot_names()[i] + "/" + variable.name, slot_slabs_[i].data());
     }
   }
@@ -116,14 +117,14 @@ absl::Status VariableStore::CheckChunk(int chunk) const {
 absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t step, int chunk,
                                                uint64_t pulled_version) {
   SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
-  if (!shards().chunks[chunk].trainable) {
+  if (!shards().chunks[chunk].pushed()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("chunk ", chunk, " holds variables that are not trained; it takes no pushes"));
+        absl::StrCat("chunk ", chunk, " holds frozen variables; it takes no pushes"));
   }
   if (message.payload_bytes() != chunk_size(chunk) * sizeof(float)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "chunk ", chunk, " of step ", step, ": a gradient of ", message.payload_bytes(),
-        " bytes, which must have ", chunk_size(chunk) * sizeof(float)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("chunk ", chunk, " of step ", step, ": a push of ", message.payload_bytes(),
+                     " bytes, which must have ", chunk_size(chunk) * sizeof(float)));
   }
   ChunkState& state = chunks_[chunk];
   if (pulled_version > state.live.version) {
@@ -161,16 +162,40 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
 // In place where nobody else holds the values; else into another buffer, which then replaces them.
 void VariableStore::Apply(const Message& gradient, int chunk, State* state) {
   ValueBuffers::Hold target = buffers_->TargetOf(chunk, state->values);
-  const float* const values = state->values.data();
-  float* const out = target.data();
-  std::vector<float*> slots = state->slots;
   ++state->version;
-  const std::unique_ptr<const Update> update = options_.optimizer->Prepare(state->version);
+  if (shards().chunks[chunk].rule == UpdateRule::kMovingAverage) {
+    Average(gradient, chunk, *state, target.data());
+  } else {
+    Optimize(gradient, *state, target.data());
+  }
+  state->values = std::move(target);
+}
+
+void VariableStore::Optimize(const Message& gradient, const State& state, float* out) const {
+  const float* const values = state.values.data();
+  std::vector<float*> slots = state.slots;
+  const std::unique_ptr<const Update> update = options_.optimizer->Prepare(state.version);
   ForEachRun(gradient, [&](size_t offset, std::span<const float> run) {
-    for (size_t i = 0; i < slots.size(); ++i) slots[i] = state->slots[i] + offset;
+    for (size_t i = 0; i < slots.size(); ++i) slots[i] = state.slots[i] + offset;
     update->Apply(run, {values + offset, run.size()}, {out + offset, run.size()}, slots);
   });
-  state->values = std::move(target);
+}
+
+// Each piece of the chunk has a momentum of its own.
+void VariableStore::Average(const Message& sample, int chunk, const State& state,
+                            float* out) const {
+  const float* const values = state.values.data();
+  ForEachRun(sample, [&](size_t offset, std::span<const float> run) {
+    for (const ChunkPiece& piece : shards().chunks[chunk].pieces) {
+      const size_t piece_begin = piece.chunk_offset;
+      const size_t begin = std::max(offset, piece_begin);
+      const size_t end = std::min(offset + run.size(), piece_begin + piece.size);
+      if (begin >= end) continue;
+      UpdateMovingAverage(options_.variables[piece.variable].momentum,
+                          run.subspan(begin - offset, end - begin), {values + begin, end - begin},
+                          {out + begin, end - begin});
+    }
+  });
 }
 
 // The values are shared, not copied: whoever is updated next, moves to another buffer.
@@ -232,7 +257,7 @@ bool VariableStore::StartCut(uint64_t cut_step, uint64_t* highest_step) {
   uint64_t end = 0;
   int before_cut = 0;
   for (int k = 0; k < chunk_count(); ++k) {
-    if (!shards().chunks[k].trainable) continue;
+    if (!shards().chunks[k].pushed()) continue;
     end = std::max(end, chunks_[k].applied.end());
     if (chunks_[k].applied.base() < cut_step) ++before_cut;
   }
@@ -311,7 +336,7 @@ int64_t VariableStore::cut_slot_floats() const {
 uint64_t VariableStore::base() const {
   uint64_t base = std::numeric_limits<uint64_t>::max();
   for (int k = 0; k < chunk_count(); ++k) {
-    if (shards().chunks[k].trainable) base = std::min(base, chunks_[k].applied.base());
+    if (shards().chunks[k].pushed()) base = std::min(base, chunks_[k].applied.base());
   }
   return base;
 }
@@ -319,7 +344,7 @@ uint64_t VariableStore::base() const {
 VariableStore::UpdateRange VariableStore::updates() const {
   std::optional<UpdateRange> range;
   for (size_t k = 0; k < chunks_.size(); ++k) {
-    if (!shards().chunks[k].trainable) continue;
+    if (!shards().chunks[k].pushed()) continue;
     const uint64_t version = chunks_[k].live.version;
     if (!range.has_value()) range = UpdateRange{version, version};
     range->lowest = std::min(range->lowest, version);
@@ -332,12 +357,12 @@ std::vector<uint64_t> VariableStore::AppliedAfterBase() const {
   std::vector<uint64_t> steps;
   uint64_t end = std::numeric_limits<uint64_t>::max();
   for (int k = 0; k < chunk_count(); ++k) {
-    if (shards().chunks[k].trainable) end = std::min(end, chunks_[k].applied.end());
+    if (shards().chunks[k].pushed()) end = std::min(end, chunks_[k].applied.end());
   }
   for (uint64_t step = base(); step < end; ++step) {
     bool everywhere = true;
     for (int k = 0; k < chunk_count() && everywhere; ++k) {
-      everywhere = !shards().chunks[k].trainable || chunks_[k].applied.Contains(step);
+      everywhere = !shards().chunks[k].pushed() || chunks_[k].applied.Contains(step);
     }
     if (everywhere) steps.push_back(step);
   }

@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "common/files/file_system.h"
 #include "common/model/variable.h"
+#include "common/optimizer/optimizer.h"
 #include "common/rpc/message.h"
 #include "common/sharding/shard_map.h"
-#include "common/optimizer/optimizer.h"
 #include "ps/store/aligned_buffer.h"
 #include "ps/store/applied_set.h"
 #include "ps/store/value_buffers.h"
@@ -36,9 +36,9 @@ struct PushResult {
 
 // The shards of one ps: values in one aligned slab, slots beside it, and per chunk version,
 // iteration counter and applied set; and the cut in progress (rules 5 to 7 of the protocol). Filled
-// once, by InitializeFromSeed or LoadCheckpoint. Variables that are not trainable lie in chunks of
-// their own, which have no slots and take no pushes. No threads, sockets or clock: calls come one
-// at a time. Snapshots may outlive the store.
+// once, by InitializeFromSeed or LoadCheckpoint. A chunk holds variables of one UpdateRule: those
+// of moving averages have no slots, those of frozen ones take no pushes either. No threads, sockets
+// or clock: calls come one at a time. Snapshots may outlive the store.
 class VariableStore {
  public:
   struct Options {
@@ -76,9 +76,10 @@ class VariableStore {
   // slots of this optimizer; others are CheckpointReader's.
   absl::Status LoadCheckpoint(const std::string& directory, FileSystem* files = RealFileSystem());
 
-  // Rule 5. The payload of `message` is the gradient, whose size must be the chunk's. kOutOfRange:
-  // the step is beyond the window; kInvalidArgument: no such chunk or one that is not trained,
-  // wrong size, a pulled version that the chunk has not had. After an error nothing has changed.
+  // Rule 5. The payload of `message` is the gradient, or the sample of moving averages; its size
+  // must be the chunk's. kOutOfRange: the step is beyond the window; kInvalidArgument: no such
+  // chunk or one that is frozen, wrong size, a pulled version that the chunk has not had. After an
+  // error nothing has changed.
   absl::StatusOr<PushResult> Push(const Message& message, uint64_t step, int chunk,
                                   uint64_t pulled_version);
   // The live values. kInvalidArgument: no such chunk.
@@ -114,7 +115,7 @@ class VariableStore {
   size_t cut_copies() const;
   int64_t cut_slot_floats() const;
 
-  // Steps applied on every chunk: all below base, and these after it. Where nothing is trained,
+  // Steps applied on every chunk: all below base, and these after it. Where all is frozen,
   // every step counts as applied: base is the largest number there is.
   uint64_t base() const;
   std::vector<uint64_t> AppliedAfterBase() const;
@@ -125,8 +126,8 @@ class VariableStore {
     uint64_t staleness_max = 0;
   };
   const Counters& counters() const { return counters_; }
-  // Updates that the trained chunk with the fewest, and with the most, has had; the steps below a
-  // loaded cut count. 0 and 0 where nothing is trained.
+  // Updates that the chunk with the fewest, and with the most, has had, frozen ones left out; the
+  // steps below a loaded cut count. 0 and 0 where all is frozen.
   struct UpdateRange {
     uint64_t lowest = 0;
     uint64_t highest = 0;
@@ -142,7 +143,7 @@ class VariableStore {
   std::span<const float> values(int chunk) const {
     return {chunks_[chunk].live.values.data(), static_cast<size_t>(chunk_size(chunk))};
   }
-  // None where the chunk is not trained.
+  // None where the optimizer does not update the chunk.
   std::span<const float> slot(int chunk, int slot) const {
     return {chunks_[chunk].live.slots[slot], static_cast<size_t>(chunk_size(chunk))};
   }
@@ -151,7 +152,7 @@ class VariableStore {
   // Everything that an update touches: a copy of it is a copy of the chunk.
   struct State {
     ValueBuffers::Hold values;
-    std::vector<float*> slots;  // none where the chunk is not trained
+    std::vector<float*> slots;  // none where the optimizer does not update it
     uint64_t version = 0;       // updates so far: the iteration counter too
   };
   // The applied set of a copy is what `applied` holds below the cut.
@@ -171,6 +172,9 @@ class VariableStore {
   const PsShards& shards() const { return options_.shard_map.ps(options_.ps_index); }
   absl::Status CheckChunk(int chunk) const;
   void Apply(const Message& gradient, int chunk, State* state);
+  // The rule of the chunk, from the values of `state` to `out`.
+  void Optimize(const Message& gradient, const State& state, float* out) const;
+  void Average(const Message& sample, int chunk, const State& state, float* out) const;
   void CopyForCut(int chunk);
   const State& CutState(int chunk) const;
   ChunkSnapshot Snapshot(int chunk, const State& state) const;

@@ -93,7 +93,7 @@ void Checks::OnLeft(const SimulatedProcess& process) {
   if (!workload_.orderly || !life.may_go || store == nullptr) return;
   uint64_t end = 0;
   for (int k = 0; k < store->chunk_count(); ++k) {
-    if (store->options().shard_map.ps(store->options().ps_index).chunks[k].trainable)
+    if (store->options().shard_map.ps(store->options().ps_index).chunks[k].pushed())
       end = std::max(end, store->applied(k).end());
   }
   const std::vector<StoredCheckpoint> stored = Stored();
@@ -107,7 +107,7 @@ void Checks::OnLeft(const SimulatedProcess& process) {
 void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& store, int index) {
   const AppliedSet& applied = store.applied(index);
   const shoal::Chunk& chunk = store.options().shard_map.ps(store.options().ps_index).chunks[index];
-  if (!chunk.trainable) {
+  if (!chunk.pushed()) {
     if (applied.count() != applied.base()) world_.Fail("a chunk that is not trained was");
     return;
   }
@@ -151,7 +151,7 @@ void Checks::OnCoordinator(const SimulatedProcess& process, const TrainingRun& r
     if (server == nullptr || server->timeline() != run.timeline()) continue;
     const VariableStore& store = *server->variables();
     for (int k = 0; k < store.chunk_count(); ++k) {
-      if (!store.options().shard_map.ps(store.options().ps_index).chunks[k].trainable) continue;
+      if (!store.options().shard_map.ps(store.options().ps_index).chunks[k].pushed()) continue;
       const AppliedSet& applied = store.applied(k);
       bool all = applied.base() >= steps->base() || applied.count() >= steps->base();
       for (uint64_t step = applied.base(); step < steps->base(); ++step) {
@@ -302,7 +302,7 @@ void Checks::CheckCheckpoint(const std::string& directory) {
   const uint64_t cut = (*reader)->manifest().cut_step;
   for (size_t v = 0; v < sums_.variables().size(); ++v) {
     const Variable& variable = sums_.variables()[v];
-    if (workload_.momentum && !variable.trainable) continue;
+    if (workload_.momentum && !variable.has_slots()) continue;
     std::vector<float> values(ElementCount(variable.shape));
     const std::string tensor =
         workload_.momentum ? absl::StrCat(kSlot, variable.name) : variable.name;

@@ -20,7 +20,7 @@ ExpectedSums::ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint6
       for (int64_t i = 0; i < size; ++i) {
         const int64_t at = first_[v] + i;
         from[elements_ + at] =
-            from[at] + (variables_[v].trainable ? Addend(step, static_cast<int>(v), i) : 0);
+            from[at] + (variables_[v].pushed() ? Addend(step, static_cast<int>(v), i) : 0);
       }
     }
   }

@@ -57,7 +57,7 @@ void SimulatedComputer::Train(uint64_t step, std::function<void(int ps, int chun
   for (int ps = 0; ps < shard_map_->ps_count(); ++ps) {
     all_chunks += shard_map_->ps(ps).chunks.size();
     for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i) {
-      if (shard_map_->ps(ps).chunks[i].trainable) chunks.emplace_back(ps, i);
+      if (shard_map_->ps(ps).chunks[i].pushed()) chunks.emplace_back(ps, i);
     }
   }
   options_.on_train(step, all_chunks);

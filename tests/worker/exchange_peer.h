@@ -19,7 +19,7 @@ namespace shoal {
 struct SmallModel {
   std::vector<Variable> variables = {{"dense/kernel", {20, 4}},
                                      {"dense/bias", {4}},
-                                     {"norm/moving_mean", {8}, /*trainable=*/false}};
+                                     {"norm/moving_mean", {8}, UpdateRule::kFrozen}};
   ShardMap shard_map{variables, 2, {.min_shard_bytes = 32, .chunk_bytes = 48}};
   ModelLayout layout{variables};
 

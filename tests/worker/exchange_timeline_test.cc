@@ -17,7 +17,7 @@ TEST_F(ParameterExchangeTest, ARefusalOfAnotherTimelineLosesIt) {
   Connect();
   PullAll(0, 7);
   BeginStep();
-  const auto chunks = TrainableChunks();
+  const auto chunks = PushedChunks();
   for (const auto& [i, k] : chunks) exchange_->PushChunk(i, k);
   ExchangePeer::Refuse(ps(1), {kTimeline}, kTimeline + 1, "ps 1 is in timeline 5");
   ExchangePeer::Refuse(ps(1), {kTimeline}, kTimeline + 1, "ps 1 is in timeline 5");
@@ -68,7 +68,7 @@ TEST_F(ParameterExchangeTest, WithoutATimelineThereIsNoneToLose) {
 TEST_F(ParameterExchangeTest, AStepBeyondTheWindowIsNotPushedAgain) {
   Connect();
   exchange_->BeginStep(kStep, [this] { events_.push_back("step done"); });
-  const auto [index, chunk] = TrainableChunks().front();
+  const auto [index, chunk] = PushedChunks().front();
   exchange_->PushChunk(index, chunk);
   loop_.RunUntilIdle();
   ps(index).Take<proto::ExchangeRequest>();

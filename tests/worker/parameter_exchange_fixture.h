@@ -62,11 +62,11 @@ class ParameterExchangeTest : public testing::Test {
     EXPECT_TRUE(ps(index).open()) << "it tries again";
   }
   int ChunkCount(int index) const { return static_cast<int>(model_.chunks(index).size()); }
-  std::vector<std::pair<int, int>> TrainableChunks() const {
+  std::vector<std::pair<int, int>> PushedChunks() const {
     std::vector<std::pair<int, int>> chunks;
     for (int i = 0; i < 2; ++i) {
       for (int k = 0; k < ChunkCount(i); ++k) {
-        if (model_.chunks(i)[k].trainable) chunks.emplace_back(i, k);
+        if (model_.chunks(i)[k].pushed()) chunks.emplace_back(i, k);
       }
     }
     return chunks;

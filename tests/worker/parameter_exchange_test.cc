@@ -87,7 +87,7 @@ TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
   Connect();
   PullAll(0.5, 7);
   BeginStep();
-  for (const auto& [i, k] : TrainableChunks()) {
+  for (const auto& [i, k] : PushedChunks()) {
     exchange_->PushChunk(i, k);
     const auto requests = ps(i).TakeWithPayload<proto::ExchangeRequest>();
     ASSERT_EQ(requests.size(), 1u);
@@ -99,7 +99,7 @@ TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
     EXPECT_TRUE(push.want_values());
     EXPECT_EQ(requests[0].second, model_.Gather(i, k, gradients_));
   }
-  for (const auto& [i, k] : TrainableChunks()) {
+  for (const auto& [i, k] : PushedChunks()) {
     EXPECT_THAT(TakeEvents(), IsEmpty());
     Acknowledge(i, k, 0.25, 8);
     ExpectChunk(i, k, 0.25);
@@ -112,7 +112,7 @@ TEST_F(ParameterExchangeTest, WhatIsBeingSentKeepsTheGradientsWhereTheyAre) {
   Connect();
   PullAll(0.5, 7);
   BeginStep();
-  for (const auto& [i, k] : TrainableChunks()) exchange_->PushChunk(i, k);
+  for (const auto& [i, k] : PushedChunks()) exchange_->PushChunk(i, k);
   FarEnd& far = ps(0);
   exchange_.reset();
   EXPECT_GT(gradients_owner_.use_count(), 1);
@@ -127,7 +127,7 @@ TEST_F(ParameterExchangeTest, ADroppedGradientIsNotOverwrittenWhileItIsBeingSent
   Connect();
   PullAll(0.5, 7);
   BeginStep();
-  const auto [i, k] = TrainableChunks().front();
+  const auto [i, k] = PushedChunks().front();
   exchange_->PushChunk(i, k);
   exchange_->SetTimeline(kTimeline + 1);
   exchange_->PullAll([this] { events_.push_back("pulled"); });
@@ -148,11 +148,11 @@ TEST_F(ParameterExchangeTest, AGradientIsOfTheVersionsThatWereHereWhenItsStepBeg
   Connect();
   PullAll(0, 7);
   BeginStep();
-  const auto [i, k] = TrainableChunks()[0];
+  const auto [i, k] = PushedChunks()[0];
   exchange_->PushChunk(i, k);
   ps(i).Take<proto::ExchangeRequest>();
   Acknowledge(i, k, 1, /*version=*/11);  // others have pushed meanwhile
-  const auto [other_ps, other] = TrainableChunks()[1];
+  const auto [other_ps, other] = PushedChunks()[1];
   exchange_->PushChunk(other_ps, other);
   EXPECT_EQ(ps(other_ps).Take<proto::ExchangeRequest>().at(0).push().pulled_version(), 7u);
   exchange_->BeginStep(kStep + 1, [] {});
@@ -165,7 +165,7 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItPushesWhatIsNotAcknowledged) {
   PullAll(0, 7);
   BeginStep();
   std::vector<int> chunks;
-  for (const auto& [i, k] : TrainableChunks()) {
+  for (const auto& [i, k] : PushedChunks()) {
     if (i == 0) chunks.push_back(k);
   }
   ASSERT_GE(chunks.size(), 3u);
@@ -194,7 +194,7 @@ TEST_F(ParameterExchangeTest, AnAcknowledgementCountsOnce) {
   Connect();
   PullAll(0, 7);
   BeginStep();
-  const auto chunks = TrainableChunks();
+  const auto chunks = PushedChunks();
   for (const auto& [i, k] : chunks) exchange_->PushChunk(i, k);
   for (size_t n = 0; n < chunks.size(); ++n) Acknowledge(chunks[0].first, chunks[0].second, 1 + n);
   EXPECT_THAT(TakeEvents(), IsEmpty());
@@ -209,7 +209,7 @@ TEST_F(ParameterExchangeTest, ForeignAnswersCountForNothing) {
   Connect();
   PullAll(0, 7);
   BeginStep();
-  const auto chunks = TrainableChunks();
+  const auto chunks = PushedChunks();
   const auto [i, k] = chunks[0];
   Acknowledge(i, k, 9);  // it was not pushed yet
   for (const auto& [ps, chunk] : chunks) exchange_->PushChunk(ps, chunk);

@@ -72,7 +72,7 @@ class FakeComputer : public StepComputer {
   void FinishChunks() {
     for (int ps = 0; ps < 2; ++ps) {
       for (size_t k = 0; k < model_->chunks(ps).size(); ++k) {
-        if (model_->chunks(ps)[k].trainable) on_chunk_(ps, static_cast<int>(k));
+        if (model_->chunks(ps)[k].pushed()) on_chunk_(ps, static_cast<int>(k));
       }
     }
   }

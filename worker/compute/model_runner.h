@@ -72,11 +72,12 @@ class ModelRunner {
   };
   virtual absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) = 0;
 
-  // Computes the loss of `batch` and writes the gradient of its mean into `gradients`, laid out
-  // like `parameters` (gaps and variables without gradient are left alone). `on_variable_done(v)`,
-  // when given, is called on the calling thread once for each trainable variable, as soon as its
-  // gradient is complete and neither its value nor its gradient will be read or written again in
-  // this step: its value may be overwritten from then on, while the rest is still computing.
+  // Computes the loss of `batch` and writes what a step pushes into `gradients`, laid out like
+  // `parameters`: the gradient of the loss's mean, of moving averages the sample (gaps and frozen
+  // variables are left alone). `on_variable_done(v)`, when given, is called on the calling thread
+  // once for each variable that is pushed, as soon as its gradient is complete and neither its
+  // value nor its gradient will be read or written again in this step: its value may be overwritten
+  // from then on, while the rest is still computing.
   virtual absl::StatusOr<BatchResult> Train(
       const Batch& batch, uint64_t step, std::span<const float> parameters,
       std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) = 0;

@@ -67,12 +67,12 @@ ProgramBuilder::ProgramBuilder(const TrainingGraph& training, const ModelLayout&
     bindings_[graph.variable_values()[i]] = static_cast<TensorId>(tensors_.size());
     parameters_.push_back(static_cast<TensorId>(tensors_.size()));
     tensors_.push_back(tensor);
-    if (!train_ || !graph.variables()[i].trainable) continue;
+    if (!train_ || !graph.variables()[i].pushed()) continue;
     tensor.place = Tensor::Place::kGradient;
     gradients_[i] = static_cast<TensorId>(tensors_.size());
     tensors_.push_back(tensor);
     // What does not reach the loss has a gradient of zero.
-    if (training_.variable_gradients[i] == kNoValue) {
+    if (training_.pushed_values[i] == kNoValue) {
       AddStep(std::make_unique<ZeroKernel>(tensor.size_bytes), {gradients_[i]});
     }
   }
@@ -92,8 +92,8 @@ void ProgramBuilder::SelectNodes(ProgramMode mode) {
 
 bool ProgramBuilder::wanted_outside(ValueId value) const {
   if (value == training_.prediction || value == training_.loss_per_example) return true;
-  return train_ && std::count(training_.variable_gradients.begin(),
-                              training_.variable_gradients.end(), value) > 0;
+  return train_ &&
+         std::count(training_.pushed_values.begin(), training_.pushed_values.end(), value) > 0;
 }
 
 Shape ProgramBuilder::shape(ValueId value) const {
@@ -110,7 +110,7 @@ TensorId ProgramBuilder::tensor(ValueId value) const {
 TensorId ProgramBuilder::Output(ValueId value) {
   if (train_) {
     for (size_t i = 0; i < gradients_.size(); ++i) {
-      if (gradients_[i] < 0 || training_.variable_gradients[i] != value) continue;
+      if (gradients_[i] < 0 || training_.pushed_values[i] != value) continue;
       return bindings_[value] = gradients_[i];
     }
   }
@@ -118,8 +118,8 @@ TensorId ProgramBuilder::Output(ValueId value) {
 }
 
 void ProgramBuilder::Bind(ValueId value, TensorId tensor) {
-  const bool is_gradient = train_ && std::count(training_.variable_gradients.begin(),
-                                                training_.variable_gradients.end(), value) > 0;
+  const bool is_gradient = train_ && std::count(training_.pushed_values.begin(),
+                                                training_.pushed_values.end(), value) > 0;
   if (!is_gradient) {
     bindings_[value] = tensor;
     return;
@@ -140,8 +140,8 @@ void ProgramBuilder::AddStep(std::unique_ptr<Kernel> kernel, std::vector<TensorI
 Program ProgramBuilder::Build() && {
   // Variables whose gradient is the value that another variable's is, too.
   for (size_t i = 0; i < gradients_.size(); ++i) {
-    if (gradients_[i] < 0 || training_.variable_gradients[i] == kNoValue) continue;
-    const TensorId computed = tensor(training_.variable_gradients[i]);
+    if (gradients_[i] < 0 || training_.pushed_values[i] == kNoValue) continue;
+    const TensorId computed = tensor(training_.pushed_values[i]);
     if (computed == gradients_[i]) continue;
     AddStep(std::make_unique<CopyKernel>(tensors_[computed].size_bytes), {computed, gradients_[i]});
   }

@@ -22,8 +22,9 @@ enum class ProgramMode {
 
 // Collects the steps of a program while a backend goes through the nodes of a graph, then plans
 // memory. Every value that a later node reads must be bound to a tensor: by Output (a new one) or
-// Bind (one that is there). Variables, inputs and the gradients of variables are bound from the
-// start, to the caller's memory. Not thread-safe; outlived by the graph.
+// Bind (one that is there). Variables, inputs and what is pushed for variables
+// (below: their gradients) are bound from the start, to the caller's memory. Not thread-safe;
+// outlived by the graph.
 class ProgramBuilder {
  public:
   ProgramBuilder(const TrainingGraph& graph, const ModelLayout& layout, ProgramMode mode,

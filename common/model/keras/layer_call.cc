@@ -56,12 +56,27 @@ absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, S
         absl::StrCat("its ", options.name, " is too large: ", std::string(status.message())));
   }
   SHOAL_RETURN_IF_ERROR(CheckShape(options.initializer, shape));
-  const ValueId value = graph.AddVariable({.name = absl::StrCat(layer_->path, "/", options.name),
-                                           .shape = std::move(shape),
-                                           .trainable = layer_->trainable,
-                                           .initializer = options.initializer.initializer});
+  const ValueId value =
+      graph.AddVariable({.name = absl::StrCat(layer_->path, "/", options.name),
+                         .shape = std::move(shape),
+                         .rule = layer_->trainable ? options.rule : UpdateRule::kFrozen,
+                         .momentum = options.momentum,
+                         .initializer = options.initializer.initializer});
   layer_->variables[options.name] = value;
   return value;
+}
+
+absl::Status LayerCall::SetSample(ValueId average, ValueId sample) {
+  if (!trainable()) return absl::OkStatus();
+  Graph& graph = graph_->graph;
+  if (graph.samples()[graph.value(average).variable] != kNoValue) {
+    return layer_->json.Unimplemented(absl::StrCat(
+        "layer \"", layer_->name, "\" (", layer_->type->class_name,
+        ") is called more than once, and has a moving average, which takes one sample a step here; "
+        "give each call a layer of its own, or make it not trainable"));
+  }
+  graph.SetSample(average, sample);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ValueId> LayerCall::Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {

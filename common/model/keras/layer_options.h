@@ -28,6 +28,9 @@ inline constexpr IntegerRange kAxes = {-64, 63};
 struct VariableOptions {
   std::string name;  // within the layer: "kernel"
   InitializerConfig initializer;
+  // Where the layer is trained; all its variables are frozen where it is not.
+  UpdateRule rule = UpdateRule::kOptimizer;
+  double momentum = 0;  // of a moving average
 };
 
 // A layer's config while it is read. What is wrong with an option is kept as an error, and the

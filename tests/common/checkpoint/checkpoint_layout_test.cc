@@ -37,7 +37,8 @@ TEST(CheckpointLayoutTest, WholeVariablesInNumberedFiles) {
 
 TEST(CheckpointLayoutTest, VariableLargerThanAFileHasItsOwn) {
   const CheckpointLayout layout = LayOutCheckpoint(
-      {{"a", {1}, true, {}}, {"big", {100}, true, {}}, {"c", {1}, true, {}}}, {}, 50);
+      {{.name = "a", .shape = {1}}, {.name = "big", .shape = {100}}, {.name = "c", .shape = {1}}},
+      {}, 50);
   ASSERT_EQ(layout.files.size(), 3u);
   EXPECT_THAT(TensorsOf(layout.files[1]), ElementsAre("big"));
 }

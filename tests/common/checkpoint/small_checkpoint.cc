@@ -43,10 +43,10 @@ std::vector<std::string> NamesIn(const std::string& directory) {
 }
 
 std::vector<Variable> SmallVariables() {
-  return {{"dense/kernel", {5, 3}, true, {}},
-          {"dense/bias", {3}, true, {}},
-          {"norm/moving_mean", {4}, false, {}},
-          {"scale", {}, true, {}}};
+  return {{"dense/kernel", {5, 3}},
+          {"dense/bias", {3}},
+          {"norm/moving_mean", {4}, UpdateRule::kMovingAverage, 0.5},
+          {"scale", {}}};
 }
 
 std::vector<std::string> SmallSlots() { return {"adam_m", "adam_v"}; }

@@ -15,7 +15,7 @@ void WriteAll(const std::string& path, const std::string& content);
 // Names of what is in a directory, sorted.
 std::vector<std::string> NamesIn(const std::string& directory);
 
-// Four variables, one of them not trainable, in several files of both kinds.
+// Four variables, one of them a moving average, in several files of both kinds.
 std::vector<Variable> SmallVariables();
 std::vector<std::string> SmallSlots();
 CheckpointLayout SmallLayout();

@@ -17,17 +17,19 @@ uint64_t PartOf(const std::vector<MemoryNeeds::Part>& parts, const std::string& 
 
 TEST(MemoryNeedsTest, APsHoldsVariablesSlotsAndAppliedSets) {
   const std::vector<Variable> variables = {
-      {.name = "w", .shape = {8 << 18}}, {.name = "mean", .shape = {2 << 18}, .trainable = false}};
+      {.name = "w", .shape = {8 << 18}},
+      {.name = "mean", .shape = {1 << 18}, .rule = UpdateRule::kMovingAverage},
+      {.name = "fixed", .shape = {2 << 18}, .rule = UpdateRule::kFrozen}};
   const ShardMap map(variables, 1, {.chunk_bytes = 1 << 20});
   const MemoryNeeds needs = PsMemory(0, map.ps(0), /*slots=*/2, /*window_steps=*/4096, 3);
   EXPECT_EQ(needs.task, "ps 0");
-  EXPECT_EQ(PartOf(needs.held, "variables"), 10 * kMiB);
-  EXPECT_EQ(PartOf(needs.held, "slots"), 16 * kMiB) << "only what is trained has slots";
-  EXPECT_EQ(PartOf(needs.held, "applied sets"), 10 * 512u);
-  EXPECT_EQ(PartOf(needs.at_times, "copies for a checkpoint"), 24 * kMiB);
+  EXPECT_EQ(PartOf(needs.held, "variables"), 11 * kMiB);
+  EXPECT_EQ(PartOf(needs.held, "slots"), 16 * kMiB) << "only what the optimizer updates has slots";
+  EXPECT_EQ(PartOf(needs.held, "applied sets"), 11 * 512u);
+  EXPECT_EQ(PartOf(needs.at_times, "copies for a checkpoint"), 25 * kMiB) << "of what is pushed";
   EXPECT_EQ(PartOf(needs.at_times, "receiving"), 3 * kMiB);
-  EXPECT_EQ(PartOf(needs.at_times, "sending"), 30 * kMiB);
-  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 57 * kMiB);
+  EXPECT_EQ(PartOf(needs.at_times, "sending"), 33 * kMiB);
+  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 61 * kMiB);
   const MemoryNeeds crowded = PsMemory(0, map.ps(0), 2, 4096, 1000);
   EXPECT_EQ(PartOf(crowded.at_times, "sending"), 256 * kMiB) << "however many workers there are";
 }

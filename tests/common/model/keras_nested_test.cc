@@ -103,8 +103,8 @@ TEST(KerasNestedTest, FrozenModelsFreezeAllTheirLayers) {
   inner["config"]["trainable"] = false;
   const Json around = Named(SequentialJson({nullptr, 4}, {inner, Dense("b", 4)}), "around");
   const KerasModel model = Parse(SequentialJson({nullptr, 4}, {around}));
-  EXPECT_FALSE(model.graph.variables()[0].trainable);
-  EXPECT_TRUE(model.graph.variables()[2].trainable);
+  EXPECT_EQ(model.graph.variables()[0].rule, UpdateRule::kFrozen);
+  EXPECT_EQ(model.graph.variables()[2].rule, UpdateRule::kOptimizer);
 }
 
 // A part that takes images of any size, as keras.applications make it for transfer.

@@ -244,11 +244,12 @@ TEST(KerasSequentialTest, FrozenLayersAndModels) {
       SequentialJson({nullptr, 4}, {LayerJson("Dense", "a", {{"units", 3}, {"trainable", false}}),
                                     LayerJson("Dense", "b", {{"units", 3}})});
   const KerasModel partly = Parse(json);
-  EXPECT_FALSE(partly.graph.variables()[0].trainable);
-  EXPECT_TRUE(partly.graph.variables()[2].trainable);
+  EXPECT_EQ(partly.graph.variables()[0].rule, UpdateRule::kFrozen);
+  EXPECT_EQ(partly.graph.variables()[2].rule, UpdateRule::kOptimizer);
   json["config"]["trainable"] = false;
   const KerasModel frozen = Parse(json);
-  for (const Variable& variable : frozen.graph.variables()) EXPECT_FALSE(variable.trainable);
+  for (const Variable& variable : frozen.graph.variables())
+    EXPECT_EQ(variable.rule, UpdateRule::kFrozen);
 }
 
 // A fixed batch size is no more than a hint.

@@ -1,10 +1,11 @@
+#include "common/model/training_graph.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "common/model/ops/loss.h"
-#include "common/model/training_graph.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {
@@ -52,10 +53,10 @@ void CheckInvariants(const TrainingGraph& training) {
     for (const ValueId input : node.inputs) EXPECT_TRUE(known[input]) << graph.value(input).name;
     for (const ValueId output : node.outputs) known[output] = true;
   }
-  ASSERT_EQ(training.variable_gradients.size(), graph.variables().size());
+  ASSERT_EQ(training.pushed_values.size(), graph.variables().size());
   for (size_t v = 0; v < graph.variables().size(); ++v) {
-    if (training.variable_gradients[v] == kNoValue) continue;
-    EXPECT_EQ(graph.value(training.variable_gradients[v]).shape, graph.variables()[v].shape);
+    if (training.pushed_values[v] == kNoValue) continue;
+    EXPECT_EQ(graph.value(training.pushed_values[v]).shape, graph.variables()[v].shape);
   }
   EXPECT_EQ(graph.value(training.loss_per_example).shape, Shape{kBatch});
 }
@@ -74,7 +75,7 @@ TEST(TrainingGraphTest, LastLayersComeFirstAndTheInputNeedsNoGradient) {
               ElementsAre("Loss", "LossBackward", "BiasBackward", "DenseBackwardWeights",
                           "DenseBackwardData", "ActivationBackward", "BiasBackward",
                           "DenseBackwardWeights"));
-  for (const ValueId gradient : training.variable_gradients) EXPECT_NE(gradient, kNoValue);
+  for (const ValueId gradient : training.pushed_values) EXPECT_NE(gradient, kNoValue);
   EXPECT_EQ(training.graph.value(training.target).shape, Shape{kBatch});
 }
 
@@ -109,9 +110,9 @@ TEST(TrainingGraphTest, FrozenLayersHaveNoGradient) {
   json["config"]["layers"][1]["config"]["trainable"] = false;
   const TrainingGraph training = Build(Parse(json).graph, kSparse);
   CheckInvariants(training);
-  EXPECT_EQ(training.variable_gradients[0], kNoValue);
-  EXPECT_EQ(training.variable_gradients[1], kNoValue);
-  EXPECT_NE(training.variable_gradients[2], kNoValue);
+  EXPECT_EQ(training.pushed_values[0], kNoValue);
+  EXPECT_EQ(training.pushed_values[1], kNoValue);
+  EXPECT_NE(training.pushed_values[2], kNoValue);
   // Nothing before the last layer is trained, so that not even its input's gradient is computed.
   EXPECT_THAT(GradientTypes(training),
               ElementsAre("Loss", "LossBackward", "BiasBackward", "DenseBackwardWeights"));
@@ -148,7 +149,7 @@ TEST(TrainingGraphTest, GradientsOfASharedLayerAreSummedAtItsFirstCall) {
   const TrainingGraph training = Build(Parse(json).graph, {});
   CheckInvariants(training);
   EXPECT_EQ(training.graph.variables().size(), 2u);
-  for (const ValueId gradient : training.variable_gradients) {
+  for (const ValueId gradient : training.pushed_values) {
     EXPECT_STREQ(Producer(training.graph, gradient).op->type(), "Add");
   }
 }
@@ -181,8 +182,8 @@ TEST(TrainingGraphTest, EveryGradientHasTheShapeOfItsValue) {
        LayerJson("Dense", "d", {{"units", 3}}), LayerJson("Softmax", "m", Json::object())}));
   const TrainingGraph training = Build(model.graph, {});
   CheckInvariants(training);
-  for (const ValueId gradient : training.variable_gradients) EXPECT_NE(gradient, kNoValue);
-  EXPECT_EQ(Producer(training.graph, training.variable_gradients[0]).layer, "c");
+  for (const ValueId gradient : training.pushed_values) EXPECT_NE(gradient, kNoValue);
+  EXPECT_EQ(Producer(training.graph, training.pushed_values[0]).layer, "c");
 }
 
 TEST(TrainingGraphTest, RefusesWhatHasNoLoss) {

@@ -16,11 +16,10 @@ int64_t RowSize(const Variable& v) {
   return v.shape.empty() ? 1 : ElementCount(v.shape) / std::max<int64_t>(1, v.shape[0]);
 }
 
-Variable Var(std::string name, Shape shape, bool trainable = true) {
-  return {.name = std::move(name),
-          .shape = std::move(shape),
-          .trainable = trainable,
-          .initializer = {}};
+constexpr UpdateRule kAverage = UpdateRule::kMovingAverage;
+
+Variable Var(std::string name, Shape shape, UpdateRule rule = UpdateRule::kOptimizer) {
+  return {.name = std::move(name), .shape = std::move(shape), .rule = rule, .initializer = {}};
 }
 
 struct Case {
@@ -40,7 +39,7 @@ Case RandomCase(std::mt19937_64& random) {
   for (int64_t i = 0; i < count; ++i) {
     Shape shape;
     for (int64_t rank = draw(0, 3); rank > 0; --rank) shape.push_back(draw(1, 40));
-    c.variables.push_back(Var(absl::StrCat("v", i), shape, draw(0, 3) != 0));
+    c.variables.push_back(Var(absl::StrCat("v", i), shape, static_cast<UpdateRule>(draw(0, 2))));
   }
   return c;
 }
@@ -92,7 +91,7 @@ void CheckChunks(const Case& c, const ShardMap& map) {
     const PsShards& ps = map.ps(p);
     std::map<std::pair<int, int64_t>, int> elements;  // of each variable
     int64_t end = 0;
-    bool others = false;
+    UpdateRule rule = UpdateRule::kOptimizer;
     for (const Chunk& chunk : ps.chunks) {
       EXPECT_EQ(chunk.slab_offset % 16, 0);
       EXPECT_GE(chunk.slab_offset, end);
@@ -100,11 +99,11 @@ void CheckChunks(const Case& c, const ShardMap& map) {
       EXPECT_LE(chunk.size, chunk_floats);
       end = chunk.slab_offset + chunk.size;
       EXPECT_LE(end, ps.slab_size);
-      EXPECT_FALSE(others && chunk.trainable) << "trainable chunks come first";
-      others |= !chunk.trainable;
+      EXPECT_GE(chunk.rule, rule) << "what has slots comes first, what is frozen last";
+      rule = chunk.rule;
       int64_t size = 0;
       for (const ChunkPiece& piece : chunk.pieces) {
-        EXPECT_EQ(c.variables[piece.variable].trainable, chunk.trainable);
+        EXPECT_EQ(c.variables[piece.variable].rule, chunk.rule);
         EXPECT_EQ(piece.chunk_offset, size);
         EXPECT_GT(piece.size, 0);
         size += piece.size;
@@ -180,19 +179,22 @@ TEST(ShardMapTest, PartsOfOneVariableLieOnDistinctPsAndTheRestBalances) {
 }
 
 TEST(ShardMapTest, SmallShardsShareAChunkAndALargeOneIsCut) {
-  const ShardMap map({Var("kernel", {25, 10}), Var("bias", {10}), Var("mean", {4}, false),
-                      Var("scale", {10}), Var("variance", {4}, false)},
-                     1, {.chunk_bytes = 100 * 4});
+  const ShardMap map(
+      {Var("kernel", {25, 10}), Var("bias", {10}), Var("mean", {4}, kAverage),
+       Var("fixed", {5}, UpdateRule::kFrozen), Var("scale", {10}), Var("variance", {4}, kAverage)},
+      1, {.chunk_bytes = 100 * 4});
   // A chunk holds 96 floats: 96 + 96 + 58 of the kernel; both biases fit beside the rest.
   const PsShards& ps = map.ps(0);
-  ASSERT_EQ(ps.chunks.size(), 4u);
+  ASSERT_EQ(ps.chunks.size(), 5u);
   EXPECT_EQ(ps.chunks[0].size, 96);
   EXPECT_EQ(ps.chunks[1].size, 96);
   EXPECT_EQ(ps.chunks[2].size, 58 + 20);
   EXPECT_EQ(ps.chunks[2].pieces.size(), 3u);
   EXPECT_EQ(ps.chunks[3].size, 8);
-  EXPECT_FALSE(ps.chunks[3].trainable);
+  EXPECT_EQ(ps.chunks[3].rule, kAverage);
   EXPECT_EQ(ps.chunks[3].slab_offset, 96 + 96 + 80);
+  EXPECT_EQ(ps.chunks[4].size, 5);
+  EXPECT_EQ(ps.chunks[4].rule, UpdateRule::kFrozen);
 }
 
 TEST(ShardMapTest, MorePsThanVariables) {
@@ -215,7 +217,7 @@ TEST(ShardMapTest, FingerprintTellsEverythingThatMatters) {
       ShardMap(base, 2, {.min_shard_bytes = 256, .chunk_bytes = 2048}).Fingerprint(),
       ShardMap({Var("a", {100, 11}), Var("b", {10})}, 2, options).Fingerprint(),
       ShardMap({Var("c", {100, 10}), Var("b", {10})}, 2, options).Fingerprint(),
-      ShardMap({Var("a", {100, 10}), Var("b", {10}, false)}, 2, options).Fingerprint(),
+      ShardMap({Var("a", {100, 10}), Var("b", {10}, kAverage)}, 2, options).Fingerprint(),
       ShardMap({Var("b", {10}), Var("a", {100, 10})}, 2, options).Fingerprint(),
   };
   EXPECT_EQ(prints[0], ShardMap(base, 2, options).Fingerprint());

@@ -31,7 +31,7 @@ class StoreCheckpointTest : public testing::Test {
           MakeTestStore({.optimizer = optimizer, .ps_index = p, .ps_count = ps_count});
       store->InitializeFromSeed();
       for (uint64_t step = 0; step < steps; ++step) {
-        for (int k = 0; k < TrainableChunks(*store); ++k) {
+        for (int k = 0; k < PushedChunks(*store); ++k) {
           const std::vector<float> gradient(store->chunk_size(k), 0.5f + static_cast<float>(step));
           EXPECT_TRUE(store->Push(GradientMessage(gradient), step, k, 0).ok());
         }
@@ -114,7 +114,7 @@ TEST_F(StoreCheckpointTest, GoesOnAsIfNothingHadBeen) {
   const auto through = MakeTestStore({.optimizer = kAdam});
   through->InitializeFromSeed();
   for (uint64_t step = 0; step < 6; ++step) {
-    for (int k = 0; k < TrainableChunks(*through); ++k) {
+    for (int k = 0; k < PushedChunks(*through); ++k) {
       const Message gradient = GradientMessage(
           std::vector<float>(through->chunk_size(k), 0.5f + static_cast<float>(step)));
       ASSERT_TRUE(through->Push(gradient, step, k, 0).ok());

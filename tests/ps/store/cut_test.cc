@@ -25,7 +25,7 @@ Message Gradient(const VariableStore& store, uint64_t step, int chunk) {
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>((step * 31 + chunk * 17 + i * 7) % 13) - 6;
   }
-  return GradientMessage(values);
+  return PushOf(store, chunk, std::move(values));
 }
 
 void Push(VariableStore* store, uint64_t step, int chunk) {
@@ -35,7 +35,7 @@ void Push(VariableStore* store, uint64_t step, int chunk) {
 }
 
 void PushStep(VariableStore* store, uint64_t step) {
-  for (int k = 0; k < TrainableChunks(*store); ++k) Push(store, step, k);
+  for (int k = 0; k < PushedChunks(*store); ++k) Push(store, step, k);
 }
 
 std::unique_ptr<VariableStore> StoreWithSteps(const TestStoreOptions& options, uint64_t steps) {
@@ -64,7 +64,7 @@ TEST(CutTest, ReadyWhenEveryChunkHasTheStepsBelow) {
   EXPECT_EQ(store->cut_step(), 2u);
   EXPECT_FALSE(store->CutReady());
   PushStep(store.get(), 2);
-  for (int k = 0; k < TrainableChunks(*store); ++k) {
+  for (int k = 0; k < PushedChunks(*store); ++k) {
     EXPECT_FALSE(store->CutReady());
     Push(store.get(), 1, k);
   }
@@ -93,7 +93,7 @@ TEST(CutTest, NewerCutReplacesTheOlderOne) {
   Push(store.get(), 1, 0);  // copies chunk 0
   ASSERT_TRUE(store->StartCut(2, &highest));
   PushStep(store.get(), 0);
-  for (int k = 1; k < TrainableChunks(*store); ++k) Push(store.get(), 1, k);
+  for (int k = 1; k < PushedChunks(*store); ++k) Push(store.get(), 1, k);
   ASSERT_TRUE(store->CutReady());
   PushStep(store.get(), 2);
   Tensors cut;
@@ -119,7 +119,7 @@ TEST(CutTest, HeldCutIsReadWhilePushesGoOn) {
   EXPECT_NE(ToFloats(store->Read(0)->payload), values);
   EXPECT_FALSE(store->ReadCut(0, 2).ok());
   EXPECT_EQ(store->ReadCut(99, 1).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(store->ReadCut(TrainableChunks(*store), 1).ok()) << "a chunk that is not trained";
+  EXPECT_TRUE(store->ReadCut(PushedChunks(*store), 1).ok()) << "a frozen chunk";
 }
 
 // What is written needs no copy: neither the one there is, nor one of what comes.
@@ -141,14 +141,14 @@ TEST(CutTest, WhatIsLetGoOfIsNotCopied) {
   }
   EXPECT_EQ(store->cut_copies(), 0u);
   store->EndCut();
-  for (int k = 1; k < TrainableChunks(*store); ++k) Push(store.get(), 1, k);
+  for (int k = 1; k < PushedChunks(*store); ++k) Push(store.get(), 1, k);
   // The next cut holds everything again.
-  for (int k = 2; k < TrainableChunks(*store); ++k) {
+  for (int k = 2; k < PushedChunks(*store); ++k) {
     for (uint64_t step = 2; step < 5; ++step) Push(store.get(), step, k);
   }
   ASSERT_TRUE(store->StartCut(5, &highest));
-  for (int k = 0; k < TrainableChunks(*store); ++k) Push(store.get(), 5, k);
-  EXPECT_EQ(store->cut_copies(), static_cast<size_t>(TrainableChunks(*store)));
+  for (int k = 0; k < PushedChunks(*store); ++k) Push(store.get(), 5, k);
+  EXPECT_EQ(store->cut_copies(), static_cast<size_t>(PushedChunks(*store)));
 }
 
 TEST(CutTest, AHeldCutKeepsItsValuesWithoutTheSlots) {
@@ -207,7 +207,7 @@ void CheckRandomPushes(uint64_t seed, const TestStoreOptions& options) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   const auto store = SeededStore(options);
-  const int chunks = TrainableChunks(*store);
+  const int chunks = PushedChunks(*store);
   const uint64_t steps = 16;
   const Pushes pushes = RandomPushes(steps, chunks, random);
 

@@ -8,20 +8,24 @@
 namespace shoal {
 namespace {
 
-Variable Var(std::string name, Shape shape, bool trainable = true) {
+Variable Var(std::string name, Shape shape, UpdateRule rule = UpdateRule::kOptimizer) {
   return {.name = std::move(name),
           .shape = std::move(shape),
-          .trainable = trainable,
+          .rule = rule,
           .initializer = {.kind = Initializer::Kind::kUniform, .a = -1, .b = 1}};
 }
 
 }  // namespace
 
 std::vector<Variable> TestVariables(bool random_values) {
-  std::vector<Variable> variables = {Var("dense/kernel", {31, 7}), Var("dense/bias", {7}),
-                                     Var("norm/mean", {9}, false), Var("scale", {}),
+  std::vector<Variable> variables = {Var("dense/kernel", {31, 7}),
+                                     Var("dense/bias", {7}),
+                                     Var("norm/mean", {9}, UpdateRule::kFrozen),
+                                     Var("scale", {}),
+                                     Var("norm/average", {9}, UpdateRule::kMovingAverage),
                                      Var("output/kernel", {7, 20})};
   for (Variable& variable : variables) {
+    if (variable.rule == UpdateRule::kMovingAverage) variable.momentum = kCountingMomentum;
     if (!random_values) variable.initializer = {.kind = Initializer::Kind::kConstant, .a = 3};
   }
   return variables;
@@ -60,6 +64,14 @@ Message GradientMessage(const std::vector<float>& values, size_t slice_bytes) {
   return message;
 }
 
+Message PushOf(const VariableStore& store, int chunk, std::vector<float> values) {
+  const PsShards& shards = store.options().shard_map.ps(store.options().ps_index);
+  if (shards.chunks[chunk].rule == UpdateRule::kMovingAverage) {
+    for (float& value : values) value *= -kSample;
+  }
+  return GradientMessage(values);
+}
+
 std::vector<float> ToFloats(const std::vector<Slice>& payload) {
   Message message;
   message.payload = payload;
@@ -94,10 +106,10 @@ void CollectCut(const VariableStore& store, std::map<std::string, std::vector<fl
   }
 }
 
-int TrainableChunks(const VariableStore& store) {
+int PushedChunks(const VariableStore& store) {
   const PsShards& shards = store.options().shard_map.ps(store.options().ps_index);
   return static_cast<int>(std::count_if(shards.chunks.begin(), shards.chunks.end(),
-                                        [](const Chunk& chunk) { return chunk.trainable; }));
+                                        [](const Chunk& chunk) { return chunk.pushed(); }));
 }
 
 }  // namespace shoal

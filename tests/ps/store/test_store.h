@@ -11,8 +11,8 @@
 namespace shoal {
 
 // A small model with everything that matters: a variable that is split over ps and cut into chunks,
-// small ones that share a chunk, a scalar, and one that is not trained. Random first values, or
-// all 3.
+// small ones that share a chunk, a scalar, a moving average, and one that is frozen. Random first
+// values, or all 3.
 std::vector<Variable> TestVariables(bool random_values = true);
 
 // Chunks of 64 floats, shards of at least 80.
@@ -21,6 +21,11 @@ ShardingOptions TestSharding();
 // SGD with learning rate 1: with integers as values and gradients every order of updates gives the
 // same.
 std::string CountingSgd(double momentum = 0);
+
+// A moving average with which samples of kSample times integers count, too: in float32 it is 1, and
+// what it leaves to the sample is exactly 1 / kSample.
+inline constexpr float kSample = 1 << 30;
+inline constexpr double kCountingMomentum = 1 - 1.0 / kSample;
 
 struct TestStoreOptions {
   std::string optimizer = CountingSgd();                     // Keras config
@@ -37,6 +42,9 @@ std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options = {
 // A Push payload with these floats, in slices of `slice_bytes` (0: one slice).
 Message GradientMessage(const std::vector<float>& values, size_t slice_bytes = 0);
 
+// What a step pushes of a chunk to take these from its values, with CountingSgd.
+Message PushOf(const VariableStore& store, int chunk, std::vector<float> values);
+
 std::vector<float> ToFloats(const std::vector<Slice>& payload);
 
 // Adds every rows that `store` has (its live values) to whole tensors, by variable name.
@@ -45,6 +53,6 @@ void CollectValues(const VariableStore& store, std::map<std::string, std::vector
 void CollectCut(const VariableStore& store, std::map<std::string, std::vector<float>>* tensors);
 
 // Chunks of the store that take pushes: 0 to this, exclusive.
-int TrainableChunks(const VariableStore& store);
+int PushedChunks(const VariableStore& store);
 
 }  // namespace shoal

@@ -23,7 +23,7 @@ std::unique_ptr<VariableStore> SeededStore(const TestStoreOptions& options = {})
 }
 
 Message Ones(const VariableStore& store, int chunk, float value = 1) {
-  return GradientMessage(std::vector<float>(store.chunk_size(chunk), value));
+  return PushOf(store, chunk, std::vector<float>(store.chunk_size(chunk), value));
 }
 
 TEST(VariableStoreTest, PushAppliesAndCounts) {
@@ -118,8 +118,8 @@ TEST(VariableStoreTest, StepBeyondTheWindowIsRefusedUntilTheBaseHasMoved) {
 
 TEST(VariableStoreTest, WrongPushesAreNamedAndChangeNothing) {
   const auto store = SeededStore();
-  const int trainable = TrainableChunks(*store);
-  ASSERT_EQ(trainable + 1, store->chunk_count());
+  const int pushed = PushedChunks(*store);
+  ASSERT_EQ(pushed + 1, store->chunk_count());
   Tensors before, after;
   CollectValues(*store, &before);
   const auto message = [&](const Message& gradient, int chunk, uint64_t version = 0) {
@@ -129,7 +129,7 @@ TEST(VariableStoreTest, WrongPushesAreNamedAndChangeNothing) {
   };
   EXPECT_THAT(message(Ones(*store, 0), -1), HasSubstr("chunk -1"));
   EXPECT_THAT(message(Ones(*store, 0), store->chunk_count()), HasSubstr("has the chunks 0 to"));
-  EXPECT_THAT(message(Ones(*store, trainable), trainable), HasSubstr("not trained"));
+  EXPECT_THAT(message(Ones(*store, pushed), pushed), HasSubstr("frozen"));
   EXPECT_THAT(message(GradientMessage({1, 2, 3}), 0), HasSubstr("12 bytes, which must have 256"));
   EXPECT_THAT(message(Message{}, 0), HasSubstr("0 bytes"));
   EXPECT_THAT(message(Ones(*store, 0), 0, 1), HasSubstr("pulled version 1"));
@@ -216,7 +216,7 @@ TEST(VariableStoreTest, InitialValuesAreTheSameWhateverTheNumberOfPs) {
 
 TEST(VariableStoreTest, AppliedOnEveryChunk) {
   const auto store = SeededStore();
-  const int chunks = TrainableChunks(*store);
+  const int chunks = PushedChunks(*store);
   for (const uint64_t step : {0, 1, 3, 5}) {
     for (int k = 0; k < chunks; ++k) {
       if (step == 5 && k == 1) continue;

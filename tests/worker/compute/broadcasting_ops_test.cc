@@ -27,8 +27,8 @@ TEST(BinaryOpTest, EqualOnesShareTheGradientOfTheMaximum) {
   interpreter.input(0) = {0, 0, 0, 0, 0, 0};
   interpreter.Train();
   // Of the mean of 6 squares: 2 y / 6 each.
-  const std::vector<double>& of_one = interpreter.value(training->variable_gradients[0]);
-  const std::vector<double>& of_other = interpreter.value(training->variable_gradients[1]);
+  const std::vector<double>& of_one = interpreter.value(training->pushed_values[0]);
+  const std::vector<double>& of_other = interpreter.value(training->pushed_values[1]);
   EXPECT_DOUBLE_EQ(of_one[0], 1.0 / 6);
   EXPECT_DOUBLE_EQ(of_other[0], 2.0 / 6);  // of two rows
   EXPECT_DOUBLE_EQ(of_one[1], 2 * 2 / 6.0);

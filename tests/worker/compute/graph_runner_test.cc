@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/model/ops/bias.h"
 #include "common/model/ops/dense.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
@@ -149,17 +150,17 @@ TEST_P(GraphRunnerTest, LastLayersAreDoneFirst) {
   EXPECT_LE(order.back(), 1);
 }
 
-TEST_P(GraphRunnerTest, UntrainableVariablesHaveNoGradient) {
+TEST_P(GraphRunnerTest, FrozenVariablesHaveNoGradient) {
   Graph graph;
   const ValueId x = graph.AddInput("x", {kBatch, 2});
   Variable frozen;
   frozen.name = "frozen";
   frozen.shape = {2, 3};
-  frozen.trainable = false;
+  frozen.rule = UpdateRule::kFrozen;
   Variable trained = frozen;
   trained.name = "trained";
   trained.shape = {3, 2};
-  trained.trainable = true;
+  trained.rule = UpdateRule::kOptimizer;
   const ValueId kernel = graph.AddVariable(frozen);
   const ValueId kernel2 = graph.AddVariable(trained);
   const ValueId hidden = *graph.Add(std::make_shared<DenseOp>(), {x, kernel}, "a");
@@ -176,6 +177,31 @@ TEST_P(GraphRunnerTest, UntrainableVariablesHaveNoGradient) {
   EXPECT_EQ(done, std::vector<int>{1});
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(std::isnan(gradients[i]));
   for (int i = 0; i < 6; ++i) EXPECT_FALSE(std::isnan(gradients[16 + i]));
+}
+
+// Its loss does not depend on the average, and what is pushed is no gradient.
+TEST_P(GraphRunnerTest, AMovingAveragePushesItsSample) {
+  Graph graph;
+  const ValueId x = graph.AddInput("x", {kBatch, 2});
+  const ValueId average = graph.AddVariable(
+      {.name = "average", .shape = {2}, .rule = UpdateRule::kMovingAverage, .momentum = 0.9});
+  const ValueId kernel = graph.AddVariable({.name = "kernel", .shape = {2, 4}});
+  graph.SetSample(average, *graph.Add(std::make_shared<BiasBackwardOp>(), {x}, "sum"));
+  graph.SetOutputs({*graph.Add(std::make_shared<DenseOp>(), {x, kernel}, "dense")});
+  auto runner = MakeRunner(graph);
+  const RandomBatch data(random_, graph, kSparse, 3);
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size);
+  std::vector<float> pushed(parameters.size(), kNan);
+  std::vector<int> done;
+  ASSERT_TRUE(runner
+                  ->Train(data.batch(), 0, parameters, pushed,
+                          [&](int variable) { done.push_back(variable); })
+                  .ok());
+  EXPECT_THAT(done, ::testing::UnorderedElementsAre(0, 1));
+  const std::span<const float> images = data.batch().inputs[0];
+  EXPECT_FLOAT_EQ(pushed[0], images[0] + images[2] + images[4]);
+  EXPECT_FLOAT_EQ(pushed[1], images[1] + images[3] + images[5]);
+  for (int i = 0; i < 8; ++i) EXPECT_FALSE(std::isnan(pushed[16 + i]));
 }
 
 TEST_P(GraphRunnerTest, DropoutIsAFunctionOfSeedAndStep) {

@@ -52,7 +52,7 @@ TEST_P(OpGradientTest, EqualsFiniteDifferences) {
     SetValues(test_case, interpreter);
     interpreter.Train();
     std::vector<std::vector<double>> gradients;
-    for (const ValueId gradient : training.variable_gradients) {
+    for (const ValueId gradient : training.pushed_values) {
       ASSERT_NE(gradient, kNoValue);
       gradients.push_back(interpreter.value(gradient));
     }
@@ -148,14 +148,14 @@ TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
       if (mode != ProgramMode::kTrain) continue;
       interpreter.Train();
       double largest = 0;
-      for (const ValueId gradient : training.variable_gradients) {
+      for (const ValueId gradient : training.pushed_values) {
         largest = std::max(largest, Largest(ToFloat(interpreter.value(gradient))));
       }
       for (size_t v = 0; v < layout.variables.size(); ++v) {
         const ModelLayout::Extent& extent = layout.variables[v];
         // Some gradients are small differences of large sums.
         ExpectNear(std::span(computed.gradients).subspan(extent.offset, extent.size),
-                   ToFloat(interpreter.value(training.variable_gradients[v])), named.bound,
+                   ToFloat(interpreter.value(training.pushed_values[v])), named.bound,
                    0.01 * largest, "gradient of " + training.graph.variables()[v].name);
       }
     }
