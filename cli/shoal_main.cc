@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
       "  shoal validate job.json --cluster_spec spec.json         check before starting\n"
       "  shoal checkpoint list runs/fashion_mnist                 what has been saved\n"
       "  shoal model summary examples/fashion_mnist/model.json    layers and parameters\n"
+      "  shoal dataset inspect flowers/                           what is there, what is damaged\n"
       "  shoal metrics                                            what /metrics of a daemon has\n"
       "\n`shoal help COMMAND`, or `shoal COMMAND --help`, says more about each.");
   shoal::Command chosen;
@@ -73,6 +74,7 @@ int main(int argc, char** argv) {
   shoal::AddValidateCommand(&app, &chosen);
   shoal::AddCheckpointCommand(&app, &chosen);
   shoal::AddModelCommand(&app, &chosen);
+  shoal::AddDatasetCommand(&app, &chosen);
   shoal::AddMetricsCommand(&app, &chosen);
   shoal::RefuseEmptyValues(&app);
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

@@ -83,6 +83,10 @@ ArrayFile::ArrayFile(std::string path, FileDescriptor file, ArrayHeader header,
       row_elements_(static_cast<size_t>(ElementCount(row_shape_))),
       copy_(std::move(copy)) {}
 
+std::string ArrayFile::ToString() const {
+  return absl::StrCat(ShapeToString(header_.shape), " ", ElementTypeName(header_.format.type));
+}
+
 absl::Status ArrayFile::ReadRow(uint64_t index, std::span<float> out) const {
   if (index >= rows() || out.size() != row_elements_) {
     return absl::OutOfRangeError(absl::StrCat(path_, ": row ", index, " asked for as ", out.size(),

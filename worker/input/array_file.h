@@ -37,6 +37,9 @@ class ArrayFile {
   // Shape of one row; {} where the array has one axis.
   const Shape& row_shape() const { return row_shape_; }
 
+  // "(60000, 28, 28) u8".
+  std::string ToString() const;
+
   // Writes row `index` as float32. `out` holds ElementCount(row_shape()).
   absl::Status ReadRow(uint64_t index, std::span<float> out) const;
 

@@ -3,22 +3,21 @@
 namespace shoal {
 namespace {
 
-struct Entry {
-  const char* name;
-  OpenFormat open;
-};
-constexpr Entry kFormats[] = {
-    {"arrays", OpenArrays},     {"image_folder", OpenImageFolder},
-    {"cifar10", OpenCifar},     {"cifar100", OpenCifar},
-    {"npz", OpenNpz},           {"csv", OpenCsv},
-    {"tfrecord", OpenTfRecord},
+constexpr DataFormat kFormats[] = {
+    {"arrays", OpenArrays, InspectArrays},
+    {"image_folder", OpenImageFolder, InspectImageFolder},
+    {"cifar10", OpenCifar, InspectCifar},
+    {"cifar100", OpenCifar, InspectCifar},
+    {"npz", OpenNpz, InspectNpz},
+    {"csv", OpenCsv, InspectCsv},
+    {"tfrecord", OpenTfRecord, InspectTfRecord},
 };
 
 }  // namespace
 
-OpenFormat FindDataFormat(const std::string& name) {
-  for (const Entry& format : kFormats) {
-    if (name == format.name) return format.open;
+const DataFormat* FindDataFormat(const std::string& name) {
+  for (const DataFormat& format : kFormats) {
+    if (name == format.name) return &format;
   }
   return nullptr;
 }

@@ -19,12 +19,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
                                                      ShapeToString(input.shape)));
     }
   }
-  const OpenFormat open = FindDataFormat(source.format);
-  if (open == nullptr) {
+  const DataFormat* format = FindDataFormat(source.format);
+  if (format == nullptr) {
     return absl::UnimplementedError(
         absl::StrCat("data of the format \"", source.format, "\", which this program lacks"));
   }
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, open(source, inputs));
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, format->open(source, inputs));
   if (!source.subset.empty()) {
     SHOAL_ASSIGN_OR_RETURN(dataset, SubsetDataset::Make(std::move(dataset), source));
   }

@@ -62,6 +62,32 @@ absl::Status ExampleRecord::Parse(std::span<const uint8_t> data) {
   return absl::DataLossError("is no tf.train.Example");
 }
 
+std::vector<std::pair<std::string, std::string>> ExampleRecord::Describe() const {
+  const auto describe = [](const example::Feature& feature) -> std::string {
+    switch (feature.kind_case()) {
+      case example::Feature::kInt64List:
+        return absl::StrCat(feature.int64_list().value_size(), " int64");
+      case example::Feature::kFloatList:
+        return absl::StrCat(feature.float_list().value_size(), " float");
+      case example::Feature::kBytesList: {
+        const example::BytesList& list = feature.bytes_list();
+        if (list.value_size() != 1) return absl::StrCat(list.value_size(), " byte strings");
+        const std::span bytes(reinterpret_cast<const uint8_t*>(list.value(0).data()),
+                              list.value(0).size());
+        return IsJpeg(bytes) ? "a JPEG" : IsPng(bytes) ? "a PNG" : "bytes";
+      }
+      case example::Feature::KIND_NOT_SET:
+        break;
+    }
+    return "nothing";
+  };
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const auto& [key, feature] : example_->features().feature()) {
+    keys.emplace_back(key, describe(feature));
+  }
+  return keys;
+}
+
 absl::Status ExampleRecord::Values(const std::string& key, const PictureLoader* pictures,
                                    std::span<float> out) const {
   const auto& features = example_->features().feature();

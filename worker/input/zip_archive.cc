@@ -11,20 +11,17 @@
 namespace shoal {
 namespace {
 
-constexpr zip_int64_t kMostNamed = 20;
+constexpr zip_int64_t kMostNames = 1000;
+constexpr size_t kMostShown = 20;
 
-// The names of the first members, for messages.
-std::string NamesIn(zip* archive) {
-  const zip_int64_t count = zip_get_num_entries(archive, 0);
-  std::string names;
-  for (zip_int64_t i = 0; i < std::min(count, kMostNamed); ++i) {
-    const char* name = zip_get_name(archive, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_GUESS);
-    if (name != nullptr) {
-      absl::StrAppend(&names, names.empty() ? "" : ", ", Printable(name, kMostNameBytes));
-    }
+// The first ones, for messages.
+std::string Shown(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMostShown); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", Printable(names[i], kMostNameBytes));
   }
-  if (count > kMostNamed) absl::StrAppend(&names, " and ", count - kMostNamed, " more");
-  return names.empty() ? "nothing" : names;
+  if (names.size() > kMostShown) text += " and more";
+  return names.empty() ? "nothing" : text;
 }
 
 }  // namespace
@@ -48,11 +45,21 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(const std::string& path) {
       absl::StrCat(path, ": cannot be read as a zip archive of ", size, " bytes: ", message));
 }
 
+std::vector<std::string> ZipArchive::Names() const {
+  std::vector<std::string> names;
+  const zip_int64_t count = std::min(zip_get_num_entries(archive_.get(), 0), kMostNames);
+  for (zip_int64_t i = 0; i < count; ++i) {
+    const char* name = zip_get_name(archive_.get(), static_cast<zip_uint64_t>(i), ZIP_FL_ENC_GUESS);
+    if (name != nullptr) names.push_back(name);
+  }
+  return names;
+}
+
 absl::StatusOr<ZipArchive::Member> ZipArchive::OpenMember(const std::string& name) {
   const zip_int64_t index = zip_name_locate(archive_.get(), name.c_str(), ZIP_FL_ENC_GUESS);
   if (index < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": has no member ", name, "; there is ", NamesIn(archive_.get())));
+        absl::StrCat(path_, ": has no member ", name, "; there is ", Shown(Names())));
   }
   zip_file* file = zip_fopen_index(archive_.get(), static_cast<zip_uint64_t>(index), 0);
   if (file == nullptr) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -20,6 +21,9 @@ class ZipArchive {
   static absl::StatusOr<ZipArchive> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
+
+  // Of the members, in the archive's order; at most 1,000.
+  std::vector<std::string> Names() const;
 
   // A member, read from its beginning to its end.
   class Member {

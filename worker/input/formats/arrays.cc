@@ -27,4 +27,17 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
   return ArrayRows::Make(files, std::move(arrays), inputs);
 }
 
+absl::StatusOr<DataReport> InspectArrays(const DataSource& source) {
+  DataReport report;
+  for (const std::string& path : source.paths) {
+    const absl::StatusOr<std::unique_ptr<ArrayFile>> array = ArrayFile::Open(path);
+    if (!array.ok()) {
+      report.AddDamage(array.status());
+    } else {
+      report.lines.push_back(absl::StrCat(path, ": ", (*array)->ToString()));
+    }
+  }
+  return report;
+}
+
 }  // namespace shoal

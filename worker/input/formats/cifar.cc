@@ -128,4 +128,25 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCifar(const DataSource& source,
                                  Feature{inputs[0].name, shape, inputs[0].type});
 }
 
+absl::StatusOr<DataReport> InspectCifar(const DataSource& source) {
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> cifar,
+                         OpenCifar(source, {{.name = "x", .shape = {kSide, kSide, kChannels}}}));
+  DataReport report;
+  std::vector<uint64_t> counts(VersionOf(source).classes);
+  for (uint64_t i = 0; i < cifar->size(); ++i) {
+    float label = 0;
+    const absl::Status status = cifar->ReadLabel(i, std::span(&label, 1));
+    if (status.ok()) {
+      ++counts[static_cast<size_t>(label)];
+    } else {
+      report.AddDamage(status);
+    }
+  }
+  report.lines.push_back(
+      absl::StrCat(cifar->size(), " pictures of 32 x 32, ", counts.size(), " classes"));
+  for (size_t i = 0; i < counts.size(); ++i)
+    report.lines.push_back(absl::StrCat("class ", i, ": ", counts[i]));
+  return report;
+}
+
 }  // namespace shoal

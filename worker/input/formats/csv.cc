@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -200,6 +201,63 @@ class TableReader {
 };
 
 }  // namespace
+
+// Rows are counted and columns looked at, up to the first row that cannot be read.
+absl::StatusOr<DataReport> InspectCsv(const DataSource& source) {
+  struct Column {
+    std::string name;
+    float least = std::numeric_limits<float>::infinity();
+    float most = -std::numeric_limits<float>::infinity();
+    uint64_t numbers = 0;
+  };
+  const std::string& path = source.paths[0];
+  uint64_t size = 0, rows = 0;
+  SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
+                         OpenRegularFile(path, "expected a CSV file", &size));
+  SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), path));
+  CsvReader reader([&stream](std::span<char> out) { return stream.Read(out); },
+                   source.delimiter[0]);
+  DataReport report;
+  std::vector<Column> columns;
+  std::vector<std::string> fields;
+  for (;;) {
+    const absl::StatusOr<bool> more = reader.Next(&fields);
+    if (!more.ok()) report.AddDamage(Named(path, more.status()));
+    if (!more.ok() || !*more) break;
+    if (columns.empty()) {
+      for (const std::string& field : fields) {
+        columns.push_back({source.header ? field : absl::StrCat(columns.size())});
+      }
+      if (source.header) continue;
+    }
+    ++rows;
+    if (fields.size() != columns.size()) {
+      report.AddDamage(
+          absl::DataLossError(absl::StrCat(path, ": line ", reader.line(), ": ", fields.size(),
+                                           " fields; expected ", columns.size())));
+      continue;
+    }
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const absl::StatusOr<float> number = ParseNumber(fields[i]);
+      if (!number.ok()) continue;
+      columns[i].least = std::min(columns[i].least, *number);
+      columns[i].most = std::max(columns[i].most, *number);
+      ++columns[i].numbers;
+    }
+  }
+  report.lines.push_back(absl::StrCat(rows, " rows of ", columns.size(), " columns"));
+  for (const Column& column : columns) {
+    report.lines.push_back(absl::StrCat(
+        Printable(column.name, kMostNameBytes), ": ",
+        column.numbers == 0
+            ? "no numbers"
+            : absl::StrCat("from ", column.least, " to ", column.most,
+                           column.numbers == rows
+                               ? ""
+                               : absl::StrCat("; in ", rows - column.numbers, " rows no number"))));
+  }
+  return report;
+}
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
                                                  const std::vector<Feature>& inputs) {

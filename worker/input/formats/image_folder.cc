@@ -2,12 +2,15 @@
 // keras.utils.image_dataset_from_directory does.
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "worker/input/damaged_examples.h"
 #include "worker/input/data_formats.h"
@@ -147,6 +150,68 @@ class ImageFolder : public Dataset {
 };
 
 }  // namespace
+
+// All pictures are decoded, on as many threads as there are cores.
+absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
+  const std::string& folder = source.paths[0];
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassesOf(folder));
+  PictureList list;
+  DataReport report;
+  std::vector<std::string> class_lines;
+  for (uint32_t i = 0; i < classes.size(); ++i) {
+    const size_t before = list.size();
+    SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, &list));
+    class_lines.push_back(absl::StrCat("class ", i, ", ", Printable(classes[i], kMostNameBytes),
+                                       ": ", list.size() - before));
+  }
+  struct Found {
+    absl::Status status;
+    int64_t height = 0, width = 0;
+  };
+  std::vector<Found> found(list.size());
+  std::atomic<size_t> next = 0;
+  const auto look = [&] {
+    std::vector<uint8_t> content;
+    Picture picture;
+    for (size_t i; (i = next++) < found.size();) {
+      const std::string path = (fs::path(folder) / list.file(i)).string();
+      found[i].status = ReadWholeFile(path, kMostFileBytes, &content);
+      if (!found[i].status.ok()) continue;
+      const absl::Status status = DecodePicture(content, {}, &picture);
+      if (status.ok()) {
+        found[i] = {.height = picture.height, .width = picture.width};
+      } else {
+        found[i].status =
+            absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) threads.emplace_back(look);
+  look();
+  for (std::thread& thread : threads) thread.join();
+
+  const auto larger = [](const Found& a, const Found& b) {
+    return a.height * a.width < b.height * b.width;
+  };
+  const Found *least = nullptr, *most = nullptr;
+  for (const Found& each : found) {
+    if (!each.status.ok()) {
+      report.AddDamage(each.status);
+      continue;
+    }
+    if (least == nullptr || larger(each, *least)) least = &each;
+    if (most == nullptr || larger(*most, each)) most = &each;
+  }
+  report.lines.push_back(absl::StrCat(list.size(), " pictures, ", classes.size(),
+                                      classes.size() == 1 ? " class" : " classes"));
+  if (least != nullptr) {
+    report.lines.push_back(absl::StrCat("height x width from ", least->height, " x ", least->width,
+                                        " to ", most->height, " x ", most->width));
+  }
+  report.lines.insert(report.lines.end(), class_lines.begin(), class_lines.end());
+  return report;
+}
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& source,
                                                          const std::vector<Feature>& inputs) {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "worker/input/array_rows.h"
 #include "worker/input/data_formats.h"
@@ -40,6 +41,26 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenNpz(const DataSource& source,
   SHOAL_RETURN_IF_ERROR(JoinErrors(status, labels.status()));
   arrays.labels = *std::move(labels);
   return ArrayRows::Make(source.features, std::move(arrays), inputs);
+}
+
+absl::StatusOr<DataReport> InspectNpz(const DataSource& source) {
+  SHOAL_ASSIGN_OR_RETURN(ZipArchive archive, ZipArchive::Open(source.paths[0]));
+  DataReport report;
+  for (const std::string& member : archive.Names()) {
+    if (!member.ends_with(".npy")) {
+      report.lines.push_back(Printable(member, kMostNameBytes) + ": no .npy, so it is not read");
+      continue;
+    }
+    const std::string name = member.substr(0, member.size() - 4);
+    const absl::StatusOr<std::unique_ptr<ArrayFile>> array = OpenMember(archive, name);
+    if (!array.ok()) {
+      report.AddDamage(array.status());
+    } else {
+      report.lines.push_back(
+          absl::StrCat(Printable(name, kMostNameBytes), ": ", (*array)->ToString()));
+    }
+  }
+  return report;
 }
 
 }  // namespace shoal

@@ -1,9 +1,12 @@
 // TFRecord files of tf.train.Example.
 
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/format_bytes.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "worker/input/damaged_examples.h"
 #include "worker/input/data_formats.h"
@@ -19,6 +22,8 @@ namespace {
 // Where a record is: the file's number and the offset in it.
 constexpr int kOffsetBits = 48;
 constexpr size_t kMostFiles = 1 << (64 - kOffsetBits);
+
+constexpr size_t kMostKeys = 1000;  // that are described
 
 // An input, and how it is read.
 struct Part {
@@ -97,6 +102,55 @@ class TfRecord : public Dataset {
 };
 
 }  // namespace
+
+// All records are read, so that their checksums are compared.
+absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
+  DataReport report;
+  uint64_t records = 0, bytes = 0;
+  std::map<std::string, std::map<std::string, uint64_t>> keys;
+  std::vector<uint8_t> data;
+  ExampleRecord record;
+  for (const std::string& path : paths) {
+    const absl::StatusOr<RecordFile> file = RecordFile::Open(path);
+    if (!file.ok()) return file.status();
+    const absl::Status scanned = file->Scan([&](uint64_t offset) {
+      ++records;
+      absl::Status status = file->Read(offset, &data);
+      bytes += data.size();
+      if (status.ok()) {
+        status = record.Parse(data);
+        if (!status.ok()) {
+          status = absl::DataLossError(absl::StrCat(path, ": the record at byte ", offset, ": ",
+                                                    std::string(status.message())));
+        }
+      }
+      if (!status.ok()) {
+        report.AddDamage(status);
+        return absl::OkStatus();
+      }
+      for (const auto& [key, kind] : record.Describe()) {
+        if (keys.size() < kMostKeys || keys.contains(key)) ++keys[key][kind];
+      }
+      return absl::OkStatus();
+    });
+    if (!scanned.ok()) report.AddDamage(scanned);
+  }
+  report.lines.push_back(absl::StrCat(records, " records in ", paths.size(),
+                                      paths.size() == 1 ? " file, " : " files, ",
+                                      FormatBytes(bytes)));
+  for (const auto& [key, kinds] : keys) {
+    std::string line = absl::StrCat("key ", Printable(key, kMostNameBytes), ":");
+    size_t shown = 0;
+    for (const auto& [kind, count] : kinds) {
+      if (++shown > 5) break;
+      absl::StrAppend(&line, shown > 1 ? ", " : " ", kind, " in ", count);
+    }
+    if (kinds.size() > 5) absl::StrAppend(&line, " and ", kinds.size() - 5, " other kinds");
+    report.lines.push_back(line);
+  }
+  return report;
+}
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
                                                       const std::vector<Feature>& inputs) {

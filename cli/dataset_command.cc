@@ -1,0 +1,128 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/dataset_report.h"
+#include "cli/job_flags.h"
+#include "cli/validation.h"
+#include "common/base/status_macros.h"
+#include "common/daemon/exit_code.h"
+#include "worker/input/batch_source.h"
+#include "worker/input/pictures/contact_sheet.h"
+#include "worker/job_data.h"
+#include "worker/loss_attributes.h"
+
+namespace shoal {
+namespace {
+
+struct InspectOptions {
+  std::string path;
+  std::string format;
+};
+
+int Inspect(const InspectOptions& options) {
+  DataSource source = GuessDataSource(options.path);
+  if (!options.format.empty()) source.format = options.format;
+  uint64_t damaged = 0;
+  const absl::StatusOr<std::string> text = InspectData(source, &damaged);
+  if (!text.ok()) return ReportStatus(text.status());
+  const int code = ReportStatus(PrintReport(*text));
+  return code == kExitDone && damaged > 0 ? static_cast<int>(kExitBadData) : code;
+}
+
+void AddInspect(CLI::App* dataset, Command* chosen) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* inspect = dataset->add_subcommand(
+      "inspect", "Say what a folder or file of examples holds, and what of it is damaged");
+  inspect
+      ->add_option("PATH", options->path,
+                   "A folder of pictures, or a file: IDX, NPY, .npz, CSV, TFRecord, CIFAR's .bin")
+      ->required();
+  inspect
+      ->add_option("--format", options->format,
+                   "Where it cannot be told by the name: as \"format\" in a job file")
+      ->check(CLI::IsMember(
+          {"arrays", "image_folder", "cifar10", "cifar100", "npz", "csv", "tfrecord"}));
+  inspect->footer(
+      "Everything is read: pictures are decoded and checksums compared.\n\nExamples:\n"
+      "  shoal dataset inspect flowers/\n"
+      "  shoal dataset inspect train-00000.tfrecord\n"
+      "\nExit codes: 0 all of it can be read; 65 something is damaged.");
+  inspect->callback([=] { *chosen = [=] { return Inspect(*options); }; });
+}
+
+struct ShowOptions {
+  std::string job;
+  std::vector<JobOverride> overrides;
+  uint64_t step = 0;
+  std::string output = "batch.png";
+};
+
+// Numbers of a label, cut short.
+std::string LabelText(std::span<const float> label) {
+  constexpr size_t kMostShown = 10;
+  std::string text;
+  for (size_t i = 0; i < std::min(label.size(), kMostShown); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : " ", label[i]);
+  }
+  return label.size() > kMostShown ? text + " ..." : text;
+}
+
+absl::Status Show(const ShowOptions& options) {
+  SHOAL_ASSIGN_OR_RETURN(const ValidatedJob validated,
+                         ValidateFiles(/*cluster_spec_file=*/"", options.job, options.overrides));
+  const Job& job = validated.job;
+  SHOAL_RETURN_IF_ERROR(CheckModelOfJob(validated.model));
+  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
+  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
+                         OpenJobData(job.training, loss, validated.model.graph));
+  const StepPlan plan(dataset->size(), static_cast<uint64_t>(job.batch_size), job.epochs,
+                      job.steps);
+  BatchSource source({.dataset = dataset, .plan = plan, .seed = job.seed});
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedBatch> batch, source.Take(options.step));
+  SHOAL_RETURN_IF_ERROR(
+      WriteContactSheet(batch->inputs[0], dataset->features()[0].shape, options.output));
+  std::string text = absl::StrCat(options.output, ": the ", batch->examples, " examples of step ",
+                                  options.step, ", row by row\nexample: label\n");
+  const size_t label_size = batch->targets.size() / batch->examples;
+  for (uint64_t i = 0; i < batch->examples; ++i) {
+    absl::StrAppend(&text, batch->indices[i], ": ",
+                    LabelText(std::span(batch->targets).subspan(i * label_size, label_size)), "\n");
+  }
+  return PrintReport(text);
+}
+
+void AddShow(CLI::App* dataset, Command* chosen) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App* show = dataset->add_subcommand(
+      "show", "Draw the pictures of a step's batch, as the model gets them");
+  show->add_option("JOB", options->job, "The job file")->required();
+  show->add_option("--step", options->step, "Which step's")->capture_default_str();
+  show->add_option("--output", options->output, "The PNG that is written")->capture_default_str();
+  AddJobFlags(show, &options->overrides);
+  show->footer(
+      "Writes a sheet with all pictures of the batch, and says which examples they are and their "
+      "labels. What layers of the model do to them (augmentation, rescaling) comes after this.\n\n"
+      "Example:\n"
+      "  shoal dataset show examples/fashion_mnist/job.json --step 7 --output step7.png");
+  show->callback([=] { *chosen = [=] { return ReportStatus(Show(*options)); }; });
+}
+
+}  // namespace
+
+void AddDatasetCommand(CLI::App* app, Command* chosen) {
+  CLI::App* dataset = app->add_subcommand("dataset", "Look at the data that a job trains on");
+  dataset->require_subcommand(1);
+  AddInspect(dataset, chosen);
+  AddShow(dataset, chosen);
+  dataset->footer(
+      "Examples:\n"
+      "  shoal dataset inspect flowers/\n"
+      "  shoal dataset show examples/fashion_mnist/job.json");
+}
+
+}  // namespace shoal

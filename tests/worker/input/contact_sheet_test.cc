@@ -1,0 +1,55 @@
+#include "worker/input/pictures/contact_sheet.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/worker/input/data_file_content.h"
+#include "worker/input/file_content.h"
+#include "worker/input/pictures/picture.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+class ContactSheetTest : public DataFileTest {
+ protected:
+  Picture Sheet(const std::vector<float>& values, const Shape& shape) {
+    const absl::Status written = WriteContactSheet(values, shape, Path("sheet.png"));
+    EXPECT_TRUE(written.ok()) << written;
+    std::vector<uint8_t> file;
+    EXPECT_TRUE(ReadWholeFile(Path("sheet.png"), 1 << 20, &file).ok());
+    Picture picture;
+    EXPECT_TRUE(DecodePicture(file, {.channels = 1}, &picture).ok());
+    return picture;
+  }
+};
+
+TEST_F(ContactSheetTest, PicturesLieNextToEachOther) {
+  // Three of 1 x 2: a column would be long, so there are two rows.
+  const Picture sheet = Sheet({0, 50, 100, 150, 200, 300}, {1, 2, 1});
+  EXPECT_EQ(sheet.width, 2);
+  EXPECT_EQ(sheet.height, 3 + 2 * 2);
+  EXPECT_EQ(std::vector<uint8_t>(sheet.pixels.begin(), sheet.pixels.begin() + 2),
+            (std::vector<uint8_t>{0, 50}));
+  EXPECT_EQ(sheet.pixels[2], 128);
+  EXPECT_EQ(std::vector<uint8_t>(sheet.pixels.end() - 2, sheet.pixels.end()),
+            (std::vector<uint8_t>{200, 255}));
+}
+
+TEST_F(ContactSheetTest, ValuesUpToOneAreStretched) {
+  const Picture sheet = Sheet({0, 0.5, 1, -1}, {2, 2});
+  EXPECT_EQ(sheet.pixels, (std::vector<uint8_t>{0, 128, 255, 0}));
+}
+
+TEST_F(ContactSheetTest, WhatIsNoPictureIsRefused) {
+  const std::vector<float> values(8);
+  EXPECT_THAT(std::string(WriteContactSheet(values, {8}, Path("x.png")).message()),
+              HasSubstr("(8,) are no pictures"));
+  EXPECT_FALSE(WriteContactSheet(values, {2, 2, 2}, Path("x.png")).ok());
+  EXPECT_FALSE(WriteContactSheet({}, {2, 2, 1}, Path("x.png")).ok());
+  EXPECT_THAT(std::string(WriteContactSheet(values, {2, 4}, Path("missing/x.png")).message()),
+              HasSubstr(Path("missing/x.png")));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace shoal {
+
+// What somebody finds who looks at data without a model: `shoal dataset inspect`.
+struct DataReport {
+  std::vector<std::string> lines;  // for people: what is there, and how much of it
+
+  // What cannot be read, each with its name, place and reason; of very many the first ones.
+  std::vector<std::string> damaged;
+  uint64_t damaged_count = 0;
+
+  void AddDamage(const absl::Status& status);
+};
+
+}  // namespace shoal
