@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "worker/input/file_descriptor.h"
+
+// What libFuzzer calls with each input. A target is a file with one of these: whatever the bytes
+// are, the parser answers, without crash, leak, or much memory.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+namespace shoal {
+
+// The bytes as a file, for parsers that open one.
+class FuzzFile {
+ public:
+  FuzzFile(const uint8_t* data, size_t size) : file_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    if (!file_.ok() || write(file_.get(), data, size) != static_cast<ssize_t>(size)) {
+      std::perror("fuzz: no file in memory");
+      std::_Exit(78);
+    }
+  }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(file_.get()); }
+
+ private:
+  const FileDescriptor file_;
+};
+
+}  // namespace shoal
