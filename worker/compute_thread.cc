@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <new>
@@ -12,6 +13,7 @@
 #include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
 #include "common/model/keras_model.h"
+#include "common/optimizer/optimizer.h"
 #include "worker/job_data.h"
 #include "worker/loss_attributes.h"
 #include "worker/worker_memory.h"
@@ -151,6 +153,10 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
     }
   }
 
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  clipping_ = optimizer->clipping();
+  for (const Variable& variable : graph.variables())
+    optimized_.push_back(variable.rule == UpdateRule::kOptimizer);
   SHOAL_ASSIGN_OR_RETURN(runner_, ModelRunner::Create({.model = graph,
                                                        .loss = loss,
                                                        .metrics = metrics,
@@ -252,16 +258,36 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
   const uint64_t ready = training_->prepared();
   if (options_.on_batch != nullptr) options_.on_batch(*batch);
   variables_missing_ = variables_of_chunk_;
-  const auto on_variable_done = [this, &on_chunks](int variable) {
+  const auto on_gradient = [this, &on_chunks](int variable) {
     std::vector<ChunkId> complete;
     for (const int id : chunks_of_variable_[variable]) {
       if (--variables_missing_[id] == 0) complete.push_back(chunk_ids_[id]);
     }
     if (!complete.empty()) on_chunks(std::move(complete));
   };
+  const auto gradient_of = [this](int variable) {
+    const ModelLayout::Extent& extent = runner_->layout().variables[variable];
+    return std::span(*gradients_).subspan(extent.offset, extent.size);
+  };
+  std::vector<int> held;  // whose gradients cannot be clipped before all others are there
+  const auto on_variable_done = [&](int variable) {
+    if (clipping_.NeedsAll()) return held.push_back(variable);
+    if (optimized_[variable]) clipping_.Clip({gradient_of(variable)});
+    on_gradient(variable);
+  };
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
                          runner_->Train(ViewOf(*batch, training_labels_), step, parameters_,
                                         *gradients_, on_variable_done));
+  if (!held.empty()) {
+    // In the order of the model, as the sum of a norm depends on the order.
+    std::sort(held.begin(), held.end());
+    std::vector<std::span<float>> gradients;
+    for (const int variable : held) {
+      if (optimized_[variable]) gradients.push_back(gradient_of(variable));
+    }
+    clipping_.Clip(gradients);
+    for (const int variable : held) on_gradient(variable);
+  }
   BatchOutcome outcome = OutcomeOf(result);
   outcome.batches_ready = ready;
   outcome.input_wait_us = MicrosecondsBetween(begin, loaded);

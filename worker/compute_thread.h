@@ -11,6 +11,7 @@
 #include "common/base/mutex.h"
 #include "common/job/job.h"
 #include "common/memory/memory_limit.h"
+#include "common/optimizer/clipping.h"
 #include "common/rpc/event_loop.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/batch_source.h"
@@ -81,6 +82,8 @@ class ComputeThread : public StepComputer {
   std::vector<ChunkId> chunk_ids_;
   std::vector<int> variables_of_chunk_;
   std::vector<int> variables_missing_;  // of the step being computed, for who computes it
+  Clipping clipping_;                   // of gradients, before a chunk of them is complete
+  std::vector<bool> optimized_;         // by variable: what it pushes is a gradient
   std::vector<float> parameters_;
   std::vector<float> cut_parameters_;
   // Shared with messages that are being sent.

@@ -97,6 +97,15 @@ class Verification {
     return std::span(buffer).subspan(extent.offset, extent.size);
   }
 
+  // What of a buffer of gradients the optimizer uses.
+  std::vector<std::span<float>> OptimizedParts(std::vector<float>& gradients) const {
+    std::vector<std::span<float>> parts;
+    for (size_t v = 0; v < variables_.size(); ++v) {
+      if (variables_[v].rule == UpdateRule::kOptimizer) parts.push_back(Part(gradients, v));
+    }
+    return parts;
+  }
+
   // The variables in `buffer`, or only those that the optimizer updates, named under `prefix`.
   Tensors Named(const std::string& prefix, const std::vector<float>& buffer,
                 bool only_optimized) const {
@@ -158,6 +167,7 @@ class Verification {
     for (int64_t step = 0; step < golden_.steps; ++step) {
       SHOAL_ASSIGN_OR_RETURN(const float loss, TrainStep(step, parameters, gradients));
       losses.push_back(loss);
+      rule->clipping().Clip(OptimizedParts(gradients));
       Apply(*rule->Prepare(step + 1), gradients, parameters, slots);
     }
     const std::string prefix = absl::StrCat("after/", optimizer.name, "/");

@@ -42,9 +42,6 @@ void RejectLegacyDecay(JsonObject& config) {
 
 // What every optimizer of Keras has and Shoal has not.
 void RejectWhatIsMissing(JsonObject& config) {
-  for (const char* key : {"clipnorm", "global_clipnorm", "clipvalue"}) {
-    RejectUnlessNull(config, key, "clipping of gradients");
-  }
   RejectUnlessFalse(config, "use_ema", "moving average of variables");
   RejectUnlessNull(config, "loss_scale_factor", "loss scaling");
   RejectUnlessNull(config, "gradient_accumulation_steps", "accumulation of gradients");
@@ -60,7 +57,8 @@ void RejectWhatIsMissing(JsonObject& config) {
 
 Optimizer::Optimizer(KerasOptions& options, Defaults defaults)
     : schedule_(ReadLearningRate(options, defaults.learning_rate)),
-      weight_decay_(ReadWeightDecay(options, defaults.weight_decay)) {
+      weight_decay_(ReadWeightDecay(options, defaults.weight_decay)),
+      clipping_(ReadClipping(options)) {
   RejectWhatIsMissing(options.given());
 }
 

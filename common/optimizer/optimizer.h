@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/json/json_errors.h"
 #include "common/json/keras_options.h"
+#include "common/optimizer/clipping.h"
 #include "common/optimizer/schedules/schedule.h"
 
 namespace shoal {
@@ -43,6 +44,9 @@ class Optimizer {
   const std::vector<std::string>& slot_names() const { return slot_names_; }
   // First value of every element of a slot.
   float initial_slot_value(int slot) const { return initial_slot_values_[slot]; }
+
+  // What is done to gradients before they are given to an update.
+  const Clipping& clipping() const { return clipping_; }
 
   // Of update number `iteration`, 1 for the first.
   double LearningRate(uint64_t iteration) const {
@@ -78,6 +82,7 @@ class Optimizer {
 
   Schedule schedule_;
   double weight_decay_ = 0;
+  Clipping clipping_;
   std::vector<std::string> slot_names_;
   std::vector<float> initial_slot_values_;
   std::string config_;

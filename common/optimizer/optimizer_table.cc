@@ -1,5 +1,7 @@
 #include "common/optimizer/optimizer_table.h"
 
+#include <map>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -46,13 +48,26 @@ std::vector<std::string> OptimizerTypeNames() {
 }
 
 std::vector<std::string> OptimizerDocs() {
-  std::vector<std::string> rows;
+  std::vector<std::vector<std::string>> described;  // by type
+  std::map<std::string, size_t> types;              // that have an option so described
   for (const OptimizerType& type : kOptimizerTypes) {
     JsonErrors errors("");
     KerasOptions options(KerasObject{}, &errors);
     type.make(options);
-    rows.push_back(absl::StrCat("| `", type.class_name, "` | ",
-                                absl::StrJoin(options.descriptions(), ", "), " |"));
+    described.push_back(options.descriptions());
+    for (const std::string& option : described.back()) ++types[option];
+  }
+  const auto row = [&](const std::string& name, const std::vector<std::string>& options,
+                       bool in_all) {
+    std::vector<std::string> shown;
+    for (const std::string& option : options) {
+      if ((types[option] == described.size()) == in_all) shown.push_back(option);
+    }
+    return absl::StrCat("| ", name, " | ", absl::StrJoin(shown, ", "), " |");
+  };
+  std::vector<std::string> rows = {row("all", described.front(), true)};
+  for (size_t i = 0; i < described.size(); ++i) {
+    rows.push_back(row(absl::StrCat("`", kOptimizerTypes[i].class_name, "`"), described[i], false));
   }
   return rows;
 }

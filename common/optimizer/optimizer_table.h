@@ -20,7 +20,8 @@ const OptimizerType* FindOptimizerType(const std::string& name);
 
 std::vector<std::string> OptimizerTypeNames();
 
-// The rows of docs/job-file.md's table of optimizers, which a test compares: "| `Adam` | … |".
+// The rows of docs/job-file.md's table of optimizers, which a test compares: "| `Adam` | … |". The
+// first has the options that all have alike.
 std::vector<std::string> OptimizerDocs();
 
 }  // namespace shoal

@@ -76,6 +76,10 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
                              .target = batch->targets},
                             step, parameters, gradients, nullptr)
                     .ok());
+    std::vector<std::span<float>> parts;
+    for (const ModelLayout::Extent& extent : layout.variables)
+      parts.push_back(std::span(gradients).subspan(extent.offset, extent.size));
+    optimizer->clipping().Clip(parts);
     for (const ModelLayout::Extent& extent : layout.variables) {
       const std::span<float> values = std::span(parameters).subspan(extent.offset, extent.size);
       std::vector<float*> slot_pointers;
@@ -112,7 +116,11 @@ class InProcessClusterTest : public testing::Test {
 TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
   for (const char* optimizer :
        {R"({"class_name": "Adam", "config": {"learning_rate": 0.01}})",
-        R"({"class_name": "SGD", "config": {"learning_rate": 0.05, "momentum": 0.9}})"}) {
+        R"({"class_name": "SGD", "config": {"learning_rate": 0.05, "momentum": 0.9}})",
+        R"({"class_name": "RMSprop", "config": {"global_clipnorm": 0.1, "learning_rate":
+            {"class_name": "CosineDecay", "config": {"initial_learning_rate": 0.01,
+                                                     "decay_steps": 15}}}})",
+        R"({"class_name": "Lion", "config": {"clipnorm": 0.1, "weight_decay": 0.1}})"}) {
     for (const int ps : {1, 3}) {
       SCOPED_TRACE(absl::StrCat(optimizer, ", ps: ", ps));
       const TemporaryDirectory directory;

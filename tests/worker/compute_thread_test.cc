@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -264,8 +265,12 @@ TEST_F(ComputeThreadTest, TrainsAsTheModelRunnerDoes) {
 }
 
 // What a chunk's push reads and its answer overwrites.
-TEST_F(ComputeThreadTest, ReportsEachTrainableChunkOnceWhenItIsComplete) {
-  const Job job = small_.Load();
+class ComputeThreadChunksTest : public ComputeThreadTest,
+                                public testing::WithParamInterface<const char*> {};
+
+TEST_P(ComputeThreadChunksTest, ReportsEachTrainableChunkOnceWhenItIsComplete) {
+  Job job = small_.Load();
+  job.optimizer = GetParam();
   const auto prepared = Prepare(job.ResolvedText());
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   for (uint64_t step = 0; step < 2; ++step) {
@@ -294,6 +299,41 @@ TEST_F(ComputeThreadTest, ReportsEachTrainableChunkOnceWhenItIsComplete) {
     EXPECT_EQ(reported, pushed);
     EXPECT_EQ(seen, std::vector<float>(prepared->gradients.begin(), prepared->gradients.end()));
     EXPECT_LT(*std::max_element(seen.begin(), seen.end()), 1e10f) << "overwritten values were read";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers, ComputeThreadChunksTest,
+    testing::Values("\"sgd\"", R"({"class_name": "SGD", "config": {"clipnorm": 0.001}})",
+                    R"({"class_name": "SGD", "config": {"global_clipnorm": 0.001}})"));
+
+double NormOf(std::span<const float> values) {
+  double squares = 0;
+  for (const float value : values) squares += double{value} * value;
+  return std::sqrt(squares);
+}
+
+TEST_F(ComputeThreadTest, GradientsAreClippedBeforeTheirChunksAreReported) {
+  for (const char* clipping : {"clipnorm", "global_clipnorm"}) {
+    NewComputer();
+    Job job = small_.Load();
+    job.optimizer =
+        absl::StrCat(R"({"class_name": "SGD", "config": {")", clipping, R"(": 0.001}})");
+    const auto prepared = Prepare(job.ResolvedText());
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    Initialize(job, *prepared->layout, prepared->parameters);
+    ASSERT_TRUE(Train(0).ok());
+    double squares = 0;
+    for (const ModelLayout::Extent& extent : prepared->layout->variables) {
+      const double norm = NormOf(prepared->gradients.subspan(extent.offset, extent.size));
+      EXPECT_LE(norm, 0.001001);
+      squares += norm * norm;
+    }
+    if (std::string(clipping) == "global_clipnorm") {
+      EXPECT_NEAR(std::sqrt(squares), 0.001, 1e-6);
+    } else {
+      EXPECT_GT(std::sqrt(squares), 0.0011) << "each variable has a norm of its own";
+    }
   }
 }
 
