@@ -54,7 +54,8 @@ class PsFleet {
     uint32_t job_fingerprint = 0;
     uint32_t shard_map_fingerprint = 0;  // of this number of ps
     uint32_t coordinator_id = 0;         // random
-    // Whether training may begin at step 0, asked where there is no checkpoint. On another thread.
+    // Whether training may begin at step 0; asked where there is no checkpoint, not even a damaged
+    // one, which is refused here. On another thread.
     std::function<absl::Status()> may_begin_anew;
     // What the store holds at the start, newest first.
     std::function<void(const std::vector<StoredCheckpoint>&)> on_stored;
