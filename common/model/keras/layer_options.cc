@@ -44,6 +44,11 @@ size_t LayerOptions::OneOf(const std::string& key, const std::vector<std::string
   return Take(config_[key].OneOf(names, absent), absent);
 }
 
+void LayerOptions::ExpectFalse(const std::string& key, const std::string& lack) {
+  if (!Bool(key, false)) return;
+  Take(config_[key].Unimplemented(lack + "; false would be right"));
+}
+
 int64_t LayerOptions::Seed() {
   return Integer("seed", {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()},
                  -1);

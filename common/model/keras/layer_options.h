@@ -59,6 +59,8 @@ class LayerOptions {
   double Number(const std::string& key, std::optional<double> absent = {});
   bool Bool(const std::string& key, bool absent);
   size_t OneOf(const std::string& key, const std::vector<std::string>& names, size_t absent);
+  // That an option is absent, null or false; `lack` says what Shoal lacks.
+  void ExpectFalse(const std::string& key, const std::string& lack);
   // "seed"; -1 where there is none.
   int64_t Seed();
   // Of windows over images: one for both axes, or a list of two. Over sequences (`rank` 1): one,

@@ -15,6 +15,7 @@ absl::Status DropoutOp::Gradient(GradientBuilder& builder) const {
   auto op = std::make_shared<DropoutBackwardOp>();
   op->rate = rate;
   op->layer_seed = layer_seed;
+  op->groups = groups;
   return builder.AddInputGradient(0, op, {builder.output_gradient(0)});
 }
 

@@ -6,12 +6,22 @@
 
 namespace shoal {
 
-// (x) -> x in inference; in training, each element of an example is kept with probability 1 - rate
-// and scaled by 1 / (1 - rate). The mask is a pure function of (job seed, step, layer_seed,
+// Which elements are kept or dropped together: element i goes the way of element
+// i / block * period + i % period of a smaller tensor. A block of 1: each goes its own.
+struct DropoutGroups {
+  int64_t block = 1;
+  int64_t period = 1;  // <= block
+
+  int64_t Of(int64_t element) const { return element / block * period + element % period; }
+};
+
+// (x) -> x in inference; in training, each element, or group of them, is kept with probability 1 -
+// rate and scaled by 1 / (1 - rate). The mask is a pure function of (job seed, step, layer_seed,
 // position in the batch), so that a step computed twice is the same.
 struct DropoutOp : Op {
   double rate = 0;
   uint64_t layer_seed = 0;
+  DropoutGroups groups;
   SHOAL_OP(Dropout);
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
@@ -19,6 +29,7 @@ struct DropoutOp : Op {
 struct DropoutBackwardOp : Op {
   double rate = 0;
   uint64_t layer_seed = 0;
+  DropoutGroups groups;
   SHOAL_OP(DropoutBackward);
 };
 

@@ -96,6 +96,25 @@ TEST(KerasSequentialTest, Dropout) {
   EXPECT_EQ(model.layers.size(), 3u);
 }
 
+TEST(KerasSequentialTest, DropoutOfGroups) {
+  const auto groups = [](const std::string& class_name, Json config) {
+    config["rate"] = 0.25;
+    const KerasModel model = OnImages(class_name, config);
+    const DropoutGroups& read = OpAt<DropoutOp>(model, 0).groups;
+    return std::pair(read.block, read.period);
+  };
+  EXPECT_EQ(groups("Dropout", Json::object()), std::pair(int64_t{1}, int64_t{1}));
+  EXPECT_EQ(groups("SpatialDropout2D", Json::object()), std::pair(int64_t{396}, int64_t{4}));
+  // As EfficientNet drops whole examples.
+  EXPECT_EQ(groups("Dropout", {{"noise_shape", {nullptr, 1, 1, 1}}}),
+            std::pair(int64_t{396}, int64_t{1}));
+  EXPECT_EQ(groups("Dropout", {{"noise_shape", {nullptr, nullptr, 1, nullptr}}}),
+            std::pair(int64_t{44}, int64_t{4}));
+  const KerasModel sequence = Parse(SequentialJson(
+      {nullptr, 7, 3}, {LayerJson("SpatialDropout1D", "layer", {{"rate", 0.5}, {"seed", 3}})}));
+  EXPECT_EQ(OpAt<DropoutOp>(sequence, 0).groups.block, 21);
+}
+
 TEST(KerasSequentialTest, RescalingAndSoftmax) {
   const KerasModel model = OnImages("Rescaling", {{"scale", {1, 2, 3, 4}}, {"offset", -1}});
   EXPECT_EQ(OpAt<RescaleOp>(model, 0).scale, (std::vector<double>{1, 2, 3, 4}));

@@ -238,6 +238,23 @@ TEST_P(GraphRunnerTest, DropoutKeepsTheMean) {
   EXPECT_EQ(*runner->Predict(batch, {}, false), ones);
 }
 
+TEST_P(GraphRunnerTest, DropoutOfGroups) {
+  ModelBuilding building({kBatch, 5, 8, 10});
+  building.Dropout(0.5, {.block = 5 * 8 * 10, .period = 10});  // whole channels
+  auto runner = MakeRunner(building.Build(), 1, {.kind = Kind::kMeanSquaredError});
+  const std::vector<float> ones(40 * 400, 1.0f);
+  const auto trained = runner->Predict({.examples = 40, .inputs = {ones}, .target = {}}, {}, true);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  int kept = 0;
+  for (int example = 0; example < 40; ++example) {
+    for (int i = 0; i < 400; ++i) {
+      EXPECT_EQ((*trained)[example * 400 + i], (*trained)[example * 400 + i % 10]);
+    }
+    for (int channel = 0; channel < 10; ++channel) kept += (*trained)[example * 400 + channel] != 0;
+  }
+  EXPECT_NEAR(kept, 200, 60);  // 6 standard deviations
+}
+
 TEST_P(GraphRunnerTest, ManyBatchSizesInTurn) {
   auto runner = MakeRunner(SmallModel());
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);

@@ -88,9 +88,10 @@ ModelBuilding& ModelBuilding::Flatten() {
   return *this;
 }
 
-ModelBuilding& ModelBuilding::Dropout(double rate) {
+ModelBuilding& ModelBuilding::Dropout(double rate, DropoutGroups groups) {
   auto op = std::make_shared<DropoutOp>();
   op->rate = rate;
+  op->groups = groups;
   op->layer_seed = 17 + layers_;
   Append(std::move(op), {current_});
   return *this;

@@ -6,6 +6,7 @@
 
 #include "common/model/graph.h"
 #include "common/model/ops/activation.h"
+#include "common/model/ops/dropout.h"
 #include "common/model/ops/pool2d.h"
 
 namespace shoal {
@@ -24,7 +25,7 @@ class ModelBuilding {
   ModelBuilding& Pool2D(Pool2DOp::Kind kind, Window window);
   ModelBuilding& GlobalAveragePool2D(bool keep_dims = false);
   ModelBuilding& Flatten();
-  ModelBuilding& Dropout(double rate);
+  ModelBuilding& Dropout(double rate, DropoutGroups groups = {});
   ModelBuilding& Softmax();
   ModelBuilding& Rescale(std::vector<double> scale, std::vector<double> offset);
   // Adds an earlier value of the same shape.

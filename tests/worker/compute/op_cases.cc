@@ -157,7 +157,9 @@ void Dropout(OpCase& c) {
   auto op = std::make_shared<DropoutOp>();
   op->rate = 0.1 * c.Pick(0, 9);
   op->layer_seed = c.Pick(0, 100);
-  c.SetOutput(c.Add(std::move(op), {c.Image(c.ImageShape())}));
+  const Shape shape = c.ImageShape();
+  if (c.Flip()) op->groups = {.block = ElementCount(shape) / shape[0], .period = shape[3]};
+  c.SetOutput(c.Add(std::move(op), {c.Image(shape)}));
 }
 
 void Rescale(OpCase& c) {

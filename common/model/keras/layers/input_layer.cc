@@ -32,8 +32,7 @@ absl::StatusOr<Shape> ReadBatchShape(const JsonNode& json, bool nested) {
 
 InputLayerConfig::InputLayerConfig(LayerOptions& options) {
   for (const char* key : {"sparse", "ragged", "optional"}) {
-    if (!options.Bool(key, false)) continue;
-    options.Take(options[key].Unimplemented("Shoal has dense inputs only; false would be right"));
+    options.ExpectFalse(key, "Shoal has dense inputs only");
   }
   // Keras 3 and Keras 2.
   JsonNode shape = options["batch_shape"];
