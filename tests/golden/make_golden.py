@@ -386,6 +386,35 @@ def cases(out, only=()):
         return keras.Model(i, L.Dense(2, name="dense")(L.Flatten()(x)))
     case("sequences", sequences, rng.normal(0, 1, (3, 23, 4)).astype(np.float32), rng.normal(0, 1, (3, 2)).astype(np.float32), MSE, FEW)
 
+    def normalized():
+        """BatchNormalization without scale, without center and frozen; depthwise and separable convolutions of sequences and images with a bias."""
+        i = keras.Input((12, 10, 3))
+        x = L.DepthwiseConv2D((3, 2), strides=2, padding="same", depth_multiplier=2, activation="relu", name="depthwise")(i)
+        x = L.BatchNormalization(scale=False, momentum=0.8, name="no_scale")(x)
+        x = L.SeparableConv2D(4, 3, dilation_rate=2, padding="same", use_bias=False, name="separable")(x)
+        x = L.BatchNormalization(center=False, epsilon=0.01, name="no_center")(x)
+        frozen = L.BatchNormalization(name="frozen")
+        frozen.trainable = False
+        x = L.Reshape((30, 4), name="sequence")(frozen(x))
+        x = L.SeparableConv1D(5, 3, strides=2, depth_multiplier=2, activation="tanh", name="separable1")(x)
+        x = L.DepthwiseConv1D(3, padding="same", activation="tanh", name="depthwise1")(x)
+        x = L.BatchNormalization(name="of_sequence")(x)
+        return keras.Model(i, L.Dense(2, name="dense")(L.GlobalAveragePooling1D(name="pool")(x)))
+    case("normalized", normalized, images(rng, 4, 12, 10, 3), rng.normal(0, 1, (4, 2)).astype(np.float32), MSE, MOMENTUM)
+
+    def resized():
+        """Up-sampling and resizing, nearest and bilinear, and transposed convolutions of every padding, with strides above the kernel too."""
+        i = keras.Input((4, 5, 2))
+        a = L.UpSampling2D((2, 3), interpolation="bilinear", name="up")(i)
+        b = L.Resizing(8, 15, interpolation="nearest", name="nearest")(L.UpSampling2D(name="twice")(i))
+        c = L.Resizing(8, 15, name="bilinear")(L.Conv2DTranspose(2, (3, 2), strides=(2, 3), padding="valid", activation="tanh", name="valid")(i))
+        d = L.Resizing(8, 15, name="small")(L.Conv2DTranspose(2, 1, strides=2, padding="same", use_bias=False, name="holes")(i))
+        e = L.Resizing(8, 15, name="large")(L.Conv2DTranspose(2, 3, dilation_rate=2, name="dilated")(i))
+        x = L.Concatenate(name="all")([a, b, c, d, e])
+        x = L.SpatialDropout2D(0.0, name="channels")(L.Dropout(0.0, noise_shape=(None, 1, 1, 1), name="examples")(x))
+        return keras.Model(i, L.Dense(2, name="dense")(L.GlobalAveragePooling2D(name="pool")(L.Conv2D(3, 2, activation="tanh", name="conv")(x))))
+    case("resized", resized, images(rng, 3, 4, 5, 2), rng.normal(0, 1, (3, 2)).astype(np.float32), MSE, FEW)
+
 
 if __name__ == "__main__":
     cases(sys.argv[1], sys.argv[2:])

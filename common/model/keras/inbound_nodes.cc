@@ -19,9 +19,11 @@ bool IsNothing(const JsonNode& json) {
   return json.is_null() || json.is_array();
 }
 
-// An argument that would change what a layer computes.
-absl::Status RefuseArguments(const JsonNode& arguments) {
+// An argument that would change what a layer computes. Not so Keras 3's `training`: it writes what
+// the layer takes when nobody says, and a model that is called says it to all its layers.
+absl::Status RefuseArguments(const JsonNode& arguments, bool keras3) {
   for (const std::string& key : arguments.keys()) {
+    if (keras3 && key == "training") continue;
     const JsonNode argument = arguments[key];
     if (IsNothing(argument)) continue;
     return argument.Unimplemented(absl::StrCat("Shoal calls layers without the argument \"", key,
@@ -45,7 +47,7 @@ absl::StatusOr<TensorReference> ReadReference(const JsonNode& json) {
   }
   if (json.size() == 4) {
     if (!json.at(3).is_null()) SHOAL_RETURN_IF_ERROR(json.at(3).ExpectObject());
-    SHOAL_RETURN_IF_ERROR(RefuseArguments(json.at(3)));
+    SHOAL_RETURN_IF_ERROR(RefuseArguments(json.at(3), false));
   }
   return TensorReference{.layer = std::move(layer), .call = call, .json = json};
 }
@@ -106,7 +108,7 @@ absl::StatusOr<References> ReadInboundNode(const JsonNode& json) {
   SHOAL_RETURN_IF_ERROR(json.ExpectObject());
   SHOAL_RETURN_IF_ERROR(json["args"].ExpectArray());
   SHOAL_RETURN_IF_ERROR(CollectTensors(json["args"], &references));
-  SHOAL_RETURN_IF_ERROR(RefuseArguments(json["kwargs"]));
+  SHOAL_RETURN_IF_ERROR(RefuseArguments(json["kwargs"], true));
   return references;
 }
 

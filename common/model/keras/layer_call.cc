@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_table.h"
 #include "common/model/ops/reshape.h"
@@ -33,12 +34,21 @@ absl::StatusOr<ValueId> LayerCall::FromImages(int rank, ValueId images) {
   return Reshape(images, {kBatch, row[2], row[3]});
 }
 
-absl::StatusOr<int> LayerCall::InnerAxis(int64_t axis, const JsonNode& option) const {
+absl::StatusOr<int> LayerCall::InnerAxis(const AxisOption& option) const {
+  const int64_t axis = option.axis;
   const int64_t rank = static_cast<int64_t>(input_shape().size());
   const int64_t from_front = axis < 0 ? axis + rank : axis;
   if (from_front > 0 && from_front < rank) return static_cast<int>(from_front);
-  return option.Invalid(absl::StrCat(axis, " is no axis behind the batch of an input of shape ",
-                                     ShapeToString(input_shape())));
+  return option.json.Invalid(absl::StrCat(
+      axis, " is no axis behind the batch of an input of shape ", ShapeToString(input_shape())));
+}
+
+absl::Status LayerCall::ExpectLastAxis(const AxisOption& option, const char* what) const {
+  const int64_t last = static_cast<int64_t>(input_shape().size()) - 1;
+  if (last > 0 && (option.axis == -1 || option.axis == last)) return absl::OkStatus();
+  return option.json.Unimplemented(
+      absl::StrCat("Shoal has ", what, " along the last axis only; -1 would be right, got ",
+                   option.axis, " for an input of shape ", ShapeToString(input_shape())));
 }
 
 absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, Shape shape) {
@@ -79,12 +89,27 @@ absl::Status LayerCall::SetSample(ValueId average, ValueId sample) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ValueId> LayerCall::AddKernel(int rank, const VariableOptions& options,
+                                             const Shape& shape) {
+  SHOAL_ASSIGN_OR_RETURN(const ValueId kernel,
+                         AddVariable(options, Shape(shape.begin() + (2 - rank), shape.end())));
+  return Reshape(kernel, shape);
+}
+
 absl::StatusOr<ValueId> LayerCall::Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {
-  absl::StatusOr<ValueId> output =
-      graph_->graph.Add(std::move(op), std::move(inputs), layer_->path);
-  if (output.ok()) return output;
-  return absl::Status(output.status().code(), absl::StrCat(layer_->json.path(), ": ",
-                                                           std::string(output.status().message())));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                         AddNode(std::move(op), std::move(inputs)));
+  SHOAL_CHECK(outputs.size() == 1, "layer ", layer_->path, " has ", outputs.size());
+  return outputs[0];
+}
+
+absl::StatusOr<std::vector<ValueId>> LayerCall::AddNode(std::shared_ptr<const Op> op,
+                                                        std::vector<ValueId> inputs) {
+  absl::StatusOr<std::vector<ValueId>> outputs =
+      graph_->graph.AddNode(std::move(op), std::move(inputs), layer_->path);
+  if (outputs.ok()) return outputs;
+  return absl::Status(outputs.status().code(),
+                      absl::StrCat(layer_->json.path(), ": ", outputs.status().message()));
 }
 
 absl::StatusOr<ValueId> LayerCall::Activate(const std::shared_ptr<const Op>& activation,

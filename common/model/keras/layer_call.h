@@ -36,12 +36,16 @@ class LayerCall {
   // The output of a layer of that rank from images.
   absl::StatusOr<ValueId> FromImages(int rank, ValueId images);
 
-  // An axis of the input that an option names, counted from the end where it is negative; not that
-  // of the batch.
-  absl::StatusOr<int> InnerAxis(int64_t axis, const JsonNode& option) const;
+  // The axis of the input that an option names; not that of the batch.
+  absl::StatusOr<int> InnerAxis(const AxisOption& option) const;
+  // That an option names the last axis, the only one along which Shoal does `what`.
+  absl::Status ExpectLastAxis(const AxisOption& option, const char* what) const;
 
   // The layer's variable of these options; that of the first call where the layer is shared.
   absl::StatusOr<ValueId> AddVariable(const VariableOptions& options, Shape shape);
+  // The same for the kernel of a convolution, of that shape over images. Over sequences (`rank` 1)
+  // the variable lacks the first axis.
+  absl::StatusOr<ValueId> AddKernel(int rank, const VariableOptions& options, const Shape& shape);
   // False: all variables of the layer are frozen, and it computes as in inference.
   bool trainable() const { return layer_->trainable; }
   // That `sample` is what a step pushes for a variable whose rule is kMovingAverage (see
@@ -51,6 +55,9 @@ class LayerCall {
   // Appends an op to the graph; its output. Without inputs: on those of the call.
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op) { return Add(std::move(op), inputs_); }
+  // The same for an op of several outputs.
+  absl::StatusOr<std::vector<ValueId>> AddNode(std::shared_ptr<const Op> op,
+                                               std::vector<ValueId> inputs);
   // The same for an activation, which may be null: `x` itself then.
   absl::StatusOr<ValueId> Activate(const std::shared_ptr<const Op>& activation, ValueId x);
   // `x` in another shape; `x` itself where it has that.

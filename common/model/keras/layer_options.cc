@@ -70,6 +70,12 @@ Padding LayerOptions::WindowPadding() {
   return OneOf("padding", {"valid", "same"}, 0) == 0 ? Padding::kValid : Padding::kSame;
 }
 
+AxisOption LayerOptions::Axis(const std::string& key, int64_t absent) {
+  JsonNode json = config_[key];
+  if (json.is_array() && json.size() == 1) json = json.at(0);
+  return {json, Take(json.Integer(kAxes, absent), absent)};
+}
+
 void LayerOptions::ExpectChannelsLast() {
   if (OneOf("data_format", {"channels_last", "channels_first"}, 0) == 0) return;
   Take(config_["data_format"].Unimplemented(
@@ -82,9 +88,18 @@ std::shared_ptr<const Op> LayerOptions::Activation(const std::string& key) {
 
 VariableOptions LayerOptions::Variable(const std::string& name,
                                        const std::string& default_initializer,
-                                       const std::string& key) {
-  const JsonNode json = config_[key.empty() ? name + "_initializer" : key];
+                                       const std::string& option) {
+  const JsonNode json = config_[(option.empty() ? name : option) + "_initializer"];
   return {.name = name, .initializer = Take(ReadInitializer(json, default_initializer), {json})};
+}
+
+VariableOptions LayerOptions::MovingAverage(const std::string& name,
+                                            const std::string& default_initializer,
+                                            double momentum) {
+  VariableOptions average = Variable(name, default_initializer);
+  average.rule = UpdateRule::kMovingAverage;
+  average.momentum = momentum;
+  return average;
 }
 
 std::optional<VariableOptions> LayerOptions::Bias() {

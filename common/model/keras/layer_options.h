@@ -33,6 +33,12 @@ struct VariableOptions {
   double momentum = 0;  // of a moving average
 };
 
+// An axis that an option names, from the end where it is negative, and where that stands.
+struct AxisOption {
+  JsonNode json;
+  int64_t axis = -1;
+};
+
 // A layer's config while it is read. What is wrong with an option is kept as an error, and the
 // option reads as its default, so that all errors of a layer are heard at once. Options that nobody
 // asked for must be null or absent. Lives while the layer is read.
@@ -70,13 +76,19 @@ class LayerOptions {
                                        int rank = 2);
   // "padding": "valid", which is Keras's default, or "same".
   Padding WindowPadding();
+  // An axis, bare or in a list of one.
+  AxisOption Axis(const std::string& key, int64_t absent);
   // "data_format" must be absent or channels_last, the only layout there is.
   void ExpectChannelsLast();
   // The op that an option names, "relu" or an object; null where there is nothing to compute.
   std::shared_ptr<const Op> Activation(const std::string& key = "activation");
-  // The variable "LAYER/NAME", whose initializer stands under "NAME_initializer" or `key`.
+  // The variable "LAYER/NAME", whose initializer stands under "NAME_initializer"; or another word
+  // in the place of NAME.
   VariableOptions Variable(const std::string& name, const std::string& default_initializer,
-                           const std::string& key = "");
+                           const std::string& option = "");
+  // The same for the moving average of a statistic.
+  VariableOptions MovingAverage(const std::string& name, const std::string& default_initializer,
+                                double momentum);
   // The variable "bias", unless "use_bias" is false.
   std::optional<VariableOptions> Bias();
 

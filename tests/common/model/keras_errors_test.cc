@@ -367,19 +367,72 @@ TEST(KerasErrorsTest, Sequences) {
                 {shape.c_str(), {nullptr, 9}, kInvalid, {"(batch, steps, channels)"}}});
 }
 
+TEST(KerasErrorsTest, NormalizationEmbeddingAndResizing) {
+  const std::string at = "/config/layers/1/config/";
+  const std::string path = "$.config.layers[1].config.";
+  const auto expect = [&](const Json& shape, const Json& layer, const std::string& option,
+                          const Json& value, absl::StatusCode code,
+                          const std::vector<std::string>& parts) {
+    const std::string pointer = at + option;
+    ExpectErrors(SequentialJson(shape, {layer}), {{pointer.c_str(), value, code, parts}});
+  };
+  const Json image = {nullptr, 6, 6, 3};
+  const Json norm = LayerJson("BatchNormalization", "norm", {{"axis", {3}}});
+  expect(image, norm, "momentum", 1.5, kInvalid, {path + "momentum: 1.5 must be from 0 to 1"});
+  expect(image, norm, "epsilon", -1, kInvalid, {path + "epsilon: -1 is negative"});
+  expect(image, norm, "axis", 1, kLacking, {path + "axis", "last axis only", "(None, 6, 6, 3)"});
+  expect(image, norm, "axis", {1, 2}, kInvalid, {path + "axis"});
+  expect(image, norm, "synchronized", true, kLacking, {path + "synchronized", "own batch"});
+  expect(image, norm, "renorm", true, kLacking, {path + "renorm", "renormalisation"});
+  expect(image, norm, "beta_initializer", "onse", kLacking, {path + "beta_initializer"});
+
+  const Json ids = {nullptr, 4};
+  const Json embedding = LayerJson("Embedding", "table", {{"input_dim", 9}, {"output_dim", 2}});
+  expect(ids, embedding, "input_dim", 16777217, kLacking, {path + "input_dim", "2^24"});
+  expect(ids, embedding, "output_dim", 0, kInvalid, {path + "output_dim"});
+  expect(ids, embedding, "mask_zero", true, kLacking, {path + "mask_zero", "no masks"});
+
+  const Json resizing = LayerJson("Resizing", "size", {{"height", 4}, {"width", 5}});
+  expect(image, resizing, "height", nullptr, kInvalid, {path + "height"});
+  expect(image, resizing, "interpolation", "bicubic", kLacking,
+         {path + "interpolation", "\"bicubic\"", "bilinear, nearest"});
+  expect(image, resizing, "antialias", true, kLacking, {path + "antialias"});
+  expect(image, LayerJson("UpSampling2D", "up", Json::object()), "size", {2, 0}, kInvalid,
+         {path + "size[1]"});
+
+  const Json depthwise = LayerJson("DepthwiseConv2D", "deep", {{"kernel_size", 3}});
+  expect(image, depthwise, "depth_multiplier", 0, kInvalid, {path + "depth_multiplier"});
+  expect(image, depthwise, "groups", 3, kLacking, {path + "groups"});
+  expect(image, depthwise, "kernel_size", 7, kInvalid, {"layer \"deep\"", "(None, 6, 6, 3)"});
+  const Json separable = LayerJson("SeparableConv2D", "deep", {{"kernel_size", 3}, {"filters", 2}});
+  expect(image, separable, "filters", nullptr, kInvalid, {path + "filters"});
+  expect(image, separable, "pointwise_initializer", "x", kLacking,
+         {path + "pointwise_initializer"});
+  const Json transposed = LayerJson("Conv2DTranspose", "up", {{"kernel_size", 3}, {"filters", 2}});
+  expect(image, transposed, "output_padding", {1, 1}, kLacking, {path + "output_padding"});
+  expect(image, transposed, "strides", {1, 1, 1}, kInvalid, {path + "strides"});
+  Json twice = CalledJson(norm, {"x"});
+  twice["inbound_nodes"].push_back(Json::array({{"norm", 0, 0, Json::object()}}));
+  ExpectError(FunctionalJson(
+                  {CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", image}}), {}), twice},
+                  "x", "norm")
+                  .dump(),
+              kLacking, {"$.config.layers[1]", "\"norm\"", "more than once"});
+}
+
 // One Dense on an LSTM, and two more whose own options are wrong.
 std::vector<Json> LayersWithFaults() {
   return {
       LayerJson("LSTM", "lstm", {{"units", 4}}),
       LayerJson("Conv2D", "conv", {{"filters", 4}, {"kernel_size", {3, 3}}, {"padding", "ful"}}),
       LayerJson("Flatten", "flat", Json::object()),
-      LayerJson("BatchNormalization", "norm", Json::object()),
+      LayerJson("GroupNormalization", "norm", Json::object()),
       LayerJson("Dense", "fine", {{"units", 3}}),
       LayerJson("Dense", "dense", {{"units", 3}, {"activation", "rellu"}})};
 }
 const char* const kPartsOfFaults[] = {
     ".class_name: Shoal has no layer \"LSTM\"", ".config.padding: \"ful\" is unknown",
-    ".class_name: Shoal has no layer \"BatchNormalization\"", ".config.activation: "};
+    ".class_name: Shoal has no layer \"GroupNormalization\"", ".config.activation: "};
 
 void ExpectALineEach(const absl::Status& status) {
   const std::string message(status.message());
@@ -511,9 +564,9 @@ TEST(KerasErrorsTest, FunctionalModels) {
         kLacking,
         {node + "[0][3].training"}},
        {"/config/layers/3/inbound_nodes/0",
-        {{"args", {tensor, tensor}}, {"kwargs", {{"training", true}}}},
+        {{"args", {tensor, tensor}}, {"kwargs", {{"training", true}, {"axis", 1}}}},
         kLacking,
-        {node + ".kwargs.training"}},
+        {node + ".kwargs.axis"}},
        {"/config/layers/3/inbound_nodes/0",
         {{"args", {tensor, 3}}, {"kwargs", object}},
         kLacking,

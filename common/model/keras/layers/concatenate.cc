@@ -12,12 +12,11 @@ namespace {
 
 class Concatenate : public LayerConfig {
  public:
-  explicit Concatenate(LayerOptions& options)
-      : axis_json_(options["axis"]), axis_(options.Integer("axis", kAxes, -1)) {}
+  explicit Concatenate(LayerOptions& options) : axis_(options.Axis("axis", -1)) {}
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     const Shape& first = call.input_shape();
-    SHOAL_ASSIGN_OR_RETURN(const int axis, call.InnerAxis(axis_, axis_json_));
+    SHOAL_ASSIGN_OR_RETURN(const int axis, call.InnerAxis(axis_));
     for (const ValueId input : call.inputs()) {
       Shape shape = call.shape(input);
       if (shape.size() == first.size()) shape[axis] = first[axis];
@@ -32,8 +31,7 @@ class Concatenate : public LayerConfig {
   }
 
  private:
-  const JsonNode axis_json_;
-  const int64_t axis_;
+  const AxisOption axis_;
 };
 
 }  // namespace

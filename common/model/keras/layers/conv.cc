@@ -44,13 +44,10 @@ class Conv : public LayerConfig {
           op_.groups, " groups must divide both the ", channels, " channels of the input and the ",
           filters_, " filters of layer \"", call.path(), "\""));
     }
-    // Of a sequence Keras's kernel lacks the axis of rows.
-    const Shape kernel_shape = {op_.window.size[0], op_.window.size[1], channels / op_.groups,
-                                filters_};
     SHOAL_ASSIGN_OR_RETURN(
-        ValueId kernel,
-        call.AddVariable(kernel_, Shape(kernel_shape.begin() + (2 - kRank), kernel_shape.end())));
-    SHOAL_ASSIGN_OR_RETURN(kernel, call.Reshape(kernel, kernel_shape));
+        const ValueId kernel,
+        call.AddKernel(kRank, kernel_,
+                       {op_.window.size[0], op_.window.size[1], channels / op_.groups, filters_}));
     std::vector<ValueId> inputs = {images, kernel};
     if (bias_.has_value()) {
       SHOAL_ASSIGN_OR_RETURN(const ValueId bias, call.AddVariable(*bias_, {filters_}));

@@ -1,0 +1,77 @@
+#include <array>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/model/keras/layer_call.h"
+#include "common/model/keras/layer_table.h"
+#include "common/model/ops/resize.h"
+
+namespace shoal {
+namespace {
+
+// The option "interpolation".
+ResizeOp::Interpolation ReadInterpolation(LayerOptions& options, const char* absent) {
+  const JsonNode json = options["interpolation"];
+  const std::string name = options.Take(json.String(absent), std::string(absent));
+  if (name == "nearest") return ResizeOp::Interpolation::kNearest;
+  if (name != "bilinear") {
+    options.Take(json.Unimplemented(absl::StrCat("Shoal has no interpolation ", json.Text(),
+                                                 SuggestName(name, {"bilinear", "nearest"}))));
+  }
+  return ResizeOp::Interpolation::kBilinear;
+}
+
+class UpSampling2D : public LayerConfig {
+ public:
+  explicit UpSampling2D(LayerOptions& options) : size_(options.WindowExtents("size", {{2, 2}})) {
+    op_.interpolation = ReadInterpolation(options, "nearest");
+    options.ExpectChannelsLast();
+  }
+
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    SHOAL_RETURN_IF_ERROR(call.ExpectImages());
+    auto op = std::make_shared<ResizeOp>(op_);
+    op->height = size_[0] * call.input_shape()[1];
+    op->width = size_[1] * call.input_shape()[2];
+    return call.Add(std::move(op));
+  }
+
+ private:
+  const std::array<int64_t, 2> size_;
+  ResizeOp op_;
+};
+
+class Resizing : public LayerConfig {
+ public:
+  explicit Resizing(LayerOptions& options) {
+    op_.height = options.Integer("height", kWindowExtents);
+    op_.width = options.Integer("width", kWindowExtents);
+    op_.interpolation = ReadInterpolation(options, "bilinear");
+    for (const char* key : {"crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"}) {
+      options.ExpectFalse(key, "Shoal resizes each axis by itself, without smoothing");
+    }
+    for (const char* of_padding : {"fill_mode", "fill_value"}) options[of_padding];
+    options.ExpectChannelsLast();
+  }
+
+  absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    SHOAL_RETURN_IF_ERROR(call.ExpectImages());
+    return call.Add(std::make_shared<ResizeOp>(op_));
+  }
+
+ private:
+  ResizeOp op_;
+};
+
+}  // namespace
+
+extern const LayerType kUpSampling2DLayer = {
+    "UpSampling2D", LayerType::Inputs::kOne,
+    "An image larger by a whole factor, nearest or bilinear", ReadAs<UpSampling2D>};
+
+extern const LayerType kResizingLayer = {"Resizing", LayerType::Inputs::kOne,
+                                         "An image of another size, nearest or bilinear",
+                                         ReadAs<Resizing>};
+
+}  // namespace shoal
