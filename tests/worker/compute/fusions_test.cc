@@ -47,6 +47,27 @@ TEST(FusionsTest, NotWhereTheUnactivatedValueIsRead) {
   EXPECT_EQ(Count(Find(model.Build(), ProgramMode::kTrain).relu), 0);
 }
 
+TEST(FusionsTest, OfANormalization) {
+  ModelBuilding model({kBatch, 4, 4, 2});
+  model.Conv2D(3, {}).BatchNormalization().Activation({.max_value = 6});
+  model.Conv2D(3, {}).BatchNormalization().Relu().Flatten().Dense(3);
+  const Fusions fusions = Find(model.Build(), ProgramMode::kTrain);
+  EXPECT_EQ(Count(fusions.relu), 2);
+  EXPECT_EQ(std::count_if(fusions.cut_off.begin(), fusions.cut_off.end(),
+                          [](const Fusions::CutOff& fused) { return fused.relu_gradient >= 0; }),
+            2);
+  // Two ReLUs, their gradients, and the gradients of the convolutions' biases.
+  EXPECT_EQ(std::count(fusions.absorbed.begin(), fusions.absorbed.end(), true), 6);
+}
+
+TEST(FusionsTest, APoolingsReluIsNotANormalizationsToo) {
+  ModelBuilding model({kBatch, 4, 4, 2});
+  model.BatchNormalization().Relu().Pool2D(Pool2DOp::Kind::kMax, {.size = {2, 2}});
+  const Fusions fusions = Find(model.Flatten().Dense(3).Build(), ProgramMode::kTrain);
+  EXPECT_EQ(Count(fusions.relu_gradient), 1);
+  for (const Fusions::CutOff& fused : fusions.cut_off) EXPECT_EQ(fused.relu_gradient, -1);
+}
+
 TEST(FusionsTest, NotWhatItsResultDoesNotTell) {
   for (const ActivationAttributes attributes :
        {ActivationAttributes{.negative_slope = 0.1}, ActivationAttributes{.threshold = 1},

@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/model/ops/add.h"
+#include "common/model/ops/batch_normalization.h"
 #include "common/model/ops/conv2d.h"
 #include "common/model/ops/dense.h"
+#include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/dropout.h"
 #include "common/model/ops/rescale.h"
 #include "common/model/ops/reshape.h"
@@ -56,6 +59,39 @@ ModelBuilding& ModelBuilding::Conv2D(int64_t filters, Window window, int64_t gro
   op->window = window;
   op->groups = groups;
   Append(std::move(op), std::move(inputs));
+  return *this;
+}
+
+ModelBuilding& ModelBuilding::DepthwiseConv2D(Window window) {
+  const std::string layer = NextLayer("depthwise_conv2d");
+  const Shape kernel = {window.size[0], window.size[1], shape().back(), 1};
+  auto op = std::make_shared<DepthwiseConv2DOp>();
+  op->window = window;
+  Append(std::move(op), {current_, AddVariable(layer + "/kernel", kernel)});
+  return *this;
+}
+
+ModelBuilding& ModelBuilding::BatchNormalization(bool frozen) {
+  const std::string layer = NextLayer("batch_normalization");
+  auto op = std::make_shared<BatchNormalizationOp>();
+  op->frozen = frozen;
+  std::vector<ValueId> inputs = {current_};
+  for (const char* name : {"/moving_mean", "/moving_variance"}) {
+    inputs.push_back(
+        graph_.AddVariable({.name = layer + name,
+                            .shape = {shape().back()},
+                            .rule = frozen ? UpdateRule::kFrozen : UpdateRule::kMovingAverage,
+                            .momentum = 0.9}));
+  }
+  for (const char* name : {"/gamma", "/beta"}) {
+    inputs.push_back(AddVariable(layer + name, {shape().back()}));
+  }
+  const auto outputs = graph_.AddNode(std::move(op), inputs, layer);
+  SHOAL_CHECK(outputs.ok(), outputs.status().ToString());
+  for (const int i : {1, 2}) {
+    if (!frozen) graph_.SetSample(inputs[i], (*outputs)[i]);
+  }
+  current_ = (*outputs)[0];
   return *this;
 }
 

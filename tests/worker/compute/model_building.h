@@ -20,6 +20,8 @@ class ModelBuilding {
 
   ModelBuilding& Dense(int64_t units, bool bias = true);
   ModelBuilding& Conv2D(int64_t filters, Window window, int64_t groups = 1, bool bias = true);
+  ModelBuilding& DepthwiseConv2D(Window window);
+  ModelBuilding& BatchNormalization(bool frozen = false);
   ModelBuilding& Activation(ActivationAttributes attributes);
   ModelBuilding& Relu() { return Activation({}); }
   ModelBuilding& Pool2D(Pool2DOp::Kind kind, Window window);

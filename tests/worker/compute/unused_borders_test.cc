@@ -27,6 +27,21 @@ TEST(CropUnusedBordersTest, LeavesOutWhatAPoolingDiscards) {
   EXPECT_EQ(cropped->value(cropped->outputs()[0]).shape, (Shape{kBatch, 10}));
 }
 
+TEST(CropUnusedBordersTest, KeepsTheSamplesOfMovingAverages) {
+  ModelBuilding model({kBatch, 9, 9, 1});
+  model.Conv2D(2, {.size = {2, 2}});
+  model.Pool2D(Pool2DOp::Kind::kMax, {.size = {3, 3}, .strides = {3, 3}}).BatchNormalization();
+  const Graph graph = model.Build();
+  const auto cropped = CropUnusedBorders(graph);
+  ASSERT_TRUE(cropped.ok()) << cropped.status();
+  EXPECT_EQ(NodeShapes(*cropped)[1], (Shape{kBatch, 6, 6, 2}));  // convolution
+  ASSERT_EQ(cropped->variables().size(), graph.variables().size());
+  for (size_t v = 0; v < graph.variables().size(); ++v) {
+    EXPECT_EQ(cropped->samples()[v] == kNoValue, graph.samples()[v] == kNoValue);
+  }
+  EXPECT_NE(cropped->samples()[2], kNoValue);  // after kernel and bias
+}
+
 TEST(CropUnusedBordersTest, KeepsWhatIsRead) {
   const Window conv = {.size = {3, 3}};
   const Window pool = {.size = {2, 2}, .strides = {2, 2}};

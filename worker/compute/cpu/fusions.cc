@@ -110,8 +110,9 @@ class FusionSearch {
   Fusions::CutOff FindCutOff(int index) const {
     const ValueId dy = nodes_[index].inputs[1];
     const Fusions::CutOff found = {.relu_gradient = NodeOf(dy)};
-    if (found.relu_gradient < 0 || builder_.consumers(dy).size() != 1 ||
-        builder_.wanted_outside(dy)) {
+    // A pooling may have taken it along.
+    if (found.relu_gradient < 0 || fusions_.absorbed[found.relu_gradient] ||
+        builder_.consumers(dy).size() != 1 || builder_.wanted_outside(dy)) {
       return {};
     }
     const auto* relu = OpAt<ActivationBackwardOp>(found.relu_gradient);

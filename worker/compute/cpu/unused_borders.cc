@@ -29,7 +29,8 @@ const Window* ValidWindow(const Op& op) {
   return window != nullptr && window->padding == Padding::kValid ? window : nullptr;
 }
 
-// Whether an element of the output needs the same element of the input alone, wherever it is.
+// Whether an element of the output needs the same element of the input alone, wherever it is. A
+// normalization does not: its statistics are of all of them.
 bool IsElementwise(const Op& op) {
   return dynamic_cast<const ActivationOp*>(&op) != nullptr ||
          dynamic_cast<const RescaleOp*>(&op) != nullptr;
@@ -107,6 +108,10 @@ absl::StatusOr<Graph> CropUnusedBorders(const Graph& model) {
                           cropped.value(outputs[0]).shape != model.value(node.outputs[0]).shape);
   }
   if (!smaller) return model;
+  for (size_t v = 0; v < model.variables().size(); ++v) {
+    if (model.samples()[v] == kNoValue) continue;
+    cropped.SetSample(replacement[model.variable_values()[v]], replacement[model.samples()[v]]);
+  }
   std::vector<ValueId> outputs;
   for (const ValueId output : model.outputs()) outputs.push_back(replacement[output]);
   cropped.SetOutputs(std::move(outputs));
