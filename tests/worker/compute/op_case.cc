@@ -17,10 +17,17 @@ int64_t OpCase::Pick(int64_t least, int64_t most) {
 }
 
 ValueId OpCase::Tensor(Shape shape, Fill fill) {
-  variables_.push_back(Random(shape, fill));
-  Variable variable;
-  variable.name = absl::StrCat("variable ", variables_.size() - 1);
-  variable.shape = std::move(shape);
+  return AddVariable({.shape = std::move(shape)}, fill);
+}
+
+ValueId OpCase::MovingAverage(Shape shape, Fill fill) {
+  return AddVariable(
+      {.shape = std::move(shape), .rule = UpdateRule::kMovingAverage, .momentum = 0.9}, fill);
+}
+
+ValueId OpCase::AddVariable(Variable variable, Fill fill) {
+  variable.name = absl::StrCat("variable ", variables_.size());
+  variables_.push_back(Random(variable.shape, fill));
   return graph_.AddVariable(std::move(variable));
 }
 

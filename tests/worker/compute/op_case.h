@@ -31,6 +31,9 @@ class OpCase {
   };
   // A variable.
   ValueId Tensor(Shape shape, Fill fill = Fill::kNormal);
+  // A moving average, whose gradient is what SetSample says.
+  ValueId MovingAverage(Shape shape, Fill fill);
+  void SetSample(ValueId average, ValueId sample) { graph_.SetSample(average, sample); }
   // An image [B, H, W, C], row-major or, half of the time, left by a convolution that changes no
   // bit of it: on a backend with layouts of its own it comes in one of those.
   ValueId Image(const Shape& shape);
@@ -58,6 +61,7 @@ class OpCase {
   const std::vector<std::vector<float>>& inputs() const { return inputs_; }
 
  private:
+  ValueId AddVariable(Variable variable, Fill fill);
   std::vector<float> Random(const Shape& shape, Fill fill);
 
   std::mt19937_64 random_;

@@ -12,6 +12,7 @@
 #include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/dropout.h"
 #include "common/model/ops/gather.h"
+#include "common/model/ops/layer_normalization.h"
 #include "common/model/ops/loss.h"
 #include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
@@ -127,11 +128,28 @@ void BatchNormalization(OpCase& c, bool frozen) {
   Shape shape = c.ImageShape();
   if (c.Flip()) shape = {c.Pick(2, 40), c.Pick(1, 40)};
   const Shape channels = {shape.back()};
-  std::vector<ValueId> inputs = {shape.size() == 4 ? c.Image(shape) : c.Tensor(shape),
-                                 c.Input(channels, OpCase::Fill::kNormal),
-                                 c.Input(channels, OpCase::Fill::kPositive)};
+  std::vector<ValueId> inputs = {shape.size() == 4 ? c.Image(shape) : c.Tensor(shape)};
+  for (const auto fill : {OpCase::Fill::kNormal, OpCase::Fill::kPositive}) {
+    inputs.push_back(frozen ? c.Input(channels, fill) : c.MovingAverage(channels, fill));
+  }
   if (op->scale) inputs.push_back(c.Tensor(channels));
   if (op->center) inputs.push_back(c.Tensor(channels));
+  const std::vector<ValueId> outputs = c.AddNode(std::move(op), inputs);
+  for (const int i : {1, 2}) {
+    if (!frozen) c.SetSample(inputs[i], outputs[i]);
+  }
+  c.SetOutput(outputs[0]);
+}
+
+void LayerNormalization(OpCase& c) {
+  auto op = std::make_shared<LayerNormalizationOp>();
+  op->epsilon = 0.001 * c.Pick(1, 10);
+  op->scale = c.Flip();
+  op->center = c.Flip();
+  const Shape shape = c.ImageShape();
+  std::vector<ValueId> inputs = {c.Image(shape)};
+  if (op->scale) inputs.push_back(c.Tensor({shape.back()}));
+  if (op->center) inputs.push_back(c.Tensor({shape.back()}));
   c.SetOutput(c.Add(std::move(op), std::move(inputs)));
 }
 
@@ -333,6 +351,7 @@ std::vector<NamedOpCase> OpCases() {
       {"ResizeBilinearly", Resize<ResizeOp::Interpolation::kBilinear>},
       {"BatchNormalization", [](OpCase& c) { BatchNormalization(c, false); }, 1e-4},
       {"FrozenBatchNormalization", [](OpCase& c) { BatchNormalization(c, true); }},
+      {"LayerNormalization", LayerNormalization, 1e-4},
       {"Gather", Gather},
       {"MaxPool2D", [](OpCase& c) { Pool2D(c, Pool2DOp::Kind::kMax); }},
       {"AveragePool2D", [](OpCase& c) { Pool2D(c, Pool2DOp::Kind::kAverage); }},
