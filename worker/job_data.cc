@@ -18,6 +18,8 @@ namespace {
 // What takes about a second: so many labels, so many numbers in them.
 constexpr uint64_t kMostLabels = 1 << 20;
 constexpr uint64_t kMostNumbers = 1 << 26;
+// Of those that are within their examples, which may be pictures.
+constexpr uint64_t kMostExamples = 1 << 12;
 constexpr uint64_t kNumbersAtOnce = 64 << 10;
 
 uint64_t NumbersOfLabel(const Dataset& dataset) {
@@ -87,7 +89,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source,
 
 uint64_t LabelsLookedAt(const Dataset& dataset, const LossAttributes& loss) {
   if (!AreClasses(loss)) return dataset.size();
-  return std::min({dataset.size(), kMostLabels, kMostNumbers / NumbersOfLabel(dataset)});
+  return std::min({dataset.size(), dataset.LabelIsInExample() ? kMostExamples : kMostLabels,
+                   kMostNumbers / NumbersOfLabel(dataset)});
 }
 
 }  // namespace shoal

@@ -15,6 +15,7 @@
 #include "common/rpc/network.h"
 #include "proto/coordinator.pb.h"
 #include "proto/worker.pb.h"
+#include "worker/input_wait_share.h"
 #include "worker/parameter_exchange.h"
 #include "worker/step_computer.h"
 #include "worker/worker_figures.h"
@@ -142,6 +143,7 @@ class WorkerSession {
   EventLoop::TimerId watch_ = 0;
   Time activity_began_{};
   WorkerFigures figures_;
+  InputWaitShare input_wait_share_;
   std::string last_error_;  // of the stream to the coordinator
   bool refused_ = false;    // last_error_ is the coordinator's: not now
   Time alone_since_{};      // without a stream to the coordinator

@@ -155,6 +155,9 @@ void WorkerSession::MaybeFinishStep() {
   done.set_compute_us(outcome_->compute_us);
   const Time took = options_.loop->Now() - activity_began_;
   figures_.StepDone(*outcome_, took);
+  const std::string waiting =
+      input_wait_share_.StepDone(std::chrono::microseconds(outcome_->input_wait_us), took);
+  if (!waiting.empty()) LogInfo(waiting);
   const uint32_t whole_us = Microseconds(took);
   const uint32_t own_us = outcome_->input_wait_us + outcome_->compute_us;
   done.set_exchange_us(whole_us > own_us ? whole_us - own_us : 0);

@@ -33,6 +33,7 @@ class CachedDataset : public Dataset {
   }
   std::string LabelSource() const override { return original_->LabelSource(); }
   bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
+  bool LabelIsInExample() const override { return original_->LabelIsInExample(); }
 
  private:
   // empty -> writing -> kept. An example is read first and written then; who finds its row being

@@ -38,6 +38,8 @@ class Dataset {
   // Whether reading an example is work, as decoding a picture is, and not mainly copying: then
   // several threads read.
   virtual bool IsWorkToRead() const { return false; }
+  // Whether to read a label is to read its whole example: then few are looked at beforehand.
+  virtual bool LabelIsInExample() const { return false; }
 };
 
 // Opens what a job names, for a model with these inputs: the format's file, of which its subset,

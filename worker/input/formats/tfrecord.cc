@@ -47,6 +47,7 @@ class TfRecord : public Dataset {
   const std::vector<Feature>& features() const override { return content_.features; }
   const Shape& label_shape() const override { return label_shape_; }
   bool IsWorkToRead() const override { return true; }
+  bool LabelIsInExample() const override { return true; }
   std::string LabelSource() const override {
     const std::vector<RecordFile>& files = content_.files;
     return files.size() == 1 ? files[0].path()
