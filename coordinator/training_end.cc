@@ -277,14 +277,15 @@ void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
   finishing_ = true;
   auto saved = std::make_shared<absl::Status>();
   const std::string directory = paths_.model();
-  options_.loop->Offload([files = options_.files, final_checkpoint, directory,
-                          saved] { *saved = ExportModel(final_checkpoint, directory, files); },
-                         [this, alive = alive_, saved, directory] {
-                           if (!*alive || over_) return;
-                           if (!saved->ok()) return Over(*saved);
-                           LogInfo("the model is saved in " + directory);
-                           DismissWorkers();
-                         });
+  options_.loop->Offload(
+      [files = options_.files, slot = optimizer_->average_slot(), final_checkpoint, directory,
+       saved] { *saved = ExportModel(final_checkpoint, directory, slot, files); },
+      [this, alive = alive_, saved, directory] {
+        if (!*alive || over_) return;
+        if (!saved->ok()) return Over(*saved);
+        LogInfo("the model is saved in " + directory);
+        DismissWorkers();
+      });
 }
 
 void TrainingRun::DismissWorkers() {

@@ -27,6 +27,8 @@ class CheckpointReader {
   const Manifest& manifest() const { return manifest_; }
   // The variables, in the order of the model; slots are left out.
   const std::vector<TensorEntry>& variables() const { return variables_; }
+  // Whether there is a tensor of this name, a slot's too: SLOT/VARIABLE.
+  bool Has(const std::string& name) const { return tensors_.contains(name); }
   // Copies `size_bytes` at `offset_bytes` inside tensor `name`, whose shape must be `shape`.
   // kNotFound: there is none of this name; kInvalidArgument: it has another shape.
   absl::Status Read(const std::string& name, const Shape& shape, uint64_t offset_bytes, void* out,

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
 constexpr uint64_t kMaxModelJsonBytes = uint64_t{1} << 30;
 
-absl::Status WriteVariables(const CheckpointReader& reader, const std::string& path,
-                            FileSystem* files) {
+absl::Status WriteVariables(const CheckpointReader& reader, const std::string& slot,
+                            const std::string& path, FileSystem* files) {
   std::vector<std::pair<std::string, Shape>> tensors;
   for (const TensorEntry& entry : reader.variables()) tensors.emplace_back(entry.name, entry.shape);
   const Manifest& manifest = reader.manifest();
@@ -33,9 +33,11 @@ absl::Status WriteVariables(const CheckpointReader& reader, const std::string& p
   SHOAL_RETURN_IF_ERROR(file->WriteAt(0, layout.header.data(), layout.header.size()));
   std::vector<char> piece(kPieceBytes);
   for (const TensorEntry& tensor : layout.tensors) {
+    const std::string of_slot = absl::StrCat(slot, "/", tensor.name);
+    const std::string& source = reader.Has(of_slot) ? of_slot : tensor.name;
     for (uint64_t offset = 0; offset < tensor.size;) {
       const uint64_t size = std::min(kPieceBytes, tensor.size - offset);
-      SHOAL_RETURN_IF_ERROR(reader.Read(tensor.name, tensor.shape, offset, piece.data(), size));
+      SHOAL_RETURN_IF_ERROR(reader.Read(source, tensor.shape, offset, piece.data(), size));
       SHOAL_RETURN_IF_ERROR(file->WriteAt(tensor.begin + offset, piece.data(), size));
       offset += size;
     }
@@ -44,7 +46,7 @@ absl::Status WriteVariables(const CheckpointReader& reader, const std::string& p
 }
 
 absl::Status WriteModel(const StoredCheckpoint& checkpoint, const std::string& directory,
-                        FileSystem* files) {
+                        const std::string& slot, FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
                          CheckpointReader::Open(checkpoint.directory, files));
   SHOAL_ASSIGN_OR_RETURN(const std::string model_json,
@@ -52,7 +54,7 @@ absl::Status WriteModel(const StoredCheckpoint& checkpoint, const std::string& d
                                        kMaxModelJsonBytes, files));
   SHOAL_RETURN_IF_ERROR(WriteNewFile(absl::StrCat(directory, "/", kModelName), model_json, files));
   SHOAL_RETURN_IF_ERROR(
-      WriteVariables(*reader, absl::StrCat(directory, "/", kExportedVariablesName), files));
+      WriteVariables(*reader, slot, absl::StrCat(directory, "/", kExportedVariablesName), files));
   SHOAL_RETURN_IF_ERROR(reader->Verify());
   return files->SyncDirectory(directory);
 }
@@ -91,14 +93,14 @@ absl::Status Replace(const std::string& from, const std::string& to, FileSystem*
 }  // namespace
 
 absl::Status ExportModel(const StoredCheckpoint& checkpoint, const std::string& directory,
-                         FileSystem* files) {
+                         const std::string& slot, FileSystem* files) {
   const std::string target = AbsolutePath(directory);
   const std::string parent = fs::path(target).parent_path().string();
   SHOAL_RETURN_IF_ERROR(CheckReplaceable(target, files));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(parent, files));
   SHOAL_ASSIGN_OR_RETURN(const std::string partial,
                          MakeNewDirectory(absl::StrCat(target, ".partial"), files));
-  absl::Status status = WriteModel(checkpoint, partial, files);
+  absl::Status status = WriteModel(checkpoint, partial, slot, files);
   if (status.ok()) status = Replace(partial, target, files);
   if (!status.ok()) {
     (void)files->RemoveTree(partial);

@@ -14,8 +14,9 @@ inline constexpr char kExportedVariablesName[] = "model.safetensors";
 // variables alone, Keras names and shapes, in model order, and model.json. Written beside and
 // renamed, so that `directory` holds the whole model, or what was there before; a model exported
 // there earlier is replaced. kFailedPrecondition: `directory` exists and holds something else,
-// which is left alone.
+// which is left alone. Where a variable has the slot `slot`, that is saved in its place; empty: the
+// variables as they are.
 absl::Status ExportModel(const StoredCheckpoint& checkpoint, const std::string& directory,
-                         FileSystem* files = RealFileSystem());
+                         const std::string& slot = "", FileSystem* files = RealFileSystem());
 
 }  // namespace shoal

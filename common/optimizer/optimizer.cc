@@ -42,15 +42,11 @@ void RejectLegacyDecay(JsonObject& config) {
 
 // What every optimizer of Keras has and Shoal has not.
 void RejectWhatIsMissing(JsonObject& config) {
-  RejectUnlessFalse(config, "use_ema", "moving average of variables");
   RejectUnlessNull(config, "loss_scale_factor", "loss scaling");
   RejectUnlessNull(config, "gradient_accumulation_steps", "accumulation of gradients");
   RejectLegacyDecay(config);
-  // These say nothing of the numbers, or nothing unless use_ema is true.
-  for (const char* key :
-       {"name", "ema_momentum", "ema_overwrite_frequency", "jit_compile", "is_legacy_optimizer"}) {
-    config.Ignore(key);
-  }
+  // These say nothing of the numbers.
+  for (const char* key : {"name", "jit_compile", "is_legacy_optimizer"}) config.Ignore(key);
 }
 
 }  // namespace
@@ -58,7 +54,8 @@ void RejectWhatIsMissing(JsonObject& config) {
 Optimizer::Optimizer(KerasOptions& options, Defaults defaults)
     : schedule_(ReadLearningRate(options, defaults.learning_rate)),
       weight_decay_(ReadWeightDecay(options, defaults.weight_decay)),
-      clipping_(ReadClipping(options)) {
+      clipping_(ReadClipping(options)),
+      average_(ReadMovingAverage(options)) {
   RejectWhatIsMissing(options.given());
 }
 
@@ -69,9 +66,12 @@ void Optimizer::AddSlot(const std::string& name, double initial_value) {
 
 std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration) const {
   const double rate = LearningRate(iteration);
-  return PrepareStep({.iteration = iteration,
-                      .learning_rate = rate,
-                      .decay = static_cast<float>(rate * weight_decay_)});
+  std::unique_ptr<const Update> update =
+      PrepareStep({.iteration = iteration,
+                   .learning_rate = rate,
+                   .decay = static_cast<float>(rate * weight_decay_)});
+  if (!average_.used) return update;
+  return AveragingUpdate(average_, iteration, std::move(update));
 }
 
 std::unique_ptr<const Optimizer> ReadOptimizer(const json& value, const std::string& path,
@@ -89,6 +89,7 @@ std::unique_ptr<const Optimizer> ReadOptimizer(const json& value, const std::str
   KerasOptions options(object, errors);
   std::unique_ptr<Optimizer> optimizer = type->make(options);
   options.RejectUnknown();
+  if (optimizer->average_.used) optimizer->AddSlot(Optimizer::kAverageSlot);
   optimizer->config_ =
       json{{"class_name", type->class_name}, {"config", options.resolved()}}.dump();
   return optimizer;

@@ -11,22 +11,11 @@
 #include "common/json/json_errors.h"
 #include "common/json/keras_options.h"
 #include "common/optimizer/clipping.h"
+#include "common/optimizer/moving_average.h"
 #include "common/optimizer/schedules/schedule.h"
+#include "common/optimizer/update.h"
 
 namespace shoal {
-
-// One update of one run of elements or many: an update rule with all that depends on the number of
-// the update alone worked out. Thread-safe.
-class Update {
- public:
-  virtual ~Update() = default;
-
-  // Computes new values from `values` and the gradient, and writes them to `out`, which may be
-  // `values` itself but otherwise does not overlap it. Slots change in place. `gradient` may be
-  // unaligned. What becomes of an element does not depend on what lies beside it.
-  virtual void Apply(std::span<const float> gradient, std::span<const float> values,
-                     std::span<float> out, std::span<float* const> slots) const = 0;
-};
 
 // An update rule as Keras configures it, without state: that lies in slots, which the caller keeps,
 // each as long as the values. Each class of Keras is one file here, made by the table in
@@ -47,6 +36,10 @@ class Optimizer {
 
   // What is done to gradients before they are given to an update.
   const Clipping& clipping() const { return clipping_; }
+
+  // The slot that holds a moving average of the values (use_ema), which stand in their place in the
+  // trained model; empty: there is none.
+  std::string average_slot() const { return average_.used ? kAverageSlot : ""; }
 
   // Of update number `iteration`, 1 for the first.
   double LearningRate(uint64_t iteration) const {
@@ -77,12 +70,15 @@ class Optimizer {
   virtual std::unique_ptr<const Update> PrepareStep(const Step& step) const = 0;
 
  private:
+  static constexpr char kAverageSlot[] = "ema_average";
+
   friend std::unique_ptr<const Optimizer> ReadOptimizer(const nlohmann::json&, const std::string&,
                                                         JsonErrors*);
 
   Schedule schedule_;
   double weight_decay_ = 0;
   Clipping clipping_;
+  MovingAverage average_;
   std::vector<std::string> slot_names_;
   std::vector<float> initial_slot_values_;
   std::string config_;

@@ -63,8 +63,7 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
         variables[i].shape[0],
         std::span(parameters).subspan(layout.variables[i].offset, layout.variables[i].size));
   }
-  std::shared_ptr<const Dataset> dataset =
-      *OpenDataset(job.training, InputsOf(model->graph));
+  std::shared_ptr<const Dataset> dataset = *OpenDataset(job.training, InputsOf(model->graph));
   BatchSource batches({.dataset = dataset,
                        .plan = StepPlan(dataset->size(), job.batch_size, job.epochs, job.steps),
                        .seed = job.seed});
@@ -87,6 +86,10 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
       optimizer->Prepare(step + 1)->Apply(std::span(gradients).subspan(extent.offset, extent.size),
                                           values, values, slot_pointers);
     }
+  }
+  // What is saved in the end.
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (optimizer->slot_names()[i] == optimizer->average_slot()) parameters = slots[i];
   }
   Variables result;
   for (size_t i = 0; i < variables.size(); ++i) {
@@ -120,6 +123,8 @@ TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
         R"({"class_name": "RMSprop", "config": {"global_clipnorm": 0.1, "learning_rate":
             {"class_name": "CosineDecay", "config": {"initial_learning_rate": 0.01,
                                                      "decay_steps": 15}}}})",
+        R"({"class_name": "Adam", "config": {"use_ema": true, "ema_momentum": 0.8,
+                                             "ema_overwrite_frequency": 7}})",
         R"({"class_name": "Lion", "config": {"clipnorm": 0.1, "weight_decay": 0.1}})"}) {
     for (const int ps : {1, 3}) {
       SCOPED_TRACE(absl::StrCat(optimizer, ", ps: ", ps));

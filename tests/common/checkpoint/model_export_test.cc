@@ -46,6 +46,22 @@ TEST_F(ModelExportTest, VariablesAloneWithTheModel) {
   EXPECT_THAT(NamesIn(run_.path() + "/out"), ElementsAre("model"));
 }
 
+// A moving average of the values, say.
+TEST_F(ModelExportTest, ASlotInThePlaceOfTheVariablesThatHaveIt) {
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 10), target_, "adam_v").ok());
+  const auto file = *SafetensorsFile::Open(target_ + "/model.safetensors");
+  int of_slot = 0;
+  for (const Variable& variable : SmallVariables()) {
+    const std::string source = variable.has_slots() ? "adam_v/" + variable.name : variable.name;
+    of_slot += variable.has_slots() ? 1 : 0;
+    const TensorEntry* entry = file->Find(variable.name);
+    ASSERT_NE(entry, nullptr) << variable.name;
+    const std::vector<float> values = *file->ReadFloats(*entry);
+    for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], SmallValue(source, i, 10));
+  }
+  EXPECT_GT(of_slot, 0);
+}
+
 TEST_F(ModelExportTest, ReplacesAnEarlierModel) {
   ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 10), target_).ok());
   const absl::Status again = ExportModel(WriteSmallCheckpoint(&store_, 1, 20), target_);

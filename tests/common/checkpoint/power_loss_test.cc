@@ -80,7 +80,7 @@ TEST_F(PowerLossTest, AModelLeavesTheDirectoryOfAnotherAlone) {
     if (path != "/run/model") return;
     EXPECT_TRUE(disk_.MakeDirectory("/run/model.partial").ok());
   };
-  ASSERT_TRUE(ExportModel(stored, "/run/model", &disk_).ok());
+  ASSERT_TRUE(ExportModel(stored, "/run/model", /*slot=*/"", &disk_).ok());
   EXPECT_TRUE(disk_.IsDirectory("/run/model.partial")) << "somebody else writes there now";
 }
 

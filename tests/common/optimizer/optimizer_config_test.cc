@@ -79,6 +79,10 @@ TEST(OptimizerConfigTest, IsCanonicalAndReadsBack) {
       "weight_decay": 0, "momentum": 0.30000000000000004, "learning_rate": 1.0}})"));
   EXPECT_THAT(config, HasSubstr(R"("momentum":0.30000000000000004,)"));
   EXPECT_EQ(Resolved(config), config);
+  // What changes nothing makes no other job.
+  EXPECT_EQ(Resolved(R"({"class_name": "SGD", "config": {"ema_momentum": 0.5,
+                         "ema_overwrite_frequency": 3}})"),
+            Resolved("\"sgd\""));
 }
 
 TEST(OptimizerConfigTest, RefusesWhatChangesNumbersByName) {
@@ -86,8 +90,6 @@ TEST(OptimizerConfigTest, RefusesWhatChangesNumbersByName) {
     return ParseError(R"({"class_name": "Adam", "config": {)" + option + "}}",
                       absl::StatusCode::kUnimplemented);
   };
-  EXPECT_THAT(error(R"("use_ema": true)"),
-              HasSubstr("config.use_ema: is true; Shoal has no moving average"));
   EXPECT_THAT(error(R"("loss_scale_factor": 2)"), HasSubstr("config.loss_scale_factor: is 2; "));
   EXPECT_THAT(error(R"("gradient_accumulation_steps": 4)"),
               HasSubstr("gradient_accumulation_steps: is 4; "));
@@ -119,6 +121,9 @@ TEST(OptimizerConfigTest, RefusesImpossibleValues) {
             "$.optimizer.config.clipnorm: is 0; must be a number greater than 0, at most 1000000");
   EXPECT_EQ(error("SGD", R"("clipvalue": 1, "global_clipnorm": 2)"),
             "$.optimizer.config.global_clipnorm: is 2, beside clipvalue; give one of the two");
+  EXPECT_EQ(error("SGD", R"("ema_overwrite_frequency": 0)"),
+            "$.optimizer.config.ema_overwrite_frequency: is 0; must be an integer from 1 to "
+            "1099511627776");
   EXPECT_THAT(error("SGD", R"("beta_1": 0.9)"), HasSubstr("config.beta_1: is not a known key"));
   EXPECT_THAT(error("SGD", R"("learning_rte": 0.9)"), HasSubstr("did you mean \"learning_rate\"?"));
 }
@@ -255,6 +260,8 @@ TEST(OptimizerConfigTest, SlotsDependOnTheOptions) {
   EXPECT_THAT(SlotNames("\"sgd\""), IsEmpty());
   EXPECT_THAT(SlotNames(R"({"class_name": "SGD", "config": {"momentum": 0.9}})"),
               ElementsAre("sgd_momentum"));
+  EXPECT_THAT(SlotNames(R"({"class_name": "SGD", "config": {"momentum": 0.9, "use_ema": true}})"),
+              ElementsAre("sgd_momentum", "ema_average"));
   EXPECT_THAT(SlotNames("\"adam\""), ElementsAre("adam_m", "adam_v"));
 }
 

@@ -173,6 +173,7 @@ const Case kOthers[] = {
     Case{"Ftrl", "Ftrl", R"({"l1_regularization_strength": 0.01, "beta": 0.1})"},
     Case{"FtrlPower", "Ftrl", R"({"learning_rate_power": -0.3})"},
     Case{"Lion", "Lion", "{}"},
+    Case{"MovingAverage", "SGD", R"({"use_ema": true, "ema_overwrite_frequency": 2})"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, OptimizerTest, testing::ValuesIn(kByFormula),
