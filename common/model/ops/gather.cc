@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/graph.h"
 #include "common/model/ops/shape_checks.h"
@@ -11,6 +13,11 @@ namespace shoal {
 absl::StatusOr<std::vector<Shape>> GatherOp::InferShapes(const std::vector<Shape>& inputs) const {
   SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
   SHOAL_RETURN_IF_ERROR(CheckRank("table", inputs[0], 2));
+  // Ids are float32, exact up to there.
+  if (inputs[0][0] > (int64_t{1} << 24)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a table of ", inputs[0][0], " rows; ids can number 2^24 at most"));
+  }
   Shape y = inputs[1];
   y.push_back(inputs[0][1]);
   return OneShape(y);

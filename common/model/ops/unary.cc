@@ -63,6 +63,7 @@ absl::Status UnaryOp::Gradient(GradientBuilder& builder) const {
       return set(BinaryOp::Kind::kDivide, twice);
     }
     case Kind::kPower: {
+      if (exponent == 0) return absl::OkStatus();  // 0 * x^-1 is not a number at 0
       SHOAL_ASSIGN_OR_RETURN(ValueId slope, unary(Kind::kPower, exponent - 1));
       SHOAL_ASSIGN_OR_RETURN(slope, builder.Add(Times(exponent), {slope}));
       return set(BinaryOp::Kind::kMultiply, slope);

@@ -28,6 +28,7 @@ class OpCase {
   enum class Fill {
     kNormal,
     kPositive,  // 0.1 and more
+    kFar,       // normal, far from 0 but for the first element
   };
   // A variable.
   ValueId Tensor(Shape shape, Fill fill = Fill::kNormal);

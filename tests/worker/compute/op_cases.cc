@@ -141,6 +141,18 @@ void BatchNormalization(OpCase& c, bool frozen) {
   c.SetOutput(outputs[0]);
 }
 
+// Sums of squares would not tell the variance from nothing.
+void BatchNormalizationFarFromZero(OpCase& c) {
+  const Shape shape = {c.Pick(1000, 2000), c.Pick(1, 40)};
+  const Shape channels = {shape[1]};
+  auto op = std::make_shared<BatchNormalizationOp>();
+  op->scale = op->center = false;
+  const ValueId x = c.Tensor(shape, OpCase::Fill::kFar);
+  const ValueId y = c.Add(std::move(op), {x, c.Input(channels, OpCase::Fill::kNormal),
+                                          c.Input(channels, OpCase::Fill::kPositive)});
+  c.SetOutput(y);
+}
+
 void LayerNormalization(OpCase& c) {
   auto op = std::make_shared<LayerNormalizationOp>();
   op->epsilon = 0.001 * c.Pick(1, 10);
@@ -351,6 +363,7 @@ std::vector<NamedOpCase> OpCases() {
       {"ResizeBilinearly", Resize<ResizeOp::Interpolation::kBilinear>},
       {"BatchNormalization", [](OpCase& c) { BatchNormalization(c, false); }, 1e-4},
       {"FrozenBatchNormalization", [](OpCase& c) { BatchNormalization(c, true); }},
+      {"BatchNormalizationFarFromZero", BatchNormalizationFarFromZero, 1e-3},
       {"LayerNormalization", LayerNormalization, 1e-4},
       {"Gather", Gather},
       {"MaxPool2D", [](OpCase& c) { Pool2D(c, Pool2DOp::Kind::kMax); }},

@@ -8,8 +8,8 @@
 #include "worker/compute/cpu/channel_rows.h"
 #include "worker/compute/cpu/loop_kernel.h"
 
-// Forward: sums of each unit, from them mean and variance, then y. Backward: sums, from them what
-// the channels need, then dx. A ReLU that goes with the op costs no pass of its own: forward
+// Forward: the moments of each unit, from them mean and variance, then y. Backward: sums, from them
+// what the channels need, then dx. A ReLU that goes with the op costs no pass of its own: forward
 // applies it to y in registers, backward computes again from x where it cut off.
 
 namespace shoal::cpu {
@@ -40,21 +40,44 @@ SHOAL_VECTORIZED void NormalizeRows(const Normalized& normalized, int64_t rows, 
   MapRows(normalized, rows, lanes, y);
 }
 
-// Sums of x - shift and of its square: a shift near the mean keeps the variance exact.
-struct Squares {
+// Mean of each lane, and sum of the squares of the distances from it: moments[lane] and
+// moments[lanes + lane]. Some rows at a time, which are read again around their own mean while they
+// are in the cache, then merged (Chan, Golub, LeVeque 1979): exact wherever the values lie.
+struct MomentsTile {
   const float* x;
-  const float* shift;
+  int64_t rows;
+  int64_t lanes;
+  float* moments;
 
   template <typename Vector>
-  SHOAL_INLINE void Add(int64_t place, int64_t lane, Vector& sum, Vector& squares) const {
-    const Vector difference = Load<Vector>(x + place) - Load<Vector>(shift + lane);
-    sum += difference;
-    squares += difference * difference;
+  SHOAL_INLINE void Run(int64_t lane) const {
+    Vector mean = {}, squares = {};
+    for (int64_t begin = 0; begin < rows; begin += kRowsAtATime) {
+      const int64_t end = std::min(rows, begin + kRowsAtATime);
+      const float count = static_cast<float>(end - begin);
+      Vector sum = {};
+      for (int64_t row = begin; row < end; ++row) sum += Load<Vector>(x + row * lanes + lane);
+      const Vector near = sum / count;
+      Vector rest = {}, part = {};
+      for (int64_t row = begin; row < end; ++row) {
+        const Vector distance = Load<Vector>(x + row * lanes + lane) - near;
+        rest += distance;
+        part += distance * distance;
+      }
+      const Vector part_mean = near + rest / count;
+      part -= rest * rest / count;
+      const float share = count / static_cast<float>(end);
+      const Vector between = part_mean - mean;
+      mean += between * share;
+      squares += part + between * between * (share * static_cast<float>(begin));
+    }
+    Store(mean, moments + lane);
+    Store(squares, moments + lanes + lane);
   }
 };
 
-SHOAL_VECTORIZED void SumSquares(const Squares& squares, int64_t rows, int64_t lanes, float* sums) {
-  SumRows(squares, rows, lanes, sums);
+SHOAL_VECTORIZED void UnitMoments(const float* x, int64_t rows, int64_t lanes, float* moments) {
+  ForEachTile(lanes, MomentsTile{x, rows, lanes, moments});
 }
 
 // By lane, with d = x - mean and g the gradient dy, or 0 where a ReLU cut y off.
@@ -133,21 +156,31 @@ struct ChannelTable {
   float *mean, *factor, *beta, *slope, *offset;
 };
 
-// The two sums of a channel over all units, and how many elements it has.
-struct ChannelSums {
-  double first = 0, second = 0;
-  int64_t count = 0;
-};
-ChannelSums SumsOf(const ChannelRows& rows, int64_t channel, const float* unit_sums) {
-  ChannelSums result;
+// Calls visit(first, second, rows) with the two numbers of a channel in each unit that has it.
+template <typename Visit>
+void ForEachUnitOf(int64_t channel, const ChannelRows& rows, const float* unit_sums, Visit visit) {
   const int64_t lane = channel % rows.lanes();
   for (int64_t i = channel / rows.lanes(); i < rows.units(); i += rows.blocks()) {
     const float* sums = unit_sums + i * 2 * rows.lanes() + lane;
-    result.first += sums[0];
-    result.second += sums[rows.lanes()];
-    result.count += rows.unit(i).rows;
+    visit(double{sums[0]}, double{sums[rows.lanes()]}, rows.unit(i).rows);
   }
-  return result;
+}
+
+struct Moments {
+  double mean = 0;
+  double variance = 0;
+};
+Moments MomentsOf(int64_t channel, const ChannelRows& rows, const float* unit_moments) {
+  double mean = 0, squares = 0;
+  int64_t count = 0;
+  ForEachUnitOf(channel, rows, unit_moments, [&](double unit_mean, double unit_squares, int64_t n) {
+    const double between = unit_mean - mean;
+    const double share = static_cast<double>(n) / static_cast<double>(count + n);
+    mean += between * share;
+    squares += unit_squares + between * between * share * static_cast<double>(count);
+    count += n;
+  });
+  return {mean, squares / static_cast<double>(count)};
 }
 
 int64_t UnitSumsBytes(const ChannelRows& rows) {
@@ -205,10 +238,8 @@ absl::Status BatchNormalization(int index, CpuProgram& program) {
         [rows](const RunContext&, float* const* data, int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const ChannelRows::Unit unit = rows.unit(i);
-            // The first rows of the first image.
-            const Squares squares = {data[0] + unit.place,
-                                     data[0] + rows.unit(i % rows.blocks()).place};
-            SumSquares(squares, unit.rows, rows.lanes(), data[1] + i * 2 * rows.lanes());
+            UnitMoments(data[0] + unit.place, unit.rows, rows.lanes(),
+                        data[1] + i * 2 * rows.lanes());
           }
         },
         program);
@@ -226,13 +257,9 @@ absl::Status BatchNormalization(int index, CpuProgram& program) {
           to.mean[c] = to.factor[c] = to.beta[c] = 0;
           if (c >= rows.channels()) continue;
           if (of_batch) {
-            const ChannelSums sum = SumsOf(rows, c, data[1]);
-            const int64_t block = c / rows.lanes();
-            const double shift = data[0][rows.unit(block).place + c % rows.lanes()];
-            const double difference = sum.first / sum.count;
-            const double square = sum.second / sum.count - difference * difference;
-            data[2][c] = static_cast<float>(shift + difference);
-            data[3][c] = static_cast<float>(square < 0 ? 0 : square);
+            const Moments moments = MomentsOf(c, rows, data[1]);
+            data[2][c] = static_cast<float>(moments.mean);
+            data[3][c] = static_cast<float>(moments.variance);
           }
           to.mean[c] = data[2][c];
           to.factor[c] = static_cast<float>((places.gamma < 0 ? 1 : data[places.gamma][c]) /
@@ -331,14 +358,21 @@ absl::Status BatchNormalizationBackward(int index, CpuProgram& program) {
         for (int64_t c = begin; c < end; ++c) {
           to.slope[c] = to.offset[c] = 0;
           if (c >= rows.channels()) continue;
-          const ChannelSums sum = SumsOf(rows, c, data[1]);
+          double gradient = 0, product = 0;
+          int64_t count = 0;
+          ForEachUnitOf(c, rows, data[1],
+                        [&](double unit_gradient, double unit_product, int64_t n) {
+                          gradient += unit_gradient;
+                          product += unit_product;
+                          count += n;
+                        });
           const double inverse = 1 / std::sqrt(data[2][c] + epsilon);
-          const double dgamma = sum.second * inverse;
+          const double dgamma = product * inverse;
           data[3][c] = static_cast<float>(dgamma);
-          data[4][c] = static_cast<float>(sum.first);
+          data[4][c] = static_cast<float>(gradient);
           if (frozen) continue;
-          to.slope[c] = static_cast<float>(-to.factor[c] * inverse * dgamma / sum.count);
-          to.offset[c] = static_cast<float>(-to.factor[c] * sum.first / sum.count);
+          to.slope[c] = static_cast<float>(-to.factor[c] * inverse * dgamma / count);
+          to.offset[c] = static_cast<float>(-to.factor[c] * gradient / count);
         }
       },
       program);

@@ -33,6 +33,9 @@ SHOAL_INLINE void Store(const Vector& vector, float* to) {
   std::memcpy(to, &vector, sizeof(vector));
 }
 
+// Rows of which sums are made at a time: few enough for sums in float32, and for the cache.
+inline constexpr int64_t kRowsAtATime = 256;
+
 // A tensor cut into units, each some rows that begin with the same channel.
 class ChannelRows {
  public:
@@ -54,7 +57,7 @@ class ChannelRows {
       unit_rows_ = rows / shape[0];
     } else {
       rows_ = rows;
-      unit_rows_ = kUnitRows;
+      unit_rows_ = kRowsAtATime;
     }
   }
 
@@ -91,9 +94,6 @@ class ChannelRows {
   int64_t grain() const { return std::max<int64_t>(1, kElementGrain / (unit_rows_ * lanes_)); }
 
  private:
-  // Few enough for sums of float32.
-  static constexpr int64_t kUnitRows = 256;
-
   // Channels of a block; 0: not a blocked layout.
   static int64_t BlockOf(const Shape& shape, const dnnl::memory::desc& desc) {
     if (shape.size() != 4) return 0;
@@ -111,34 +111,43 @@ class ChannelRows {
   int64_t unit_rows_ = 1;
 };
 
-// Adds up what `terms.Add(place, lane, first, second)` adds to two sums for each element of `rows`
-// rows, by lane: sums[lane] and sums[lanes + lane]. In float32, 256 rows at a time and those sums
-// again, so that the error does not grow with the rows.
-template <typename Vector, typename Terms>
-SHOAL_INLINE void SumRowsOf(const Terms& terms, int64_t rows, float* sums) {
-  constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
-  Vector first = {}, second = {};
-  for (int64_t begin = 0; begin < rows; begin += 256) {
-    Vector part_first = {}, part_second = {};
-    for (int64_t row = begin; row < std::min(rows, begin + 256); ++row) {
-      terms.template Add<Vector>(row * kLanes, 0, part_first, part_second);
-    }
-    first += part_first;
-    second += part_second;
-  }
-  Store(first, sums);
-  Store(second, sums + kLanes);
+// Calls tile.Run<Vector>(lane) for vectors that make up `lanes` lanes.
+template <typename Tile>
+SHOAL_INLINE void ForEachTile(int64_t lanes, const Tile& tile) {
+  int64_t lane = 0;
+  for (; lane + 16 <= lanes; lane += 16) tile.template Run<Vector16>(lane);
+  for (; lane + 8 <= lanes; lane += 8) tile.template Run<Vector8>(lane);
+  for (; lane < lanes; ++lane) tile.template Run<float>(lane);
 }
+
+// Adds up what `terms.Add(place, lane, first, second)` adds to two sums for each element of `rows`
+// rows, by lane: sums[lane] and sums[lanes + lane].
+template <typename Terms>
+struct SumTile {
+  const Terms& terms;
+  int64_t rows;
+  int64_t lanes;
+  float* sums;
+
+  template <typename Vector>
+  SHOAL_INLINE void Run(int64_t lane) const {
+    Vector first = {}, second = {};
+    for (int64_t begin = 0; begin < rows; begin += kRowsAtATime) {
+      const int64_t end = std::min(rows, begin + kRowsAtATime);
+      Vector part_first = {}, part_second = {};
+      for (int64_t row = begin; row < end; ++row) {
+        terms.template Add<Vector>(row * lanes + lane, lane, part_first, part_second);
+      }
+      first += part_first;
+      second += part_second;
+    }
+    Store(first, sums + lane);
+    Store(second, sums + lanes + lane);
+  }
+};
 template <typename Terms>
 SHOAL_INLINE void SumRows(const Terms& terms, int64_t rows, int64_t lanes, float* sums) {
-  if (lanes == 16) return SumRowsOf<Vector16>(terms, rows, sums);
-  if (lanes == 8) return SumRowsOf<Vector8>(terms, rows, sums);
-  std::fill_n(sums, 2 * lanes, 0.0f);
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      terms.template Add<float>(row * lanes + lane, lane, sums[lane], sums[lanes + lane]);
-    }
-  }
+  ForEachTile(lanes, SumTile<Terms>{terms, rows, lanes, sums});
 }
 
 // result[place] = values.Get(place, lane) for each element of `rows` rows.

@@ -30,7 +30,8 @@ absl::Status Gather(int index, CpuProgram& program) {
   return absl::OkStatus();
 }
 
-// A thread has some rows of the table: it looks at all ids, and no two add to one row.
+// A thread has some rows of the table: it looks at all ids, which are few beside what it clears,
+// and no two threads add to one row.
 absl::Status GatherBackward(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = program.graph().nodes()[index];

@@ -52,19 +52,34 @@ SHOAL_VECTORIZED void RowGradient(const float* x, const float* dy, const RowStat
   }
 }
 
-// dgamma and dbeta of the columns from `begin` to `end`.
+// dgamma and dbeta of the columns from `begin` to `end`, of some rows at a time: sums in float32 of
+// all rows would lose digits.
 SHOAL_VECTORIZED void ColumnGradients(const float* x, const float* dy,
                                       const RowStatistics* statistics, int64_t rows,
                                       int64_t columns, int64_t begin, int64_t end, float* dgamma,
                                       float* dbeta) {
-  std::fill(dgamma + begin, dgamma + end, 0.0f);
-  std::fill(dbeta + begin, dbeta + end, 0.0f);
-  for (int64_t row = 0; row < rows; ++row) {
-    const auto [mean, factor] = statistics[row];
-    const int64_t first = row * columns;
-    for (int64_t c = begin; c < end; ++c) {
-      dgamma[c] += dy[first + c] * ((x[first + c] - mean) * factor);
-      dbeta[c] += dy[first + c];
+  constexpr int64_t kRows = 256, kColumns = 64;
+  for (int64_t first = begin; first < end; first += kColumns) {
+    const int64_t width = std::min(kColumns, end - first);
+    double gamma_sum[kColumns] = {}, beta_sum[kColumns] = {};
+    for (int64_t top = 0; top < rows; top += kRows) {
+      float gamma_part[kColumns] = {}, beta_part[kColumns] = {};
+      for (int64_t row = top; row < std::min(rows, top + kRows); ++row) {
+        const auto [mean, factor] = statistics[row];
+        const int64_t place = row * columns + first;
+        for (int64_t c = 0; c < width; ++c) {
+          gamma_part[c] += dy[place + c] * ((x[place + c] - mean) * factor);
+          beta_part[c] += dy[place + c];
+        }
+      }
+      for (int64_t c = 0; c < width; ++c) {
+        gamma_sum[c] += gamma_part[c];
+        beta_sum[c] += beta_part[c];
+      }
+    }
+    for (int64_t c = 0; c < width; ++c) {
+      dgamma[first + c] = static_cast<float>(gamma_sum[c]);
+      dbeta[first + c] = static_cast<float>(beta_sum[c]);
     }
   }
 }
