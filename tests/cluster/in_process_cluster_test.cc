@@ -13,6 +13,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/model/initializer.h"
+#include "common/model/moving_average.h"
 #include "common/optimizer/optimizer.h"
 #include "tests/cluster/small_job.h"
 #include "tests/common/base/temporary_directory.h"
@@ -76,15 +77,24 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
                             step, parameters, gradients, nullptr)
                     .ok());
     std::vector<std::span<float>> parts;
-    for (const ModelLayout::Extent& extent : layout.variables)
-      parts.push_back(std::span(gradients).subspan(extent.offset, extent.size));
+    for (size_t i = 0; i < variables.size(); ++i) {
+      const ModelLayout::Extent& extent = layout.variables[i];
+      if (variables[i].rule == UpdateRule::kOptimizer)
+        parts.push_back(std::span(gradients).subspan(extent.offset, extent.size));
+    }
     optimizer->clipping().Clip(parts);
-    for (const ModelLayout::Extent& extent : layout.variables) {
+    for (size_t i = 0; i < variables.size(); ++i) {
+      const ModelLayout::Extent& extent = layout.variables[i];
       const std::span<float> values = std::span(parameters).subspan(extent.offset, extent.size);
+      const std::span<const float> pushed =
+          std::span(gradients).subspan(extent.offset, extent.size);
+      if (variables[i].rule == UpdateRule::kMovingAverage) {
+        UpdateMovingAverage(variables[i].momentum, pushed, values, values);
+        continue;
+      }
       std::vector<float*> slot_pointers;
       for (std::vector<float>& slot : slots) slot_pointers.push_back(slot.data() + extent.offset);
-      optimizer->Prepare(step + 1)->Apply(std::span(gradients).subspan(extent.offset, extent.size),
-                                          values, values, slot_pointers);
+      optimizer->Prepare(step + 1)->Apply(pushed, values, values, slot_pointers);
     }
   }
   // What is saved in the end.
@@ -138,6 +148,45 @@ TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
       EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
       ExpectSameBits(ReadModel(small.directory + "/run"), TrainLocally(job, 20));
     }
+  }
+}
+
+TEST_F(InProcessClusterTest, OneWorkerAveragesStatisticsAsLocalTraining) {
+  const Job job =
+      SmallJob{.directory = directory_, .steps = 20, .normalization = R"("momentum": 0.9)"}.Load();
+  InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = run_dir_});
+  cluster.StartAll();
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  const Variables model = ReadModel(run_dir_);
+  EXPECT_NE(model.at("norm/moving_mean")[0], 0);
+  EXPECT_NE(model.at("norm/moving_variance")[0], 1);
+  ExpectSameBits(model, TrainLocally(job, 20));
+}
+
+// With this momentum the moving statistics are the sum of those of all batches, over 2^30, whatever
+// the order: each step's are in there once, also of those that were done before the cluster was
+// killed, and of those that were taken back to the checkpoint.
+TEST_F(InProcessClusterTest, StatisticsOfEveryStepCountOnceAfterAKill) {
+  const Job job = SmallJob{.directory = directory_,
+                           .steps = 400,
+                           .normalization = R"("momentum": 0.99999999906867743,
+                               "moving_variance_initializer": "zeros")"}
+                      .Load();
+  {
+    InProcessCluster cluster({.job = job, .ps = 2, .workers = 3, .run_dir = run_dir_});
+    cluster.StartAll();
+    ASSERT_TRUE(cluster.WaitForStatus(
+        [](const proto::StatusReply& status) { return status.last_checkpoint().step() >= 20; }));
+  }
+  InProcessCluster cluster({.job = job, .ps = 3, .workers = 2, .run_dir = run_dir_});
+  cluster.StartAll();
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  const Variables model = ReadModel(run_dir_), want = TrainLocally(job, 400);
+  for (const char* name : {"norm/moving_mean", "norm/moving_variance"}) {
+    const float expected = want.at(name)[0];
+    EXPECT_GT(expected, 0) << name;
+    // A step's part is 1 / 400.
+    EXPECT_NEAR(model.at(name)[0], expected, 1e-4 * expected) << name;
   }
 }
 

@@ -16,7 +16,7 @@ constexpr char kModel[] = R"({
  "class_name": "Sequential",
  "config": {"name": "small", "layers": [
   {"class_name": "InputLayer", "config": {"batch_shape": [null, 8, 8, 1], "dtype": "float32", "name": "input"}},
-  {"class_name": "Rescaling", "config": {"name": "rescaling", "scale": 0.00392156862745098, "offset": 0.0}},
+  {"class_name": "Rescaling", "config": {"name": "rescaling", "scale": 0.00392156862745098, "offset": 0.0}},$1
   {"class_name": "Conv2D", "config": {"name": "conv2d", "filters": 4, "kernel_size": [3, 3], "strides": [1, 1],
     "padding": "same", "activation": "relu", "use_bias": true}},
   {"class_name": "MaxPooling2D", "config": {"name": "max_pooling2d", "pool_size": [2, 2], "padding": "valid"}},
@@ -52,7 +52,12 @@ void WriteExamples(const std::string& prefix, int count, uint64_t seed) {
 }  // namespace
 
 std::string SmallJob::Write() const {
-  std::ofstream(directory + "/model.json") << absl::Substitute(kModel, units);
+  std::ofstream(directory + "/model.json") << absl::Substitute(
+      kModel, units,
+      normalization.empty()
+          ? ""
+          : absl::StrCat(R"({"class_name": "BatchNormalization", "config": {"name": "norm", )",
+                         normalization, "}},"));
   WriteExamples(directory + "/train", training_examples, 11);
   WriteExamples(directory + "/test", test_examples, 12);
   const std::string path = directory + "/job.json";

@@ -22,6 +22,8 @@ struct SmallJob {
   std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
   uint64_t seed = 1;
   int units = 24;  // of the hidden layer
+  // Options of a BatchNormalization of the images: R"("momentum": 0.9)". None where this is empty.
+  std::string normalization = "";
 
   // Writes model.json, the data as IDX files and job.json; returns the path of job.json.
   std::string Write() const;

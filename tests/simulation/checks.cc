@@ -118,7 +118,7 @@ void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& st
   const std::vector<uint64_t> after = applied.StepsAfterBase();
   if (applied.end() > total_steps()) world_.Fail("a step beyond the end was applied");
   const std::span<const float> sums =
-      workload_.momentum ? store.slot(index, 0) : store.values(index);
+      workload_.momentum && chunk.has_slots() ? store.slot(index, 0) : store.values(index);
   for (const ChunkPiece& piece : chunk.pieces) {
     for (int64_t i = 0; i < piece.size; ++i) {
       const int64_t element = piece.variable_offset + i;
@@ -180,12 +180,12 @@ void Checks::OnTrain(const SimulatedProcess& process, uint64_t step, size_t chun
 }
 
 void Checks::OnEvaluate(std::span<const float> parameters) {
-  if (workload_.momentum) return;
   // All of one cut: the first trained variable says which.
   const std::vector<Variable>& variables = sums_.variables();
   std::set<uint64_t> cuts;
   for (uint64_t cut = 0; cut <= total_steps(); ++cut) cuts.insert(cut);
   for (size_t v = 0; v < variables.size(); ++v) {
+    if (workload_.momentum && variables[v].has_slots()) continue;
     const ModelLayout::Extent& extent = sums_.layout().variables[v];
     for (int64_t i = 0; i < extent.size; ++i) {
       std::erase_if(cuts, [&](uint64_t cut) {
@@ -302,10 +302,9 @@ void Checks::CheckCheckpoint(const std::string& directory) {
   const uint64_t cut = (*reader)->manifest().cut_step;
   for (size_t v = 0; v < sums_.variables().size(); ++v) {
     const Variable& variable = sums_.variables()[v];
-    if (workload_.momentum && !variable.has_slots()) continue;
     std::vector<float> values(ElementCount(variable.shape));
-    const std::string tensor =
-        workload_.momentum ? absl::StrCat(kSlot, variable.name) : variable.name;
+    const bool in_slot = workload_.momentum && variable.has_slots();
+    const std::string tensor = in_slot ? absl::StrCat(kSlot, variable.name) : variable.name;
     const absl::Status read =
         (*reader)->Read(tensor, variable.shape, 0, values.data(), values.size() * sizeof(float));
     if (!read.ok()) return world_.Fail(read.ToString());
@@ -336,7 +335,8 @@ void Checks::OnPowerLoss() {
 void Checks::CheckModel(const std::string& directory) {
   const auto file = SafetensorsFile::Open(directory + "/model.safetensors", &disk_);
   if (!file.ok()) return world_.Fail("the saved model: " + file.status().ToString());
-  for (size_t v = 0; v < sums_.variables().size() && !workload_.momentum; ++v) {
+  for (size_t v = 0; v < sums_.variables().size(); ++v) {
+    if (workload_.momentum && sums_.variables()[v].has_slots()) continue;
     const TensorEntry* const entry = (*file)->Find(sums_.variables()[v].name);
     if (entry == nullptr) return world_.Fail("the saved model lacks a variable");
     const absl::StatusOr<std::vector<float>> values = (*file)->ReadFloats(*entry);

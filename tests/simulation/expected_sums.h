@@ -10,10 +10,16 @@
 
 namespace shoal {
 
+// A moving average whose momentum is 1 - 1 / kSampleScale keeps its value (in float32 that is 1)
+// and adds a sample divided by this, exactly.
+inline constexpr float kSampleScale = 1 << 30;
+
 // What variables must be: every step adds to each element of each variable a small integer that
 // depends on the seed, the step and the element alone. So the sum of a set of steps does not depend
 // on their order, floats hold it exactly, and a step that is missing or there twice shows. The same
-// sums are in the values (SGD without momentum, learning rate 1) or in the slot (momentum 1).
+// sums are in the values (SGD without momentum, learning rate 1) or in the slot (momentum 1), and
+// in the values of moving averages, whose samples are kSampleScale times as large. What is frozen
+// stays at zero.
 class ExpectedSums {
  public:
   ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps);
@@ -22,6 +28,11 @@ class ExpectedSums {
   const ModelLayout& layout() const { return layout_; }
   // What step `step` adds to element `element` of variable `variable`.
   float Addend(uint64_t step, int variable, int64_t element) const;
+  // What step `step` pushes for it.
+  float Pushed(uint64_t step, int variable, int64_t element) const {
+    const bool averages = variables_[variable].rule == UpdateRule::kMovingAverage;
+    return Addend(step, variable, element) * (averages ? kSampleScale : -1);
+  }
   // Sum of the steps below `end`.
   float Below(uint64_t end, int variable, int64_t element) const {
     return below_[end * elements_ + first_[variable] + element];

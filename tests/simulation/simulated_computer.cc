@@ -44,7 +44,7 @@ void SimulatedComputer::FillGradient(uint64_t step, const Chunk& chunk) {
                        options_.sums->layout().variables[piece.variable].offset +
                        piece.variable_offset;
     for (int64_t i = 0; i < piece.size; ++i) {
-      out[i] = -options_.sums->Addend(step, piece.variable, piece.variable_offset + i);
+      out[i] = options_.sums->Pushed(step, piece.variable, piece.variable_offset + i);
     }
   }
 }

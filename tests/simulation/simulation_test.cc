@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/durable_file.h"
+#include "common/model/keras_model.h"
 #include "tests/simulation/simulated_disk.h"
 #include "tests/simulation/simulated_network.h"
 #include "tests/simulation/simulated_process.h"
@@ -42,6 +43,20 @@ TEST(WorkloadTest, SeedsDrawEveryKindOfFault) {
   }
   EXPECT_EQ(kinds.size(), static_cast<size_t>(Fault::Kind::kRestartAll) + 1);
   EXPECT_GT(without, 10);
+}
+
+TEST(WorkloadTest, SeedsDrawVariablesOfEveryUpdateRule) {
+  std::map<UpdateRule, int> models;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const absl::StatusOr<KerasModel> model = ParseKerasModel(DrawWorkload(seed).job.model_json);
+    ASSERT_TRUE(model.ok()) << model.status();
+    std::set<UpdateRule> rules;
+    for (const Variable& variable : model->graph.variables()) rules.insert(variable.rule);
+    for (const UpdateRule rule : rules) ++models[rule];
+  }
+  EXPECT_EQ(models[UpdateRule::kOptimizer], 200);
+  EXPECT_GT(models[UpdateRule::kMovingAverage], 40);
+  EXPECT_GT(models[UpdateRule::kFrozen], 40);
 }
 
 // --- The disk ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/step_plan/step_plan.h"
+#include "tests/simulation/expected_sums.h"
 #include "tests/simulation/random.h"
 
 namespace shoal {
@@ -15,7 +16,21 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Kind = Fault::Kind;
 
-std::string ModelJson(Random& random) {
+// Its moving averages count: in float32 the momentum is 1, and what it leaves to a sample exactly
+// 1 / kSampleScale. All begin at zero.
+std::string NormalizationJson(Random& random) {
+  return absl::StrFormat(
+      R"(, {"class_name": "BatchNormalization", "config": {"name": "norm", "trainable": %s,
+          "momentum": %.17g, "center": %s, "scale": %s,
+          "beta_initializer": {"class_name": "Zeros", "config": {}},
+          "gamma_initializer": {"class_name": "Zeros", "config": {}},
+          "moving_mean_initializer": {"class_name": "Zeros", "config": {}},
+          "moving_variance_initializer": {"class_name": "Zeros", "config": {}}}})",
+      random.OneIn(6) ? "false" : "true", 1 - 1.0 / kSampleScale, random.Coin() ? "true" : "false",
+      random.Coin() ? "true" : "false");
+}
+
+std::string ModelJson(Random& random, uint64_t seed) {
   const auto dense = [](const char* name, uint64_t units, bool trainable) {
     return absl::StrFormat(
         R"({"class_name": "Dense", "config": {"name": "%s", "units": %d, "trainable": %s,
@@ -28,16 +43,19 @@ std::string ModelJson(Random& random) {
       R"({"class_name": "InputLayer", "config": {"name": "input", "batch_shape": [null, %d]}})",
       random.Between(2, 6));
   absl::StrAppend(&layers, ", ", dense("first", random.Between(3, 9), true));
+  // Drawn apart, so that all other seeds stay what they are.
+  if (Random averages(seed * 0xd1342543de82ef95 + 3); averages.OneIn(3))
+    layers += NormalizationJson(averages);
   if (random.OneIn(4)) absl::StrAppend(&layers, ", ", dense("fixed", random.Between(2, 4), false));
   absl::StrAppend(&layers, ", ", dense("last", random.Between(1, 5), true));
   return absl::StrCat(R"({"class_name": "Sequential", "config": {"name": "tiny", "layers": [)",
                       layers, "]}}");
 }
 
-Job DrawJob(Random& random, uint64_t examples, bool* momentum) {
+Job DrawJob(Random& random, uint64_t seed, uint64_t examples, bool* momentum) {
   Job job;
   job.name = "simulated";
-  job.model_json = ModelJson(random);
+  job.model_json = ModelJson(random, seed);
   job.training = {.images = "/simulated/images", .labels = "/simulated/labels"};
   if (random.OneIn(3)) job.test = {.images = "/simulated/test", .labels = "/simulated/tests"};
   job.loss.class_name = "MeanSquaredError";
@@ -313,7 +331,7 @@ Workload DrawWorkload(uint64_t seed) {
       random.OneIn(4) ? static_cast<int>(random.Below(workload.workers)) : 0;
   workload.blind_ps = random.OneIn(6) ? static_cast<int>(random.Between(1, workload.ps)) : 0;
   workload.training_examples = random.Between(10, 120);
-  workload.job = DrawJob(random, workload.training_examples, &workload.momentum);
+  workload.job = DrawJob(random, seed, workload.training_examples, &workload.momentum);
   workload.test_examples = workload.job.test.empty() ? 0 : random.Between(1, 12);
   workload.step_time = random.Between(milliseconds(2), milliseconds(150));
   workload.base_latency = random.Between(microseconds(50), milliseconds(3));
