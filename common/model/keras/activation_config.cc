@@ -58,22 +58,13 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadNamed(const JsonNode& json,
                                          SuggestName(name, KerasActivationNames())));
 }
 
-absl::StatusOr<ActivationAttributes> ReadReluOptions(ConfigReader& config) {
-  ActivationAttributes relu;
-  if (const JsonNode max_value = config["max_value"]; !max_value.is_null()) {
-    SHOAL_ASSIGN_OR_RETURN(relu.max_value, max_value.Number());
-    if (relu.max_value < 0) return max_value.Invalid(absl::StrCat(relu.max_value, " is negative"));
-  }
-  const JsonNode slope = config["negative_slope"];
-  SHOAL_ASSIGN_OR_RETURN(relu.negative_slope, slope.Number(0));
-  if (relu.negative_slope < 0) {
-    return slope.Invalid(absl::StrCat(relu.negative_slope, " is negative"));
-  }
-  SHOAL_ASSIGN_OR_RETURN(relu.threshold, config["threshold"].Number(0));
-  if (relu.threshold < 0) {
-    return config["threshold"].Invalid(absl::StrCat(relu.threshold, " is negative"));
-  }
-  return relu;
+// The layer of that class as an activation; null where none of them is.
+using ActivationReader = absl::StatusOr<ActivationAttributes> (*)(ConfigReader& config);
+ActivationReader FindActivationLayer(const std::string& class_name) {
+  if (class_name == "ReLU") return ReadRelu;
+  if (class_name == "LeakyReLU") return ReadLeakyRelu;
+  if (class_name == "ELU") return ReadElu;
+  return nullptr;
 }
 
 }  // namespace
@@ -98,9 +89,9 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
   for (const char* common : {"name", "trainable"}) options[common];
   SHOAL_RETURN_IF_ERROR(CheckDtype(options["dtype"]));
   std::shared_ptr<const Op> activation;
-  if (class_name == "ReLU" || class_name == "LeakyReLU" || class_name == "ELU") {
+  if (const ActivationReader read = FindActivationLayer(class_name); read != nullptr) {
     auto op = std::make_shared<ActivationOp>();
-    SHOAL_ASSIGN_OR_RETURN(op->attributes, ReadActivationLayer(class_name, options));
+    SHOAL_ASSIGN_OR_RETURN(op->attributes, read(options));
     activation = std::move(op);
   } else {
     SHOAL_ASSIGN_OR_RETURN(activation, ReadNamed(json["class_name"], traits));
@@ -109,20 +100,38 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
   return activation;
 }
 
-absl::StatusOr<ActivationAttributes> ReadActivationLayer(const std::string& class_name,
-                                                         ConfigReader& config) {
-  if (class_name == "ReLU") return ReadReluOptions(config);
-  ActivationAttributes attributes;
-  if (class_name == "ELU") {
-    attributes.kind = Kind::kElu;
-    SHOAL_ASSIGN_OR_RETURN(attributes.negative_slope, config["alpha"].Number(1));
-    return attributes;
+absl::StatusOr<ActivationAttributes> ReadRelu(ConfigReader& config) {
+  ActivationAttributes relu;
+  if (const JsonNode max_value = config["max_value"]; !max_value.is_null()) {
+    SHOAL_ASSIGN_OR_RETURN(relu.max_value, max_value.Number());
+    if (relu.max_value < 0) return max_value.Invalid(absl::StrCat(relu.max_value, " is negative"));
   }
-  attributes.kind = Kind::kLeakyRelu;
+  const JsonNode slope = config["negative_slope"];
+  SHOAL_ASSIGN_OR_RETURN(relu.negative_slope, slope.Number(0));
+  if (relu.negative_slope < 0) {
+    return slope.Invalid(absl::StrCat(relu.negative_slope, " is negative"));
+  }
+  SHOAL_ASSIGN_OR_RETURN(relu.threshold, config["threshold"].Number(0));
+  if (relu.threshold < 0) {
+    return config["threshold"].Invalid(absl::StrCat(relu.threshold, " is negative"));
+  }
+  return relu;
+}
+
+absl::StatusOr<ActivationAttributes> ReadLeakyRelu(ConfigReader& config) {
+  ActivationAttributes leaky;
+  leaky.kind = Kind::kLeakyRelu;
   // Keras 3 and Keras 2.
   SHOAL_ASSIGN_OR_RETURN(const double alpha, config["alpha"].Number(0.3));
-  SHOAL_ASSIGN_OR_RETURN(attributes.negative_slope, config["negative_slope"].Number(alpha));
-  return attributes;
+  SHOAL_ASSIGN_OR_RETURN(leaky.negative_slope, config["negative_slope"].Number(alpha));
+  return leaky;
+}
+
+absl::StatusOr<ActivationAttributes> ReadElu(ConfigReader& config) {
+  ActivationAttributes elu;
+  elu.kind = Kind::kElu;
+  SHOAL_ASSIGN_OR_RETURN(elu.negative_slope, config["alpha"].Number(1));
+  return elu;
 }
 
 }  // namespace shoal

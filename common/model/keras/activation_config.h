@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/model/keras/json_node.h"
@@ -15,8 +14,9 @@ namespace shoal {
 absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
                                                          const ModelTraits& traits);
 
-// The options of a layer that can also stand where an activation is named: ELU, LeakyReLU or ReLU.
-absl::StatusOr<ActivationAttributes> ReadActivationLayer(const std::string& class_name,
-                                                         ConfigReader& config);
+// The options of the layers that can also stand where an activation is named.
+absl::StatusOr<ActivationAttributes> ReadRelu(ConfigReader& config);
+absl::StatusOr<ActivationAttributes> ReadLeakyRelu(ConfigReader& config);
+absl::StatusOr<ActivationAttributes> ReadElu(ConfigReader& config);
 
 }  // namespace shoal

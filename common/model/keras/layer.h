@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct ModelTraits {
 struct GraphInProgress {
   Graph graph;
   int64_t calls = 0;  // of layers, those of nested models included
+  std::set<std::string> variable_names = {};
 };
 
 // One layer of a model: its place in the JSON, its options, and what its calls share.

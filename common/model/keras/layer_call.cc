@@ -66,8 +66,15 @@ absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, S
         absl::StrCat("its ", options.name, " is too large: ", std::string(status.message())));
   }
   SHOAL_RETURN_IF_ERROR(CheckShape(options.initializer, shape));
+  std::string name = absl::StrCat(layer_->path, "/", options.name);
+  if (!graph_->variable_names.insert(name).second) {
+    return layer_->json["config"]["name"].Invalid(
+        absl::StrCat("the variable \"", name,
+                     "\" is there already: that of a layer whose name and those of the "
+                     "models around it read the same; rename one"));
+  }
   const ValueId value =
-      graph.AddVariable({.name = absl::StrCat(layer_->path, "/", options.name),
+      graph.AddVariable({.name = std::move(name),
                          .shape = std::move(shape),
                          .rule = layer_->trainable ? options.rule : UpdateRule::kFrozen,
                          .momentum = options.momentum,

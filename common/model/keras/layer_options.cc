@@ -66,8 +66,12 @@ std::array<int64_t, 2> LayerOptions::WindowExtents(const std::string& key,
   return {1, Take(json.Integer(kWindowExtents, one), otherwise[1])};
 }
 
-Padding LayerOptions::WindowPadding() {
-  return OneOf("padding", {"valid", "same"}, 0) == 0 ? Padding::kValid : Padding::kSame;
+Padding LayerOptions::WindowPadding(bool* causal) {
+  std::vector<std::string> names = {"valid", "same"};
+  if (causal != nullptr) names.push_back("causal");
+  const size_t index = OneOf("padding", names, 0);
+  if (causal != nullptr) *causal = index == 2;
+  return index == 1 ? Padding::kSame : Padding::kValid;
 }
 
 AxisOption LayerOptions::Axis(const std::string& key, int64_t absent) {
@@ -100,6 +104,14 @@ VariableOptions LayerOptions::MovingAverage(const std::string& name,
   average.rule = UpdateRule::kMovingAverage;
   average.momentum = momentum;
   return average;
+}
+
+VariableOptions LayerOptions::Frozen(const std::string& name, const std::string& initializer) {
+  // An option of no name is none, so that the default is read.
+  const JsonNode none = config_.config()[""];
+  return {.name = name,
+          .initializer = Take(ReadInitializer(none, initializer), {none}),
+          .rule = UpdateRule::kFrozen};
 }
 
 std::optional<VariableOptions> LayerOptions::Bias() {

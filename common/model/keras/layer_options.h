@@ -74,8 +74,9 @@ class LayerOptions {
   std::array<int64_t, 2> WindowExtents(const std::string& key,
                                        std::optional<std::array<int64_t, 2>> absent = {},
                                        int rank = 2);
-  // "padding": "valid", which is Keras's default, or "same".
-  Padding WindowPadding();
+  // "padding": "valid", which is Keras's default, or "same". With `causal`, "causal" is known too:
+  // it is set to whether that is asked for.
+  Padding WindowPadding(bool* causal = nullptr);
   // An axis, bare or in a list of one.
   AxisOption Axis(const std::string& key, int64_t absent);
   // "data_format" must be absent or channels_last, the only layout there is.
@@ -89,6 +90,8 @@ class LayerOptions {
   // The same for the moving average of a statistic.
   VariableOptions MovingAverage(const std::string& name, const std::string& default_initializer,
                                 double momentum);
+  // A variable that is never trained, and that no option initializes.
+  VariableOptions Frozen(const std::string& name, const std::string& initializer);
   // The variable "bias", unless "use_bias" is false.
   std::optional<VariableOptions> Bias();
 

@@ -30,12 +30,15 @@
   LAYER(GlobalMaxPooling1D)       \
   LAYER(GlobalMaxPooling2D)       \
   LAYER(InputLayer)               \
+  LAYER(LayerNormalization)       \
   LAYER(LeakyReLU)                \
   LAYER(MaxPooling1D)             \
   LAYER(MaxPooling2D)             \
   LAYER(Maximum)                  \
   LAYER(Minimum)                  \
   LAYER(Multiply)                 \
+  LAYER(Normalization)            \
+  LAYER(PReLU)                    \
   LAYER(ReLU)                     \
   LAYER(Rescaling)                \
   LAYER(Reshape)                  \

@@ -386,6 +386,11 @@ TEST(KerasErrorsTest, NormalizationEmbeddingAndResizing) {
   expect(image, norm, "renorm", true, kLacking, {path + "renorm", "renormalisation"});
   expect(image, norm, "beta_initializer", "onse", kLacking, {path + "beta_initializer"});
 
+  const Json rows = LayerJson("LayerNormalization", "rows", {{"axis", {-1}}});
+  expect(image, rows, "axis", 2, kLacking, {path + "axis", "last axis only"});
+  expect(image, rows, "epsilon", -0.5, kInvalid, {path + "epsilon: -0.5 is negative"});
+  expect(image, rows, "rms_scaling", true, kLacking, {path + "rms_scaling"});
+
   const Json ids = {nullptr, 4};
   const Json embedding = LayerJson("Embedding", "table", {{"input_dim", 9}, {"output_dim", 2}});
   expect(ids, embedding, "input_dim", 16777217, kLacking, {path + "input_dim", "2^24"});
@@ -411,6 +416,19 @@ TEST(KerasErrorsTest, NormalizationEmbeddingAndResizing) {
   const Json transposed = LayerJson("Conv2DTranspose", "up", {{"kernel_size", 3}, {"filters", 2}});
   expect(image, transposed, "output_padding", {1, 1}, kLacking, {path + "output_padding"});
   expect(image, transposed, "strides", {1, 1, 1}, kInvalid, {path + "strides"});
+
+  const Json given = LayerJson("Normalization", "norm",
+                               {{"mean", {1, 2, 3}}, {"variance", {1, 4, 9}}, {"axis", {-1}}});
+  expect(image, given, "variance", {1, 4}, kInvalid, {path + "variance", "2 values", "mean has 3"});
+  expect(image, given, "variance", {1, 4, -9}, kInvalid, {path + "variance", "-9 is negative"});
+  expect(image, given, "variance", nullptr, kInvalid, {path + "variance", "a number"});
+  expect(image, given, "mean", {1, "x", 3}, kInvalid, {path + "mean[1]"});
+  expect(image, given, "invert", true, kLacking, {path + "invert"});
+  expect(image, given, "axis", 1, kLacking, {path + "axis", "last axis"});
+  const Json prelu = LayerJson("PReLU", "prelu", {{"shared_axes", {1, 2}}});
+  expect(image, prelu, "shared_axes", {0}, kInvalid, {path + "shared_axes[0]: 0 is no axis"});
+  expect(image, prelu, "shared_axes", 1, kInvalid, {path + "shared_axes: needs a list"});
+
   Json twice = CalledJson(norm, {"x"});
   twice["inbound_nodes"].push_back(Json::array({{"norm", 0, 0, Json::object()}}));
   ExpectError(FunctionalJson(

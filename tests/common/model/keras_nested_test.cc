@@ -157,6 +157,14 @@ TEST(KerasNestedTest, CallsAreCapped) {
   ExpectError(model, {"more than 100000 times"});
 }
 
+// A name of Keras 2 may have a slash in it.
+TEST(KerasNestedTest, NoTwoVariablesHaveOneName) {
+  const Json inner = Named(SequentialJson({nullptr, 4}, {Dense("dense", 4)}), "inner");
+  ExpectError(SequentialJson({nullptr, 4}, {Dense("inner/dense", 4), inner}),
+              {"$.config.layers[2].config.layers[1].config.name",
+               "\"inner/dense/kernel\" is there already"});
+}
+
 TEST(KerasNestedTest, PathsAreCapped) {
   const Json inner =
       Named(SequentialJson({nullptr, 4}, {Dense(std::string(600, 'a'), 4)}), std::string(600, 'b'));

@@ -25,8 +25,7 @@ class Conv : public LayerConfig {
     op_.window.size = options.WindowExtents("kernel_size", {}, kRank);
     op_.window.strides = options.WindowExtents("strides", {{1, 1}}, kRank);
     op_.window.dilation = options.WindowExtents("dilation_rate", {{1, 1}}, kRank);
-    causal_ = kRank == 1 && options.OneOf("padding", {"valid", "same", "causal"}, 0) == 2;
-    if (!causal_) op_.window.padding = options.WindowPadding();
+    op_.window.padding = options.WindowPadding(kRank == 1 ? &causal_ : nullptr);
     options.ExpectChannelsLast();
   }
 

@@ -7,10 +7,11 @@
 namespace shoal {
 namespace {
 
+template <auto kRead>
 class ActivationLayer : public LayerConfig {
  public:
-  ActivationLayer(const char* class_name, LayerOptions& options) {
-    op_.attributes = options.Take(ReadActivationLayer(class_name, options.config()));
+  explicit ActivationLayer(LayerOptions& options) {
+    op_.attributes = options.Take(kRead(options.config()));
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
@@ -21,29 +22,19 @@ class ActivationLayer : public LayerConfig {
   ActivationOp op_;
 };
 
-std::unique_ptr<LayerConfig> ReadReLU(LayerOptions& options) {
-  return std::make_unique<ActivationLayer>("ReLU", options);
-}
-
-std::unique_ptr<LayerConfig> ReadLeakyReLU(LayerOptions& options) {
-  return std::make_unique<ActivationLayer>("LeakyReLU", options);
-}
-
-std::unique_ptr<LayerConfig> ReadELU(LayerOptions& options) {
-  return std::make_unique<ActivationLayer>("ELU", options);
-}
-
 }  // namespace
 
 extern const LayerType kReLULayer = {
     "ReLU", LayerType::Inputs::kOne,
-    "What is above a threshold, up to a largest value; below it with a slope", ReadReLU};
+    "What is above a threshold, up to a largest value; below it with a slope",
+    ReadAs<ActivationLayer<ReadRelu>>};
 
 extern const LayerType kLeakyReLULayer = {"LeakyReLU", LayerType::Inputs::kOne,
                                           "x where it is above 0, below with a slope",
-                                          ReadLeakyReLU};
+                                          ReadAs<ActivationLayer<ReadLeakyRelu>>};
 
 extern const LayerType kELULayer = {"ELU", LayerType::Inputs::kOne,
-                                    "x where it is above 0, below alpha · (exp(x) − 1)", ReadELU};
+                                    "x where it is above 0, below alpha · (exp(x) − 1)",
+                                    ReadAs<ActivationLayer<ReadElu>>};
 
 }  // namespace shoal
