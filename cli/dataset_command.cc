@@ -11,10 +11,10 @@
 #include "cli/validation.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
+#include "common/loss/keras_loss.h"
 #include "worker/input/batch_source.h"
 #include "worker/input/pictures/contact_sheet.h"
 #include "worker/job_data.h"
-#include "worker/loss_attributes.h"
 
 namespace shoal {
 namespace {
@@ -77,9 +77,9 @@ absl::Status Show(const ShowOptions& options) {
                          ValidateFiles(/*cluster_spec_file=*/"", options.job, options.overrides));
   const Job& job = validated.job;
   SHOAL_RETURN_IF_ERROR(CheckModelOfJob(validated.model));
-  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
-                         OpenJobData(job.training, loss, validated.model.graph));
+                         OpenJobData(job.training, *loss, validated.model.graph));
   const StepPlan plan(dataset->size(), static_cast<uint64_t>(job.batch_size), job.epochs,
                       job.steps);
   BatchSource source({.dataset = dataset, .plan = plan, .seed = job.seed});

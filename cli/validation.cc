@@ -10,12 +10,12 @@
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/job/job_shard_map.h"
 #include "common/json/json_errors.h"
+#include "common/loss/keras_loss.h"
 #include "common/optimizer/optimizer.h"
 #include "common/step_plan/step_plan.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"
 #include "worker/job_data.h"
-#include "worker/loss_attributes.h"
 #include "worker/worker_memory.h"
 
 namespace shoal {
@@ -41,7 +41,7 @@ JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& vari
 // A runner knows how a batch lies in memory. Only the cpu backend's is asked.
 absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, const KerasModel& model, uint64_t examples,
                                         int ps_count) {
-  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
                          ModelRunner::Create({.model = model.graph, .loss = loss}));
   return WorkerMemoryOf(job, examples, ps_count, runner.get());
@@ -91,13 +91,13 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
 
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
   SHOAL_RETURN_IF_ERROR(CheckModelOfJob(model));
-  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
   FoundData found;
   const auto check = [&](const DataSource& source, std::optional<uint64_t>* examples) {
-    const auto dataset = OpenJobData(source, loss, model.graph);
+    const auto dataset = OpenJobData(source, *loss, model.graph);
     if (!dataset.ok()) return dataset.status();
     *examples = (*dataset)->size();
-    if (const uint64_t seen = LabelsLookedAt(**dataset, loss); seen < (*dataset)->size()) {
+    if (const uint64_t seen = LabelsLookedAt(**dataset, *loss); seen < (*dataset)->size()) {
       absl::StrAppend(&found.not_read_all, (*dataset)->LabelSource(), ": the first ", seen, " of ",
                       (*dataset)->size(),
                       " labels were looked at; the others are when their steps come\n");

@@ -12,10 +12,10 @@
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
+#include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
 #include "common/optimizer/optimizer.h"
 #include "worker/job_data.h"
-#include "worker/loss_attributes.h"
 #include "worker/worker_memory.h"
 
 namespace shoal {
@@ -113,20 +113,20 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   SHOAL_RETURN_IF_ERROR(CheckModelOfJob(model));
   const Graph& graph = model.graph;
   const Shape& output_shape = graph.value(graph.outputs()[0]).shape;
-  SHOAL_ASSIGN_OR_RETURN(const LossAttributes loss, LossAttributesOf(job.loss));
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
   std::vector<Metric> metrics;
   for (const std::string& name : job.metrics) {
-    SHOAL_ASSIGN_OR_RETURN(const Metric metric, ResolveMetric(name, loss, output_shape));
+    SHOAL_ASSIGN_OR_RETURN(const Metric metric, ResolveMetric(name, *loss, output_shape));
     metrics.push_back(metric);
   }
 
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
-                         OpenJobData(job.training, loss, graph));
+                         OpenJobData(job.training, *loss, graph));
   training_labels_ = training->LabelSource();
   const uint64_t training_examples = training->size();
   uint64_t test_examples = 0, test_batches = 0;
   if (!job.test.empty()) {
-    SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test, OpenJobData(job.test, loss, graph));
+    SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test, OpenJobData(job.test, *loss, graph));
     test_labels_ = test->LabelSource();
     test_examples = test->size();
     const StepPlan plan(test_examples, job.batch_size, /*epochs=*/1, /*steps=*/0);

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/metrics.h"
-#include "worker/loss_attributes.h"
+#include "worker/label_shape.h"
 
 namespace shoal {
 namespace {
@@ -26,9 +26,7 @@ uint64_t NumbersOfLabel(const Dataset& dataset) {
   return std::max<int64_t>(1, ElementCount(dataset.label_shape()));
 }
 
-bool AreClasses(const LossAttributes& loss) {
-  return loss.kind == LossAttributes::Kind::kSparseCategoricalCrossentropy;
-}
+bool AreClasses(const Loss& loss) { return loss.target() == Loss::Target::kClassNumber; }
 
 absl::Status CheckClasses(const Dataset& dataset, uint64_t count, int64_t classes,
                           const std::string& file) {
@@ -75,11 +73,10 @@ std::vector<Feature> InputsOf(const Graph& model) {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source,
-                                                     const LossAttributes& loss,
-                                                     const Graph& model) {
+                                                     const Loss& loss, const Graph& model) {
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, OpenDataset(source, InputsOf(model)));
   const Shape& output = model.value(model.outputs()[0]).shape;
-  SHOAL_RETURN_IF_ERROR(CheckLabels(loss, output, dataset->label_shape(), dataset->LabelSource()));
+  SHOAL_RETURN_IF_ERROR(CheckLabelShape(loss, output, dataset->label_shape(), dataset->LabelSource()));
   if (AreClasses(loss)) {
     SHOAL_RETURN_IF_ERROR(CheckClasses(*dataset, LabelsLookedAt(*dataset, loss), output.back(),
                                        dataset->LabelSource()));
@@ -87,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source,
   return dataset;
 }
 
-uint64_t LabelsLookedAt(const Dataset& dataset, const LossAttributes& loss) {
+uint64_t LabelsLookedAt(const Dataset& dataset, const Loss& loss) {
   if (!AreClasses(loss)) return dataset.size();
   return std::min({dataset.size(), dataset.LabelIsInExample() ? kMostExamples : kMostLabels,
                    kMostNumbers / NumbersOfLabel(dataset)});

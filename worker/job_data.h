@@ -7,7 +7,7 @@
 #include "common/job/job.h"
 #include "common/model/graph.h"
 #include "common/model/keras_model.h"
-#include "common/model/ops/loss.h"
+#include "common/model/loss.h"
 #include "worker/input/dataset.h"
 
 namespace shoal {
@@ -20,13 +20,12 @@ std::vector<Feature> InputsOf(const Graph& model);
 
 // Opens a data set of a job for a model that CheckModelOfJob() takes, and checks that its labels
 // suit the loss, each of them where they are classes, though no more than LabelsLookedAt. Errors
-// are those of OpenDataset and of both CheckLabels.
+// are those of OpenDataset , CheckLabelShape and CheckLabels.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source,
-                                                     const LossAttributes& loss,
-                                                     const Graph& model);
+                                                     const Loss& loss, const Graph& model);
 
 // How many of a data set's labels are looked at when it is opened: all but those of a very large
 // one, which are seen when their steps come.
-uint64_t LabelsLookedAt(const Dataset& dataset, const LossAttributes& loss);
+uint64_t LabelsLookedAt(const Dataset& dataset, const Loss& loss);
 
 }  // namespace shoal

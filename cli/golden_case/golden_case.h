@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/model/keras_model.h"
-#include "common/model/ops/loss.h"
+#include "common/model/loss.h"
 
 namespace shoal {
 
@@ -25,7 +25,7 @@ struct GoldenCase {
   static absl::StatusOr<GoldenCase> Load(const std::string& directory);
 
   KerasModel model;
-  LossAttributes loss;
+  std::shared_ptr<const Loss> loss;
   std::vector<Optimizer> optimizers;
   int64_t steps = 0;              // of each optimizer, on the same batch
   double relative_tolerance = 0;  // of outputs, loss and gradients

@@ -3,11 +3,10 @@
 #include "absl/strings/str_cat.h"
 #include "cli/golden_case/golden_case.h"
 #include "common/base/status_macros.h"
-#include "common/job/job.h"
 #include "common/json/json_errors.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
-#include "worker/loss_attributes.h"
+#include "common/loss/keras_loss.h"
 
 namespace shoal {
 namespace {
@@ -36,11 +35,9 @@ absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
   for (const auto& [name, config] : optimizers->items()) {
     result->optimizers.push_back({name, config.dump()});
   }
-  const absl::StatusOr<Job::Loss> parsed = ParseLoss(loss->dump(), "$.loss");
-  if (!parsed.ok()) return WithSource(path, parsed.status());
-  const absl::StatusOr<LossAttributes> attributes = LossAttributesOf(*parsed);
-  if (!attributes.ok()) return WithSource(path, attributes.status());
-  result->loss = *attributes;
+  absl::StatusOr<std::shared_ptr<const Loss>> made = MakeLoss(loss->dump());
+  if (!made.ok()) return WithSource(path, made.status());
+  result->loss = *std::move(made);
   return absl::OkStatus();
 }
 

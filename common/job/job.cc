@@ -9,7 +9,6 @@
 #include "common/job/data_source_reader.h"
 #include "common/job/job_overrides.h"
 #include "common/job/job_reader.h"
-#include "common/job/loss.h"
 #include "common/json/json_text.h"
 
 namespace shoal {
@@ -38,7 +37,7 @@ std::string Job::ResolvedText() const {
   root["model"] = JsonOrString(model_json);
   root["data"]["training"] = DataSourceToJson(training);
   if (!test.empty()) root["data"]["test"] = DataSourceToJson(test);
-  root["loss"] = LossToJson(loss);
+  root["loss"] = JsonOrString(loss);
   root["metrics"] = metrics;
   root["optimizer"] = JsonOrString(optimizer);
   root["batch_size"] = batch_size;

@@ -12,12 +12,6 @@ namespace shoal {
 // What to train: the job file, checked. Plain data; immutable after parsing. docs/job-file.md
 // describes the file field by field.
 struct Job {
-  struct Loss {
-    std::string class_name;  // "SparseCategoricalCrossentropy"
-    bool from_logits = false;
-    double label_smoothing = 0;
-  };
-
   struct Checkpoint {
     uint64_t every_steps = 0;    // 0: not by steps
     double every_seconds = 600;  // 0: not by time
@@ -36,8 +30,8 @@ struct Job {
   std::string model_path;  // absolute; empty where the model came inside the resolved text
   std::string model_json;  // Keras JSON text
   DataSource training;
-  DataSource test;  // empty(): no evaluation
-  Loss loss;
+  DataSource test;   // empty(): no evaluation
+  std::string loss;  // canonical Keras config: MakeLoss() reads it
   std::vector<std::string> metrics;
   std::string optimizer;  // canonical Keras config: MakeOptimizer() reads it
   int64_t batch_size = 32;
@@ -80,9 +74,5 @@ absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string&
 // Left out is what may change while the same job goes on: how long it trains ($.epochs, $.steps,
 // $.stop_after_nan_steps) and $.checkpoint.
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now);
-
-// Reads a Keras config ({"class_name", "config"}) or a plain name ("mse"), given as JSON text;
-// `path` is the JSON path for messages. An unknown class is kUnimplemented, else kInvalidArgument.
-absl::StatusOr<Job::Loss> ParseLoss(const std::string& json, const std::string& path);
 
 }  // namespace shoal

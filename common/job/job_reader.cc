@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/job/data_source_reader.h"
 #include "common/job/job_path.h"
-#include "common/job/loss.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
+#include "common/loss/keras_loss.h"
 #include "common/optimizer/optimizer.h"
 #include "common/sharding/chunk_limits.h"
 
@@ -41,10 +41,11 @@ class JobReader {
     ReadName(top);
     ReadModel(top);
     ReadData(top);
-    if (const json* loss = top.Require("loss",
-                                       "what is minimised, for example "
-                                       "\"sparse_categorical_crossentropy\"")) {
-      job_.loss = ReadLoss(*loss, top.PathOf("loss"), errors_);
+    if (const json* value = top.Require("loss",
+                                        "what is minimised, for example "
+                                        "\"sparse_categorical_crossentropy\"")) {
+      const auto loss = ReadLoss(*value, top.PathOf("loss"), errors_);
+      if (loss != nullptr) job_.loss = loss->config();
     }
     ReadMetrics(top);
     if (const json* value =

@@ -10,7 +10,8 @@
 #include "common/base/status_macros.h"
 #include "common/model/graph.h"
 #include "common/model/ops/add.h"
-#include "common/model/ops/softmax.h"
+#include "common/model/ops/loss.h"
+#include "common/model/ops/reduce.h"
 
 namespace shoal {
 namespace {
@@ -40,8 +41,16 @@ class ReversePass {
     }
   }
 
-  // The last node is the loss.
-  absl::Status Run() {
+  // From the mean of `loss` over the examples.
+  absl::Status Run(ValueId loss) {
+    while (node_count_ > 0 && graph_->nodes()[node_count_ - 1].outputs[0] != loss) --node_count_;
+    if (node_count_ == 0) return absl::InvalidArgumentError("the loss does not depend on anything");
+    const Node last = graph_->nodes()[node_count_ - 1];
+    if (dynamic_cast<const LossOp*>(last.op.get()) == nullptr) {
+      SHOAL_ASSIGN_OR_RETURN(gradients_[loss],
+                             graph_->Add(std::make_shared<MeanGradientOp>(), {loss}, last.layer,
+                                         "gradient of the loss"));
+    }
     for (int i = node_count_ - 1; i >= 0; --i) SHOAL_RETURN_IF_ERROR(Visit(i));
     return absl::OkStatus();
   }
@@ -53,6 +62,7 @@ class ReversePass {
     const Node node =
         graph_->nodes()[index];  // a copy: the graph's own move when nodes are appended
     std::vector<ValueId> output_gradients;
+    // The gradient of a LossOp at the end is the mean's own.
     bool reached = index == node_count_ - 1;
     for (const ValueId output : node.outputs) {
       output_gradients.push_back(gradients_[output]);
@@ -88,8 +98,8 @@ class ReversePass {
     return absl::OkStatus();
   }
 
-  Graph* const graph_;    // outlives this
-  const int node_count_;  // without the gradients
+  Graph* const graph_;  // outlives this
+  int node_count_;      // those that the loss may depend on
   // By value of the forward pass:
   std::vector<bool> wanted_;     // whether it depends on such a variable
   std::vector<int> first_user_;  // the first node that reads it; -1: none
@@ -97,19 +107,9 @@ class ReversePass {
   std::vector<ValueId> gradients_;
 };
 
-// The input of the softmax that yields `value`; kNoValue when it comes from anything else.
-ValueId LogitsOf(const Graph& graph, ValueId value) {
-  for (const Node& node : graph.nodes()) {
-    if (node.outputs[0] == value && dynamic_cast<const SoftmaxOp*>(node.op.get()) != nullptr) {
-      return node.inputs[0];
-    }
-  }
-  return kNoValue;
-}
-
 }  // namespace
 
-absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const LossAttributes& loss) {
+absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss& loss) {
   if (model.outputs().size() != 1) {
     return absl::UnimplementedError(
         absl::StrCat("a model with ", model.outputs().size(),
@@ -121,22 +121,15 @@ absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const LossA
   result.forward_nodes = static_cast<int>(model.nodes().size());
   result.prediction = model.outputs()[0];
 
-  auto op = std::make_shared<LossOp>();
-  op->attributes = loss;
-  ValueId prediction = result.prediction;
-  if (loss.kind != LossAttributes::Kind::kMeanSquaredError && !loss.from_logits) {
-    if (const ValueId logits = LogitsOf(graph, prediction); logits != kNoValue) {
-      prediction = logits;
-      op->attributes.from_logits = true;
-    }
-  }
-  SHOAL_ASSIGN_OR_RETURN(Shape target_shape, TargetShape(loss, graph.value(prediction).shape));
+  SHOAL_ASSIGN_OR_RETURN(Shape target_shape,
+                         loss.TargetShape(graph.value(result.prediction).shape));
   result.target = graph.AddInput("target", std::move(target_shape));
   SHOAL_ASSIGN_OR_RETURN(result.loss_per_example,
-                         graph.Add(std::move(op), {prediction, result.target}, "loss"));
+                         loss.AppendTo(&graph, result.prediction, result.target));
+  result.loss_nodes_end = static_cast<int>(graph.nodes().size());
 
   ReversePass reverse(&graph);
-  SHOAL_RETURN_IF_ERROR(reverse.Run());
+  SHOAL_RETURN_IF_ERROR(reverse.Run(result.loss_per_example));
   for (size_t v = 0; v < graph.variables().size(); ++v) {
     const bool averages = graph.variables()[v].rule == UpdateRule::kMovingAverage;
     SHOAL_CHECK(!averages || graph.samples()[v] != kNoValue, graph.variables()[v].name);

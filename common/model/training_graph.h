@@ -4,14 +4,15 @@
 
 #include "absl/status/statusor.h"
 #include "common/model/graph.h"
-#include "common/model/ops/loss.h"
+#include "common/model/loss.h"
 
 namespace shoal {
 
 // A graph with its loss and its static reverse pass.
 struct TrainingGraph {
-  Graph graph;                          // forward nodes, the loss node, gradient nodes
+  Graph graph;                          // forward nodes, those of the loss, gradient nodes
   int forward_nodes = 0;                // nodes before this index are the model itself
+  int loss_nodes_end = 0;               // from there up to this index: the loss
   ValueId target = kNoValue;            // input: the labels
   ValueId prediction = kNoValue;        // the model's output, as the user sees it
   ValueId loss_per_example = kNoValue;  // shape {kBatch}
@@ -21,9 +22,8 @@ struct TrainingGraph {
 };
 
 // Adds `loss` of the graph's one output to a copy of `model`, then the static reverse pass, nodes
-// in an order in which the gradients of the last layers come first. A cross-entropy on
-// probabilities whose prediction is the output of a Softmax node is taken from the logits instead
-// (exact and stable). Values used by several nodes get the sum of their gradients.
-absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const LossAttributes& loss);
+// in an order in which the gradients of the last layers come first. Values used by several nodes
+// get the sum of their gradients.
+absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss& loss);
 
 }  // namespace shoal

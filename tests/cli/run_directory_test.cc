@@ -24,7 +24,7 @@ Job SmallJob() {
   Job job;
   job.name = "small";
   job.model_json = "{}";
-  job.loss.class_name = "MeanSquaredError";
+  job.loss = R"("mse")";
   job.batch_size = 32;
   job.steps = 100;
   return job;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/loss/keras_loss.h"
 #include "common/model/initializer.h"
 #include "common/model/moving_average.h"
 #include "common/optimizer/optimizer.h"
@@ -20,7 +21,6 @@
 #include "tests/fakes/bare_file_system.h"
 #include "worker/input/batch_source.h"
 #include "worker/job_data.h"
-#include "worker/loss_attributes.h"
 
 namespace shoal {
 namespace {
@@ -47,7 +47,7 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
   EXPECT_TRUE(model.ok()) << model.status();
   const std::vector<Variable>& variables = model->graph.variables();
   auto runner = *ModelRunner::Create({.model = model->graph,
-                                      .loss = *LossAttributesOf(job.loss),
+                                      .loss = *MakeLoss(job.loss),
                                       .metrics = {Metric::kSparseCategoricalAccuracy},
                                       .backend = "reference",
                                       .seed = job.seed});

@@ -441,5 +441,32 @@ def cases(out, only=()):
          rng.normal(0, 1, (4, 2)).astype(np.float32), MSE, FEW)
 
 
+    # Each loss, and each way to take it, that the cases before do not reach; batches in which no value lies where a derivative jumps.
+    loss_rng = np.random.default_rng(12)
+    ox = loss_rng.normal(0, 1, (6, 5)).astype(np.float32)
+    real = loss_rng.uniform(0.05, 0.95, (6, 4)).astype(np.float32)
+    hot = np.eye(4, dtype=np.float32)[loss_rng.integers(0, 4, 6)]
+    several = (loss_rng.uniform(0, 1, (6, 4)) < 0.5).astype(np.float32)
+    for lname, spec, act, yy in [
+            ("loss_binary", opt("BinaryCrossentropy", label_smoothing=0.1), "hard_sigmoid", several),
+            ("loss_binary_after_sigmoid", opt("BinaryCrossentropy"), "sigmoid", several),
+            ("loss_binary_focal_logits", opt("BinaryFocalCrossentropy", from_logits=True, apply_class_balancing=True, alpha=0.3, gamma=1.5, label_smoothing=0.1), None, several),
+            ("loss_categorical_focal", opt("CategoricalFocalCrossentropy", alpha=0.5, gamma=1.5), "softmax", hot),
+            ("loss_categorical_focal_logits", opt("CategoricalFocalCrossentropy", from_logits=True, label_smoothing=0.1), None, hot),
+            ("loss_categorical_hinge", opt("CategoricalHinge"), None, hot),
+            ("loss_hinge_of_zeros_and_ones", opt("Hinge"), None, several),
+            ("loss_squared_hinge", opt("SquaredHinge"), None, several * 2 - 1),
+            ("loss_mape", opt("MeanAbsolutePercentageError"), None, real),
+            ("loss_msle", opt("MeanSquaredLogarithmicError"), "softplus", real),
+            ("loss_dice", opt("Dice"), "sigmoid", several),
+            ("loss_tversky", opt("Tversky", alpha=0.3, beta=0.8), "sigmoid", several)]:
+        case(lname, lambda: keras.Sequential([keras.Input((5,)), L.Dense(4, activation=act)]), ox, yy, spec)
+
+    pixels = images(loss_rng, 3, 5, 6, 2)
+    masks = (loss_rng.uniform(0, 1, (3, 5, 6, 3)) < 0.4).astype(np.float32)
+    for lname, spec in [("loss_dice_of_pictures", opt("Dice", axis=[1, 2, 3])), ("loss_tversky_of_classes", opt("Tversky", axis=[0, 1, 2])),
+                        ("loss_huber_of_pixels", opt("Huber", delta=0.3)), ("loss_kl_of_pixels", opt("KLDivergence"))]:
+        case(lname, lambda: keras.Sequential([keras.Input((5, 6, 2)), L.Conv2D(3, 3, padding="same", activation="sigmoid")]), pixels, masks, spec)
+
 if __name__ == "__main__":
     cases(sys.argv[1], sys.argv[2:])

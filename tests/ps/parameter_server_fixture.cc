@@ -27,7 +27,7 @@ Job TestJob() {
   job.name = "test";
   job.model_json = kModel;
   job.training = {.images = "/data/images", .labels = "/data/labels"};
-  job.loss.class_name = "SparseCategoricalCrossentropy";
+  job.loss = R"("sparse_categorical_crossentropy")";
   job.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 1}})";
   job.steps = 100;
   job.strategy.chunk_bytes = 48 * 4;

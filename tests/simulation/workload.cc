@@ -58,7 +58,7 @@ Job DrawJob(Random& random, uint64_t seed, uint64_t examples, bool* momentum) {
   job.model_json = ModelJson(random, seed);
   job.training = {.images = "/simulated/images", .labels = "/simulated/labels"};
   if (random.OneIn(3)) job.test = {.images = "/simulated/test", .labels = "/simulated/tests"};
-  job.loss.class_name = "MeanSquaredError";
+  job.loss = R"("mse")";
   if (random.Coin()) job.metrics = {"accuracy"};
   *momentum = random.Coin();
   job.optimizer =

@@ -16,11 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/job/job_shard_map.h"
+#include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
 #include "tests/cluster/small_job.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/in_process/in_process_mailbox.h"
-#include "worker/loss_attributes.h"
 
 namespace shoal {
 namespace {
@@ -178,7 +178,7 @@ TEST_F(ComputeThreadTest, DataThatIsMissingIsNamed) {
 
 TEST_F(ComputeThreadTest, LabelsThatDoNotSuitTheLossAreNamed) {
   Job job = small_.Load();
-  job.loss.class_name = "MeanSquaredError";
+  job.loss = R"("mse")";
   job.metrics.clear();
   const absl::Status status = Prepare(job.ResolvedText()).status();
   EXPECT_THAT(std::string(status.message()),
@@ -189,8 +189,7 @@ TEST_F(ComputeThreadTest, LabelsThatDoNotSuitTheLossAreNamed) {
 // Labels of shape (N,) for a Dense(1): the target that the model's output has, (N, 1).
 TEST_F(ComputeThreadTest, OneNumberAnExampleIsATargetForOneOutput) {
   Job job = small_.Load();
-  job.loss.class_name = "MeanSquaredError";
-  job.loss.from_logits = false;
+  job.loss = R"("mse")";
   job.model_json = absl::StrReplaceAll(job.model_json, {{"\"units\": 4,", "\"units\": 1,"}});
   const auto prepared = Prepare(job.ResolvedText());
   ASSERT_TRUE(prepared.ok()) << prepared.status();
@@ -239,7 +238,7 @@ TEST_F(ComputeThreadTest, TrainsAsTheModelRunnerDoes) {
 
   const KerasModel model = *ParseKerasModel(job.model_json);
   auto runner = *ModelRunner::Create({.model = model.graph,
-                                      .loss = *LossAttributesOf(job.loss),
+                                      .loss = *MakeLoss(job.loss),
                                       .metrics = {Metric::kSparseCategoricalAccuracy},
                                       .backend = "reference",
                                       .seed = job.seed});

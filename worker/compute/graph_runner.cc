@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
         absl::StrCat("a model runs on at least one thread, not on ", options.threads));
   }
   SHOAL_ASSIGN_OR_RETURN(options.model, backend->Rewrite(options.model));
-  SHOAL_ASSIGN_OR_RETURN(TrainingGraph training, BuildTrainingGraph(options.model, options.loss));
+  SHOAL_ASSIGN_OR_RETURN(TrainingGraph training, BuildTrainingGraph(options.model, *options.loss));
   SHOAL_RETURN_IF_ERROR(CheckKernels(*backend, training.graph));
   return std::unique_ptr<GraphRunner>(
       new GraphRunner(std::move(options), std::move(backend), std::move(training)));
@@ -95,7 +95,7 @@ absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> 
   SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat("the target of ", batch.examples, " examples"),
                                   batch.target.size(),
                                   ElementCount(BatchShape(training_.target, batch.examples))));
-  if (options_.loss.kind != LossAttributes::Kind::kSparseCategoricalCrossentropy) {
+  if (options_.loss->target() != Loss::Target::kClassNumber) {
     return absl::OkStatus();
   }
   return CheckLabels(batch, training_.graph.value(training_.prediction).shape.back());

@@ -68,12 +68,10 @@ std::string ToSnakeCase(const std::string& name) {
   return snake;
 }
 
-bool HasClassIds(const LossAttributes& loss) {
-  return loss.kind == LossAttributes::Kind::kSparseCategoricalCrossentropy;
-}
+bool HasClassIds(const Loss& loss) { return loss.target() == Loss::Target::kClassNumber; }
 
 // keras.src.trainers.compile_utils.get_metric
-Metric Accuracy(const LossAttributes& loss, const Shape& output_shape) {
+Metric Accuracy(const Loss& loss, const Shape& output_shape) {
   if (output_shape.size() < 2 || output_shape.back() == 1) return Metric::kBinaryAccuracy;
   return HasClassIds(loss) ? Metric::kSparseCategoricalAccuracy : Metric::kCategoricalAccuracy;
 }
@@ -113,7 +111,7 @@ absl::Status CheckLabels(const Batch& batch, int64_t classes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Metric> ResolveMetric(const std::string& name, const LossAttributes& loss,
+absl::StatusOr<Metric> ResolveMetric(const std::string& name, const Loss& loss,
                                      const Shape& output_shape) {
   const std::string snake = ToSnakeCase(name);
   if (snake == "accuracy" || snake == "acc") return Accuracy(loss, output_shape);

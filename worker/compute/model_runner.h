@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
 #include "common/model/graph.h"
+#include "common/model/loss.h"
 #include "common/model/model_layout.h"
-#include "common/model/ops/loss.h"
 
 namespace shoal {
 
@@ -50,7 +50,7 @@ class ModelRunner {
  public:
   struct Options {
     Graph model;
-    LossAttributes loss;
+    std::shared_ptr<const Loss> loss;
     std::vector<Metric> metrics;
     // "cpu" (oneDNN and OpenBLAS) or another of BackendNames().
     std::string backend = "cpu";
@@ -94,7 +94,7 @@ class ModelRunner {
 
 // Resolves a Keras metric name ("accuracy", "acc", "sparse_categorical_accuracy", "mse", ...) as
 // Keras would for this loss and output shape. Unknown names are refused with the nearest known one.
-absl::StatusOr<Metric> ResolveMetric(const std::string& name, const LossAttributes& loss,
+absl::StatusOr<Metric> ResolveMetric(const std::string& name, const Loss& loss,
                                      const Shape& output_shape);
 
 }  // namespace shoal

@@ -81,9 +81,8 @@ ProgramBuilder::ProgramBuilder(const TrainingGraph& training, const ModelLayout&
 void ProgramBuilder::SelectNodes(ProgramMode mode) {
   const std::vector<Node>& nodes = training_.graph.nodes();
   for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-    const bool is_loss = nodes[i].outputs[0] == training_.loss_per_example;
     if (i < training_.forward_nodes || mode == ProgramMode::kTrain ||
-        (mode == ProgramMode::kEvaluate && is_loss)) {
+        (mode == ProgramMode::kEvaluate && i < training_.loss_nodes_end)) {
       nodes_.push_back(i);
       for (const ValueId input : nodes[i].inputs) consumers_[input].push_back(i);
     }

@@ -67,7 +67,7 @@ TEST_F(JobOverridesTest, SpellOutWhatIsAPlainName) {
   EXPECT_THAT(job.optimizer, HasSubstr(R"("class_name":"Adam")"));
   EXPECT_THAT(job.optimizer, HasSubstr(R"("learning_rate":0.5,)"));
   EXPECT_THAT(job.optimizer, HasSubstr(R"("beta_1":0.0,)"));
-  EXPECT_TRUE(job.loss.from_logits);
+  EXPECT_THAT(job.loss, HasSubstr(R"("from_logits":true)"));
   EXPECT_EQ(job.strategy.window_steps, 8u);
 }
 

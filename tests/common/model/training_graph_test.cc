@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/model/ops/loss.h"
+#include "tests/common/loss/loss_of.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {
@@ -14,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr LossAttributes kSparse = {.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy};
+const auto kSparse = LossOf("SparseCategoricalCrossentropy");
 
 KerasModel Parse(const Json& json) {
   absl::StatusOr<KerasModel> model = ParseKerasModel(json.dump());
@@ -22,8 +23,8 @@ KerasModel Parse(const Json& json) {
   return model.ok() ? *std::move(model) : KerasModel();
 }
 
-TrainingGraph Build(const Graph& model, const LossAttributes& loss) {
-  absl::StatusOr<TrainingGraph> training = BuildTrainingGraph(model, loss);
+TrainingGraph Build(const Graph& model, const std::shared_ptr<const Loss>& loss) {
+  absl::StatusOr<TrainingGraph> training = BuildTrainingGraph(model, *loss);
   EXPECT_TRUE(training.ok()) << training.status();
   return training.ok() ? *std::move(training) : TrainingGraph();
 }
@@ -92,11 +93,9 @@ TEST(TrainingGraphTest, CrossEntropyOfASoftmaxIsTakenFromTheLogits) {
 
 TEST(TrainingGraphTest, OtherLossesTakeTheSoftmaxItself) {
   const KerasModel model = Parse(TwoDense("softmax"));
-  for (const LossAttributes& loss :
-       {LossAttributes{.kind = LossAttributes::Kind::kMeanSquaredError},
-        // Logits that are probabilities: odd, but what was asked for.
-        LossAttributes{.kind = LossAttributes::Kind::kCategoricalCrossentropy,
-        .from_logits = true}}) {
+  for (const auto& loss : {LossOf("MeanSquaredError"),
+                           // Logits that are probabilities: odd, but what was asked for.
+                           LossOf("CategoricalCrossentropy", R"({"from_logits": true})")}) {
     const TrainingGraph training = Build(model.graph, loss);
     CheckInvariants(training);
     EXPECT_EQ(Producer(training.graph, training.loss_per_example).inputs[0], training.prediction);
@@ -128,7 +127,7 @@ TEST(TrainingGraphTest, GradientsOfAValueUsedTwiceAreSummed) {
                       CalledJson(LayerJson("Dense", "b", {{"units", 4}}), {"a"}),
                       CalledJson(LayerJson("Add", "sum", Json::object()), {"a", "b", "a"})},
                      "x", "sum"));
-  const TrainingGraph training = Build(model.graph, {});
+  const TrainingGraph training = Build(model.graph, LossOf("MeanSquaredError"));
   CheckInvariants(training);
   EXPECT_THAT(GradientTypes(training),
               ElementsAre("Loss", "LossBackward", "BiasBackward", "DenseBackwardWeights",
@@ -146,7 +145,7 @@ TEST(TrainingGraphTest, GradientsOfASharedLayerAreSummedAtItsFirstCall) {
       {CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", {nullptr, 4}}}), {}), shared}, "x",
       "shared");
   json["config"]["output_layers"][0][1] = 1;
-  const TrainingGraph training = Build(Parse(json).graph, {});
+  const TrainingGraph training = Build(Parse(json).graph, LossOf("MeanSquaredError"));
   CheckInvariants(training);
   EXPECT_EQ(training.graph.variables().size(), 2u);
   for (const ValueId gradient : training.pushed_values) {
@@ -180,7 +179,7 @@ TEST(TrainingGraphTest, EveryGradientHasTheShapeOfItsValue) {
        LayerJson("Activation", "t", {{"activation", "tanh"}}),
        LayerJson("Reshape", "s", {{"target_shape", {4, -1}}}),
        LayerJson("Dense", "d", {{"units", 3}}), LayerJson("Softmax", "m", Json::object())}));
-  const TrainingGraph training = Build(model.graph, {});
+  const TrainingGraph training = Build(model.graph, LossOf("MeanSquaredError"));
   CheckInvariants(training);
   for (const ValueId gradient : training.pushed_values) EXPECT_NE(gradient, kNoValue);
   EXPECT_EQ(Producer(training.graph, training.pushed_values[0]).layer, "c");
@@ -190,9 +189,9 @@ TEST(TrainingGraphTest, RefusesWhatHasNoLoss) {
   Graph graph;
   const ValueId x = graph.AddInput("x", {kBatch});
   graph.SetOutputs({x, x});
-  EXPECT_EQ(BuildTrainingGraph(graph, {}).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(BuildTrainingGraph(graph, *kSparse).status().code(), absl::StatusCode::kUnimplemented);
   graph.SetOutputs({x});
-  const absl::Status status = BuildTrainingGraph(graph, kSparse).status();
+  const absl::Status status = BuildTrainingGraph(graph, *kSparse).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("(None,)"));
 }

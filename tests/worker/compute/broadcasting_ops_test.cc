@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/model/ops/binary.h"
+#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/double_interpreter.h"
 
 namespace shoal {
@@ -18,8 +19,7 @@ TEST(BinaryOpTest, EqualOnesShareTheGradientOfTheMaximum) {
   auto op = std::make_shared<BinaryOp>();
   op->kind = BinaryOp::Kind::kMaximum;
   graph.SetOutputs({*graph.Add(op, {one, other}, "maximum")});
-  const auto training =
-      BuildTrainingGraph(graph, {.kind = LossAttributes::Kind::kMeanSquaredError});
+  const auto training = BuildTrainingGraph(graph, *LossOf("MeanSquaredError"));
   ASSERT_TRUE(training.ok()) << training.status();
   DoubleInterpreter interpreter(*training);
   interpreter.variable(0) = {1, 2, 3, 1, 2, 3};

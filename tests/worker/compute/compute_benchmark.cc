@@ -8,6 +8,7 @@
 
 #include "common/model/graph.h"
 #include "common/model/ops/loss.h"
+#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/model_building.h"
 #include "worker/compute/model_runner.h"
 
@@ -21,8 +22,7 @@ constexpr int64_t kBatchSize = 64;
 void TrainModel(benchmark::State& state, Graph model) {
   ModelRunner::Options options;
   options.model = std::move(model);
-  options.loss = {.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy,
-                  .from_logits = true};
+  options.loss = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
   options.metrics = {Metric::kSparseCategoricalAccuracy};
   options.threads = static_cast<int>(state.range(0));
   auto runner = ModelRunner::Create(std::move(options));

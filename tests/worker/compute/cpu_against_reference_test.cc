@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
@@ -21,10 +22,9 @@
 namespace shoal {
 namespace {
 
-using Kind = LossAttributes::Kind;
-const LossAttributes kMse = {.kind = Kind::kMeanSquaredError};
+const auto kMse = LossOf("MeanSquaredError");
 
-std::unique_ptr<ModelRunner> MakeRunner(const Graph& model, const LossAttributes& loss,
+std::unique_ptr<ModelRunner> MakeRunner(const Graph& model, const std::shared_ptr<const Loss>& loss,
                                         const std::string& backend, int threads) {
   ModelRunner::Options options;
   options.model = model;
@@ -58,9 +58,10 @@ std::vector<float> RandomParameters(const Graph& model, const ModelLayout& layou
 
 // Predictions, loss and all gradients of one batch size on both backends.
 void ExpectSame(ModelRunner& cpu, ModelRunner& reference, const Graph& model,
-                const LossAttributes& loss, int64_t examples, double bound, std::mt19937& random) {
+                const std::shared_ptr<const Loss>& loss, int64_t examples, double bound,
+                std::mt19937& random) {
   SCOPED_TRACE(testing::Message() << examples << " examples");
-  const RandomBatch data(random, model, loss, examples);
+  const RandomBatch data(random, model, *loss, examples);
   const std::vector<float> parameters = RandomParameters(model, reference.layout(), random);
   std::vector<float> expected(parameters.size()), actual(parameters.size());
   const auto expected_result = reference.Train(data.batch(), 3, parameters, expected, nullptr);
@@ -85,7 +86,7 @@ void ExpectSame(ModelRunner& cpu, ModelRunner& reference, const Graph& model,
   }
 }
 
-void CompareBackends(const Graph& model, const LossAttributes& loss, double bound,
+void CompareBackends(const Graph& model, const std::shared_ptr<const Loss>& loss, double bound,
                      std::mt19937& random) {
   for (const int threads : {1, 2}) {
     auto reference = MakeRunner(model, loss, "reference", 1);
@@ -204,7 +205,7 @@ TEST_P(RandomImageModelTest, BranchesAndReshapes) {
   model.Conv2D(model.shape()[3], {.size = {3, 3}, .padding = Padding::kSame}).Relu().Add(shared);
   model.Rescale({0.5}, {0.1}).Dropout(0.3).Flatten().Dense(Pick(random_, 1, 40)).Relu().Dense(3);
   CompareBackends(model.Build(),
-                  {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true}, 2e-5,
+                  LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})"), 2e-5,
                   random_);
 }
 
@@ -264,7 +265,7 @@ void CompareNans(const Graph& model) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::mt19937 random(3);
   const ModelLayout layout(model.variables());
-  RandomBatch data(random, model, kMse, 3);
+  RandomBatch data(random, model, *kMse, 3);
   std::vector<float> parameters = RandomParameters(model, layout, random);
   const float input = std::exchange(data.input[data.input.size() / 2], nan);
   CompareNans(model, data.batch(), parameters);
@@ -323,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(CpuAgainstReferenceTest, FashionModels) {
   std::mt19937 random(1);
-  const LossAttributes loss = {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true};
+  const auto loss = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
   CompareBackends(FashionMlp(65), loss, 2e-5, random);
   CompareBackends(FashionCnn(), loss, 5e-5, random);
 }

@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "common/model/training_graph.h"
+#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/model_building.h"
 
 namespace shoal::cpu {
 namespace {
 
-const LossAttributes kLoss = {.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy,
-                              .from_logits = true};
+const auto kLoss = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 
 int Count(const std::vector<int>& by_node) {
   return static_cast<int>(
@@ -19,7 +19,7 @@ int Count(const std::vector<int>& by_node) {
 }
 
 Fusions Find(const Graph& model, ProgramMode mode) {
-  const TrainingGraph training = BuildTrainingGraph(model, kLoss).value();
+  const TrainingGraph training = BuildTrainingGraph(model, *kLoss).value();
   const ModelLayout layout(training.graph.variables());
   return FindFusions(ProgramBuilder(training, layout, mode, 2));
 }

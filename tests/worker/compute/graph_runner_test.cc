@@ -13,6 +13,7 @@
 
 #include "common/model/ops/bias.h"
 #include "common/model/ops/dense.h"
+#include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
 #include "tests/worker/compute/tested_backends.h"
@@ -21,9 +22,8 @@ namespace shoal {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = LossAttributes::Kind;
 
-const LossAttributes kSparse = {.kind = Kind::kSparseCategoricalCrossentropy, .from_logits = true};
+const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // A model with a use of everything that has to do with the order of steps: branches, a reshape,
@@ -42,7 +42,7 @@ Graph SmallModel(double dropout_rate = 0) {
 class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
  protected:
   std::unique_ptr<GraphRunner> MakeRunner(Graph model, uint64_t seed = 0,
-                                          LossAttributes loss = kSparse) {
+                                          std::shared_ptr<const Loss> loss = kSparse) {
     GraphRunner::Options options;
     options.model = std::move(model);
     options.loss = loss;
@@ -66,7 +66,7 @@ class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(GraphRunnerTest, ReadsNothingThatItDidNotWrite) {
   auto runner = MakeRunner(SmallModel(0.3));
-  const RandomBatch data(random_, SmallModel(), kSparse, 5);
+  const RandomBatch data(random_, SmallModel(), *kSparse, 5);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> first(parameters.size()), second(parameters.size());
   const auto result = runner->Train(data.batch(), 1, parameters, first, nullptr);
@@ -87,7 +87,7 @@ TEST_P(GraphRunnerTest, ReadsNothingThatItDidNotWrite) {
 
 TEST_P(GraphRunnerTest, GapsOfTheGradientsAreLeftAlone) {
   auto runner = MakeRunner(SmallModel());
-  const RandomBatch data(random_, SmallModel(), kSparse, 2);
+  const RandomBatch data(random_, SmallModel(), *kSparse, 2);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> gradients(parameters.size(), 12345.0f);
   ASSERT_TRUE(runner->Train(data.batch(), 1, parameters, gradients, nullptr).ok());
@@ -102,7 +102,7 @@ TEST_P(GraphRunnerTest, GapsOfTheGradientsAreLeftAlone) {
 
 TEST_P(GraphRunnerTest, VariableDoneIsItsLastUse) {
   auto runner = MakeRunner(SmallModel());
-  const RandomBatch data(random_, SmallModel(), kSparse, 4);
+  const RandomBatch data(random_, SmallModel(), *kSparse, 4);
   const std::vector<float> original = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> expected(original.size()), gradients(original.size());
   const auto result = runner->Train(data.batch(), 1, original, expected, nullptr);
@@ -136,7 +136,7 @@ TEST_P(GraphRunnerTest, VariableDoneIsItsLastUse) {
 
 TEST_P(GraphRunnerTest, LastLayersAreDoneFirst) {
   auto runner = MakeRunner(SmallModel());
-  const RandomBatch data(random_, SmallModel(), kSparse, 4);
+  const RandomBatch data(random_, SmallModel(), *kSparse, 4);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> gradients(parameters.size());
   std::vector<int> order;
@@ -166,7 +166,7 @@ TEST_P(GraphRunnerTest, FrozenVariablesHaveNoGradient) {
   const ValueId hidden = *graph.Add(std::make_shared<DenseOp>(), {x, kernel}, "a");
   graph.SetOutputs({*graph.Add(std::make_shared<DenseOp>(), {hidden, kernel2}, "b")});
   auto runner = MakeRunner(graph);
-  const RandomBatch data(random_, graph, kSparse, 3);
+  const RandomBatch data(random_, graph, *kSparse, 3);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size);
   std::vector<float> gradients(parameters.size(), kNan);
   std::vector<int> done;
@@ -206,7 +206,7 @@ TEST_P(GraphRunnerTest, AMovingAveragePushesItsSample) {
 
 TEST_P(GraphRunnerTest, DropoutIsAFunctionOfSeedAndStep) {
   const Graph model = SmallModel(0.5);
-  const RandomBatch data(random_, model, kSparse, 6);
+  const RandomBatch data(random_, model, *kSparse, 6);
   auto runner = MakeRunner(model, 7), same = MakeRunner(model, 7), other = MakeRunner(model, 8);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
   std::vector<float> gradients(parameters.size());
@@ -224,7 +224,7 @@ TEST_P(GraphRunnerTest, DropoutKeepsTheMean) {
   ModelBuilding building({kBatch, 1000});
   building.Dropout(0.25);
   const Graph model = building.Build();
-  auto runner = MakeRunner(model, 1, {.kind = Kind::kMeanSquaredError});
+  auto runner = MakeRunner(model, 1, LossOf("MeanSquaredError"));
   const std::vector<float> ones(20000, 1.0f);
   const Batch batch = {.examples = 20, .inputs = {ones}, .target = {}};
   const auto trained = runner->Predict(batch, {}, true);
@@ -261,7 +261,7 @@ TEST_P(GraphRunnerTest, ManyBatchSizesInTurn) {
   std::vector<std::unique_ptr<RandomBatch>> batches;
   std::vector<std::vector<float>> expected;
   for (int64_t examples = 1; examples <= 12; ++examples) {
-    batches.push_back(std::make_unique<RandomBatch>(random_, SmallModel(), kSparse, examples));
+    batches.push_back(std::make_unique<RandomBatch>(random_, SmallModel(), *kSparse, examples));
     std::vector<float> gradients(parameters.size());
     ASSERT_TRUE(runner->Train(batches.back()->batch(), 0, parameters, gradients, nullptr).ok());
     expected.push_back(gradients);
@@ -276,7 +276,7 @@ TEST_P(GraphRunnerTest, ManyBatchSizesInTurn) {
 TEST_P(GraphRunnerTest, BatchIsTheSumOfItsExamples) {
   auto runner = MakeRunner(SmallModel());
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
-  const RandomBatch data(random_, SmallModel(), kSparse, 3);
+  const RandomBatch data(random_, SmallModel(), *kSparse, 3);
   const auto whole = runner->Evaluate(data.batch(), parameters);
   double loss_sum = 0, correct = 0;
   for (int i = 0; i < 3; ++i) {
@@ -296,7 +296,7 @@ TEST_P(GraphRunnerTest, RefusesWhatDoesNotFit) {
   auto runner = MakeRunner(SmallModel());
   const std::vector<float> parameters(runner->layout().size);
   std::vector<float> gradients(parameters.size());
-  const RandomBatch data(random_, SmallModel(), kSparse, 3);
+  const RandomBatch data(random_, SmallModel(), *kSparse, 3);
   const auto error = [&](const Batch& batch) {
     const auto result = runner->Train(batch, 0, parameters, gradients, nullptr);
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);

@@ -6,45 +6,45 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/common/loss/loss_of.h"
+
 namespace shoal {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = LossAttributes::Kind;
-
-const LossAttributes kSparse = {.kind = Kind::kSparseCategoricalCrossentropy};
-const LossAttributes kCategorical = {.kind = Kind::kCategoricalCrossentropy};
-const LossAttributes kMse = {.kind = Kind::kMeanSquaredError};
+const auto kSparse = LossOf("SparseCategoricalCrossentropy");
+const auto kCategorical = LossOf("CategoricalCrossentropy");
+const auto kMse = LossOf("MeanSquaredError");
 
 TEST(ResolveMetricTest, AccuracyIsWhatKerasPicks) {
-  EXPECT_EQ(*ResolveMetric("accuracy", kSparse, {kBatch, 10}), Metric::kSparseCategoricalAccuracy);
-  EXPECT_EQ(*ResolveMetric("acc", kCategorical, {kBatch, 10}), Metric::kCategoricalAccuracy);
-  EXPECT_EQ(*ResolveMetric("accuracy", kMse, {kBatch, 3}), Metric::kCategoricalAccuracy);
-  EXPECT_EQ(*ResolveMetric("Accuracy", kMse, {kBatch, 1}), Metric::kBinaryAccuracy);
+  EXPECT_EQ(*ResolveMetric("accuracy", *kSparse, {kBatch, 10}), Metric::kSparseCategoricalAccuracy);
+  EXPECT_EQ(*ResolveMetric("acc", *kCategorical, {kBatch, 10}), Metric::kCategoricalAccuracy);
+  EXPECT_EQ(*ResolveMetric("accuracy", *kMse, {kBatch, 3}), Metric::kCategoricalAccuracy);
+  EXPECT_EQ(*ResolveMetric("Accuracy", *kMse, {kBatch, 1}), Metric::kBinaryAccuracy);
 }
 
 TEST(ResolveMetricTest, KnowsKerasNames) {
-  EXPECT_EQ(*ResolveMetric("sparse_categorical_accuracy", kSparse, {kBatch, 3}),
+  EXPECT_EQ(*ResolveMetric("sparse_categorical_accuracy", *kSparse, {kBatch, 3}),
             Metric::kSparseCategoricalAccuracy);
-  EXPECT_EQ(*ResolveMetric("SparseCategoricalAccuracy", kSparse, {kBatch, 3}),
+  EXPECT_EQ(*ResolveMetric("SparseCategoricalAccuracy", *kSparse, {kBatch, 3}),
             Metric::kSparseCategoricalAccuracy);
-  EXPECT_EQ(*ResolveMetric("MSE", kMse, {kBatch, 3}), Metric::kMeanSquaredError);
-  EXPECT_EQ(*ResolveMetric("mae", kMse, {kBatch, 3}), Metric::kMeanAbsoluteError);
-  EXPECT_EQ(*ResolveMetric("MeanAbsoluteError", kMse, {kBatch, 3}), Metric::kMeanAbsoluteError);
+  EXPECT_EQ(*ResolveMetric("MSE", *kMse, {kBatch, 3}), Metric::kMeanSquaredError);
+  EXPECT_EQ(*ResolveMetric("mae", *kMse, {kBatch, 3}), Metric::kMeanAbsoluteError);
+  EXPECT_EQ(*ResolveMetric("MeanAbsoluteError", *kMse, {kBatch, 3}), Metric::kMeanAbsoluteError);
 }
 
 TEST(ResolveMetricTest, RefusesUnknownNamesWithTheNearest) {
-  const auto metric = ResolveMetric("acuracy", kSparse, {kBatch, 10});
+  const auto metric = ResolveMetric("acuracy", *kSparse, {kBatch, 10});
   EXPECT_EQ(metric.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(metric.status().ToString(), HasSubstr("\"acuracy\""));
   EXPECT_THAT(metric.status().ToString(), HasSubstr("did you mean \"accuracy\"?"));
 }
 
 TEST(ResolveMetricTest, RefusesWhatTheTargetDoesNotFit) {
-  EXPECT_THAT(ResolveMetric("mse", kSparse, {kBatch, 10}).status().ToString(),
+  EXPECT_THAT(ResolveMetric("mse", *kSparse, {kBatch, 10}).status().ToString(),
               HasSubstr("class ids"));
   EXPECT_THAT(
-      ResolveMetric("sparse_categorical_accuracy", kCategorical, {kBatch, 10}).status().ToString(),
+      ResolveMetric("sparse_categorical_accuracy", *kCategorical, {kBatch, 10}).status().ToString(),
       HasSubstr("class ids"));
 }
 

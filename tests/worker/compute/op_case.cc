@@ -63,14 +63,15 @@ std::vector<ValueId> OpCase::AddNode(std::shared_ptr<const Op> op, std::vector<V
   return *std::move(outputs);
 }
 
-void OpCase::SetLoss(ValueId prediction, const LossAttributes& loss, std::vector<float> target) {
+void OpCase::SetLoss(ValueId prediction, std::shared_ptr<const Loss> loss,
+                     std::vector<float> target) {
   SetOutput(prediction);
-  loss_ = loss;
+  loss_ = std::move(loss);
   target_ = std::move(target);
 }
 
 TrainingGraph OpCase::BuildTraining() {
-  auto training = BuildTrainingGraph(graph_, loss_);
+  auto training = BuildTrainingGraph(graph_, *loss_);
   SHOAL_CHECK(training.ok(), training.status().ToString());
   const Shape& shape = training->graph.value(training->target).shape;
   inputs_.push_back(target_.empty() ? Random(shape, Fill::kNormal) : target_);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/model/graph.h"
-#include "common/model/ops/loss.h"
 #include "common/model/training_graph.h"
+#include "tests/common/loss/loss_of.h"
 
 namespace shoal {
 
@@ -53,7 +53,7 @@ class OpCase {
   // What the case is about: the output of the model. The loss is a mean squared error.
   void SetOutput(ValueId output) { graph_.SetOutputs({output}); }
   // With a loss of its own, and a target for it.
-  void SetLoss(ValueId prediction, const LossAttributes& loss, std::vector<float> target);
+  void SetLoss(ValueId prediction, std::shared_ptr<const Loss> loss, std::vector<float> target);
 
   // When all is there:
   TrainingGraph BuildTraining();
@@ -68,7 +68,7 @@ class OpCase {
   std::mt19937_64 random_;
   const bool small_;
   Graph graph_;
-  LossAttributes loss_ = {.kind = LossAttributes::Kind::kMeanSquaredError};
+  std::shared_ptr<const Loss> loss_ = LossOf("MeanSquaredError");
   std::vector<float> target_;  // empty: random
   std::vector<std::vector<float>> variables_;
   std::vector<std::vector<float>> inputs_;

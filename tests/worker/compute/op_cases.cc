@@ -13,7 +13,6 @@
 #include "common/model/ops/dropout.h"
 #include "common/model/ops/gather.h"
 #include "common/model/ops/layer_normalization.h"
-#include "common/model/ops/loss.h"
 #include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
 #include "common/model/ops/reduce.h"
@@ -331,29 +330,28 @@ void Gather(OpCase& c) {
 
 // --- Losses ---
 
-// The loss of what an op leaves that changes nothing; probabilities where the loss takes them.
-void Loss(OpCase& c, LossAttributes loss) {
-  using Kind = LossAttributes::Kind;
+// The loss of what an op leaves that changes nothing; positive numbers where it takes
+// probabilities.
+void WithLoss(OpCase& c, std::shared_ptr<const Loss> loss, OpCase::Fill fill) {
   Shape shape = {c.Pick(1, 20), c.Pick(2, 12)};
   if (c.Flip()) shape.insert(shape.begin() + 1, c.Pick(1, 3));
-  const bool probabilities = loss.kind != Kind::kMeanSquaredError && !loss.from_logits;
-  const ValueId prediction =
-      c.Add(std::make_shared<RescaleOp>(),
-            {c.Tensor(shape, probabilities ? OpCase::Fill::kPositive : OpCase::Fill::kNormal)});
-  std::vector<float> target(ElementCount(TargetShape(loss, shape).value()));
+  const ValueId prediction = c.Add(std::make_shared<RescaleOp>(), {c.Tensor(shape, fill)});
+  std::vector<float> target(ElementCount(loss->TargetShape(shape).value()));
   for (float& value : target) {
-    value = static_cast<float>(loss.kind == Kind::kSparseCategoricalCrossentropy
+    value = static_cast<float>(loss->target() == Loss::Target::kClassNumber
                                    ? c.Pick(0, shape.back() - 1)
-                                   : c.Pick(0, 4) / 4.0);
+                                   : c.Pick(1, 5) / 5.0);
   }
-  c.SetLoss(prediction, loss, std::move(target));
+  c.SetLoss(prediction, std::move(loss), std::move(target));
 }
+
+constexpr auto kPositive = OpCase::Fill::kPositive;
+constexpr auto kNormal = OpCase::Fill::kNormal;
 
 }  // namespace
 
 std::vector<NamedOpCase> OpCases() {
   using Activated = ActivationAttributes::Kind;
-  using LossKind = LossAttributes::Kind;
   return {
       {"Dense", Dense},
       {"Conv2D", Conv2D},
@@ -406,22 +404,65 @@ std::vector<NamedOpCase> OpCases() {
       {"Pad", Pad},
       {"Crop", Crop},
       {"Concatenate", Concatenate},
-      {"MeanSquaredError", [](OpCase& c) { Loss(c, {.kind = LossKind::kMeanSquaredError}); }},
+      {"BinaryCrossentropy",
+       [](OpCase& c) { WithLoss(c, LossOf("BinaryCrossentropy"), kPositive); }},
+      {"BinaryCrossentropyOfLogits",
+       [](OpCase& c) {
+         WithLoss(c,
+                  LossOf("BinaryCrossentropy", R"({"from_logits": true, "label_smoothing": 0.1})"),
+                  kNormal);
+       }},
+      {"BinaryFocal", [](OpCase& c) { WithLoss(c, LossOf("BinaryFocalCrossentropy"), kPositive); }},
+      {"BinaryFocalOfLogits",
+       [](OpCase& c) {
+         WithLoss(c,
+                  LossOf("BinaryFocalCrossentropy",
+                         R"({"from_logits": true, "apply_class_balancing": true, "gamma": 1.5})"),
+                  kNormal);
+       }},
+      {"CategoricalFocal",
+       [](OpCase& c) { WithLoss(c, LossOf("CategoricalFocalCrossentropy"), kPositive); }},
+      {"CategoricalFocalOfLogits",
+       [](OpCase& c) {
+         WithLoss(c, LossOf("CategoricalFocalCrossentropy", R"({"from_logits": true})"), kNormal);
+       }},
+      {"CategoricalHinge", [](OpCase& c) { WithLoss(c, LossOf("CategoricalHinge"), kNormal); }},
+      {"CosineSimilarity", [](OpCase& c) { WithLoss(c, LossOf("CosineSimilarity"), kNormal); }},
+      {"Dice", [](OpCase& c) { WithLoss(c, LossOf("Dice"), kPositive); }},
+      {"DiceOfExamples",
+       [](OpCase& c) { WithLoss(c, LossOf("Dice", R"({"axis": -1})"), kPositive); }},
+      {"Hinge", [](OpCase& c) { WithLoss(c, LossOf("Hinge"), kNormal); }},
+      {"Huber", [](OpCase& c) { WithLoss(c, LossOf("Huber", R"({"delta": 0.4})"), kNormal); }},
+      {"KLDivergence", [](OpCase& c) { WithLoss(c, LossOf("KLDivergence"), kPositive); }},
+      {"LogCosh", [](OpCase& c) { WithLoss(c, LossOf("LogCosh"), kNormal); }},
+      {"MeanAbsoluteError", [](OpCase& c) { WithLoss(c, LossOf("MeanAbsoluteError"), kNormal); }},
+      {"MeanAbsolutePercentageError",
+       [](OpCase& c) { WithLoss(c, LossOf("MeanAbsolutePercentageError"), kNormal); }},
+      {"MeanSquaredLogarithmicError",
+       [](OpCase& c) { WithLoss(c, LossOf("MeanSquaredLogarithmicError"), kPositive); }},
+      {"Poisson", [](OpCase& c) { WithLoss(c, LossOf("Poisson"), kPositive); }},
+      {"SquaredHinge", [](OpCase& c) { WithLoss(c, LossOf("SquaredHinge"), kNormal); }},
+      {"Tversky",
+       [](OpCase& c) {
+         WithLoss(c, LossOf("Tversky", R"({"alpha": 0.3, "beta": 0.8, "axis": [1]})"), kPositive);
+       }},
+      {"MeanSquaredError", [](OpCase& c) { WithLoss(c, LossOf("MeanSquaredError"), kNormal); }},
       {"SparseCrossentropyOfLogits",
        [](OpCase& c) {
-         Loss(c, {.kind = LossKind::kSparseCategoricalCrossentropy, .from_logits = true});
+         WithLoss(c, LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})"), kNormal);
        }},
       {"SparseCrossentropyOfProbabilities",
-       [](OpCase& c) { Loss(c, {.kind = LossKind::kSparseCategoricalCrossentropy}); }},
+       [](OpCase& c) { WithLoss(c, LossOf("SparseCategoricalCrossentropy"), kPositive); }},
       {"CrossentropyOfLogits",
        [](OpCase& c) {
-         Loss(c, {.kind = LossKind::kCategoricalCrossentropy,
-                  .from_logits = true,
-                  .label_smoothing = 0.1});
+         WithLoss(
+             c,
+             LossOf("CategoricalCrossentropy", R"({"from_logits": true, "label_smoothing": 0.1})"),
+             kNormal);
        }},
       {"CrossentropyOfProbabilities",
        [](OpCase& c) {
-         Loss(c, {.kind = LossKind::kCategoricalCrossentropy, .label_smoothing = 0.2});
+         WithLoss(c, LossOf("CategoricalCrossentropy", R"({"label_smoothing": 0.2})"), kPositive);
        }},
   };
 }

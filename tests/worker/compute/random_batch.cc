@@ -20,21 +20,21 @@ std::vector<float> RandomFloats(std::mt19937& random, int64_t count, float sprea
   return values;
 }
 
-RandomBatch::RandomBatch(std::mt19937& random, const Graph& model, const LossAttributes& loss,
+RandomBatch::RandomBatch(std::mt19937& random, const Graph& model, const Loss& loss,
                          int64_t batch_examples)
     : examples(batch_examples) {
   const Shape& output = model.value(model.outputs()[0]).shape;
   input = RandomFloats(random, BatchElements(model.value(model.inputs()[0]).shape, examples));
-  target = RandomFloats(random, BatchElements(TargetShape(loss, output).value(), examples));
+  target = RandomFloats(random, BatchElements(loss.TargetShape(output).value(), examples));
   for (float& value : target) {
-    switch (loss.kind) {
-      case LossAttributes::Kind::kSparseCategoricalCrossentropy:
+    switch (loss.target()) {
+      case Loss::Target::kClassNumber:
         value = static_cast<float>(random() % output.back());
         break;
-      case LossAttributes::Kind::kCategoricalCrossentropy:
+      case Loss::Target::kValuePerClass:
         value = std::abs(value);
         break;
-      case LossAttributes::Kind::kMeanSquaredError:
+      case Loss::Target::kValuePerOutput:
         break;
     }
   }

@@ -1,0 +1,37 @@
+#include "worker/label_shape.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace shoal {
+namespace {
+
+Shape WithLastAxisOfOne(Shape shape) {
+  shape.push_back(1);
+  return shape;
+}
+
+Shape WithoutBatch(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
+
+}  // namespace
+
+absl::Status CheckLabelShape(const Loss& loss, const Shape& output_shape, const Shape& label_shape,
+                             const std::string& label_file) {
+  SHOAL_ASSIGN_OR_RETURN(const Shape target, loss.TargetShape(output_shape));
+  const Shape wanted = WithoutBatch(target);
+  // keras.losses.loss.squeeze_or_expand_to_same_rank. Not the last axis of an output of classes:
+  // that is its only class.
+  if (label_shape == wanted || label_shape == WithLastAxisOfOne(wanted)) return absl::OkStatus();
+  if (loss.target() == Loss::Target::kValuePerOutput && WithLastAxisOfOne(label_shape) == wanted) {
+    return absl::OkStatus();
+  }
+  const char* const what = loss.target() == Loss::Target::kClassNumber
+                               ? "one class number an example"
+                               : "one number for each output";
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the loss ", loss.class_name(), " does not suit the labels of ", label_file,
+      ": on a model output of ", ShapeToString(output_shape), " it takes labels of shape ",
+      ShapeToString(wanted), ", ", what, "; these have shape ", ShapeToString(label_shape)));
+}
+
+}  // namespace shoal
