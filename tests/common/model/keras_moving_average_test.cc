@@ -1,0 +1,99 @@
+// From a BatchNormalization to what a step pushes for its statistics.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "common/model/keras_model.h"
+#include "common/model/ops/batch_normalization.h"
+#include "common/model/training_graph.h"
+#include "tests/common/model/test_models.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+Json Normalized(const Json& options) {
+  return SequentialJson({nullptr, 4}, {LayerJson("BatchNormalization", "norm", options),
+                                       LayerJson("Dense", "dense", {{"units", 2}})});
+}
+
+KerasModel Parse(const Json& json) {
+  absl::StatusOr<KerasModel> model = ParseKerasModel(json.dump());
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? *std::move(model) : KerasModel();
+}
+
+TrainingGraph Build(const Graph& model) {
+  absl::StatusOr<TrainingGraph> training =
+      BuildTrainingGraph(model, {.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy});
+  EXPECT_TRUE(training.ok()) << training.status();
+  return training.ok() ? *std::move(training) : TrainingGraph();
+}
+
+// The variables of the layer, by name, and their indices.
+std::map<std::string, int> Indices(const Graph& graph) {
+  std::map<std::string, int> indices;
+  for (const Variable& variable : graph.variables())
+    indices[variable.name] = static_cast<int>(indices.size());
+  return indices;
+}
+
+TEST(KerasMovingAverageTest, AStepPushesTheStatisticsOfItsBatch) {
+  const TrainingGraph training = Build(Parse(Normalized({{"momentum", 0.75}})).graph);
+  const Graph& graph = training.graph;
+  const std::map<std::string, int> at = Indices(graph);
+  const Node& norm = graph.nodes()[0];
+  ASSERT_STREQ(norm.op->type(), "BatchNormalization");
+  EXPECT_EQ(training.pushed_values[at.at("norm/moving_mean")], norm.outputs[1]);
+  EXPECT_EQ(training.pushed_values[at.at("norm/moving_variance")], norm.outputs[2]);
+  for (const auto& [name, index] : at) {
+    const bool averages = name.starts_with("norm/moving_");
+    const Variable& variable = graph.variables()[index];
+    EXPECT_EQ(variable.rule, averages ? UpdateRule::kMovingAverage : UpdateRule::kOptimizer)
+        << name;
+    EXPECT_EQ(variable.momentum, averages ? 0.75 : 0) << name;
+    EXPECT_NE(training.pushed_values[index], kNoValue) << name;
+  }
+}
+
+// As in Keras: it computes as in inference then, also while what is around it trains.
+TEST(KerasMovingAverageTest, WhatIsNotTrainableIsFrozen) {
+  Json layer = Normalized({{"trainable", false}});
+  const TrainingGraph training = Build(Parse(layer).graph);
+  const std::map<std::string, int> at = Indices(training.graph);
+  for (const auto& [name, index] : at) {
+    const bool is_frozen = name.starts_with("norm/");
+    EXPECT_EQ(training.graph.variables()[index].rule == UpdateRule::kFrozen, is_frozen) << name;
+    EXPECT_EQ(training.pushed_values[index] == kNoValue, is_frozen) << name;
+  }
+  const auto* op = dynamic_cast<const BatchNormalizationOp*>(training.graph.nodes()[0].op.get());
+  ASSERT_NE(op, nullptr);
+  EXPECT_TRUE(op->frozen);
+
+  Json model = Normalized(Json::object());
+  model["config"]["trainable"] = false;
+  const KerasModel frozen = Parse(model);
+  for (const Variable& variable : frozen.graph.variables())
+    EXPECT_EQ(variable.rule, UpdateRule::kFrozen) << variable.name;
+}
+
+// Its calls would be samples of one step.
+TEST(KerasMovingAverageTest, ASharedOneIsRefusedUnlessItIsFrozen) {
+  Json norm = CalledJson(LayerJson("BatchNormalization", "norm", Json::object()), {"x"});
+  norm["inbound_nodes"].push_back(Json::parse(R"([["norm", 0, 0, {}]])"));
+  Json top = CalledJson(LayerJson("Dense", "top", {{"units", 2}}), {"norm"});
+  top["inbound_nodes"][0][0][1] = 1;
+  const Json input = CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", {nullptr, 4}}}), {});
+  const absl::Status refused =
+      ParseKerasModel(FunctionalJson({input, norm, top}, "x", "top").dump()).status();
+  EXPECT_TRUE(absl::IsUnimplemented(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("layer \"norm\" (BatchNormalization) is called more than once"));
+  norm["config"]["trainable"] = false;
+  Parse(FunctionalJson({input, norm, top}, "x", "top"));
+}
+
+}  // namespace
+}  // namespace shoal
