@@ -273,6 +273,7 @@ def cases(out, only=()):
         "adam_options": opt("Adam", learning_rate=0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-3, weight_decay=0.1),
         "amsgrad_options": opt("Adam", learning_rate=0.02, beta_1=0.5, beta_2=0.5, amsgrad=True, weight_decay=0.1),
         "adamw_default": opt("AdamW", learning_rate=0.05),
+        "adamw_options": opt("AdamW", learning_rate=0.02, weight_decay=0.2, beta_1=0.8, beta_2=0.95, epsilon=1e-3, amsgrad=True),
         "adamax_options": opt("Adamax", learning_rate=0.02, beta_1=0.8, beta_2=0.6, epsilon=1e-3, weight_decay=0.1),
         "nadam_options": opt("Nadam", learning_rate=0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-3, weight_decay=0.1),
         "adagrad_options": opt("Adagrad", learning_rate=0.05, initial_accumulator_value=0.02, epsilon=1e-2, weight_decay=0.1),

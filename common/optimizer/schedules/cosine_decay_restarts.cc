@@ -9,6 +9,9 @@
 
 namespace shoal {
 
+// Of a period: what is nearer to its end than this is the beginning of the next.
+constexpr double kRounding = 1e-9;
+
 Schedule MakeCosineDecayRestarts(KerasOptions& options) {
   const double initial = options.RequiredNumber("initial_learning_rate", kScheduledRate);
   const double first = options.RequiredNumber("first_decay_steps", kSomeUpdates);
@@ -16,14 +19,18 @@ Schedule MakeCosineDecayRestarts(KerasOptions& options) {
   const double m_mul = options.Number("m_mul", 1, {.min = 0, .max = 1000});
   const double alpha = options.Number("alpha", 0, {.min = 0, .max = 1});
   return [=](double updates) {
-    double p = updates / first;
-    double period = std::floor(p);
-    if (t_mul == 1) {
-      p -= period;
-    } else {
-      period = std::floor(std::log(1 - p * (1 - t_mul)) / std::log(t_mul));
-      const double length = std::pow(t_mul, period);
-      p = (p - (1 - length) / (1 - t_mul)) / length;
+    const double firsts = updates / first;
+    double period = std::floor(firsts);
+    double p = firsts - period;
+    if (t_mul != 1) {
+      const auto part_of = [&](double number) {
+        const double length = std::pow(t_mul, number);
+        return (firsts - (length - 1) / (t_mul - 1)) / length;
+      };
+      period = std::floor(std::log(1 + firsts * (t_mul - 1)) / std::log(t_mul));
+      p = part_of(period);
+      // The logarithm of a restart may be rounded down.
+      if (p > 1 - kRounding) p = part_of(++period);
     }
     const double cosine = 0.5 * std::pow(m_mul, period) * (1 + std::cos(std::numbers::pi * p));
     return initial * ((1 - alpha) * cosine + alpha);

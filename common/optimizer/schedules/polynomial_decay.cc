@@ -18,7 +18,7 @@ Schedule MakePolynomialDecay(KerasOptions& options) {
   return [=](double updates) {
     const double p = cycle ? updates / (steps * std::max(1.0, std::ceil(updates / steps)))
                            : std::min(updates, steps) / steps;
-    return (initial - end) * std::pow(1 - p, power) + end;
+    return (initial - end) * std::pow(std::max(0.0, 1 - p), power) + end;
   };
 }
 

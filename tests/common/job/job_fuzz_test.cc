@@ -17,7 +17,9 @@ TEST(JobFuzzTest, MutatedTextsNeverCrash) {
           "batch_size": 64, "epochs": 5, "strategy": {"name": "async", "chunk_bytes": 1024},
           "checkpoint": {"every_steps": 3, "keep": 2}, "seed": 1})",
       R"({"name": "n", "model": {}, "data": {"training": {"images": "/x", "labels": "/y"}}, "loss": "mse",
-          "optimizer": {"class_name": "SGD", "config": {"momentum": 0.5}}, "steps": 7, "strategy": "async"})",
+          "optimizer": {"class_name": "SGD", "config": {"momentum": 0.5, "use_ema": true, "learning_rate":
+          {"class_name": "PiecewiseConstantDecay", "config": {"boundaries": [1, 2], "values": [3, 2, 1]}}}},
+          "steps": 7, "strategy": "async"})",
   });
   SCOPED_TRACE(mutator.description());
   int accepted = 0;

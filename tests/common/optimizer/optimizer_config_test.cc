@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "common/optimizer/optimizer.h"
 #include "common/optimizer/optimizer_table.h"
@@ -230,6 +232,67 @@ TEST(ScheduleConfigTest, StandsInTheResolvedConfigAndReadsBack) {
   EXPECT_DOUBLE_EQ(optimizer->LearningRate(11), 0.1);
   EXPECT_DOUBLE_EQ(optimizer->LearningRate(61), 0.05);
   EXPECT_NEAR(optimizer->LearningRate(1'000'000), 0, 1e-12);
+}
+
+// Keras's restarts are where the periods before them end, whatever the logarithm of one is rounded
+// to.
+TEST(ScheduleTest, EachRestartBeginsAtTheTop) {
+  for (const double t_mul : {1.0, 1.5, 2.0, 3.0, 5.0, 10.0}) {
+    const auto optimizer = *MakeOptimizer(
+        R"({"class_name": "SGD", "config": {"learning_rate": {"class_name": "CosineDecayRestarts",
+        "config": {"initial_learning_rate": 0.5, "first_decay_steps": 16, "t_mul": )" +
+        std::to_string(t_mul) + "}}}}");
+    double restart = 0, length = 16;
+    for (int period = 0; period < 5; ++period) {
+      EXPECT_NEAR(optimizer->LearningRate(static_cast<uint64_t>(restart) + 1), 0.5, 1e-12)
+          << "t_mul " << t_mul << ", period " << period;
+      if (restart > 0) {
+        EXPECT_LT(optimizer->LearningRate(static_cast<uint64_t>(restart)), 0.01);
+      }
+      restart += length;
+      length *= t_mul;
+    }
+  }
+}
+
+TEST(ScheduleTest, ACycleOfNoWholeNumberOfUpdatesIsNeverNotANumber) {
+  const auto optimizer = *MakeOptimizer(
+      R"({"class_name": "SGD", "config": {"learning_rate": {"class_name": "PolynomialDecay",
+      "config": {"initial_learning_rate": 0.5, "decay_steps": 0.1, "power": 0.5,
+                 "cycle": true}}}})");
+  for (uint64_t t = 1; t < 2000; ++t) ASSERT_TRUE(std::isfinite(optimizer->LearningRate(t))) << t;
+}
+
+// A case of Keras's for each option that is not at its default: of each class its own, of all those
+// that all have.
+TEST(OptimizerGoldenTest, EveryOptionIsReached) {
+  std::map<std::string, std::set<std::string>> reached;  // by class
+  std::set<std::string> reached_by_any;
+  for (const char* name : {"optimizers", "optimizer_options"}) {
+    std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/tests/golden/" + name + "/case.json");
+    const json golden = json::parse(file);
+    for (const json& given : golden["optimizers"]) {
+      const auto optimizer = MakeOptimizer(given.dump());
+      if (absl::IsUnimplemented(optimizer.status())) continue;
+      const json resolved = json::parse((*optimizer)->config());
+      const std::string class_name = resolved["class_name"];
+      const json defaults = json::parse(Resolved(json(class_name).dump()))["config"];
+      for (const auto& [option, value] : resolved["config"].items()) {
+        if (value == defaults[option]) continue;
+        reached[class_name].insert(option);
+        reached_by_any.insert(option);
+      }
+    }
+  }
+  for (const std::string& name : OptimizerTypeNames()) {
+    const json options = json::parse(Resolved(json(name).dump()))["config"];
+    const json common = json::parse(Resolved("\"sgd\""))["config"];
+    for (const auto& [option, value] : options.items()) {
+      const bool own = !common.contains(option) || option == "momentum" || option == "nesterov";
+      EXPECT_TRUE((own ? reached[name] : reached_by_any).contains(option))
+          << name << ": " << option;
+    }
+  }
 }
 
 // The rows of the table in docs/job-file.md that comes after these words.
