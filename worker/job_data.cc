@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -63,20 +65,32 @@ absl::Status CheckModelOfJob(const KerasModel& model) {
 }
 
 std::vector<Feature> InputsOf(const Graph& model) {
+  // What numbers the rows of a table is an integer, whatever the model calls it.
+  std::map<ValueId, int64_t> rows;
+  for (const Node& node : model.nodes()) {
+    if (std::string_view(node.op->type()) == "Gather") {
+      rows[node.inputs[1]] = model.value(node.inputs[0]).shape[0];
+    }
+  }
   std::vector<Feature> inputs;
   for (const ValueId id : model.inputs()) {
     const Value& value = model.value(id);
     Feature& input = inputs.emplace_back(Feature{.name = value.name});
+    if (const auto numbered = rows.find(id); numbered != rows.end()) {
+      input.type = FeatureType::kInteger;
+      input.below = numbered->second;
+    }
     if (!value.shape.empty()) input.shape.assign(value.shape.begin() + 1, value.shape.end());
   }
   return inputs;
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source,
-                                                     const Loss& loss, const Graph& model) {
+absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, const Loss& loss,
+                                                     const Graph& model) {
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, OpenDataset(source, InputsOf(model)));
   const Shape& output = model.value(model.outputs()[0]).shape;
-  SHOAL_RETURN_IF_ERROR(CheckLabelShape(loss, output, dataset->label_shape(), dataset->LabelSource()));
+  SHOAL_RETURN_IF_ERROR(
+      CheckLabelShape(loss, output, dataset->label_shape(), dataset->LabelSource()));
   if (AreClasses(loss)) {
     SHOAL_RETURN_IF_ERROR(CheckClasses(*dataset, LabelsLookedAt(*dataset, loss), output.back(),
                                        dataset->LabelSource()));

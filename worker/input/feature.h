@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "common/base/shape.h"
@@ -15,6 +16,7 @@ struct Feature {
   std::string name;  // of the model's input
   Shape shape;       // without the batch axis
   FeatureType type = FeatureType::kFloat;
+  int64_t below = 0;  // of integers that number something: how many there are; 0: any integer
 };
 
 }  // namespace shoal

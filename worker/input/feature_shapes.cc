@@ -70,10 +70,13 @@ absl::Status CheckValues(const Feature& feature, std::span<const float> values) 
   if (feature.type != FeatureType::kInteger) return absl::OkStatus();
   for (const float value : values) {
     // A comparison that not-a-number fails too.
-    if (std::abs(value) <= kLargestInteger && value == std::trunc(value)) continue;
-    return absl::OutOfRangeError(absl::StrCat("the input \"", feature.name, "\" takes integers, ",
-                                              "but this is ", value,
-                                              "; expected a whole number from -2^24 to 2^24"));
+    const bool whole = std::abs(value) <= kLargestInteger && value == std::trunc(value);
+    if (whole && (feature.below == 0 || (value >= 0 && value < feature.below))) continue;
+    return absl::OutOfRangeError(
+        absl::StrCat("the input \"", feature.name, "\" takes integers, but this is ", value,
+                     "; expected a whole number from ",
+                     feature.below == 0 ? std::string("-2^24 to 2^24")
+                                        : absl::StrCat("0 to ", feature.below - 1)));
   }
   return absl::OkStatus();
 }

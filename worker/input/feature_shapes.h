@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<const DataSource::Feature*>> MatchFeatures(
     const std::vector<DataSource::Feature>& features, const std::vector<Feature>& inputs);
 
 // kOutOfRange, naming the first value that an integer feature cannot have: one that is not whole,
-// or beyond 2^24. OK for other features.
+// beyond 2^24, or numbers nothing. OK for other features.
 absl::Status CheckValues(const Feature& feature, std::span<const float> values);
 
 }  // namespace shoal
