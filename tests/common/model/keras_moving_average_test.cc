@@ -7,6 +7,7 @@
 #include "common/model/keras_model.h"
 #include "common/model/ops/batch_normalization.h"
 #include "common/model/training_graph.h"
+#include "tests/common/loss/loss_of.h"
 #include "tests/common/model/test_models.h"
 
 namespace shoal {
@@ -27,7 +28,7 @@ KerasModel Parse(const Json& json) {
 
 TrainingGraph Build(const Graph& model) {
   absl::StatusOr<TrainingGraph> training =
-      BuildTrainingGraph(model, {.kind = LossAttributes::Kind::kSparseCategoricalCrossentropy});
+      BuildTrainingGraph(model, *LossOf("SparseCategoricalCrossentropy"));
   EXPECT_TRUE(training.ok()) << training.status();
   return training.ok() ? *std::move(training) : TrainingGraph();
 }
