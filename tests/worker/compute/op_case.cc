@@ -81,10 +81,18 @@ TrainingGraph OpCase::BuildTraining() {
 std::vector<float> OpCase::Random(const Shape& shape, Fill fill) {
   std::normal_distribution<float> normal(0, 0.7f);
   std::vector<float> values(ElementCount(shape));
-  for (float& value : values) {
-    value = normal(random_);
+  const auto draw = [&](size_t i) {
+    float value = normal(random_);
+    // On a grid, half a step away from the numbers where functions have their kinks.
+    if (small_) value = (std::floor(value * 16384) + 0.5f) / 16384;
     if (fill == Fill::kPositive) value = std::abs(value) + 0.1f;
-    if (fill == Fill::kFar && &value != values.data()) value += 1000;
+    if (fill == Fill::kFar && i > 0) value += 1000;
+    return value;
+  };
+  for (size_t i = 0; i < values.size(); ++i) {
+    do {
+      values[i] = draw(i);
+    } while (small_ && !drawn_.insert(values[i]).second);
   }
   return values;
 }

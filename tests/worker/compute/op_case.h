@@ -4,6 +4,7 @@
 #include <memory>
 #include <ostream>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,8 @@ class OpCase {
 
   std::mt19937_64 random_;
   const bool small_;
+  std::set<float>
+      drawn_;  // of a small case, in which no two values are as near as a difference goes
   Graph graph_;
   std::shared_ptr<const Loss> loss_ = LossOf("MeanSquaredError");
   std::vector<float> target_;  // empty: random
