@@ -72,7 +72,8 @@ class BatchNormalization : public LayerConfig {
 extern const LayerType kBatchNormalizationLayer = {
     "BatchNormalization", LayerType::Inputs::kOne,
     "Each channel of the last axis brought to mean beta and deviation gamma: of the batch in "
-    "training, of moving averages in inference or where it is not trainable",
+    "training, of moving averages in inference or where it is not trainable. Trainable, it can be "
+    "called once alone: not in a layer or a model that is shared",
     ReadAs<BatchNormalization>};
 
 }  // namespace shoal
