@@ -120,8 +120,16 @@ class DataSourceReader {
     }
     JsonObject features(value, object_.PathOf("features"), object_.errors());
     for (const auto& [input, file] : value.items()) {
-      source_.features.push_back({input, {ReadFile(features, input.c_str(), file)}});
+      if (IsInputName(features, input))
+        source_.features.push_back({input, {ReadFile(features, input.c_str(), file)}});
     }
+  }
+
+  // The feature without a name is that of a model's one input.
+  static bool IsInputName(JsonObject& features, const std::string& input) {
+    if (!input.empty()) return true;
+    features.errors()->Add(features.PathOf(""), "is no name of an input; give that of a layer");
+    return false;
   }
 
   // The file of a pattern's match is looked for when the data are opened.
@@ -160,6 +168,7 @@ class DataSourceReader {
       if (features->is_object() && !features->empty()) {
         JsonObject named(*features, object_.PathOf("features"), object_.errors());
         for (const auto& [input, part] : features->items()) {
+          if (!IsInputName(named, input)) continue;
           source_.features.push_back({input, ReadNames(named, input.c_str(), part, columns, one)});
         }
       } else {

@@ -248,6 +248,8 @@ TEST_F(JobTest, RefusesWrongDataByPath) {
             "two");
   EXPECT_EQ(error({{"images", nullptr}, {"features", {{"a", 3}}}}),
             "$.data.training.features.a: is 3; must be the path of a file");
+  EXPECT_THAT(error({{"images", nullptr}, {"features", {{"", "a.npy"}, {"x", "b.npy"}}}}),
+              HasSubstr("is no name of an input; give that of a layer"));
   EXPECT_EQ(error({{"validation_split", 0.5}, {"test_split", 0.5}, {"subset", "test"}}),
             "$.data.training.test_split: is 0.5; must be less than 1 together with "
             "\"validation_split\", which is 0.5");
