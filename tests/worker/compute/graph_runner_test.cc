@@ -189,7 +189,7 @@ TEST_P(GraphRunnerTest, AMovingAveragePushesItsSample) {
   graph.SetSample(average, *graph.Add(std::make_shared<BiasBackwardOp>(), {x}, "sum"));
   graph.SetOutputs({*graph.Add(std::make_shared<DenseOp>(), {x, kernel}, "dense")});
   auto runner = MakeRunner(graph);
-  const RandomBatch data(random_, graph, kSparse, 3);
+  const RandomBatch data(random_, graph, *kSparse, 3);
   const std::vector<float> parameters = RandomFloats(random_, runner->layout().size);
   std::vector<float> pushed(parameters.size(), kNan);
   std::vector<int> done;
@@ -241,7 +241,7 @@ TEST_P(GraphRunnerTest, DropoutKeepsTheMean) {
 TEST_P(GraphRunnerTest, DropoutOfGroups) {
   ModelBuilding building({kBatch, 5, 8, 10});
   building.Dropout(0.5, {.block = 5 * 8 * 10, .period = 10});  // whole channels
-  auto runner = MakeRunner(building.Build(), 1, {.kind = Kind::kMeanSquaredError});
+  auto runner = MakeRunner(building.Build(), 1, LossOf("MeanSquaredError"));
   const std::vector<float> ones(40 * 400, 1.0f);
   const auto trained = runner->Predict({.examples = 40, .inputs = {ones}, .target = {}}, {}, true);
   ASSERT_TRUE(trained.ok()) << trained.status();
