@@ -12,13 +12,13 @@ namespace shoal {
 class Evaluation {
  public:
   // Of epoch `epoch`, on the cut at `cut_step`.
-  Evaluation(uint64_t epoch, uint64_t cut_step, uint64_t batches, int metric_count,
+  Evaluation(uint64_t epoch, uint64_t cut_step, uint64_t batches, int metric_sum_count,
              Time lease_timeout)
       : epoch_(epoch),
         cut_step_(cut_step),
         batches_({.total_steps = batches, .window_steps = batches, .lease_timeout = lease_timeout},
                  0, {}),
-        metric_sums_(metric_count, 0.0) {}
+        metric_sums_(metric_sum_count, 0.0) {}
 
   uint64_t epoch() const { return epoch_; }
   uint64_t cut_step() const { return cut_step_; }
@@ -36,11 +36,9 @@ class Evaluation {
 
   bool finished() const { return batches_.finished(); }
   double loss() const { return loss_sum_ / static_cast<double>(examples_); }
-  std::vector<double> metrics() const {
-    std::vector<double> means = metric_sums_;
-    for (double& mean : means) mean /= static_cast<double>(examples_);
-    return means;
-  }
+  // What the metrics' figures follow from, and the examples that they are of.
+  const std::vector<double>& metric_sums() const { return metric_sums_; }
+  uint64_t examples() const { return examples_; }
 
  private:
   const uint64_t epoch_;

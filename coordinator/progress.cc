@@ -15,7 +15,7 @@ void Progress::StepDone(uint64_t epoch, uint64_t examples, double loss_sum,
   if (sums.began == Time{}) sums.began = now;
   sums.examples += examples;
   sums.loss += loss_sum;
-  sums.metrics.resize(metric_names_.size());
+  sums.metrics.resize(metric_sum_count_);
   for (size_t i = 0; i < std::min(metric_sums.size(), sums.metrics.size()); ++i) {
     sums.metrics[i] += metric_sums[i];
   }
@@ -78,13 +78,9 @@ double Progress::loss(uint64_t epoch) const {
 }
 
 std::vector<double> Progress::metrics(uint64_t epoch) const {
-  std::vector<double> means(metric_names_.size(), 0.0);
-  auto sums = running_.find(epoch);
-  if (sums == running_.end() || sums->second.examples == 0) return means;
-  for (size_t i = 0; i < sums->second.metrics.size(); ++i) {
-    means[i] = sums->second.metrics[i] / static_cast<double>(sums->second.examples);
-  }
-  return means;
+  const auto sums = running_.find(epoch);
+  if (sums == running_.end()) return MetricsOf({}, 0);
+  return MetricsOf(sums->second.metrics, sums->second.examples);
 }
 
 double Progress::steps_per_second(Time now) const {

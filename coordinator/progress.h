@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/rpc/event_loop.h"
+#include "common/training_metric/metric.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {
@@ -17,8 +19,10 @@ namespace shoal {
 // Plain state; not thread-safe.
 class Progress {
  public:
-  explicit Progress(std::vector<std::string> metric_names)
-      : metric_names_(std::move(metric_names)) {}
+  explicit Progress(std::vector<std::shared_ptr<const Metric>> metrics)
+      : metrics_(std::move(metrics)),
+        metric_names_(NamesOf(metrics_)),
+        metric_sum_count_(SumCount(metrics_)) {}
 
   // A step that was not done before.
   void StepDone(uint64_t epoch, uint64_t examples, double loss_sum,
@@ -28,13 +32,17 @@ class Progress {
   // All steps of the epoch are done. Its record is kept; the test result comes later or never.
   const proto::EpochResult& CloseEpoch(uint64_t epoch, Time now);
   void SetTestResult(uint64_t epoch, double loss, const std::vector<double>& metrics);
+  // The metrics that such sums over so many examples come to.
+  std::vector<double> MetricsOf(const std::vector<double>& metric_sums, uint64_t examples) const {
+    return Figures(metrics_, metric_sums, static_cast<double>(examples));
+  }
   // Epochs from `epoch` on did not happen (a restore went back), nor did their steps.
   void Rewind(uint64_t epoch);
 
   // Loss and metrics of epoch `running` so far once a step of it is done, else of the newest closed
   // epoch (the last one is closed while it is evaluated); none before the first step of all.
   std::optional<proto::EpochResult> Latest(uint64_t running) const;
-  // Means over the running epoch so far; 0 before its first step.
+  // Over the running epoch so far; 0 before its first step.
   double loss(uint64_t epoch) const;
   std::vector<double> metrics(uint64_t epoch) const;
   // Over the last seconds.
@@ -42,6 +50,7 @@ class Progress {
   double examples_per_second(Time now) const;
   const std::map<uint64_t, proto::EpochResult>& history() const { return history_; }
   const std::vector<std::string>& metric_names() const { return metric_names_; }
+  int metric_sum_count() const { return metric_sum_count_; }
 
   // Takes the epochs below `epoch`, of an earlier coordinator, that are not known here.
   void Restore(const std::vector<proto::EpochResult>& epochs, uint64_t epoch);
@@ -55,7 +64,7 @@ class Progress {
   struct Sums {
     uint64_t examples = 0;
     double loss = 0;
-    std::vector<double> metrics;
+    std::vector<double> metrics;  // sums, of one metric after the other
     Time began{};
   };
   struct Sample {
@@ -63,7 +72,9 @@ class Progress {
     uint64_t examples;
   };
 
+  const std::vector<std::shared_ptr<const Metric>> metrics_;
   const std::vector<std::string> metric_names_;
+  const int metric_sum_count_;
   std::map<uint64_t, Sums> running_;
   std::map<uint64_t, proto::EpochResult> history_;
   std::deque<Sample> recent_;  // steps of the last seconds, oldest first

@@ -88,7 +88,7 @@ void TrainingRun::OnCutReady(uint64_t step) {
   const uint64_t batch_size = options_.job.batch_size;
   evaluation_ =
       std::make_unique<Evaluation>(cuts_->epoch() - 1, step, (test_examples_ - 1) / batch_size + 1,
-                                   static_cast<int>(options_.job.metrics.size()),
+                                   progress_.metric_sum_count(),
                                    FromSeconds(options_.job.strategy.lease_timeout_seconds));
   Advance();
 }
@@ -120,10 +120,10 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
 
 void TrainingRun::FinishEvaluation() {
   const std::unique_ptr<Evaluation> done = std::move(evaluation_);
-  progress_.SetTestResult(done->epoch(), done->loss(), done->metrics());
+  const std::vector<double> metrics = progress_.MetricsOf(done->metric_sums(), done->examples());
+  progress_.SetTestResult(done->epoch(), done->loss(), metrics);
   std::string text = absl::StrFormat("epoch %d of %d: test loss %.4f", done->epoch() + 1,
                                      plan_->epochs(), done->loss());
-  const std::vector<double> metrics = done->metrics();
   for (size_t i = 0; i < metrics.size(); ++i) {
     absl::StrAppendFormat(&text, ", test %s %.4f", progress_.metric_names()[i], metrics[i]);
   }

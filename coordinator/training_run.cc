@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
@@ -23,6 +24,13 @@ constexpr Time kTickPeriod = std::chrono::milliseconds(250);
 constexpr Time kLogWaitingAfter = std::chrono::seconds(3);
 constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
 
+// Those of a job that was parsed are known.
+std::vector<std::shared_ptr<const Metric>> MetricsOf(const Job& job) {
+  auto metrics = MakeMetrics(job.metrics);
+  SHOAL_CHECK(metrics.ok(), metrics.status().ToString());
+  return *std::move(metrics);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Create(Options options) {
@@ -38,7 +46,7 @@ TrainingRun::TrainingRun(Options options)
       paths_{options_.run_dir},
       store_(paths_.checkpoints(), options_.files),
       started_(options_.loop->Now()),
-      progress_(options_.job.metrics),
+      progress_(MetricsOf(options_.job)),
       history_file_(std::make_shared<HistoryFile>(
           paths_.history(), HistoryHeader(progress_.metric_names()), options_.files)),
       cluster_service_(

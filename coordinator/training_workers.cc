@@ -174,9 +174,10 @@ std::string TrainingRun::WrongResult(const Result& result) const {
     return absl::StrCat("reported a batch of ", result.examples(),
                         " examples; the job's have 1 to ", batch_size);
   }
-  const auto metrics = static_cast<int>(options_.job.metrics.size());
-  if (result.metric_sums_size() == metrics) return "";
-  return absl::StrCat("reported ", result.metric_sums_size(), " metrics; the job has ", metrics);
+  const int sums = progress_.metric_sum_count();
+  if (result.metric_sums_size() == sums) return "";
+  return absl::StrCat("reported ", result.metric_sums_size(),
+                      " sums of metrics; those of the job have ", sums);
 }
 
 void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {

@@ -114,10 +114,10 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   const Graph& graph = model.graph;
   const Shape& output_shape = graph.value(graph.outputs()[0]).shape;
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
-  std::vector<Metric> metrics;
-  for (const std::string& name : job.metrics) {
-    SHOAL_ASSIGN_OR_RETURN(const Metric metric, ResolveMetric(name, *loss, output_shape));
-    metrics.push_back(metric);
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::shared_ptr<const Metric>> metrics,
+                         MakeMetrics(job.metrics));
+  for (std::shared_ptr<const Metric>& metric : metrics) {
+    SHOAL_ASSIGN_OR_RETURN(metric, MetricFor(metric, *loss, output_shape));
   }
 
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/metrics.h"
+#include "worker/compute/labels.h"
 #include "worker/label_shape.h"
 
 namespace shoal {

@@ -38,7 +38,8 @@ std::string Job::ResolvedText() const {
   root["data"]["training"] = DataSourceToJson(training);
   if (!test.empty()) root["data"]["test"] = DataSourceToJson(test);
   root["loss"] = JsonOrString(loss);
-  root["metrics"] = metrics;
+  root["metrics"] = json::array();
+  for (const std::string& metric : metrics) root["metrics"].push_back(JsonOrString(metric));
   root["optimizer"] = JsonOrString(optimizer);
   root["batch_size"] = batch_size;
   if (epochs > 0) root["epochs"] = epochs;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/job/data_source_reader.h"
@@ -12,6 +14,7 @@
 #include "common/loss/keras_loss.h"
 #include "common/optimizer/optimizer.h"
 #include "common/sharding/chunk_limits.h"
+#include "common/training_metric/metric.h"
 
 namespace shoal {
 namespace {
@@ -19,6 +22,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxNameBytes = 100;
+constexpr size_t kMostMetrics = 32;
 constexpr IntegerRange kBatchSize = {1, 1 << 20};
 constexpr IntegerRange kEpochs = {1, 1'000'000};
 constexpr IntegerRange kSteps = {1, 999'999'999'999};  // names of checkpoints have 12 digits
@@ -136,18 +140,20 @@ class JobReader {
     if (value == nullptr) return;
     if (!value->is_array())
       return top.AddWrong("metrics", *value, "a list, for example [\"accuracy\"]");
+    if (value->size() > kMostMetrics) {
+      return top.AddWrong("metrics", value->size(),
+                          absl::StrCat("a list of at most ", kMostMetrics, " metrics"));
+    }
+    std::set<std::string> names;
     for (size_t i = 0; i < value->size(); ++i) {
-      const json& metric = (*value)[i];
       const std::string path = JsonPath(top.PathOf("metrics"), i);
-      const std::string name = metric.is_string() ? metric.get<std::string>() : "";
-      if (name != "accuracy" && name != "acc") {
-        errors_->Add(path, absl::StrCat("is ", ShortJson(metric), ", a metric that Shoal lacks",
-                                        SuggestName(name, {"accuracy"})));
-      } else if (!job_.metrics.empty()) {
-        errors_->Add(path, absl::StrCat("is ", ShortJson(metric), ", which is there already"));
-      } else {
-        job_.metrics.push_back("accuracy");
-      }
+      const auto metric = ReadMetric((*value)[i], path, errors_);
+      if (metric == nullptr) continue;
+      job_.metrics.push_back(metric->config());
+      if (names.insert(metric->name()).second) continue;
+      errors_->Add(path, absl::StrCat("is \"", metric->name(),
+                                      "\", which is there already; a metric that comes twice "
+                                      "needs a \"name\" in its \"config\""));
     }
   }
 

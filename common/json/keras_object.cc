@@ -49,4 +49,12 @@ void RejectUnlessNull(JsonObject& config, const char* key, const char* what) {
                                                  ", so this must be null or left out"));
 }
 
+void RejectUnlessFalse(JsonObject& config, const char* key, const char* what) {
+  const json* value = config.Find(key);
+  if (value == nullptr || value->is_null() || *value == false) return;
+  config.errors()->AddUnimplemented(config.PathOf(key),
+                                    absl::StrCat("is ", ShortJson(*value), "; Shoal has no ", what,
+                                                 ", so this must be false or left out"));
+}
+
 }  // namespace shoal

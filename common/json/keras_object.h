@@ -26,4 +26,7 @@ bool ReadKerasObject(const nlohmann::json& value, const std::string& path, JsonE
 // ends the message: "clipping of gradients".
 void RejectUnlessNull(JsonObject& config, const char* key, const char* what);
 
+// The same for a flag: neither absent nor null nor false.
+void RejectUnlessFalse(JsonObject& config, const char* key, const char* what);
+
 }  // namespace shoal

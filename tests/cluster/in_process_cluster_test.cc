@@ -48,7 +48,7 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
   const std::vector<Variable>& variables = model->graph.variables();
   auto runner = *ModelRunner::Create({.model = model->graph,
                                       .loss = *MakeLoss(job.loss),
-                                      .metrics = {Metric::kSparseCategoricalAccuracy},
+                                      .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
                                       .backend = "reference",
                                       .seed = job.seed});
   const ModelLayout& layout = runner->layout();

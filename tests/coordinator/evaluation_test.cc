@@ -12,7 +12,7 @@ constexpr Time kNow = std::chrono::seconds(100);
 constexpr Time kTimeout = std::chrono::seconds(60);
 
 TEST(EvaluationTest, MeansAreOverExamplesNotOverBatches) {
-  Evaluation evaluation(/*epoch=*/3, /*cut_step=*/52, /*batches=*/2, /*metric_count=*/2, kTimeout);
+  Evaluation evaluation(/*epoch=*/3, /*cut_step=*/52, /*batches=*/2, /*metric_sum_count=*/2, kTimeout);
   EXPECT_EQ(evaluation.epoch(), 3u);
   EXPECT_EQ(evaluation.cut_step(), 52u);
   EXPECT_EQ(evaluation.batches().Take(1, 5, kNow).count, 2u);
@@ -21,7 +21,8 @@ TEST(EvaluationTest, MeansAreOverExamplesNotOverBatches) {
   evaluation.Done(1, 1, 10, 40.0, {1, 5}, kNow);
   EXPECT_TRUE(evaluation.finished());
   EXPECT_DOUBLE_EQ(evaluation.loss(), 2.5);
-  EXPECT_THAT(evaluation.metrics(), ElementsAre(0.4, 0.2));
+  EXPECT_THAT(evaluation.metric_sums(), ElementsAre(16, 8));
+  EXPECT_EQ(evaluation.examples(), 40u);
 }
 
 TEST(EvaluationTest, ABatchCountsOnce) {
@@ -35,7 +36,8 @@ TEST(EvaluationTest, ABatchCountsOnce) {
   evaluation.Done(2, 1, 10, 20.0, {7}, kNow);
   EXPECT_TRUE(evaluation.finished());
   EXPECT_DOUBLE_EQ(evaluation.loss(), 2.0);
-  EXPECT_THAT(evaluation.metrics(), ElementsAre(0.6));
+  EXPECT_THAT(evaluation.metric_sums(), ElementsAre(12));
+  EXPECT_EQ(evaluation.examples(), 20u);
 }
 
 TEST(EvaluationTest, ALostWorkersBatchesAreLeasedAgain) {

@@ -18,7 +18,7 @@ std::vector<double> Values(const google::protobuf::RepeatedPtrField<proto::Metri
 constexpr Time At(double seconds) { return Time(static_cast<int64_t>((1000 + seconds) * 1e9)); }
 
 TEST(ProgressTest, MeansAreOverExamples) {
-  Progress progress({"accuracy", "mse"});
+  Progress progress(*MakeMetrics({"accuracy", "mse"}));
   EXPECT_EQ(progress.loss(0), 0);
   EXPECT_THAT(progress.metrics(0), ElementsAre(0, 0));
   progress.StepDone(0, 30, 60, {15, 6}, At(0));
@@ -31,14 +31,14 @@ TEST(ProgressTest, MeansAreOverExamples) {
 }
 
 TEST(ProgressTest, ARepeatOfAnotherMetricCountDoesNoHarm) {
-  Progress progress({"accuracy"});
+  Progress progress(*MakeMetrics({"accuracy"}));
   progress.StepDone(0, 10, 1, {}, At(0));
   progress.StepDone(0, 10, 1, {5, 999, 999}, At(0));
   EXPECT_THAT(progress.metrics(0), ElementsAre(0.25));
 }
 
 TEST(ProgressTest, AnEpochLastsFromItsFirstLeaseToItsClose) {
-  Progress progress({"accuracy"});
+  Progress progress(*MakeMetrics({"accuracy"}));
   progress.EpochBegins(0, At(0));
   progress.EpochBegins(0, At(5));  // only the first counts
   progress.StepDone(0, 100, 50, {80}, At(6));
@@ -57,7 +57,7 @@ TEST(ProgressTest, AnEpochLastsFromItsFirstLeaseToItsClose) {
 
 // After a takeover an epoch may be done on every ps while an earlier one is not.
 TEST(ProgressTest, AnEpochOfWhichNothingWasSeenTookNoTime) {
-  Progress progress({"accuracy"});
+  Progress progress(*MakeMetrics({"accuracy"}));
   const proto::EpochResult result = progress.CloseEpoch(3, At(10));
   EXPECT_EQ(result.seconds(), 0);
   EXPECT_EQ(result.examples_per_second(), 0);
@@ -65,7 +65,7 @@ TEST(ProgressTest, AnEpochOfWhichNothingWasSeenTookNoTime) {
 }
 
 TEST(ProgressTest, RatesAreOverTheLastFiveSeconds) {
-  Progress progress({});
+  Progress progress(*MakeMetrics({}));
   EXPECT_EQ(progress.steps_per_second(At(0)), 0);
   for (int i = 0; i <= 40; ++i) progress.StepDone(0, 32, 1, {}, At(0.25 * i));
   // Steps at 5, 5.25 ... 10.
@@ -78,7 +78,7 @@ TEST(ProgressTest, RatesAreOverTheLastFiveSeconds) {
 }
 
 Progress TwoEpochs() {
-  Progress progress({"accuracy", "mse"});
+  Progress progress(*MakeMetrics({"accuracy", "mse"}));
   progress.EpochBegins(0, At(0));
   progress.StepDone(0, 3, 1, {2, 0.125}, At(1));
   progress.CloseEpoch(0, At(1.5));
@@ -101,16 +101,16 @@ TEST(ProgressTest, OnlyEpochsBelowTheGivenOneAreRestored) {
   std::vector<proto::EpochResult> epochs(2);
   epochs[1].set_epoch(1);
   epochs[1].set_loss(0.25);
-  Progress one({});
+  Progress one(*MakeMetrics({}));
   one.Restore(epochs, 1);
   EXPECT_THAT(one.history(), ElementsAre(Key(0)));
-  Progress both({});
+  Progress both(*MakeMetrics({}));
   both.Restore(epochs, 2);
   EXPECT_EQ(both.history().at(1).loss(), 0.25);
 }
 
 TEST(ProgressTest, TheLatestMeansAreThoseOfTheRunningEpochOnceItHasAny) {
-  Progress progress({"accuracy"});
+  Progress progress(*MakeMetrics({"accuracy"}));
   progress.EpochBegins(0, At(0));
   EXPECT_FALSE(progress.Latest(0).has_value());
   progress.StepDone(0, 10, 5, {8}, At(1));

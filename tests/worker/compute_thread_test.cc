@@ -239,7 +239,7 @@ TEST_F(ComputeThreadTest, TrainsAsTheModelRunnerDoes) {
   const KerasModel model = *ParseKerasModel(job.model_json);
   auto runner = *ModelRunner::Create({.model = model.graph,
                                       .loss = *MakeLoss(job.loss),
-                                      .metrics = {Metric::kSparseCategoricalAccuracy},
+                                      .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
                                       .backend = "reference",
                                       .seed = job.seed});
   std::shared_ptr<const Dataset> dataset = *OpenDataset(job.training, {{.shape = {8, 8, 1}}});

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/metrics.h"
+#include "worker/compute/labels.h"
 
 namespace shoal {
 namespace {
@@ -138,8 +138,11 @@ BatchResult GraphRunner::Results(const Plan& plan, const Batch& batch) const {
   const float* losses = plan.program.address(plan.loss_per_example);
   for (int64_t i = 0; i < batch.examples; ++i) result.loss_sum += losses[i];
   const Shape shape = BatchShape(training_.prediction, batch.examples);
-  for (const Metric metric : options_.metrics) {
-    result.metric_sums.push_back(MetricSum(metric, shape, Prediction(plan), batch.target));
+  result.metric_sums.resize(SumCount(options_.metrics));
+  std::span<double> sums(result.metric_sums);
+  for (const auto& metric : options_.metrics) {
+    metric->Add({shape, Prediction(plan), batch.target}, sums.first(metric->sum_count()));
+    sums = sums.subspan(metric->sum_count());
   }
   return result;
 }

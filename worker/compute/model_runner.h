@@ -12,6 +12,7 @@
 #include "common/model/graph.h"
 #include "common/model/loss.h"
 #include "common/model/model_layout.h"
+#include "common/training_metric/metric.h"
 
 namespace shoal {
 
@@ -31,16 +32,7 @@ struct Batch {
 struct BatchResult {
   int64_t examples = 0;
   double loss_sum = 0;
-  std::vector<double> metric_sums;  // in the order of Options::metrics
-};
-
-// "accuracy" resolved as Keras does, from loss and shapes.
-enum class Metric {
-  kSparseCategoricalAccuracy,
-  kCategoricalAccuracy,
-  kBinaryAccuracy,
-  kMeanSquaredError,
-  kMeanAbsoluteError
+  std::vector<double> metric_sums;  // those of Options::metrics, one after the other
 };
 
 // Runs a model: gradients of a batch, evaluation, prediction. Prepares (plans memory, creates
@@ -51,7 +43,7 @@ class ModelRunner {
   struct Options {
     Graph model;
     std::shared_ptr<const Loss> loss;
-    std::vector<Metric> metrics;
+    std::vector<std::shared_ptr<const Metric>> metrics;  // as MetricFor() gives them
     // "cpu" (oneDNN and OpenBLAS) or another of BackendNames().
     std::string backend = "cpu";
     int threads = 1;
@@ -91,10 +83,5 @@ class ModelRunner {
                                                      std::span<const float> parameters,
                                                      bool training) = 0;
 };
-
-// Resolves a Keras metric name ("accuracy", "acc", "sparse_categorical_accuracy", "mse", ...) as
-// Keras would for this loss and output shape. Unknown names are refused with the nearest known one.
-absl::StatusOr<Metric> ResolveMetric(const std::string& name, const Loss& loss,
-                                     const Shape& output_shape);
 
 }  // namespace shoal

@@ -23,7 +23,7 @@ void TrainModel(benchmark::State& state, Graph model) {
   ModelRunner::Options options;
   options.model = std::move(model);
   options.loss = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
-  options.metrics = {Metric::kSparseCategoricalAccuracy};
+  options.metrics = *MakeMetrics({"sparse_categorical_accuracy"});
   options.threads = static_cast<int>(state.range(0));
   auto runner = ModelRunner::Create(std::move(options));
   if (!runner.ok()) return state.SkipWithError(runner.status().ToString().c_str());

@@ -46,7 +46,7 @@ class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
     GraphRunner::Options options;
     options.model = std::move(model);
     options.loss = loss;
-    options.metrics = {Metric::kSparseCategoricalAccuracy};
+    options.metrics = *MakeMetrics({"sparse_categorical_accuracy"});
     options.backend = GetParam();
     options.seed = seed;
     auto backend = CreateBackend(GetParam());

@@ -1,0 +1,27 @@
+// Keras's CategoricalAccuracy: how often the largest output is the target's largest.
+#include <algorithm>
+
+#include "common/training_metric/metric.h"
+
+namespace shoal {
+namespace {
+
+class CategoricalAccuracy : public MeanMetric {
+ public:
+  explicit CategoricalAccuracy(KerasOptions& options) : MeanMetric(options) {}
+
+ private:
+  double OfRow(std::span<const float> prediction, const float* target) const override {
+    const float* const largest = std::max_element(target, target + prediction.size());
+    return std::max_element(prediction.begin(), prediction.end()) - prediction.begin() ==
+           largest - target;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> MakeCategoricalAccuracyMetric(KerasOptions& options) {
+  return std::make_unique<CategoricalAccuracy>(options);
+}
+
+}  // namespace shoal

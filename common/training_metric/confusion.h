@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "common/training_metric/metric.h"
+
+namespace shoal {
+
+// Which outputs are taken as positive and which are: the options of Precision and Recall
+// (keras/src/metrics/confusion_metrics.py).
+class Confusion {
+ public:
+  // Reads "thresholds", "class_id" and "top_k".
+  explicit Confusion(KerasOptions& options);
+
+  // Calls use(predicted, actual) for each output that counts.
+  template <typename Use>
+  void ForEach(const PredictedBatch& batch, const Use& use) const {
+    const size_t classes = batch.shape.size() > 1 ? static_cast<size_t>(batch.shape.back()) : 1;
+    const size_t step = class_id_.has_value() ? classes : 1;
+    if (class_id_.has_value() && *class_id_ >= classes) return;
+    for (size_t i = class_id_.value_or(0); i < batch.prediction.size(); i += step) {
+      use(batch.prediction[i] > threshold_, batch.target[i] != 0);
+    }
+  }
+
+ private:
+  float threshold_ = 0.5;  // compared with outputs, which are float32
+  std::optional<uint64_t> class_id_;
+};
+
+}  // namespace shoal

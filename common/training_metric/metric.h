@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/shape.h"
+#include "common/json/json_errors.h"
+#include "common/json/keras_options.h"
+#include "common/model/loss.h"
+
+namespace shoal {
+
+// A batch that was predicted.
+struct PredictedBatch {
+  Shape shape;  // of the predictions, the number of examples first
+  std::span<const float> prediction;
+  std::span<const float> target;  // as the loss takes it
+};
+
+// How good predictions are, as Keras configures it: a figure computed from sums over all examples,
+// to which each worker adds those of its batches; so it is exactly what one machine would compute.
+// Each class of Keras is one file here, made by the table in metric_table.cc; docs/contributing.md
+// shows how one is added. Immutable after construction; thread-safe.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+
+  // What the figure is called in the status and the history: the name that the job gives, or the
+  // one that Keras gives its class.
+  const std::string& name() const { return name_; }
+  // What MakeMetric() reads back: canonical, equal metrics give equal texts.
+  const std::string& config() const { return config_; }
+
+  // How many numbers are summed.
+  virtual int sum_count() const { return 1; }
+  // Adds a batch to the sums.
+  virtual void Add(const PredictedBatch& batch, std::span<double> sums) const = 0;
+  // The figure that sums over `examples` examples, at least one, come to.
+  virtual double Figure(std::span<const double> sums, double examples) const {
+    return sums[0] / examples;
+  }
+
+  // What the metric needs the target to be, if anything.
+  virtual bool Suits(Loss::Target target) const { return target != Loss::Target::kClassNumber; }
+
+ protected:
+  // Reads the options that all classes have; a class reads its own after it.
+  explicit Metric(KerasOptions& options);
+
+ private:
+  friend std::unique_ptr<const Metric> ReadMetric(const nlohmann::json&, const std::string&,
+                                                  JsonErrors*);
+
+  std::string name_;
+  std::string config_;
+};
+
+// A metric whose figure is the mean over the examples of a number for each row of predictions,
+// those along the last axis, averaged over the inner axes.
+class MeanMetric : public Metric {
+ public:
+  void Add(const PredictedBatch& batch, std::span<double> sums) const final;
+
+ protected:
+  explicit MeanMetric(KerasOptions& options) : Metric(options) {}
+
+  // `target` has as many elements, or one where it is the number of a class.
+  virtual double OfRow(std::span<const float> prediction, const float* target) const = 0;
+};
+
+// Reads a metric that stands at `path`: a Keras config ({"class_name", "config"}) or a plain name
+// ("auc"). What is wrong is added to `errors`, and what is returned then, null or not, is of no
+// use.
+std::unique_ptr<const Metric> ReadMetric(const nlohmann::json& value, const std::string& path,
+                                         JsonErrors* errors);
+
+// Those of Job::metrics.
+absl::StatusOr<std::vector<std::shared_ptr<const Metric>>> MakeMetrics(
+    const std::vector<std::string>& configs);
+
+// The metric that `metric` is for this loss and output (kBatch first): itself, or the accuracy that
+// Keras picks for "accuracy". An error where the target is none for it.
+absl::StatusOr<std::shared_ptr<const Metric>> MetricFor(std::shared_ptr<const Metric> metric,
+                                                        const Loss& loss, const Shape& output);
+
+// Sums of all of them, one after the other.
+int SumCount(const std::vector<std::shared_ptr<const Metric>>& metrics);
+// The figures of all of them; zeros without examples.
+std::vector<double> Figures(const std::vector<std::shared_ptr<const Metric>>& metrics,
+                            std::span<const double> sums, double examples);
+std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<const Metric>>& metrics);
+
+}  // namespace shoal

@@ -1,0 +1,29 @@
+// Keras's SparseCategoricalAccuracy: how often the largest output is that of the class that the
+// target names.
+#include <algorithm>
+
+#include "common/training_metric/metric.h"
+
+namespace shoal {
+namespace {
+
+class SparseCategoricalAccuracy : public MeanMetric {
+ public:
+  explicit SparseCategoricalAccuracy(KerasOptions& options) : MeanMetric(options) {}
+
+  bool Suits(Loss::Target target) const override { return target == Loss::Target::kClassNumber; }
+
+ private:
+  double OfRow(std::span<const float> prediction, const float* target) const override {
+    return static_cast<float>(std::max_element(prediction.begin(), prediction.end()) -
+                              prediction.begin()) == *target;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> MakeSparseCategoricalAccuracyMetric(KerasOptions& options) {
+  return std::make_unique<SparseCategoricalAccuracy>(options);
+}
+
+}  // namespace shoal

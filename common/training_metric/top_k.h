@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace shoal {
+
+// Whether `of` is among the k largest, equal ones included: keras.ops.in_top_k. Not-a-number is
+// not.
+inline bool IsInTopK(std::span<const float> values, int64_t of, uint64_t k) {
+  if (of < 0 || of >= static_cast<int64_t>(values.size())) return false;
+  uint64_t larger = 0;
+  for (const float value : values) larger += !(value <= values[of]);
+  return larger < k;
+}
+
+}  // namespace shoal
