@@ -372,7 +372,7 @@ class ValidateDataTest : public CommandsTest {
   }
 };
 
-TEST_F(ValidateDataTest, AModelOfTwoInputsHasNoData) {
+TEST_F(ValidateDataTest, AModelOfTwoInputsNeedsBothByName) {
   const Result result = Shoal({"validate", "--job", WriteFile("job.json", R"({
       "name": "two",
       "model": {"class_name": "Functional", "config": {"name": "two", "layers": [
@@ -388,7 +388,10 @@ TEST_F(ValidateDataTest, AModelOfTwoInputsHasNoData) {
       "data": {"training": {"images": "a.images", "labels": "a.labels"}},
       "loss": "mse", "optimizer": "sgd", "epochs": 2})")});
   EXPECT_EQ(result.exit, "exit code 78") << result.output;
-  EXPECT_THAT(result.output, HasSubstr("2 inputs and 1 output"));
+  EXPECT_THAT(
+      result.output,
+      HasSubstr(
+          "the model has 2 inputs, \"a\", \"b\", but the data have one feature without a name"));
 }
 
 TEST_F(ValidateDataTest, BothSetsAreLookedAt) {

@@ -228,7 +228,7 @@ template <UnaryOp::Kind kind>
 void Unary(OpCase& c) {
   auto op = std::make_shared<UnaryOp>();
   op->kind = kind;
-  op->exponent = 0.5 * c.Pick(-3, 5);
+  op->exponent = 0.5 * c.Pick(1, 5) * (c.Flip() ? 1 : -1);  // not 0, which has no gradient
   op->low = -0.1 * c.Pick(0, 5);
   op->high = 0.1 * c.Pick(1, 9);
   const bool positive = kind == UnaryOp::Kind::kLog || kind == UnaryOp::Kind::kSquareRoot ||

@@ -5,6 +5,7 @@
 #include "worker/input/array_file.h"
 #include "worker/input/array_rows.h"
 #include "worker/input/data_formats.h"
+#include "worker/input/feature_shapes.h"
 #include "worker/input/joined_errors.h"
 
 namespace shoal {
@@ -14,6 +15,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
                                                     const std::vector<Feature>& inputs) {
   std::vector<DataSource::Feature> files = source.features;
   if (files.empty()) files.push_back({.from = {source.images}});
+  // Heard also where the files are missing, as on the machine that validates.
+  SHOAL_RETURN_IF_ERROR(MatchFeatures(files, inputs).status());
   absl::Status status;
   ArrayRows::Arrays arrays;
   for (const DataSource::Feature& file : files) {
