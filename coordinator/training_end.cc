@@ -149,6 +149,8 @@ void TrainingRun::OnHalted(const Worker& worker, const proto::Halted& halted) {
 
 void TrainingRun::Closed(const std::string& outcome, bool kept) {
   const auto say = [kept](const std::string& line) { kept ? LogInfo(line) : LogWarning(line); };
+  // Another process may have come in the place of one that has left meanwhile: it has not asked.
+  std::erase_if(leaving_ps_, [this](int ps) { return !fleet_->peer(ps).departing; });
   may_leave_since_ = options_.loop->Now();
   may_leave_ps_ = leaving_ps_;
   proto::ControlRequest request;

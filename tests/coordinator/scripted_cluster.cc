@@ -90,6 +90,7 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
     }
     case proto::ControlRequest::kLoad: {
       loads.push_back(request.load());
+      if (!answers_loads) return;
       timeline = request.term();
       applied.clear();
       cut_.reset();

@@ -51,6 +51,7 @@ class ScriptedPs {
   bool writes = true;       // what is ready; nothing becomes of it else
   std::string write_error;  // of the next cuts
   bool answers_claims = true;
+  bool answers_loads = true;
   bool answers_stop = true;
   uint64_t incarnation = 1;
   uint64_t promised = 0;

@@ -13,6 +13,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 
 // Of the first epoch, on the one cut that is kept for it.
 void EvaluateAll(ScriptedCluster* cluster, ScriptedWorker& worker) {
@@ -166,6 +167,24 @@ TEST(TrainingDepartureTest, APsThatLeavesLeavesInTheNextTimelineToo) {
   cluster.Advance(seconds(2));
   EXPECT_FALSE(cluster.ps[0]->stopped);
   EXPECT_THAT(worker.leases, Not(IsEmpty()));
+}
+
+TEST(TrainingDepartureTest, WhoComesInThePlaceOfOneThatLeftIsNotToldToGo) {
+  ScriptedCluster cluster({.ps = 3});
+  cluster.FinishStep(cluster.Join(0));
+  cluster.ps[1]->answers_claims = false;
+  cluster.StartCoordinator();
+  cluster.ps[0]->Leave();
+  cluster.Settle();
+  cluster.ps[0]->Restart();
+  cluster.ps[2]->answers_loads = false;
+  cluster.ps[1]->answers_claims = true;
+  cluster.Advance(seconds(2));
+  ASSERT_THAT(cluster.ps[2]->loads, SizeIs(2)) << "the new one has nothing";
+  cluster.ps[1]->Leave();
+  cluster.Settle();
+  EXPECT_TRUE(cluster.ps[1]->stopped) << "there is nothing to keep";
+  EXPECT_FALSE(cluster.ps[0]->stopped);
 }
 
 }  // namespace
