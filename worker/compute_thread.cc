@@ -126,7 +126,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   const uint64_t training_examples = training->size();
   uint64_t test_examples = 0, test_batches = 0;
   if (!job.test.empty()) {
-    SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test, OpenJobData(job.test, *loss, graph));
+    SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test,
+                           OpenJobData(job.test, *loss, graph));
     test_labels_ = test->LabelSource();
     test_examples = test->size();
     const StepPlan plan(test_examples, job.batch_size, /*epochs=*/1, /*steps=*/0);

@@ -15,8 +15,8 @@ class Loss {
   // Keras's class: "Huber".
   virtual const char* class_name() const = 0;
 
-  // Shape of the target that goes with a model output of shape `prediction` (kBatch first); an error
-  // says what output the loss needs.
+  // Shape of the target that goes with a model output of shape `prediction` (kBatch first); an
+  // error says what output the loss needs.
   virtual absl::StatusOr<Shape> TargetShape(const Shape& prediction) const = 0;
 
   // What the target is made of.
@@ -27,8 +27,8 @@ class Loss {
   };
   virtual Target target() const { return Target::kValuePerOutput; }
 
-  // Appends nodes that compute the loss of each example, [kBatch]. Inner axes are averaged, as Keras
-  // does. `target` has TargetShape.
+  // Appends nodes that compute the loss of each example, [kBatch]. Inner axes are averaged, as
+  // Keras does. `target` has TargetShape.
   virtual absl::StatusOr<ValueId> AppendTo(Graph* graph, ValueId prediction,
                                            ValueId target) const = 0;
 };

@@ -12,7 +12,8 @@ constexpr Time kNow = std::chrono::seconds(100);
 constexpr Time kTimeout = std::chrono::seconds(60);
 
 TEST(EvaluationTest, MeansAreOverExamplesNotOverBatches) {
-  Evaluation evaluation(/*epoch=*/3, /*cut_step=*/52, /*batches=*/2, /*metric_sum_count=*/2, kTimeout);
+  Evaluation evaluation(/*epoch=*/3, /*cut_step=*/52, /*batches=*/2, /*metric_sum_count=*/2,
+                        kTimeout);
   EXPECT_EQ(evaluation.epoch(), 3u);
   EXPECT_EQ(evaluation.cut_step(), 52u);
   EXPECT_EQ(evaluation.batches().Take(1, 5, kNow).count, 2u);

@@ -146,9 +146,10 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
   EXPECT_EQ(ErrorWith("/data/test", json::object()),
             "$.data.test.images: is missing: the file of examples\n"
             "$.data.test.labels: is missing: the file of their labels");
-  EXPECT_EQ(ErrorWith("/metrics", {"precision", "accuracy", "acc"}),
-            "$.metrics[2]: is \"accuracy\", which is there already; a metric that comes twice needs "
-            "a \"name\" in its \"config\"");
+  EXPECT_EQ(
+      ErrorWith("/metrics", {"precision", "accuracy", "acc"}),
+      "$.metrics[2]: is \"accuracy\", which is there already; a metric that comes twice needs "
+      "a \"name\" in its \"config\"");
   EXPECT_EQ(ErrorWith("/metrics", "accuracy"),
             "$.metrics: is \"accuracy\"; must be a list, for example [\"accuracy\"]");
   EXPECT_EQ(
