@@ -131,6 +131,7 @@ class JobReader {
     }
     if (const json* test = data.Find("test")) {
       job_.test = ReadDataSource(*test, data.PathOf("test"), options_, errors_);
+      CheckParts(data.PathOf("test"));
     }
     data.RejectUnknownKeys();
   }
@@ -193,6 +194,27 @@ class JobReader {
     const std::string name = value.is_string() ? value.get<std::string>() : "";
     errors_->Add(path, absl::StrCat("is ", ShortJson(value), ", a strategy that Shoal lacks",
                                     SuggestName(name, {"async"})));
+  }
+
+  // Parts of the same data that are chosen differently have examples in common.
+  void CheckParts(const std::string& test_path) {
+    const DataSource &training = job_.training, &test = job_.test;
+    const auto same_files = [](const DataSource::Feature& a, const DataSource::Feature& b) {
+      return a.from == b.from;
+    };
+    // Features name files where there are no paths.
+    const bool same_data = training.paths == test.paths && training.images == test.images &&
+                           (!training.paths.empty() ||
+                            std::equal(training.features.begin(), training.features.end(),
+                                       test.features.begin(), test.features.end(), same_files));
+    if (!same_data || training.subset.empty() || test.subset.empty()) return;
+    if (training.validation_split == test.validation_split &&
+        training.test_split == test.test_split && training.seed == test.seed) {
+      return;
+    }
+    errors_->Add(test_path,
+                 "is a subset of the data that the training set is a subset of; give both the same "
+                 "validation_split, test_split and seed, or they have examples in common");
   }
 
   void ReadCheckpoint(JsonObject& top) {

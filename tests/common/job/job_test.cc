@@ -235,6 +235,19 @@ TEST_F(JobTest, APairOfFilesIsWrittenAsItAlwaysWas) {
                                                 {"labels", (directory_ / "y.npy").string()}}));
 }
 
+TEST_F(JobTest, PartsOfTheSameDataAreChosenAlike) {
+  json root = MinimalJob();
+  json part = root["data"]["training"];
+  part["validation_split"] = 0.2;
+  part["subset"] = "training";
+  root["data"]["training"] = part;
+  part["subset"] = "validation";
+  root["data"]["test"] = part;
+  EXPECT_EQ(Load(root).test.subset, "validation");
+  root["data"]["test"]["seed"] = 7;
+  EXPECT_THAT(LoadError(root), HasSubstr("$.data.test: is a subset of the data"));
+}
+
 TEST_F(JobTest, RefusesWrongDataByPath) {
   const auto error = [this](const json& changes) {
     json root = MinimalJob();
