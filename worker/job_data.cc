@@ -20,8 +20,9 @@ namespace {
 // What takes about a second: so many labels, so many numbers in them.
 constexpr uint64_t kMostLabels = 1 << 20;
 constexpr uint64_t kMostNumbers = 1 << 26;
-// Of those that are within their examples, which may be pictures.
-constexpr uint64_t kMostExamples = 1 << 12;
+// Of those for which records are read, or whole examples, which may be pictures to decode.
+constexpr uint64_t kMostRecords = 1 << 12;
+constexpr uint64_t kMostExamples = 1 << 8;
 constexpr uint64_t kNumbersAtOnce = 64 << 10;
 
 uint64_t NumbersOfLabel(const Dataset& dataset) {
@@ -100,8 +101,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, c
 
 uint64_t LabelsLookedAt(const Dataset& dataset, const Loss& loss) {
   if (!AreClasses(loss)) return dataset.size();
-  return std::min({dataset.size(), dataset.LabelIsInExample() ? kMostExamples : kMostLabels,
-                   kMostNumbers / NumbersOfLabel(dataset)});
+  const LabelPlace place = dataset.label_place();
+  const uint64_t most = place == LabelPlace::kApart    ? kMostLabels
+                        : place == LabelPlace::kRecord ? kMostRecords
+                                                       : kMostExamples;
+  return std::min({dataset.size(), most, kMostNumbers / NumbersOfLabel(dataset)});
 }
 
 }  // namespace shoal

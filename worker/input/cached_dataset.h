@@ -33,7 +33,7 @@ class CachedDataset : public Dataset {
   }
   std::string LabelSource() const override { return original_->LabelSource(); }
   bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
-  bool LabelIsInExample() const override { return original_->LabelIsInExample(); }
+  LabelPlace label_place() const override { return original_->label_place(); }
 
  private:
   // empty -> writing -> kept. An example is read first and written then; who finds its row being

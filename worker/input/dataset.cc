@@ -6,6 +6,7 @@
 #include "common/base/status_macros.h"
 #include "worker/input/cached_dataset.h"
 #include "worker/input/data_formats.h"
+#include "worker/input/skipping_dataset.h"
 #include "worker/input/subset_dataset.h"
 
 namespace shoal {
@@ -28,6 +29,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
   if (!source.subset.empty()) {
     SHOAL_ASSIGN_OR_RETURN(dataset, SubsetDataset::Make(std::move(dataset), source));
   }
+  if (source.damaged == "skip") dataset = std::make_unique<SkippingDataset>(std::move(dataset));
   if (source.cache.empty()) return dataset;
   return CachedDataset::Make(std::move(dataset), source.cache == "memory"
                                                      ? CachedDataset::Place::kMemory

@@ -14,6 +14,13 @@
 
 namespace shoal {
 
+// Where a label is, and so what it takes to read it alone.
+enum class LabelPlace {
+  kApart,    // from the example
+  kRecord,   // in the record that holds the example, which is read for it
+  kExample,  // known only when the example is read
+};
+
 // Random access to examples by index. A format keeps an index of its examples and reads them on
 // demand; nothing here needs a data set to fit in memory. Thread-safe after opening.
 class Dataset {
@@ -30,7 +37,7 @@ class Dataset {
   // its shape, and one for the label.
   virtual absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                             std::span<float> label) const = 0;
-  // The label alone.
+  // The label alone: the one that Read writes.
   virtual absl::Status ReadLabel(uint64_t index, std::span<float> label) const = 0;
 
   // Where the labels are, for messages: "train-labels.idx", "the folders of flowers".
@@ -38,15 +45,15 @@ class Dataset {
   // Whether reading an example is work, as decoding a picture is, and not mainly copying: then
   // several threads read.
   virtual bool IsWorkToRead() const { return false; }
-  // Whether to read a label is to read its whole example: then few are looked at beforehand.
-  virtual bool LabelIsInExample() const { return false; }
+  virtual LabelPlace label_place() const { return LabelPlace::kApart; }
 };
 
 // Opens what a job names, for a model with these inputs: the format's file, of which its subset,
-// behind its cache. Errors name the file, the offset and what was expected, a line for each file
-// that cannot be opened; it is kNotFound when nothing else is wrong than that files are missing.
-// An example without a channel axis ([h, w]) gets one where the model's input has one; other
-// differences from it are an error that names both shapes.
+// in which damaged examples are passed over if they may be, behind its cache. Errors name the file,
+// the offset and what was expected, a line for each file that cannot be opened; it is kNotFound
+// when nothing else is wrong than that files are missing. An example without a channel axis ([h,
+// w]) gets one where the model's input has one; other differences from it are an error that names
+// both shapes.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
                                                      const std::vector<Feature>& inputs);
 

@@ -30,7 +30,7 @@ class SubsetDataset : public Dataset {
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
   std::string LabelSource() const override;
   bool IsWorkToRead() const override { return whole_->IsWorkToRead(); }
-  bool LabelIsInExample() const override { return whole_->LabelIsInExample(); }
+  LabelPlace label_place() const override { return whole_->label_place(); }
 
  private:
   SubsetDataset(std::unique_ptr<Dataset> whole, const DataSource& source, uint64_t first,

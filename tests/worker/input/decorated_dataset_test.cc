@@ -13,6 +13,7 @@
 #include "worker/input/cached_dataset.h"
 #include "worker/input/dataset.h"
 #include "worker/input/feature_shapes.h"
+#include "worker/input/skipping_dataset.h"
 #include "worker/input/subset_dataset.h"
 
 namespace shoal {
@@ -102,6 +103,27 @@ TEST(SubsetDatasetTest, AnEmptyPartIsRefusedByName) {
                                         {.test_split = 0.1, .subset = "test"});
   EXPECT_THAT(std::string(made.status().message()),
               AllOf(HasSubstr("numbers"), HasSubstr("\"test\" of 9 examples"), HasSubstr("0.1")));
+}
+
+// Reading example i and its label alone agree.
+void ExpectSameLabel(const Dataset& dataset, uint64_t index) {
+  float label = -1;
+  EXPECT_TRUE(dataset.ReadLabel(index, std::span(&label, 1)).ok());
+  EXPECT_EQ(label, LabelOf(dataset, index)) << index;
+}
+
+TEST(SkippingDatasetTest, TheNextThatCanBeReadStandsIn) {
+  auto numbers = std::make_unique<NumbersDataset>(5);
+  NumbersDataset* const original = numbers.get();
+  const SkippingDataset skipping(std::move(numbers));
+  original->bad_ = 4;
+  EXPECT_EQ(LabelOf(skipping, 3), 3);
+  EXPECT_EQ(LabelOf(skipping, 4), 0);
+  for (uint64_t i = 0; i < 5; ++i) ExpectSameLabel(skipping, i);
+  // What is known as damaged is not read again.
+  const int reads = original->reads();
+  EXPECT_EQ(LabelOf(skipping, 4), 0);
+  EXPECT_EQ(original->reads(), reads + 1);
 }
 
 class CachedDatasetTest : public testing::TestWithParam<CachedDataset::Place> {};

@@ -141,7 +141,32 @@ TEST_F(TfRecordTest, DamagedRecordsCanBeSkipped) {
   });
   EXPECT_THAT(Rows(), ElementsAre("1 2 : 3", "7 8 : 9", "7 8 : 9"));
   SendLogTo({});
-  EXPECT_EQ(lines, 2);  // the example, and its label alone
+  EXPECT_EQ(lines, 1);  // also where its label alone is asked for
+}
+
+// Its key x has as many numbers as nobody wants, and its label could be read.
+TEST_F(TfRecordTest, WhatStandsInForADamagedExampleIsOfTheSameSubset) {
+  SendLogTo([](const std::string&, const LogFields&) {});
+  source_.test_split = 0.3;
+  source_.subset = "test";
+  const auto records = [](int damaged) {
+    std::string text;
+    for (int i = 0; i < 30; ++i) {
+      text += TfRecordOf(i == damaged ? Bytes("abc", i) : Numbers(float(i), 0, i));
+    }
+    return text;
+  };
+  Write("data.tfrecord", records(-1));
+  const std::vector<std::string> whole = Rows();
+  ASSERT_EQ(whole.size(), 9u);
+  source_.damaged = "skip";
+  for (size_t i = 0; i < whole.size(); ++i) {
+    Write("data.tfrecord", records(std::stoi(whole[i])));
+    std::vector<std::string> expected = whole;
+    expected[i] = whole[(i + 1) % whole.size()];
+    EXPECT_EQ(Rows(), expected);
+  }
+  SendLogTo({});
 }
 
 // 20 GB, nearly all of them holes: of the file only what is asked for is read.

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "worker/input/damaged_examples.h"
 #include "worker/input/data_formats.h"
 #include "worker/input/file_content.h"
 #include "worker/input/pictures/picture_loader.h"
@@ -106,8 +105,7 @@ class ImageFolder : public Dataset {
         loader_(loader),
         one_hot_(source.label_mode == "categorical"),
         label_shape_(one_hot_ ? Shape{classes} : Shape{}),
-        list_(std::move(list)),
-        damaged_(source.damaged == "skip") {}
+        list_(std::move(list)) {}
 
   uint64_t size() const override { return list_.size(); }
   const std::vector<Feature>& features() const override { return features_; }
@@ -117,10 +115,8 @@ class ImageFolder : public Dataset {
 
   absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                     std::span<float> label) const override {
-    return damaged_.Read(index, size(), [&](uint64_t i) {
-      SHOAL_RETURN_IF_ERROR(ReadPicture(i, features[0]));
-      return ReadLabel(i, label);
-    });
+    SHOAL_RETURN_IF_ERROR(ReadPicture(index, features[0]));
+    return ReadLabel(index, label);
   }
 
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
@@ -146,7 +142,6 @@ class ImageFolder : public Dataset {
   const bool one_hot_;
   const Shape label_shape_;
   const PictureList list_;
-  const DamagedExamples damaged_;
 };
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "common/base/format_bytes.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "worker/input/damaged_examples.h"
 #include "worker/input/data_formats.h"
 #include "worker/input/example_record.h"
 #include "worker/input/feature_shapes.h"
@@ -40,14 +39,13 @@ class TfRecord : public Dataset {
     std::vector<Feature> features;
     std::string label_key;
   };
-  TfRecord(Content content, bool skip_damaged)
-      : content_(std::move(content)), damaged_(skip_damaged) {}
+  explicit TfRecord(Content content) : content_(std::move(content)) {}
 
   uint64_t size() const override { return content_.index.size() / sizeof(uint64_t); }
   const std::vector<Feature>& features() const override { return content_.features; }
   const Shape& label_shape() const override { return label_shape_; }
   bool IsWorkToRead() const override { return true; }
-  bool LabelIsInExample() const override { return true; }
+  LabelPlace label_place() const override { return LabelPlace::kRecord; }
   std::string LabelSource() const override {
     const std::vector<RecordFile>& files = content_.files;
     return files.size() == 1 ? files[0].path()
@@ -56,24 +54,20 @@ class TfRecord : public Dataset {
 
   absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                     std::span<float> label) const override {
-    return damaged_.Read(index, size(), [&](uint64_t i) {
-      return ReadRecord(i, [&](const ExampleRecord& record) {
-        for (size_t f = 0; f < features.size(); ++f) {
-          const Part& part = content_.parts[f];
-          SHOAL_RETURN_IF_ERROR(record.Values(
-              part.key, part.pictures.has_value() ? &*part.pictures : nullptr, features[f]));
-          if (absl::Status status = CheckValues(content_.features[f], features[f]); !status.ok())
-            return absl::DataLossError(status.message());
-        }
-        return record.Values(content_.label_key, nullptr, label);
-      });
+    return ReadRecord(index, [&](const ExampleRecord& record) {
+      for (size_t f = 0; f < features.size(); ++f) {
+        const Part& part = content_.parts[f];
+        SHOAL_RETURN_IF_ERROR(record.Values(
+            part.key, part.pictures.has_value() ? &*part.pictures : nullptr, features[f]));
+        if (absl::Status status = CheckValues(content_.features[f], features[f]); !status.ok())
+          return absl::DataLossError(status.message());
+      }
+      return record.Values(content_.label_key, nullptr, label);
     });
   }
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
-    return damaged_.Read(index, size(), [&](uint64_t i) {
-      return ReadRecord(i, [&](const ExampleRecord& record) {
-        return record.Values(content_.label_key, nullptr, label);
-      });
+    return ReadRecord(index, [&](const ExampleRecord& record) {
+      return record.Values(content_.label_key, nullptr, label);
     });
   }
 
@@ -98,7 +92,6 @@ class TfRecord : public Dataset {
   }
 
   const Content content_;
-  const DamagedExamples damaged_;
   const Shape label_shape_ = {};
 };
 
@@ -184,7 +177,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
   }
   SHOAL_RETURN_IF_ERROR(content.index.Finish());
   if (content.index.size() == 0) return absl::DataLossError(paths[0] + ": has no record");
-  return std::make_unique<TfRecord>(std::move(content), source.damaged == "skip");
+  return std::make_unique<TfRecord>(std::move(content));
 }
 
 }  // namespace shoal

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/mutex.h"
+#include "worker/input/dataset.h"
+
+namespace shoal {
+
+// Another data set, in which the next example that can be read stands in the place of one that is
+// damaged, so that a batch is as large as it is everywhere. Around a subset, not within it: what
+// stands in is of the same part. Damage is kDataLoss and kUnimplemented; the first damaged examples
+// are logged by their message, with how many there were so far. Where a hundred in a row are
+// damaged, reading is the error of the first.
+class SkippingDataset : public Dataset {
+ public:
+  explicit SkippingDataset(std::unique_ptr<Dataset> original) : original_(std::move(original)) {}
+
+  uint64_t size() const override { return original_->size(); }
+  const std::vector<Feature>& features() const override { return original_->features(); }
+  const Shape& label_shape() const override { return original_->label_shape(); }
+  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+                    std::span<float> label) const override;
+  // The label that Read gives, and so known only when the example is read.
+  absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
+  std::string LabelSource() const override { return original_->LabelSource(); }
+  bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
+  LabelPlace label_place() const override { return LabelPlace::kExample; }
+
+ private:
+  // `status` is that of example `index`, and `stand_in` the next one that could be read.
+  void Note(uint64_t index, const absl::Status& status, uint64_t stand_in) const;
+
+  const std::unique_ptr<Dataset> original_;
+  mutable Mutex mutex_;
+  mutable uint64_t skipped_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Damaged examples, and what stands in for each: they are named once, and not read again. No
+  // more than kMostKnown.
+  mutable std::map<uint64_t, uint64_t> stand_ins_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace shoal
