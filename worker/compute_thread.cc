@@ -12,10 +12,9 @@
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
-#include "common/loss/keras_loss.h"
-#include "common/model/keras_model.h"
 #include "common/optimizer/optimizer.h"
 #include "worker/job_data.h"
+#include "worker/job_model.h"
 #include "worker/worker_memory.h"
 
 namespace shoal {
@@ -33,14 +32,6 @@ Time CpuTime() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-Batch ViewOf(const LoadedBatch& loaded, const std::string& label_file) {
-  return {.examples = static_cast<int64_t>(loaded.examples),
-          .inputs = {loaded.inputs.begin(), loaded.inputs.end()},
-          .target = loaded.targets,
-          .target_file = label_file,
-          .indices = loaded.indices};
 }
 
 // The result of `work`, or an error where the memory for it runs out.
@@ -109,31 +100,17 @@ void ComputeThread::Prepare(const std::string& job_text, int ps_count,
 absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::string& job_text,
                                                                  int ps_count) {
   SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(job_text, "the coordinator's job"));
-  SHOAL_ASSIGN_OR_RETURN(KerasModel model, ParseKerasModel(job.model_json));
-  SHOAL_RETURN_IF_ERROR(CheckModelOfJob(model));
-  const Graph& graph = model.graph;
-  const Shape& output_shape = graph.value(graph.outputs()[0]).shape;
-  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
-  SHOAL_ASSIGN_OR_RETURN(std::vector<std::shared_ptr<const Metric>> metrics,
-                         MakeMetrics(job.metrics));
-  for (std::shared_ptr<const Metric>& metric : metrics) {
-    SHOAL_ASSIGN_OR_RETURN(metric, MetricFor(metric, *loss, output_shape));
-  }
+  SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
+  const Graph& graph = computed.model.graph;
 
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
-                         OpenJobData(job.training, *loss, graph));
+                         OpenJobData(job.training, *computed.loss, graph));
   training_labels_ = training->LabelSource();
   const uint64_t training_examples = training->size();
-  uint64_t test_examples = 0, test_batches = 0;
   if (!job.test.empty()) {
     SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test,
-                           OpenJobData(job.test, *loss, graph));
-    test_labels_ = test->LabelSource();
-    test_examples = test->size();
-    const StepPlan plan(test_examples, job.batch_size, /*epochs=*/1, /*steps=*/0);
-    test_batches = plan.total_steps();
-    test_ = std::make_unique<BatchSource>(
-        BatchSource::Options{.dataset = test, .plan = plan, .shuffle = false});
+                           OpenJobData(job.test, *computed.loss, graph));
+    test_ = std::make_unique<DatasetPass>(test, job.batch_size);
   }
   const StepPlan plan(training_examples, job.batch_size, job.epochs, job.steps);
   training_ = std::make_unique<BatchSource>(
@@ -158,17 +135,16 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   clipping_ = optimizer->clipping();
   for (const Variable& variable : graph.variables())
     optimized_.push_back(variable.rule == UpdateRule::kOptimizer);
-  SHOAL_ASSIGN_OR_RETURN(runner_, ModelRunner::Create({.model = graph,
-                                                       .loss = loss,
-                                                       .metrics = metrics,
-                                                       .backend = options_.backend,
-                                                       .threads = options_.threads,
-                                                       .seed = job.seed}));
+  ModelRunner::Options runner = computed.RunnerOptions();
+  runner.backend = options_.backend;
+  runner.threads = options_.threads;
+  runner.seed = job.seed;
+  SHOAL_ASSIGN_OR_RETURN(runner_, ModelRunner::Create(std::move(runner)));
   SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, ps_count));
   return Prepared{.training_examples = training_examples,
-                  .test_examples = test_examples,
+                  .test_examples = test_ == nullptr ? 0 : test_->examples(),
                   .total_steps = plan.total_steps(),
-                  .test_batches = test_batches,
+                  .test_batches = test_ == nullptr ? 0 : test_->batches(),
                   .shard_map = shard_map_.get(),
                   .layout = &runner_->layout(),
                   .parameters = parameters_,
@@ -277,7 +253,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
     on_gradient(variable);
   };
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                         runner_->Train(ViewOf(*batch, training_labels_), step, parameters_,
+                         runner_->Train(BatchOf(*batch, training_labels_), step, parameters_,
                                         *gradients_, on_variable_done));
   if (!held.empty()) {
     // In the order of the model, as the sum of a norm depends on the order.
@@ -308,10 +284,8 @@ void ComputeThread::Evaluate(uint64_t batch,
 
 absl::StatusOr<BatchOutcome> ComputeThread::EvaluateNow(uint64_t batch) {
   if (test_ == nullptr) return absl::InternalError("told to evaluate, but the job has no test set");
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> loaded, test_->Take(batch));
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                         runner_->Evaluate(ViewOf(*loaded, test_labels_), cut_parameters_));
-  test_->Recycle(std::move(loaded));
+                         test_->Evaluate(batch, cut_parameters_, runner_.get()));
   return OutcomeOf(result);
 }
 

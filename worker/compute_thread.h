@@ -14,6 +14,7 @@
 #include "common/optimizer/clipping.h"
 #include "common/rpc/event_loop.h"
 #include "worker/compute/model_runner.h"
+#include "worker/dataset_pass.h"
 #include "worker/input/batch_source.h"
 #include "worker/step_computer.h"
 
@@ -73,9 +74,8 @@ class ComputeThread : public StepComputer {
   std::unique_ptr<ShardMap> shard_map_;
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<BatchSource> training_;
-  std::unique_ptr<BatchSource> test_;
-  std::string training_labels_;  // where they are
-  std::string test_labels_;
+  std::unique_ptr<DatasetPass> test_;  // null without a test set
+  std::string training_labels_;        // where they are
   // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it
   // has.
   std::vector<std::vector<int>> chunks_of_variable_;

@@ -1,0 +1,41 @@
+#include "worker/dataset_pass.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+
+namespace shoal {
+
+Batch BatchOf(const LoadedBatch& loaded, const std::string& label_source) {
+  return {.examples = static_cast<int64_t>(loaded.examples),
+          .inputs = {loaded.inputs.begin(), loaded.inputs.end()},
+          .target = loaded.targets,
+          .target_file = label_source,
+          .indices = loaded.indices};
+}
+
+DatasetPass::DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size)
+    : plan_(dataset->size(), static_cast<uint64_t>(batch_size), /*epochs=*/1, /*steps=*/0),
+      label_source_(dataset->LabelSource()),
+      source_({.dataset = std::move(dataset), .plan = plan_, .shuffle = false}) {}
+
+absl::StatusOr<BatchResult> DatasetPass::Evaluate(uint64_t batch, std::span<const float> parameters,
+                                                  ModelRunner* runner) {
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> loaded, source_.Take(batch));
+  absl::StatusOr<BatchResult> result =
+      runner->Evaluate(BatchOf(*loaded, label_source_), parameters);
+  source_.Recycle(std::move(loaded));
+  return result;
+}
+
+absl::StatusOr<std::vector<float>> DatasetPass::Predict(uint64_t batch,
+                                                        std::span<const float> parameters,
+                                                        ModelRunner* runner) {
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> loaded, source_.Take(batch));
+  absl::StatusOr<std::vector<float>> output =
+      runner->Predict(BatchOf(*loaded, label_source_), parameters, /*training=*/false);
+  source_.Recycle(std::move(loaded));
+  return output;
+}
+
+}  // namespace shoal

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/job/job.h"
+#include "common/model/keras_model.h"
+#include "common/model/loss.h"
+#include "common/training_metric/metric.h"
+#include "worker/compute/model_runner.h"
+
+namespace shoal {
+
+// What a job computes, made from its texts: the same wherever it is computed. Plain data.
+struct JobModel {
+  KerasModel model;
+  std::shared_ptr<const Loss> loss;
+  std::vector<std::shared_ptr<const Metric>> metrics;  // those that suit the loss and the output
+
+  // Errors name what of the job cannot be computed, or does not go together.
+  static absl::StatusOr<JobModel> Of(const Job& job);
+
+  // For its runner; where and how it runs is the caller's.
+  ModelRunner::Options RunnerOptions() const;
+};
+
+}  // namespace shoal
