@@ -1,7 +1,7 @@
 // Keras's CategoricalFocalCrossentropy (keras/src/losses/losses.py):
 //   -sum over the classes of alpha (1 - q)^gamma t log q,  q = p / sum(p) clipped to
 //   [1e-7, 1 - 1e-7], p = softmax(logits) or as it is;  t is smoothed before.
-#include "common/loss/keras_loss.h"
+#include "common/loss/focal.h"
 
 namespace shoal {
 namespace {
@@ -9,26 +9,17 @@ namespace {
 class CategoricalFocalCrossentropy : public RowLoss {
  public:
   explicit CategoricalFocalCrossentropy(KerasOptions& options)
-      : RowLoss(options),
-        alpha_(options.Number("alpha", 0.25, {.min = 0, .max = 1000})),
-        gamma_(options.Number("gamma", 2, {.min = 0, .max = 1000})),
-        from_logits_(options.Flag("from_logits", false)),
-        label_smoothing_(ReadLabelSmoothing(options)) {
-    RejectOtherAxis(options);
-  }
+      : RowLoss(options), focal_(options, 1000) {}
 
  private:
   Expression Formula(Expression prediction, Expression target) const override {
-    const Expression t = Smooth(target, label_smoothing_, prediction.shape().back());
-    const Expression p = from_logits_ ? Softmax(prediction) : prediction;
+    const Expression t = Smooth(target, focal_.label_smoothing, prediction.shape().back());
+    const Expression p = focal_.from_logits ? Softmax(prediction) : prediction;
     const Expression q = Clip(p / SumOfRows(p), kLossEpsilon, 1 - kLossEpsilon);
-    return SumOfRows(-alpha_ * Power(1 - q, gamma_) * (t * Log(q)));
+    return SumOfRows(-focal_.alpha * focal_.Weigh(q, t * Log(q)));
   }
 
-  const double alpha_;
-  const double gamma_;
-  const bool from_logits_;
-  const double label_smoothing_;
+  const Focal focal_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "common/training_metric/metric.h"
+#include "common/training_metric/squared_error.h"
 
 namespace shoal {
 namespace {
@@ -16,12 +17,7 @@ class RootMeanSquaredError : public MeanMetric {
 
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
-    double sum = 0;
-    for (size_t i = 0; i < prediction.size(); ++i) {
-      const double p = prediction[i], t = target[i];
-      sum += (p - t) * (p - t);
-    }
-    return sum / static_cast<double>(prediction.size());
+    return MeanOfSquaredErrors(prediction, target);
   }
 };
 

@@ -11,15 +11,9 @@ namespace shoal {
 
 absl::StatusOr<std::vector<Shape>> BatchNormalizationOp::InferShapes(
     const std::vector<Shape>& inputs) const {
-  const size_t count = size_t{3} + scale + center;
-  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, count, count));
-  const Shape& x = inputs[0];
-  if (x.size() < 2) return CheckRank("input", x, 2);
-  const Shape channels = {x.back()};
-  for (size_t i = 1; i < count; ++i) {
-    SHOAL_RETURN_IF_ERROR(CheckSameShape("variable of the normalization", inputs[i], channels));
-  }
-  return std::vector<Shape>{x, channels, channels};
+  SHOAL_RETURN_IF_ERROR(CheckNormalization(inputs, size_t{3} + scale + center));
+  const Shape channels = {inputs[0].back()};
+  return std::vector<Shape>{inputs[0], channels, channels};
 }
 
 absl::Status BatchNormalizationOp::Gradient(GradientBuilder& builder) const {

@@ -11,14 +11,8 @@ namespace shoal {
 
 absl::StatusOr<std::vector<Shape>> LayerNormalizationOp::InferShapes(
     const std::vector<Shape>& inputs) const {
-  const size_t count = size_t{1} + scale + center;
-  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, count, count));
-  const Shape& x = inputs[0];
-  if (x.size() < 2) return CheckRank("input", x, 2);
-  for (size_t i = 1; i < count; ++i) {
-    SHOAL_RETURN_IF_ERROR(CheckSameShape("variable of the normalization", inputs[i], {x.back()}));
-  }
-  return OneShape(x);
+  SHOAL_RETURN_IF_ERROR(CheckNormalization(inputs, size_t{1} + scale + center));
+  return OneShape(inputs[0]);
 }
 
 absl::Status LayerNormalizationOp::Gradient(GradientBuilder& builder) const {

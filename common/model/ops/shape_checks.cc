@@ -32,4 +32,14 @@ absl::StatusOr<std::vector<Shape>> SameShapes(const std::vector<Shape>& inputs, 
   return OneShape(inputs[0]);
 }
 
+absl::Status CheckNormalization(const std::vector<Shape>& inputs, size_t count) {
+  SHOAL_RETURN_IF_ERROR(CheckInputCount(inputs, count, count));
+  const Shape& x = inputs[0];
+  if (x.size() < 2) return CheckRank("input", x, 2);
+  for (size_t i = 1; i < count; ++i) {
+    SHOAL_RETURN_IF_ERROR(CheckSameShape("variable of the normalization", inputs[i], {x.back()}));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace shoal

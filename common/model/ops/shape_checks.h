@@ -26,4 +26,8 @@ absl::Status CheckSameShape(const std::string& what, const Shape& actual, const 
 // The rule of an op of `count` inputs, all of the shape of its output.
 absl::StatusOr<std::vector<Shape>> SameShapes(const std::vector<Shape>& inputs, size_t count);
 
+// Of a normalization: that there are `count` inputs, x with axes beside the batch's and, after it,
+// variables with a number for each of x's channels.
+absl::Status CheckNormalization(const std::vector<Shape>& inputs, size_t count);
+
 }  // namespace shoal
