@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/json/json_text.h"
-#include "common/json/keras_object.h"
 #include "common/loss/loss_table.h"
 #include "common/model/ops/activation.h"
 #include "common/model/ops/reduce.h"
@@ -55,7 +54,7 @@ const Node* ProducerOf(const Graph& graph, ValueId value) {
 KerasLoss::KerasLoss(KerasOptions& options) {
   // "fn" is what Keras 2 writes into the configs of its wrapped functions; the class says it
   // already.
-  for (const char* key : {"name", "fn"}) options.Ignore(key);
+  options.Ignore("fn");
   ReadReduction(options.given());
   RejectOtherDtype(options.given());
 }
@@ -122,21 +121,11 @@ ValueId LogitsOfSoftmax(const Graph& graph, ValueId value) {
 
 std::unique_ptr<const KerasLoss> ReadLoss(const json& value, const std::string& path,
                                           JsonErrors* errors) {
-  KerasObject object;
-  if (!ReadKerasObject(value, path, errors, &object)) return nullptr;
-  const LossType* const type = FindLossType(object.class_name);
-  if (type == nullptr) {
-    errors->AddUnimplemented(
-        object.name_path,
-        absl::StrCat("is ", ShortJson(object.class_name), ", a loss that Shoal lacks",
-                     SuggestName(object.class_name, LossTypeNames())));
-    return nullptr;
-  }
-  KerasOptions options(object, errors);
-  std::unique_ptr<KerasLoss> loss = type->make(options);
-  options.RejectUnknown();
-  loss->class_name_ = type->class_name;
-  loss->config_ = json{{"class_name", type->class_name}, {"config", options.resolved()}}.dump();
+  auto read = LossTable().Read(value, path, errors);
+  if (!read.has_value()) return nullptr;
+  std::unique_ptr<KerasLoss> loss = std::move(read->made);
+  loss->class_name_ = read->class_name;
+  loss->config_ = read->canonical.dump();
   return loss;
 }
 

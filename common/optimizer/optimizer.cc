@@ -46,7 +46,7 @@ void RejectWhatIsMissing(JsonObject& config) {
   RejectUnlessNull(config, "gradient_accumulation_steps", "accumulation of gradients");
   RejectLegacyDecay(config);
   // These say nothing of the numbers.
-  for (const char* key : {"name", "jit_compile", "is_legacy_optimizer"}) config.Ignore(key);
+  for (const char* key : {"jit_compile", "is_legacy_optimizer"}) config.Ignore(key);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Optimizer::Optimizer(KerasOptions& options, Defaults defaults)
     : schedule_(ReadLearningRate(options, defaults.learning_rate)),
       weight_decay_(ReadWeightDecay(options, defaults.weight_decay)),
       clipping_(ReadClipping(options)),
-      average_(ReadMovingAverage(options)) {
+      average_(ReadWeightAverage(options)) {
   RejectWhatIsMissing(options.given());
 }
 
@@ -76,22 +76,11 @@ std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration) const {
 
 std::unique_ptr<const Optimizer> ReadOptimizer(const json& value, const std::string& path,
                                                JsonErrors* errors) {
-  KerasObject object;
-  if (!ReadKerasObject(value, path, errors, &object)) return nullptr;
-  const OptimizerType* const type = FindOptimizerType(object.class_name);
-  if (type == nullptr) {
-    errors->AddUnimplemented(
-        object.name_path,
-        absl::StrCat("is ", ShortJson(object.class_name), ", an optimizer that Shoal lacks",
-                     SuggestName(object.class_name, OptimizerTypeNames())));
-    return nullptr;
-  }
-  KerasOptions options(object, errors);
-  std::unique_ptr<Optimizer> optimizer = type->make(options);
-  options.RejectUnknown();
+  auto read = OptimizerTable().Read(value, path, errors);
+  if (!read.has_value()) return nullptr;
+  std::unique_ptr<Optimizer> optimizer = std::move(read->made);
   if (optimizer->average_.used) optimizer->AddSlot(Optimizer::kAverageSlot);
-  optimizer->config_ =
-      json{{"class_name", type->class_name}, {"config", options.resolved()}}.dump();
+  optimizer->config_ = read->canonical.dump();
   return optimizer;
 }
 

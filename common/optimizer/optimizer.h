@@ -11,9 +11,9 @@
 #include "common/json/json_errors.h"
 #include "common/json/keras_options.h"
 #include "common/optimizer/clipping.h"
-#include "common/optimizer/moving_average.h"
 #include "common/optimizer/schedules/schedule.h"
 #include "common/optimizer/update.h"
+#include "common/optimizer/weight_average.h"
 
 namespace shoal {
 
@@ -78,7 +78,7 @@ class Optimizer {
   Schedule schedule_;
   double weight_decay_ = 0;
   Clipping clipping_;
-  MovingAverage average_;
+  WeightAverage average_;
   std::vector<std::string> slot_names_;
   std::vector<float> initial_slot_values_;
   std::string config_;

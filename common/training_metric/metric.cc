@@ -52,6 +52,15 @@ Metric::Metric(KerasOptions& options) {
   options.Ignore("dtype");
   // "fn" is what Keras 2 writes into the configs of its wrapped functions.
   options.Ignore("fn");
+  const json* const name = options.given().Find("name");
+  if (name == nullptr || name->is_null()) return;
+  name_ = name->is_string() ? name->get<std::string>() : "";
+  if (IsName(name_)) return;
+  options.given().AddWrong(
+      "name", *name,
+      absl::StrCat("1 to ", kMostNameBytes,
+                   " letters, digits, \"_\", \"-\", \".\" or \"@\", the first a letter or digit, "
+                   "and none of the history's own columns"));
 }
 
 void MeanMetric::Add(const PredictedBatch& batch, std::span<double> sums) const {
@@ -69,38 +78,15 @@ void MeanMetric::Add(const PredictedBatch& batch, std::span<double> sums) const 
 
 std::unique_ptr<const Metric> ReadMetric(const json& value, const std::string& path,
                                          JsonErrors* errors) {
-  KerasObject object;
-  if (!ReadKerasObject(value, path, errors, &object)) return nullptr;
-  const MetricType* const type = FindMetricType(object.class_name);
-  if (type == nullptr) {
-    const std::string known = KnownAs(object.class_name);
-    errors->AddUnimplemented(
-        object.name_path,
-        absl::StrCat("is ", ShortJson(object.class_name), ", a metric that Shoal lacks",
-                     known.empty() ? SuggestName(object.class_name, MetricNames())
-                                   : absl::StrCat("; in Keras it is \"", known, "\"")));
-    return nullptr;
+  auto read = MetricTable().Read(value, path, errors);
+  if (!read.has_value()) return nullptr;
+  std::unique_ptr<Metric> metric = std::move(read->made);
+  const bool picked = absl::EqualsIgnoreCase(read->class_name, kAccuracy);
+  if (metric->name_.empty()) {
+    metric->name_ = value.is_string() && !picked ? read->given_name : SnakeCase(read->class_name);
   }
-  KerasOptions options(object, errors);
-  std::unique_ptr<Metric> metric = type->make(options);
-  const bool picked = absl::EqualsIgnoreCase(type->class_name, kAccuracy);
-  metric->name_ = value.is_string() && !picked ? object.class_name : SnakeCase(type->class_name);
-  if (const json* name = options.given().Find("name"); name != nullptr && !name->is_null()) {
-    metric->name_ = name->is_string() ? name->get<std::string>() : "";
-    if (!IsName(metric->name_)) {
-      options.given().AddWrong(
-          "name", *name,
-          absl::StrCat(
-              "1 to ", kMostNameBytes,
-              " letters, digits, \"_\", \"-\", \".\" or \"@\", the first a letter or digit, "
-              "and none of the history's own columns"));
-    }
-  }
-  options.RejectUnknown();
-  json config = options.resolved();
-  config["name"] = metric->name_;
-  metric->config_ =
-      picked ? kAccuracy : json{{"class_name", type->class_name}, {"config", config}}.dump();
+  read->canonical["config"]["name"] = metric->name_;
+  metric->config_ = picked ? kAccuracy : read->canonical.dump();
   return metric;
 }
 

@@ -5,7 +5,7 @@
 
 #include "common/optimizer/optimizer.h"
 #include "common/optimizer/optimizer_table.h"
-#include "common/optimizer/schedules/schedule.h"
+#include "common/optimizer/schedules/schedule_table.h"
 
 namespace shoal {
 namespace {
@@ -16,10 +16,12 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 TEST(ContributingTest, TheOptimizerOfThePageIsReadDocumentedAndApplied) {
-  EXPECT_THAT(OptimizerTypeNames(), Contains("Signum"));
-  EXPECT_THAT(OptimizerTypeNames(), Contains("Adam"));
-  EXPECT_THAT(OptimizerDocs(), Contains(StartsWith("| `Signum` | `learning_rate` (0.0001; ")));
-  EXPECT_THAT(OptimizerDocs(), Contains(HasSubstr("`momentum` (0.9; from 0, below 1) |")));
+  EXPECT_THAT(OptimizerTable().Names(), Contains("Signum"));
+  EXPECT_THAT(OptimizerTable().Names(), Contains("Adam"));
+  EXPECT_THAT(OptimizerTable().Docs(false),
+              Contains(StartsWith("| `Signum` | `learning_rate` (0.0001; ")));
+  EXPECT_THAT(OptimizerTable().Docs(false),
+              Contains(HasSubstr("`momentum` (0.9; from 0, below 1) |")));
   const auto wrong = MakeOptimizer(R"({"class_name": "Signum", "config": {"momentum": 1}})");
   EXPECT_THAT(std::string(wrong.status().message()),
               StartsWith("$.optimizer.config.momentum: is 1; must be"));
@@ -38,8 +40,9 @@ TEST(ContributingTest, TheOptimizerOfThePageIsReadDocumentedAndApplied) {
 }
 
 TEST(ContributingTest, TheScheduleOfThePageIsReadDocumentedAndFollowed) {
-  EXPECT_THAT(ScheduleTypeNames(), Contains("LinearWarmup"));
-  EXPECT_THAT(ScheduleDocs(), Contains(StartsWith("| `LinearWarmup` | `target` (required; ")));
+  EXPECT_THAT(ScheduleTable().Names(), Contains("LinearWarmup"));
+  EXPECT_THAT(ScheduleTable().Docs(false),
+              Contains(StartsWith("| `LinearWarmup` | `target` (required; ")));
   const auto optimizer = MakeOptimizer(R"({"class_name": "SGD", "config": {"learning_rate":
       {"class_name": "LinearWarmup", "config": {"target": 0.8, "warmup_steps": 4}}}})");
   ASSERT_TRUE(optimizer.ok()) << optimizer.status();

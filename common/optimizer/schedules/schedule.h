@@ -1,8 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "common/json/keras_options.h"
 
@@ -12,20 +10,6 @@ namespace shoal {
 // one file here, made by the table in schedule_table.cc; docs/contributing.md shows how one is
 // added.
 using Schedule = std::function<double(double updates)>;
-
-// A line of the table of all schedules.
-struct ScheduleType {
-  const char* class_name;  // Keras's
-  Schedule (*make)(KerasOptions& options);
-};
-
-// Null: Shoal lacks it.
-const ScheduleType* FindScheduleType(const std::string& class_name);
-
-std::vector<std::string> ScheduleTypeNames();
-
-// The rows of docs/job-file.md's table of schedules, which a test compares.
-std::vector<std::string> ScheduleDocs();
 
 // What a learning rate may be inside a schedule: 0 too, which a warm-up begins with.
 inline constexpr NumberRange kScheduledRate = {.min = 0, .max = 1000};

@@ -1,7 +1,4 @@
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "common/json/keras_object.h"
-#include "common/optimizer/schedules/schedule.h"
+#include "common/optimizer/schedules/schedule_table.h"
 
 // Every schedule, a line each: Keras's class. MakeCLASS stands in the file of its name.
 #define SHOAL_SCHEDULES(SCHEDULE)  \
@@ -21,34 +18,11 @@ SHOAL_SCHEDULES(SHOAL_DECLARE_SCHEDULE)
 namespace {
 
 #define SHOAL_SCHEDULE_LINE(CLASS) {#CLASS, Make##CLASS},
-constexpr ScheduleType kScheduleTypes[] = {SHOAL_SCHEDULES(SHOAL_SCHEDULE_LINE)};
+constexpr KerasType<Schedule> kSchedules[] = {SHOAL_SCHEDULES(SHOAL_SCHEDULE_LINE)};
 #undef SHOAL_SCHEDULE_LINE
 
 }  // namespace
 
-const ScheduleType* FindScheduleType(const std::string& class_name) {
-  for (const ScheduleType& type : kScheduleTypes) {
-    if (class_name == type.class_name) return &type;
-  }
-  return nullptr;
-}
-
-std::vector<std::string> ScheduleTypeNames() {
-  std::vector<std::string> names;
-  for (const ScheduleType& type : kScheduleTypes) names.emplace_back(type.class_name);
-  return names;
-}
-
-std::vector<std::string> ScheduleDocs() {
-  std::vector<std::string> rows;
-  for (const ScheduleType& type : kScheduleTypes) {
-    JsonErrors errors("");
-    KerasOptions options(KerasObject{}, &errors);
-    type.make(options);
-    rows.push_back(absl::StrCat("| `", type.class_name, "` | ",
-                                absl::StrJoin(options.descriptions(), ", "), " |"));
-  }
-  return rows;
-}
+KerasTable<Schedule> ScheduleTable() { return {"a learning rate schedule", kSchedules}; }
 
 }  // namespace shoal

@@ -9,7 +9,8 @@
 
 #include "common/optimizer/optimizer.h"
 #include "common/optimizer/optimizer_table.h"
-#include "common/optimizer/schedules/schedule.h"
+#include "common/optimizer/schedules/schedule_table.h"
+#include "tests/common/json/documented_rows.h"
 
 namespace shoal {
 namespace {
@@ -155,7 +156,7 @@ TEST(OptimizerConfigTest, DefaultsAreThoseThatKerasWrites) {
     const json named = json::parse(Resolved(config["class_name"].dump()));
     EXPECT_TRUE(Near(written, named)) << written << " and " << named;
   }
-  EXPECT_THAT(OptimizerTypeNames(), UnorderedElementsAreArray(names));
+  EXPECT_THAT(OptimizerTable().Names(), UnorderedElementsAreArray(names));
   names.clear();
   for (const json& config : configs["schedules"]) {
     const json rate = config["config"]["learning_rate"];
@@ -170,7 +171,7 @@ TEST(OptimizerConfigTest, DefaultsAreThoseThatKerasWrites) {
     if (expected.contains("boundaries")) expected["boundaries"] = written["config"]["boundaries"];
     EXPECT_TRUE(Near(written["config"], expected)) << written << " and " << expected;
   }
-  EXPECT_THAT(ScheduleTypeNames(), UnorderedElementsAreArray(names));
+  EXPECT_THAT(ScheduleTable().Names(), UnorderedElementsAreArray(names));
 }
 
 std::string ScheduleError(const std::string& schedule, absl::StatusCode code) {
@@ -284,7 +285,7 @@ TEST(OptimizerGoldenTest, EveryOptionIsReached) {
       }
     }
   }
-  for (const std::string& name : OptimizerTypeNames()) {
+  for (const std::string& name : OptimizerTable().Names()) {
     const json options = json::parse(Resolved(json(name).dump()))["config"];
     const json common = json::parse(Resolved("\"sgd\""))["config"];
     for (const auto& [option, value] : options.items()) {
@@ -295,24 +296,9 @@ TEST(OptimizerGoldenTest, EveryOptionIsReached) {
   }
 }
 
-// The rows of the table in docs/job-file.md that comes after these words.
-std::vector<std::string> DocumentedRows(const std::string& after) {
-  std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/docs/job-file.md");
-  std::vector<std::string> rows;
-  bool there = false;
-  for (std::string line; std::getline(file, line);) {
-    there = there || line.find(after) != std::string::npos;
-    const bool row =
-        line.starts_with("| ") && !line.starts_with("| class") && !line.starts_with("| schedule");
-    if (there && row) rows.push_back(line);
-    if (!rows.empty() && line.empty()) break;
-  }
-  return rows;
-}
-
 TEST(OptimizerDocsTest, TheDocumentHasTheRowsOfTheTables) {
-  EXPECT_THAT(DocumentedRows("optimizer_table.cc"), ElementsAreArray(OptimizerDocs()));
-  EXPECT_THAT(DocumentedRows("schedule_table.cc"), ElementsAreArray(ScheduleDocs()));
+  EXPECT_THAT(DocumentedRows("optimizer_table.cc"), ElementsAreArray(OptimizerTable().Docs(false)));
+  EXPECT_THAT(DocumentedRows("schedule_table.cc"), ElementsAreArray(ScheduleTable().Docs(false)));
 }
 
 std::vector<std::string> SlotNames(const std::string& text) {

@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Others, AnyOptimizerTest, testing::ValuesIn(kOthers),
                          [](const auto& info) { return info.param.name; });
 
 TEST(OptimizerTableTest, EachLineOfTheTableHasACase) {
-  for (const std::string& name : OptimizerTypeNames()) {
+  for (const std::string& name : OptimizerTable().Names()) {
     const auto of_class = [&](const Case& value) { return value.class_name == name; };
     EXPECT_TRUE(std::any_of(std::begin(kByFormula), std::end(kByFormula), of_class) ||
                 std::any_of(std::begin(kOthers), std::end(kOthers), of_class))

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "common/training_metric/metric.h"
+#include "common/training_metric/metric_table.h"
+#include "tests/common/json/documented_rows.h"
 #include "tests/common/loss/loss_of.h"
 
 namespace shoal {
 namespace {
 
 using nlohmann::json;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 std::shared_ptr<const Metric> Named(const std::string& name) {
@@ -40,7 +43,7 @@ TEST(MetricConfigTest, ReadsNamesAsKerasDoes) {
 }
 
 TEST(MetricConfigTest, ErrorsNameWhatWouldBeRight) {
-  EXPECT_THAT(Error("acuracy"), HasSubstr("did you mean \"accuracy\"?"));
+  EXPECT_THAT(Error("acuracy"), HasSubstr("did you mean \"Accuracy\"?"));
   EXPECT_EQ(Error("rmse"),
             "$.metrics[0]: is \"rmse\", a metric that Shoal lacks; in Keras it is "
             "\"RootMeanSquaredError\"");
@@ -53,6 +56,10 @@ TEST(MetricConfigTest, ErrorsNameWhatWouldBeRight) {
   EXPECT_THAT(Error({{"class_name", "Recall"}, {"config", {{"name", "a,b"}}}}), HasSubstr("name"));
   EXPECT_THAT(Error({{"class_name", "Recall"}, {"config", {{"treshold", 1}}}}),
               HasSubstr("is not a known key"));
+}
+
+TEST(MetricConfigTest, TheDocumentHasTheRowsOfTheTable) {
+  EXPECT_THAT(DocumentedRows("metric_table.cc"), ElementsAreArray(MetricTable().Docs(true)));
 }
 
 TEST(MetricForTest, AccuracyIsWhatKerasPicks) {

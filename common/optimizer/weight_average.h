@@ -12,18 +12,18 @@ namespace shoal {
 // what it is after each update,
 //   average = momentum average + (1 - momentum) value,  with momentum 0 for the first update.
 // After every overwrite_frequency updates the value is set to it. Plain data.
-struct MovingAverage {
+struct WeightAverage {
   bool used = false;
   double momentum = 0.99;
   uint64_t overwrite_frequency = 0;  // 0: never
 };
 
 // Reads "use_ema", "ema_momentum" and "ema_overwrite_frequency".
-MovingAverage ReadMovingAverage(KerasOptions& options);
+WeightAverage ReadWeightAverage(KerasOptions& options);
 
 // Update number `iteration`: `update`, then the average, for which it has one more slot than
 // `update`, the last.
-std::unique_ptr<const Update> AveragingUpdate(const MovingAverage& average, uint64_t iteration,
+std::unique_ptr<const Update> AveragingUpdate(const WeightAverage& average, uint64_t iteration,
                                               std::unique_ptr<const Update> update);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-#include "common/optimizer/moving_average.h"
+#include "common/optimizer/weight_average.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -42,9 +42,9 @@ class Averaging : public Update {
 
 }  // namespace
 
-MovingAverage ReadMovingAverage(KerasOptions& options) {
-  const MovingAverage defaults;
-  MovingAverage average;
+WeightAverage ReadWeightAverage(KerasOptions& options) {
+  const WeightAverage defaults;
+  WeightAverage average;
   average.used = options.Flag("use_ema", defaults.used);
   average.momentum = options.Number("ema_momentum", defaults.momentum, {.min = 0, .max = 1});
   average.overwrite_frequency =
@@ -56,7 +56,7 @@ MovingAverage ReadMovingAverage(KerasOptions& options) {
   return defaults;
 }
 
-std::unique_ptr<const Update> AveragingUpdate(const MovingAverage& average, uint64_t iteration,
+std::unique_ptr<const Update> AveragingUpdate(const WeightAverage& average, uint64_t iteration,
                                               std::unique_ptr<const Update> update) {
   const bool overwrite =
       average.overwrite_frequency > 0 && iteration % average.overwrite_frequency == 0;

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace shoal {
+
+// The rows of the first table in docs/job-file.md after the words `after`.
+inline std::vector<std::string> DocumentedRows(const std::string& after) {
+  std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/docs/job-file.md");
+  std::vector<std::string> rows;
+  bool there = false;
+  for (std::string line; std::getline(file, line);) {
+    there = there || line.find(after) != std::string::npos;
+    if (there && line.starts_with("|")) rows.push_back(line);
+    if (!rows.empty() && line.empty()) break;
+  }
+  rows.erase(rows.begin(), rows.begin() + std::min<size_t>(2, rows.size()));  // heading and rule
+  return rows;
+}
+
+}  // namespace shoal
