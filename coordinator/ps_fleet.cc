@@ -75,6 +75,34 @@ void PsFleet::Start() {
       });
 }
 
+std::vector<int> PsFleet::LetLeave() {
+  std::vector<int> may_leave;
+  proto::ControlRequest request;
+  request.mutable_stop();
+  for (int ps = 0; ps < size(); ++ps) {
+    if (peers_[ps].departure != Departure::kAsked) continue;
+    SetDeparture(peers_[ps], Departure::kAllowed);
+    Send(ps, request);
+    may_leave.push_back(ps);
+  }
+  return may_leave;
+}
+
+void PsFleet::SetDeparture(Peer& peer, Departure departure) {
+  if (peer.departure == departure) return;  // it says so again over a new stream
+  peer.departure = departure;
+  peer.departure_since = options_.loop->Now();
+}
+
+std::optional<Time> PsFleet::DepartureSince(Departure departure) const {
+  std::optional<Time> since;
+  for (const Peer& peer : peers_) {
+    if (peer.departure == departure)
+      since = std::min(since.value_or(Time::max()), peer.departure_since);
+  }
+  return since;
+}
+
 void PsFleet::Dismiss() {
   dismissed_ = true;
   proto::ControlRequest request;
@@ -184,9 +212,12 @@ void PsFleet::OnHello(int ps, const proto::ServerHello& hello) {
         ", but the cluster spec has ps ", ps, " there; give every process the same cluster spec")));
   }
   const bool restarted = peer.hello.has_value() && peer.hello->incarnation() != hello.incarnation();
-  if (restarted) ++peer.restarts;
+  if (restarted) {
+    ++peer.restarts;
+    peer.departure = Departure::kNone;
+  }
   peer.hello = hello;
-  peer.claimed_now = peer.departing = false;
+  peer.claimed_now = false;
   LogInfo(absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " is reachable"));
   if (hello.promised_term() > term_) return OnTermRefused(ps, hello.promised_term());
   if (phase_ != Phase::kClaiming && restarted) {
@@ -220,7 +251,7 @@ void PsFleet::OnReply(int ps, const proto::ControlReply& reply) {
       });
       return;
     case proto::ControlReply::kDeparting:
-      peers_[ps].departing = true;
+      SetDeparture(peers_[ps], Departure::kAsked);
       return options_.on_reply(ps, reply);
     default:
       return options_.on_reply(ps, reply);

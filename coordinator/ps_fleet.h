@@ -98,6 +98,10 @@ class PsFleet {
     std::vector<uint64_t> after_base;  // and these
   };
   Applied AppliedEverywhere() const;
+  // Every ps that asked to leave is told that it may; returns which these are.
+  std::vector<int> LetLeave();
+  // Of a ps that may leave and stays: as if it had not asked.
+  void ForgetDeparture(int ps) { peers_[ps].departure = Departure::kNone; }
   // Tells all ps to end; losing one is no news from then on.
   void Dismiss();
   bool dismissed() const { return dismissed_; }
@@ -117,17 +121,25 @@ class PsFleet {
   // What is waited for, a line each, for console and status.
   std::vector<std::string> Waiting() const;
 
+  // Of a process: another one in its place has not asked.
+  //
+  //   kNone ── Departing ──▶ kAsked ── LetLeave ──▶ kAllowed ── gone, or ForgetDeparture
+  //                            ▲ Departing, over a new stream: it has not heard ──┘
+  enum class Departure { kNone, kAsked, kAllowed };
   struct Peer {
     std::unique_ptr<PsLink> link;
     std::optional<proto::ServerHello> hello;
     std::optional<proto::Claimed> claimed;  // the latest answer, of any term
     bool claimed_now = false;               // it answered a Claim of term_
     bool loaded = false;                    // it answered Loaded for term_
-    bool departing = false;                 // it has said over this stream that it leaves
-    int rows_wanted = 0;                    // of loading_, that are being read
-    uint64_t restarts = 0;                  // another process came in its place
+    Departure departure = Departure::kNone;
+    Time departure_since{};
+    int rows_wanted = 0;    // of loading_, that are being read
+    uint64_t restarts = 0;  // another process came in its place
   };
   const Peer& peer(int ps) const { return peers_[ps]; }
+  // Whether a ps is so, and since when the first of them is.
+  std::optional<Time> DepartureSince(Departure departure) const;
 
  private:
   void Claim();
@@ -136,6 +148,7 @@ class PsFleet {
   proto::ControlRequest ClaimRequest() const;
   void Probe();
   void LookForEnd();
+  void SetDeparture(Peer& peer, Departure departure);
   void OnHello(int ps, const proto::ServerHello& hello);
   void OnReply(int ps, const proto::ControlReply& reply);
   void OnClaimed(int ps, const proto::Claimed& claimed);

@@ -20,7 +20,7 @@ void TrainingRun::PlanCut() {
     return SaveModel(*last);
   }
   if (closing()) {
-    if (!stopping_ && leaving_ps_.empty()) return;  // it is on its way
+    if (!stopping_ && !ps_asks_to_leave()) return;  // it is on its way
     if (options_.loop->Now() < write_again_at_) return;
     if (training() && !TakeBackSteps()) return;
     const uint64_t next = CutTarget();

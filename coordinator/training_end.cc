@@ -74,11 +74,8 @@ void TrainingRun::EndUnopenedStop(Time now) {
 // successor begins there.
 void TrainingRun::OnPsDeparting(int ps) {
   LogWarning(absl::StrCat("ps ", ps, " leaves; a checkpoint is written first"));
-  if (leaving_ps_.empty()) leaves_since_ = options_.loop->Now();
-  leaving_ps_.insert(ps);
   // What it holds is not known yet: OnTimelineOpened comes back to it.
   if (fleet_->phase() == PsFleet::Phase::kClaiming) return;
-  ps_leaves_ = true;
   if (NothingToKeep()) return Closed("there is nothing to keep");
   Advance();
 }
@@ -90,21 +87,26 @@ bool TrainingRun::NothingToKeep() const {
 
 // A ps that says it leaves, is told that it may, and does not go, must not keep all others waiting.
 void TrainingRun::ForgetDeparture(Time now) {
-  if (!ps_leaves_ || !leaving_ps_.empty() || now - may_leave_since_ < kLeaveTimeout) return;
-  for (const int ps : may_leave_ps_) {
-    if (!fleet_->peer(ps).link->connected()) continue;
-    LogWarning(absl::StrCat("ps ", ps, " may leave since ", WholeSeconds(now - may_leave_since_),
+  if (ps_asks_to_leave()) return;
+  for (int ps = 0; ps < fleet_->size(); ++ps) {
+    const PsFleet::Peer& peer = fleet_->peer(ps);
+    const Time told = now - peer.departure_since;
+    if (peer.departure != PsFleet::Departure::kAllowed || told < kLeaveTimeout ||
+        !peer.link->connected()) {
+      continue;
+    }
+    LogWarning(absl::StrCat("ps ", ps, " may leave since ", WholeSeconds(told),
                             " s and is still there: the training goes on"));
-    ps_leaves_ = false;
-    if (!stopping_) take_back_.reset();
+    fleet_->ForgetDeparture(ps);
   }
+  if (!closing()) take_back_.reset();
 }
 
 // While an evaluation keeps its cut there is no other one, and a ps that goes meanwhile takes all
 // steps since with it.
 void TrainingRun::EndEvaluationForDeparture(Time now) {
-  if (leaving_ps_.empty() || evaluation_ == nullptr || now - leaves_since_ < kEvaluationPatience)
-    return;
+  const std::optional<Time> since = fleet_->DepartureSince(PsFleet::Departure::kAsked);
+  if (!since.has_value() || evaluation_ == nullptr || now - *since < kEvaluationPatience) return;
   LogWarning(absl::StrCat("the evaluation of epoch ", evaluation_->epoch() + 1,
                           " is given up: a ps leaves, and cannot wait for its end"));
   evaluation_.reset();
@@ -149,16 +151,7 @@ void TrainingRun::OnHalted(const Worker& worker, const proto::Halted& halted) {
 
 void TrainingRun::Closed(const std::string& outcome, bool kept) {
   const auto say = [kept](const std::string& line) { kept ? LogInfo(line) : LogWarning(line); };
-  // Another process may have come in the place of one that has left meanwhile: it has not asked.
-  std::erase_if(leaving_ps_, [this](int ps) { return !fleet_->peer(ps).departing; });
-  may_leave_since_ = options_.loop->Now();
-  may_leave_ps_ = leaving_ps_;
-  proto::ControlRequest request;
-  request.mutable_stop();
-  for (const int ps : std::exchange(leaving_ps_, {})) {
-    say(absl::StrCat("ps ", ps, " may leave: ", outcome));
-    fleet_->Send(ps, request);
-  }
+  for (const int ps : fleet_->LetLeave()) say(absl::StrCat("ps ", ps, " may leave: ", outcome));
   if (!stopping_) return;
   steps_lost_ = !kept;
   say("stopping: " + outcome);
@@ -203,7 +196,7 @@ bool TrainingRun::NoWorkerLeft() const {
 
 // Nobody is left to do what is waited for: what is done is kept, where that can be.
 void TrainingRun::CloseWithoutWorkers() {
-  if (!(stopping_ || !leaving_ps_.empty()) || dispatcher_ == nullptr || over_) return;
+  if (!(stopping_ || ps_asks_to_leave()) || dispatcher_ == nullptr || over_) return;
   if (evaluation_ != nullptr) {
     evaluation_.reset();
     return checkpointer_->Release();

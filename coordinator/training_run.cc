@@ -194,9 +194,6 @@ void TrainingRun::TakeCounts(const ExampleCounts& counts, const std::string& cou
 void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
   nan_steps_ = 0;
-  // Who is on its way out may have been loaded once more, or has just been found by its claim.
-  std::erase_if(leaving_ps_, [this](int ps) { return !fleet_->peer(ps).departing; });
-  ps_leaves_ = !leaving_ps_.empty();
   const bool went_back = ++counters_.timelines_opened > 1 && !opened.adopted;
   const std::string from =
       opened.loaded.has_value()
@@ -218,7 +215,8 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   for (Worker* worker : membership_->Ready()) Announce(*worker);
   if (worker_came_) return BeginTraining();
   LayOutSteps();
-  if ((ps_leaves_ || stopping_) && NothingToKeep()) Closed("there is nothing to keep");
+  // Who is on its way out may have been loaded once more, or has just been found by its claim.
+  if (closing() && NothingToKeep()) Closed("there is nothing to keep");
 }
 
 void TrainingRun::Announce(Worker& worker) {

@@ -141,7 +141,15 @@ class TrainingRun {
   uint64_t CutTarget() const;
   // The last checkpoint is wanted, and nothing new is begun: this coordinator stops, or a ps
   // leaves.
-  bool closing() const { return stopping_ || ps_leaves_; }
+  bool closing() const { return stopping_ || ps_leaves(); }
+  // The timeline ends with it.
+  bool ps_leaves() const { return ps_asks_to_leave() || ps_may_leave(); }
+  bool ps_asks_to_leave() const {
+    return fleet_->DepartureSince(PsFleet::Departure::kAsked).has_value();
+  }
+  bool ps_may_leave() const {
+    return fleet_->DepartureSince(PsFleet::Departure::kAllowed).has_value();
+  }
   // No step was applied in this timeline, or in none.
   bool NothingToKeep() const;
   // That checkpoint is written, there is nothing to write, or it cannot be: then not all is kept.
@@ -293,11 +301,6 @@ class TrainingRun {
   bool steps_lost_ = false;  // some of those done are in no checkpoint when the run stops
   std::optional<Time> not_written_since_;  // when the checkpoint of a stop failed first,
   Time write_again_at_{};                  // and when it is tried again
-  bool ps_leaves_ = false;                 // in this timeline, which ends with it
-  std::set<int> leaving_ps_;               // those that have not been told yet that they may,
-  Time leaves_since_{};                    // and since when there are any
-  std::set<int> may_leave_ps_;             // those that were told last, and when
-  Time may_leave_since_{};
   struct TakeBack {
     Time asked_at{};
     std::set<StepDispatcher::WorkerKey> unanswered;
