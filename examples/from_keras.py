@@ -1,0 +1,203 @@
+"""Writes the job file of a compiled Keras 3 model: what `model.fit` would train, for `shoal train`. Needs Keras and nothing else.
+
+From Python, where the model was made and compiled:
+
+    from from_keras import write_job
+    write_job(model, "job", training="flowers/training", test="flowers/test", epochs=10, batch_size=32,
+              callbacks=[keras.callbacks.TerminateOnNaN()])
+
+or as a command, with a model that `model.save("model.keras")` wrote after `model.compile(...)`:
+
+    python examples/from_keras.py model.keras job --training flowers/training --test flowers/test --epochs 10
+
+The folder `job` then has model.json and job.json: `shoal validate job/job.json` checks them, `shoal train job/job.json` trains.
+Data are where docs/job-file.md says: a folder with a folder of pictures for each class, a pair of files (examples and labels, IDX
+or NPY), or any data source as an object (a dict, or JSON). What `fit` does and a job cannot is printed, and returned, as a list of lines;
+what would change what is learnt, a loss of one's own for example, is a ValueError.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import sys
+
+# Any backend will do: nothing is computed.
+import keras
+
+
+def shortest(value):
+    """A float32 that Keras widened, as it was written: 0.01, not 0.009999999776482582."""
+    for digits in range(1, 10):
+        short = float(f"{value:.{digits}g}")
+        if abs(short - value) <= 6e-8 * abs(value):
+            return short
+    return value
+
+
+def function_name(kind, function):
+    """The name of a function of keras.losses or keras.metrics; no other function has a counterpart."""
+    name = getattr(function, "__name__", str(function))
+    if getattr(kind, name, None) is not function:
+        raise ValueError(f"{name}: Shoal has Keras's own losses and metrics, and no functions of yours")
+    return name
+
+
+def only(value, what):
+    """The one element of a list or dict: Keras takes one for each output of the model."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, (list, tuple)):
+        return value
+    if len(value) != 1:
+        raise ValueError(f"{len(value)} {what}: a job's model has one output")
+    return value[0]
+
+
+def loss_field(model):
+    loss = only(model.loss, "losses")
+    if loss is None:
+        raise ValueError("the model is not compiled, or without a loss: call model.compile(optimizer, loss) first")
+    if isinstance(loss, str):
+        return loss
+    if not isinstance(loss, keras.losses.Loss):
+        return function_name(keras.losses, loss)
+    if getattr(keras.losses, type(loss).__name__, None) is not type(loss):
+        raise ValueError(f"{type(loss).__name__}: Shoal has Keras's own losses, and none of yours")
+    # get_config() of some losses leaves options out: the delta of Huber.
+    config = {**getattr(loss, "_fn_kwargs", {}), **loss.get_config()}
+    return {"class_name": type(loss).__name__, "config": config}
+
+
+def metric_fields(model):
+    fields = []
+    given = getattr(model._compile_metrics, "_user_metrics", None) or []  # get_compile_config() has functions only by their names
+    if isinstance(given, dict):  # by output, each one metric or a list
+        given = [only(given, "outputs with metrics")]
+    for metric in given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given:
+        if isinstance(metric, str):
+            fields.append(metric)
+        elif isinstance(metric, keras.metrics.Metric):
+            if getattr(keras.metrics, type(metric).__name__, None) is not type(metric):
+                raise ValueError(f"{type(metric).__name__}: Shoal has Keras's own metrics, and none of yours")
+            fields.append({"class_name": type(metric).__name__, "config": metric.get_config()})
+        else:
+            fields.append(function_name(keras.metrics, metric))
+    return fields
+
+
+def optimizer_field(model):
+    optimizer = model.optimizer
+    if getattr(keras.optimizers, type(optimizer).__name__, None) is not type(optimizer):
+        raise ValueError(f"{type(optimizer).__name__}: Shoal has Keras's own optimizers, and none of yours")
+    if getattr(optimizer, "_exclude_from_weight_decay_pattern", None):
+        raise ValueError("exclude_from_weight_decay(var_names=...): a job decays all variables that are trained, or none")
+    config = optimizer.get_config()
+    rate = config["learning_rate"]
+    if isinstance(rate, dict):
+        if getattr(keras.optimizers.schedules, rate["class_name"], None) is None:
+            raise ValueError(f"{rate['class_name']}: Shoal has Keras's own learning rate schedules, and none of yours")
+        config["learning_rate"] = {"class_name": rate["class_name"], "config": rate["config"]}
+    else:
+        config["learning_rate"] = shortest(float(rate))
+    return {"class_name": type(optimizer).__name__, "config": config}
+
+
+def take_callbacks(callbacks, job):
+    """Puts into `job` what callbacks have as counterparts; returns a line for each that has none."""
+    unmatched = []
+    for callback in callbacks:
+        name = type(callback).__name__
+        if isinstance(callback, keras.callbacks.TerminateOnNaN):
+            job["stop_after_nan_steps"] = 1
+        elif isinstance(callback, keras.callbacks.ModelCheckpoint) and not callback.save_best_only:
+            if callback.save_freq != "epoch":
+                job["checkpoint"] = {"every_steps": callback.save_freq}
+            elif "test" not in job["data"]:
+                unmatched.append(f"{name}: without a test set there is no checkpoint after each epoch, but one every ten minutes; "
+                                 "save_freq=STEPS has a counterpart")
+        elif isinstance(callback, EVERY_RUN_HAS):
+            pass
+        else:
+            unmatched.append(f"{name}: has no counterpart in a job and was left out")
+    return unmatched
+
+
+# Checkpoints and resuming, history.csv, and what is printed.
+EVERY_RUN_HAS = (keras.callbacks.BackupAndRestore, keras.callbacks.CSVLogger, keras.callbacks.History, keras.callbacks.ProgbarLogger)
+
+
+def data_source(given, folder):
+    """A data source of docs/job-file.md; paths of `given` start from here, those of the job from its folder."""
+    here = lambda path: os.path.relpath(os.path.abspath(path), os.path.abspath(folder))
+    if isinstance(given, dict):
+        return given
+    if isinstance(given, (list, tuple)) and len(given) == 2:
+        return {"images": here(given[0]), "labels": here(given[1])}
+    path = given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
+    if isinstance(path, str) and path.lstrip().startswith("{"):
+        return json.loads(path)
+    if not os.path.isdir(path):
+        raise ValueError(f"{path}: is no folder of pictures; give two files (examples and labels), or a data source as an object")
+    return {"format": "image_folder", "path": here(path)}
+
+
+def write_job(model, folder, training, test=None, *, epochs=None, steps=None, batch_size=32, callbacks=(), seed=0, name=None):
+    """Writes `folder`/model.json and `folder`/job.json and returns the lines it also prints on stderr: what has no counterpart.
+
+    `training` and `test` are data sources: the path of a folder of pictures, two paths (examples, labels) or a dict, as in
+    docs/job-file.md, whose paths start from `folder`. `epochs` or `steps`, one of the two, is how long to train; the other arguments
+    are those of `model.fit`. The variables begin as the model's initializers draw them from `seed`, not as they are in `model`.
+    """
+    if (epochs is None) == (steps is None):
+        raise ValueError("give epochs or steps, one of the two")
+    job = {
+        "name": name or re.sub(r"[^A-Za-z0-9_.-]", "_", model.name),
+        "model": "model.json",
+        "data": {"training": data_source(training, folder)},
+        "loss": loss_field(model),
+        "metrics": metric_fields(model),
+        "optimizer": optimizer_field(model),
+        "batch_size": batch_size,
+        **({"epochs": epochs} if steps is None else {"steps": steps}),
+        "seed": seed,
+    }
+    if test is not None:
+        job["data"]["test"] = data_source(test, folder)
+    unmatched = take_callbacks(callbacks, job)
+    settings = model.get_compile_config()
+    if settings["loss_weights"] is not None:
+        raise ValueError("loss_weights: a job has one loss, which counts once")
+    if settings["weighted_metrics"]:
+        unmatched.append("weighted_metrics: has no counterpart in a job and was left out")
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.json").write_text(json.dumps(json.loads(model.to_json()), indent=1) + "\n")
+    (folder / "job.json").write_text(json.dumps(job, indent=2) + "\n")
+    for line in unmatched:
+        print("from_keras:", line, file=sys.stderr)
+    return unmatched
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Writes the job file of a compiled Keras 3 model.")
+    parser.add_argument("model", help="what model.save() wrote: model.keras")
+    parser.add_argument("folder", help="where model.json and job.json go")
+    for source, required in (("--training", True), ("--test", False)):
+        parser.add_argument(source, required=required, nargs="+", metavar="PATH",
+                            help="a folder of pictures, two files (examples and labels), or a data source as JSON")
+    length = parser.add_mutually_exclusive_group(required=True)
+    length.add_argument("--epochs", type=int)
+    length.add_argument("--steps", type=int)
+    parser.add_argument("--batch_size", type=int, default=32)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--name", help="the job's; the model's unless it is given")
+    given = vars(parser.parse_args())
+    try:
+        write_job(keras.models.load_model(given.pop("model")), **given)
+    except ValueError as error:
+        sys.exit(f"from_keras: {error}")
+
+
+if __name__ == "__main__":
+    main()

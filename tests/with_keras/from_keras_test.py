@@ -1,0 +1,220 @@
+"""examples/from_keras.py: `shoal validate` takes what it writes of models that Keras compiled, and the job says what compile() said."""
+import json
+import re
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from real_cluster import SOURCE, shoal
+
+sys.path.insert(0, str(SOURCE / "examples"))
+from from_keras import write_job  # noqa: E402
+
+EXAMPLES, CLASSES = 12, 4
+
+
+@pytest.fixture(name="data")
+def write_data(tmp_path):
+    """Two paths, by what a label is: a class's number, or a value for each output."""
+    random = np.random.default_rng(1)
+    np.save(tmp_path / "x.npy", random.normal(size=(EXAMPLES, 5)).astype(np.float32))
+    np.save(tmp_path / "classes.npy", random.integers(0, CLASSES, EXAMPLES))
+    np.save(tmp_path / "values.npy", np.eye(CLASSES, dtype=np.float32)[random.integers(0, CLASSES, EXAMPLES)])
+    return {labels: (tmp_path / "x.npy", tmp_path / f"{labels}.npy") for labels in ("classes", "values")}
+
+
+def model(**compiled):
+    made = keras.Sequential([keras.Input((5,)), keras.layers.Dense(CLASSES, activation="softmax")], name="net")
+    made.compile(**{"optimizer": "sgd", "loss": "sparse_categorical_crossentropy", **compiled})
+    return made
+
+
+def written(tmp_path, made, training, **options):
+    """The job, which `shoal validate` has passed, and the lines that name what is left out."""
+    lines = write_job(made, tmp_path / "job", training, **{"epochs": 2, **options})
+    done = shoal("validate", tmp_path / "job/job.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((tmp_path / "job/job.json").read_text()), lines
+
+
+def labels_of(loss):
+    return "classes" if "sparse" in loss.name else "values"
+
+
+LOSSES = [
+    keras.losses.SparseCategoricalCrossentropy(), keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    keras.losses.CategoricalCrossentropy(label_smoothing=0.1), keras.losses.CategoricalFocalCrossentropy(alpha=0.3, gamma=1.5),
+    keras.losses.BinaryCrossentropy(label_smoothing=0.1), keras.losses.BinaryFocalCrossentropy(apply_class_balancing=True, alpha=0.3),
+    keras.losses.Huber(delta=0.25), keras.losses.MeanAbsoluteError(), keras.losses.MeanSquaredError(),
+    keras.losses.MeanAbsolutePercentageError(), keras.losses.MeanSquaredLogarithmicError(), keras.losses.CosineSimilarity(),
+    keras.losses.KLDivergence(), keras.losses.LogCosh(), keras.losses.Poisson(), keras.losses.Hinge(), keras.losses.SquaredHinge(),
+    keras.losses.CategoricalHinge(), keras.losses.Dice(), keras.losses.Tversky(alpha=0.3, beta=0.8)]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_losses(tmp_path, data, loss):
+    job, _ = written(tmp_path, model(loss=loss), data[labels_of(loss)])
+    assert job["loss"]["class_name"] == type(loss).__name__
+    for option, value in loss.get_config().items():
+        assert job["loss"]["config"][option] == value
+
+
+def test_options_that_keras_leaves_out_of_a_losses_config_are_kept(tmp_path, data):
+    job, _ = written(tmp_path, model(loss=keras.losses.Huber(delta=0.25)), data["values"])
+    assert job["loss"]["config"]["delta"] == 0.25
+
+
+@pytest.mark.parametrize("loss", ["mse", "kl_divergence", keras.losses.mean_absolute_error, ["mse"], {"dense": "mse"}], ids=str)
+def test_losses_by_name_and_by_function(tmp_path, data, loss):
+    keras.utils.clear_session()
+    job, _ = written(tmp_path, model(loss=loss), data["values"])
+    assert job["loss"] in ("mse", "kl_divergence", "mean_absolute_error")
+
+
+OPTIMIZERS = [
+    keras.optimizers.SGD(0.01, momentum=0.9, nesterov=True, clipnorm=1.0), keras.optimizers.Adam(3e-4, amsgrad=True, global_clipnorm=2.0),
+    keras.optimizers.AdamW(1e-3, weight_decay=0.01), keras.optimizers.Adamax(), keras.optimizers.Nadam(clipvalue=0.5),
+    keras.optimizers.Adagrad(0.05), keras.optimizers.Adadelta(1.0), keras.optimizers.RMSprop(centered=True, momentum=0.5),
+    keras.optimizers.Ftrl(0.1, l1_regularization_strength=0.01), keras.optimizers.Lion(1e-4),
+    keras.optimizers.Adam(use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=10)]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda optimizer: type(optimizer).__name__)
+def test_optimizers(tmp_path, data, optimizer):
+    job, _ = written(tmp_path, model(optimizer=optimizer), data["classes"])
+    assert job["optimizer"]["class_name"] == type(optimizer).__name__
+    config = optimizer.get_config()
+    rate = config.pop("learning_rate")
+    assert np.float32(job["optimizer"]["config"].pop("learning_rate")) == np.float32(rate)
+    assert job["optimizer"]["config"] == config
+
+
+def test_a_learning_rate_is_written_as_it_was_given(tmp_path, data):
+    for rate in (0.01, 0.1, 3e-4, 1e-5, 0.0123456):
+        job, _ = written(tmp_path, model(optimizer=keras.optimizers.SGD(rate)), data["classes"])
+        assert job["optimizer"]["config"]["learning_rate"] == rate
+
+
+S = keras.optimizers.schedules
+SCHEDULES = [
+    S.ExponentialDecay(0.1, 100, 0.9, staircase=True), S.PiecewiseConstantDecay([10, 20], [0.1, 0.01, 0.001]),
+    S.PolynomialDecay(0.1, 100, power=2.0, cycle=True), S.InverseTimeDecay(0.1, 100, 0.5),
+    S.CosineDecay(0.0, 100, warmup_target=0.1, warmup_steps=10), S.CosineDecayRestarts(0.1, 100)]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: type(schedule).__name__)
+def test_schedules(tmp_path, data, schedule):
+    job, _ = written(tmp_path, model(optimizer=keras.optimizers.SGD(schedule)), data["classes"])
+    assert job["optimizer"]["config"]["learning_rate"] == {"class_name": type(schedule).__name__, "config": schedule.get_config()}
+
+
+def test_metrics(tmp_path, data):
+    m = keras.metrics
+    values = ["accuracy", m.AUC(num_thresholds=50, curve="PR"), m.Precision(thresholds=0.4), m.Recall(class_id=1), m.BinaryAccuracy(),
+              m.CategoricalAccuracy(), m.TopKCategoricalAccuracy(k=2), m.MeanSquaredError(name="own_name"), m.MeanAbsoluteError(),
+              m.RootMeanSquaredError(), "mape", m.mean_squared_logarithmic_error]
+    job, _ = written(tmp_path, model(loss="categorical_crossentropy", metrics=values), data["values"])
+    assert [f if isinstance(f, str) else f["class_name"] for f in job["metrics"]] == [
+        v if isinstance(v, str) else getattr(v, "__name__", type(v).__name__) for v in values]
+    assert job["metrics"][7]["config"]["name"] == "own_name"
+    sparse = [m.SparseCategoricalAccuracy(), m.SparseTopKCategoricalAccuracy(k=2), "acc"]
+    for form in (sparse, [sparse], {"dense": sparse}):
+        keras.utils.clear_session()
+        job, _ = written(tmp_path, model(metrics=form), data["classes"])
+        assert len(job["metrics"]) == 3
+    job, _ = written(tmp_path, model(), data["classes"])
+    assert job["metrics"] == []
+
+
+def test_how_long_and_how_many(tmp_path, data):
+    job, _ = written(tmp_path, model(), data["classes"], test=data["classes"], epochs=None, steps=7, batch_size=5, seed=3, name="mine")
+    assert (job["name"], job["steps"], job["batch_size"], job["seed"]) == ("mine", 7, 5, 3)
+    assert job["data"]["test"] == {"images": "../x.npy", "labels": "../classes.npy"} and "epochs" not in job
+    with pytest.raises(ValueError, match="epochs or steps"):
+        write_job(model(), tmp_path / "job", data["classes"])
+
+
+def test_callbacks_have_their_counterpart_or_are_named(tmp_path, data):
+    c = keras.callbacks
+    job, lines = written(tmp_path, model(), data["classes"], test=data["classes"], callbacks=[
+        c.TerminateOnNaN(), c.ModelCheckpoint("x.keras", save_freq=50), c.CSVLogger("log.csv"), c.BackupAndRestore("backup")])
+    assert (job["stop_after_nan_steps"], job["checkpoint"], lines) == (1, {"every_steps": 50}, [])
+
+    class Own(c.Callback):
+        pass
+    _, lines = written(tmp_path, model(weighted_metrics=["mse"]), data["classes"], callbacks=[
+        c.ModelCheckpoint("x.keras"), c.ReduceLROnPlateau(), c.LearningRateScheduler(lambda epoch: 0.1), Own()])
+    assert [line.split(":")[0] for line in lines] == ["ModelCheckpoint", "ReduceLROnPlateau", "LearningRateScheduler", "Own",
+                                                      "weighted_metrics"]
+
+
+def own(target, output):
+    return keras.ops.mean(target - output)
+
+
+class OwnLoss(keras.losses.MeanSquaredError):
+    pass
+
+
+class OwnMetric(keras.metrics.MeanSquaredError):
+    pass
+
+
+class OwnSGD(keras.optimizers.SGD):
+    pass
+
+
+class OwnSchedule(S.ExponentialDecay):
+    pass
+
+
+def decaying_kernels_alone():
+    optimizer = keras.optimizers.AdamW()
+    optimizer.exclude_from_weight_decay(var_names=["bias"])
+    return optimizer
+
+
+@pytest.mark.parametrize("compiled,named", [
+    ({"loss": own}, "own"), ({"loss": OwnLoss()}, "OwnLoss"), ({"loss": None}, "not compiled"), ({"metrics": [own]}, "own"),
+    ({"metrics": [OwnMetric()]}, "OwnMetric"), ({"optimizer": OwnSGD()}, "OwnSGD"),
+    ({"optimizer": keras.optimizers.SGD(OwnSchedule(0.1, 10, 0.9))}, "OwnSchedule"),
+    ({"optimizer": decaying_kernels_alone()}, "exclude_from_weight_decay"), ({"loss_weights": 2.0}, "loss_weights")],
+    ids=lambda value: value if isinstance(value, str) else "")
+def test_what_would_train_otherwise_is_refused(tmp_path, data, compiled, named):
+    with pytest.raises(ValueError, match=named):
+        write_job(model(**compiled), tmp_path / "job", data["classes"], epochs=1)
+    assert not (tmp_path / "job").exists()
+
+
+def test_as_a_command_with_a_saved_model(tmp_path, data):
+    model(optimizer=keras.optimizers.Adam(3e-4), metrics=["accuracy"]).save(tmp_path / "net.keras")
+    script = [sys.executable, SOURCE / "examples/from_keras.py"]
+    done = subprocess.run([*script, "net.keras", "job", "--training", *data["classes"], "--epochs", "3"], cwd=tmp_path,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    job = json.loads((tmp_path / "job/job.json").read_text())
+    assert (job["epochs"], job["metrics"], job["optimizer"]["config"]["learning_rate"]) == (3, ["accuracy"], 3e-4)
+    checked = shoal("validate", tmp_path / "job/job.json")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+    source = json.dumps({"format": "npz", "path": "../d.npz", "features": "x", "labels": "y"})
+    np.savez(tmp_path / "d.npz", x=np.load(tmp_path / "x.npy"), y=np.load(tmp_path / "classes.npy"))
+    done = subprocess.run([*script, "net.keras", "job", "--training", source, "--steps", "3"], cwd=tmp_path,
+                          capture_output=True, text=True, check=False)
+    checked = shoal("validate", tmp_path / "job/job.json")
+    assert done.returncode == 0 and checked.returncode == 0, done.stderr + checked.stdout + checked.stderr
+
+    done = subprocess.run([*script, "net.keras", "job", "--training", "absent", "--steps", "3"], cwd=tmp_path,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and re.search("^from_keras: absent: is no folder", done.stderr, re.MULTILINE), done.stderr
+
+
+def test_a_job_that_it_wrote_trains(tmp_path, data):
+    made = model(optimizer=keras.optimizers.Adam(0.01), metrics=["accuracy"])
+    write_job(made, tmp_path / "job", data["classes"], data["classes"], epochs=2, batch_size=4)
+    done = shoal("train", tmp_path / "job/job.json", "--run_dir", tmp_path / "run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "run/model/model.safetensors").exists()
