@@ -1,32 +1,33 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "worker/input/pictures/picture_loader.h"
 
 namespace shoal {
 
-namespace example {
-class Example;
-}
-
-// A tf.train.Example, parsed. Not thread-safe; used again for the next one.
+// A tf.train.Example (tensorflow/core/example/example.proto and feature.proto), read where it lies:
+// a parsed one takes twenty times the memory of its bytes where they are many small values, so that
+// a file could have a worker take any amount.
+//   Example   = { 1: Features }
+//   Features  = { 1: { 1: key, 2: Feature } for each key }, the last of those with a key
+//   Feature   = { 1: BytesList } or { 2: FloatList } or { 3: Int64List }
+//   BytesList = { 1: bytes for each },  FloatList = { 1: fixed32 },  Int64List = { 1: varint },
+//               both packed or not
+// Immutable, thread-safe; refers to bytes that outlive it.
 class ExampleRecord {
  public:
-  ExampleRecord();
-  ~ExampleRecord();
+  explicit ExampleRecord(std::span<const uint8_t> data) : data_(data) {}
 
-  // kDataLoss where the bytes are no such message.
-  absl::Status Parse(std::span<const uint8_t> data);
-
-  // What it has for each key: "3 float values", "a JPEG".
-  std::vector<std::pair<std::string, std::string>> Describe() const;
+  // Calls `on_feature` with what it has for each key: "3 float", "a JPEG". kDataLoss where the
+  // bytes are no such message.
+  absl::Status Describe(
+      const std::function<void(std::string_view key, const std::string& kind)>& on_feature) const;
 
   // Writes what it has for `key`: as many int64 or float values as `out` takes, or as many bytes;
   // or a JPEG or PNG by `pictures`, if that is given. kDataLoss says what there is instead.
@@ -34,7 +35,7 @@ class ExampleRecord {
                       std::span<float> out) const;
 
  private:
-  std::unique_ptr<example::Example> example_;
+  std::span<const uint8_t> data_;
 };
 
 }  // namespace shoal

@@ -144,6 +144,53 @@ TEST_F(TfRecordTest, DamagedRecordsCanBeSkipped) {
   EXPECT_EQ(lines, 1);  // also where its label alone is asked for
 }
 
+// A field of bytes, as protobuf writes it.
+std::string Field(int number, const std::string& content) {
+  std::string text(1, static_cast<char>(number << 3 | 2));
+  size_t left = content.size();
+  for (; left > 127; left >>= 7) text.push_back(static_cast<char>((left & 127) | 128));
+  return text + static_cast<char>(left) + content;
+}
+
+// An example with one key, whose Feature is `feature`.
+std::string ExampleOf(const std::string& key, const std::string& feature) {
+  return Field(1, Field(1, Field(1, key) + Field(2, feature)));
+}
+
+TEST_F(TfRecordTest, ReadsWhatProtobufMayWriteOtherwise) {
+  const std::string two("\x00\x00\x00\x40", 4), negative(std::string(9, '\xff') + '\x01');
+  const std::string y = ExampleOf("y", Field(3, "\x08\x07"));
+  const auto example_of = [&](const std::string& x) { return TfRecordOf(ExampleOf("x", x) + y); };
+  // Not packed, the one list in two pieces, an unknown field, the last of two lists and of two
+  // keys.
+  Write("data.tfrecord",
+        example_of(Field(2, "\x0d" + two + "\x0d" + two)) +
+            example_of(Field(3, "\x08" + negative + "\x08\x05")) +
+            example_of(Field(2, Field(1, two) + "\x50\x01" + Field(1, two))) +
+            example_of(Field(2, Field(1, two)) + Field(3, Field(1, "\x03\x04"))) +
+            TfRecordOf(ExampleOf("x", "") + y + ExampleOf("x", Field(3, Field(1, "\x01\x02")))));
+  EXPECT_THAT(Rows(), ElementsAre("2 2 : 7", "-1 5 : 7", "2 2 : 7", "3 4 : 7", "1 2 : 7"));
+  for (const std::string& damaged :
+       {std::string("\x0a\x05"), ExampleOf("x", Field(2, Field(1, "abc"))),
+        ExampleOf("x", Field(3, Field(1, "\xff"))), ExampleOf("x", "\x0b"), Field(1, "\x08")}) {
+    Write("data.tfrecord", TfRecordOf(damaged));
+    EXPECT_THAT(ErrorOf(), HasSubstr("byte 0: is no tf.train.Example"));
+  }
+}
+
+// Many small values, which a parsed message takes twenty times their bytes for.
+TEST_F(TfRecordTest, ManySmallValuesTakeNoMemory) {
+  constexpr size_t kValues = 16 << 20;
+  std::string values(2 * kValues, '\0');
+  for (size_t i = 0; i < kValues; ++i) values[2 * i] = '\x0a';
+  Write("data.tfrecord", TfRecordOf(ExampleOf("x", Field(1, values))));
+  rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  EXPECT_THAT(ErrorOf(), HasSubstr("\"x\" holds 16777216 byte strings; expected 1"));
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 128 << 10);
+}
+
 // Its key x has as many numbers as nobody wants, and its label could be read.
 TEST_F(TfRecordTest, WhatStandsInForADamagedExampleIsOfTheSameSubset) {
   SendLogTo([](const std::string&, const LogFields&) {});

@@ -23,6 +23,7 @@ constexpr int kOffsetBits = 48;
 constexpr size_t kMostFiles = 1 << (64 - kOffsetBits);
 
 constexpr size_t kMostKeys = 1000;  // that are described
+constexpr size_t kMostKinds = 100;  // of each
 
 // An input, and how it is read.
 struct Part {
@@ -82,10 +83,8 @@ class TfRecord : public Dataset {
     const RecordFile& file = content_.files[place >> kOffsetBits];
     const uint64_t offset = place & ((uint64_t{1} << kOffsetBits) - 1);
     thread_local std::vector<uint8_t> data;
-    thread_local ExampleRecord record;
     SHOAL_RETURN_IF_ERROR(file.Read(offset, &data));
-    absl::Status status = record.Parse(data);
-    if (status.ok()) status = use(record);
+    const absl::Status status = use(ExampleRecord(data));
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(file.path(), ": the record at byte ", offset,
                                                     ": ", std::string(status.message())));
@@ -104,7 +103,6 @@ absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
   uint64_t records = 0, bytes = 0;
   std::map<std::string, std::map<std::string, uint64_t>> keys;
   std::vector<uint8_t> data;
-  ExampleRecord record;
   for (const std::string& path : paths) {
     const absl::StatusOr<RecordFile> file = RecordFile::Open(path);
     if (!file.ok()) return file.status();
@@ -113,19 +111,18 @@ absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
       absl::Status status = file->Read(offset, &data);
       bytes += data.size();
       if (status.ok()) {
-        status = record.Parse(data);
+        status = ExampleRecord(data).Describe([&](std::string_view key, const std::string& kind) {
+          const std::string name = Printable(key, kMostNameBytes);
+          if (keys.size() >= kMostKeys && !keys.contains(name)) return;
+          auto& kinds = keys[name];
+          if (kinds.size() < kMostKinds || kinds.contains(kind)) ++kinds[kind];
+        });
         if (!status.ok()) {
           status = absl::DataLossError(absl::StrCat(path, ": the record at byte ", offset, ": ",
                                                     std::string(status.message())));
         }
       }
-      if (!status.ok()) {
-        report.AddDamage(status);
-        return absl::OkStatus();
-      }
-      for (const auto& [key, kind] : record.Describe()) {
-        if (keys.size() < kMostKeys || keys.contains(key)) ++keys[key][kind];
-      }
+      if (!status.ok()) report.AddDamage(status);
       return absl::OkStatus();
     });
     if (!scanned.ok()) report.AddDamage(scanned);
@@ -134,7 +131,7 @@ absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
                                       paths.size() == 1 ? " file, " : " files, ",
                                       FormatBytes(bytes)));
   for (const auto& [key, kinds] : keys) {
-    std::string line = absl::StrCat("key ", Printable(key, kMostNameBytes), ":");
+    std::string line = absl::StrCat("key ", key, ":");
     size_t shown = 0;
     for (const auto& [kind, count] : kinds) {
       if (++shown > 5) break;
