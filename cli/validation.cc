@@ -40,11 +40,11 @@ JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& vari
 
 // A runner knows how a batch lies in memory. Only the cpu backend's is asked.
 absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, const KerasModel& model, uint64_t examples,
-                                        int ps_count) {
+                                        const DatasetMemory& data, int ps_count) {
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
                          ModelRunner::Create({.model = model.graph, .loss = loss}));
-  return WorkerMemoryOf(job, examples, ps_count, runner.get());
+  return WorkerMemoryOf(job, examples, data, ps_count, runner.get());
 }
 
 void Append(const absl::Status& status, std::string* text) {
@@ -97,6 +97,7 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
     const auto dataset = OpenJobData(source, *loss, model.graph);
     if (!dataset.ok()) return dataset.status();
     *examples = (*dataset)->size();
+    found.memory = found.memory + (*dataset)->memory();
     if (const uint64_t seen = LabelsLookedAt(**dataset, *loss); seen < (*dataset)->size()) {
       absl::StrAppend(&found.not_read_all, (*dataset)->LabelSource(), ": the first ", seen, " of ",
                       (*dataset)->size(),
@@ -113,7 +114,8 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
 
 absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const KerasModel& model,
                                                        TaskCounts counts,
-                                                       std::optional<uint64_t> examples) {
+                                                       std::optional<uint64_t> examples,
+                                                       const DatasetMemory& data) {
   const std::vector<Variable>& variables = model.graph.variables();
   SHOAL_ASSIGN_OR_RETURN(const ShardMap shard_map, ShardMapOf(job, variables, counts.ps));
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
@@ -124,14 +126,15 @@ absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const Ker
         PsMemory(i, shard_map.ps(i), slots, job.strategy.window_steps, counts.workers));
   }
   SHOAL_ASSIGN_OR_RETURN(memory.emplace_back(),
-                         WorkerNeeds(job, model, examples.value_or(0), counts.ps));
+                         WorkerNeeds(job, model, examples.value_or(0), data, counts.ps));
   return memory;
 }
 
 absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& model,
-                                             TaskCounts counts, std::optional<uint64_t> examples) {
+                                             TaskCounts counts, std::optional<uint64_t> examples,
+                                             const DatasetMemory& data) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<MemoryNeeds> tasks,
-                         MemoryOfTasks(job, model, counts, examples));
+                         MemoryOfTasks(job, model, counts, examples, data));
   MemoryNeeds all{.task = "this training"};
   uint64_t programs = 0;
   for (const MemoryNeeds& task : tasks) {
@@ -146,7 +149,8 @@ absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& m
   return all;
 }
 
-absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples) {
+absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples,
+                                 const DatasetMemory& data) {
   const Job& job = validated.job;
   const std::vector<Variable>& variables = validated.model.graph.variables();
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
@@ -166,7 +170,7 @@ absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<ui
     counts = {.ps = static_cast<int>(addresses.size()),
               .workers = static_cast<int>(validated.cluster->workers.size())};
   }
-  SHOAL_ASSIGN_OR_RETURN(needs.memory, MemoryOfTasks(job, validated.model, counts, examples));
+  SHOAL_ASSIGN_OR_RETURN(needs.memory, MemoryOfTasks(job, validated.model, counts, examples, data));
   SHOAL_ASSIGN_OR_RETURN(const ShardMap shard_map, ShardMapOf(job, variables, counts.ps));
   for (size_t i = 0; i < addresses.size(); ++i) {
     needs.ps.push_back(NeedsOfPs(shard_map.ps(static_cast<int>(i)), variables, slots));

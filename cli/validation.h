@@ -10,6 +10,7 @@
 #include "common/job/job.h"
 #include "common/memory/memory_needs.h"
 #include "common/model/keras_model.h"
+#include "worker/input/dataset.h"
 
 namespace shoal {
 
@@ -36,6 +37,7 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
 struct FoundData {
   std::optional<uint64_t> training_examples;
   std::optional<uint64_t> test_examples;
+  DatasetMemory memory;      // that a worker takes for it
   std::string missing;       // a line for each file that is not here
   std::string not_read_all;  // a line for each file of which not all was looked at
 };
@@ -47,14 +49,16 @@ struct TaskCounts {
   int workers = 1;
 };
 // The memory of the coordinator, of each ps, and of one of the workers, in this order. `examples`
-// as in NeedsOf.
+// and `data` as in NeedsOf.
 absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const KerasModel& model,
                                                        TaskCounts counts,
-                                                       std::optional<uint64_t> examples);
+                                                       std::optional<uint64_t> examples,
+                                                       const DatasetMemory& data = {});
 // The same as one sum, for a machine that all of them run on. The programs, which share most of
 // what they take, count among what may come on top.
 absl::StatusOr<MemoryNeeds> MemoryOfAllTasks(const Job& job, const KerasModel& model,
-                                             TaskCounts counts, std::optional<uint64_t> examples);
+                                             TaskCounts counts, std::optional<uint64_t> examples,
+                                             const DatasetMemory& data = {});
 
 // What a job needs of its cluster.
 struct JobNeeds {
@@ -80,9 +84,11 @@ struct JobNeeds {
   uint64_t total_steps = 0;
 };
 
-// `examples`: of the training set, > 0; none where its files cannot be read here. kInvalidArgument:
-// the variables are cut into more chunks than can be held (chunk_limits.h).
-absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples);
+// `examples`: of the training set, > 0; none where its files cannot be read here. `data`: what the
+// data sets take of a worker's memory. kInvalidArgument: the variables are cut into more chunks
+// than can be held (chunk_limits.h).
+absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<uint64_t> examples,
+                                 const DatasetMemory& data = {});
 
 // The needs as lines for people. `why_no_examples` ends the sentence that stands for the steps
 // where the number of examples is not known: the error of opening the data.

@@ -107,9 +107,11 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                          OpenJobData(job.training, *computed.loss, graph));
   training_labels_ = training->LabelSource();
   const uint64_t training_examples = training->size();
+  DatasetMemory data_memory = training->memory();
   if (!job.test.empty()) {
     SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test,
                            OpenJobData(job.test, *computed.loss, graph));
+    data_memory = data_memory + test->memory();
     test_ = std::make_unique<DatasetPass>(test, job.batch_size);
   }
   const StepPlan plan(training_examples, job.batch_size, job.epochs, job.steps);
@@ -140,7 +142,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   runner.threads = options_.threads;
   runner.seed = job.seed;
   SHOAL_ASSIGN_OR_RETURN(runner_, ModelRunner::Create(std::move(runner)));
-  SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, ps_count));
+  SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, data_memory, ps_count));
   return Prepared{.training_examples = training_examples,
                   .test_examples = test_ == nullptr ? 0 : test_->examples(),
                   .total_steps = plan.total_steps(),
@@ -153,9 +155,10 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                   .gradients_owner = gradients_};
 }
 
-absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_examples, int ps_count) {
+absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_examples,
+                                       const DatasetMemory& data, int ps_count) {
   SHOAL_ASSIGN_OR_RETURN(const MemoryNeeds needs,
-                         WorkerMemoryOf(job, training_examples, ps_count, runner_.get()));
+                         WorkerMemoryOf(job, training_examples, data, ps_count, runner_.get()));
   SHOAL_RETURN_IF_ERROR(CheckMemory(
       needs, options_.memory,
       "Every worker holds the whole model: take a machine with more memory, or fewer workers on "

@@ -7,7 +7,8 @@
 
 namespace shoal {
 
-absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_examples, int ps_count,
+absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_examples,
+                                           const DatasetMemory& data, int ps_count,
                                            ModelRunner* runner) {
   auto batch_size = static_cast<uint64_t>(job.batch_size);
   if (training_examples > 0) batch_size = std::min(batch_size, training_examples);
@@ -20,6 +21,8 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
                        .activation_bytes = static_cast<uint64_t>(batch.activations),
                        .batch_bytes = batch_bytes,
                        .batches_ahead = BatchSource::MostBatches(batch_bytes) * (evaluates ? 2 : 1),
+                       .data_bytes = data.held,
+                       .reading_bytes = data.at_times,
                        .chunk_bytes = static_cast<uint64_t>(job.strategy.chunk_bytes),
                        .ps_count = ps_count});
 }

@@ -6,12 +6,14 @@
 #include "common/job/job.h"
 #include "common/memory/memory_needs.h"
 #include "worker/compute/model_runner.h"
+#include "worker/input/dataset.h"
 
 namespace shoal {
 
 // The memory that a worker of a job needs. `runner` is of its model, and prepares for its batches.
-// `training_examples`: 0 where they are not known.
-absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_examples, int ps_count,
+// `training_examples`: 0 where they are not known. `data`: of its data sets together.
+absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_examples,
+                                           const DatasetMemory& data, int ps_count,
                                            ModelRunner* runner);
 
 }  // namespace shoal

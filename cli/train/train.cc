@@ -107,16 +107,17 @@ class Training {
         "Take fewer --workers, a smaller --batch_size, or a machine with more memory.";
     SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
     const MemoryLimit limit = ReadSharedMemoryLimit();
-    std::optional<uint64_t> examples;
+    FoundData found;
     const auto needs = [&] {
       return MemoryOfAllTasks(job_, model, {.ps = options_.ps, .workers = options_.workers},
-                              examples);
+                              found.training_examples, found.memory);
     };
     SHOAL_ASSIGN_OR_RETURN(MemoryNeeds all, needs());
-    if (!CheckMemory(all, limit, kAdvice).ok()) {
-      // A batch is no larger than the training set, which is opened for this alone.
-      SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(job_, model));
-      examples = found.training_examples;
+    const bool caches = job_.training.cache == "memory" || job_.test.cache == "memory";
+    if (caches || !CheckMemory(all, limit, kAdvice).ok()) {
+      // What a cache takes is known, and a batch no larger than the training set, once the data
+      // are open, which they are for this alone.
+      SHOAL_ASSIGN_OR_RETURN(found, CheckData(job_, model));
       SHOAL_ASSIGN_OR_RETURN(all, needs());
       SHOAL_RETURN_IF_ERROR(CheckMemory(all, limit, kAdvice));
     }

@@ -91,8 +91,10 @@ MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
                    {"parameters to evaluate", options.evaluates ? options.parameter_bytes : 0},
                    {"activations", options.activation_bytes},
                    {"batches", options.batch_bytes * options.batches_ahead},
+                   {"data", options.data_bytes},
                    {kProgram, kWorkerProgramBytes}},
-          .at_times = {{"receiving", options.ps_count * options.chunk_bytes}}};
+          .at_times = {{"reading examples", options.reading_bytes},
+                       {"receiving", options.ps_count * options.chunk_bytes}}};
 }
 
 MemoryNeeds CoordinatorMemory() {

@@ -42,8 +42,10 @@ struct WorkerMemoryOptions {
   uint64_t parameter_bytes = 0;  // of the whole model, as they lie in memory
   bool evaluates = false;        // the job has a test set
   uint64_t activation_bytes = 0;
-  uint64_t batch_bytes = 0;  // of one batch: inputs and targets
-  int batches_ahead = 0;     // that may be in memory, the one at hand included
+  uint64_t batch_bytes = 0;    // of one batch: inputs and targets
+  int batches_ahead = 0;       // that may be in memory, the one at hand included
+  uint64_t data_bytes = 0;     // of the data sets: caches, names of files
+  uint64_t reading_bytes = 0;  // of examples that are being read, at most
   uint64_t chunk_bytes = 0;
   int ps_count = 0;
 };

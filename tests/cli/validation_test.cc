@@ -252,5 +252,25 @@ TEST_F(ValidationTest, SaysWhichLabelsItHasNotLookedAt) {
               HasSubstr("y.npy: the first 1048576 of 1048577 labels were looked at; "));
 }
 
+// 7 numbers an example, and what says whether it is there.
+TEST_F(ValidationTest, ACacheInMemoryCountsAmongWhatAWorkerNeeds) {
+  json root = MinimalJob();
+  root["data"]["training"]["cache"] = "memory";
+  constexpr uint64_t kExamples = 1 << 20;
+  for (const auto& [name, shape, bytes] :
+       {std::tuple("x.npy", absl::StrCat("(", kExamples, ", 6)"), kExamples * 6),
+        {"y.npy", absl::StrCat("(", kExamples, ", 10)"), kExamples * 10}}) {
+    const std::string path = Write(name, NpyHeader(shape));
+    std::filesystem::resize_file(path, 128 + bytes);
+  }
+  unsetenv("TF_CONFIG");
+  const auto validated = ValidateFiles("", WriteJob(root));
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  const auto found = CheckData(validated->job, validated->model);
+  ASSERT_TRUE(found.ok()) << found.status();
+  const auto needs = NeedsOf(*validated, found->training_examples, found->memory);
+  EXPECT_THAT(NeedsText(*validated, *needs, ""), HasSubstr(", data 65.0 MiB, "));
+}
+
 }  // namespace
 }  // namespace shoal

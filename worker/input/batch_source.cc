@@ -15,6 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/memory/memory_limit.h"
 #include "worker/input/expected_steps.h"
+#include "worker/input/reading_memory.h"
 
 namespace shoal {
 namespace {
@@ -274,9 +275,7 @@ int BatchSource::Prefetch(uint64_t batch_bytes) {
 }
 
 int BatchSource::ThreadsFor(const Dataset& dataset) {
-  if (!dataset.IsWorkToRead()) return 1;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
-                    static_cast<int>(kLeastPrefetch));
+  return dataset.IsWorkToRead() ? ReadingThreads() : 1;
 }
 
 BatchSource::BatchSource(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}

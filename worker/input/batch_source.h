@@ -42,8 +42,7 @@ class BatchSource {
     // How many read; unless said otherwise one, or as many as ThreadsFor() has.
     std::optional<int> threads;
   };
-  // Threads that read a data set: one where reading is mainly copying, else as many as there are
-  // cores, though no more than batches that are kept ready.
+  // Threads that read a data set: one where reading is mainly copying, else ReadingThreads().
   static int ThreadsFor(const Dataset& dataset);
   explicit BatchSource(Options options);
   // Stops the threads; waiting Takes return kCancelled.

@@ -63,16 +63,24 @@ absl::StatusOr<std::unique_ptr<Dataset>> CachedDataset::Make(std::unique_ptr<Dat
                          place == Place::kMemory ? MapMemory(bytes, what) : MapFile(bytes, what));
   if (address == MAP_FAILED) return absl::ErrnoToStatus(errno, what);
   return std::unique_ptr<Dataset>(new CachedDataset(
-      std::move(original), std::span(static_cast<float*>(address), bytes / sizeof(float))));
+      std::move(original), place, std::span(static_cast<float*>(address), bytes / sizeof(float))));
 }
 
-CachedDataset::CachedDataset(std::unique_ptr<Dataset> original, std::span<float> rows)
+CachedDataset::CachedDataset(std::unique_ptr<Dataset> original, Place place, std::span<float> rows)
     : original_(std::move(original)),
+      place_(place),
       rows_(rows),
       row_numbers_(NumbersOfExample(*original_)),
       states_(std::make_unique<std::atomic<Row>[]>(original_->size())) {}
 
 CachedDataset::~CachedDataset() { munmap(rows_.data(), rows_.size_bytes()); }
+
+DatasetMemory CachedDataset::memory() const {
+  DatasetMemory memory = original_->memory();
+  memory.held += size() * sizeof(states_[0]);
+  if (place_ == Place::kMemory) memory.held += rows_.size_bytes();
+  return memory;
+}
 
 absl::Status CachedDataset::Read(uint64_t index, std::span<const std::span<float>> features,
                                  std::span<float> label) const {

@@ -33,6 +33,7 @@ class CachedDataset : public Dataset {
   }
   std::string LabelSource() const override { return original_->LabelSource(); }
   bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
+  DatasetMemory memory() const override;
   LabelPlace label_place() const override { return original_->label_place(); }
 
  private:
@@ -40,9 +41,10 @@ class CachedDataset : public Dataset {
   // written has read it too, and goes on.
   enum class Row : uint8_t { kEmpty, kWriting, kKept };
 
-  CachedDataset(std::unique_ptr<Dataset> original, std::span<float> rows);
+  CachedDataset(std::unique_ptr<Dataset> original, Place place, std::span<float> rows);
 
   const std::unique_ptr<Dataset> original_;
+  const Place place_;
   const std::span<float> rows_;  // mapped: features and label of each example
   const size_t row_numbers_;
   const std::unique_ptr<std::atomic<Row>[]> states_;

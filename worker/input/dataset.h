@@ -14,6 +14,18 @@
 
 namespace shoal {
 
+// What a data set takes of a worker's memory, in bytes; pages of files, which the kernel drops when
+// memory is short, do not count.
+struct DatasetMemory {
+  uint64_t held = 0;      // as long as it is open
+  uint64_t at_times = 0;  // on top, at most, while examples are read
+
+  // Of two that are open together.
+  DatasetMemory operator+(const DatasetMemory& other) const {
+    return {.held = held + other.held, .at_times = at_times + other.at_times};
+  }
+};
+
 // Where a label is, and so what it takes to read it alone.
 enum class LabelPlace {
   kApart,    // from the example
@@ -45,6 +57,7 @@ class Dataset {
   // Whether reading an example is work, as decoding a picture is, and not mainly copying: then
   // several threads read.
   virtual bool IsWorkToRead() const { return false; }
+  virtual DatasetMemory memory() const { return {}; }
   virtual LabelPlace label_place() const { return LabelPlace::kApart; }
 };
 

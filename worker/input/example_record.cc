@@ -189,14 +189,14 @@ absl::Status WrongCount(const std::string& key, uint64_t count, const char* what
 }
 
 absl::Status BytesToValues(const std::string& key, Bytes bytes, const PictureLoader* pictures,
-                           std::span<float> out) {
+                           MemoryBudget* memory, std::span<float> out) {
   if (IsJpeg(bytes) || IsPng(bytes)) {
     if (pictures == nullptr) {
       return absl::DataLossError(absl::StrCat("\"", key, "\" holds a picture; expected ",
                                               out.size(),
                                               out.size() == 1 ? " number" : " numbers"));
     }
-    const absl::Status status = pictures->Load(bytes, out);
+    const absl::Status status = pictures->Load(bytes, memory, out);
     if (status.ok()) return status;
     return absl::Status(status.code(),
                         absl::StrCat("\"", key, "\": ", std::string(status.message())));
@@ -228,7 +228,7 @@ absl::Status ExampleRecord::Describe(
 }
 
 absl::Status ExampleRecord::Values(const std::string& key, const PictureLoader* pictures,
-                                   std::span<float> out) const {
+                                   MemoryBudget* memory, std::span<float> out) const {
   std::optional<Bytes> found;
   SHOAL_RETURN_IF_ERROR(ForEachFeature(data_, [&](std::string_view each, Bytes feature) {
     if (each == key) found = feature;
@@ -248,7 +248,7 @@ absl::Status ExampleRecord::Values(const std::string& key, const PictureLoader* 
     case Kind::kNone:
       return WrongCount(key, 0, "values", out.size());
     case Kind::kBytes:
-      return values.count == 1 ? BytesToValues(key, values.first, pictures, out)
+      return values.count == 1 ? BytesToValues(key, values.first, pictures, memory, out)
                                : WrongCount(key, values.count, "byte strings", 1);
     case Kind::kFloat:
     case Kind::kInt64:

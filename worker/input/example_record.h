@@ -30,8 +30,9 @@ class ExampleRecord {
       const std::function<void(std::string_view key, const std::string& kind)>& on_feature) const;
 
   // Writes what it has for `key`: as many int64 or float values as `out` takes, or as many bytes;
-  // or a JPEG or PNG by `pictures`, if that is given. kDataLoss says what there is instead.
-  absl::Status Values(const std::string& key, const PictureLoader* pictures,
+  // or a JPEG or PNG by `pictures`, if that is given, in `memory`. kDataLoss says what there is
+  // instead.
+  absl::Status Values(const std::string& key, const PictureLoader* pictures, MemoryBudget* memory,
                       std::span<float> out) const;
 
  private:

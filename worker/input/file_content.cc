@@ -46,16 +46,12 @@ absl::Status ReadAt(const FileDescriptor& file, const std::string& path, uint64_
   return absl::OkStatus();
 }
 
-absl::Status ReadWholeFile(const std::string& path, uint64_t most, std::vector<uint8_t>* out) {
+absl::Status ReadWholeFile(const std::string& path, EncodedBytes* out) {
   uint64_t size = 0;
   SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
                          OpenRegularFile(path, "expected a picture", &size));
-  if (size > most) {
-    return absl::DataLossError(
-        absl::StrCat(path, ": has ", size, " bytes; expected at most ", most));
-  }
-  out->resize(size);
-  return ReadAt(file, path, 0, out->data(), size);
+  SHOAL_RETURN_IF_ERROR(out->Resize(size, path));
+  return ReadAt(file, path, 0, out->bytes().data(), size);
 }
 
 absl::StatusOr<std::vector<std::string>> ExpandPaths(const std::vector<std::string>& paths) {

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/input/file_descriptor.h"
+#include "worker/input/reading_memory.h"
 
 namespace shoal {
 
@@ -20,8 +21,8 @@ absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, const ch
 absl::Status ReadAt(const FileDescriptor& file, const std::string& path, uint64_t offset, void* out,
                     uint64_t size);
 
-// The whole of a file of at most `most` bytes, into `out`, whose memory is used again.
-absl::Status ReadWholeFile(const std::string& path, uint64_t most, std::vector<uint8_t>* out);
+// The whole of a file, into `out`, which says how large it may be.
+absl::Status ReadWholeFile(const std::string& path, EncodedBytes* out);
 
 // The files that the paths name, in this order, those of a pattern sorted. An error for a path, or
 // pattern, that has none; kNotFound, if nothing else is wrong.

@@ -49,9 +49,10 @@ absl::StatusOr<uint64_t> RecordFile::Length(uint64_t offset, const uint8_t* head
         path_, ": at byte ", offset, ": the checksum of a record's length is ",
         absl::Hex(stored, absl::kZeroPad8), "; expected ", absl::Hex(computed, absl::kZeroPad8)));
   }
-  if (length > kMostRecordBytes) {
+  if (length > ReadingMemory::kMostEncoded) {
     return absl::DataLossError(absl::StrCat(path_, ": at byte ", offset, ": a record of ", length,
-                                            " bytes; expected at most ", kMostRecordBytes));
+                                            " bytes; expected at most ",
+                                            ReadingMemory::kMostEncoded));
   }
   if (length > size_ - offset - kHeadBytes || size_ - offset - kHeadBytes - length < kTailBytes) {
     return absl::DataLossError(absl::StrCat(path_, ": ends at byte ", size_,
@@ -85,15 +86,17 @@ absl::Status RecordFile::Scan(const std::function<absl::Status(uint64_t offset)>
   return absl::OkStatus();
 }
 
-absl::Status RecordFile::Read(uint64_t offset, std::vector<uint8_t>* out) const {
+absl::Status RecordFile::Read(uint64_t offset, EncodedBytes* out) const {
   uint8_t head[kHeadBytes];
   SHOAL_RETURN_IF_ERROR(ReadAt(file_, path_, offset, head, sizeof(head)));
   SHOAL_ASSIGN_OR_RETURN(const uint64_t length, Length(offset, head));
-  out->resize(length + kTailBytes);
-  SHOAL_RETURN_IF_ERROR(ReadAt(file_, path_, offset + kHeadBytes, out->data(), out->size()));
-  const auto stored = Load<uint32_t>(out->data() + length);
-  out->resize(length);
-  if (const uint32_t computed = Masked(Crc32c(0, out->data(), length)); stored != computed) {
+  SHOAL_RETURN_IF_ERROR(out->Resize(length, path_));
+  uint8_t* const data = out->bytes().data();
+  SHOAL_RETURN_IF_ERROR(ReadAt(file_, path_, offset + kHeadBytes, data, length));
+  uint8_t tail[kTailBytes];
+  SHOAL_RETURN_IF_ERROR(ReadAt(file_, path_, offset + kHeadBytes + length, tail, sizeof(tail)));
+  const auto stored = Load<uint32_t>(tail);
+  if (const uint32_t computed = Masked(Crc32c(0, data, length)); stored != computed) {
     return absl::DataLossError(absl::StrCat(
         path_, ": the record at byte ", offset, ": the checksum of its data is ",
         absl::Hex(stored, absl::kZeroPad8), "; expected ", absl::Hex(computed, absl::kZeroPad8)));

@@ -3,16 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/input/file_descriptor.h"
+#include "worker/input/reading_memory.h"
 
 namespace shoal {
-
-// A record may be so long: no file has a worker take more memory.
-inline constexpr uint64_t kMostRecordBytes = 256 << 20;
 
 // A TFRecord file (https://www.tensorflow.org/tutorials/load_data/tfrecord), all numbers
 // little-endian:
@@ -30,8 +27,8 @@ class RecordFile {
   // Calls `on_record` with the offset of each record, in their order. The lengths' checksums are
   // compared; data are not read. kDataLoss, with the offset, where something does not fit.
   absl::Status Scan(const std::function<absl::Status(uint64_t offset)>& on_record) const;
-  // The data of the record at `offset`, whose checksums are compared; `out` is used again.
-  absl::Status Read(uint64_t offset, std::vector<uint8_t>* out) const;
+  // The data of the record at `offset`, whose checksums are compared.
+  absl::Status Read(uint64_t offset, EncodedBytes* out) const;
 
  private:
   RecordFile(std::string path, FileDescriptor file, uint64_t size)

@@ -30,6 +30,7 @@ class SkippingDataset : public Dataset {
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
   std::string LabelSource() const override { return original_->LabelSource(); }
   bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
+  DatasetMemory memory() const override { return original_->memory(); }
   LabelPlace label_place() const override { return LabelPlace::kExample; }
 
  private:

@@ -30,6 +30,7 @@ class SubsetDataset : public Dataset {
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
   std::string LabelSource() const override;
   bool IsWorkToRead() const override { return whole_->IsWorkToRead(); }
+  DatasetMemory memory() const override { return whole_->memory(); }
   LabelPlace label_place() const override { return whole_->label_place(); }
 
  private:

@@ -39,11 +39,13 @@ TEST(MemoryNeedsTest, AWorkerHoldsParametersTwiceAndOnceMoreToEvaluate) {
                                        .activation_bytes = 7 * kMiB,
                                        .batch_bytes = 2 * kMiB,
                                        .batches_ahead = 6,
+                                       .data_bytes = 5 * kMiB,
+                                       .reading_bytes = 30 * kMiB,
                                        .chunk_bytes = kMiB,
                                        .ps_count = 2};
   const MemoryNeeds needs = WorkerMemory(options);
-  EXPECT_EQ(needs.held_bytes() - PartOf(needs.held, "the program"), 219 * kMiB);
-  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 2 * kMiB);
+  EXPECT_EQ(needs.held_bytes() - PartOf(needs.held, "the program"), 224 * kMiB);
+  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 32 * kMiB);
   WorkerMemoryOptions evaluating = options;
   evaluating.evaluates = true;
   EXPECT_EQ(WorkerMemory(evaluating).held_bytes(), needs.held_bytes() + 100 * kMiB);

@@ -16,10 +16,11 @@ class ContactSheetTest : public DataFileTest {
   Picture Sheet(const std::vector<float>& values, const Shape& shape) {
     const absl::Status written = WriteContactSheet(values, shape, Path("sheet.png"));
     EXPECT_TRUE(written.ok()) << written;
-    std::vector<uint8_t> file;
-    EXPECT_TRUE(ReadWholeFile(Path("sheet.png"), 1 << 20, &file).ok());
+    ReadingMemory memory;
+    EncodedBytes file(&memory);
+    EXPECT_TRUE(ReadWholeFile(Path("sheet.png"), &file).ok());
     Picture picture;
-    EXPECT_TRUE(DecodePicture(file, {.channels = 1}, &picture).ok());
+    EXPECT_TRUE(DecodePicture(file.bytes(), {.channels = 1}, &picture).ok());
     return picture;
   }
 };

@@ -154,6 +154,14 @@ TEST_P(CachedDatasetTest, SeveralThreadsSeeWholeExamples) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// 12 bytes an example, and what says that it is there.
+TEST_P(CachedDatasetTest, SaysWhatMemoryItTakes) {
+  const auto cached = CachedDataset::Make(std::make_unique<NumbersDataset>(1000), GetParam());
+  ASSERT_TRUE(cached.ok()) << cached.status();
+  const bool in_memory = GetParam() == CachedDataset::Place::kMemory;
+  EXPECT_EQ((*cached)->memory().held, in_memory ? 13000u : 1000u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Places, CachedDatasetTest,
                          testing::Values(CachedDataset::Place::kMemory,
                                          CachedDataset::Place::kDisk));

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "common/daemon/logging.h"
 #include "tests/worker/input/data_file_content.h"
@@ -104,6 +105,19 @@ TEST_F(ImageFolderTest, DamagedPicturesAreSkippedNamedAndCounted) {
                           AllOf(HasSubstr(second), HasSubstr("skipped=2"))));
   for (const char* file : {"set/a/1.jpg", "set/b/1.jpeg"}) Write(file, "");
   EXPECT_THAT(Rows()[0], AllOf(HasSubstr(Path("set/a/1.jpg")), HasSubstr("99 after it")));
+}
+
+// Of a file that was read for nothing, too.
+TEST_F(ImageFolderTest, KeepsNoLargeFileInMemory) {
+  const std::string path = Write("set/a/2.png", "");
+  std::filesystem::resize_file(path, 100 << 20);
+  const auto dataset = Open();
+  ASSERT_TRUE(dataset.ok());
+  const size_t before = mallinfo2().hblkhd;
+  EXPECT_THAT(Row(**dataset, 1), AllOf(HasSubstr(path), HasSubstr("neither a JPEG nor a PNG")));
+  EXPECT_LE(mallinfo2().hblkhd, before + (8 << 20));
+  std::filesystem::resize_file(path, 129 << 20);
+  EXPECT_THAT(Row(**dataset, 1), AllOf(HasSubstr(path), HasSubstr("at most 134217728")));
 }
 
 TEST_F(ImageFolderTest, WhatIsNoSuchFolderIsNamed) {

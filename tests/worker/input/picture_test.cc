@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/resource.h>
+
+#include <thread>
 
 #include "tests/worker/input/picture_files.h"
 #include "worker/input/pictures/picture_loader.h"
@@ -117,12 +120,60 @@ TEST(PictureTest, LyingHeadersAreRefusedWithoutTheirMemory) {
         WithExtents(progressive, 60000, 60000)}) {
     EXPECT_THAT(ErrorOf(file), AllOf(HasSubstr("60000 x 60000"), HasSubstr("67108864")));
   }
-  EXPECT_THAT(ErrorOf(WithPngExtents(png, 8000, 8000)),
-              AllOf(HasSubstr("8000 x 8000"), HasSubstr("cannot hold")));
+  for (const std::string& file : {WithPngExtents(png, 8000, 8000), WithExtents(jpeg, 8000, 8000),
+                                  WithExtents(progressive, 8000, 8000)}) {
+    EXPECT_THAT(ErrorOf(file), AllOf(HasSubstr("8000 x 8000"), HasSubstr("cannot hold")));
+    EXPECT_LT(file.size(), 2000u);
+  }
+  // With bytes behind it, so that they could be its pixels.
+  EXPECT_THAT(ErrorOf(WithExtents(progressive, 8000, 8000) + std::string(1 << 20, '\0')),
+              AllOf(HasSubstr("8000 x 8000"), HasSubstr("which take 385536000 bytes to decode")));
+  // Wide and low: of each row, of which there are few, libpng holds more than of the picture.
+  EXPECT_THAT(ErrorOf(WithPngExtents(png, 1, 16777216) + std::string(1 << 20, '\0')),
+              HasSubstr("bytes to decode"));
   // Within the limit, and less there than it says.
   EXPECT_THAT(ErrorOf(WithPngExtents(png, 16, 16)), HasSubstr("PNG"));
   EXPECT_THAT(ErrorOf(WithExtents(jpeg, 100, 100)), HasSubstr("damaged JPEG"));
   EXPECT_LT(peak_kib() - before, 20 << 10);
+}
+
+// Bytes that are allocated in pieces too large for the heap.
+size_t LargePieces() { return mallinfo2().hblkhd; }
+
+TEST(PictureLoaderTest, KeepsLittleMemoryAlsoAfterAnError) {
+  const auto loader = PictureLoader::Make({}, {.name = "x", .shape = {2, 2, 3}});
+  ASSERT_TRUE(loader.ok());
+  std::string jpeg = EncodeJpeg(TestPixels(3000, 3000, 3), 3000, 3000, 3);
+  jpeg.resize(jpeg.size() / 2);
+  const std::vector<uint8_t> truncated = BytesOf(jpeg);
+  std::vector<float> out(12);
+  MemoryBudget memory(100 << 20);
+  const size_t before = LargePieces();
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(loader->Load(truncated, &memory, out).ok());
+  EXPECT_LE(LargePieces(), before + ReadingMemory::kMostKept);
+}
+
+TEST(PictureLoaderTest, LargePicturesWaitForTheMemoryOfOthers) {
+  const auto loader = PictureLoader::Make({}, {.name = "x", .shape = {2, 2, 3}});
+  ASSERT_TRUE(loader.ok());
+  const std::vector<uint8_t> jpeg = BytesOf(PlainJpeg(4000, 4000, 9));  // 48 MB decoded
+  const auto peak_kib = [] {
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const long before = peak_kib();
+  MemoryBudget memory(100 << 20);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      std::vector<float> out(12);
+      EXPECT_TRUE(loader->Load(jpeg, &memory, out).ok());
+      EXPECT_NEAR(out[11], 9, 1);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LT(peak_kib() - before, 150 << 10);
 }
 
 // By keras.ops.image.resize(..., antialias=False) of Keras 3.
@@ -188,7 +239,7 @@ TEST(PictureLoaderTest, TakesWhatIsNotSaidFromTheModel) {
   const auto loader = PictureLoader::Make({}, {.name = "x", .shape = {2, 3, 1}});
   ASSERT_TRUE(loader.ok()) << loader.status();
   std::vector<float> out(6);
-  ASSERT_TRUE(loader->Load(BytesOf(PlainJpeg(20, 20, 7)), out).ok());
+  ASSERT_TRUE(loader->Load(BytesOf(PlainJpeg(20, 20, 7)), nullptr, out).ok());
   EXPECT_EQ(out, std::vector<float>(6, 7));
   DataSource source;
   source.image_height = source.image_width = 180;

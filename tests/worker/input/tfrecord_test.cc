@@ -218,8 +218,8 @@ TEST_F(TfRecordTest, WhatStandsInForADamagedExampleIsOfTheSameSubset) {
 
 // 20 GB, nearly all of them holes: of the file only what is asked for is read.
 TEST_F(TfRecordTest, AFileLargerThanMemoryIsReadWithinLittleOfIt) {
-  constexpr uint64_t kRecords = 100;
-  constexpr uint64_t kRecordBytes = 200 << 20;
+  constexpr uint64_t kRecords = 200;
+  constexpr uint64_t kRecordBytes = 100 << 20;
   const std::string path = Write("data.tfrecord", "");
   const std::string length = LittleEndian(kRecordBytes, 8);
   const std::string head = length + LittleEndian(MaskedCrc(length), 4);

@@ -21,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMostFileBytes = 256 << 20;
-
 // Files below a folder. Their names lie end to end: a large set has more than a million.
 class PictureList {
  public:
@@ -37,6 +35,10 @@ class PictureList {
     return std::string_view(text_).substr(begin, ends_[i] - begin);
   }
   uint32_t label(uint64_t i) const { return labels_[i]; }
+  uint64_t bytes() const {
+    return text_.capacity() + ends_.capacity() * sizeof(ends_[0]) +
+           labels_.capacity() * sizeof(labels_[0]);
+  }
 
  private:
   std::string text_;
@@ -112,6 +114,9 @@ class ImageFolder : public Dataset {
   const Shape& label_shape() const override { return label_shape_; }
   std::string LabelSource() const override { return "the folders of " + folder_; }
   bool IsWorkToRead() const override { return true; }
+  DatasetMemory memory() const override {
+    return {.held = list_.bytes(), .at_times = ReadingMemory::kMostBytes};
+  }
 
   absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                     std::span<float> label) const override {
@@ -128,10 +133,10 @@ class ImageFolder : public Dataset {
 
  private:
   absl::Status ReadPicture(uint64_t index, std::span<float> out) const {
-    thread_local std::vector<uint8_t> content;
+    EncodedBytes content(&memory_);
     const std::string path = (fs::path(folder_) / list_.file(index)).string();
-    SHOAL_RETURN_IF_ERROR(ReadWholeFile(path, kMostFileBytes, &content));
-    const absl::Status status = loader_.Load(content, out);
+    SHOAL_RETURN_IF_ERROR(ReadWholeFile(path, &content));
+    const absl::Status status = loader_.Load(content.bytes(), &memory_.decoding, out);
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
   }
@@ -142,11 +147,12 @@ class ImageFolder : public Dataset {
   const bool one_hot_;
   const Shape label_shape_;
   const PictureList list_;
+  mutable ReadingMemory memory_;
 };
 
 }  // namespace
 
-// All pictures are decoded, on as many threads as there are cores.
+// All pictures are decoded, on as many threads as read a batch.
 absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
   const std::string& folder = source.paths[0];
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassesOf(folder));
@@ -165,14 +171,16 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
   };
   std::vector<Found> found(list.size());
   std::atomic<size_t> next = 0;
+  ReadingMemory memory;
   const auto look = [&] {
-    std::vector<uint8_t> content;
-    Picture picture;
     for (size_t i; (i = next++) < found.size();) {
       const std::string path = (fs::path(folder) / list.file(i)).string();
-      found[i].status = ReadWholeFile(path, kMostFileBytes, &content);
+      EncodedBytes content(&memory);
+      found[i].status = ReadWholeFile(path, &content);
       if (!found[i].status.ok()) continue;
-      const absl::Status status = DecodePicture(content, {}, &picture);
+      Picture picture;
+      const absl::Status status =
+          DecodePicture(content.bytes(), {.memory = &memory.decoding}, &picture);
       if (status.ok()) {
         found[i] = {.height = picture.height, .width = picture.width};
       } else {
@@ -182,7 +190,7 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
     }
   };
   std::vector<std::thread> threads;
-  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) threads.emplace_back(look);
+  for (int i = 1; i < ReadingThreads(); ++i) threads.emplace_back(look);
   look();
   for (std::thread& thread : threads) thread.join();
 

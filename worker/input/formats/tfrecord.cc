@@ -46,6 +46,7 @@ class TfRecord : public Dataset {
   const std::vector<Feature>& features() const override { return content_.features; }
   const Shape& label_shape() const override { return label_shape_; }
   bool IsWorkToRead() const override { return true; }
+  DatasetMemory memory() const override { return {.at_times = ReadingMemory::kMostBytes}; }
   LabelPlace label_place() const override { return LabelPlace::kRecord; }
   std::string LabelSource() const override {
     const std::vector<RecordFile>& files = content_.files;
@@ -58,17 +59,18 @@ class TfRecord : public Dataset {
     return ReadRecord(index, [&](const ExampleRecord& record) {
       for (size_t f = 0; f < features.size(); ++f) {
         const Part& part = content_.parts[f];
-        SHOAL_RETURN_IF_ERROR(record.Values(
-            part.key, part.pictures.has_value() ? &*part.pictures : nullptr, features[f]));
+        SHOAL_RETURN_IF_ERROR(record.Values(part.key,
+                                            part.pictures.has_value() ? &*part.pictures : nullptr,
+                                            &memory_.decoding, features[f]));
         if (absl::Status status = CheckValues(content_.features[f], features[f]); !status.ok())
           return absl::DataLossError(status.message());
       }
-      return record.Values(content_.label_key, nullptr, label);
+      return record.Values(content_.label_key, nullptr, nullptr, label);
     });
   }
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
     return ReadRecord(index, [&](const ExampleRecord& record) {
-      return record.Values(content_.label_key, nullptr, label);
+      return record.Values(content_.label_key, nullptr, nullptr, label);
     });
   }
 
@@ -82,9 +84,9 @@ class TfRecord : public Dataset {
     const uint64_t place = reinterpret_cast<const uint64_t*>(content_.index.bytes().data())[index];
     const RecordFile& file = content_.files[place >> kOffsetBits];
     const uint64_t offset = place & ((uint64_t{1} << kOffsetBits) - 1);
-    thread_local std::vector<uint8_t> data;
+    EncodedBytes data(&memory_);
     SHOAL_RETURN_IF_ERROR(file.Read(offset, &data));
-    const absl::Status status = use(ExampleRecord(data));
+    const absl::Status status = use(ExampleRecord(data.bytes()));
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(file.path(), ": the record at byte ", offset,
                                                     ": ", std::string(status.message())));
@@ -92,6 +94,7 @@ class TfRecord : public Dataset {
 
   const Content content_;
   const Shape label_shape_ = {};
+  mutable ReadingMemory memory_;
 };
 
 }  // namespace
@@ -102,21 +105,23 @@ absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
   DataReport report;
   uint64_t records = 0, bytes = 0;
   std::map<std::string, std::map<std::string, uint64_t>> keys;
-  std::vector<uint8_t> data;
+  ReadingMemory memory;
+  EncodedBytes data(&memory);
   for (const std::string& path : paths) {
     const absl::StatusOr<RecordFile> file = RecordFile::Open(path);
     if (!file.ok()) return file.status();
     const absl::Status scanned = file->Scan([&](uint64_t offset) {
       ++records;
       absl::Status status = file->Read(offset, &data);
-      bytes += data.size();
+      bytes += data.bytes().size();
       if (status.ok()) {
-        status = ExampleRecord(data).Describe([&](std::string_view key, const std::string& kind) {
-          const std::string name = Printable(key, kMostNameBytes);
-          if (keys.size() >= kMostKeys && !keys.contains(name)) return;
-          auto& kinds = keys[name];
-          if (kinds.size() < kMostKinds || kinds.contains(kind)) ++kinds[kind];
-        });
+        status = ExampleRecord(data.bytes())
+                     .Describe([&](std::string_view key, const std::string& kind) {
+                       const std::string name = Printable(key, kMostNameBytes);
+                       if (keys.size() >= kMostKeys && !keys.contains(name)) return;
+                       auto& kinds = keys[name];
+                       if (kinds.size() < kMostKinds || kinds.contains(kind)) ++kinds[kind];
+                     });
         if (!status.ok()) {
           status = absl::DataLossError(absl::StrCat(path, ": the record at byte ", offset, ": ",
                                                     std::string(status.message())));

@@ -93,6 +93,26 @@ void Open(std::span<const uint8_t> file, Decoder* decoder) {
   decoder->progress.progress_monitor = Progress;
 }
 
+// Blocks of 8 x 8 values, of all components.
+int64_t BlocksOf(const jpeg_decompress_struct& info) {
+  int64_t blocks = 0;
+  for (int i = 0; i < info.num_components; ++i) {
+    const jpeg_component_info& component = info.comp_info[i];
+    blocks += int64_t{component.width_in_blocks} * component.height_in_blocks;
+  }
+  return blocks;
+}
+
+// What libjpeg holds: some rows for each component, and where a picture comes in several scans the
+// coefficients of all of it.
+uint64_t MemoryOfDecoder(jpeg_decompress_struct* info, int64_t blocks) {
+  constexpr uint64_t kBytesPerColumn = 64;
+  uint64_t bytes = kBytesPerColumn * info->num_components * info->image_width;
+  if (jpeg_has_multiple_scans(info) != FALSE)
+    bytes += static_cast<uint64_t>(blocks) * DCTSIZE2 * sizeof(JCOEF);
+  return bytes;
+}
+
 // 1/2, 1/4 or 1/8, as small as it may be.
 void ChooseScale(const DecodeOptions& options, jpeg_decompress_struct* info) {
   info->scale_num = info->scale_denom = 1;
@@ -118,9 +138,10 @@ void RowFromCmyk(const uint8_t* cmyk, int64_t width, int channels, bool inverted
   }
 }
 
-// Everything that may jump. `row` is for CMYK, `*status` what was found before decoding began.
-bool Decode(const DecodeOptions& options, Decoder* decoder, Picture* out, std::vector<uint8_t>* row,
-            absl::Status* status) {
+// Everything that may jump. `file_bytes`: its size. `row` is for CMYK, `*status` what was found
+// before decoding began.
+bool Decode(uint64_t file_bytes, const DecodeOptions& options, Decoder* decoder, Picture* out,
+            std::vector<uint8_t>* row, absl::Status* status) {
   jpeg_decompress_struct* info = &decoder->info;
   if (setjmp(decoder->failed) != 0) return false;
   jpeg_create_decompress(info);
@@ -129,7 +150,14 @@ bool Decode(const DecodeOptions& options, Decoder* decoder, Picture* out, std::v
   jpeg_read_header(info, TRUE);
   // Of its own size: what is held of a progressive one does not shrink with the scale.
   if (int64_t{info->image_height} * info->image_width > kMostPixels) {
-    *status = MakeRoomForPicture(info->image_height, info->image_width, options.channels, out);
+    *status = MakeRoomForPicture({.height = info->image_height, .width = info->image_width},
+                                 options.memory, out);
+    return true;
+  }
+  // Of a block Huffman's code takes a bit at least; of arithmetic coding there is no such bound.
+  const int64_t blocks = BlocksOf(*info);
+  if (!info->arith_code && static_cast<uint64_t>(blocks) / 8 > file_bytes) {
+    *status = CannotHold(info->image_height, info->image_width, file_bytes);
     return true;
   }
   const bool cmyk = info->jpeg_color_space == JCS_CMYK || info->jpeg_color_space == JCS_YCCK;
@@ -143,7 +171,11 @@ bool Decode(const DecodeOptions& options, Decoder* decoder, Picture* out, std::v
                                                   : JCS_EXT_RGBA;
   ChooseScale(options, info);
   jpeg_calc_output_dimensions(info);
-  *status = MakeRoomForPicture(info->output_height, info->output_width, options.channels, out);
+  *status = MakeRoomForPicture({.height = info->output_height,
+                                .width = info->output_width,
+                                .channels = options.channels,
+                                .beside_bytes = MemoryOfDecoder(info, blocks)},
+                               options.memory, out);
   if (!status->ok()) return true;
   if (cmyk) row->resize(4 * static_cast<size_t>(info->output_width));
   jpeg_start_decompress(info);
@@ -165,7 +197,7 @@ absl::Status DecodeJpeg(std::span<const uint8_t> file, const DecodeOptions& opti
   Open(file, &decoder);
   std::vector<uint8_t> row;
   absl::Status status;
-  const bool decoded = Decode(options, &decoder, out, &row, &status);
+  const bool decoded = Decode(file.size(), options, &decoder, out, &row, &status);
   const size_t place = file.size() - decoder.source.bytes_in_buffer;
   jpeg_destroy_decompress(&decoder.info);
   if (decoded) return status;

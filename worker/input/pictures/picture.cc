@@ -39,20 +39,38 @@ absl::Status DecodePicture(std::span<const uint8_t> file, const DecodeOptions& o
       absl::StrCat("at byte 0: \"", Printable(head, 24), "\" begins neither a JPEG nor a PNG"));
 }
 
-absl::Status MakeRoomForPicture(int64_t height, int64_t width, int channels, Picture* out) {
+absl::Status MakeRoomForPicture(const PictureNeeds& needs, MemoryBudget* memory, Picture* out) {
+  const int64_t height = needs.height, width = needs.width;
   if (height < 1 || width < 1 || height > kMostPixels / width) {
     return absl::DataLossError(absl::StrCat("its header says ", width, " x ", height,
                                             " pixels; expected 1 to ", kMostPixels, " in all"));
   }
+  const auto size = static_cast<size_t>(height * width * needs.channels);
+  const uint64_t bytes = size + needs.beside_bytes;
+  if (bytes > ReadingMemory::kMostDecoding) {
+    return absl::DataLossError(
+        absl::StrCat("its header says ", width, " x ", height, " pixels, which take ", bytes,
+                     " bytes to decode; expected at most ", ReadingMemory::kMostDecoding));
+  }
   out->height = height;
   out->width = width;
-  out->channels = channels;
+  out->channels = needs.channels;
+  if (size > out->pixels.capacity()) out->pixels = {};  // what was in it is not moved
+  out->memory = {};
+  if (memory != nullptr && bytes > ReadingMemory::kMostKept) out->memory = memory->Take(bytes);
   try {
-    out->pixels.resize(static_cast<size_t>(height * width * channels));
+    out->pixels.reserve(size);
+    out->pixels.resize(size);
   } catch (const std::exception&) {
     return OutOfMemory(absl::StrCat("a picture of ", width, " x ", height, " pixels"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CannotHold(int64_t height, int64_t width, uint64_t file_bytes) {
+  return absl::DataLossError(absl::StrCat("its header says ", width, " x ", height,
+                                          " pixels; a file of ", file_bytes,
+                                          " bytes cannot hold so many"));
 }
 
 }  // namespace shoal

@@ -8,11 +8,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "worker/input/reading_memory.h"
 
 namespace shoal {
 
-// Larger pictures are refused: what is decoded is in memory, up to 4 bytes a pixel, and for a
-// progressive JPEG 6 more.
+// Larger pictures are refused, and those that take more than ReadingMemory::kMostDecoding to
+// decode: 1 to 4 bytes a pixel, and for a progressive JPEG 2 to 6 more.
 inline constexpr int64_t kMostPixels = 64 << 20;
 
 // A decoded picture: rows from the top, channels next to each other (RGB, RGBA, or grey alone).
@@ -21,6 +22,7 @@ struct Picture {
   int64_t width = 0;
   int channels = 0;
   std::vector<uint8_t> pixels;
+  MemoryBudget::Piece memory;  // for decoding it
 };
 
 // How to decode.
@@ -30,6 +32,8 @@ struct DecodeOptions {
   // own size.
   int64_t least_height = 0;
   int64_t least_width = 0;
+  // What a large picture takes its memory from; null: nobody counts. Outlives the picture.
+  MemoryBudget* memory = nullptr;
 };
 
 // Decodes a JPEG or PNG, told apart by content, into `out`, whose memory is used again; with the
@@ -45,8 +49,17 @@ bool IsPng(std::span<const uint8_t> file);
 absl::Status DecodeJpeg(std::span<const uint8_t> file, const DecodeOptions& options, Picture* out);
 absl::Status DecodePng(std::span<const uint8_t> file, const DecodeOptions& options, Picture* out);
 
-// Gives `out` its extents and memory; kDataLoss above kMostPixels, by name and size, and where
-// there is no memory.
-absl::Status MakeRoomForPicture(int64_t height, int64_t width, int channels, Picture* out);
+// What a decoder finds in a header.
+struct PictureNeeds {
+  int64_t height = 0;
+  int64_t width = 0;
+  int channels = 0;
+  uint64_t beside_bytes = 0;  // of memory, beside the decoded pixels
+};
+// Gives `out` its extents and memory, for which it may wait; kDataLoss for more than a picture may
+// have, by name and size, and an error where there is no memory.
+absl::Status MakeRoomForPicture(const PictureNeeds& needs, MemoryBudget* memory, Picture* out);
+// kDataLoss, by the sizes, for a header that says more pixels than the file's bytes can hold.
+absl::Status CannotHold(int64_t height, int64_t width, uint64_t file_bytes);
 
 }  // namespace shoal

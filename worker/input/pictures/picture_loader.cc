@@ -1,5 +1,7 @@
 #include "worker/input/pictures/picture_loader.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
@@ -46,15 +48,22 @@ absl::StatusOr<PictureLoader> PictureLoader::Make(const DataSource& source, cons
   return loader;
 }
 
-absl::Status PictureLoader::Load(std::span<const uint8_t> encoded, std::span<float> out) const {
-  // Its memory is kept for the next one, unless that would be much.
-  constexpr size_t kMostKeptBytes = 16 << 20;
-  thread_local Picture picture;
-  SHOAL_RETURN_IF_ERROR(DecodePicture(encoded, decoding_, &picture));
+absl::Status PictureLoader::Load(std::span<const uint8_t> encoded, MemoryBudget* memory,
+                                 std::span<float> out) const {
+  // Its memory is kept for the next one, unless that would be much, also where this one fails.
+  thread_local std::vector<uint8_t> kept;
+  struct Decoded : Picture {
+    Decoded() { pixels = std::move(kept); }
+    ~Decoded() {
+      if (pixels.capacity() <= ReadingMemory::kMostKept) kept = std::move(pixels);
+    }
+  } picture;
+  DecodeOptions decoding = decoding_;
+  decoding.memory = memory;
+  SHOAL_RETURN_IF_ERROR(DecodePicture(encoded, decoding, &picture));
   const Crop crop = crop_ ? CropToAspectRatio(picture, height_, width_)
                           : Crop{.height = picture.height, .width = picture.width};
   Resize(picture, crop, height_, width_, interpolation_, out);
-  if (picture.pixels.capacity() > kMostKeptBytes) picture = {};
   return absl::OkStatus();
 }
 

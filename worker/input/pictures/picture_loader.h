@@ -19,8 +19,10 @@ class PictureLoader {
   // error says what the two would be where they differ.
   static absl::StatusOr<PictureLoader> Make(const DataSource& source, const Feature& input);
 
-  // `out` holds ElementCount of the input's shape. Errors are DecodePicture's.
-  absl::Status Load(std::span<const uint8_t> encoded, std::span<float> out) const;
+  // `out` holds ElementCount of the input's shape. A large picture is decoded in `memory`. Errors
+  // are DecodePicture's.
+  absl::Status Load(std::span<const uint8_t> encoded, MemoryBudget* memory,
+                    std::span<float> out) const;
 
  private:
   PictureLoader() = default;

@@ -87,13 +87,16 @@ bool Decode(const DecodeOptions& options, png_structp png, png_infop info, Decod
     // A header that lies is found before there is memory for what it says.
     const auto stored = static_cast<int64_t>(png_get_rowbytes(png, info)) * height;
     if (stored / kMostInflation > static_cast<int64_t>(decoder->file.size())) {
-      *status = absl::DataLossError(absl::StrCat("its header says ", width, " x ", height,
-                                                 " pixels; a file of ", decoder->file.size(),
-                                                 " bytes cannot hold so many"));
+      *status = CannotHold(height, width, decoder->file.size());
       return true;
     }
   }
-  *status = MakeRoomForPicture(height, width, options.channels, out);
+  // Beside the pixels two rows, whose pixels have up to 8 bytes.
+  *status = MakeRoomForPicture({.height = height,
+                                .width = width,
+                                .channels = options.channels,
+                                .beside_bytes = 2 * 8 * static_cast<uint64_t>(width)},
+                               options.memory, out);
   if (!status->ok()) return true;
   Transform(png, info, options.channels);
   const int passes = png_set_interlace_handling(png);

@@ -1,0 +1,46 @@
+#include "worker/input/reading_memory.h"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/memory_limit.h"
+
+namespace shoal {
+namespace {
+
+thread_local std::vector<uint8_t> kept_bytes;
+
+}  // namespace
+
+int ReadingThreads() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostReadingThreads);
+}
+
+EncodedBytes::EncodedBytes(ReadingMemory* memory)
+    : memory_(*memory), bytes_(std::move(kept_bytes)) {}
+
+EncodedBytes::~EncodedBytes() {
+  if (bytes_.capacity() <= ReadingMemory::kMostKept) kept_bytes = std::move(bytes_);
+}
+
+absl::Status EncodedBytes::Resize(uint64_t size, const std::string& name) {
+  if (size > ReadingMemory::kMostEncoded) {
+    return absl::DataLossError(absl::StrCat(name, ": has ", size, " bytes; expected at most ",
+                                            ReadingMemory::kMostEncoded));
+  }
+  if (size > bytes_.capacity()) bytes_ = {};  // what was in it is not moved
+  piece_ = {};
+  if (size > ReadingMemory::kMostKept) piece_ = memory_.encoded.Take(size);
+  try {
+    bytes_.reserve(size);
+    bytes_.resize(size);
+  } catch (const std::exception&) {
+    return OutOfMemory(absl::StrCat(name, ", ", size, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shoal
