@@ -2,13 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/archive/zip_archive.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "worker/input/array_rows.h"
 #include "worker/input/data_formats.h"
 #include "worker/input/file_content.h"
 #include "worker/input/joined_errors.h"
-#include "worker/input/zip_archive.h"
 
 namespace shoal {
 namespace {

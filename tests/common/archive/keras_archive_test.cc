@@ -1,0 +1,119 @@
+#include "common/archive/keras_archive.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zip.h>
+
+#include <filesystem>
+#include <map>
+
+#include "tests/common/archive/archive_files.h"
+#include "tests/common/base/temporary_directory.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Pair;
+
+class KerasArchiveTest : public testing::Test {
+ protected:
+  void Zip(const std::map<std::string, std::string>& members, zip_int32_t method) {
+    std::filesystem::remove(path_);
+    int code = 0;
+    zip* archive = zip_open(path_.c_str(), ZIP_CREATE, &code);
+    for (const auto& [name, content] : members) {
+      const zip_int64_t index = zip_file_add(
+          archive, name.c_str(), zip_source_buffer(archive, content.data(), content.size(), 0), 0);
+      zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), method, 0);
+    }
+    ASSERT_EQ(zip_close(archive), 0);
+  }
+  std::string ModelError() const {
+    return std::string(ReadArchivedModel(path_).status().message());
+  }
+  std::string WeightsError() const {
+    return std::string(OpenArchivedWeights(path_).status().message());
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "a.keras";
+};
+
+TEST_F(KerasArchiveTest, ReadsWhatKerasWrote) {
+  const std::string path = ArchivePath("nested.keras");
+  EXPECT_TRUE(IsZipArchive(path));
+  EXPECT_FALSE(IsZipArchive(ArchivePath("nested.h5")));
+  const auto model = ReadArchivedModel(path);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(*model, AllOf(testing::StartsWith("{"), HasSubstr("\"class_name\": \"Functional\"")));
+  const auto weights = OpenArchivedWeights(path);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  const auto file = Hdf5File::Open(*weights);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(DatasetLines(**file), Contains("layers/dense_1/vars/0 (2, 1): 6.25 6.5"));
+  EXPECT_THAT((*file)->names(), AllOf(Contains(Pair("layers/dense_1/vars", "answer")),
+                                      Contains(Pair("layers/sequential/vars", "tower"))));
+}
+
+TEST_F(KerasArchiveTest, WhatIsNoArchiveIsRefused) {
+  WriteAll(path_, "PK\x03\x04 and no more");
+  EXPECT_THAT(ModelError(), AllOf(HasSubstr(path_), HasSubstr("cannot be read as a zip archive")));
+  Zip({{"metadata.json", "{}"}}, ZIP_CM_STORE);
+  EXPECT_THAT(ModelError(), HasSubstr("has no member config.json; there is metadata.json"));
+  EXPECT_THAT(WeightsError(), HasSubstr("has no member model.weights.h5"));
+  std::filesystem::remove(path_);
+  EXPECT_TRUE(absl::IsNotFound(ReadArchivedModel(path_).status()));
+}
+
+TEST_F(KerasArchiveTest, AnArchiveThatIsCutOffIsRefused) {
+  const std::string whole = ReadAll(ArchivePath("nested.keras"));
+  for (size_t size = 0; size < whole.size(); size += 331) {
+    WriteAll(path_, whole.substr(0, size));
+    EXPECT_THAT(WeightsError(), HasSubstr(path_)) << size;
+  }
+}
+
+TEST_F(KerasArchiveTest, ADamagedValueIsFoundByTheChecksum) {
+  std::string bytes = ReadAll(ArchivePath("nested.keras"));
+  const float value = 6.75f;  // the bias of the last layer
+  const size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&value), 4));
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] ^= 1;
+  WriteAll(path_, bytes);
+  EXPECT_THAT(WeightsError(), HasSubstr("a.keras: model.weights.h5: damaged at byte"));
+}
+
+TEST_F(KerasArchiveTest, AMemberOutsideIsRefused) {
+  for (const std::string name : {"../evil", "assets/../../evil", "/etc/evil", "a\\..\\evil"}) {
+    Zip({{"config.json", "{}"}, {"model.weights.h5", ""}, {name, "x"}}, ZIP_CM_STORE);
+    EXPECT_THAT(ModelError(), AllOf(HasSubstr("evil"), HasSubstr("would lie outside of it")));
+    EXPECT_THAT(WeightsError(), HasSubstr("would lie outside of it"));
+  }
+}
+
+TEST_F(KerasArchiveTest, ABombIsRefused) {
+  // 80 MB in 80 KB.
+  Zip({{"config.json", std::string(80 << 20, ' ')}}, ZIP_CM_DEFLATE);
+  EXPECT_LT(std::filesystem::file_size(path_), 200'000u);
+  EXPECT_THAT(ModelError(), HasSubstr("a.keras: config.json: has more than 67108864 bytes"));
+  Zip({{"model.weights.h5", std::string(1 << 20, ' ')}}, ZIP_CM_DEFLATE);
+  EXPECT_THAT(WeightsError(), HasSubstr("a.keras: model.weights.h5: is compressed"));
+}
+
+TEST_F(KerasArchiveTest, WritesWhatItReads) {
+  const std::string weights = ReadAll(ArchivePath("nested.weights.h5"));
+  ASSERT_TRUE(WriteKerasArchive(path_, "{\"a\": 1}", ArchivePath("nested.weights.h5")).ok());
+  EXPECT_EQ(ReadArchivedModel(path_).value(), "{\"a\": 1}");
+  const auto source = OpenArchivedWeights(path_);
+  ASSERT_TRUE(source.ok()) << source.status();
+  std::string read(source->size, '\0');
+  ASSERT_TRUE(source->read(0, read.data(), read.size()).ok());
+  EXPECT_EQ(read, weights);
+  EXPECT_FALSE(WriteKerasArchive(path_, "{}", ArchivePath("nested.weights.h5")).ok());
+}
+
+}  // namespace
+}  // namespace shoal
