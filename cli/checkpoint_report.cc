@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/files/durable_file.h"
 #include "common/run/run_paths.h"
+#include "common/run/run_verdict.h"
 
 namespace shoal {
 namespace {
@@ -28,6 +30,7 @@ namespace fs = std::filesystem;
 struct Found {
   std::vector<StoredCheckpoint> checkpoints;  // newest first
   std::vector<std::string> problems;          // manifests that cannot be read
+  std::string run;                            // directory; empty where one checkpoint was given
 };
 
 bool IsDirectory(const std::string& path) {
@@ -60,6 +63,7 @@ absl::StatusOr<Found> FindCheckpoints(const std::string& given) {
   }
   const std::string below = RunPaths{path}.checkpoints();
   Found found;
+  found.run = IsDirectory(below) ? path : fs::path(path).parent_path().string();
   SHOAL_ASSIGN_OR_RETURN(found.checkpoints,
                          CheckpointStore(IsDirectory(below) ? below : path).List(&found.problems));
   if (found.checkpoints.empty() && found.problems.empty()) {
@@ -95,6 +99,20 @@ std::string EpochText(const Manifest& manifest) {
   return manifest.total_steps == 0 ? "?" : absl::StrCat(manifest.epoch + 1);
 }
 
+// Of which figure it is the best, for each checkpoint that is one.
+absl::StatusOr<std::map<std::string, std::string>> BestFigures(const std::string& run) {
+  std::map<std::string, std::string> figures;
+  if (run.empty()) return figures;
+  SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, VerdictOf(RunPaths{run}));
+  for (const RunVerdict::Best& best : verdict.best) {
+    if (!best.checkpoint.has_value()) continue;
+    std::string& text = figures[best.checkpoint->directory];
+    if (text.find(best.figure) == std::string::npos)
+      absl::StrAppend(&text, text.empty() ? "" : ", ", best.figure);
+  }
+  return figures;
+}
+
 std::string NotFiniteText(const Manifest& manifest) {
   return absl::StrCat("values in \"", manifest.not_finite, "\" are not finite numbers");
 }
@@ -109,8 +127,11 @@ bool RemovedMeanwhile(const StoredCheckpoint& checkpoint) {
 absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::Time now) {
   SHOAL_ASSIGN_OR_RETURN(Found found, FindCheckpoints(path));
   CheckpointReport report;
-  TextTable table(
-      {"step", "epoch", "<timeline", "size", "<written", "", "<directory", "<finite", "<whole"});
+  const auto figures = BestFigures(found.run);
+  const std::map<std::string, std::string> best =
+      figures.ok() ? *figures : std::map<std::string, std::string>();
+  TextTable table({"step", "epoch", "<timeline", "size", "<written", "", "<directory", "<finite",
+                   "<whole", best.empty() ? "" : "<best"});
   bool any = false;
   for (const StoredCheckpoint& checkpoint : found.checkpoints) {
     const absl::Status status = VerifyCheckpoint(checkpoint);
@@ -121,10 +142,16 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
     table.AddRow({absl::StrCat(manifest.cut_step), EpochText(manifest), TermText(manifest.timeline),
                   FormatBytes(checkpoint.size_bytes()), DateText(time), AgeText(now - time),
                   fs::path(checkpoint.directory).filename().string(),
-                  manifest.finite() ? "yes" : "NO", status.ok() ? "yes" : "NO"});
+                  manifest.finite() ? "yes" : "NO", status.ok() ? "yes" : "NO",
+                  best.contains(checkpoint.directory) ? best.at(checkpoint.directory) : ""});
     any = true;
   }
   if (any) report.text = table.ToString();
+  if (!figures.ok()) {
+    absl::StrAppend(&report.text,
+                    "which is the best cannot be said: ", std::string(figures.status().message()),
+                    "\n");
+  }
   for (const std::string& problem : found.problems) {
     absl::StrAppend(&report.text, "BAD  ", problem, "\n");
   }

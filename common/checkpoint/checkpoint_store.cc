@@ -228,7 +228,7 @@ void CheckpointStore::Abandon(const std::string& directory) {
   (void)files_->RemoveTree(directory);
 }
 
-absl::Status CheckpointStore::RemoveOld(int keep) {
+absl::Status CheckpointStore::RemoveOld(int keep, const std::set<std::string>& spared) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> checkpoints, List(nullptr));
   std::vector<StoredCheckpoint> finite;
   for (const StoredCheckpoint& checkpoint : checkpoints) {
@@ -258,6 +258,7 @@ absl::Status CheckpointStore::RemoveOld(int keep) {
   }
   if (whole < kWholeKept) return absl::OkStatus();
   for (size_t i = older; whole == kept && i < finite.size(); ++i) {
+    if (spared.contains(finite[i].directory)) continue;
     SHOAL_RETURN_IF_ERROR(RemoveDirectory(finite[i].directory, files_));
     verified_.erase(finite[i].directory);
   }

@@ -64,8 +64,8 @@ class CheckpointStore {
   // decides; also removes directories without manifest that are older than the newest two of those.
   // One that is not finite stays only while it is the newest of all. What is damaged counts for
   // nothing, and stays for people to look at: until it is older than what is kept or, where its
-  // manifest is, for good.
-  absl::Status RemoveOld(int keep);
+  // manifest is, for good. The directories in `spared` stay, whatever came later.
+  absl::Status RemoveOld(int keep, const std::set<std::string>& spared = {});
 
  private:
   const std::string root_;

@@ -13,7 +13,8 @@ using nlohmann::json;
 constexpr size_t kMaxLines = 30;
 
 // No batch and no update depends on these.
-constexpr const char* kMayChange[] = {"epochs", "steps", "stop_after_nan_steps", "checkpoint"};
+constexpr const char* kMayChange[] = {"epochs", "steps", "stop_after_nan_steps", "callbacks",
+                                      "checkpoint"};
 
 // `there` and `now` are null where the value is absent.
 void Compare(const json* there, const json* now, const std::string& path,

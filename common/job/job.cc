@@ -40,6 +40,9 @@ std::string Job::ResolvedText() const {
   root["loss"] = JsonOrString(loss);
   root["metrics"] = json::array();
   for (const std::string& metric : metrics) root["metrics"].push_back(JsonOrString(metric));
+  root["callbacks"] = json::array();
+  for (const Callback& callback : callbacks)
+    root["callbacks"].push_back(JsonOrString(callback.config));
   root["optimizer"] = JsonOrString(optimizer);
   root["batch_size"] = batch_size;
   if (epochs > 0) root["epochs"] = epochs;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/callback/callback.h"
 #include "common/job/data_source.h"
 
 namespace shoal {
@@ -33,6 +34,7 @@ struct Job {
   DataSource test;   // empty(): no evaluation
   std::string loss;  // canonical Keras config: MakeLoss() reads it
   std::vector<std::string> metrics;
+  std::vector<Callback> callbacks;
   std::string optimizer;  // canonical Keras config: MakeOptimizer() reads it
   int64_t batch_size = 32;
   uint64_t epochs = 0;  // exactly one of epochs and steps is not 0
@@ -72,7 +74,7 @@ absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string&
 // The JSON paths in which two resolved texts differ, a line each: "$.batch_size: 64 there, 32 now".
 // The first may be of an earlier Shoal: an option that it does not know is at its default there.
 // Left out is what may change while the same job goes on: how long it trains ($.epochs, $.steps,
-// $.stop_after_nan_steps) and $.checkpoint.
+// $.stop_after_nan_steps, $.callbacks) and $.checkpoint.
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now);
 
 }  // namespace shoal

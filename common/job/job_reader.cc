@@ -52,6 +52,7 @@ class JobReader {
       if (loss != nullptr) job_.loss = loss->config();
     }
     ReadMetrics(top);
+    ReadCallbacks(top);
     if (const json* value =
             top.Require("optimizer", "what applies gradients, for example \"adam\"")) {
       const auto optimizer = ReadOptimizer(*value, top.PathOf("optimizer"), errors_);
@@ -151,11 +152,21 @@ class JobReader {
       const auto metric = ReadMetric((*value)[i], path, errors_);
       if (metric == nullptr) continue;
       job_.metrics.push_back(metric->config());
+      figures_.push_back({"val_" + metric->name(), metric->larger_is_better()});
       if (names.insert(metric->name()).second) continue;
       errors_->Add(path, absl::StrCat("is \"", metric->name(),
                                       "\", which is there already; a metric that comes twice "
                                       "needs a \"name\" in its \"config\""));
     }
+  }
+
+  void ReadCallbacks(JsonObject& top) {
+    const json* value = top.Find("callbacks");
+    if (value == nullptr) return;
+    const std::string path = top.PathOf("callbacks");
+    job_.callbacks = shoal::ReadCallbacks(*value, path, figures_, errors_);
+    if (!job_.callbacks.empty() && job_.test.empty())
+      errors_->Add(path, "follow figures of the test set, but there is no $.data.test");
   }
 
   void ReadLength(JsonObject& top) {
@@ -230,6 +241,7 @@ class JobReader {
   const JobReadOptions& options_;
   JsonErrors* const errors_;
   Job job_;
+  std::vector<MonitoredFigure> figures_ = {{"val_loss", false}};  // that callbacks may follow
 };
 
 }  // namespace

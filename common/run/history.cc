@@ -1,6 +1,7 @@
 #include "common/run/history.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <memory>
@@ -32,13 +33,21 @@ std::string Number(double value) {
   return std::isnan(value) ? "nan" : absl::StrFormat("%.6g", value);
 }
 
+// As few digits as read back as the same number: whether the training goes on is decided from
+// results on the test set, by whoever reads the file.
+std::string ExactNumber(double value) {
+  if (std::isnan(value)) return "nan";
+  char digits[32];
+  return {digits, std::to_chars(digits, std::end(digits), value).ptr};
+}
+
 // `missing` where there is no metric of that name.
 void AppendMetric(const Metrics& metrics, const std::string& name, const char* missing,
-                  std::string* text) {
+                  std::string (*format)(double), std::string* text) {
   absl::StrAppend(text, ",");
   for (const proto::MetricValue& metric : metrics) {
     if (metric.name() != name) continue;
-    absl::StrAppend(text, Number(metric.value()));
+    absl::StrAppend(text, format(metric.value()));
     return;
   }
   absl::StrAppend(text, missing);
@@ -101,11 +110,12 @@ std::string HistoryHeader(const std::vector<std::string>& metric_names) {
 HistoryLine FormatHistoryLine(const std::vector<std::string>& metric_names,
                               const proto::EpochResult& epoch) {
   HistoryLine line{epoch.epoch(), absl::StrCat(epoch.epoch() + 1, ",", Number(epoch.loss()))};
-  for (const std::string& name : metric_names) AppendMetric(epoch.metrics(), name, "0", &line.text);
-  absl::StrAppend(&line.text, ",");
-  if (epoch.has_test_loss()) absl::StrAppend(&line.text, Number(epoch.test_loss()));
   for (const std::string& name : metric_names)
-    AppendMetric(epoch.test_metrics(), name, "", &line.text);
+    AppendMetric(epoch.metrics(), name, "0", Number, &line.text);
+  absl::StrAppend(&line.text, ",");
+  if (epoch.has_test_loss()) absl::StrAppend(&line.text, ExactNumber(epoch.test_loss()));
+  for (const std::string& name : metric_names)
+    AppendMetric(epoch.test_metrics(), name, "", ExactNumber, &line.text);
   absl::StrAppendFormat(&line.text, ",%.3f,%.1f\n", epoch.seconds(), epoch.examples_per_second());
   return line;
 }

@@ -16,7 +16,8 @@ namespace shoal {
 //   epoch,loss,METRIC...,val_loss,val_METRIC...,seconds,examples_per_second
 //
 // and a line for each finished epoch, from 1, as people count. With `val_` in front, as Keras names
-// them, are results on the test set; these fields are empty for an epoch that was not evaluated.
+// them, are results on the test set, to the last digit; these fields are empty for an epoch that
+// was not evaluated.
 
 // The header, and the line of an epoch, each with its newline, in the order of `metric_names`.
 std::string HistoryHeader(const std::vector<std::string>& metric_names);

@@ -10,6 +10,8 @@ class MeanAbsoluteError : public MeanMetric {
  public:
   explicit MeanAbsoluteError(KerasOptions& options) : MeanMetric(options) {}
 
+  bool larger_is_better() const override { return false; }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     double sum = 0;

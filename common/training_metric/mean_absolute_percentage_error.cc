@@ -11,6 +11,8 @@ class MeanAbsolutePercentageError : public MeanMetric {
  public:
   explicit MeanAbsolutePercentageError(KerasOptions& options) : MeanMetric(options) {}
 
+  bool larger_is_better() const override { return false; }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     double sum = 0;

@@ -9,6 +9,8 @@ class MeanSquaredError : public MeanMetric {
  public:
   explicit MeanSquaredError(KerasOptions& options) : MeanMetric(options) {}
 
+  bool larger_is_better() const override { return false; }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     return MeanOfSquaredErrors(prediction, target);

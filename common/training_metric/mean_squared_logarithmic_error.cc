@@ -11,6 +11,8 @@ class MeanSquaredLogarithmicError : public MeanMetric {
  public:
   explicit MeanSquaredLogarithmicError(KerasOptions& options) : MeanMetric(options) {}
 
+  bool larger_is_better() const override { return false; }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     double sum = 0;

@@ -46,6 +46,9 @@ class Metric {
     return sums[0] / examples;
   }
 
+  // Whether the larger figure is the better one.
+  virtual bool larger_is_better() const { return true; }
+
   // What the metric needs the target to be, if anything.
   virtual bool Suits(Loss::Target target) const { return target != Loss::Target::kClassNumber; }
 

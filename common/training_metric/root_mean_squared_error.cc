@@ -11,6 +11,8 @@ class RootMeanSquaredError : public MeanMetric {
  public:
   explicit RootMeanSquaredError(KerasOptions& options) : MeanMetric(options) {}
 
+  bool larger_is_better() const override { return false; }
+
   double Figure(std::span<const double> sums, double examples) const override {
     return std::sqrt(sums[0] / examples);
   }

@@ -256,6 +256,15 @@ TEST_F(CheckpointStoreTest, RemoveOldKeepsTwoAtLeast) {
   EXPECT_THAT(Steps(), ElementsAre(40, 30));
 }
 
+TEST_F(CheckpointStoreTest, RemoveOldSparesWhatItIsTold) {
+  const std::string best = WriteSmallCheckpoint(&store_, 1, 10).directory;
+  for (const uint64_t step : {20, 30, 40}) WriteSmallCheckpoint(&store_, 1, step);
+  ASSERT_TRUE(store_.RemoveOld(2, {best}).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30, 10));
+  ASSERT_TRUE(store_.RemoveOld(2).ok());
+  EXPECT_THAT(Steps(), ElementsAre(40, 30));
+}
+
 // Coordinators that take over from each other may never live for two checkpoints.
 TEST_F(CheckpointStoreTest, RemoveOldVerifiesWhatOthersWrote) {
   for (const uint64_t step : {10, 20, 30, 40}) WriteSmallCheckpoint(&store_, 1, step);

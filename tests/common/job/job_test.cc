@@ -127,7 +127,7 @@ TEST_F(JobTest, ReportsAllErrorsAtOnce) {
       "$.steps: is there beside $.epochs; give one of the two\n"
       "$.modell: is not a known key; did you mean \"model\"? Known: name, model, data, loss, "
       "metrics, "
-      "optimizer, batch_size, epochs, steps, stop_after_nan_steps, strategy, checkpoint, seed");
+      "callbacks, optimizer, batch_size, epochs, steps, stop_after_nan_steps, strategy, checkpoint, seed");
 }
 
 TEST_F(JobTest, RefusesWhatIsNoJob) {

@@ -1,0 +1,142 @@
+#include "common/callback/callback.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/json/json_text.h"
+#include "common/json/keras_table.h"
+
+namespace shoal {
+
+Callback MakeEarlyStoppingCallback(KerasOptions& options);
+Callback MakeModelCheckpointCallback(KerasOptions& options);
+
+namespace {
+
+using nlohmann::json;
+
+constexpr char kMonitor[] = "monitor";
+constexpr char kMode[] = "mode";
+
+constexpr KerasType<Callback> kTypes[] = {
+    {"EarlyStopping", MakeEarlyStoppingCallback},
+    {"ModelCheckpoint", MakeModelCheckpointCallback},
+};
+
+constexpr KerasTable<Callback> kTable("a callback", kTypes);
+
+// Callbacks of Keras that are not among them, and what is there instead.
+struct Instead {
+  const char* class_name;
+  const char* what;
+};
+constexpr Instead kInstead[] = {
+    {"BackupAndRestore", "every run does it: start it again with the same run directory"},
+    {"CSVLogger", "every run does it: history.csv"},
+    {"LearningRateScheduler",
+     "the learning rate is to follow from the step alone: give the optimizer a schedule"},
+    {"ReduceLROnPlateau",
+     "the learning rate is to follow from the step alone, on whichever ps it is computed: give the "
+     "optimizer a schedule, CosineDecay say"},
+    {"SwapEMAWeights", "the optimizer's use_ema saves the averages"},
+    {"TensorBoard", "curves are in history.csv, and Prometheus has the daemons' metrics"},
+    {"TerminateOnNaN", "$.stop_after_nan_steps does it: 1 as in Keras"},
+};
+
+bool CheckClass(const json& value, const std::string& path, JsonErrors* errors) {
+  JsonErrors ignored("");
+  KerasObject object;
+  if (!ReadKerasObject(value, path, &ignored, &object))
+    return true;  // the table says what is wrong
+  for (const Instead& instead : kInstead) {
+    if (object.class_name != instead.class_name) continue;
+    errors->AddUnimplemented(object.name_path,
+                             absl::StrCat("is \"", object.class_name,
+                                          "\", a callback that Shoal lacks; ", instead.what));
+    return false;
+  }
+  return true;
+}
+
+// As Keras decides "auto".
+void SetFigure(const std::string& path, const std::vector<MonitoredFigure>& figures,
+               JsonErrors* errors, json* config, Callback* callback) {
+  const std::string& name = callback->monitor.figure;
+  const auto figure = std::find_if(figures.begin(), figures.end(),
+                                   [&name](const auto& each) { return each.name == name; });
+  if (figure == figures.end()) {
+    const bool of_training = std::any_of(figures.begin(), figures.end(), [&name](const auto& each) {
+      return each.name == "val_" + name;
+    });
+    std::vector<std::string> names;
+    for (const MonitoredFigure& each : figures) names.push_back(each.name);
+    errors->Add(path,
+                absl::StrCat("is ", ShortJson(json(name)),
+                             of_training ? ", a figure of the training set, of which a coordinator "
+                                           "that takes over has seen a part; "
+                                         : ", which is no figure of the job; ",
+                             "must be one of ", absl::StrJoin(names, ", ")));
+    return;
+  }
+  json& mode = (*config)[kMode];
+  callback->monitor.maximize = mode == "auto" ? figure->maximize : mode == "max";
+  mode = callback->monitor.maximize ? "max" : "min";
+}
+
+}  // namespace
+
+void ReadMonitored(KerasOptions& options, MetricMonitor::Options* monitor) {
+  JsonObject& given = options.given();
+  if (const json* value = given.Find(kMonitor); value != nullptr && value->is_string()) {
+    monitor->figure = value->get<std::string>();
+  } else if (value != nullptr) {
+    given.AddWrong(kMonitor, *value, "the name of a figure, for example \"val_loss\"");
+  }
+  options.Resolve(kMonitor, monitor->figure, "`monitor` (val_loss)");
+  std::string mode = "auto";
+  if (const json* value = given.Find(kMode); value != nullptr) {
+    if (*value == "min" || *value == "max" || *value == "auto") {
+      mode = value->get<std::string>();
+    } else {
+      given.AddWrong(kMode, *value, "\"min\", \"max\" or \"auto\"");
+    }
+  }
+  options.Resolve(kMode, mode, "`mode` (auto; auto, min, max)");
+  options.Ignore("verbose");
+}
+
+std::vector<Callback> ReadCallbacks(const json& value, const std::string& path,
+                                    const std::vector<MonitoredFigure>& figures,
+                                    JsonErrors* errors) {
+  std::vector<Callback> callbacks;
+  if (!value.is_array()) {
+    errors->Add(path, absl::StrCat("is ", ShortJsonAndType(value),
+                                   "; must be a list, for example [\"EarlyStopping\"]"));
+    return callbacks;
+  }
+  for (size_t i = 0; i < value.size(); ++i) {
+    const std::string each_path = JsonPath(path, i);
+    if (!CheckClass(value[i], each_path, errors)) continue;
+    auto read = kTable.Read(value[i], each_path, errors);
+    if (!read.has_value()) continue;
+    Callback callback = std::move(read->made);
+    callback.class_name = read->class_name;
+    SetFigure(each_path + ".config.monitor", figures, errors, &read->canonical["config"],
+              &callback);
+    callback.config = read->canonical.dump();
+    const bool twice = std::any_of(
+        callbacks.begin(), callbacks.end(),
+        [&callback](const Callback& other) { return other.class_name == callback.class_name; });
+    if (twice)
+      errors->Add(each_path, absl::StrCat("is a second ", callback.class_name, "; give one"));
+    if (!twice) callbacks.push_back(std::move(callback));
+  }
+  return callbacks;
+}
+
+std::vector<std::string> CallbackDocs() { return kTable.Docs(/*with_names=*/false); }
+
+}  // namespace shoal

@@ -1,0 +1,181 @@
+#include "common/run/run_verdict.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+#include "common/files/durable_file.h"
+#include "common/job/job.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+namespace {
+
+// All steps of its epoch are in it, and none of the next.
+bool IsAtEpochEnd(const Manifest& manifest) {
+  const bool at_end =
+      manifest.training_examples > 0 && manifest.epoch_position == manifest.training_examples;
+  return at_end || manifest.finished();  // the last epoch may be cut short by $.steps
+}
+
+std::optional<double> FigureOf(const proto::EpochResult& epoch, const std::string& figure) {
+  if (!epoch.has_test_loss()) return std::nullopt;
+  absl::string_view name = figure;
+  absl::ConsumePrefix(&name, "val_");
+  if (name == "loss") return epoch.test_loss();
+  for (const proto::MetricValue& metric : epoch.test_metrics()) {
+    if (metric.name() == name) return metric.value();
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<Callback>> CallbacksOf(const StoredCheckpoint& checkpoint,
+                                                  FileSystem* files) {
+  const std::string path = absl::StrCat(checkpoint.directory, "/", kJobName);
+  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes, files));
+  SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(text, path));
+  return job.callbacks;
+}
+
+absl::Status NoCheckpoint(const RunPaths& run) {
+  return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", run.checkpoints()));
+}
+
+}  // namespace
+
+RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
+                    const std::vector<proto::EpochResult>& epochs,
+                    const std::vector<StoredCheckpoint>& stored) {
+  RunVerdict verdict;
+  for (const proto::EpochResult& epoch : epochs) {
+    if (epoch.has_test_loss()) verdict.evaluated.insert(epoch.epoch());
+  }
+  for (const Callback& callback : callbacks) {
+    MetricMonitor monitor(callback.monitor);
+    for (const proto::EpochResult& epoch : epochs) {
+      const bool ended = monitor.ended_after().has_value();
+      if (const auto value = FigureOf(epoch, callback.monitor.figure))
+        monitor.Take(epoch.epoch(), *value);
+      if (ended || !monitor.ended_after().has_value()) continue;
+      verdict.ended_after = monitor.ended_after();
+      verdict.ended_by_waiting = monitor.waited();
+    }
+    if (!monitor.best().has_value()) continue;
+    RunVerdict::Best best = {.figure = callback.monitor.figure,
+                             .value = monitor.best()->value,
+                             .epoch = monitor.best()->epoch,
+                             .callback = callback.class_name};
+    const auto checkpoint =
+        std::find_if(stored.begin(), stored.end(), [&best](const StoredCheckpoint& each) {
+          return each.manifest.epoch == best.epoch && IsAtEpochEnd(each.manifest);
+        });
+    if (checkpoint != stored.end()) best.checkpoint = *checkpoint;
+    verdict.best.push_back(std::move(best));
+  }
+  return verdict;
+}
+
+absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
+                                          const RunPaths& run, FileSystem* files) {
+  if (callbacks.empty()) return RunVerdict();
+  const History history = ReadHistory(run.history(), files);
+  if (!history.problem.empty()) return absl::DataLossError(history.problem);
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
+                         CheckpointStore(run.checkpoints(), files).List(nullptr));
+  return JudgeRun(callbacks, history.epochs, stored);
+}
+
+std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const RunVerdict& verdict,
+                               const StoredCheckpoint& newest) {
+  const Manifest& manifest = newest.manifest;
+  // Without a test set nothing is evaluated.
+  if (callbacks.empty() || (manifest.finished() && manifest.test_examples == 0)) {
+    return manifest.finished() ? std::optional(RunEnd{newest, newest}) : std::nullopt;
+  }
+  if (!IsAtEpochEnd(manifest) || !verdict.evaluated.contains(manifest.epoch)) return std::nullopt;
+  const bool early = verdict.ended_after.has_value() && manifest.epoch >= *verdict.ended_after;
+  if (!manifest.finished() && !early) return std::nullopt;
+  RunEnd end = {newest, newest};
+  for (const Callback& callback : callbacks) {
+    if (!callback.restores_best) continue;
+    for (const RunVerdict::Best& best : verdict.best) {
+      if (best.callback == callback.class_name && best.checkpoint.has_value())
+        end.result = *best.checkpoint;
+    }
+  }
+  return end;
+}
+
+std::optional<RunEnd> ReadEndOfRun(const std::vector<Callback>& callbacks, const RunPaths& run,
+                                   const StoredCheckpoint& newest, FileSystem* files) {
+  const absl::StatusOr<RunVerdict> verdict = ReadRunVerdict(callbacks, run, files);
+  return verdict.ok() ? EndOfRun(callbacks, *verdict, newest) : std::nullopt;
+}
+
+std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
+  std::vector<std::string> lines;
+  for (const RunVerdict::Best& best : verdict.best) {
+    if (!verdict.ended_after.has_value() || best.callback != "EarlyStopping") continue;
+    lines.push_back(absl::StrFormat(
+        "early stopping: the training ends after epoch %d, as %s has not become better for %d %s",
+        *verdict.ended_after + 1, best.figure, verdict.ended_by_waiting,
+        verdict.ended_by_waiting == 1 ? "epoch" : "epochs"));
+  }
+  for (const RunVerdict::Best& best : verdict.best) {
+    lines.push_back(
+        absl::StrFormat("best %s: %.6g, of epoch %d%s", best.figure, best.value, best.epoch + 1,
+                        best.checkpoint.has_value() ? ", in " + best.checkpoint->directory
+                                                    : "; there is no checkpoint of it"));
+  }
+  return lines;
+}
+
+absl::StatusOr<StoredCheckpoint> LastCheckpointOf(const RunPaths& run, FileSystem* files) {
+  std::vector<std::string> problems;
+  SHOAL_ASSIGN_OR_RETURN(std::optional<StoredCheckpoint> newest,
+                         CheckpointStore(run.checkpoints(), files).NewestWhole({}, &problems));
+  if (newest.has_value()) return *std::move(newest);
+  if (problems.empty()) return NoCheckpoint(run);
+  return absl::DataLossError(absl::StrCat("no checkpoint in ", run.checkpoints(),
+                                          " can be read:\n  ", absl::StrJoin(problems, "\n  ")));
+}
+
+absl::StatusOr<RunVerdict> VerdictOf(const RunPaths& run, FileSystem* files) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
+                         CheckpointStore(run.checkpoints(), files).List(nullptr));
+  if (stored.empty()) return RunVerdict();
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<Callback> callbacks, CallbacksOf(stored.front(), files));
+  return ReadRunVerdict(callbacks, run, files);
+}
+
+absl::StatusOr<StoredCheckpoint> BestCheckpointOf(const RunPaths& run, FileSystem* files) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
+                         CheckpointStore(run.checkpoints(), files).List(nullptr));
+  if (stored.empty()) return NoCheckpoint(run);
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<Callback> callbacks, CallbacksOf(stored.front(), files));
+  if (callbacks.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "the job of ", run.directory,
+        " keeps no best checkpoint: that takes an EarlyStopping or a ModelCheckpoint in its "
+        "\"callbacks\"; take the last one"));
+  }
+  SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, run, files));
+  const RunVerdict::Best* chosen = nullptr;
+  for (const RunVerdict::Best& best : verdict.best) {
+    if (chosen == nullptr || best.callback == "ModelCheckpoint") chosen = &best;
+  }
+  if (chosen == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("no epoch of ", run.directory, " has a figure yet that could be the best"));
+  }
+  if (chosen->checkpoint.has_value()) return *chosen->checkpoint;
+  return absl::NotFoundError(
+      absl::StrCat("the best ", chosen->figure, " is that of epoch ", chosen->epoch + 1,
+                   ", but there is no checkpoint of it in ", run.checkpoints()));
+}
+
+}  // namespace shoal

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/callback/callback.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/run/history.h"
+#include "common/run/run_paths.h"
+
+namespace shoal {
+
+// What the callbacks of a job make of a run, from what is on its disk, history.csv and checkpoints,
+// and from nothing else: so whoever asks hears the same, a coordinator that has just taken over
+// too. Plain data.
+struct RunVerdict {
+  // The best epoch of a callback.
+  struct Best {
+    std::string figure;  // as history.csv has it
+    double value = 0;
+    uint64_t epoch = 0;
+    std::string callback;  // its class
+    // That of the epoch's end; none where it has been removed by hand.
+    std::optional<StoredCheckpoint> checkpoint;
+  };
+  std::vector<Best> best;  // in the order of the callbacks, of those that have one
+  // Early stopping has ended the training after this epoch.
+  std::optional<uint64_t> ended_after;
+  uint64_t ended_by_waiting = 0;  // epochs in a row without a better one, then
+
+  // Where the epochs' results have been seen, so that a checkpoint at an epoch's end is one of its
+  // values as they were evaluated.
+  std::set<uint64_t> evaluated;
+};
+
+// `stored`: newest first. A pure function.
+RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
+                    const std::vector<proto::EpochResult>& epochs,
+                    const std::vector<StoredCheckpoint>& stored);
+
+// The same of what is on disk. An error where history or checkpoints cannot be read.
+absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
+                                          const RunPaths& run, FileSystem* files);
+
+// The end of a training.
+struct RunEnd {
+  StoredCheckpoint last;    // all that was trained
+  StoredCheckpoint result;  // what the model is made of: the same, or the best epoch's
+};
+// Where nothing is to follow `newest`: all steps are in it, and with callbacks the last epoch has
+// been evaluated; or it is at the end of the epoch that early stopping has made the last.
+std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const RunVerdict& verdict,
+                               const StoredCheckpoint& newest);
+// The same of a run on disk; none too where its history cannot be read.
+std::optional<RunEnd> ReadEndOfRun(const std::vector<Callback>& callbacks, const RunPaths& run,
+                                   const StoredCheckpoint& newest, FileSystem* files);
+
+// For people, a line each: why the training has ended early, and where the best checkpoints are.
+std::vector<std::string> DescribeVerdict(const RunVerdict& verdict);
+
+// --- For whoever uses a run, with no job at hand ---
+
+// The newest checkpoint that is whole, with finite values if there is one. kNotFound: there is none
+// in `run`; kDataLoss: none can be read.
+absl::StatusOr<StoredCheckpoint> LastCheckpointOf(const RunPaths& run,
+                                                  FileSystem* files = RealFileSystem());
+// The checkpoint of the best epoch: as ModelCheckpoint has it where the job has one, else as
+// EarlyStopping. kNotFound: the job has no such callback, no epoch was evaluated yet, or there is
+// no checkpoint of it; the message says which. Not verified.
+absl::StatusOr<StoredCheckpoint> BestCheckpointOf(const RunPaths& run,
+                                                  FileSystem* files = RealFileSystem());
+// What the job of the run says of it; with no callbacks for a run without a checkpoint.
+absl::StatusOr<RunVerdict> VerdictOf(const RunPaths& run, FileSystem* files = RealFileSystem());
+
+}  // namespace shoal
