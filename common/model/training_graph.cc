@@ -8,10 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
+#include "common/model/expression.h"
 #include "common/model/graph.h"
 #include "common/model/ops/add.h"
 #include "common/model/ops/loss.h"
 #include "common/model/ops/reduce.h"
+#include "common/model/regularizer.h"
 
 namespace shoal {
 namespace {
@@ -52,6 +54,10 @@ class ReversePass {
                                          "gradient of the loss"));
     }
     for (int i = node_count_ - 1; i >= 0; --i) SHOAL_RETURN_IF_ERROR(Visit(i));
+    // What no node reads may still be penalised.
+    for (const ValueId value : std::vector<ValueId>(graph_->variable_values())) {
+      if (first_user_[value] < 0) SHOAL_RETURN_IF_ERROR(Complete(value, ""));
+    }
     return absl::OkStatus();
   }
 
@@ -86,9 +92,17 @@ class ReversePass {
     return absl::OkStatus();
   }
 
-  // Adds up the parts that the users of `value` left.
+  // Adds up the parts that the users of `value` left, and its regularizer's.
   absl::Status Complete(ValueId value, const std::string& layer) {
     std::vector<ValueId> parts = std::exchange(contributions_[value], {});
+    if (const int variable = graph_->value(value).variable; variable >= 0 && wanted_[value]) {
+      const Regularizer regularizer = graph_->variables()[variable].regularizer;
+      if (regularizer.used()) {
+        FormulaContext context(graph_, layer);
+        parts.push_back(PenaltyGradient(regularizer, {&context, value}).id);
+        SHOAL_RETURN_IF_ERROR(context.status());
+      }
+    }
     if (parts.empty()) return absl::OkStatus();
     gradients_[value] = parts[0];
     if (parts.size() == 1) return absl::OkStatus();
@@ -107,6 +121,24 @@ class ReversePass {
   std::vector<ValueId> gradients_;
 };
 
+// The loss of each example with what the regularizers add to it.
+absl::StatusOr<ValueId> AddPenalties(Graph* graph, ValueId loss) {
+  FormulaContext context(graph, "regularizer");
+  std::vector<ValueId> penalties;
+  for (size_t v = 0; v < graph->variables().size(); ++v) {
+    const Variable& variable = graph->variables()[v];
+    if (variable.rule != UpdateRule::kOptimizer || !variable.regularizer.used()) continue;
+    const Expression values = {&context, graph->variable_values()[v]};
+    penalties.push_back(Penalty(variable.regularizer, values).id);
+  }
+  if (penalties.empty()) return loss;
+  Expression penalty = {&context, penalties[0]};
+  if (penalties.size() > 1) penalty.id = context.Add(std::make_shared<AddOp>(), penalties);
+  const Expression total = Expression{&context, loss} + penalty;
+  SHOAL_RETURN_IF_ERROR(context.status());
+  return total.id;
+}
+
 }  // namespace
 
 absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss& loss) {
@@ -124,12 +156,14 @@ absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss&
   SHOAL_ASSIGN_OR_RETURN(Shape target_shape,
                          loss.TargetShape(graph.value(result.prediction).shape));
   result.target = graph.AddInput("target", std::move(target_shape));
-  SHOAL_ASSIGN_OR_RETURN(result.loss_per_example,
+  SHOAL_ASSIGN_OR_RETURN(const ValueId loss_of_outputs,
                          loss.AppendTo(&graph, result.prediction, result.target));
+  // Penalties have their gradients from formulas: what is appended from here on is not walked.
+  ReversePass reverse(&graph);
+  SHOAL_ASSIGN_OR_RETURN(result.loss_per_example, AddPenalties(&graph, loss_of_outputs));
   result.loss_nodes_end = static_cast<int>(graph.nodes().size());
 
-  ReversePass reverse(&graph);
-  SHOAL_RETURN_IF_ERROR(reverse.Run(result.loss_per_example));
+  SHOAL_RETURN_IF_ERROR(reverse.Run(loss_of_outputs));
   for (size_t v = 0; v < graph.variables().size(); ++v) {
     const bool averages = graph.variables()[v].rule == UpdateRule::kMovingAverage;
     SHOAL_CHECK(!averages || graph.samples()[v] != kNoValue, graph.variables()[v].name);

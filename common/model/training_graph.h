@@ -21,7 +21,7 @@ struct TrainingGraph {
   std::vector<ValueId> pushed_values;
 };
 
-// Adds `loss` of the graph's one output to a copy of `model`, then the static reverse pass, nodes
+// Adds `loss` of the graph's one output and the penalties of regularizers to a copy of `model`, then the static reverse pass, nodes
 // in an order in which the gradients of the last layers come first. Values used by several nodes
 // get the sum of their gradients.
 absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss& loss);

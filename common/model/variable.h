@@ -4,6 +4,7 @@
 
 #include "common/base/shape.h"
 #include "common/model/initializer.h"
+#include "common/model/regularizer.h"
 
 namespace shoal {
 
@@ -23,6 +24,7 @@ struct Variable {
   UpdateRule rule = UpdateRule::kOptimizer;
   double momentum = 0;  // of a moving average
   Initializer initializer = {};
+  Regularizer regularizer = {};  // of one that the optimizer updates
 
   bool pushed() const { return rule != UpdateRule::kFrozen; }
   bool has_slots() const { return rule == UpdateRule::kOptimizer; }

@@ -92,8 +92,8 @@ def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1):
     nn = [path[id(v)] for v in m.non_trainable_variables]
 
     def f(tv, ntv):
-        yp, ntv2 = m.stateless_call(tv, ntv, xin, training=True)
-        return loss_fn(jnp.asarray(y), yp), (yp, ntv2)
+        yp, ntv2, penalties = m.stateless_call(tv, ntv, xin, training=True, return_losses=True)
+        return sum(penalties, loss_fn(jnp.asarray(y), yp)), (yp, ntv2)
 
     tv = [jnp.asarray(v.numpy()) for v in m.trainable_variables]
     ntv = [jnp.asarray(v.numpy()) for v in m.non_trainable_variables]
@@ -441,7 +441,28 @@ def cases(out, only=()):
     case("embedded", embedded, {"a": rng.integers(0, 11, (4, 5)).astype(np.int32), "b": rng.integers(0, 11, (4, 3)).astype(np.int64)},
          rng.normal(0, 1, (4, 2)).astype(np.float32), MSE, FEW)
 
+    def regularized():
+        """Each regularizer, of each kind of variable, a shared layer's once, and not of a frozen layer's."""
+        R = keras.regularizers
+        i = keras.Input((6, 5, 2))
+        x = L.Conv2D(3, 3, kernel_regularizer=R.L2(0.02), bias_regularizer="l1", name="conv")(i)
+        x = L.BatchNormalization(beta_regularizer=R.L1(0.03), gamma_regularizer=R.L2(0.05), name="normalization")(x)
+        x = L.SeparableConv2D(4, 2, depthwise_regularizer=R.L1L2(0.01, 0.02), pointwise_regularizer=R.L1L2(l2=0.04), name="separable")(x)
+        x = L.DepthwiseConv2D(2, depthwise_regularizer=R.L1(0.01), activation="tanh", name="depthwise")(x)
+        x = L.Flatten(name="flatten")(L.PReLU(alpha_regularizer="l2", name="prelu")(x))
+        shared = L.Dense(x.shape[-1], kernel_regularizer=R.OrthogonalRegularizer(0.1), activation="tanh", name="shared")
+        x = L.LayerNormalization(gamma_regularizer="l1", name="layer_normalization")(shared(shared(x)))
+        frozen = L.Dense(3, kernel_regularizer=R.L2(10.0), name="frozen")
+        frozen.trainable = False
+        x = L.Dense(4, kernel_regularizer=R.OrthogonalRegularizer(0.2, mode="columns"), name="columns")(x)
+        return keras.Model(i, frozen(x))
+    case("regularized", regularized, images(rng, 4, 6, 5, 2), rng.normal(0, 1, (4, 3)).astype(np.float32), MSE, FEW)
 
+    def regularized_table():
+        i = keras.Input((3,), dtype="int32")
+        x = L.Embedding(7, 4, embeddings_regularizer=keras.regularizers.L2(0.1), name="table")(i)
+        return keras.Model(i, L.Dense(3, activation="softmax", kernel_regularizer="l1l2", name="dense")(L.Flatten(name="flatten")(x)))
+    case("regularized_table", regularized_table, rng.integers(0, 7, (4, 3)).astype(np.int32), labels(4, 3), SCCE, FEW)
     # Each loss, and each way to take it, that the cases before do not reach; batches in which no value lies where a derivative jumps.
     loss_rng = np.random.default_rng(12)
     ox = loss_rng.normal(0, 1, (6, 5)).astype(np.float32)

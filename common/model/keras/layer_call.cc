@@ -66,6 +66,7 @@ absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, S
         absl::StrCat("its ", options.name, " is too large: ", std::string(status.message())));
   }
   SHOAL_RETURN_IF_ERROR(CheckShape(options.initializer, shape));
+  SHOAL_RETURN_IF_ERROR(CheckShape(options.regularizer, shape));
   std::string name = absl::StrCat(layer_->path, "/", options.name);
   if (!graph_->variable_names.insert(name).second) {
     return layer_->json["config"]["name"].Invalid(
@@ -78,7 +79,8 @@ absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, S
                          .shape = std::move(shape),
                          .rule = layer_->trainable ? options.rule : UpdateRule::kFrozen,
                          .momentum = options.momentum,
-                         .initializer = options.initializer.initializer});
+                         .initializer = options.initializer.initializer,
+                         .regularizer = options.regularizer.regularizer});
   layer_->variables[options.name] = value;
   return value;
 }

@@ -93,17 +93,23 @@ std::shared_ptr<const Op> LayerOptions::Activation(const std::string& key) {
 VariableOptions LayerOptions::Variable(const std::string& name,
                                        const std::string& default_initializer,
                                        const std::string& option) {
-  const JsonNode json = config_[(option.empty() ? name : option) + "_initializer"];
-  return {.name = name, .initializer = Take(ReadInitializer(json, default_initializer), {json})};
+  const std::string& word = option.empty() ? name : option;
+  const JsonNode initializer = config_[word + "_initializer"];
+  const JsonNode regularizer = config_[word + "_regularizer"];
+  return {.name = name,
+          .initializer = Take(ReadInitializer(initializer, default_initializer), {initializer}),
+          .regularizer = Take(ReadRegularizer(regularizer), {regularizer})};
 }
 
 VariableOptions LayerOptions::MovingAverage(const std::string& name,
                                             const std::string& default_initializer,
                                             double momentum) {
-  VariableOptions average = Variable(name, default_initializer);
-  average.rule = UpdateRule::kMovingAverage;
-  average.momentum = momentum;
-  return average;
+  const JsonNode json = config_[name + "_initializer"];
+  return {.name = name,
+          .initializer = Take(ReadInitializer(json, default_initializer), {json}),
+          .regularizer = {config_.config()[""]},
+          .rule = UpdateRule::kMovingAverage,
+          .momentum = momentum};
 }
 
 VariableOptions LayerOptions::Frozen(const std::string& name, const std::string& initializer) {
@@ -111,6 +117,7 @@ VariableOptions LayerOptions::Frozen(const std::string& name, const std::string&
   const JsonNode none = config_.config()[""];
   return {.name = name,
           .initializer = Take(ReadInitializer(none, initializer), {none}),
+          .regularizer = {none},
           .rule = UpdateRule::kFrozen};
 }
 

@@ -14,6 +14,7 @@
 #include "common/model/keras/initializer_config.h"
 #include "common/model/keras/json_node.h"
 #include "common/model/keras/layer.h"
+#include "common/model/keras/regularizer_config.h"
 #include "common/model/ops/window.h"
 
 namespace shoal {
@@ -28,6 +29,7 @@ inline constexpr IntegerRange kAxes = {-64, 63};
 struct VariableOptions {
   std::string name;  // within the layer: "kernel"
   InitializerConfig initializer;
+  RegularizerConfig regularizer;
   // Where the layer is trained; all its variables are frozen where it is not.
   UpdateRule rule = UpdateRule::kOptimizer;
   double momentum = 0;  // of a moving average
@@ -83,8 +85,8 @@ class LayerOptions {
   void ExpectChannelsLast();
   // The op that an option names, "relu" or an object; null where there is nothing to compute.
   std::shared_ptr<const Op> Activation(const std::string& key = "activation");
-  // The variable "LAYER/NAME", whose initializer stands under "NAME_initializer"; or another word
-  // in the place of NAME.
+  // The variable "LAYER/NAME", whose initializer stands under "NAME_initializer" and regularizer
+  // under "NAME_regularizer"; or another word in the place of NAME.
   VariableOptions Variable(const std::string& name, const std::string& default_initializer,
                            const std::string& option = "");
   // The same for the moving average of a statistic.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/model/ops/loss.h"
+#include "common/model/ops/unary.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/common/model/test_models.h"
 
@@ -183,6 +184,47 @@ TEST(TrainingGraphTest, EveryGradientHasTheShapeOfItsValue) {
   CheckInvariants(training);
   for (const ValueId gradient : training.pushed_values) EXPECT_NE(gradient, kNoValue);
   EXPECT_EQ(Producer(training.graph, training.pushed_values[0]).layer, "c");
+}
+
+TEST(TrainingGraphTest, PenaltiesAreAddedToTheLossAndTheirGradientsToThoseOfTheVariables) {
+  Json json = TwoDense("linear");
+  json["config"]["layers"][1]["config"]["kernel_regularizer"] = "l2";
+  const TrainingGraph training = Build(Parse(json).graph, kSparse);
+  CheckInvariants(training);
+  // At the variable, not at the end: its gradient can leave when it is there.
+  EXPECT_THAT(
+      GradientTypes(training),
+      ElementsAre("Loss", "Unary", "SumTo", "SumTo", "Rescale", "Binary", "LossBackward",
+                  "BiasBackward", "DenseBackwardWeights", "DenseBackwardData", "ActivationBackward",
+                  "BiasBackward", "DenseBackwardWeights", "Rescale", "Add"));
+  EXPECT_EQ(training.loss_nodes_end, training.forward_nodes + 6);
+}
+
+TEST(TrainingGraphTest, WhatIsNotTrainedIsNotPenalised) {
+  Json json = TwoDense("linear");
+  json["config"]["layers"][1]["config"]["kernel_regularizer"] = "l2";
+  json["config"]["layers"][1]["config"]["trainable"] = false;
+  EXPECT_THAT(GradientTypes(Build(Parse(json).graph, kSparse)),
+              ElementsAre("Loss", "LossBackward", "BiasBackward", "DenseBackwardWeights"));
+}
+
+TEST(TrainingGraphTest, ASharedLayerIsPenalisedOnce) {
+  Json shared =
+      CalledJson(LayerJson("Dense", "shared", {{"units", 4}, {"kernel_regularizer", "l1"}}), {"x"});
+  shared["inbound_nodes"].push_back(Json::array({{"shared", 0, 0, Json::object()}}));
+  Json json = FunctionalJson(
+      {CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", {nullptr, 4}}}), {}), shared}, "x",
+      "shared");
+  json["config"]["output_layers"][0][1] = 1;
+  const TrainingGraph training = Build(Parse(json).graph, LossOf("MeanSquaredError"));
+  const std::vector<std::string> types = GradientTypes(training);
+  EXPECT_EQ(std::count(types.begin(), types.end(), "SumTo"), 2);
+  const auto signs = std::count_if(training.graph.nodes().begin(), training.graph.nodes().end(),
+                                   [](const Node& n) {
+                                     const auto* op = dynamic_cast<const UnaryOp*>(n.op.get());
+                                     return op != nullptr && op->kind == UnaryOp::Kind::kSign;
+                                   });
+  EXPECT_EQ(signs, 1);
 }
 
 TEST(TrainingGraphTest, RefusesWhatHasNoLoss) {

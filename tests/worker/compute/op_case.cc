@@ -16,8 +16,8 @@ int64_t OpCase::Pick(int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random_() % (most - least + 1));
 }
 
-ValueId OpCase::Tensor(Shape shape, Fill fill) {
-  return AddVariable({.shape = std::move(shape)}, fill);
+ValueId OpCase::Tensor(Shape shape, Fill fill, Regularizer regularizer) {
+  return AddVariable({.shape = std::move(shape), .regularizer = regularizer}, fill);
 }
 
 ValueId OpCase::MovingAverage(Shape shape, Fill fill) {

@@ -32,7 +32,7 @@ class OpCase {
     kFar,       // normal, far from 0 but for the first element
   };
   // A variable.
-  ValueId Tensor(Shape shape, Fill fill = Fill::kNormal);
+  ValueId Tensor(Shape shape, Fill fill = Fill::kNormal, Regularizer regularizer = {});
   // A moving average, whose gradient is what SetSample says.
   ValueId MovingAverage(Shape shape, Fill fill);
   void SetSample(ValueId average, ValueId sample) { graph_.SetSample(average, sample); }

@@ -345,6 +345,14 @@ void WithLoss(OpCase& c, std::shared_ptr<const Loss> loss, OpCase::Fill fill) {
   c.SetLoss(prediction, std::move(loss), std::move(target));
 }
 
+// A variable that is read twice, and one that nothing reads.
+void Regularized(OpCase& c, const Regularizer& regularizer) {
+  const Shape shape = {c.Pick(2, 6), c.Pick(2, 9)};
+  const ValueId x = c.Tensor(shape, OpCase::Fill::kNormal, regularizer);
+  c.Tensor({3, 2}, OpCase::Fill::kNormal, regularizer);
+  c.SetOutput(c.Add(std::make_shared<AddOp>(), {x, c.Add(std::make_shared<RescaleOp>(), {x})}));
+}
+
 constexpr auto kPositive = OpCase::Fill::kPositive;
 constexpr auto kNormal = OpCase::Fill::kNormal;
 
@@ -412,6 +420,10 @@ std::vector<NamedOpCase> OpCases() {
                   LossOf("BinaryCrossentropy", R"({"from_logits": true, "label_smoothing": 0.1})"),
                   kNormal);
        }},
+      {"RegularizedByL1AndL2", [](OpCase& c) { Regularized(c, {.l1 = 0.3, .l2 = 0.2}); }},
+      {"RegularizedToOrthogonalRows", [](OpCase& c) { Regularized(c, {.orthogonal = 2}); }},
+      {"RegularizedToOrthogonalColumns",
+       [](OpCase& c) { Regularized(c, {.l2 = 0.1, .orthogonal = 2, .of_columns = true}); }},
       {"BinaryFocal", [](OpCase& c) { WithLoss(c, LossOf("BinaryFocalCrossentropy"), kPositive); }},
       {"BinaryFocalOfLogits",
        [](OpCase& c) {
