@@ -37,7 +37,8 @@ absl::StatusOr<void*> MapFile(uint64_t bytes, const std::string& what) {
   const std::string directory = TemporaryDirectory();
   const FileDescriptor file = OpenTemporaryFile(directory);
   // All of its room now: a mapping that finds the disk full is a SIGBUS.
-  const int error = file.ok() ? posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)) : errno;
+  int error = file.ok() ? ErrorOfRoom(file, bytes) : errno;
+  if (error == 0) error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
   if (error != 0) {
     return absl::ErrnoToStatus(
         error, absl::StrCat(what, ", for which there is no temporary file in ", directory,

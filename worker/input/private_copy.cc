@@ -1,7 +1,6 @@
 #include "worker/input/private_copy.h"
 
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,17 +28,10 @@ bool WriteAll(int fd, std::string_view data) {
 
 absl::StatusOr<PrivateCopy> PrivateCopy::Make(std::string_view head, const ReadContent& read,
                                               uint64_t size, const std::string& path) {
-  const std::string directory = TemporaryDirectory();
-  const auto no_room = [&](int error) {
-    return absl::ErrnoToStatus(
-        error, absl::StrCat(path, ": no temporary file of ", size, " bytes for its content in ",
-                            directory, " (TMPDIR can name another directory)"));
-  };
-  const FileDescriptor file = OpenTemporaryFile(directory);
-  struct statvfs disk;
-  if (!file.ok() || fstatvfs(file.get(), &disk) != 0) return no_room(errno);
-  // What unpacks to more than there is room for fills no disk.
-  if (size / disk.f_frsize >= disk.f_bavail) return no_room(ENOSPC);
+  const auto no_room = [&](int error) { return NoTemporaryFile(error, path, size); };
+  const FileDescriptor file = OpenTemporaryFile(TemporaryDirectory());
+  if (!file.ok()) return no_room(errno);
+  if (const int error = ErrorOfRoom(file, size); error != 0) return no_room(error);
 
   std::vector<char> buffer(256 << 10);
   std::string_view piece = head;

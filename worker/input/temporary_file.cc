@@ -1,8 +1,10 @@
 #include "worker/input/temporary_file.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,28 @@ FileDescriptor OpenTemporaryFile(const std::string& directory) {
   FileDescriptor named(mkostemp(name.data(), O_CLOEXEC));
   if (named.ok()) unlink(name.c_str());
   return named;
+}
+
+bool MeasureDiskOf(const FileDescriptor& file, DiskSpace* space) {
+  struct statvfs disk;
+  if (fstatvfs(file.get(), &disk) != 0) return false;
+  *space = {.free_bytes = uint64_t{disk.f_bavail} * disk.f_frsize,
+            .bytes = uint64_t{disk.f_blocks} * disk.f_frsize};
+  return true;
+}
+
+int ErrorOfRoom(const FileDescriptor& file, uint64_t bytes, const MeasureDisk& measure) {
+  constexpr uint64_t kShareLeftFree = 20;
+  DiskSpace space;
+  if (!measure(file, &space)) return errno;
+  const uint64_t left_free = space.bytes / kShareLeftFree;
+  return space.free_bytes < left_free || space.free_bytes - left_free < bytes ? ENOSPC : 0;
+}
+
+absl::Status NoTemporaryFile(int error, const std::string& name, uint64_t bytes) {
+  return absl::ErrnoToStatus(
+      error, absl::StrCat(name, ": no temporary file of ", bytes, " bytes in ",
+                          TemporaryDirectory(), " (TMPDIR can name another directory)"));
 }
 
 }  // namespace shoal

@@ -17,20 +17,21 @@ constexpr size_t kBufferBytes = 256 << 10;
 
 }  // namespace
 
-absl::StatusOr<TemporaryTable> TemporaryTable::Make(const std::string& what) {
+absl::StatusOr<TemporaryTable> TemporaryTable::Make(const std::string& what, MeasureDisk measure) {
   FileDescriptor file = OpenTemporaryFile(TemporaryDirectory());
   const int error = errno;
-  TemporaryTable table(what, std::move(file));
+  TemporaryTable table(what, std::move(file), std::move(measure));
   if (!table.file_.ok()) return table.Error(error);
   return table;
 }
 
-TemporaryTable::TemporaryTable(std::string what, FileDescriptor file)
-    : what_(std::move(what)), file_(std::move(file)) {}
+TemporaryTable::TemporaryTable(std::string what, FileDescriptor file, MeasureDisk measure)
+    : what_(std::move(what)), file_(std::move(file)), measure_(std::move(measure)) {}
 
 TemporaryTable::TemporaryTable(TemporaryTable&& other) noexcept
     : what_(std::move(other.what_)),
       file_(std::move(other.file_)),
+      measure_(std::move(other.measure_)),
       buffer_(std::move(other.buffer_)),
       size_(other.size_),
       bytes_(std::exchange(other.bytes_, std::span<const char>())) {}
@@ -46,6 +47,8 @@ absl::Status TemporaryTable::Append(std::span<const char> bytes) {
 }
 
 absl::Status TemporaryTable::Flush() {
+  if (const int error = ErrorOfRoom(file_, buffer_.size(), measure_); error != 0)
+    return Error(error);
   for (size_t done = 0; done < buffer_.size();) {
     const ssize_t count = write(file_.get(), buffer_.data() + done, buffer_.size() - done);
     if (count < 0 && errno != EINTR) return Error(errno);
@@ -65,10 +68,6 @@ absl::Status TemporaryTable::Finish() {
   return absl::OkStatus();
 }
 
-absl::Status TemporaryTable::Error(int error) const {
-  return absl::ErrnoToStatus(
-      error, absl::StrCat(what_, ": no temporary file of ", size_, " bytes in ",
-                          TemporaryDirectory(), " (TMPDIR can name another directory)"));
-}
+absl::Status TemporaryTable::Error(int error) const { return NoTemporaryFile(error, what_, size_); }
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/input/file_descriptor.h"
+#include "worker/input/temporary_file.h"
 
 namespace shoal {
 
@@ -17,11 +18,13 @@ namespace shoal {
 class TemporaryTable {
  public:
   // An error where there can be no temporary file; `what` is for messages.
-  static absl::StatusOr<TemporaryTable> Make(const std::string& what);
+  static absl::StatusOr<TemporaryTable> Make(const std::string& what,
+                                             MeasureDisk measure = MeasureDiskOf);
   TemporaryTable(TemporaryTable&& other) noexcept;
   TemporaryTable& operator=(TemporaryTable&&) = delete;
   ~TemporaryTable();
 
+  // An error where there is no room for more.
   absl::Status Append(std::span<const char> bytes);
   // Everything has been appended. No-op for an empty table.
   absl::Status Finish();
@@ -31,12 +34,13 @@ class TemporaryTable {
   std::span<const char> bytes() const { return bytes_; }
 
  private:
-  TemporaryTable(std::string what, FileDescriptor file);
+  TemporaryTable(std::string what, FileDescriptor file, MeasureDisk measure);
   absl::Status Flush();
   absl::Status Error(int error) const;
 
   std::string what_;
   FileDescriptor file_;
+  MeasureDisk measure_;
   std::vector<char> buffer_;
   uint64_t size_ = 0;
   std::span<const char> bytes_;
