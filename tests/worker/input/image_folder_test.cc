@@ -120,6 +120,20 @@ TEST_F(ImageFolderTest, KeepsNoLargeFileInMemory) {
   EXPECT_THAT(Row(**dataset, 1), AllOf(HasSubstr(path), HasSubstr("at most 134217728")));
 }
 
+TEST_F(ImageFolderTest, KindsThatAreNotReadAreRefusedAtOnce) {
+  Write("set/a/jpeg.gif", PlainJpeg(9, 9, 30));
+  EXPECT_THAT(Rows(), ElementsAre("10 0", "20 0", "30 0", "40 1", "50 1"));
+  const std::string gif = Write("set/a/x.GIF", "GIF89a");
+  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(gif + " is a picture"), HasSubstr("to PNG or JPEG"),
+                                      HasSubstr("\"damaged\": \"skip\"")));
+  Write("set/b/x.bmp", "BM");
+  EXPECT_THAT(ErrorOfOpening(), HasSubstr(gif + " is one of 2 pictures"));
+  source_.damaged = "skip";
+  SendLogTo([](const std::string&, const LogFields&) {});
+  EXPECT_THAT(Rows(), ElementsAre("10 0", "20 0", "30 0", "40 1", "40 1", "50 1", "10 0"));
+  SendLogTo({});
+}
+
 TEST_F(ImageFolderTest, WhatIsNoSuchFolderIsNamed) {
   source_.paths = {Path("missing")};
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);

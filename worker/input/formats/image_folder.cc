@@ -46,13 +46,14 @@ class PictureList {
   std::vector<uint32_t> labels_;
 };
 
-// By its name, as Keras has it; those that Shoal does not read are found when they are.
-bool IsPicture(const fs::path& file) {
+// By its name, as Keras has it.
+enum class FileKind { kOther, kPicture, kPictureOfKeras };
+FileKind KindOf(const fs::path& file) {
   std::string extension = file.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png" ||
-         extension == ".bmp" || extension == ".gif";
+  if (extension == ".jpg" || extension == ".jpeg" || extension == ".png") return FileKind::kPicture;
+  return extension == ".bmp" || extension == ".gif" ? FileKind::kPictureOfKeras : FileKind::kOther;
 }
 
 bool IsHidden(const std::string& name) { return name.starts_with("."); }
@@ -88,7 +89,7 @@ absl::Status AddClass(const std::string& folder, const std::string& name, uint32
   for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code unreadable;
-    if (IsPicture(entry->path()) && !entry->is_directory(unreadable)) {
+    if (KindOf(entry->path()) != FileKind::kOther && !entry->is_directory(unreadable)) {
       files.push_back(entry->path().lexically_relative(folder).string());
     }
   }
@@ -96,6 +97,33 @@ absl::Status AddClass(const std::string& folder, const std::string& name, uint32
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) list->Add(file, label);
   return absl::OkStatus();
+}
+
+// Of a kind that Keras reads and Shoal does not, whatever its name.
+bool CannotBeRead(const std::string& path) {
+  if (KindOf(path) != FileKind::kPictureOfKeras) return false;
+  uint8_t head[8] = {};
+  uint64_t size = 0;
+  const auto file = OpenRegularFile(path, "expected a picture", &size);
+  if (!file.ok() || !ReadAt(*file, path, 0, head, std::min<uint64_t>(size, sizeof(head))).ok())
+    return false;  // said when it is read
+  return !IsJpeg(head) && !IsPng(head);
+}
+
+// Before the first batch, which may come without one of them.
+absl::Status CheckKinds(const std::string& folder, const PictureList& list) {
+  uint64_t count = 0;
+  std::string first;
+  for (uint64_t i = 0; i < list.size(); ++i) {
+    const std::string path = (fs::path(folder) / list.file(i)).string();
+    if (!CannotBeRead(path)) continue;
+    if (count++ == 0) first = path;
+  }
+  if (count == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      first, count == 1 ? " is a picture" : absl::StrCat(" is one of ", count, " pictures"),
+      " of a kind that Shoal does not read; convert to PNG or JPEG, take out of the folder, or "
+      "give \"damaged\": \"skip\""));
 }
 
 class ImageFolder : public Dataset {
@@ -247,6 +275,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& sourc
     return absl::InvalidArgumentError(
         absl::StrCat(folder, ": has no picture in its folders; expected .jpg, .jpeg or .png"));
   }
+  if (source.damaged == "fail") SHOAL_RETURN_IF_ERROR(CheckKinds(folder, list));
   return std::make_unique<ImageFolder>(source, inputs[0], loader,
                                        static_cast<uint32_t>(classes.size()), std::move(list));
 }
