@@ -11,6 +11,7 @@
 #include "cli/validation.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
+#include "common/job/data_source_reader.h"
 #include "common/loss/keras_loss.h"
 #include "worker/input/batch_source.h"
 #include "worker/input/pictures/contact_sheet.h"
@@ -45,8 +46,7 @@ void AddInspect(CLI::App* dataset, Command* chosen) {
   inspect
       ->add_option("--format", options->format,
                    "Where it cannot be told by the name: as \"format\" in a job file")
-      ->check(CLI::IsMember(
-          {"arrays", "image_folder", "cifar10", "cifar100", "npz", "csv", "tfrecord"}));
+      ->check(CLI::IsMember(DataFormatNames()));
   inspect->footer(
       "Everything is read: pictures are decoded and checksums compared.\n\nExamples:\n"
       "  shoal dataset inspect flowers/\n"

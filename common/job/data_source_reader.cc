@@ -33,21 +33,15 @@ enum FieldGroup : unsigned {
   kText = 1 << 7,          // delimiter and header
 };
 
-// A format by its name, with what its files are read by. worker/input/data_formats.cc has the other
-// half of this table: what opens them.
 struct Format {
   const char* name;
   unsigned groups;
 };
+#define DATA_FORMAT(name, functions, groups) {name, groups},
 constexpr Format kFormats[] = {
-    {"arrays", kArrayFiles},
-    {"image_folder", kPath | kFolder | kPictures},
-    {"cifar10", kPath},
-    {"cifar100", kPath | kFineOrCoarse},
-    {"npz", kPath | kParts},
-    {"csv", kPath | kColumns | kText},
-    {"tfrecord", kPath | kParts | kPictures},
+#include "common/job/data_format_list.inc"
 };
+#undef DATA_FORMAT
 
 class DataSourceReader {
  public:
@@ -74,9 +68,7 @@ class DataSourceReader {
 
  private:
   const Format* ReadFormat() {
-    std::vector<std::string> names;
-    for (const Format& format : kFormats) names.push_back(format.name);
-    source_.format = ReadWord("format", names, source_.format);
+    source_.format = ReadWord("format", DataFormatNames(), source_.format);
     const auto found =
         std::find_if(std::begin(kFormats), std::end(kFormats),
                      [this](const Format& format) { return source_.format == format.name; });
@@ -297,6 +289,12 @@ json AsJson(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+std::vector<std::string> DataFormatNames() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats) names.push_back(format.name);
+  return names;
+}
 
 DataSource ReadDataSource(const json& value, const std::string& path, const JobReadOptions& options,
                           JsonErrors* errors) {

@@ -2,12 +2,16 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "common/job/data_source.h"
 #include "common/job/job_reader.h"
 #include "common/json/json_errors.h"
 
 namespace shoal {
+
+// What a data source's `format` may be: the names in data_format_list.inc.
+std::vector<std::string> DataFormatNames();
 
 // Reads an entry of a job's data section, which stands at `path`; what is wrong is added to
 // `errors`, and then the source returned is not whole.

@@ -3,15 +3,11 @@
 namespace shoal {
 namespace {
 
+#define DATA_FORMAT(name, functions, fields) {name, Open##functions, Inspect##functions},
 constexpr DataFormat kFormats[] = {
-    {"arrays", OpenArrays, InspectArrays},
-    {"image_folder", OpenImageFolder, InspectImageFolder},
-    {"cifar10", OpenCifar, InspectCifar},
-    {"cifar100", OpenCifar, InspectCifar},
-    {"npz", OpenNpz, InspectNpz},
-    {"csv", OpenCsv, InspectCsv},
-    {"tfrecord", OpenTfRecord, InspectTfRecord},
+#include "common/job/data_format_list.inc"
 };
+#undef DATA_FORMAT
 
 }  // namespace
 

@@ -19,25 +19,13 @@ using OpenFormat = absl::StatusOr<std::unique_ptr<Dataset>> (*)(const DataSource
 // where nothing can be said.
 using InspectFormat = absl::StatusOr<DataReport> (*)(const DataSource& source);
 
-// The formats, each in a file of formats/; the table is in data_formats.cc.
-absl::StatusOr<DataReport> InspectArrays(const DataSource& source);
-absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source);
-absl::StatusOr<DataReport> InspectCifar(const DataSource& source);
-absl::StatusOr<DataReport> InspectNpz(const DataSource& source);
-absl::StatusOr<DataReport> InspectCsv(const DataSource& source);
-absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source);
-absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
-                                                    const std::vector<Feature>& inputs);
-absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& source,
-                                                         const std::vector<Feature>& inputs);
-absl::StatusOr<std::unique_ptr<Dataset>> OpenCifar(const DataSource& source,
-                                                   const std::vector<Feature>& inputs);
-absl::StatusOr<std::unique_ptr<Dataset>> OpenNpz(const DataSource& source,
-                                                 const std::vector<Feature>& inputs);
-absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
-                                                 const std::vector<Feature>& inputs);
-absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
-                                                      const std::vector<Feature>& inputs);
+// The formats, each in a file of formats/.
+#define DATA_FORMAT(name, functions, fields)                                         \
+  absl::StatusOr<DataReport> Inspect##functions(const DataSource& source);           \
+  absl::StatusOr<std::unique_ptr<Dataset>> Open##functions(const DataSource& source, \
+                                                           const std::vector<Feature>& inputs);
+#include "common/job/data_format_list.inc"
+#undef DATA_FORMAT
 
 struct DataFormat {
   const char* name;
