@@ -103,6 +103,24 @@ def optimizer_field(model):
     return {"class_name": type(optimizer).__name__, "config": config}
 
 
+def follows_best(callback):
+    return isinstance(callback, keras.callbacks.EarlyStopping) or callback.save_best_only
+
+
+def best_field(callback):
+    """EarlyStopping, or ModelCheckpoint(save_best_only=True), in the form of the job's `callbacks`."""
+    config = {"monitor": callback.monitor, "mode": callback.mode}
+    if isinstance(callback, keras.callbacks.ModelCheckpoint):
+        config["save_best_only"] = True
+        if callback.best is not None:
+            config["initial_value_threshold"] = callback.best
+        return {"class_name": "ModelCheckpoint", "config": config}
+    config["min_delta"] = abs(callback.min_delta)  # Keras turns its sign where less is better
+    for option in ("patience", "baseline", "restore_best_weights", "start_from_epoch"):
+        config[option] = getattr(callback, option)
+    return {"class_name": "EarlyStopping", "config": config}
+
+
 def take_callbacks(callbacks, job):
     """Puts into `job` what callbacks have as counterparts; returns a line for each that has none."""
     unmatched = []
@@ -110,7 +128,14 @@ def take_callbacks(callbacks, job):
         name = type(callback).__name__
         if isinstance(callback, keras.callbacks.TerminateOnNaN):
             job["stop_after_nan_steps"] = 1
-        elif isinstance(callback, keras.callbacks.ModelCheckpoint) and not callback.save_best_only:
+        elif isinstance(callback, (keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint)) and follows_best(callback):
+            if not callback.monitor.startswith("val_") or "test" not in job["data"]:
+                unmatched.append(f"{name}: follows {callback.monitor}; a job follows figures of its test set alone, and was left out")
+            elif getattr(callback, "save_freq", "epoch") != "epoch":
+                unmatched.append(f"{name}: keeps the best of a job's epochs, not of every {callback.save_freq} steps, and was left out")
+            else:
+                job.setdefault("callbacks", []).append(best_field(callback))
+        elif isinstance(callback, keras.callbacks.ModelCheckpoint):
             if callback.save_freq != "epoch":
                 job["checkpoint"] = {"every_steps": callback.save_freq}
             elif "test" not in job["data"]:

@@ -151,6 +151,24 @@ def test_callbacks_have_their_counterpart_or_are_named(tmp_path, data):
                                                       "weighted_metrics"]
 
 
+def test_callbacks_that_follow_the_best_epoch(tmp_path, data):
+    c = keras.callbacks
+    stopping = {"monitor": "val_accuracy", "mode": "max", "min_delta": 0.01, "patience": 3, "baseline": 0.1,
+                "restore_best_weights": True, "start_from_epoch": 1}
+    best = {"monitor": "val_loss", "mode": "auto", "initial_value_threshold": 2.5, "save_best_only": True}
+    both = [c.EarlyStopping(**stopping), c.ModelCheckpoint("x.keras", **best)]
+    made = model(metrics=["accuracy"])
+    job, lines = written(tmp_path, made, data["classes"], test=data["classes"], callbacks=both)
+    assert job["callbacks"] == [{"class_name": "EarlyStopping", "config": stopping}, {"class_name": "ModelCheckpoint", "config": best}]
+    assert lines == []
+
+    _, lines = written(tmp_path, made, data["classes"], callbacks=both)
+    assert [line.split(":")[0] for line in lines] == ["EarlyStopping", "ModelCheckpoint"], "there is no test set"
+    job, lines = written(tmp_path, made, data["classes"], test=data["classes"], callbacks=[
+        c.EarlyStopping(monitor="loss"), c.ModelCheckpoint("x.keras", save_best_only=True, save_freq=10)])
+    assert "callbacks" not in job and len(lines) == 2
+
+
 def own(target, output):
     return keras.ops.mean(target - output)
 
