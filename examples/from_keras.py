@@ -76,7 +76,7 @@ def metric_fields(model):
         given = [only(given, "outputs with metrics")]
     for metric in given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given:
         if isinstance(metric, str):
-            fields.append(metric)
+            fields.append("accuracy" if metric == "acc" else metric)  # the figure of either is called accuracy
         elif isinstance(metric, keras.metrics.Metric):
             if getattr(keras.metrics, type(metric).__name__, None) is not type(metric):
                 raise ValueError(f"{type(metric).__name__}: Shoal has Keras's own metrics, and none of yours")
@@ -90,8 +90,8 @@ def optimizer_field(model):
     optimizer = model.optimizer
     if getattr(keras.optimizers, type(optimizer).__name__, None) is not type(optimizer):
         raise ValueError(f"{type(optimizer).__name__}: Shoal has Keras's own optimizers, and none of yours")
-    if getattr(optimizer, "_exclude_from_weight_decay_pattern", None):
-        raise ValueError("exclude_from_weight_decay(var_names=...): a job decays all variables that are trained, or none")
+    if any(getattr(optimizer, "_exclude_from_weight_decay" + kind, None) for kind in ("", "_pattern")):
+        raise ValueError("exclude_from_weight_decay(...): a job decays all variables that are trained, or none")
     config = optimizer.get_config()
     rate = config["learning_rate"]
     if isinstance(rate, dict):
@@ -107,9 +107,20 @@ def follows_best(callback):
     return isinstance(callback, keras.callbacks.EarlyStopping) or callback.save_best_only
 
 
+def monitor_of(callback):
+    return "val_accuracy" if callback.monitor == "val_acc" else callback.monitor
+
+
+def figures_of(job):
+    """What a callback may follow: the columns of history.csv that the test set gives."""
+    if "test" not in job["data"]:
+        return []
+    return ["val_loss"] + ["val_" + (m if isinstance(m, str) else m["config"]["name"]) for m in job["metrics"]]
+
+
 def best_field(callback):
     """EarlyStopping, or ModelCheckpoint(save_best_only=True), in the form of the job's `callbacks`."""
-    config = {"monitor": callback.monitor, "mode": callback.mode}
+    config = {"monitor": monitor_of(callback), "mode": callback.mode}
     if isinstance(callback, keras.callbacks.ModelCheckpoint):
         config["save_best_only"] = True
         if callback.best is not None:
@@ -129,8 +140,9 @@ def take_callbacks(callbacks, job):
         if isinstance(callback, keras.callbacks.TerminateOnNaN):
             job["stop_after_nan_steps"] = 1
         elif isinstance(callback, (keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint)) and follows_best(callback):
-            if not callback.monitor.startswith("val_") or "test" not in job["data"]:
-                unmatched.append(f"{name}: follows {callback.monitor}; a job follows figures of its test set alone, and was left out")
+            if monitor_of(callback) not in figures_of(job):
+                known = ", ".join(figures_of(job)) or "and it has none"
+                unmatched.append(f"{name}: follows {callback.monitor}, a job figures of its test set alone ({known}), and was left out")
             elif getattr(callback, "save_freq", "epoch") != "epoch":
                 unmatched.append(f"{name}: keeps the best of a job's epochs, not of every {callback.save_freq} steps, and was left out")
             else:
@@ -160,6 +172,8 @@ def data_source(given, folder):
     if isinstance(given, (list, tuple)) and len(given) == 2:
         return {"images": here(given[0]), "labels": here(given[1])}
     path = given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"{len(path)} paths: give a folder of pictures, two files (examples and labels), or a data source as an object")
     if isinstance(path, str) and path.lstrip().startswith("{"):
         return json.loads(path)
     if not os.path.isdir(path):

@@ -135,6 +135,8 @@ def test_how_long_and_how_many(tmp_path, data):
     assert job["data"]["test"] == {"images": "../x.npy", "labels": "../classes.npy"} and "epochs" not in job
     with pytest.raises(ValueError, match="epochs or steps"):
         write_job(model(), tmp_path / "job", data["classes"])
+    with pytest.raises(ValueError, match="3 paths"):
+        write_job(model(), tmp_path / "job", 3 * [tmp_path], epochs=1)
 
 
 def test_callbacks_have_their_counterpart_or_are_named(tmp_path, data):
@@ -168,6 +170,12 @@ def test_callbacks_that_follow_the_best_epoch(tmp_path, data):
         c.EarlyStopping(monitor="loss"), c.ModelCheckpoint("x.keras", save_best_only=True, save_freq=10)])
     assert "callbacks" not in job and len(lines) == 2
 
+    _, lines = written(tmp_path, made, data["classes"], test=data["classes"], callbacks=[c.EarlyStopping(monitor="val_acuracy")])
+    assert lines == ["EarlyStopping: follows val_acuracy, a job figures of its test set alone (val_loss, val_accuracy), and was left out"]
+    job, lines = written(tmp_path, model(metrics=["acc"]), data["classes"], test=data["classes"],
+                         callbacks=[c.EarlyStopping(monitor="val_acc", mode="max")])
+    assert job["callbacks"][0]["config"]["monitor"] == "val_accuracy" and lines == []
+
 
 def own(target, output):
     return keras.ops.mean(target - output)
@@ -189,9 +197,9 @@ class OwnSchedule(S.ExponentialDecay):
     pass
 
 
-def decaying_kernels_alone():
+def not_decaying(**excluded):
     optimizer = keras.optimizers.AdamW()
-    optimizer.exclude_from_weight_decay(var_names=["bias"])
+    optimizer.exclude_from_weight_decay(**excluded)
     return optimizer
 
 
@@ -199,7 +207,8 @@ def decaying_kernels_alone():
     ({"loss": own}, "own"), ({"loss": OwnLoss()}, "OwnLoss"), ({"loss": None}, "not compiled"), ({"metrics": [own]}, "own"),
     ({"metrics": [OwnMetric()]}, "OwnMetric"), ({"optimizer": OwnSGD()}, "OwnSGD"),
     ({"optimizer": keras.optimizers.SGD(OwnSchedule(0.1, 10, 0.9))}, "OwnSchedule"),
-    ({"optimizer": decaying_kernels_alone()}, "exclude_from_weight_decay"), ({"loss_weights": 2.0}, "loss_weights")],
+    ({"optimizer": not_decaying(var_names=["bias"])}, "exclude_from_weight_decay"),
+    ({"optimizer": not_decaying(var_list=[keras.Variable(0.0)])}, "exclude_from_weight_decay"), ({"loss_weights": 2.0}, "loss_weights")],
     ids=lambda value: value if isinstance(value, str) else "")
 def test_what_would_train_otherwise_is_refused(tmp_path, data, compiled, named):
     with pytest.raises(ValueError, match=named):
