@@ -9,6 +9,8 @@
 
 namespace shoal {
 
+bool Op::Reads(int, bool) const { return true; }
+
 absl::Status Op::Gradient(GradientBuilder&) const {
   return absl::UnimplementedError(absl::StrCat(type(), " has no gradient"));
 }

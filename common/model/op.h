@@ -27,6 +27,10 @@ class Op {
   virtual absl::StatusOr<std::vector<Shape>> InferShapes(
       const std::vector<Shape>& inputs) const = 0;
 
+  // Whether it reads input `i` in a program of training, or in one of inference. What nobody reads
+  // is not computed.
+  virtual bool Reads(int i, bool training) const;
+
   // Appends the nodes that compute the gradients of the inputs from those of the outputs
   // (GradientBuilder). An op without a gradient (a gradient op itself) leaves this as it is.
   virtual absl::Status Gradient(GradientBuilder& builder) const;

@@ -80,13 +80,32 @@ ProgramBuilder::ProgramBuilder(const TrainingGraph& training, const ModelLayout&
 
 void ProgramBuilder::SelectNodes(ProgramMode mode) {
   const std::vector<Node>& nodes = training_.graph.nodes();
-  for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-    if (i < training_.forward_nodes || mode == ProgramMode::kTrain ||
-        (mode == ProgramMode::kEvaluate && i < training_.loss_nodes_end)) {
-      nodes_.push_back(i);
-      for (const ValueId input : nodes[i].inputs) consumers_[input].push_back(i);
+  std::vector<ValueId> results = {training_.prediction};
+  if (mode == ProgramMode::kTrain || mode == ProgramMode::kEvaluate) {
+    results.push_back(training_.loss_per_example);
+  }
+  if (mode == ProgramMode::kTrain) {
+    const std::vector<ValueId>& pushed = training_.pushed_values;
+    results.insert(results.end(), pushed.begin(), pushed.end());
+  }
+  std::vector<bool> wanted(training_.graph.values().size(), false);
+  for (const ValueId result : results) {
+    if (result != kNoValue) wanted[result] = true;
+  }
+  // Backwards, from what is wanted to what that is made of.
+  for (int i = static_cast<int>(nodes.size()) - 1; i >= 0; --i) {
+    const std::vector<ValueId>& outputs = nodes[i].outputs;
+    if (std::none_of(outputs.begin(), outputs.end(), [&](ValueId v) { return wanted[v]; }))
+      continue;
+    nodes_.push_back(i);
+    for (size_t k = 0; k < nodes[i].inputs.size(); ++k) {
+      if (!nodes[i].op->Reads(static_cast<int>(k), training_mode_)) continue;
+      wanted[nodes[i].inputs[k]] = true;
+      consumers_[nodes[i].inputs[k]].push_back(i);
     }
   }
+  std::reverse(nodes_.begin(), nodes_.end());
+  for (std::vector<int>& consumers : consumers_) std::reverse(consumers.begin(), consumers.end());
 }
 
 bool ProgramBuilder::wanted_outside(ValueId value) const {

@@ -32,7 +32,7 @@ class ProgramBuilder {
 
   const Graph& graph() const { return training_.graph; }
   ValueId prediction() const { return training_.prediction; }
-  // Indices of the nodes to compute, in order.
+  // Indices of the nodes to compute, in order: those that what the caller reads is made of.
   const std::vector<int>& nodes() const { return nodes_; }
   // Among nodes(), those that read `value`.
   const std::vector<int>& consumers(ValueId value) const { return consumers_[value]; }

@@ -13,14 +13,17 @@
 #include "common/model/ops/dropout.h"
 #include "common/model/ops/gather.h"
 #include "common/model/ops/layer_normalization.h"
+#include "common/model/ops/mode_switch.h"
 #include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
+#include "common/model/ops/random_uniform.h"
 #include "common/model/ops/reduce.h"
 #include "common/model/ops/rescale.h"
 #include "common/model/ops/reshape.h"
 #include "common/model/ops/resize.h"
 #include "common/model/ops/softmax.h"
 #include "common/model/ops/unary.h"
+#include "common/model/ops/warp.h"
 #include "tests/worker/compute/op_case.h"
 
 namespace shoal {
@@ -114,6 +117,55 @@ void Resize(OpCase& c) {
   op->width = c.Pick(1, 30);
   op->interpolation = interpolation;
   c.SetOutput(c.Add(std::move(op), {c.Image(c.ImageShape())}));
+}
+
+// Of images that are a few pixels small, with maps that reach far beyond their sides.
+void Warp(OpCase& c, WarpAttributes::Kind kind) {
+  using Kind = WarpAttributes::Kind;
+  const ValueId image = c.Image(c.ImageShape());
+  const Shape x = c.shape(image);
+  auto op = std::make_shared<WarpOp>();
+  op->attributes = {
+      .kind = kind,
+      .flip_rows = c.Flip(),
+      .flip_columns = c.Flip(),
+      .fill = static_cast<WarpAttributes::Fill>(c.Pick(0, 10) % 4),
+      .fill_value = 0.3,
+      .interpolation =
+          c.Flip() ? ResizeOp::Interpolation::kNearest : ResizeOp::Interpolation::kBilinear,
+  };
+  op->height = kind == Kind::kCrop ? c.Pick(1, x[1]) : x[1];
+  op->width = kind == Kind::kCrop ? c.Pick(1, x[2]) : x[2];
+  auto numbers = std::make_shared<RandomUniformOp>();
+  numbers->layer_seed = c.Pick(0, 100);
+  numbers->one_of_batch = c.Flip();
+  switch (kind) {
+    case Kind::kFlip:
+      break;
+    case Kind::kTranslate:
+      numbers->ranges = {{-3, 3}, {-1, 1}};
+      break;
+    case Kind::kRotate:
+      numbers->ranges = {{-1, 1}};
+      break;
+    case Kind::kZoom:
+      numbers->ranges = {{0.1, 3}};
+      if (c.Flip()) numbers->ranges.push_back({0.5, 1});
+      break;
+    case Kind::kCrop:
+      numbers->whole = true;
+      numbers->ranges = {{0, static_cast<double>(x[1] - op->height + 1)},
+                         {0, static_cast<double>(x[2] - op->width + 1)}};
+      break;
+  }
+  c.SetOutput(c.Add(std::move(op), {image, c.Add(std::move(numbers), {image})}));
+}
+
+void ModeSwitch(OpCase& c) {
+  const Shape shape = c.ImageShape();
+  const ValueId image = c.Image(shape), other = c.Input(shape, OpCase::Fill::kNormal);
+  const ValueId active = c.Add(std::make_shared<ActivationOp>(), {image});
+  c.SetOutput(c.Add(std::make_shared<ModeSwitchOp>(), {active, other}));
 }
 
 // --- Normalization ---
@@ -367,6 +419,12 @@ std::vector<NamedOpCase> OpCases() {
       {"TransposedConv2D", TransposedConv2D},
       {"ResizeToNearest", Resize<ResizeOp::Interpolation::kNearest>},
       {"ResizeBilinearly", Resize<ResizeOp::Interpolation::kBilinear>},
+      {"Flip", [](OpCase& c) { Warp(c, WarpAttributes::Kind::kFlip); }},
+      {"Translate", [](OpCase& c) { Warp(c, WarpAttributes::Kind::kTranslate); }},
+      {"Rotate", [](OpCase& c) { Warp(c, WarpAttributes::Kind::kRotate); }},
+      {"Zoom", [](OpCase& c) { Warp(c, WarpAttributes::Kind::kZoom); }},
+      {"WarpToCrop", [](OpCase& c) { Warp(c, WarpAttributes::Kind::kCrop); }},
+      {"ModeSwitch", ModeSwitch},
       {"BatchNormalization", [](OpCase& c) { BatchNormalization(c, false); }, 1e-4},
       {"FrozenBatchNormalization", [](OpCase& c) { BatchNormalization(c, true); }},
       {"BatchNormalizationFarFromZero", BatchNormalizationFarFromZero, 1e-3},

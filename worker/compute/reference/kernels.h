@@ -25,7 +25,8 @@ struct View {
 // What a kernel is called with.
 struct Arguments {
   const Op& op;
-  std::vector<View<const double>> inputs = {};  // in the order that the op's comment names
+  std::vector<View<const double>> inputs = {};  // in the order that the op's comment names; those
+                                                // that it does not read without data
   std::vector<View<double>> outputs = {};       // all zero
   bool training = false;                        // whether layers that differ do as in training
   uint64_t job_seed = 0;

@@ -27,12 +27,15 @@ std::vector<double> ToDouble(const void* tensor, const Shape& shape) {
   return {values, values + ElementCount(shape)};
 }
 
-// A node as a step of a program: (inputs..., outputs...).
+// A node as a step of a program: (inputs that it reads..., outputs...).
 class ReferenceKernel : public Kernel {
  public:
   ReferenceKernel(KernelFunction function, const Node& node, const ProgramBuilder& builder)
       : op_(node.op), function_(function), training_(builder.training()) {
-    for (const ValueId input : node.inputs) input_shapes_.push_back(builder.shape(input));
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      input_shapes_.push_back(builder.shape(node.inputs[i]));
+      reads_.push_back(op_->Reads(static_cast<int>(i), training_));
+    }
     for (const ValueId output : node.outputs) output_shapes_.push_back(builder.shape(output));
   }
 
@@ -41,8 +44,10 @@ class ReferenceKernel : public Kernel {
         .op = *op_, .training = training_, .job_seed = context.job_seed, .step = context.step};
     std::vector<std::vector<double>> inputs, outputs;
     for (size_t i = 0; i < input_shapes_.size(); ++i) {
-      inputs.push_back(ToDouble(tensors[i], input_shapes_[i]));
-      arguments.inputs.push_back({inputs.back().data(), input_shapes_[i]});
+      arguments.inputs.push_back({nullptr, input_shapes_[i]});
+      if (!reads_[i]) continue;
+      inputs.push_back(ToDouble(tensors[inputs.size()], input_shapes_[i]));
+      arguments.inputs.back().data = inputs.back().data();
     }
     for (const Shape& shape : output_shapes_) {
       outputs.emplace_back(ElementCount(shape));
@@ -62,6 +67,7 @@ class ReferenceKernel : public Kernel {
   const KernelFunction function_;
   const bool training_;
   std::vector<Shape> input_shapes_;
+  std::vector<bool> reads_;  // by input
   std::vector<Shape> output_shapes_;
 };
 
@@ -80,7 +86,10 @@ class ReferenceBackend : public Backend {
       const Node& node = builder.graph().nodes()[index];
       auto kernel = std::make_unique<ReferenceKernel>(Kernels().at(node.op->type()), node, builder);
       std::vector<TensorId> tensors;
-      for (const ValueId input : node.inputs) tensors.push_back(builder.tensor(input));
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (!node.op->Reads(static_cast<int>(i), builder.training())) continue;
+        tensors.push_back(builder.tensor(node.inputs[i]));
+      }
       for (const ValueId output : node.outputs) tensors.push_back(builder.Output(output));
       builder.AddStep(std::move(kernel), std::move(tensors));
     }

@@ -1,0 +1,12 @@
+#include "worker/compute/cpu/cpu_program.h"
+
+namespace shoal::cpu {
+
+absl::Status ModeSwitch(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = program.graph().nodes()[index];
+  builder.Bind(node.outputs[0], builder.tensor(node.inputs[builder.training() ? 0 : 1]));
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,25 @@
+#include "common/model/ops/random_uniform.h"
+
+#include "worker/compute/cpu/loop_kernel.h"
+#include "worker/compute/step_random.h"
+
+namespace shoal::cpu {
+
+absl::Status RandomUniform(int index, CpuProgram& program) {
+  ProgramBuilder& builder = program.builder();
+  const Node& node = program.graph().nodes()[index];
+  const Shape y = builder.shape(node.outputs[0]);
+  AddLoopStep(
+      ElementCount(y), kElementGrain, {builder.Output(node.outputs[0])},
+      [op = static_cast<const RandomUniformOp&>(*node.op), count = y[1]](
+          const RunContext& context, float* const* data, int64_t begin, int64_t end) {
+        const StepRandom random(context.job_seed, context.step, op.layer_seed);
+        for (int64_t i = begin; i < end; ++i) {
+          data[0][i] = UniformDraw(op, random, i / count, i % count);
+        }
+      },
+      program);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cpu

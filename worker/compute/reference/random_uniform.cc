@@ -1,0 +1,17 @@
+#include "common/model/ops/random_uniform.h"
+
+#include "worker/compute/reference/kernels.h"
+#include "worker/compute/step_random.h"
+
+namespace shoal::reference {
+
+void RandomUniform(const Arguments& a) {
+  const auto& op = static_cast<const RandomUniformOp&>(a.op);
+  const StepRandom random(a.job_seed, a.step, op.layer_seed);
+  for (int64_t i = 0; i < a.output().size(); ++i) {
+    const int64_t count = a.output().columns();
+    a.output().data[i] = UniformDraw(op, random, i / count, i % count);
+  }
+}
+
+}  // namespace shoal::reference

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "common/model/ops/random_uniform.h"
+
+namespace shoal {
+
+// The random bits of one layer in one step: number i is a pure function of (job seed, step, layer
+// seed, i), so that a step computed twice, by whichever backend and however many threads, is the
+// same. Counter-based: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+class StepRandom {
+ public:
+  StepRandom(uint64_t job_seed, uint64_t step, uint64_t layer_seed)
+      : key_(Mix(job_seed + Mix(step + Mix(layer_seed)))) {}
+
+  // 32 of them.
+  uint64_t Bits(uint64_t i) const { return Mix(key_ + i * kIncrement) >> 32; }
+
+ private:
+  static constexpr uint64_t kIncrement = 0x9e3779b97f4a7c15;
+  static uint64_t Mix(uint64_t z) {
+    z += kIncrement;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  const uint64_t key_;
+};
+
+// Number i of an example. Rounded to float, so that it is the same where the graph is computed in
+// double.
+inline float UniformDraw(const RandomUniformOp& op, const StepRandom& random, int64_t example,
+                         int64_t i) {
+  const int64_t first = op.one_of_batch ? 0 : example * static_cast<int64_t>(op.ranges.size());
+  const double share = static_cast<double>(random.Bits(first + i)) / 4294967296.0;
+  const RandomUniformOp::Range& range = op.ranges[i];
+  const double number = range.low + (range.high - range.low) * share;
+  return static_cast<float>(op.whole ? std::floor(number) : number);
+}
+
+}  // namespace shoal

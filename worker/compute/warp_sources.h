@@ -1,0 +1,97 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "common/base/shape.h"
+#include "common/model/ops/warp.h"
+
+namespace shoal {
+
+// Where pixel (i, j) of a warped image stands in the input: at row a i + b j + c, with {a, b, c} in
+// `row`, and in the same way at a column.
+struct WarpMap {
+  std::array<double, 3> row;
+  std::array<double, 3> column;
+
+  double Row(int64_t i, int64_t j) const { return Place(row, i, j); }
+  double Column(int64_t i, int64_t j) const { return Place(column, i, j); }
+  // Whether rows come from rows and columns from columns.
+  bool separable() const { return row[1] == 0 && column[0] == 0; }
+
+ private:
+  static double Place(const std::array<double, 3>& by, int64_t i, int64_t j) {
+    return by[0] * static_cast<double>(i) + by[1] * static_cast<double>(j) + by[2];
+  }
+};
+
+// The map of one image, of the shape [B, H, W, C], that `count` numbers stand for.
+template <typename Scalar>
+WarpMap WarpMapOf(const WarpAttributes& attributes, const Scalar* numbers, int64_t count,
+                  const Shape& x) {
+  const double first = numbers[0], second = numbers[count - 1];
+  const double last_row = static_cast<double>(x[1] - 1),
+               last_column = static_cast<double>(x[2] - 1);
+  switch (attributes.kind) {
+    case WarpAttributes::Kind::kFlip: {
+      const bool flips = first <= 0.5;
+      const bool rows = flips && attributes.flip_rows, columns = flips && attributes.flip_columns;
+      return {{rows ? -1.0 : 1.0, 0, rows ? last_row : 0},
+              {0, columns ? -1.0 : 1.0, columns ? last_column : 0}};
+    }
+    case WarpAttributes::Kind::kTranslate:
+      return {{1, 0, -first * static_cast<double>(x[1])},
+              {0, 1, -second * static_cast<double>(x[2])}};
+    case WarpAttributes::Kind::kRotate: {
+      const double angle = 2 * std::numbers::pi * first;
+      const double cos = std::cos(angle), sin = std::sin(angle);
+      return {{cos, sin, (last_row - last_row * cos - last_column * sin) / 2},
+              {-sin, cos, (last_column - last_column * cos + last_row * sin) / 2}};
+    }
+    case WarpAttributes::Kind::kZoom:
+      return {{first, 0, last_row / 2 * (1 - first)}, {0, second, last_column / 2 * (1 - second)}};
+    case WarpAttributes::Kind::kCrop:
+      break;
+  }
+  return {{1, 0, first}, {0, 1, second}};
+}
+
+// What a place on an axis is made of: two elements, -1 being the constant outside, and how much of
+// each.
+struct WarpSource {
+  std::array<int64_t, 2> index;
+  std::array<double, 2> weight;
+};
+
+// Of element `index` of an axis that goes on beyond its sides.
+inline int64_t FilledIndex(WarpAttributes::Fill fill, int64_t index, int64_t extent) {
+  const auto modulo = [&](int64_t period) { return ((index % period) + period) % period; };
+  switch (fill) {
+    case WarpAttributes::Fill::kConstant:
+      return index < 0 || index >= extent ? -1 : index;
+    case WarpAttributes::Fill::kNearest:
+      return std::clamp<int64_t>(index, 0, extent - 1);
+    case WarpAttributes::Fill::kReflect: {
+      const int64_t place = modulo(2 * extent);
+      return place < extent ? place : 2 * extent - 1 - place;
+    }
+    case WarpAttributes::Fill::kWrap:
+      break;
+  }
+  return modulo(extent);
+}
+
+inline WarpSource WarpSourceAt(const WarpAttributes& attributes, double place, int64_t extent) {
+  const bool nearest = attributes.interpolation == ResizeOp::Interpolation::kNearest;
+  const double low = nearest ? std::round(place) : std::floor(place);
+  const double share = nearest ? 0 : place - low;
+  const auto index = static_cast<int64_t>(low);
+  return {{FilledIndex(attributes.fill, index, extent),
+           FilledIndex(attributes.fill, index + 1, extent)},
+          {1 - share, share}};
+}
+
+}  // namespace shoal
