@@ -89,7 +89,7 @@ def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1):
     for n, v in zip(names, model.weights):
         t["weights/" + n] = np.asarray(v.numpy())
     tn = [path[id(v)] for v in m.trainable_variables]
-    nn = [path[id(v)] for v in m.non_trainable_variables]
+    nn = [path.get(id(v), "seed") for v in m.non_trainable_variables]  # those of random streams have no path
 
     def f(tv, ntv):
         yp, ntv2, penalties = m.stateless_call(tv, ntv, xin, training=True, return_losses=True)
@@ -463,6 +463,32 @@ def cases(out, only=()):
         x = L.Embedding(7, 4, embeddings_regularizer=keras.regularizers.L2(0.1), name="table")(i)
         return keras.Model(i, L.Dense(3, activation="softmax", kernel_regularizer="l1l2", name="dense")(L.Flatten(name="flatten")(x)))
     case("regularized_table", regularized_table, rng.integers(0, 7, (4, 3)).astype(np.int32), labels(4, 3), SCCE, FEW)
+
+    augment = np.random.default_rng(13)  # cases above keep their numbers
+
+    def augmented():
+        """Layers that augment images, each with ranges of one number, so that there is nothing to draw: every fill mode and both
+        interpolations, on images that a convolution made, and on the input."""
+        i = keras.Input((7, 6, 2))
+        fills = ["constant", "nearest", "reflect", "wrap"]
+        x = L.RandomBrightness((0.2, 0.2), value_range=(-1, 1.5), name="brightness")(L.RandomContrast((-0.4, 0.4), value_range=(-2, 2), name="contrast")(i))
+        x = L.Conv2D(2, 2, padding="same", activation="tanh", name="conv")(x)
+        bilinear = dict(interpolation="bilinear", fill_value=0.4)
+        nearest = dict(interpolation="nearest", fill_value=-0.3)
+        all = [x]
+        for k, fill in enumerate(fills):
+            all.append(L.RandomTranslation((0.83, 0.83), (-0.4, -0.4), fill_mode=fill, **bilinear, name="move_" + fill)(x))
+            all.append(L.RandomRotation((0.13, 0.13), fill_mode=fill, **bilinear, name="turn_" + fill)(x))
+            all.append(L.RandomRotation((-0.31, -0.31), fill_mode=fill, **nearest, name="turn_near_" + fill)(x))
+            all.append(L.RandomZoom((0.77, 0.77), (-0.6, -0.6), fill_mode=fill, **bilinear, name="zoom_" + fill)(x))
+            all.append(L.RandomZoom((0.41, 0.41), fill_mode=fill, **nearest, name="zoom_near_" + fill)(x))
+        all.append(L.RandomContrast((-0.3, 0.3), value_range=(-0.8, 0.7), name="contrast_of_conv")(x))
+        all.append(L.RandomBrightness((-0.1, -0.1), value_range=(-0.7, 0.9), name="brightness_of_conv")(x))
+        all.append(L.RandomCrop(7, 6, name="whole")(x))
+        x = L.Concatenate(name="all")(all)
+        return keras.Model(i, L.Dense(2, name="dense")(L.Flatten(name="flatten")(L.Conv2D(3, 3, activation="tanh", name="last")(x))))
+    case("augmented", augmented, images(augment, 3, 7, 6, 2), augment.normal(0, 1, (3, 2)).astype(np.float32), MSE, MOMENTUM)
+
     # Each loss, and each way to take it, that the cases before do not reach; batches in which no value lies where a derivative jumps.
     loss_rng = np.random.default_rng(12)
     ox = loss_rng.normal(0, 1, (6, 5)).astype(np.float32)

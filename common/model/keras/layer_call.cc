@@ -6,9 +6,14 @@
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_table.h"
+#include "common/model/name_hash.h"
 #include "common/model/ops/reshape.h"
 
 namespace shoal {
+
+uint64_t LayerCall::RandomSeed(int64_t seed) const {
+  return HashName(absl::StrCat(path(), "/", seed, "/", layer_->calls));
+}
 
 absl::Status LayerCall::ExpectImages() const {
   if (input_shape().size() == 4) return absl::OkStatus();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,8 +22,9 @@ class LayerCall {
 
   // The layer's name after those of the nested models around it.
   const std::string& path() const { return layer_->path; }
-  // Which call of a shared layer this is.
-  int number() const { return layer_->calls; }
+  // For the random numbers of this call, with the option "seed": each call of a shared layer draws
+  // its own.
+  uint64_t RandomSeed(int64_t seed) const;
 
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const Shape& shape(ValueId value) const { return graph_->graph.value(value).shape; }

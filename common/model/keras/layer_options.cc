@@ -1,5 +1,6 @@
 #include "common/model/keras/layer_options.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/model/keras/activation_config.h"
 #include "common/model/keras/dtype_config.h"
 #include "common/model/keras/layer_table.h"
@@ -84,6 +85,17 @@ void LayerOptions::ExpectChannelsLast() {
   if (OneOf("data_format", {"channels_last", "channels_first"}, 0) == 0) return;
   Take(config_["data_format"].Unimplemented(
       "Shoal has no \"channels_first\"; build the model with data_format=\"channels_last\""));
+}
+
+ResizeOp::Interpolation LayerOptions::Interpolation(const std::string& absent) {
+  const JsonNode json = config_["interpolation"];
+  const std::string name = Take(json.String(absent), absent);
+  if (name == "nearest") return ResizeOp::Interpolation::kNearest;
+  if (name != "bilinear") {
+    Take(json.Unimplemented(absl::StrCat("Shoal has no interpolation ", json.Text(),
+                                         SuggestName(name, {"bilinear", "nearest"}))));
+  }
+  return ResizeOp::Interpolation::kBilinear;
 }
 
 std::shared_ptr<const Op> LayerOptions::Activation(const std::string& key) {

@@ -15,6 +15,7 @@
 #include "common/model/keras/json_node.h"
 #include "common/model/keras/layer.h"
 #include "common/model/keras/regularizer_config.h"
+#include "common/model/ops/resize.h"
 #include "common/model/ops/window.h"
 
 namespace shoal {
@@ -83,6 +84,8 @@ class LayerOptions {
   AxisOption Axis(const std::string& key, int64_t absent);
   // "data_format" must be absent or channels_last, the only layout there is.
   void ExpectChannelsLast();
+  // "interpolation", nearest or bilinear.
+  ResizeOp::Interpolation Interpolation(const std::string& absent);
   // The op that an option names, "relu" or an object; null where there is nothing to compute.
   std::shared_ptr<const Op> Activation(const std::string& key = "activation");
   // The variable "LAYER/NAME", whose initializer stands under "NAME_initializer" and regularizer

@@ -39,6 +39,13 @@
   LAYER(Multiply)                 \
   LAYER(Normalization)            \
   LAYER(PReLU)                    \
+  LAYER(RandomBrightness)         \
+  LAYER(RandomContrast)           \
+  LAYER(RandomCrop)               \
+  LAYER(RandomFlip)               \
+  LAYER(RandomRotation)           \
+  LAYER(RandomTranslation)        \
+  LAYER(RandomZoom)               \
   LAYER(ReLU)                     \
   LAYER(Rescaling)                \
   LAYER(Reshape)                  \

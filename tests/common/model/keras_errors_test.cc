@@ -383,6 +383,55 @@ TEST(KerasErrorsTest, Sequences) {
                 {shape.c_str(), {nullptr, 9}, kInvalid, {"(batch, steps, channels)"}}});
 }
 
+TEST(KerasErrorsTest, Augmentation) {
+  const std::string path = "$.config.layers[1].config.";
+  const auto expect = [&](const Json& layer, const std::string& option, const Json& value,
+                          absl::StatusCode code, const std::vector<std::string>& parts) {
+    const std::string pointer = "/config/layers/1/config/" + option;
+    ExpectErrors(SequentialJson({nullptr, 6, 6, 3}, {layer}),
+                 {{pointer.c_str(), value, code, parts}});
+  };
+  const Json flip = LayerJson("RandomFlip", "flip", {{"mode", "vertical"}, {"seed", 1}});
+  expect(flip, "mode", "sideways", kInvalid, {path + "mode", "horizontal_and_vertical"});
+  expect(flip, "seed", 0.5, kInvalid, {path + "seed"});
+  expect(flip, "data_format", "channels_first", kLacking, {path + "data_format"});
+  expect(flip, "factor", 0.5, kLacking, {path + "factor"});
+
+  const Json move =
+      LayerJson("RandomTranslation", "move", {{"height_factor", 1}, {"width_factor", {-1, 0.5}}});
+  expect(move, "height_factor", nullptr, kInvalid, {path + "height_factor"});
+  expect(move, "height_factor", 1.5, kInvalid, {path + "height_factor: 1.5 must be from -1 to 1"});
+  expect(move, "width_factor", {0, -1.5}, kInvalid, {path + "width_factor: [0,-1.5] must be from"});
+  expect(move, "width_factor", {0.5}, kInvalid, {path + "width_factor", "two numbers, got [0.5]"});
+  expect(move, "width_factor", {0.5, "a"}, kInvalid, {path + "width_factor[1]"});
+  expect(move, "fill_mode", "mirror", kInvalid, {path + "fill_mode", "reflect, wrap, constant"});
+  expect(move, "interpolation", "bicubic", kLacking, {path + "interpolation"});
+
+  const Json turn = LayerJson("RandomRotation", "turn", {{"factor", {-2, 2}}});
+  expect(turn, "factor", {1.5, 2}, kInvalid, {path + "factor: [1.5,2] must be from -1 to 1"});
+  const Json zoom =
+      LayerJson("RandomZoom", "zoom", {{"height_factor", 1}, {"width_factor", nullptr}});
+  expect(zoom, "height_factor", -1, kInvalid, {path + "height_factor: -1 must be above -1"});
+  expect(zoom, "width_factor", {-1, 0}, kInvalid, {path + "width_factor", "above -1, up to 1"});
+
+  const Json crop = LayerJson("RandomCrop", "crop", {{"height", 4}, {"width", 3}});
+  expect(crop, "height", 0, kInvalid, {path + "height"});
+  expect(crop, "width", nullptr, kInvalid, {path + "width"});
+
+  const Json contrast = LayerJson("RandomContrast", "contrast", {{"factor", {0.1, 0.2}}});
+  expect(contrast, "factor", -0.1, kInvalid, {path + "factor: -0.1 must be from 0 to 1"});
+  expect(contrast, "factor", {-0.5, 0.2}, kInvalid, {path + "factor", "leaves no number"});
+  expect(contrast, "value_range", 255, kInvalid, {path + "value_range", "two numbers"});
+  const Json brightness = LayerJson("RandomBrightness", "light", {{"factor", 1}});
+  expect(brightness, "factor", 1.5, kInvalid, {path + "factor"});
+  expect(brightness, "value_range", {1}, kInvalid, {path + "value_range"});
+
+  for (const Json& layer : {flip, move, turn, zoom, crop, contrast, brightness}) {
+    ExpectError(SequentialJson({nullptr, 6, 6}, {layer}).dump(), kInvalid,
+                {"$.config.layers[1]", "(batch, height, width, channels)", "(None, 6, 6)"});
+  }
+}
+
 TEST(KerasErrorsTest, NormalizationEmbeddingAndResizing) {
   const std::string at = "/config/layers/1/config/";
   const std::string path = "$.config.layers[1].config.";

@@ -8,7 +8,6 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
-#include "common/model/name_hash.h"
 
 namespace shoal {
 namespace {
@@ -30,8 +29,7 @@ class Dropout : public LayerConfig {
     auto op = std::make_shared<DropoutOp>();
     op->rate = rate_;
     op->groups = groups;
-    // Each call of a shared layer drops elements of its own.
-    op->layer_seed = HashName(absl::StrCat(call.path(), "/", seed_, "/", call.number()));
+    op->layer_seed = call.RandomSeed(seed_);
     return call.Add(std::move(op));
   }
 

@@ -1,7 +1,6 @@
 #include <array>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
@@ -10,22 +9,10 @@
 namespace shoal {
 namespace {
 
-// The option "interpolation".
-ResizeOp::Interpolation ReadInterpolation(LayerOptions& options, const char* absent) {
-  const JsonNode json = options["interpolation"];
-  const std::string name = options.Take(json.String(absent), std::string(absent));
-  if (name == "nearest") return ResizeOp::Interpolation::kNearest;
-  if (name != "bilinear") {
-    options.Take(json.Unimplemented(absl::StrCat("Shoal has no interpolation ", json.Text(),
-                                                 SuggestName(name, {"bilinear", "nearest"}))));
-  }
-  return ResizeOp::Interpolation::kBilinear;
-}
-
 class UpSampling2D : public LayerConfig {
  public:
   explicit UpSampling2D(LayerOptions& options) : size_(options.WindowExtents("size", {{2, 2}})) {
-    op_.interpolation = ReadInterpolation(options, "nearest");
+    op_.interpolation = options.Interpolation("nearest");
     options.ExpectChannelsLast();
   }
 
@@ -47,7 +34,7 @@ class Resizing : public LayerConfig {
   explicit Resizing(LayerOptions& options) {
     op_.height = options.Integer("height", kWindowExtents);
     op_.width = options.Integer("width", kWindowExtents);
-    op_.interpolation = ReadInterpolation(options, "bilinear");
+    op_.interpolation = options.Interpolation("bilinear");
     for (const char* key : {"crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"}) {
       options.ExpectFalse(key, "Shoal resizes each axis by itself, without smoothing");
     }
