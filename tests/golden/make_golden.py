@@ -69,9 +69,9 @@ def make_optimizer(spec):
     return getattr(keras.optimizers, spec["class_name"])(**config)
 
 
-def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1):
+def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1, draw=randomize):
     rng = np.random.default_rng(seed)
-    randomize(model, rng)
+    draw(model, rng)
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "model.json"), "w") as f:
@@ -97,9 +97,10 @@ def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1):
 
     tv = [jnp.asarray(v.numpy()) for v in m.trainable_variables]
     ntv = [jnp.asarray(v.numpy()) for v in m.non_trainable_variables]
-    inf, _ = m.stateless_call(tv, ntv, xin, training=False)
+    inf, _ = jax.jit(lambda tv, ntv: m.stateless_call(tv, ntv, xin, training=False))(tv, ntv)
     t["output/inference"] = np.asarray(inf, np.float32)
-    (l, (yp, _)), g = jax.value_and_grad(f, has_aux=True)(tv, ntv)
+    step = jax.jit(jax.value_and_grad(f, has_aux=True))
+    (l, (yp, _)), g = step(tv, ntv)
     t["output/training"] = np.asarray(yp, np.float32)
     t["loss"] = np.asarray([l], np.float32)
     for n, gi in zip(tn, g):
@@ -112,7 +113,7 @@ def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1):
         ov = [jnp.asarray(v.numpy()) for v in opt.variables]
         losses = []
         for s in range(steps):
-            (l, (_, ntv2)), g = jax.value_and_grad(f, has_aux=True)(tvv, ntvv)
+            (l, (_, ntv2)), g = step(tvv, ntvv)
             losses.append(float(l))
             tvv, ov = opt.stateless_apply(ov, g, tvv)
             ntvv = ntv2
