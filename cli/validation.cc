@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/archive/initial_weights.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
@@ -69,7 +70,12 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
   if (job.ok()) {
     absl::StatusOr<KerasModel> model = ModelOfJob(*job, job_file);
     Append(model.status(), &errors);
-    if (model.ok()) validated.model = *std::move(model);
+    if (model.ok()) {
+      validated.model = *std::move(model);
+      absl::StatusOr<std::string> weights = DescribeInitialWeights(*job, validated.model);
+      Append(weights.status(), &errors);
+      if (weights.ok()) validated.initial_weights = *std::move(weights);
+    }
     validated.job = *std::move(job);
   }
   if (!errors.empty()) return absl::InvalidArgumentError(errors);
@@ -87,6 +93,14 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
   // A model inside the job file has no path of its own.
   const std::string source = job.model_path.empty() ? job_file + ": $.model" : job.model_path;
   return absl::InvalidArgumentError(WithSource(source, sound).message());
+}
+
+absl::StatusOr<std::string> DescribeInitialWeights(const Job& job, const KerasModel& model) {
+  if (job.initial_weights.path.empty()) return "";
+  SHOAL_ASSIGN_OR_RETURN(
+      const InitialWeights weights,
+      FindInitialWeights(job.initial_weights.path, job.model_json, model.graph.variables()));
+  return weights.ToText();
 }
 
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
@@ -203,6 +217,7 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
   absl::StrAppend(&text, "parameters: ", needs.trainable_parameters, " trainable, ",
                   needs.other_parameters, " other (", FormatBytes(needs.variable_bytes),
                   "), optimizer slots ", FormatBytes(needs.slot_bytes), "\n");
+  text += validated.initial_weights;
   for (size_t i = 0; i < needs.ps.size(); ++i) {
     const JobNeeds::Ps& ps = needs.ps[i];
     absl::StrAppend(&text, "ps ", i, " at ", ps.address, ": variables ",

@@ -20,6 +20,7 @@ struct ValidatedJob {
   Job job;
   std::vector<std::string> overridden;  // a line for each field that was not taken from the file
   KerasModel model;
+  std::string initial_weights;  // as DescribeInitialWeights() has them
 };
 
 // Reads a cluster spec (as LoadClusterSpec() does, without need of a task), a job file and its
@@ -32,6 +33,10 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
 // The model of a job, and whether its optimizer can train it. Errors name the file that the model
 // stands in: its own, or `job_file`.
 absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_file);
+
+// Lines that say which variables begin with saved values, and which do not and why
+// (FindInitialWeights); empty where the job names none. Errors name the file.
+absl::StatusOr<std::string> DescribeInitialWeights(const Job& job, const KerasModel& model);
 
 // What the job's data is, as far as it is on this machine: only the workers read it.
 struct FoundData {

@@ -57,6 +57,9 @@ class PsFleet {
     // Whether training may begin at step 0; asked where there is no checkpoint, not even a damaged
     // one, which is refused here. On another thread.
     std::function<absl::Status()> may_begin_anew;
+    // Makes the checkpoint that a training begins with, under a term; empty: it begins with the
+    // seed. Where it may begin, on the same thread.
+    std::function<absl::StatusOr<StoredCheckpoint>(uint64_t term)> make_first;
     // What the store holds at the start, newest first.
     std::function<void(const std::vector<StoredCheckpoint>&)> on_stored;
     std::function<void(const Opened&)> on_opened;

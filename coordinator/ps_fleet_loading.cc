@@ -27,12 +27,17 @@ void PsFleet::LookForCheckpoint() {
   auto found = std::make_shared<Found>();
   options_.loop->Offload(
       [store = options_.store, found, bad = bad_checkpoints_, job = options_.job_text,
-       fingerprint = options_.job_fingerprint, may_begin_anew = options_.may_begin_anew] {
+       fingerprint = options_.job_fingerprint, may_begin_anew = options_.may_begin_anew,
+       make_first = options_.make_first, term = term_] {
         found->newest = store->NewestWhole(bad, &found->problems);
         if (!found->newest.ok()) return;
         if (!found->newest->has_value()) {
           if (!found->problems.empty() || !bad.empty()) return;
-          if (absl::Status status = may_begin_anew(); !status.ok()) found->newest = status;
+          if (absl::Status status = may_begin_anew(); !status.ok()) {
+            found->newest = status;
+          } else if (make_first) {
+            found->newest = make_first(term);
+          }
           return;
         }
         const StoredCheckpoint& newest = **found->newest;

@@ -99,6 +99,20 @@ absl::Status TrainingRun::Prepare() {
                         .is_gone = options_.is_gone,
                         .on_lost = [this](const absl::Status& status) { Over(status); },
                         .on_lead = options_.on_lead});
+  const std::map<std::string, std::string> texts = {{kJobName, job_text_},
+                                                    {kModelName, job.model_json}};
+  // A run that begins with the seed needs none.
+  std::function<absl::StatusOr<StoredCheckpoint>(uint64_t)> make_first;
+  if (!job.initial_weights.path.empty()) {
+    make_first = [this, first = FirstCheckpoint{.job = &job,
+                                                .variables = &variables,
+                                                .optimizer = optimizer_.get(),
+                                                .layout = &layout_,
+                                                .texts = texts,
+                                                .manifest = manifest}](uint64_t term) {
+      return WriteFirstCheckpoint(first, term, &store_);
+    };
+  }
   fleet_ = std::make_unique<PsFleet>(PsFleet::Options{
       .loop = options_.loop,
       .network = options_.network,
@@ -111,6 +125,7 @@ absl::Status TrainingRun::Prepare() {
       .coordinator_id = options_.coordinator_id,
       .may_begin_anew = [paths = paths_,
                          files = options_.files] { return CheckNothingIsReplaced(paths, files); },
+      .make_first = std::move(make_first),
       .on_stored = [this](const std::vector<StoredCheckpoint>& stored) { OnStored(stored); },
       .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
       .on_over = [this](const std::string& why) { OnTimelineOver(why); },
@@ -141,7 +156,7 @@ absl::Status TrainingRun::Prepare() {
       .ps_count = static_cast<int>(options_.ps_addresses.size()),
       .keep = job.checkpoint.keep,
       .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),
-      .texts = {{kJobName, job_text_}, {kModelName, job.model_json}},
+      .texts = texts,
       .manifest = manifest,
       .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
       .send = [this](int ps, const proto::ControlRequest& request) { fleet_->Send(ps, request); },

@@ -27,6 +27,7 @@
 #include "coordinator/cluster_service.h"
 #include "coordinator/cut_plan.h"
 #include "coordinator/evaluation.h"
+#include "coordinator/first_checkpoint.h"
 #include "coordinator/membership.h"
 #include "coordinator/progress.h"
 #include "coordinator/ps_fleet.h"

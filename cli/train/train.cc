@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "cli/display/console.h"
 #include "cli/display/history_table.h"
 #include "cli/display/training_display.h"
@@ -145,6 +146,11 @@ class Training {
           "To train on, raise the job's epochs, in its file or with --epochs; to begin anew, "
           "choose another --run_dir.");
       return false;
+    }
+    if (decision.state == RunDirectory::State::kFresh) {
+      SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
+      SHOAL_ASSIGN_OR_RETURN(const std::string weights, DescribeInitialWeights(job_, model));
+      if (!weights.empty()) console_.Print(std::string(absl::StripSuffix(weights, "\n")));
     }
     SHOAL_ASSIGN_OR_RETURN(addresses_, ChooseAddresses(options_.workers, options_.ps));
     SHOAL_RETURN_IF_ERROR(AwaitFreeRun(run_->paths(), addresses_.chief,

@@ -23,4 +23,7 @@ struct ByteSource {
 absl::StatusOr<ByteSource> OpenByteSource(const std::string& path,
                                           FileSystem* files = RealFileSystem());
 
+// CRC-32C of all bytes.
+absl::StatusOr<uint32_t> ChecksumOf(const ByteSource& source);
+
 }  // namespace shoal

@@ -461,7 +461,6 @@ class Hdf5Walk {
     fields.Skip(padded(space_bytes));
     if (!fields.ok() || version < 1 || version > 3)
       return Damaged(message.at, absl::StrCat("an attribute of ", Quoted(path), " ends early"));
-    if (path.empty()) file_->root_attributes_.emplace_back(name);
     if (name != "name") return absl::OkStatus();
     const uint64_t type_class = type.Take(1) & 0x0F;
     const bool variable_string = type_class == 9 && (type.Take(3) & 0x0F) == 1;
@@ -518,11 +517,6 @@ absl::StatusOr<std::unique_ptr<Hdf5File>> Hdf5File::Open(ByteSource source) {
   std::unique_ptr<Hdf5File> file(new Hdf5File(std::move(source)));
   SHOAL_RETURN_IF_ERROR(Hdf5Walk(file.get()).Run());
   return file;
-}
-
-bool Hdf5File::HasRootAttribute(const std::string& name) const {
-  return std::find(root_attributes_.begin(), root_attributes_.end(), name) !=
-         root_attributes_.end();
 }
 
 absl::Status Hdf5File::ReadFloats(const Dataset& dataset, uint64_t first,

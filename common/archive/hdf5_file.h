@@ -38,8 +38,6 @@ class Hdf5File {
   const std::vector<Dataset>& datasets() const { return datasets_; }
   // The attribute "name" of the groups that have one: "layers/dense/vars" -> "predictions".
   const std::map<std::string, std::string>& names() const { return names_; }
-  // The attributes of the outermost group, by name.
-  bool HasRootAttribute(const std::string& name) const;
 
   // The values from number `first` on, as float32.
   absl::Status ReadFloats(const Dataset& dataset, uint64_t first, std::span<float> out) const;
@@ -51,7 +49,6 @@ class Hdf5File {
   const ByteSource source_;
   std::vector<Dataset> datasets_;
   std::map<std::string, std::string> names_;
-  std::vector<std::string> root_attributes_;
 };
 
 }  // namespace shoal

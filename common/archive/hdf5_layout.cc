@@ -66,8 +66,9 @@ class Writer {
         std::unique_ptr<Node>& child = node->children[part];
         if (child == nullptr) child = std::make_unique<Node>();
         node = child.get();
+        SHOAL_CHECK(node->dataset < 0);
       }
-      SHOAL_CHECK(node->dataset < 0 && node->children.empty());
+      SHOAL_CHECK(node->children.empty());
       node->dataset = static_cast<int>(i);
     }
   }

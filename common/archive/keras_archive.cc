@@ -23,7 +23,12 @@ constexpr size_t kPieceBytes = size_t{1} << 20;
 
 // Nothing is unpacked; but whoever made such a name means no good, and other programs unpack.
 absl::Status CheckNames(const ZipArchive& archive) {
-  for (const std::string& name : archive.Names()) {
+  const std::vector<std::string> names = archive.Names();
+  if (names.size() >= static_cast<size_t>(kMostZipNames)) {
+    return absl::DataLossError(absl::StrCat(archive.path(), ": has ", kMostZipNames,
+                                            " members or more; Keras writes three, and assets"));
+  }
+  for (const std::string& name : names) {
     const std::vector<std::string> parts = absl::StrSplit(name, absl::ByAnyChar("/\\"));
     for (const std::string& part : parts) {
       if (part != ".." && !name.empty() && name[0] != '/') continue;

@@ -12,7 +12,6 @@
 namespace shoal {
 namespace {
 
-constexpr zip_int64_t kMostNames = 1000;
 constexpr size_t kMostShown = 20;
 
 // The first ones, for messages.
@@ -46,7 +45,8 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(const std::string& path) {
 
 std::vector<std::string> ZipArchive::Names() const {
   std::vector<std::string> names;
-  const zip_int64_t count = std::min(zip_get_num_entries(archive_.get(), 0), kMostNames);
+  const zip_int64_t count =
+      std::min<zip_int64_t>(zip_get_num_entries(archive_.get(), 0), kMostZipNames);
   for (zip_int64_t i = 0; i < count; ++i) {
     const char* name = zip_get_name(archive_.get(), static_cast<zip_uint64_t>(i), ZIP_FL_ENC_GUESS);
     if (name != nullptr) names.push_back(name);

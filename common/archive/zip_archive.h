@@ -15,6 +15,8 @@ struct zip_file;
 
 namespace shoal {
 
+inline constexpr int64_t kMostZipNames = 1000;
+
 // A zip archive, read by libzip. Nothing is unpacked to files: whoever reads a member says how much
 // of it. Not thread-safe; its members must not outlive it.
 class ZipArchive {
@@ -24,7 +26,7 @@ class ZipArchive {
 
   const std::string& path() const { return path_; }
 
-  // Of the members, in the archive's order; at most 1,000.
+  // Of the members, in the archive's order; at most kMostZipNames.
   std::vector<std::string> Names() const;
 
   // A member, read from its beginning to its end.

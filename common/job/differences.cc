@@ -12,9 +12,9 @@ using nlohmann::json;
 // More lines than a person reads: a job that differs so much is another job.
 constexpr size_t kMaxLines = 30;
 
-// No batch and no update depends on these.
-constexpr const char* kMayChange[] = {"epochs", "steps", "stop_after_nan_steps", "callbacks",
-                                      "checkpoint"};
+// No batch and no update depends on these; what a run began with is in its checkpoints.
+constexpr const char* kMayChange[] = {"epochs",    "steps",      "stop_after_nan_steps",
+                                      "callbacks", "checkpoint", "initial_weights"};
 
 // `there` and `now` are null where the value is absent.
 void Compare(const json* there, const json* now, const std::string& path,

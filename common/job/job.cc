@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "common/archive/byte_source.h"
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
+#include "common/checkpoint/manifest.h"
 #include "common/job/data_source_reader.h"
 #include "common/job/job_overrides.h"
 #include "common/job/job_reader.h"
@@ -35,6 +37,11 @@ std::string Job::ResolvedText() const {
   json root;
   root["name"] = name;
   root["model"] = JsonOrString(model_json);
+  if (!initial_weights.path.empty()) {
+    root["initial_weights"] = {
+        {"path", initial_weights.path},
+        {"crc32c", absl::StrCat(absl::Hex(initial_weights.crc32c, absl::kZeroPad8))}};
+  }
   root["data"]["training"] = DataSourceToJson(training);
   if (!test.empty()) root["data"]["test"] = DataSourceToJson(test);
   root["loss"] = JsonOrString(loss);
@@ -60,6 +67,13 @@ std::string Job::ResolvedText() const {
   // nlohmann::json keeps keys sorted and writes the shortest digits that read back as the same
   // number.
   return root.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::StatusOr<uint32_t> ChecksumOfWeights(const std::string& path) {
+  const bool is_checkpoint = RealFileSystem()->IsDirectory(path);
+  SHOAL_ASSIGN_OR_RETURN(const ByteSource source,
+                         OpenByteSource(is_checkpoint ? path + "/" + kManifestName : path));
+  return ChecksumOf(source);
 }
 
 uint32_t Job::Fingerprint() const {

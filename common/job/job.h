@@ -27,9 +27,16 @@ struct Job {
     double lease_timeout_seconds = 60;
   };
 
+  // Saved values that variables begin with (FindInitialWeights).
+  struct InitialWeights {
+    std::string path;     // absolute; empty: there are none, all begin with their initializers
+    uint32_t crc32c = 0;  // of the file, or of a checkpoint's manifest; 0: there was none
+  };
+
   std::string name;
   std::string model_path;  // absolute; empty where the model came inside the resolved text
   std::string model_json;  // Keras JSON text
+  InitialWeights initial_weights;
   DataSource training;
   DataSource test;   // empty(): no evaluation
   std::string loss;  // canonical Keras config: MakeLoss() reads it
@@ -52,6 +59,9 @@ struct Job {
   uint32_t Fingerprint() const;
 };
 
+// The checksum by which Job::InitialWeights are known again, of what lies at `path`.
+absl::StatusOr<uint32_t> ChecksumOfWeights(const std::string& path);
+
 // A field of a job that whoever starts it gives beside the file.
 struct JobOverride {
   std::string flag;   // that it was given by, for messages: "--epochs"
@@ -61,9 +71,10 @@ struct JobOverride {
 
 // Reads a job file. All errors at once in one kInvalidArgument status, a line each, with file, JSON
 // path, value, and the nearest valid name or range. Reads the model file too (its content is
-// checked by ParseKerasModel, not here) and says when a data file does not exist only with
-// `check_data`. `overrides` are read as if they stood in the file, errors about them name the flag;
-// each adds a line for people to `overridden`: "--epochs: $.epochs is 3; 5 in the file".
+// checked by ParseKerasModel, not here), and the saved weights as far as their checksum goes, and
+// says when a data file does not exist only with `check_data`. `overrides` are read as if they
+// stood in the file, errors about them name the flag; each adds a line for people to `overridden`:
+// "--epochs: $.epochs is 3; 5 in the file".
 absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
                             const std::vector<JobOverride>& overrides = {},
                             std::vector<std::string>* overridden = nullptr);

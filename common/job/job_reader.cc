@@ -6,7 +6,9 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/archive/keras_archive.h"
 #include "common/job/data_source_reader.h"
 #include "common/job/job_path.h"
 #include "common/json/json_object.h"
@@ -44,6 +46,7 @@ class JobReader {
     JsonObject top(root, "$", errors_);
     ReadName(top);
     ReadModel(top);
+    ReadInitialWeights(top);
     ReadData(top);
     if (const json* value = top.Require("loss",
                                         "what is minimised, for example "
@@ -105,13 +108,18 @@ class JobReader {
 
   void ReadModelFile(JsonObject& top) {
     const std::string path = top.PathOf("model");
-    absl::StatusOr<std::string> text = ReadJsonFile(job_.model_path);
+    const bool archive = IsZipArchive(job_.model_path);
+    absl::StatusOr<std::string> text =
+        archive ? ReadArchivedModel(job_.model_path) : ReadJsonFile(job_.model_path);
     if (!text.ok()) return errors_->Add(path, std::string(text.status().message()));
-    if (text->compare(0, 4, "PK\x03\x04") == 0) {
-      return errors_->Add(path, absl::StrCat(job_.model_path,
-                                             ": is a zip archive (.keras); give the text "
-                                             "that model.to_json() returns"));
+    if (text->starts_with("\x89HDF")) {
+      return errors_->Add(
+          path, absl::StrCat(job_.model_path,
+                             ": is HDF5, Keras's old format; have Keras write it as .keras:\n"
+                             "  python -c 'import keras; keras.models.load_model(\"",
+                             job_.model_path, "\").save(\"model.keras\")'"));
     }
+    if (archive) job_.initial_weights.path = job_.model_path;
     absl::StatusOr<json> model = ParseJson(*text, job_.model_path);
     if (!model.ok()) return errors_->Add(path, std::string(model.status().message()));
     if (!model->is_object()) {
@@ -119,6 +127,34 @@ class JobReader {
                                              "; must be a Keras model as an object"));
     }
     job_.model_json = *std::move(text);
+  }
+
+  // Those of the model's own archive, or of another file.
+  void ReadInitialWeights(JsonObject& top) {
+    Job::InitialWeights* weights = &job_.initial_weights;
+    const std::string path = top.PathOf("initial_weights");
+    const json* crc32c = nullptr;
+    if (const json* value = top.Find("initial_weights"); value != nullptr && value->is_object()) {
+      JsonObject object(*value, path, errors_);
+      if (const json* file = object.Require("path", "what is loaded"))
+        weights->path = ReadJobPath(object, "path", *file, options_.base_dir);
+      crc32c = object.Find("crc32c");
+      const std::string digits =
+          crc32c != nullptr && crc32c->is_string() ? crc32c->get<std::string>() : "";
+      if (crc32c != nullptr &&
+          (digits.size() != 8 || !absl::SimpleHexAtoi(digits, &weights->crc32c))) {
+        return object.AddWrong("crc32c", *crc32c, "8 hexadecimal digits");
+      }
+      object.RejectUnknownKeys();
+    } else if (value != nullptr) {
+      weights->path = ReadJobPath(top, "initial_weights", *value, options_.base_dir);
+    }
+    if (weights->path.empty() || crc32c != nullptr) return;
+    const absl::StatusOr<uint32_t> checksum = ChecksumOfWeights(weights->path);
+    // A run that has begun goes on without them: whoever makes its first checkpoint misses them.
+    if (absl::IsNotFound(checksum.status())) return;
+    if (!checksum.ok()) return errors_->Add(path, std::string(checksum.status().message()));
+    weights->crc32c = *checksum;
   }
 
   void ReadData(JsonObject& top) {

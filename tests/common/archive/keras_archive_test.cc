@@ -94,6 +94,13 @@ TEST_F(KerasArchiveTest, AMemberOutsideIsRefused) {
   }
 }
 
+TEST_F(KerasArchiveTest, MembersThatNobodyCountsAreRefused) {
+  std::map<std::string, std::string> members;
+  for (int i = 0; i < 1001; ++i) members[std::to_string(i)] = "";
+  Zip(members, ZIP_CM_STORE);
+  EXPECT_THAT(ModelError(), HasSubstr("has 1000 members or more"));
+}
+
 TEST_F(KerasArchiveTest, ABombIsRefused) {
   // 80 MB in 80 KB.
   Zip({{"config.json", std::string(80 << 20, ' ')}}, ZIP_CM_DEFLATE);

@@ -125,9 +125,11 @@ TEST_F(JobTest, ReportsAllErrorsAtOnce) {
       "$.optimizer.config.learning_rate: is -0.1; must be a number greater than 0, at most 1000\n"
       "$.batch_size: is 0; must be an integer from 1 to 1048576\n"
       "$.steps: is there beside $.epochs; give one of the two\n"
-      "$.modell: is not a known key; did you mean \"model\"? Known: name, model, data, loss, "
+      "$.modell: is not a known key; did you mean \"model\"? Known: name, model, initial_weights, "
+      "data, loss, "
       "metrics, "
-      "callbacks, optimizer, batch_size, epochs, steps, stop_after_nan_steps, strategy, checkpoint, seed");
+      "callbacks, optimizer, batch_size, epochs, steps, stop_after_nan_steps, strategy, "
+      "checkpoint, seed");
 }
 
 TEST_F(JobTest, RefusesWhatIsNoJob) {
@@ -174,15 +176,46 @@ TEST_F(JobTest, NamesTheModelFileInItsErrors) {
   const std::string model = (directory_ / "other.json").string();
   EXPECT_EQ(ErrorWith("/model", "other.json"), "$.model: " + model + ": No such file or directory");
   Write("other.json", "PK\x03\x04 and more");
-  EXPECT_EQ(ErrorWith("/model", "other.json"),
-            "$.model: " + model +
-                ": is a zip archive (.keras); give the text that model.to_json() returns");
+  EXPECT_THAT(ErrorWith("/model", "other.json"),
+              StartsWith("$.model: " + model + ": cannot be read as a zip archive of 13 bytes"));
+  Write("other.json", "\x89HDF\r\n");
+  EXPECT_THAT(ErrorWith("/model", "other.json"),
+              AllOf(StartsWith("$.model: " + model + ": is HDF5, Keras's old format"),
+                    HasSubstr("keras.models.load_model(\"" + model + "\").save(")));
   Write("other.json", "[");
   EXPECT_THAT(ErrorWith("/model", "other.json"), StartsWith("$.model: " + model + ": is not JSON"));
   Write("other.json", "[1]");
   EXPECT_EQ(ErrorWith("/model", "other.json"),
             "$.model: " + model + ": is [1], an array; must be a Keras model as an object");
   EXPECT_EQ(ErrorWith("/model", ""), "$.model: is \"\"; must be the path of a file");
+}
+
+TEST_F(JobTest, InitialWeightsAreKnownAgainByTheirChecksum) {
+  json root = MinimalJob();
+  EXPECT_FALSE(json::parse(Load(root).ResolvedText()).contains("initial_weights"));
+  const std::string path = (directory_ / "w.safetensors").string();
+  root["initial_weights"] = "w.safetensors";
+  // Whoever makes the first checkpoint misses it; a run that has one goes on.
+  EXPECT_EQ(Load(root).initial_weights.crc32c, 0u);
+  Write("w.safetensors", "123456789");
+  const Job job = Load(root);
+  EXPECT_EQ(job.initial_weights.path, path);
+  EXPECT_EQ(job.initial_weights.crc32c, 0xe3069283u);
+  const json resolved = json::parse(job.ResolvedText());
+  EXPECT_EQ(resolved["initial_weights"], json({{"path", path}, {"crc32c", "e3069283"}}));
+  // Whoever has the checksum needs the file no more.
+  std::filesystem::remove(path);
+  const auto again = ParseResolvedJob(job.ResolvedText(), "job");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->ResolvedText(), job.ResolvedText());
+  EXPECT_THAT(DescribeDifferences(job.ResolvedText(), Load(root).ResolvedText()),
+              ::testing::IsEmpty());
+  root["initial_weights"] = {{"path", "w.safetensors"}, {"crc32c", "xyz"}};
+  EXPECT_EQ(LoadError(root), "$.initial_weights.crc32c: is \"xyz\"; must be 8 hexadecimal digits");
+  root["initial_weights"] = json::object();
+  EXPECT_EQ(LoadError(root), "$.initial_weights.path: is missing: what is loaded");
+  root["initial_weights"] = 3;
+  EXPECT_EQ(LoadError(root), "$.initial_weights: is 3; must be the path of a file");
 }
 
 TEST_F(JobTest, MissingDataIsAnErrorWhereItIsAskedFor) {

@@ -26,8 +26,8 @@ def model():
          layers.BatchNormalization(name="norm")], name="tower")
     first, second = keras.Input((2,), name="first"), keras.Input((2,), name="second")
     shared = layers.Dense(3, name="shared")
-    both = layers.Add(name="both")([tower(shared(first)), tower(shared(second))])
-    return keras.Model([first, second], layers.Dense(1, name="answer")(both), name="nested")
+    both = layers.Add(name="both")([shared(first), shared(second)])
+    return keras.Model([first, second], layers.Dense(1, name="answer")(tower(both)), name="nested")
 
 
 def write_foreign():
