@@ -21,6 +21,7 @@ void AddStatusCommand(CLI::App* app, Command* chosen);
 void AddDrainCommand(CLI::App* app, Command* chosen);
 void AddValidateCommand(CLI::App* app, Command* chosen);
 void AddCheckpointCommand(CLI::App* app, Command* chosen);
+void AddExportCommand(CLI::App* app, Command* chosen);
 void AddDatasetCommand(CLI::App* app, Command* chosen);
 void AddModelCommand(CLI::App* app, Command* chosen);
 void AddMetricsCommand(CLI::App* app, Command* chosen);

@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
       "  shoal drain worker:1 10.0.0.1:2222                       have a worker leave\n"
       "  shoal validate job.json --cluster_spec spec.json         check before starting\n"
       "  shoal checkpoint list runs/fashion_mnist                 what has been saved\n"
+      "  shoal export runs/fashion_mnist                          the model, as Keras opens it\n"
       "  shoal model summary examples/fashion_mnist/model.json    layers and parameters\n"
       "  shoal dataset inspect flowers/                           what is there, what is damaged\n"
       "  shoal metrics                                            what /metrics of a daemon has\n"
@@ -73,6 +74,7 @@ int main(int argc, char** argv) {
   shoal::AddDrainCommand(&app, &chosen);
   shoal::AddValidateCommand(&app, &chosen);
   shoal::AddCheckpointCommand(&app, &chosen);
+  shoal::AddExportCommand(&app, &chosen);
   shoal::AddModelCommand(&app, &chosen);
   shoal::AddDatasetCommand(&app, &chosen);
   shoal::AddMetricsCommand(&app, &chosen);

@@ -1,0 +1,144 @@
+#include "common/archive/model_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/archive/hdf5_layout.h"
+#include "common/archive/keras_archive.h"
+#include "common/archive/saved_weights.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/checkpoint/safetensors.h"
+#include "common/files/durable_file.h"
+#include "common/json/json_text.h"
+#include "common/model/keras_model.h"
+
+namespace shoal {
+namespace {
+
+constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+
+// A new file of `header`, and behind it the values of tensors, each at its place.
+struct Place {
+  std::string variable;
+  Shape shape;
+  uint64_t begin = 0;
+};
+absl::Status WriteValues(const CheckpointReader& reader, const std::string& slot,
+                         const std::string& header, uint64_t file_size,
+                         const std::vector<Place>& places, const std::string& path) {
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                         RealFileSystem()->Open(path, FileSystem::Mode::kCreate));
+  SHOAL_RETURN_IF_ERROR(file->Allocate(file_size));
+  SHOAL_RETURN_IF_ERROR(file->WriteAt(0, header.data(), header.size()));
+  std::vector<char> piece(kPieceBytes);
+  for (const Place& place : places) {
+    const std::string of_slot = absl::StrCat(slot, "/", place.variable);
+    const std::string& source = !slot.empty() && reader.Has(of_slot) ? of_slot : place.variable;
+    const uint64_t size = static_cast<uint64_t>(ElementCount(place.shape)) * sizeof(float);
+    for (uint64_t done = 0; done < size;) {
+      const uint64_t count = std::min(kPieceBytes, size - done);
+      SHOAL_RETURN_IF_ERROR(reader.Read(source, place.shape, done, piece.data(), count));
+      SHOAL_RETURN_IF_ERROR(file->WriteAt(place.begin + done, piece.data(), count));
+      done += count;
+    }
+  }
+  return file->Sync();
+}
+
+absl::Status WriteSafetensors(const CheckpointReader& reader, const std::string& slot,
+                              const std::string& path) {
+  std::vector<std::pair<std::string, Shape>> tensors;
+  for (const TensorEntry& entry : reader.variables()) tensors.emplace_back(entry.name, entry.shape);
+  const Manifest& manifest = reader.manifest();
+  const SafetensorsLayout layout = LayOutSafetensors(
+      tensors, {{"job", manifest.job_name}, {"steps", absl::StrCat(manifest.cut_step)}});
+  std::vector<Place> places;
+  for (const TensorEntry& entry : layout.tensors)
+    places.push_back({entry.name, entry.shape, entry.begin});
+  return WriteValues(reader, slot, layout.header, layout.file_size, places, path);
+}
+
+// Where Keras looks for each variable: its layer's place, and its number within the layer.
+absl::StatusOr<std::vector<std::pair<std::string, Shape>>> KerasDatasets(
+    const std::string& model_json) {
+  SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(model_json));
+  std::map<std::string, std::string> place_of;  // by the layer's path
+  for (const auto& [place, layer] : KerasWeightPlaces(model_json)) place_of[layer] = place;
+  std::map<std::string, int> counts;
+  std::vector<std::pair<std::string, Shape>> datasets;
+  for (const Variable& variable : model.graph.variables()) {
+    const std::string layer = variable.name.substr(0, variable.name.rfind('/'));
+    const auto place = place_of.find(layer);
+    if (place == place_of.end())
+      return absl::InternalError(absl::StrCat("the model has no layer of ", variable.name));
+    datasets.emplace_back(absl::StrCat(place->second, "/vars/", counts[layer]++), variable.shape);
+  }
+  return datasets;
+}
+
+absl::Status WriteKeras(const CheckpointReader& reader, const std::string& slot,
+                        const std::string& model_json, const std::string& directory,
+                        const std::string& path) {
+  SHOAL_ASSIGN_OR_RETURN(const auto datasets, KerasDatasets(model_json));
+  const Hdf5Layout layout = LayOutHdf5(datasets);
+  const std::vector<TensorEntry>& variables = reader.variables();
+  if (variables.size() != datasets.size()) {
+    return absl::DataLossError(absl::StrCat("the checkpoint has ", variables.size(),
+                                            " variables, and its model ", datasets.size()));
+  }
+  std::vector<Place> places;
+  for (size_t i = 0; i < variables.size(); ++i)
+    places.push_back({variables[i].name, datasets[i].second, layout.begins[i]});
+  const std::string weights = directory + "/model.weights.h5";
+  SHOAL_RETURN_IF_ERROR(
+      WriteValues(reader, slot, layout.header, layout.file_size, places, weights));
+  return WriteKerasArchive(path, model_json, weights);
+}
+
+absl::Status WriteInto(const StoredCheckpoint& checkpoint, const ModelFile& file,
+                       const std::string& directory, const std::string& path) {
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
+                         CheckpointReader::Open(checkpoint.directory));
+  if (file.format == ModelFormat::kSafetensors) {
+    SHOAL_RETURN_IF_ERROR(WriteSafetensors(*reader, file.slot, path));
+  } else {
+    SHOAL_ASSIGN_OR_RETURN(
+        const std::string model_json,
+        ReadSmallFile(absl::StrCat(checkpoint.directory, "/", kModelName), kMaxJsonBytes));
+    SHOAL_RETURN_IF_ERROR(WriteKeras(*reader, file.slot, model_json, directory, path));
+  }
+  return reader->Verify();
+}
+
+}  // namespace
+
+absl::Status WriteModelFile(const StoredCheckpoint& checkpoint, const ModelFile& file) {
+  FileSystem* const files = RealFileSystem();
+  const std::string target = AbsolutePath(file.path);
+  const auto check_free = [&]() -> absl::Status {
+    if (!files->Exists(target) || (file.replace && !files->IsDirectory(target)))
+      return absl::OkStatus();
+    return absl::AlreadyExistsError(absl::StrCat(
+        target, ": is there already",
+        files->IsDirectory(target) ? ", and is a directory" : "; give --force to replace it"));
+  };
+  SHOAL_RETURN_IF_ERROR(check_free());
+  const std::string parent = std::filesystem::path(target).parent_path().string();
+  SHOAL_RETURN_IF_ERROR(MakeDirectories(parent));
+  SHOAL_ASSIGN_OR_RETURN(const std::string partial, MakeNewDirectory(target + ".partial"));
+  const std::string written = partial + "/model";
+  absl::Status status = WriteInto(checkpoint, file, partial, written);
+  if (status.ok()) status = check_free();
+  if (status.ok()) status = files->Rename(written, target);
+  (void)files->RemoveTree(partial);
+  SHOAL_RETURN_IF_ERROR(status);
+  return files->SyncDirectory(parent);
+}
+
+}  // namespace shoal
