@@ -25,7 +25,7 @@ struct ExportOptions {
   std::string checkpoint;
   std::string output;
   bool best = false;
-  bool force = false;
+  bool overwrite = false;
 };
 
 const std::map<std::string, ModelFormat>& Formats() {
@@ -61,7 +61,7 @@ absl::Status Export(const ExportOptions& options) {
   SHOAL_RETURN_IF_ERROR(WriteModelFile(checkpoint, {.format = Formats().at(options.format),
                                                     .path = output,
                                                     .slot = optimizer->average_slot(),
-                                                    .replace = options.force}));
+                                                    .replace = options.overwrite}));
   return PrintReport(absl::StrCat(output, ": the model of ", job.name, " after ",
                                   checkpoint.manifest.cut_step, " steps (", checkpoint.directory,
                                   ")\n"));
@@ -72,7 +72,7 @@ absl::Status Export(const ExportOptions& options) {
 void AddExportCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command = app->add_subcommand("export", "Write a trained model as Keras opens it");
-  command->add_option("RUN_DIR", options->run_dir, "The run directory")->required();
+  command->add_option("RUN", options->run_dir, "The run directory")->required();
   std::vector<std::string> names;
   for (const auto& [name, format] : Formats()) names.push_back(name);
   command
@@ -85,8 +85,8 @@ void AddExportCommand(CLI::App* app, Command* chosen) {
   command
       ->add_flag("--best", options->best, "That of the best epoch, as the job's callbacks have it")
       ->excludes(checkpoint);
-  command->add_option("-o,--output", options->output, "The file [RUN_DIR/NAME.FORMAT]");
-  command->add_flag("--force", options->force, "Replace the file if it is there");
+  command->add_option("-o,--output", options->output, "The file [RUN/NAME.FORMAT]");
+  command->add_flag("--overwrite", options->overwrite, "Replace the file if it is there");
   command->footer(
       "The checkpoint is verified; the file is there whole or not at all. Where the job's "
       "optimizer\n"

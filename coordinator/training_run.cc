@@ -210,10 +210,10 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
   nan_steps_ = 0;
   const bool went_back = ++counters_.timelines_opened > 1 && !opened.adopted;
-  const std::string from =
-      opened.loaded.has_value()
-          ? absl::StrCat("resumed from ", opened.checkpoint, " at step ", opened.base)
-          : "there is no checkpoint: the run begins at step 0";
+  const std::string from = opened.loaded.has_value()
+                               ? absl::StrCat(opened.base == 0 ? "begun with " : "resumed from ",
+                                              opened.checkpoint, " at step ", opened.base)
+                               : "there is no checkpoint: the run begins at step 0";
   if (opened.loaded.has_value()) checkpointer_->SetLast(*opened.loaded);
   if (went_back) {
     LogWarning(from + "; steps from there on that were done are done again");

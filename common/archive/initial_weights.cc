@@ -35,12 +35,10 @@ const SavedTensor* FindNamed(const std::vector<SavedTensor>& tensors, const std:
 
 // The model of an archive is the one to be trained, whatever it says of how it was trained before.
 bool IsSameModel(const std::string& a, const std::string& b) {
-  const auto layers_of = [](const std::string& text) {
-    const nlohmann::json model = nlohmann::json::parse(text, nullptr, false);
-    return model.is_object() && model.contains("config") ? model["config"] : nlohmann::json();
-  };
-  const nlohmann::json layers = layers_of(a);
-  return !layers.is_null() && layers == layers_of(b);
+  const absl::StatusOr<nlohmann::json> of_a = ParseJson(a, ""), of_b = ParseJson(b, "");
+  if (!of_a.ok() || !of_b.ok() || !of_a->is_object() || !of_b->is_object()) return false;
+  const auto layers_a = of_a->find("config"), layers_b = of_b->find("config");
+  return layers_a != of_a->end() && layers_b != of_b->end() && *layers_a == *layers_b;
 }
 
 class Matching {

@@ -126,7 +126,7 @@ absl::Status WriteModelFile(const StoredCheckpoint& checkpoint, const ModelFile&
       return absl::OkStatus();
     return absl::AlreadyExistsError(absl::StrCat(
         target, ": is there already",
-        files->IsDirectory(target) ? ", and is a directory" : "; give --force to replace it"));
+        files->IsDirectory(target) ? ", and is a directory" : "; give --overwrite to replace it"));
   };
   SHOAL_RETURN_IF_ERROR(check_free());
   const std::string parent = std::filesystem::path(target).parent_path().string();

@@ -218,6 +218,7 @@ absl::StatusOr<SavedWeights> OpenSavedWeights(const std::string& path,
   if (IsZipArchive(path)) {
     SavedWeights saved{.path = path};
     SHOAL_ASSIGN_OR_RETURN(saved.model_json, ReadArchivedModel(path));
+    SHOAL_RETURN_IF_ERROR(ParseJson(saved.model_json, path + ": config.json").status());
     SHOAL_ASSIGN_OR_RETURN(ByteSource weights, OpenArchivedWeights(path));
     return OpenHdf5Weights(std::move(weights), std::move(saved), model_json);
   }

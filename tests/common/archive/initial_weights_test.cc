@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/archive/hdf5_layout.h"
+#include "common/archive/keras_archive.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/model/keras_model.h"
 #include "tests/common/archive/archive_files.h"
@@ -155,6 +156,15 @@ TEST_F(InitialWeightsTest, TensorsOfSafetensorsAreKnownByName) {
   EXPECT_THAT(ReadSavedValues(weights->saved, *weights->saved.layers.at("answer").data(), 0, values)
                   .message(),
               HasSubstr("weights: answer/kernel: value number 0 is nan, not a finite number"));
+}
+
+TEST_F(InitialWeightsTest, AModelOfAMillionLevelsIsRefused) {
+  ASSERT_TRUE(WriteKerasArchive(
+                  path_,
+                  "{\"config\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}",
+                  ArchivePath("nested.weights.h5"))
+                  .ok());
+  EXPECT_THAT(Text(path_), HasSubstr("weights: config.json"));
 }
 
 TEST_F(InitialWeightsTest, WhatIsNoWeightsIsRefused) {
