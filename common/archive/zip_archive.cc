@@ -106,7 +106,8 @@ absl::StatusOr<size_t> ZipArchive::Member::Read(std::span<char> out) {
 }
 
 absl::Status ZipArchive::Member::Seek(uint64_t position) {
-  if (zip_fseek(file_.get(), static_cast<zip_int64_t>(position), SEEK_SET) != 0) {
+  // In a member without bytes libzip (1.7.3) follows a pointer to nowhere.
+  if (size_ > 0 && zip_fseek(file_.get(), static_cast<zip_int64_t>(position), SEEK_SET) != 0) {
     return absl::DataLossError(absl::StrCat(name_, ": cannot be read at byte ", position, ": ",
                                             zip_file_strerror(file_.get())));
   }

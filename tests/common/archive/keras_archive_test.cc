@@ -76,6 +76,15 @@ TEST_F(KerasArchiveTest, AnArchiveThatIsCutOffIsRefused) {
   }
 }
 
+// Found by the fuzz target: libzip crashed.
+TEST_F(KerasArchiveTest, WeightsWithoutAByteAreRefused) {
+  Zip({{"model.weights.h5", ""}}, ZIP_CM_STORE);
+  const auto weights = OpenArchivedWeights(path_);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  EXPECT_THAT(std::string(Hdf5File::Open(*weights).status().message()),
+              HasSubstr("a.keras: model.weights.h5: ends at byte 0"));
+}
+
 TEST_F(KerasArchiveTest, ADamagedValueIsFoundByTheChecksum) {
   std::string bytes = ReadAll(ArchivePath("nested.keras"));
   const float value = 6.75f;  // the bias of the last layer
