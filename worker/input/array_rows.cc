@@ -9,25 +9,20 @@
 
 namespace shoal {
 
-absl::StatusOr<std::unique_ptr<Dataset>> ArrayRows::Make(
-    const std::vector<DataSource::Feature>& features, Arrays arrays,
-    const std::vector<Feature>& inputs) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<const DataSource::Feature*> matched,
-                         MatchFeatures(features, inputs));
-  Arrays ordered{.labels = std::move(arrays.labels)};
+absl::StatusOr<std::unique_ptr<Dataset>> ArrayRows::Make(Arrays arrays,
+                                                         const std::vector<Feature>& inputs) {
   std::vector<Feature> shaped = inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    std::unique_ptr<ArrayFile>& array = arrays.features[matched[i] - features.data()];
-    if (array->rows() != ordered.labels->rows()) {
+    const ArrayFile& array = *arrays.features[i];
+    if (array.rows() != arrays.labels->rows()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          array->path(), " has ", array->rows(), " examples, but ", ordered.labels->path(), " has ",
-          ordered.labels->rows(), " labels; expected as many of both"));
+          array.path(), " has ", array.rows(), " examples, but ", arrays.labels->path(), " has ",
+          arrays.labels->rows(), " labels; expected as many of both"));
     }
     SHOAL_ASSIGN_OR_RETURN(shaped[i].shape,
-                           ShapeForInput(array->row_shape(), inputs[i], array->path()));
-    ordered.features.push_back(std::move(array));
+                           ShapeForInput(array.row_shape(), inputs[i], array.path()));
   }
-  return std::unique_ptr<Dataset>(new ArrayRows(std::move(ordered), std::move(shaped)));
+  return std::unique_ptr<Dataset>(new ArrayRows(std::move(arrays), std::move(shaped)));
 }
 
 absl::Status ArrayRows::Read(uint64_t index, std::span<const std::span<float>> features,

@@ -13,13 +13,12 @@ namespace shoal {
 class ArrayRows : public Dataset {
  public:
   struct Arrays {
-    std::vector<std::unique_ptr<ArrayFile>> features;
+    std::vector<std::unique_ptr<ArrayFile>> features;  // one for each input, in their order
     std::unique_ptr<ArrayFile> labels;
   };
-  // `features` describes arrays.features, in their order, which need not be that of `inputs`.
-  static absl::StatusOr<std::unique_ptr<Dataset>> Make(
-      const std::vector<DataSource::Feature>& features, Arrays arrays,
-      const std::vector<Feature>& inputs);
+  // An error by file and shape where they do not suit each other or the inputs.
+  static absl::StatusOr<std::unique_ptr<Dataset>> Make(Arrays arrays,
+                                                       const std::vector<Feature>& inputs);
 
   uint64_t size() const override { return arrays_.labels->rows(); }
   const std::vector<Feature>& features() const override { return features_; }
@@ -35,7 +34,7 @@ class ArrayRows : public Dataset {
   ArrayRows(Arrays arrays, std::vector<Feature> features)
       : arrays_(std::move(arrays)), features_(std::move(features)) {}
 
-  const Arrays arrays_;  // in the order of features_
+  const Arrays arrays_;
   const std::vector<Feature> features_;
 };
 

@@ -16,18 +16,18 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
   std::vector<DataSource::Feature> files = source.features;
   if (files.empty()) files.push_back({.from = {source.images}});
   // Heard also where the files are missing, as on the machine that validates.
-  SHOAL_RETURN_IF_ERROR(MatchFeatures(files, inputs).status());
+  SHOAL_ASSIGN_OR_RETURN(const auto matched, MatchFeatures(files, inputs));
   absl::Status status;
   ArrayRows::Arrays arrays;
-  for (const DataSource::Feature& file : files) {
-    absl::StatusOr<std::unique_ptr<ArrayFile>> array = ArrayFile::Open(file.from[0]);
+  for (const DataSource::Feature* file : matched) {
+    absl::StatusOr<std::unique_ptr<ArrayFile>> array = ArrayFile::Open(file->from[0]);
     status = JoinErrors(status, array.status());
     if (array.ok()) arrays.features.push_back(*std::move(array));
   }
   absl::StatusOr<std::unique_ptr<ArrayFile>> labels = ArrayFile::Open(source.labels);
   SHOAL_RETURN_IF_ERROR(JoinErrors(status, labels.status()));
   arrays.labels = *std::move(labels);
-  return ArrayRows::Make(files, std::move(arrays), inputs);
+  return ArrayRows::Make(std::move(arrays), inputs);
 }
 
 absl::StatusOr<DataReport> InspectArrays(const DataSource& source) {

@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "worker/input/array_rows.h"
 #include "worker/input/data_formats.h"
+#include "worker/input/feature_shapes.h"
 #include "worker/input/file_content.h"
 #include "worker/input/joined_errors.h"
 
@@ -29,18 +30,19 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenNpz(const DataSource& source,
     return absl::InvalidArgumentError(
         absl::StrCat(paths[0], ": is one of ", paths.size(), " files; expected one .npz"));
   }
+  SHOAL_ASSIGN_OR_RETURN(const auto matched, MatchFeatures(source.features, inputs));
   SHOAL_ASSIGN_OR_RETURN(ZipArchive archive, ZipArchive::Open(paths[0]));
   absl::Status status;
   ArrayRows::Arrays arrays;
-  for (const DataSource::Feature& feature : source.features) {
-    absl::StatusOr<std::unique_ptr<ArrayFile>> array = OpenMember(archive, feature.from[0]);
+  for (const DataSource::Feature* feature : matched) {
+    absl::StatusOr<std::unique_ptr<ArrayFile>> array = OpenMember(archive, feature->from[0]);
     status = JoinErrors(status, array.status());
     if (array.ok()) arrays.features.push_back(*std::move(array));
   }
   absl::StatusOr<std::unique_ptr<ArrayFile>> labels = OpenMember(archive, source.labels);
   SHOAL_RETURN_IF_ERROR(JoinErrors(status, labels.status()));
   arrays.labels = *std::move(labels);
-  return ArrayRows::Make(source.features, std::move(arrays), inputs);
+  return ArrayRows::Make(std::move(arrays), inputs);
 }
 
 absl::StatusOr<DataReport> InspectNpz(const DataSource& source) {
