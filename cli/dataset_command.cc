@@ -13,6 +13,7 @@
 #include "common/daemon/exit_code.h"
 #include "common/job/data_source_reader.h"
 #include "common/loss/keras_loss.h"
+#include "worker/augmented_pictures.h"
 #include "worker/input/batch_source.h"
 #include "worker/input/pictures/contact_sheet.h"
 #include "worker/job_data.h"
@@ -84,8 +85,11 @@ absl::Status Show(const ShowOptions& options) {
                       job.steps);
   BatchSource source({.dataset = dataset, .plan = plan, .seed = job.seed});
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedBatch> batch, source.Take(options.step));
-  SHOAL_RETURN_IF_ERROR(
-      WriteContactSheet(batch->inputs[0], dataset->features()[0].shape, options.output));
+  SHOAL_ASSIGN_OR_RETURN(
+      const AugmentedPictures pictures,
+      AugmentPictures(validated.model.graph, batch->inputs[0],
+                      static_cast<int64_t>(batch->examples), job.seed, options.step));
+  SHOAL_RETURN_IF_ERROR(WriteContactSheet(pictures.values, pictures.shape, options.output));
   std::string text = absl::StrCat(options.output, ": the ", batch->examples, " examples of step ",
                                   options.step, ", row by row\nexample: label\n");
   const size_t label_size = batch->targets.size() / batch->examples;
@@ -99,14 +103,14 @@ absl::Status Show(const ShowOptions& options) {
 void AddShow(CLI::App* dataset, Command* chosen) {
   auto options = std::make_shared<ShowOptions>();
   CLI::App* show = dataset->add_subcommand(
-      "show", "Draw the pictures of a step's batch, as the model gets them");
+      "show", "Draw the pictures of a step's batch, as the model trains on them");
   show->add_option("JOB", options->job, "The job file")->required();
   show->add_option("--step", options->step, "Which step's")->capture_default_str();
   show->add_option("--output", options->output, "The PNG that is written")->capture_default_str();
   AddJobFlags(show, &options->overrides);
   show->footer(
       "Writes a sheet with all pictures of the batch, and says which examples they are and their "
-      "labels. What layers of the model do to them (augmentation, rescaling) comes after this.\n\n"
+      "labels. Layers that augment pictures have done it, as they do in that step.\n\n"
       "Example:\n"
       "  shoal dataset show examples/fashion_mnist/job.json --step 7 --output step7.png");
   show->callback([=] { *chosen = [=] { return ReportStatus(Show(*options)); }; });

@@ -38,8 +38,10 @@ TEST_F(ContactSheetTest, PicturesLieNextToEachOther) {
 }
 
 TEST_F(ContactSheetTest, ValuesUpToOneAreStretched) {
-  const Picture sheet = Sheet({0, 0.5, 1, -1}, {2, 2});
+  const Picture sheet = Sheet({0, 0.5, 1, 0}, {2, 2});
   EXPECT_EQ(sheet.pixels, (std::vector<uint8_t>{0, 128, 255, 0}));
+  const Picture signed_values = Sheet({0, 0.5, 1, -1}, {2, 2});
+  EXPECT_EQ(signed_values.pixels, (std::vector<uint8_t>{128, 191, 255, 0}));
 }
 
 TEST_F(ContactSheetTest, WhatIsNoPictureIsRefused) {

@@ -38,8 +38,9 @@ absl::Status WriteContactSheet(std::span<const float> values, const Shape& shape
                                                    " make no sheet of 1 to ", kMostPixels,
                                                    " pixels"));
   }
-  const float most = *std::max_element(values.begin(), values.end());
-  const float scale = most > 1 ? 1 : 255;
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const float black = *least < 0 && *most <= 1 ? -1 : 0;
+  const float scale = *most > 1 ? 1 : 255 / (1 - black);
   std::vector<uint8_t> sheet(static_cast<size_t>(sheet_height * sheet_width * channels), kGapLevel);
   const float* value = values.data();
   for (int64_t i = 0; i < pictures; ++i) {
@@ -47,7 +48,7 @@ absl::Status WriteContactSheet(std::span<const float> values, const Shape& shape
     for (int64_t y = 0; y < height; ++y) {
       uint8_t* out = sheet.data() + ((top + y) * sheet_width + left) * channels;
       for (int64_t x = 0; x < width * channels; ++x) {
-        const float level = *value++ * scale;
+        const float level = (*value++ - black) * scale;
         out[x] = level > 0 ? static_cast<uint8_t>(std::min(level + 0.5f, 255.0f)) : 0;
       }
     }

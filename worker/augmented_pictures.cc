@@ -1,0 +1,63 @@
+#include "worker/augmented_pictures.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "common/base/status_macros.h"
+#include "common/model/model_layout.h"
+#include "common/model/ops/mode_switch.h"
+#include "common/model/training_graph.h"
+#include "worker/compute/arena.h"
+#include "worker/compute/backends.h"
+#include "worker/compute/program_builder.h"
+
+namespace shoal {
+namespace {
+
+// The nodes of a model that the first input alone goes into, and no variable. Its output is that of
+// the last one that differs in training; the input where none does.
+absl::StatusOr<Graph> AugmentationOf(const Graph& model) {
+  Graph graph;
+  std::vector<ValueId> copies(model.values().size(), kNoValue);  // by value of the model
+  const Value& input = model.value(model.inputs()[0]);
+  ValueId output = copies[model.inputs()[0]] = graph.AddInput(input.name, input.shape);
+  for (const Node& node : model.nodes()) {
+    std::vector<ValueId> inputs;
+    for (const ValueId value : node.inputs) inputs.push_back(copies[value]);
+    if (std::count(inputs.begin(), inputs.end(), kNoValue) > 0) continue;
+    SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                           graph.AddNode(node.op, std::move(inputs), node.layer));
+    for (size_t i = 0; i < outputs.size(); ++i) copies[node.outputs[i]] = outputs[i];
+    if (dynamic_cast<const ModeSwitchOp*>(node.op.get()) != nullptr) output = outputs[0];
+  }
+  graph.SetOutputs({output});
+  return graph;
+}
+
+}  // namespace
+
+absl::StatusOr<AugmentedPictures> AugmentPictures(const Graph& model,
+                                                  std::span<const float> pictures, int64_t examples,
+                                                  uint64_t seed, uint64_t step) {
+  TrainingGraph training;
+  SHOAL_ASSIGN_OR_RETURN(training.graph, AugmentationOf(model));
+  training.forward_nodes = static_cast<int>(training.graph.nodes().size());
+  training.prediction = training.graph.outputs()[0];
+  const ModelLayout layout(training.graph.variables());
+  ProgramBuilder builder(training, layout, ProgramMode::kPredictTraining, examples);
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, CreateBackend("cpu"));
+  SHOAL_RETURN_IF_ERROR(backend->AddSteps(builder));
+  const Shape shape = builder.shape(training.prediction);
+  const TensorId result = builder.tensor(training.prediction);
+  Program program = std::move(builder).Build();
+  Arena arena;
+  SHOAL_RETURN_IF_ERROR(arena.Reserve(program.arena_size_bytes()));
+  SHOAL_RETURN_IF_ERROR(program.Run({.job_seed = seed, .step = step},
+                                    {.inputs = {pictures}, .parameters = {}, .gradients = {}},
+                                    arena, nullptr));
+  const float* values = program.address(result);
+  return AugmentedPictures{.values = {values, values + ElementCount(shape)},
+                           .shape = Shape(shape.begin() + 1, shape.end())};
+}
+
+}  // namespace shoal
