@@ -115,7 +115,8 @@ ValueId LogitsOfSigmoid(const Graph& graph, ValueId value) {
 
 ValueId LogitsOfSoftmax(const Graph& graph, ValueId value) {
   const Node* node = ProducerOf(graph, value);
-  if (node == nullptr || dynamic_cast<const SoftmaxOp*>(node->op.get()) == nullptr) return kNoValue;
+  const auto* softmax = node == nullptr ? nullptr : dynamic_cast<const SoftmaxOp*>(node->op.get());
+  if (softmax == nullptr || softmax->kind != SoftmaxOp::Kind::kSoftmax) return kNoValue;
   return node->inputs[0];
 }
 

@@ -490,6 +490,18 @@ def cases(out, only=()):
         return keras.Model(i, L.Dense(2, name="dense")(L.Flatten(name="flatten")(L.Conv2D(3, 3, activation="tanh", name="last")(x))))
     case("augmented", augmented, images(augment, 3, 7, 6, 2), augment.normal(0, 1, (3, 2)).astype(np.float32), MSE, MOMENTUM)
 
+    def activations():
+        """Every activation that the cases before lack, and merging layers with one input. Keras takes the output of glu for as wide as
+        its input while it builds a model, so that nothing but the end can have it."""
+        i = keras.Input((12,))
+        names = ["celu", "exponential", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "linear", "log_sigmoid", "log_softmax", "mish", "relu6",
+                 "selu", "soft_shrink", "softplus", "softsign", "sparse_plus", "sparse_sigmoid", "squareplus", "tanh_shrink"]
+        all = [L.Activation(name, name="of_" + name)(L.Dense(6, name="before_" + name)(i)) for name in names]
+        for k, merge in enumerate([L.Add, L.Multiply, L.Average, L.Maximum, L.Minimum, L.Concatenate]):
+            all[k] = merge(name=f"one_{k}")([all[k]])
+        return keras.Model(i, L.Dense(4, activation="glu", name="dense")(L.Concatenate(name="all")(all)))
+    case("activations", activations, augment.normal(0, 1.5, (4, 12)).astype(np.float32), augment.normal(0, 1, (4, 2)).astype(np.float32), MSE, MOMENTUM)
+
     # Each loss, and each way to take it, that the cases before do not reach; batches in which no value lies where a derivative jumps.
     loss_rng = np.random.default_rng(12)
     ox = loss_rng.normal(0, 1, (6, 5)).astype(np.float32)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/model/ops/activation.h"
@@ -39,7 +40,28 @@ Scalar Activate(const ActivationAttributes& attributes, Scalar x) {
     case Kind::kExponential:
       return std::exp(x);
     case Kind::kHardSigmoid:
-      return x <= -3 ? 0 : x >= 3 ? 1 : x / 6 + Scalar(0.5);
+      return std::clamp(x * static_cast<Scalar>(attributes.slope) + Scalar(0.5), Scalar(0),
+                        Scalar(1));
+    case Kind::kHardSilu:
+      return x * std::clamp(x / 6 + Scalar(0.5), Scalar(0), Scalar(1));
+    case Kind::kHardTanh:
+      return std::clamp(x, Scalar(-1), Scalar(1));
+    case Kind::kHardShrink:
+      return std::abs(x) <= static_cast<Scalar>(attributes.threshold) ? 0 : x;
+    case Kind::kSoftShrink: {
+      const Scalar threshold = static_cast<Scalar>(attributes.threshold);
+      return std::abs(x) <= threshold ? 0 : x - std::copysign(threshold, x);
+    }
+    case Kind::kTanhShrink:
+      return x - std::tanh(x);
+    case Kind::kLogSigmoid:
+      return (x < 0 ? x : 0) - std::log1p(std::exp(-std::abs(x)));
+    case Kind::kMish:
+      return x * std::tanh((x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x))));
+    case Kind::kSquareplus:
+      return (x + std::sqrt(x * x + 4)) / 2;
+    case Kind::kSparsePlus:
+      return x <= -1 ? 0 : x >= 1 ? x : (x + 1) * (x + 1) / 4;
   }
   return x;
 }
@@ -79,7 +101,26 @@ Scalar ActivationDerivative(const ActivationAttributes& attributes, Scalar x, Sc
     case Kind::kExponential:
       return y;
     case Kind::kHardSigmoid:
-      return x > -3 && x < 3 ? Scalar(1) / 6 : 0;
+      return y > 0 && y < 1 ? static_cast<Scalar>(attributes.slope) : 0;
+    case Kind::kHardSilu:
+      return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + Scalar(0.5);
+    case Kind::kHardTanh:
+      return x > -1 && x < 1 ? 1 : 0;
+    case Kind::kHardShrink:
+    case Kind::kSoftShrink:
+      return std::abs(x) <= static_cast<Scalar>(attributes.threshold) ? 0 : 1;
+    case Kind::kTanhShrink:
+      return (x - y) * (x - y);
+    case Kind::kLogSigmoid:
+      return 1 / (1 + std::exp(x));
+    case Kind::kMish: {
+      const Scalar tanh = std::tanh((x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x))));
+      return tanh + x * (1 - tanh * tanh) / (1 + std::exp(-x));
+    }
+    case Kind::kSquareplus:
+      return (1 + x / std::sqrt(x * x + 4)) / 2;
+    case Kind::kSparsePlus:
+      return x <= -1 ? 0 : x >= 1 ? 1 : (x + 1) / 2;
   }
   return 1;
 }

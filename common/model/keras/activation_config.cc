@@ -10,6 +10,7 @@
 #include "common/json/json_errors.h"
 #include "common/model/keras/dtype_config.h"
 #include "common/model/keras_layers.h"
+#include "common/model/ops/glu.h"
 #include "common/model/ops/softmax.h"
 
 namespace shoal {
@@ -23,35 +24,68 @@ struct NamedActivation {
   ActivationAttributes attributes;
 };
 constexpr NamedActivation kActivations[] = {
+    {"celu", {.kind = Kind::kElu, .negative_slope = 1}},  // of alpha 1, which a name stands for
     {"elu", {.kind = Kind::kElu, .negative_slope = 1}},
     {"exponential", {.kind = Kind::kExponential}},
     {"gelu", {.kind = Kind::kGelu}},
+    {"hard_shrink", {.kind = Kind::kHardShrink, .threshold = 0.5}},
     {"hard_sigmoid", {.kind = Kind::kHardSigmoid}},
+    {"hard_silu", {.kind = Kind::kHardSilu}},
+    {"hard_swish", {.kind = Kind::kHardSilu}},
+    {"hard_tanh", {.kind = Kind::kHardTanh}},
     {"leaky_relu", {.kind = Kind::kLeakyRelu, .negative_slope = 0.2}},
+    {"log_sigmoid", {.kind = Kind::kLogSigmoid}},
+    {"mish", {.kind = Kind::kMish}},
     {"relu", {.kind = Kind::kRelu}},
     {"relu6", {.kind = Kind::kRelu, .max_value = 6}},
     {"selu", {.kind = Kind::kSelu}},
     {"sigmoid", {.kind = Kind::kSigmoid}},
     {"silu", {.kind = Kind::kSilu}},
+    {"soft_shrink", {.kind = Kind::kSoftShrink, .threshold = 0.5}},
     {"softplus", {.kind = Kind::kSoftplus}},
     {"softsign", {.kind = Kind::kSoftsign}},
+    {"sparse_plus", {.kind = Kind::kSparsePlus}},
+    {"sparse_sigmoid", {.kind = Kind::kHardSigmoid, .slope = 0.5}},
+    {"squareplus", {.kind = Kind::kSquareplus}},
     {"swish", {.kind = Kind::kSilu}},
     {"tanh", {.kind = Kind::kTanh}},
+    {"tanh_shrink", {.kind = Kind::kTanhShrink}},
 };
+
+// Those along the last axis.
+struct NamedSoftmax {
+  const char* name;
+  SoftmaxOp::Kind kind;
+};
+constexpr NamedSoftmax kSoftmaxes[] = {{"log_softmax", SoftmaxOp::Kind::kLogSoftmax},
+                                       {"softmax", SoftmaxOp::Kind::kSoftmax}};
 
 absl::StatusOr<std::shared_ptr<const Op>> ReadNamed(const JsonNode& json,
                                                     const ModelTraits& traits) {
   SHOAL_ASSIGN_OR_RETURN(const std::string name, json.String());
   if (name == "linear") return nullptr;
-  if (name == "softmax") return std::make_shared<const SoftmaxOp>();
-  if (name == "hard_sigmoid" && traits.keras2) {
+  if (name == "glu") return std::make_shared<const GluOp>();
+  for (const NamedSoftmax& known : kSoftmaxes) {
+    if (name != known.name) continue;
+    auto op = std::make_shared<SoftmaxOp>();
+    op->kind = known.kind;
+    return op;
+  }
+  if (name == "sparsemax") {
     return json.Unimplemented(
-        "Shoal has Keras 3's \"hard_sigmoid\" only, and Keras 2's is another function");
+        "Shoal has no \"sparsemax\": what Keras 3.15 computes by that name is another function, "
+        "whose "
+        "results do not sum to 1");
+  }
+  if (name == "threshold") {
+    return json.Unimplemented(
+        "\"threshold\" takes numbers that a name does not give; a ReLU layer has them");
   }
   for (const NamedActivation& known : kActivations) {
     if (name != known.name) continue;
     auto op = std::make_shared<ActivationOp>();
     op->attributes = known.attributes;
+    if (name == "hard_sigmoid" && traits.keras2) op->attributes.slope = 0.2;
     return op;
   }
   return json.Unimplemented(absl::StrCat("Shoal has no activation ", json.Text(),
@@ -70,7 +104,8 @@ ActivationReader FindActivationLayer(const std::string& class_name) {
 }  // namespace
 
 std::vector<std::string> KerasActivationNames() {
-  std::vector<std::string> names = {"linear", "softmax"};
+  std::vector<std::string> names = {"glu", "linear"};
+  for (const NamedSoftmax& known : kSoftmaxes) names.push_back(known.name);
   for (const NamedActivation& known : kActivations) names.push_back(known.name);
   std::sort(names.begin(), names.end());
   return names;

@@ -56,7 +56,7 @@ absl::Status CheckInputs(const Layer& layer, size_t count) {
       if (count != 1) wanted = "one input";
       break;
     case LayerType::Inputs::kSeveral:
-      if (count < 2) wanted = "two or more inputs";
+      if (count < 1) wanted = "one or more inputs";
       break;
     case LayerType::Inputs::kAny:
       break;

@@ -15,7 +15,7 @@ struct LayerType {
   enum class Inputs {
     kOfModel,  // an input of the model that the layer is in: InputLayer
     kOne,
-    kSeveral,  // two or more
+    kSeveral,  // one or more
     kAny,      // what the layer itself says: a model
   };
 

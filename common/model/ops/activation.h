@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// Keras 3's activations, but softmax; gelu is the exact one. relu: max_value < 0 means none.
+// Keras 3's activations of single elements; gelu is the exact one. relu: max_value < 0 means none.
 struct ActivationAttributes {
   enum class Kind {
     kRelu,
@@ -18,12 +18,22 @@ struct ActivationAttributes {
     kGelu,
     kExponential,
     kLeakyRelu,
-    kHardSigmoid
+    kHardSigmoid,  // slope * x + 0.5, from 0 to 1
+    kHardSilu,
+    kHardTanh,
+    kHardShrink,
+    kSoftShrink,
+    kTanhShrink,
+    kLogSigmoid,
+    kMish,
+    kSquareplus,
+    kSparsePlus,
   };
   Kind kind = Kind::kRelu;
   double max_value = -1;      // relu
   double negative_slope = 0;  // relu, leaky relu; alpha of elu
-  double threshold = 0;       // relu
+  double threshold = 0;       // relu; of the shrinking ones 0.5 in Keras
+  double slope = 1.0 / 6;     // hard sigmoid
 };
 
 // (x) -> f(x)

@@ -15,8 +15,9 @@ absl::StatusOr<std::vector<Shape>> SoftmaxOp::InferShapes(const std::vector<Shap
 }
 
 absl::Status SoftmaxOp::Gradient(GradientBuilder& builder) const {
-  return builder.AddInputGradient(0, std::make_shared<SoftmaxBackwardOp>(),
-                                  {builder.output(0), builder.output_gradient(0)});
+  auto op = std::make_shared<SoftmaxBackwardOp>();
+  op->kind = kind;
+  return builder.AddInputGradient(0, op, {builder.output(0), builder.output_gradient(0)});
 }
 
 absl::StatusOr<std::vector<Shape>> SoftmaxBackwardOp::InferShapes(

@@ -139,7 +139,10 @@ TEST(KerasSequentialTest, ActivationsByName) {
                                                            {"relu6", Kind::kRelu},
                                                            {"exponential", Kind::kExponential},
                                                            {"leaky_relu", Kind::kLeakyRelu},
-                                                           {"hard_sigmoid", Kind::kHardSigmoid}};
+                                                           {"hard_sigmoid", Kind::kHardSigmoid},
+                                                           {"sparse_sigmoid", Kind::kHardSigmoid},
+                                                           {"mish", Kind::kMish},
+                                                           {"celu", Kind::kElu}};
   for (const auto& [name, kind] : names) {
     const KerasModel model = OnImages("Activation", {{"activation", name}});
     EXPECT_EQ(OpAt<ActivationOp>(model, 0).attributes.kind, kind) << name;
@@ -153,6 +156,13 @@ TEST(KerasSequentialTest, ActivationsByName) {
   EXPECT_EQ(attributes("relu6").max_value, 6);
   EXPECT_EQ(attributes("elu").negative_slope, 1);
   EXPECT_EQ(attributes("leaky_relu").negative_slope, 0.2);
+  EXPECT_EQ(attributes("hard_sigmoid").slope, 1.0 / 6);
+  Json keras2 = SequentialJson({nullptr, 4, 4, 1},
+                               {LayerJson("Activation", "hard", {{"activation", "hard_sigmoid"}})});
+  keras2["keras_version"] = "2.15.0";
+  const auto hard = ParseKerasModel(keras2.dump());
+  ASSERT_TRUE(hard.ok()) << hard.status();
+  EXPECT_EQ(OpAt<ActivationOp>(*hard, 0).attributes.slope, 0.2);
   EXPECT_THAT(NodeTypes(OnImages("Activation", {{"activation", "softmax"}}).graph),
               ElementsAre("Softmax"));
   EXPECT_TRUE(OnImages("Activation", {{"activation", "linear"}}).graph.nodes().empty());

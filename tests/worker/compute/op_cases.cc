@@ -12,6 +12,7 @@
 #include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/dropout.h"
 #include "common/model/ops/gather.h"
+#include "common/model/ops/glu.h"
 #include "common/model/ops/layer_normalization.h"
 #include "common/model/ops/mode_switch.h"
 #include "common/model/ops/pad.h"
@@ -228,10 +229,18 @@ void Activation(OpCase& c) {
   c.SetOutput(c.Add(std::move(op), {c.Image(c.ImageShape())}));
 }
 
-void Softmax(OpCase& c) {
+void Softmax(OpCase& c, SoftmaxOp::Kind kind) {
   Shape shape = {c.Pick(1, 9), c.Pick(2, 70)};
   if (c.Flip()) shape.insert(shape.begin() + 1, c.Pick(1, 4));
-  c.SetOutput(c.Add(std::make_shared<SoftmaxOp>(), {c.Tensor(shape)}));
+  auto op = std::make_shared<SoftmaxOp>();
+  op->kind = kind;
+  c.SetOutput(c.Add(std::move(op), {c.Tensor(shape)}));
+}
+
+void Glu(OpCase& c) {
+  Shape shape = {c.Pick(1, 40), 2 * c.Pick(1, 20)};
+  if (c.Flip()) shape.insert(shape.begin() + 1, c.Pick(1, 4));
+  c.SetOutput(c.Add(std::make_shared<GluOp>(), {c.Tensor(shape)}));
 }
 
 void Dropout(OpCase& c) {
@@ -445,6 +454,15 @@ std::vector<NamedOpCase> OpCases() {
       {"Gelu", Activation<Activated::kGelu>},
       {"Exponential", Activation<Activated::kExponential>},
       {"HardSigmoid", Activation<Activated::kHardSigmoid>},
+      {"HardSilu", Activation<Activated::kHardSilu>},
+      {"HardTanh", Activation<Activated::kHardTanh>},
+      {"HardShrink", Activation<Activated::kHardShrink>},
+      {"SoftShrink", Activation<Activated::kSoftShrink>},
+      {"TanhShrink", Activation<Activated::kTanhShrink>},
+      {"LogSigmoid", Activation<Activated::kLogSigmoid>},
+      {"Mish", Activation<Activated::kMish>},
+      {"Squareplus", Activation<Activated::kSquareplus>},
+      {"SparsePlus", Activation<Activated::kSparsePlus>},
       {"AddOfTwo", Binary<BinaryOp::Kind::kAdd>},
       {"Subtract", Binary<BinaryOp::Kind::kSubtract>},
       {"Multiply", Binary<BinaryOp::Kind::kMultiply>},
@@ -462,7 +480,9 @@ std::vector<NamedOpCase> OpCases() {
       {"MaxTo", Reduce<MaxToOp>},
       {"BroadcastLike", BroadcastLike},
       {"MeanGradient", MeanGradient},
-      {"Softmax", Softmax},
+      {"Softmax", [](OpCase& c) { Softmax(c, SoftmaxOp::Kind::kSoftmax); }},
+      {"LogSoftmax", [](OpCase& c) { Softmax(c, SoftmaxOp::Kind::kLogSoftmax); }},
+      {"Glu", Glu},
       {"Dropout", Dropout},
       {"Rescale", Rescale},
       {"Reshape", Reshape},

@@ -1,32 +1,23 @@
-#include <algorithm>
-#include <cmath>
+#include "common/model/ops/softmax.h"
 
 #include "worker/compute/reference/kernels.h"
+#include "worker/compute/softmax_rows.h"
 
 namespace shoal::reference {
 
 void Softmax(const Arguments& a) {
   const int64_t columns = a.output().columns();
-  for (int64_t row = 0; row < a.output().rows(); ++row) {
-    const double* x = a.inputs[0].data + row * columns;
-    double* y = a.output().data + row * columns;
-    const double largest = *std::max_element(x, x + columns);
-    double sum = 0;
-    for (int64_t i = 0; i < columns; ++i) sum += y[i] = std::exp(x[i] - largest);
-    for (int64_t i = 0; i < columns; ++i) y[i] = y[i] / sum;
+  for (int64_t i = 0; i < a.output().size(); i += columns) {
+    SoftmaxRow(static_cast<const SoftmaxOp&>(a.op).kind, a.inputs[0].data + i, columns,
+               a.output().data + i);
   }
 }
 
 void SoftmaxBackward(const Arguments& a) {
   const int64_t columns = a.output().columns();
-  for (int64_t row = 0; row < a.output().rows(); ++row) {
-    const double* y = a.inputs[0].data + row * columns;
-    const double* dy = a.inputs[1].data + row * columns;
-    double dot = 0;
-    for (int64_t i = 0; i < columns; ++i) dot += y[i] * dy[i];
-    for (int64_t i = 0; i < columns; ++i) {
-      a.output().data[row * columns + i] = y[i] * (dy[i] - dot);
-    }
+  for (int64_t i = 0; i < a.output().size(); i += columns) {
+    SoftmaxBackwardRow(static_cast<const SoftmaxBackwardOp&>(a.op).kind, a.inputs[0].data + i,
+                       a.inputs[1].data + i, columns, a.output().data + i);
   }
 }
 

@@ -14,6 +14,7 @@ class Add : public LayerConfig {
   explicit Add(LayerOptions&) {}
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
+    if (call.inputs().size() == 1) return call.inputs()[0];
     const bool same = std::all_of(call.inputs().begin(), call.inputs().end(), [&](ValueId input) {
       return call.shape(input) == call.input_shape();
     });

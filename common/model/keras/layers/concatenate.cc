@@ -25,6 +25,7 @@ class Concatenate : public LayerConfig {
                                        " alone, got shapes ", ShapeToString(first), " and ",
                                        ShapeToString(call.shape(input))));
     }
+    if (call.inputs().size() == 1) return call.inputs()[0];
     auto op = std::make_shared<ConcatenateOp>();
     op->axis = axis;
     return call.Add(std::move(op));
