@@ -11,12 +11,12 @@
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/job/job_shard_map.h"
 #include "common/json/json_errors.h"
-#include "common/loss/keras_loss.h"
 #include "common/optimizer/optimizer.h"
 #include "common/step_plan/step_plan.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"
 #include "worker/job_data.h"
+#include "worker/job_model.h"
 #include "worker/worker_memory.h"
 
 namespace shoal {
@@ -40,11 +40,11 @@ JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& vari
 }
 
 // A runner knows how a batch lies in memory. Only the cpu backend's is asked.
-absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, const KerasModel& model, uint64_t examples,
+absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, uint64_t examples,
                                         const DatasetMemory& data, int ps_count) {
-  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
+  SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
-                         ModelRunner::Create({.model = model.graph, .loss = loss}));
+                         ModelRunner::Create(computed.RunnerOptions()));
   return WorkerMemoryOf(job, examples, data, ps_count, runner.get());
 }
 
@@ -105,7 +105,8 @@ absl::StatusOr<std::string> DescribeInitialWeights(const Job& job, const KerasMo
 
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
   SHOAL_RETURN_IF_ERROR(CheckModelOfJob(model));
-  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
+  SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
+  const std::shared_ptr<const Loss>& loss = computed.loss;
   FoundData found;
   const auto check = [&](const DataSource& source, std::optional<uint64_t>* examples) {
     const auto dataset = OpenJobData(source, *loss, model.graph);
@@ -140,7 +141,7 @@ absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const Ker
         PsMemory(i, shard_map.ps(i), slots, job.strategy.window_steps, counts.workers));
   }
   SHOAL_ASSIGN_OR_RETURN(memory.emplace_back(),
-                         WorkerNeeds(job, model, examples.value_or(0), data, counts.ps));
+                         WorkerNeeds(job, examples.value_or(0), data, counts.ps));
   return memory;
 }
 

@@ -26,7 +26,7 @@ constexpr Time kLogWaitingEvery = std::chrono::seconds(10);
 
 // Those of a job that was parsed are known.
 std::vector<std::shared_ptr<const Metric>> MetricsOf(const Job& job) {
-  auto metrics = MakeMetrics(job.metrics);
+  auto metrics = MakeMetrics(job.metrics, job.weighted_metrics);
   SHOAL_CHECK(metrics.ok(), metrics.status().ToString());
   return *std::move(metrics);
 }

@@ -11,7 +11,8 @@ Batch BatchOf(const LoadedBatch& loaded, const std::string& label_source) {
           .inputs = {loaded.inputs.begin(), loaded.inputs.end()},
           .target = loaded.targets,
           .target_file = label_source,
-          .indices = loaded.indices};
+          .indices = loaded.indices,
+          .weights = loaded.weights};
 }
 
 DatasetPass::DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size)

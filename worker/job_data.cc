@@ -88,7 +88,10 @@ std::vector<Feature> InputsOf(const Graph& model) {
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, const Loss& loss,
                                                      const Graph& model) {
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, OpenDataset(source, InputsOf(model)));
+  std::vector<Feature> inputs = InputsOf(model);
+  if (!source.weights.empty())
+    inputs.push_back({.name = "sample weights", .type = FeatureType::kWeight});
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, OpenDataset(source, inputs));
   const Shape& output = model.value(model.outputs()[0]).shape;
   SHOAL_RETURN_IF_ERROR(
       CheckLabelShape(loss, output, dataset->label_shape(), dataset->LabelSource()));

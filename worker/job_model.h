@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct JobModel {
   KerasModel model;
   std::shared_ptr<const Loss> loss;
   std::vector<std::shared_ptr<const Metric>> metrics;  // those that suit the loss and the output
+  bool weighted = false;                               // whether data have weights
+  std::map<int64_t, double> class_weights;             // of classes that there are
 
   // Errors name what of the job cannot be computed, or does not go together.
   static absl::StatusOr<JobModel> Of(const Job& job);

@@ -42,7 +42,10 @@ class Verification {
       : golden_(golden),
         variables_(golden.model.graph.variables()),
         runner_(std::move(runner)),
-        batch_{golden.examples, {golden.inputs.begin(), golden.inputs.end()}, golden.target} {}
+        batch_{.examples = golden.examples,
+               .inputs = {golden.inputs.begin(), golden.inputs.end()},
+               .target = golden.target,
+               .weights = golden.weights} {}
 
   absl::StatusOr<std::vector<GoldenRow>> Run() && {
     SHOAL_RETURN_IF_ERROR(ReadWeights());
@@ -214,6 +217,8 @@ absl::StatusOr<std::vector<GoldenRow>> VerifyGoldenCase(const std::string& direc
   ModelRunner::Options options;
   options.model = golden.model.graph;
   options.loss = golden.loss;
+  options.weighted = !golden.weights.empty();
+  options.class_weights = golden.class_weights;
   options.backend = backend;
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, ModelRunner::Create(options));
   return Verification(golden, std::move(runner)).Run();

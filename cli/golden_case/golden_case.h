@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct GoldenCase {
   std::unique_ptr<SafetensorsFile> tensors;
   std::vector<std::vector<float>> inputs;  // in the order of the graph's inputs
   std::vector<float> target;
+  std::vector<float> weights;               // of the examples; empty: all 1
+  std::map<int64_t, double> class_weights;  // empty: all 1
   int64_t examples = 0;
 };
 

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/golden_case/golden_case.h"
 #include "common/base/status_macros.h"
@@ -28,6 +29,14 @@ absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
   const NumberRange tolerances = {.min = 0, .max = 1, .above_min = true};
   object.ReadNumber("relative_tolerance", tolerances, &result->relative_tolerance);
   object.ReadNumber("after_tolerance", tolerances, &result->after_tolerance);
+  if (const json* weights = object.Find("class_weight"); weights != nullptr) {
+    JsonObject by_class(*weights, "$.class_weight", &errors);
+    for (const auto& [key, weight] : weights->items()) {
+      int64_t of_class = 0;
+      if (!absl::SimpleAtoi(key, &of_class)) by_class.AddWrong(key.c_str(), weight, "of a number");
+      by_class.ReadNumber(key.c_str(), {.min = 0, .max = 1e9}, &result->class_weights[of_class]);
+    }
+  }
   if (optimizers != nullptr && !optimizers->is_object()) {
     object.AddWrong("optimizers", *optimizers, "an object of Keras configs");
   }
@@ -63,6 +72,9 @@ absl::Status ReadBatch(GoldenCase* result) {
     result->inputs.push_back(std::move(values));
   }
   SHOAL_ASSIGN_OR_RETURN(result->target, ReadTensor(file, "target"));
+  if (file.Find("sample_weight") != nullptr) {
+    SHOAL_ASSIGN_OR_RETURN(result->weights, ReadTensor(file, "sample_weight"));
+  }
   return absl::OkStatus();
 }
 

@@ -19,6 +19,8 @@ struct DataSource {
 
   std::string images;  // the file of examples, for a model with one input; absolute, as all paths
   std::string labels;  // the file, array, column or key of the labels
+  // The same of a number for each example, what it counts in the loss; empty: all count 1.
+  std::string weights;
   std::string format = "arrays";
   std::vector<std::string> paths;  // files, the last part of each perhaps a pattern; or a folder
   std::vector<Feature> features;

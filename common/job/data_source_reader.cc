@@ -103,6 +103,9 @@ class DataSourceReader {
     if (const json* labels = object_.Require("labels", "the file of their labels")) {
       source_.labels = ReadFile(object_, "labels", *labels);
     }
+    if (const json* weights = object_.Find("weights")) {
+      source_.weights = ReadFile(object_, "weights", *weights);
+    }
   }
 
   void ReadFeatureFiles(const json& value) {
@@ -168,9 +171,12 @@ class DataSourceReader {
       }
     }
     if (const json* labels = object_.Require("labels", "what is to be predicted")) {
-      const std::vector<std::string> names =
-          ReadNames(object_, "labels", *labels, /*several=*/false, "the name of one");
-      if (!names.empty()) source_.labels = names[0];
+      source_.labels =
+          ReadNames(object_, "labels", *labels, /*several=*/false, "the name of one")[0];
+    }
+    if (const json* weights = object_.Find("weights")) {
+      source_.weights =
+          ReadNames(object_, "weights", *weights, /*several=*/false, "the name of one")[0];
     }
   }
 
@@ -311,6 +317,7 @@ json DataSourceToJson(const DataSource& source) {
   write("format", source.format, defaults.format);
   write("images", source.images, defaults.images);
   write("labels", source.labels, defaults.labels);
+  write("weights", source.weights, defaults.weights);
   if (!source.paths.empty()) root["path"] = AsJson(source.paths);
   for (const DataSource::Feature& feature : source.features) {
     (feature.input.empty() ? root["features"] : root["features"][feature.input]) =

@@ -47,6 +47,10 @@ std::string Job::ResolvedText() const {
   root["loss"] = JsonOrString(loss);
   root["metrics"] = json::array();
   for (const std::string& metric : metrics) root["metrics"].push_back(JsonOrString(metric));
+  for (const std::string& metric : weighted_metrics)
+    root["weighted_metrics"].push_back(JsonOrString(metric));
+  for (const auto& [of_class, weight] : class_weight)
+    root["class_weight"][std::to_string(of_class)] = weight;
   root["callbacks"] = json::array();
   for (const Callback& callback : callbacks)
     root["callbacks"].push_back(JsonOrString(callback.config));

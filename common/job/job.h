@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct Job {
   DataSource test;   // empty(): no evaluation
   std::string loss;  // canonical Keras config: MakeLoss() reads it
   std::vector<std::string> metrics;
+  std::vector<std::string> weighted_metrics;  // in which examples count by their weights
+  // What examples of a class count in training, by the class; those of others 1.
+  std::map<int64_t, double> class_weight;
   std::vector<Callback> callbacks;
   std::string optimizer;  // canonical Keras config: MakeOptimizer() reads it
   int64_t batch_size = 32;

@@ -25,6 +25,8 @@ using nlohmann::json;
 
 constexpr size_t kMaxNameBytes = 100;
 constexpr size_t kMostMetrics = 32;
+constexpr size_t kMostClassWeights = 1 << 16;
+constexpr NumberRange kClassWeight = {.min = 0, .max = 1e9};
 constexpr IntegerRange kBatchSize = {1, 1 << 20};
 constexpr IntegerRange kEpochs = {1, 1'000'000};
 constexpr IntegerRange kSteps = {1, 999'999'999'999};  // names of checkpoints have 12 digits
@@ -55,6 +57,8 @@ class JobReader {
       if (loss != nullptr) job_.loss = loss->config();
     }
     ReadMetrics(top);
+    ReadClassWeight(top);
+    CheckReduction(top);
     ReadCallbacks(top);
     if (const json* value =
             top.Require("optimizer", "what applies gradients, for example \"adam\"")) {
@@ -173,26 +177,63 @@ class JobReader {
     data.RejectUnknownKeys();
   }
 
+  // Those in which examples count by their weights come after the others, whose names they may not
+  // have: Keras puts a word before them then.
   void ReadMetrics(JsonObject& top) {
-    const json* value = top.Find("metrics");
-    if (value == nullptr) return;
-    if (!value->is_array())
-      return top.AddWrong("metrics", *value, "a list, for example [\"accuracy\"]");
-    if (value->size() > kMostMetrics) {
-      return top.AddWrong("metrics", value->size(),
-                          absl::StrCat("a list of at most ", kMostMetrics, " metrics"));
-    }
     std::set<std::string> names;
-    for (size_t i = 0; i < value->size(); ++i) {
-      const std::string path = JsonPath(top.PathOf("metrics"), i);
-      const auto metric = ReadMetric((*value)[i], path, errors_);
-      if (metric == nullptr) continue;
-      job_.metrics.push_back(metric->config());
-      figures_.push_back({"val_" + metric->name(), metric->larger_is_better()});
-      if (names.insert(metric->name()).second) continue;
-      errors_->Add(path, absl::StrCat("is \"", metric->name(),
-                                      "\", which is there already; a metric that comes twice "
-                                      "needs a \"name\" in its \"config\""));
+    for (const bool weighted : {false, true}) {
+      const char* const key = weighted ? "weighted_metrics" : "metrics";
+      const json* value = top.Find(key);
+      if (value == nullptr) continue;
+      if (!value->is_array()) {
+        top.AddWrong(key, *value, "a list, for example [\"accuracy\"]");
+        continue;
+      }
+      if (value->size() > kMostMetrics) {
+        top.AddWrong(key, value->size(),
+                     absl::StrCat("a list of at most ", kMostMetrics, " metrics"));
+        continue;
+      }
+      const std::set<std::string> plain = names;
+      for (size_t i = 0; i < value->size(); ++i) {
+        const std::string path = JsonPath(top.PathOf(key), i);
+        const auto metric = ReadMetric((*value)[i], path, errors_, weighted);
+        if (metric == nullptr) continue;
+        const bool taken = weighted && plain.contains(metric->name());
+        const std::string name = (taken ? "weighted_" : "") + metric->name();
+        (weighted ? job_.weighted_metrics : job_.metrics)
+            .push_back(taken ? ConfigNamed(*metric, name) : metric->config());
+        figures_.push_back({"val_" + name, metric->larger_is_better()});
+        if (names.insert(name).second) continue;
+        errors_->Add(path, absl::StrCat("is \"", name,
+                                        "\", which is there already; a metric that comes twice "
+                                        "needs a \"name\" in its \"config\""));
+      }
+    }
+  }
+
+  void ReadClassWeight(JsonObject& top) {
+    const json* value = top.Find("class_weight");
+    if (value == nullptr) return;
+    if (value->is_object() && value->size() > kMostClassWeights) {
+      return top.AddWrong("class_weight", value->size(),
+                          absl::StrCat("the weights of at most ", kMostClassWeights, " classes"));
+    }
+    if (!value->is_object()) {
+      return top.AddWrong("class_weight", *value,
+                          "an object with the weight of each class by its number, for example "
+                          "{\"0\": 1.0, \"1\": 2.5}");
+    }
+    JsonObject weights(*value, top.PathOf("class_weight"), errors_);
+    for (const auto& [key, weight] : value->items()) {
+      int64_t of_class = 0;
+      if (!absl::SimpleAtoi(key, &of_class) || of_class < 0 || absl::StrCat(of_class) != key) {
+        errors_->Add(weights.PathOf(key.c_str()),
+                     "is no class; classes are numbered from 0, \"0\", \"1\", …");
+      }
+      double number = 0;
+      weights.ReadNumber(key.c_str(), kClassWeight, &number);
+      job_.class_weight[of_class] = number;
     }
   }
 
@@ -203,6 +244,22 @@ class JobReader {
     job_.callbacks = shoal::ReadCallbacks(*value, path, figures_, errors_);
     if (!job_.callbacks.empty() && job_.test.empty())
       errors_->Add(path, "follow figures of the test set, but there is no $.data.test");
+  }
+
+  // The one of Keras's means that is another where examples have weights.
+  void CheckReduction(JsonObject& top) {
+    const bool weighted =
+        !job_.class_weight.empty() || !job_.training.weights.empty() || !job_.test.weights.empty();
+    const json* loss = top.Find("loss");
+    if (!weighted || loss == nullptr || !loss->is_object()) return;
+    const auto config = loss->find("config");
+    if (config == loss->end() || !config->is_object()) return;
+    if (config->value("reduction", json()) != "mean_with_sample_weight") return;
+    errors_->AddUnimplemented(
+        top.PathOf("loss") + ".config.reduction",
+        "is \"mean_with_sample_weight\", which divides by the sum of the weights; Shoal divides by "
+        "the number of examples, so this must be \"sum_over_batch_size\" or left out where "
+        "examples or classes have weights");
   }
 
   void ReadLength(JsonObject& top) {

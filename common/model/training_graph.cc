@@ -141,7 +141,8 @@ absl::StatusOr<ValueId> AddPenalties(Graph* graph, ValueId loss) {
 
 }  // namespace
 
-absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss& loss) {
+absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss& loss,
+                                                 bool weighted) {
   if (model.outputs().size() != 1) {
     return absl::UnimplementedError(
         absl::StrCat("a model with ", model.outputs().size(),
@@ -156,8 +157,15 @@ absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss&
   SHOAL_ASSIGN_OR_RETURN(Shape target_shape,
                          loss.TargetShape(graph.value(result.prediction).shape));
   result.target = graph.AddInput("target", std::move(target_shape));
-  SHOAL_ASSIGN_OR_RETURN(const ValueId loss_of_outputs,
+  SHOAL_ASSIGN_OR_RETURN(ValueId loss_of_outputs,
                          loss.AppendTo(&graph, result.prediction, result.target));
+  if (weighted) {
+    result.weights = graph.AddInput("weights", graph.value(loss_of_outputs).shape);
+    FormulaContext context(&graph, "loss");
+    loss_of_outputs =
+        (Expression{&context, loss_of_outputs} * Expression{&context, result.weights}).id;
+    SHOAL_RETURN_IF_ERROR(context.status());
+  }
   // Penalties have their gradients from formulas: what is appended from here on is not walked.
   ReversePass reverse(&graph);
   SHOAL_ASSIGN_OR_RETURN(result.loss_per_example, AddPenalties(&graph, loss_of_outputs));

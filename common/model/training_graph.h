@@ -14,6 +14,7 @@ struct TrainingGraph {
   int forward_nodes = 0;                // nodes before this index are the model itself
   int loss_nodes_end = 0;               // from there up to this index: the loss
   ValueId target = kNoValue;            // input: the labels
+  ValueId weights = kNoValue;           // input: what each example counts, {kBatch}; none: all 1
   ValueId prediction = kNoValue;        // the model's output, as the user sees it
   ValueId loss_per_example = kNoValue;  // shape {kBatch}
   // By variable: what a step pushes for it, its gradient or the sample of a moving average.
@@ -21,9 +22,12 @@ struct TrainingGraph {
   std::vector<ValueId> pushed_values;
 };
 
-// Adds `loss` of the graph's one output and the penalties of regularizers to a copy of `model`, then the static reverse pass, nodes
-// in an order in which the gradients of the last layers come first. Values used by several nodes
-// get the sum of their gradients.
-absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss& loss);
+// Adds `loss` of the graph's one output and the penalties of regularizers to a copy of `model`,
+// then the static reverse pass, nodes in an order in which the gradients of the last layers come
+// first. Values used by several nodes get the sum of their gradients. With `weighted` the loss of
+// an example is multiplied by its weight; the mean is still over the number of examples, as Keras's
+// sum_over_batch_size.
+absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss& loss,
+                                                 bool weighted = false);
 
 }  // namespace shoal

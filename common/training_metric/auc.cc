@@ -55,13 +55,15 @@ class Auc : public Metric {
 
   void Add(const PredictedBatch& batch, std::span<double> sums) const override {
     const auto last = static_cast<float>(thresholds_ - 1);
+    const size_t of_example = batch.prediction.size() / static_cast<size_t>(batch.shape[0]);
     for (size_t i = 0; i < batch.prediction.size(); ++i) {
       float p = batch.prediction[i];  // and so the products: Keras computes them in float32
       if (from_logits_) p = 1 / (1 + std::exp(-p));
       // Not-a-number is no prediction: it counts as the least.
       const float bucket = p > 0 ? std::ceil(std::min(p, 1.0f) * last) - 1 : 0;
       const size_t place = static_cast<size_t>(std::max(bucket, 0.0f));
-      sums[place + (batch.target[i] != 0 ? 0 : thresholds_)] += 1;
+      sums[place + (batch.target[i] != 0 ? 0 : thresholds_)] +=
+          batch.weight(static_cast<int64_t>(i / of_example));
     }
   }
 

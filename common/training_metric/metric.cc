@@ -40,9 +40,10 @@ std::string AccuracyFor(const Loss& loss, const Shape& output) {
                                                      : "CategoricalAccuracy";
 }
 
-std::shared_ptr<const Metric> OfClass(const std::string& class_name) {
-  JsonErrors errors("");
-  return ReadMetric(class_name, "$", &errors);
+// A config, or the plain name.
+json AsJson(const std::string& config) {
+  json value = json::parse(config, nullptr, false);
+  return value.is_discarded() ? json(config) : value;
 }
 
 }  // namespace
@@ -66,18 +67,21 @@ Metric::Metric(KerasOptions& options) {
 void MeanMetric::Add(const PredictedBatch& batch, std::span<double> sums) const {
   if (batch.prediction.empty()) return;
   const int64_t length = batch.shape.size() > 1 ? batch.shape.back() : 1;
+  const int64_t examples = batch.shape[0];
   const int64_t rows = static_cast<int64_t>(batch.prediction.size()) / length;
+  const int64_t rows_of_example = rows / examples;
   const int64_t target_stride = static_cast<int64_t>(batch.target.size()) / rows;
   double sum = 0;
   for (int64_t row = 0; row < rows; ++row) {
     sum += OfRow(batch.prediction.subspan(row * length, length),
-                 batch.target.data() + row * target_stride);
+                 batch.target.data() + row * target_stride) *
+           batch.weight(row / rows_of_example);
   }
-  sums[0] += sum * static_cast<double>(batch.shape[0]) / static_cast<double>(rows);
+  sums[0] += sum / static_cast<double>(rows_of_example);
 }
 
 std::unique_ptr<const Metric> ReadMetric(const json& value, const std::string& path,
-                                         JsonErrors* errors) {
+                                         JsonErrors* errors, bool weighted) {
   auto read = MetricTable().Read(value, path, errors);
   if (!read.has_value()) return nullptr;
   std::unique_ptr<Metric> metric = std::move(read->made);
@@ -85,19 +89,29 @@ std::unique_ptr<const Metric> ReadMetric(const json& value, const std::string& p
   if (metric->name_.empty()) {
     metric->name_ = value.is_string() && !picked ? read->given_name : SnakeCase(read->class_name);
   }
+  metric->weighted_ = weighted;
   read->canonical["config"]["name"] = metric->name_;
-  metric->config_ = picked ? kAccuracy : read->canonical.dump();
+  metric->config_ = picked && metric->name_ == kAccuracy ? kAccuracy : read->canonical.dump();
   return metric;
 }
 
+std::string ConfigNamed(const Metric& metric, const std::string& name) {
+  json config = AsJson(metric.config());
+  if (config.is_string()) config = {{"class_name", "Accuracy"}};
+  config["config"]["name"] = name;
+  return config.dump();
+}
+
 absl::StatusOr<std::vector<std::shared_ptr<const Metric>>> MakeMetrics(
-    const std::vector<std::string>& configs) {
+    const std::vector<std::string>& configs, const std::vector<std::string>& weighted) {
   std::vector<std::shared_ptr<const Metric>> metrics;
   JsonErrors errors("");
-  for (const std::string& config : configs) {
-    json value = json::parse(config, nullptr, false);
-    if (value.is_discarded()) value = config;
-    metrics.push_back(ReadMetric(value, JsonPath("$.metrics", metrics.size()), &errors));
+  for (size_t i = 0; i < configs.size(); ++i) {
+    metrics.push_back(ReadMetric(AsJson(configs[i]), JsonPath("$.metrics", i), &errors));
+  }
+  for (size_t i = 0; i < weighted.size(); ++i) {
+    metrics.push_back(ReadMetric(AsJson(weighted[i]), JsonPath("$.weighted_metrics", i), &errors,
+                                 /*weighted=*/true));
   }
   SHOAL_RETURN_IF_ERROR(errors.ToStatus());
   return metrics;
@@ -105,7 +119,13 @@ absl::StatusOr<std::vector<std::shared_ptr<const Metric>>> MakeMetrics(
 
 absl::StatusOr<std::shared_ptr<const Metric>> MetricFor(std::shared_ptr<const Metric> metric,
                                                         const Loss& loss, const Shape& output) {
-  if (metric->config() == kAccuracy) return OfClass(AccuracyFor(loss, output));
+  if (const json config = AsJson(metric->config());
+      config.is_string() || config["class_name"] == "Accuracy") {
+    JsonErrors errors("");
+    const json of_class = {{"class_name", AccuracyFor(loss, output)},
+                           {"config", {{"name", metric->name()}}}};
+    return ReadMetric(of_class, "$", &errors, metric->weighted());
+  }
   const bool single = output.size() < 2 || output.back() == 1;
   if (single || metric->Suits(loss.target())) return metric;
   const bool has_numbers = loss.target() == Loss::Target::kClassNumber;
@@ -117,18 +137,42 @@ absl::StatusOr<std::shared_ptr<const Metric>> MetricFor(std::shared_ptr<const Me
 
 int SumCount(const std::vector<std::shared_ptr<const Metric>>& metrics) {
   int count = 0;
-  for (const auto& metric : metrics) count += metric->sum_count();
+  for (const auto& metric : metrics) count += metric->sum_count() + metric->weighted();
   return count;
+}
+
+void AddToSums(const std::vector<std::shared_ptr<const Metric>>& metrics,
+               const PredictedBatch& batch, std::span<double> sums) {
+  PredictedBatch unweighted = batch;
+  unweighted.weights = {};
+  for (const auto& metric : metrics) {
+    const auto count = static_cast<size_t>(metric->sum_count());
+    metric->Add(metric->weighted() ? batch : unweighted, sums.first(count));
+    sums = sums.subspan(count);
+    if (!metric->weighted()) continue;
+    for (int64_t i = 0; i < batch.shape[0]; ++i) sums[0] += batch.weight(i);
+    sums = sums.subspan(1);
+  }
 }
 
 std::vector<double> Figures(const std::vector<std::shared_ptr<const Metric>>& metrics,
                             std::span<const double> sums, double examples) {
   std::vector<double> figures;
+  if (sums.size() < static_cast<size_t>(SumCount(metrics))) examples = 0;
   for (const auto& metric : metrics) {
+    if (examples <= 0) {
+      figures.push_back(0);
+      continue;
+    }
     const auto count = static_cast<size_t>(metric->sum_count());
-    const bool any = examples > 0 && sums.size() >= count;
-    figures.push_back(any ? metric->Figure(sums.first(count), examples) : 0);
-    sums = any ? sums.subspan(count) : sums;
+    const std::span<const double> own = sums.first(count);
+    sums = sums.subspan(count);
+    double counted = examples;
+    if (metric->weighted()) {
+      counted = sums[0];
+      sums = sums.subspan(1);
+    }
+    figures.push_back(counted > 0 ? metric->Figure(own, counted) : 0);
   }
   return figures;
 }

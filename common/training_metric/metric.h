@@ -20,7 +20,12 @@ namespace shoal {
 struct PredictedBatch {
   Shape shape;  // of the predictions, the number of examples first
   std::span<const float> prediction;
-  std::span<const float> target;  // as the loss takes it
+  std::span<const float> target;        // as the loss takes it
+  std::span<const float> weights = {};  // what each example counts; empty: 1
+
+  double weight(int64_t example) const {
+    return weights.empty() ? 1.0 : double{weights[static_cast<size_t>(example)]};
+  }
 };
 
 // How good predictions are, as Keras configures it: a figure computed from sums over all examples,
@@ -37,11 +42,15 @@ class Metric {
   // What MakeMetric() reads back: canonical, equal metrics give equal texts.
   const std::string& config() const { return config_; }
 
+  // Whether examples count by their weights: of `weighted_metrics` of Keras's compile().
+  bool weighted() const { return weighted_; }
+
   // How many numbers are summed.
   virtual int sum_count() const { return 1; }
-  // Adds a batch to the sums.
+  // Adds a batch to the sums, each example times its weight.
   virtual void Add(const PredictedBatch& batch, std::span<double> sums) const = 0;
-  // The figure that sums over `examples` examples, at least one, come to.
+  // The figure that sums over `examples` examples, more than none, come to; weights count as so
+  // many.
   virtual double Figure(std::span<const double> sums, double examples) const {
     return sums[0] / examples;
   }
@@ -58,10 +67,11 @@ class Metric {
 
  private:
   friend std::unique_ptr<const Metric> ReadMetric(const nlohmann::json&, const std::string&,
-                                                  JsonErrors*);
+                                                  JsonErrors*, bool);
 
   std::string name_;
   std::string config_;
+  bool weighted_ = false;
 };
 
 // A metric whose figure is the mean over the examples of a number for each row of predictions,
@@ -81,19 +91,26 @@ class MeanMetric : public Metric {
 // ("auc"). What is wrong is added to `errors`, and what is returned then, null or not, is of no
 // use.
 std::unique_ptr<const Metric> ReadMetric(const nlohmann::json& value, const std::string& path,
-                                         JsonErrors* errors);
+                                         JsonErrors* errors, bool weighted = false);
 
-// Those of Job::metrics.
+// The config of `metric` under another name.
+std::string ConfigNamed(const Metric& metric, const std::string& name);
+
+// Those of Job::metrics, then those of Job::weighted_metrics.
 absl::StatusOr<std::vector<std::shared_ptr<const Metric>>> MakeMetrics(
-    const std::vector<std::string>& configs);
+    const std::vector<std::string>& configs, const std::vector<std::string>& weighted = {});
 
 // The metric that `metric` is for this loss and output (kBatch first): itself, or the accuracy that
 // Keras picks for "accuracy". An error where the target is none for it.
 absl::StatusOr<std::shared_ptr<const Metric>> MetricFor(std::shared_ptr<const Metric> metric,
                                                         const Loss& loss, const Shape& output);
 
-// Sums of all of them, one after the other.
+// Sums of all of them, one after the other: of a weighted one that of the weights comes after its
+// own.
 int SumCount(const std::vector<std::shared_ptr<const Metric>>& metrics);
+// Adds a batch to those sums.
+void AddToSums(const std::vector<std::shared_ptr<const Metric>>& metrics,
+               const PredictedBatch& batch, std::span<double> sums);
 // The figures of all of them; zeros without examples.
 std::vector<double> Figures(const std::vector<std::shared_ptr<const Metric>>& metrics,
                             std::span<const double> sums, double examples);

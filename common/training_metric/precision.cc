@@ -13,9 +13,9 @@ class Precision : public Metric {
 
   // True positives, false positives.
   void Add(const PredictedBatch& batch, std::span<double> sums) const override {
-    confusion_.ForEach(batch, [&](bool predicted, bool actual) {
-      sums[0] += predicted && actual;
-      sums[1] += predicted && !actual;
+    confusion_.ForEach(batch, [&](bool predicted, bool actual, double weight) {
+      sums[0] += predicted && actual ? weight : 0;
+      sums[1] += predicted && !actual ? weight : 0;
     });
   }
 

@@ -62,6 +62,25 @@ TEST_F(ValidationTest, RefusesASlotWithTheNameOfAVariable) {
                     HasSubstr("variable \"d/kernel\"")));
 }
 
+TEST_F(ValidationTest, RefusesWhatDoesNotGoWithTheModelsOutput) {
+  json root = MinimalJob();
+  const auto error = [&] {
+    const auto validated = ValidateFiles(spec_, WriteJob(root));
+    EXPECT_TRUE(validated.ok()) << validated.status();
+    return std::string(CheckData(validated->job, validated->model).status().message());
+  };
+  root["loss"] = "sparse_categorical_crossentropy";
+  root["class_weight"] = {{"9", 2}};
+  EXPECT_EQ(error(), "");  // the data are not on this machine
+  root["class_weight"]["10"] = 1;
+  EXPECT_EQ(error(),
+            "$.class_weight: names class 10; the model's output of shape (None, 10) has the "
+            "classes 0 to 9");
+  root.erase("class_weight");
+  root["weighted_metrics"] = {"auc"};
+  EXPECT_THAT(error(), HasSubstr("metric \"auc\" takes a value per output as target"));
+}
+
 TEST_F(ValidationTest, RefusesAModelWithNothingToTrain) {
   json model = DenseModel(6);
   model["config"]["layers"].erase(1);

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
+from keras.src.trainers.data_adapters.data_adapter_utils import class_weight_to_sample_weights
 from safetensors.numpy import save_file
 
 L = keras.layers
@@ -69,7 +70,7 @@ def make_optimizer(spec):
     return getattr(keras.optimizers, spec["class_name"])(**config)
 
 
-def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1, draw=randomize):
+def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1, draw=randomize, sample_weight=None, class_weight=None):
     rng = np.random.default_rng(seed)
     draw(model, rng)
     folder = os.path.join(out, name)
@@ -83,6 +84,11 @@ def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1, draw=ran
     xin = xin[0] if len(xin) == 1 else xin
     t = {f"input/{k}": v for k, v in xs.items()}
     t["target"] = y
+    weights = None if sample_weight is None else sample_weight.astype(np.float64)
+    if sample_weight is not None:
+        t["sample_weight"] = sample_weight
+    if class_weight is not None:  # what fit() makes of it
+        weights = class_weight_to_sample_weights(y, class_weight).astype(np.float64)
     path = paths(m)
     names = [path[id(v)] for v in m.weights]
     assert len(set(names)) == len(names), names
@@ -93,7 +99,7 @@ def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1, draw=ran
 
     def f(tv, ntv):
         yp, ntv2, penalties = m.stateless_call(tv, ntv, xin, training=True, return_losses=True)
-        return sum(penalties, loss_fn(jnp.asarray(y), yp)), (yp, ntv2)
+        return sum(penalties, loss_fn(jnp.asarray(y), yp, weights)), (yp, ntv2)
 
     tv = [jnp.asarray(v.numpy()) for v in m.trainable_variables]
     ntv = [jnp.asarray(v.numpy()) for v in m.non_trainable_variables]
@@ -124,7 +130,8 @@ def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1, draw=ran
             t[f"after/{oname}/{n}"] = np.asarray(v, np.float32)
     save_file({k: np.ascontiguousarray(v).reshape(np.shape(v)) for k, v in t.items()}, os.path.join(folder, "case.safetensors"))
     with open(os.path.join(folder, "case.json"), "w") as fh:
-        json.dump({"keras": keras.__version__, "loss": loss, "steps": steps, "optimizers": optimizers,
+        of_class = {} if class_weight is None else {"class_weight": {str(k): v for k, v in class_weight.items()}}
+        json.dump({"keras": keras.__version__, "loss": loss, **of_class, "steps": steps, "optimizers": optimizers,
                    "relative_tolerance": 1e-4, "after_tolerance": 1e-3}, fh, indent=1)
     print(f"{name}: {len(names)} variables, loss {float(t['loss'][0]):.6f}, {os.path.getsize(os.path.join(folder, 'case.safetensors')) / 1e3:.0f} kB")
 
@@ -528,6 +535,21 @@ def cases(out, only=()):
     for lname, spec in [("loss_dice_of_pictures", opt("Dice", axis=[1, 2, 3])), ("loss_tversky_of_classes", opt("Tversky", axis=[0, 1, 2])),
                         ("loss_huber_of_pixels", opt("Huber", delta=0.3)), ("loss_kl_of_pixels", opt("KLDivergence"))]:
         case(lname, lambda: keras.Sequential([keras.Input((5, 6, 2)), L.Conv2D(3, 3, padding="same", activation="sigmoid")]), pixels, masks, spec)
+
+    # What examples count: by themselves, and by their class, which is a number, one of many, or yes or no.
+    uneven = loss_rng.uniform(0, 3, 6).astype(np.float32)
+    uneven[2] = 0
+    dense = lambda n, act: lambda: keras.Sequential([keras.Input((5,)), L.Dense(n, activation=act, kernel_regularizer="l2")])
+    numbers = loss_rng.integers(0, 4, 6)
+    yes = (loss_rng.uniform(0, 1, (6, 1)) < 0.5).astype(np.float32)
+    case("weighted_sparse", dense(4, "softmax"), ox, numbers, SCCE, sample_weight=uneven)
+    case("weighted_huber", dense(4, None), ox, real, opt("Huber", delta=0.3), sample_weight=uneven)
+    case("weighted_dice", dense(4, "sigmoid"), ox, several, opt("Dice"), sample_weight=uneven)
+    case("weighted_pixels", lambda: keras.Sequential([keras.Input((5, 6, 2)), L.Conv2D(3, 3, padding="same")]), pixels,
+         loss_rng.integers(0, 3, (3, 5, 6)), SCCE_LOGITS, sample_weight=uneven[:3].reshape(3, 1, 1))
+    case("class_weight_sparse", dense(4, "softmax"), ox, numbers, SCCE, class_weight={0: 0.5, 1: 2.0, 3: 3.0})
+    case("class_weight_categorical", dense(4, None), ox, hot, opt("CategoricalCrossentropy", from_logits=True), class_weight={1: 2.0, 2: 0.25})
+    case("class_weight_binary", dense(1, "sigmoid"), ox, yes, opt("BinaryCrossentropy"), class_weight={0: 0.5, 1: 4.0})
 
 if __name__ == "__main__":
     cases(sys.argv[1], sys.argv[2:])

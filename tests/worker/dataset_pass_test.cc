@@ -61,6 +61,37 @@ TEST_F(DatasetPassTest, EveryExampleCountsOnceAlsoThoseOfTheLastBatch) {
   EXPECT_EQ(all.metric_sums, at_once->metric_sums);
 }
 
+// The labels' file, of the numbers 0 to 3, serves as one of weights.
+TEST_F(DatasetPassTest, ExamplesCountByTheWeightsThatTheJobNames) {
+  Job job = job_;
+  job.test.weights = job.test.labels;
+  job.weighted_metrics = {"accuracy"};
+  const JobModel model = *JobModel::Of(job);
+  const auto runner = *ModelRunner::Create(model.RunnerOptions());
+  const std::shared_ptr<const Dataset> weighted =
+      *OpenJobData(job.test, *model.loss, model.model.graph);
+  const auto result = DatasetPass(weighted, 64).Evaluate(0, parameters_, runner.get());
+  ASSERT_TRUE(result.ok()) << result.status();
+  double loss = 0, weights = 0, right = 0;
+  DatasetPass singly(dataset_, 1);
+  std::vector<float> label(1);
+  for (uint64_t i = 0; i < 50; ++i) {
+    ASSERT_TRUE(dataset_->ReadLabel(i, label).ok());
+    const auto one = singly.Evaluate(i, parameters_, runner_.get());
+    ASSERT_TRUE(one.ok()) << one.status();
+    loss += label[0] * one->loss_sum;
+    right += label[0] * one->metric_sums[0];
+    weights += label[0];
+  }
+  EXPECT_NEAR(result->loss_sum, loss, 1e-4 * loss);
+  ASSERT_EQ(result->metric_sums.size(), 3u);
+  EXPECT_EQ(result->metric_sums[1], right);
+  EXPECT_EQ(result->metric_sums[2], weights);
+  EXPECT_GT(weights, 50);
+  // It has no part in what is predicted.
+  EXPECT_TRUE(DatasetPass(weighted, 64).Predict(0, parameters_, runner.get()).ok());
+}
+
 TEST_F(DatasetPassTest, PredictionsComeInTheOrderOfTheDataSet) {
   DatasetPass pass(dataset_, 16);
   std::vector<float> rows;

@@ -1,6 +1,7 @@
 #include "worker/compute/graph_runner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -28,7 +29,9 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
         absl::StrCat("a model runs on at least one thread, not on ", options.threads));
   }
   SHOAL_ASSIGN_OR_RETURN(options.model, backend->Rewrite(options.model));
-  SHOAL_ASSIGN_OR_RETURN(TrainingGraph training, BuildTrainingGraph(options.model, *options.loss));
+  const bool weighted = options.weighted || !options.class_weights.empty();
+  SHOAL_ASSIGN_OR_RETURN(TrainingGraph training,
+                         BuildTrainingGraph(options.model, *options.loss, weighted));
   SHOAL_RETURN_IF_ERROR(CheckKernels(*backend, training.graph));
   return std::unique_ptr<GraphRunner>(
       new GraphRunner(std::move(options), std::move(backend), std::move(training)));
@@ -38,6 +41,7 @@ absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t exam
   backend_->UseThreads(options_.threads);
   SHOAL_ASSIGN_OR_RETURN(const Plan* plan, FindPlan(ProgramMode::kTrain, examples));
   int64_t values = ElementCount(BatchShape(training_.target, examples));
+  if (training_.weights != kNoValue) values += examples;
   for (const ValueId input : options_.model.inputs()) {
     values += ElementCount(BatchShape(input, examples));
   }
@@ -95,6 +99,10 @@ absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> 
   SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat("the target of ", batch.examples, " examples"),
                                   batch.target.size(),
                                   ElementCount(BatchShape(training_.target, batch.examples))));
+  if (!batch.weights.empty()) {
+    SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat("the weights of ", batch.examples, " examples"),
+                                    batch.weights.size(), batch.examples));
+  }
   if (options_.loss->target() != Loss::Target::kClassNumber) {
     return absl::OkStatus();
   }
@@ -126,10 +134,32 @@ absl::StatusOr<GraphRunner::Plan*> GraphRunner::RunPlan(
   SHOAL_ASSIGN_OR_RETURN(Plan * plan, FindPlan(mode, batch.examples));
   SHOAL_RETURN_IF_ERROR(arena_.Reserve(plan->program.arena_size_bytes()));
   Program::Buffers buffers = {batch.inputs, parameters, gradients};
-  buffers.inputs.push_back(batch.target);  // the training graph's last input
+  buffers.inputs.push_back(batch.target);  // the training graph's inputs after the model's
+  if (training_.weights != kNoValue) {
+    FindWeights(batch, mode);
+    buffers.inputs.push_back(weights_);
+  }
   SHOAL_RETURN_IF_ERROR(
       plan->program.Run({options_.seed, step}, buffers, arena_, on_variable_done));
   return plan;
+}
+
+// keras.src.trainers.data_adapters.data_adapter_utils.class_weight_to_sample_weights
+void GraphRunner::FindWeights(const Batch& batch, ProgramMode mode) {
+  if (batch.weights.empty()) {
+    weights_.assign(batch.examples, 1);
+  } else {
+    weights_.assign(batch.weights.begin(), batch.weights.end());
+  }
+  if (options_.class_weights.empty() || mode != ProgramMode::kTrain) return;
+  const size_t size = batch.target.size() / batch.examples;
+  for (int64_t i = 0; i < batch.examples; ++i) {
+    const std::span<const float> label = batch.target.subspan(i * size, size);
+    const int64_t of_class = size > 1 ? std::max_element(label.begin(), label.end()) - label.begin()
+                                      : std::llrint(label[0]);
+    const auto weight = options_.class_weights.find(of_class);
+    if (weight != options_.class_weights.end()) weights_[i] *= static_cast<float>(weight->second);
+  }
 }
 
 BatchResult GraphRunner::Results(const Plan& plan, const Batch& batch) const {
@@ -139,11 +169,8 @@ BatchResult GraphRunner::Results(const Plan& plan, const Batch& batch) const {
   for (int64_t i = 0; i < batch.examples; ++i) result.loss_sum += losses[i];
   const Shape shape = BatchShape(training_.prediction, batch.examples);
   result.metric_sums.resize(SumCount(options_.metrics));
-  std::span<double> sums(result.metric_sums);
-  for (const auto& metric : options_.metrics) {
-    metric->Add({shape, Prediction(plan), batch.target}, sums.first(metric->sum_count()));
-    sums = sums.subspan(metric->sum_count());
-  }
+  AddToSums(options_.metrics, {shape, Prediction(plan), batch.target, weights_},
+            result.metric_sums);
   return result;
 }
 

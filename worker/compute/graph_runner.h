@@ -65,6 +65,8 @@ class GraphRunner : public ModelRunner {
   absl::StatusOr<Plan*> RunPlan(ProgramMode mode, const Batch& batch, uint64_t step,
                                 std::span<const float> parameters, std::span<float> gradients,
                                 const std::function<void(int variable)>& on_variable_done);
+  // Sets weights_.
+  void FindWeights(const Batch& batch, ProgramMode mode);
   BatchResult Results(const Plan& plan, const Batch& batch) const;
   Shape BatchShape(ValueId value, int64_t examples) const;
   std::span<const float> Prediction(const Plan& plan) const;
@@ -75,6 +77,7 @@ class GraphRunner : public ModelRunner {
   const ModelLayout layout_;
   std::list<Plan> plans_;  // most recently used first
   Arena arena_;
+  std::vector<float> weights_;  // what each example of the batch counts; empty: 1
 };
 
 }  // namespace shoal

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ struct Batch {
   // of each example.
   std::string target_file = {};
   std::span<const uint64_t> indices = {};
+  // What each example counts in the loss and in weighted metrics; empty: 1.
+  std::span<const float> weights = {};
 };
 
 // Sums over the examples of a batch.
@@ -44,6 +47,9 @@ class ModelRunner {
     Graph model;
     std::shared_ptr<const Loss> loss;
     std::vector<std::shared_ptr<const Metric>> metrics;  // as MetricFor() gives them
+    bool weighted = false;                               // whether batches may have weights
+    // What examples count in training by their class, times their weights; others 1.
+    std::map<int64_t, double> class_weights = {};
     // "cpu" (oneDNN and OpenBLAS) or another of BackendNames().
     std::string backend = "cpu";
     int threads = 1;

@@ -216,13 +216,14 @@ class BatchSource::Impl {
     memory->step = step;
     memory->examples = range.count;
     const size_t label_size = static_cast<size_t>(ElementCount(dataset.label_shape()));
-    std::vector<std::span<float>> features(memory->inputs.size());
+    std::vector<std::span<float>> features(dataset.features().size());
     for (uint64_t i = 0; i < range.count; ++i) {
       const uint64_t position = range.first + i;
       memory->indices[i] = options_.shuffle ? permutation(position) : position;
       for (size_t f = 0; f < features.size(); ++f) {
-        const size_t size = memory->inputs[f].size() / range.count;
-        features[f] = std::span(memory->inputs[f]).subspan(i * size, size);
+        std::vector<float>& values = ValuesOf(f, memory.get());
+        const size_t size = values.size() / range.count;
+        features[f] = std::span(values).subspan(i * size, size);
       }
       SHOAL_RETURN_IF_ERROR(
           dataset.Read(memory->indices[i], features,
@@ -231,15 +232,22 @@ class BatchSource::Impl {
     return memory;
   }
 
+  // Where a feature's values go: the weights come after the inputs.
+  static std::vector<float>& ValuesOf(size_t feature, LoadedBatch* batch) {
+    return feature < batch->inputs.size() ? batch->inputs[feature] : batch->weights;
+  }
+
   absl::Status MakeRoom(uint64_t examples, uint64_t step, LoadedBatch* batch) const {
     const Dataset& dataset = *options_.dataset;
     size_t numbers = 0;
     try {
-      batch->inputs.resize(dataset.features().size());
-      for (size_t f = 0; f < batch->inputs.size(); ++f) {
-        const auto size = static_cast<size_t>(ElementCount(dataset.features()[f].shape));
+      const std::vector<Feature>& features = dataset.features();
+      const bool weighted = !features.empty() && features.back().type == FeatureType::kWeight;
+      batch->inputs.resize(features.size() - weighted);
+      for (size_t f = 0; f < features.size(); ++f) {
+        const auto size = static_cast<size_t>(ElementCount(features[f].shape));
         numbers += size;
-        batch->inputs[f].resize(examples * size);
+        ValuesOf(f, batch).resize(examples * size);
       }
       batch->targets.resize(examples * static_cast<size_t>(ElementCount(dataset.label_shape())));
       batch->indices.resize(examples);

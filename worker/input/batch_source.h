@@ -17,6 +17,7 @@ struct LoadedBatch {
   uint64_t examples = 0;
   std::vector<std::vector<float>> inputs;  // by feature: [examples, shape of the feature]
   std::vector<float> targets;              // [examples, label shape]
+  std::vector<float> weights;              // [examples]; empty: the data have none
   std::vector<uint64_t> indices;           // which examples of the data set, in order
 };
 

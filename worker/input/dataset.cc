@@ -10,6 +10,22 @@
 #include "worker/input/subset_dataset.h"
 
 namespace shoal {
+namespace {
+
+// The source with the weights among its features where they are asked for; all features have names
+// then. One of nothing is what the format takes where nothing is named.
+DataSource WithWeightsAsFeature(DataSource source, const std::vector<Feature>& inputs) {
+  const bool wanted = inputs.size() > 1 && inputs.back().type == FeatureType::kWeight;
+  if (source.weights.empty() || !wanted) return source;
+  if (source.features.empty()) source.features.emplace_back();
+  DataSource::Feature& first = source.features[0];
+  if (first.from.empty() && !source.images.empty()) first.from = {source.images};
+  if (source.features.size() == 1 && first.input.empty()) first.input = inputs[0].name;
+  source.features.push_back({inputs.back().name, {source.weights}});
+  return source;
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
                                                      const std::vector<Feature>& inputs) {
@@ -25,7 +41,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
     return absl::UnimplementedError(
         absl::StrCat("data of the format \"", source.format, "\", which this program lacks"));
   }
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, format->open(source, inputs));
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
+                         format->open(WithWeightsAsFeature(source, inputs), inputs));
   if (!source.subset.empty()) {
     SHOAL_ASSIGN_OR_RETURN(dataset, SubsetDataset::Make(std::move(dataset), source));
   }

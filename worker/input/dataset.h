@@ -40,7 +40,7 @@ class Dataset {
   virtual ~Dataset() = default;
 
   virtual uint64_t size() const = 0;
-  // One for each input of the model, in its order.
+  // One for each input of the model, in its order, and of weighted examples the weight.
   virtual const std::vector<Feature>& features() const = 0;
   // Shape of one label, without the batch axis.
   virtual const Shape& label_shape() const = 0;
@@ -66,7 +66,7 @@ class Dataset {
 // the offset and what was expected, a line for each file that cannot be opened; it is kNotFound
 // when nothing else is wrong than that files are missing. An example without a channel axis ([h,
 // w]) gets one where the model's input has one; other differences from it are an error that names
-// both shapes.
+// both shapes. Where the source has weights, the last of `inputs` is the weight.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
                                                      const std::vector<Feature>& inputs);
 

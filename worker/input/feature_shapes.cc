@@ -28,6 +28,11 @@ absl::StatusOr<Shape> ShapeForInput(const Shape& stored, const Feature& input,
   Shape with_channel = stored;
   with_channel.push_back(1);
   if (stored == input.shape || with_channel == input.shape) return input.shape;
+  if (input.type == FeatureType::kWeight) {
+    if (stored == Shape{1}) return input.shape;
+    return absl::InvalidArgumentError(absl::StrCat(where, ": weights of shape ", Batched(stored),
+                                                   "; expected one number for each example"));
+  }
 
   std::string hint;
   if (ElementCount(stored) == ElementCount(input.shape)) {
@@ -67,6 +72,11 @@ absl::StatusOr<std::vector<const DataSource::Feature*>> MatchFeatures(
 }
 
 absl::Status CheckValues(const Feature& feature, std::span<const float> values) {
+  if (feature.type == FeatureType::kWeight) {
+    if (std::isfinite(values[0]) && values[0] >= 0) return absl::OkStatus();
+    return absl::OutOfRangeError(
+        absl::StrCat("its weight is ", values[0], "; expected a number from 0"));
+  }
   if (feature.type != FeatureType::kInteger) return absl::OkStatus();
   for (const float value : values) {
     // A comparison that not-a-number fails too.

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/graph.h"
+#include "common/model/ops/binary.h"
+#include "common/model/ops/reshape.h"
 #include "common/model/ops/shape_checks.h"
 
 namespace shoal {
@@ -31,11 +33,26 @@ absl::StatusOr<std::vector<Shape>> LossOp::InferShapes(const std::vector<Shape>&
   return OneShape({inputs[0][0]});
 }
 
-// The loss is where the reverse pass starts: there is no gradient of its output.
+// Where the reverse pass starts here there is no gradient of the output: that of the mean is meant.
 absl::Status LossOp::Gradient(GradientBuilder& builder) const {
+  if (!builder.wanted(0)) return absl::OkStatus();
   auto op = std::make_shared<LossBackwardOp>();
   op->attributes = attributes;
-  return builder.AddInputGradient(0, op, {builder.input(0), builder.input(1)});
+  op->of_sum = builder.output_gradient(0) != kNoValue;
+  SHOAL_ASSIGN_OR_RETURN(ValueId gradient, builder.Add(op, {builder.input(0), builder.input(1)}));
+  if (op->of_sum) {
+    // Of each example, along all axes of its prediction.
+    auto reshape = std::make_shared<ReshapeOp>();
+    reshape->shape = Shape(builder.input_shape(0).size(), 1);
+    reshape->shape[0] = builder.input_shape(0)[0];
+    auto multiply = std::make_shared<BinaryOp>();
+    multiply->kind = BinaryOp::Kind::kMultiply;
+    SHOAL_ASSIGN_OR_RETURN(const ValueId of_example,
+                           builder.Add(reshape, {builder.output_gradient(0)}));
+    SHOAL_ASSIGN_OR_RETURN(gradient, builder.Add(multiply, {gradient, of_example}));
+  }
+  builder.SetInputGradient(0, gradient);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Shape>> LossBackwardOp::InferShapes(

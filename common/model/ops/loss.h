@@ -19,9 +19,10 @@ struct LossOp : Op {
   SHOAL_OP(Loss);
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
-// (prediction, target) -> d(mean over the batch of the loss) / d(prediction)
+// (prediction, target) -> d(mean over the batch of the loss) / d(prediction), or of the sum
 struct LossBackwardOp : Op {
   LossAttributes attributes;
+  bool of_sum = false;
   SHOAL_OP(LossBackward);
 };
 

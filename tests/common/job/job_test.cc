@@ -72,7 +72,18 @@ TEST_F(JobTest, ReadsEveryField) {
                       {"lease_timeout_seconds", 1.5}};
   root["checkpoint"] = {{"every_steps", 100}, {"every_seconds", 30}, {"keep", 2}};
   root["seed"] = 7;
+  root["weighted_metrics"] = {"acc", "mae"};
+  root["class_weight"] = {{"1", 2.5}, {"0", 1}};
+  root["data"]["training"]["weights"] = "w.npy";
   const Job job = Load(root);
+  EXPECT_THAT(job.weighted_metrics,
+              ElementsAre(R"({"class_name":"Accuracy","config":{"name":"weighted_accuracy"}})",
+                          HasSubstr(R"("name":"mae")")));
+  EXPECT_EQ(job.class_weight, (std::map<int64_t, double>{{0, 1}, {1, 2.5}}));
+  EXPECT_EQ(job.training.weights, (directory_ / "w.npy").string());
+  const auto again = ParseResolvedJob(job.ResolvedText(), "again");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->ResolvedText(), job.ResolvedText());
   EXPECT_EQ(job.test.images, (directory_.parent_path() / "t.npy").string());
   EXPECT_EQ(job.test.labels, "/abs/l.npy");
   EXPECT_THAT(job.metrics, ElementsAre("accuracy"));
@@ -126,10 +137,8 @@ TEST_F(JobTest, ReportsAllErrorsAtOnce) {
       "$.batch_size: is 0; must be an integer from 1 to 1048576\n"
       "$.steps: is there beside $.epochs; give one of the two\n"
       "$.modell: is not a known key; did you mean \"model\"? Known: name, model, initial_weights, "
-      "data, loss, "
-      "metrics, "
-      "callbacks, optimizer, batch_size, epochs, steps, stop_after_nan_steps, strategy, "
-      "checkpoint, seed");
+      "data, loss, metrics, weighted_metrics, class_weight, callbacks, optimizer, batch_size, "
+      "epochs, steps, stop_after_nan_steps, strategy, checkpoint, seed");
 }
 
 TEST_F(JobTest, RefusesWhatIsNoJob) {
@@ -144,7 +153,8 @@ TEST_F(JobTest, RefusesWhatIsNoJob) {
 TEST_F(JobTest, RefusesWrongValuesByPath) {
   EXPECT_EQ(ErrorWith("/data/training/image", "x"),
             "$.data.training.image: is not a known key; did you mean \"images\"? Known: "
-            "format, images, features, labels, validation_split, test_split, subset, seed, cache");
+            "format, images, features, labels, weights, validation_split, test_split, subset, "
+            "seed, cache");
   EXPECT_EQ(ErrorWith("/data/test", json::object()),
             "$.data.test.images: is missing: the file of examples\n"
             "$.data.test.labels: is missing: the file of their labels");
@@ -152,6 +162,24 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
       ErrorWith("/metrics", {"precision", "accuracy", "acc"}),
       "$.metrics[2]: is \"accuracy\", which is there already; a metric that comes twice needs "
       "a \"name\" in its \"config\"");
+  EXPECT_EQ(ErrorWith("/weighted_metrics", {"auc", "AUC", "auc"}),
+            "$.weighted_metrics[2]: is \"auc\", which is there already; a metric that comes twice "
+            "needs a \"name\" in its \"config\"");
+  EXPECT_EQ(ErrorWith("/class_weight", {{"0", -1}, {"cat", 1}, {"01", 1}}),
+            "$.class_weight.0: is -1; must be a number from 0 to 1000000000\n"
+            "$.class_weight.01: is no class; classes are numbered from 0, \"0\", \"1\", …\n"
+            "$.class_weight.cat: is no class; classes are numbered from 0, \"0\", \"1\", …");
+  EXPECT_THAT(
+      ErrorWith("/class_weight", {1, 2}),
+      HasSubstr("$.class_weight: is [1,2]; must be an object with the weight of each class"));
+  json weighted = MinimalJob();
+  weighted["loss"] = {{"class_name", "MeanSquaredError"},
+                      {"config", {{"reduction", "mean_with_sample_weight"}}}};
+  Load(weighted);
+  weighted["class_weight"] = {{"0", 2}};
+  EXPECT_THAT(LoadError(weighted), HasSubstr("$.loss.config.reduction: is "
+                                             "\"mean_with_sample_weight\", which divides by the "
+                                             "sum of the weights; Shoal divides"));
   EXPECT_EQ(ErrorWith("/metrics", "accuracy"),
             "$.metrics: is \"accuracy\"; must be a list, for example [\"accuracy\"]");
   EXPECT_EQ(

@@ -74,6 +74,18 @@ TEST(MetricForTest, AccuracyIsWhatKerasPicks) {
   EXPECT_EQ(picked("BinaryCrossentropy", {kBatch, 1}), "BinaryAccuracy");
 }
 
+TEST(MetricForTest, WhatIsPickedKeepsItsNameAndItsWeights) {
+  const auto weighted = MakeMetrics({}, {ConfigNamed(*Named("accuracy"), "weighted_accuracy")});
+  ASSERT_TRUE(weighted.ok()) << weighted.status();
+  EXPECT_EQ(weighted->front()->name(), "weighted_accuracy");
+  const auto picked =
+      MetricFor(weighted->front(), *LossOf("SparseCategoricalCrossentropy"), {kBatch, 10});
+  ASSERT_TRUE(picked.ok()) << picked.status();
+  EXPECT_EQ((*picked)->name(), "weighted_accuracy");
+  EXPECT_TRUE((*picked)->weighted());
+  EXPECT_THAT((*picked)->config(), HasSubstr("SparseCategoricalAccuracy"));
+}
+
 TEST(MetricForTest, RefusesWhatTheTargetDoesNotFit) {
   const auto error = [](const std::string& name, const std::string& loss) {
     return MetricFor(Named(name), *LossOf(loss), {kBatch, 10}).status().ToString();

@@ -14,6 +14,7 @@
 #include "common/model/ops/bias.h"
 #include "common/model/ops/dense.h"
 #include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
 #include "tests/worker/compute/tested_backends.h"
@@ -290,6 +291,52 @@ TEST_P(GraphRunnerTest, BatchIsTheSumOfItsExamples) {
   EXPECT_EQ(whole->examples, 3);
   EXPECT_NEAR(whole->loss_sum, loss_sum, 1e-5 * loss_sum);
   EXPECT_EQ(whole->metric_sums[0], correct);
+}
+
+// An example that counts twice is as if it were there twice, but for the number that is divided by.
+TEST_P(GraphRunnerTest, ExamplesCountByTheirWeightsAndInTrainingByTheirClass) {
+  const auto make = [](bool weighted, std::map<int64_t, double> class_weights) {
+    return *ModelRunner::Create(
+        {.model = SmallModel(),
+         .loss = kSparse,
+         .metrics = *MakeMetrics({"sparse_categorical_accuracy"}, {"sparse_categorical_accuracy"}),
+         .weighted = weighted,
+         .class_weights = std::move(class_weights),
+         .backend = GetParam()});
+  };
+  const auto plain = make(false, {}), weighted = make(true, {{0, 2}, {3, 0.5}});
+  RandomBatch data(random_, SmallModel(), *kSparse, 4);
+  data.target = {0, 3, 1, 0};
+  const std::vector<float> weights = {1, 4, 3, 0}, in_training = {2, 2, 3, 0};
+  const std::vector<float> parameters = RandomFloats(random_, plain->layout().size, 0.3f);
+  std::vector<float> gradients(parameters.size()), expected(parameters.size()), one(gradients);
+  double loss = 0, evaluated = 0, right = 0;
+  for (int i = 0; i < 4; ++i) {
+    const Batch example = {.examples = 1,
+                           .inputs = {std::span(data.input).subspan(i * 162, 162)},
+                           .target = std::span(data.target).subspan(i, 1)};
+    const auto result = plain->Train(example, 0, parameters, one, nullptr);
+    ASSERT_TRUE(result.ok()) << result.status();
+    loss += in_training[i] * result->loss_sum;
+    evaluated += weights[i] * result->loss_sum;
+    right += in_training[i] * result->metric_sums[0];
+    for (size_t g = 0; g < one.size(); ++g) expected[g] += in_training[i] / 4 * one[g];
+  }
+  Batch batch = data.batch();
+  batch.weights = weights;
+  const auto trained = weighted->Train(batch, 0, parameters, gradients, nullptr);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_NEAR(trained->loss_sum, loss, 1e-5 * loss);
+  EXPECT_FLOAT_EQ(static_cast<float>(trained->metric_sums[1]), static_cast<float>(right));
+  EXPECT_EQ(trained->metric_sums[2], 7);
+  ExpectNear(gradients, expected, 1e-4, 1e-5, "gradients");
+  const auto result = weighted->Evaluate(batch, parameters);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NEAR(result->loss_sum, evaluated, 1e-5 * evaluated);
+  EXPECT_EQ(result->metric_sums[2], 8);
+  batch.weights = std::span(weights).first(3);
+  EXPECT_THAT(weighted->Evaluate(batch, parameters).status().ToString(),
+              HasSubstr("the weights of 4 examples has 3 values; 4 are needed"));
 }
 
 TEST_P(GraphRunnerTest, RefusesWhatDoesNotFit) {

@@ -71,10 +71,13 @@ void OpCase::SetLoss(ValueId prediction, std::shared_ptr<const Loss> loss,
 }
 
 TrainingGraph OpCase::BuildTraining() {
-  auto training = BuildTrainingGraph(graph_, *loss_);
+  auto training = BuildTrainingGraph(graph_, *loss_, weighted_);
   SHOAL_CHECK(training.ok(), training.status().ToString());
   const Shape& shape = training->graph.value(training->target).shape;
   inputs_.push_back(target_.empty() ? Random(shape, Fill::kNormal) : target_);
+  if (weighted_) {
+    inputs_.push_back(Random(training->graph.value(training->weights).shape, Fill::kPositive));
+  }
   return *std::move(training);
 }
 

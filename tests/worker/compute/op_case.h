@@ -55,6 +55,8 @@ class OpCase {
   void SetOutput(ValueId output) { graph_.SetOutputs({output}); }
   // With a loss of its own, and a target for it.
   void SetLoss(ValueId prediction, std::shared_ptr<const Loss> loss, std::vector<float> target);
+  // Has examples count by weights.
+  void Weigh() { weighted_ = true; }
 
   // When all is there:
   TrainingGraph BuildTraining();
@@ -73,6 +75,7 @@ class OpCase {
   Graph graph_;
   std::shared_ptr<const Loss> loss_ = LossOf("MeanSquaredError");
   std::vector<float> target_;  // empty: random
+  bool weighted_ = false;
   std::vector<std::vector<float>> variables_;
   std::vector<std::vector<float>> inputs_;
 };

@@ -498,6 +498,16 @@ std::vector<NamedOpCase> OpCases() {
                   LossOf("BinaryCrossentropy", R"({"from_logits": true, "label_smoothing": 0.1})"),
                   kNormal);
        }},
+      {"WeightedSparseCategoricalCrossentropy",
+       [](OpCase& c) {
+         WithLoss(c, LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})"), kNormal);
+         c.Weigh();
+       }},
+      {"WeightedHuber",
+       [](OpCase& c) {
+         WithLoss(c, LossOf("Huber", R"({"delta": 0.4})"), kNormal);
+         c.Weigh();
+       }},
       {"RegularizedByL1AndL2", [](OpCase& c) { Regularized(c, {.l1 = 0.3, .l2 = 0.2}); }},
       {"RegularizedToOrthogonalRows", [](OpCase& c) { Regularized(c, {.orthogonal = 2}); }},
       {"RegularizedToOrthogonalColumns",

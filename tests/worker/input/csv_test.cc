@@ -72,6 +72,23 @@ TEST_F(CsvTest, AllColumnsButTheLabelAreTheInput) {
   EXPECT_THAT(Rows(), ElementsAre("1 2.5 : 7"));
 }
 
+TEST_F(CsvTest, AColumnMaySayWhatARowCounts) {
+  Write("data.csv", "a,y,w,b\n1,7,0.5,2\n3,8,2,4\n");
+  source_.weights = "w";
+  EXPECT_THAT(Rows(), ElementsAre("1 2 : 7", "3 4 : 8"));  // not asked for, and no input
+  source_.weights = "v";
+  source_.features = {{"", {"a", "b"}}};
+  EXPECT_THAT(Rows(), ElementsAre("1 2 : 7", "3 4 : 8"));  // nor need it be there
+  source_.weights = "w";
+  source_.features.clear();
+  inputs_.push_back({.name = "sample weights", .type = FeatureType::kWeight});
+  EXPECT_THAT(Rows(), ElementsAre("1 2 | 0.5 : 7", "3 4 | 2 : 8"));
+  source_.features = {{"", {"b", "a"}}};
+  EXPECT_THAT(Rows(), ElementsAre("2 1 | 0.5 : 7", "4 3 | 2 : 8"));
+  source_.weights = "v";
+  EXPECT_THAT(ErrorOf(), HasSubstr("has no column \"v\"; there is a, y, w, b"));
+}
+
 TEST_F(CsvTest, ColumnsAreChosenByNameAndOtherColumnsMayHoldAnything) {
   Write("data.csv", "name,y,a,b,c\nx,1,2,3,4\n\"y, z\",5,6,7,8\n");
   source_.features = {{"", {"c", "a"}}};

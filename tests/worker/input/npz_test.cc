@@ -55,6 +55,22 @@ TEST_F(NpzTest, ArraysAreFoundByName) {
   EXPECT_THAT(Rows(), ElementsAre("1 2 | 7 : 7", "3 4 | 8 : 8"));
 }
 
+TEST_F(NpzTest, WeightsAreTheLastFeature) {
+  members_["w.npy"] = NpyHeader(1, NpyDict("<f4", "(2, 1)")) + Stored<float>({0.5, 2}, false);
+  Zip();
+  source_.weights = "w";
+  EXPECT_THAT(Rows(), ElementsAre("1 2 : 7", "3 4 : 8"));
+  inputs_.push_back({.name = "sample weights", .type = FeatureType::kWeight});
+  EXPECT_THAT(Rows(), ElementsAre("1 2 | 0.5 : 7", "3 4 | 2 : 8"));
+  source_.weights = "x";
+  EXPECT_THAT(ErrorOf(),
+              HasSubstr("weights of shape (None, 2); expected one number for each example"));
+  members_["w.npy"] = NpyHeader(1, NpyDict("<f4", "(2,)")) + Stored<float>({1, -2}, false);
+  Zip();
+  source_.weights = "w";
+  EXPECT_THAT(ErrorOf(), HasSubstr("example 1: its weight is -2; expected a number from 0"));
+}
+
 TEST_F(NpzTest, AnArrayThatIsNotThereIsNamedBesideThoseThatAre) {
   Zip();
   source_.labels = "labels";

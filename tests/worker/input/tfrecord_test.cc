@@ -68,6 +68,15 @@ TEST_F(TfRecordTest, ReadsNumbersBytesAndPictures) {
   EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("\"x\" holds a picture"), HasSubstr("2 numbers")));
 }
 
+TEST_F(TfRecordTest, AKeyMaySayWhatARecordCounts) {
+  Write("data.tfrecord", TfRecordOf(Numbers(1, 2, 3)) + TfRecordOf(Numbers(4, 5, 6)));
+  source_.weights = "y";
+  inputs_.push_back({.name = "sample weights", .type = FeatureType::kWeight});
+  EXPECT_THAT(Rows(), ElementsAre("1 2 | 3 : 3", "4 5 | 6 : 6"));
+  source_.weights = "w";
+  EXPECT_THAT(ErrorOf(), HasSubstr("\"w\""));
+}
+
 TEST_F(TfRecordTest, ManySmallRecordsAreFound) {
   std::string content;
   for (int i = 0; i < 5000; ++i) content += TfRecordOf(Numbers(i, -i, i));

@@ -42,19 +42,20 @@ absl::Status Loss(int index, CpuProgram& program) {
 absl::Status LossBackward(int index, CpuProgram& program) {
   ProgramBuilder& builder = program.builder();
   const Node& node = builder.graph().nodes()[index];
-  const LossAttributes attributes = static_cast<const LossBackwardOp&>(*node.op).attributes;
+  const auto& op = static_cast<const LossBackwardOp&>(*node.op);
   const Shape shape = builder.shape(node.inputs[0]);
   const int64_t length = LossRowLength(shape);
   const int64_t rows = ElementCount(shape) / length;
+  const double scale = (op.of_sum ? static_cast<double>(shape[0]) : 1.0) / rows;
   AddLoopStep(
       rows, kRowGrain,
       {program.RowMajor(node.inputs[0]), program.RowMajor(node.inputs[1]),
        builder.Output(node.outputs[0])},
-      [attributes, length, rows](const RunContext&, float* const* data, int64_t begin,
-                                 int64_t end) {
+      [attributes = op.attributes, length, scale](const RunContext&, float* const* data,
+                                                  int64_t begin, int64_t end) {
         LossRow<float> row(attributes, length);
         for (int64_t r = begin; r < end; ++r) {
-          row.Gradient(data[0] + r * length, data[1] + r * row.target_stride(), 1.0 / rows,
+          row.Gradient(data[0] + r * length, data[1] + r * row.target_stride(), scale,
                        data[2] + r * length);
         }
       },

@@ -21,10 +21,12 @@ void LossBackward(const Arguments& a) {
   const View<const double>& prediction = a.inputs[0];
   const int64_t length = LossRowLength(prediction.shape);
   const int64_t rows = prediction.size() / length;
-  LossRow<double> row(static_cast<const LossBackwardOp&>(a.op).attributes, length);
+  const auto& op = static_cast<const LossBackwardOp&>(a.op);
+  const double scale = (op.of_sum ? static_cast<double>(prediction.shape[0]) : 1.0) / rows;
+  LossRow<double> row(op.attributes, length);
   for (int64_t r = 0; r < rows; ++r) {
-    row.Gradient(prediction.data + r * length, a.inputs[1].data + r * row.target_stride(),
-                 1.0 / rows, a.output().data + r * length);
+    row.Gradient(prediction.data + r * length, a.inputs[1].data + r * row.target_stride(), scale,
+                 a.output().data + r * length);
   }
 }
 

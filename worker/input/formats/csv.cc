@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -91,21 +92,29 @@ absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const s
       names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : ""));
 }
 
-// Completes `features` where the source has none: all columns but the label's.
+// A feature without columns has all that are no label, no weight and not another feature's.
 absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
                                       const std::vector<DataSource::Feature>& features,
                                       std::vector<std::string> names) {
   Columns columns{.names = std::move(names)};
   SHOAL_ASSIGN_OR_RETURN(const size_t label, FindColumn(columns.names, source.labels));
+  std::set<size_t> named = {label};
+  // Where the weights are asked for they are a feature, and must be there.
+  const auto weights = std::find(columns.names.begin(), columns.names.end(), source.weights);
+  if (weights != columns.names.end()) named.insert(weights - columns.names.begin());
+  for (const DataSource::Feature& feature : features) {
+    for (const std::string& name : feature.from) {
+      SHOAL_ASSIGN_OR_RETURN(const size_t column, FindColumn(columns.names, name));
+      named.insert(column);
+    }
+  }
   for (const DataSource::Feature& feature : features) {
     for (const std::string& name : feature.from) {
       SHOAL_ASSIGN_OR_RETURN(const size_t column, FindColumn(columns.names, name));
       columns.chosen.push_back(column);
     }
-  }
-  if (features.empty()) {
-    for (size_t i = 0; i < columns.names.size(); ++i) {
-      if (i != label) columns.chosen.push_back(i);
+    for (size_t i = 0; i < columns.names.size() && feature.from.empty(); ++i) {
+      if (!named.contains(i)) columns.chosen.push_back(i);
     }
   }
   columns.chosen.push_back(label);
@@ -264,7 +273,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
   // The columns in the order of the model's inputs.
   std::vector<DataSource::Feature> features;
-  if (!source.features.empty() || inputs.size() != 1) {
+  if (source.features.empty() && inputs.size() == 1) {
+    features.emplace_back();
+  } else {
     const auto matched = MatchFeatures(source.features, inputs);
     if (!matched.ok()) return Named(paths[0], matched.status());
     for (const DataSource::Feature* feature : *matched) features.push_back(*feature);
@@ -273,9 +284,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
   SHOAL_ASSIGN_OR_RETURN(TemporaryTable table, reader.Read(paths));
   if (table.size() == 0) return absl::DataLossError(paths[0] + ": has no row of numbers");
   std::vector<Feature> shaped = inputs;
+  size_t unnamed = reader.chosen() - 1;
+  for (const DataSource::Feature& feature : features) unnamed -= feature.from.size();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto columns =
-        static_cast<int64_t>(features.empty() ? reader.chosen() - 1 : features[i].from.size());
+        static_cast<int64_t>(features[i].from.empty() ? unnamed : features[i].from.size());
     SHOAL_ASSIGN_OR_RETURN(
         shaped[i].shape,
         ShapeForInput(columns == 1 && inputs[i].shape.empty() ? Shape{} : Shape{columns}, inputs[i],

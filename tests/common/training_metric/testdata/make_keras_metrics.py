@@ -58,14 +58,20 @@ wanted = [
     ("numbers", "MeanSquaredError", {}), ("numbers", "MeanAbsoluteError", {}), ("numbers", "RootMeanSquaredError", {}),
     ("numbers", "MeanAbsolutePercentageError", {}), ("several", "MeanSquaredLogarithmicError", {}),
 ]
+weights = rounded(np.random.default_rng(4).uniform(0, 3, N))
+weights[7] = 0
 cases = []
 for name, class_name, config in wanted:
     prediction, target = data[name]
     metric = getattr(keras.metrics, class_name)(**config)
     for begin, end in ((0, 16), (16, 32), (32, N)):
         metric.update_state(target[begin:end], prediction[begin:end])
-    cases.append({"data": name, "class_name": class_name, "config": config, "result": float(metric.result())})
-print(json.dumps({"keras": keras.__version__,
+    weighted = getattr(keras.metrics, class_name)(**config)
+    for begin, end in ((0, 16), (16, 32), (32, N)):
+        weighted.update_state(target[begin:end], prediction[begin:end], sample_weight=weights[begin:end])
+    cases.append({"data": name, "class_name": class_name, "config": config, "result": float(metric.result()),
+                  "weighted": float(weighted.result())})
+print(json.dumps({"keras": keras.__version__, "weights": [float(f"{v:.4g}") for v in weights],
                   "data": {k: {"shape": list(p.shape), "prediction": [float(f"{v:.4g}") for v in p.ravel()],
                                "target": [float(f"{v:.4g}") for v in np.asarray(t).ravel()]} for k, (p, t) in data.items()},
                   "cases": cases}, indent=None, separators=(",", ":")).replace('},{', '},\n{'))
