@@ -25,7 +25,8 @@ absl::Status Validate(const ValidateOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const ValidatedJob validated,
                          ValidateFiles(options.cluster_spec, options.job, options.overrides));
   SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(validated.job, validated.model));
-  SHOAL_ASSIGN_OR_RETURN(const JobNeeds needs, NeedsOf(validated, found.training_examples, found.memory));
+  SHOAL_ASSIGN_OR_RETURN(const JobNeeds needs,
+                         NeedsOf(validated, found.training_examples, found.memory));
   std::string text = NeedsText(validated, needs, "the training set is not on this machine");
   if (found.test_examples.has_value()) {
     absl::StrAppend(&text, "test set: ", *found.test_examples, " examples\n");
