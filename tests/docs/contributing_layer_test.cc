@@ -31,8 +31,8 @@ TEST(ContributingLayerTest, IsReadAndCalled) {
 TEST(ContributingLayerTest, IsInTheDocumentation) {
   for (const KerasLayerDescription& layer : DescribeKerasLayers()) {
     if (layer.class_name != "Affine") continue;
-    EXPECT_THAT(layer.options,
-                ElementsAre("use_offset", "factor_initializer", "offset_initializer"));
+    EXPECT_THAT(layer.options, ElementsAre("use_offset", "factor_initializer", "factor_regularizer",
+                                           "offset_initializer", "offset_regularizer"));
     return;
   }
   FAIL() << "there is no Affine";
