@@ -83,6 +83,7 @@ absl::StatusOr<ByteSource> OpenArchivedWeights(const std::string& path) {
       .size = member->size(),
       // The archive is named so that it outlives its member.
       .read = [archive, member](uint64_t offset, void* out, uint64_t size) -> absl::Status {
+        if (size == 0) return absl::OkStatus();
         SHOAL_RETURN_IF_ERROR(member->Seek(offset));
         SHOAL_ASSIGN_OR_RETURN(const size_t count, member->Read({static_cast<char*>(out), size}));
         if (count == size) return absl::OkStatus();

@@ -64,12 +64,16 @@ absl::StatusOr<ZipArchive::Member> ZipArchive::OpenMember(const std::string& nam
   if (file == nullptr) {
     return absl::DataLossError(absl::StrCat(path_, ": ", name, ": ", zip_strerror(archive_.get())));
   }
+  // What is not compressed has the size that it takes; zip_fseek of libzip 1.7.3 relies on it.
   zip_stat_t stat;
   zip_stat_init(&stat);
+  constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   if (zip_stat_index(archive_.get(), static_cast<zip_uint64_t>(index), 0, &stat) != 0 ||
-      (stat.valid & ZIP_STAT_SIZE) == 0 || (stat.valid & ZIP_STAT_COMP_METHOD) == 0) {
+      (stat.valid & kNeeded) != kNeeded ||
+      (stat.comp_method == ZIP_CM_STORE && stat.comp_size != stat.size)) {
     zip_fclose(file);
-    return absl::DataLossError(absl::StrCat(path_, ": ", name, ": has no size"));
+    return absl::DataLossError(
+        absl::StrCat(path_, ": ", name, ": is damaged: it does not say how many bytes it has"));
   }
   return Member(absl::StrCat(path_, ": ", name), stat.size, stat.comp_method != ZIP_CM_STORE, file);
 }
@@ -106,8 +110,12 @@ absl::StatusOr<size_t> ZipArchive::Member::Read(std::span<char> out) {
 }
 
 absl::Status ZipArchive::Member::Seek(uint64_t position) {
-  // In a member without bytes libzip (1.7.3) follows a pointer to nowhere.
-  if (size_ > 0 && zip_fseek(file_.get(), static_cast<zip_int64_t>(position), SEEK_SET) != 0) {
+  // zip_fseek of libzip 1.7.3 does not survive a member without bytes.
+  if (position >= size_) {
+    return absl::DataLossError(
+        absl::StrCat(name_, ": has ", size_, " bytes; there is no byte ", position));
+  }
+  if (zip_fseek(file_.get(), static_cast<zip_int64_t>(position), SEEK_SET) != 0) {
     return absl::DataLossError(absl::StrCat(name_, ": cannot be read at byte ", position, ": ",
                                             zip_file_strerror(file_.get())));
   }

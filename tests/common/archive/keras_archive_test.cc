@@ -110,6 +110,23 @@ TEST_F(KerasArchiveTest, MembersThatNobodyCountsAreRefused) {
   EXPECT_THAT(ModelError(), HasSubstr("has 1000 members or more"));
 }
 
+TEST_F(KerasArchiveTest, EmptyWeightsAreRefused) {
+  Zip({{"config.json", "{}"}, {"model.weights.h5", ""}}, ZIP_CM_STORE);
+  const auto weights = OpenArchivedWeights(path_);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  char byte;
+  EXPECT_THAT(weights->read(0, &byte, 1).message(), HasSubstr("there is no byte 0"));
+  EXPECT_THAT(Hdf5File::Open(*weights).status().message(),
+              HasSubstr("a.keras: model.weights.h5: is no HDF5 file"));
+}
+
+TEST_F(KerasArchiveTest, WeightsOfAnotherSizeThanTheyTakeAreRefused) {
+  EXPECT_THAT(OpenArchivedWeights(SHOAL_SOURCE_DIR "/tests/fuzz/corpus/keras_archive/lying_size")
+                  .status()
+                  .message(),
+              HasSubstr("model.weights.h5: is damaged: it does not say how many bytes it has"));
+}
+
 TEST_F(KerasArchiveTest, ABombIsRefused) {
   // 80 MB in 80 KB.
   Zip({{"config.json", std::string(80 << 20, ' ')}}, ZIP_CM_DEFLATE);
