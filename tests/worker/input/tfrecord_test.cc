@@ -197,7 +197,7 @@ TEST_F(TfRecordTest, ManySmallValuesTakeNoMemory) {
   getrusage(RUSAGE_SELF, &before);
   EXPECT_THAT(ErrorOf(), HasSubstr("\"x\" holds 16777216 byte strings; expected 1"));
   getrusage(RUSAGE_SELF, &after);
-  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 128 << 10);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 400 << 10);  // a sanitizer's included
 }
 
 // Its key x has as many numbers as nobody wants, and its label could be read.
