@@ -10,7 +10,7 @@ or as a command, with a model that `model.save("model.keras")` wrote after `mode
 
     python examples/from_keras.py model.keras job --training flowers/training --test flowers/test --epochs 10
 
-The folder `job` then has model.json and job.json: `shoal validate job/job.json` checks them, `shoal train job/job.json` trains.
+The folder `job` then has model.keras, with its weights, and job.json: `shoal validate job/job.json` checks them, `shoal train job/job.json` trains.
 Data are where docs/job-file.md says: a folder with a folder of pictures for each class, a pair of files (examples and labels, IDX
 or NPY), or any data source as an object (a dict, or JSON). What `fit` does and a job cannot is printed, and returned, as a list of lines;
 what would change what is learnt, a loss of one's own for example, is a ValueError.
@@ -69,9 +69,9 @@ def loss_field(model):
     return {"class_name": type(loss).__name__, "config": config}
 
 
-def metric_fields(model):
+def metric_fields(model, kind="metrics"):
     fields = []
-    given = getattr(model._compile_metrics, "_user_metrics", None) or []  # get_compile_config() has functions only by their names
+    given = getattr(model._compile_metrics, "_user_" + kind, None) or []  # get_compile_config() has functions only by their names
     if isinstance(given, dict):  # by output, each one metric or a list
         given = [only(given, "outputs with metrics")]
     for metric in given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given:
@@ -181,18 +181,20 @@ def data_source(given, folder):
     return {"format": "image_folder", "path": here(path)}
 
 
-def write_job(model, folder, training, test=None, *, epochs=None, steps=None, batch_size=32, callbacks=(), seed=0, name=None):
-    """Writes `folder`/model.json and `folder`/job.json and returns the lines it also prints on stderr: what has no counterpart.
+def write_job(model, folder, training, test=None, *, epochs=None, steps=None, batch_size=32, callbacks=(), class_weight=None, seed=0,
+              name=None, fresh=False):
+    """Writes `folder`/model.keras and `folder`/job.json and returns the lines it also prints on stderr: what has no counterpart.
 
     `training` and `test` are data sources: the path of a folder of pictures, two paths (examples, labels) or a dict, as in
     docs/job-file.md, whose paths start from `folder`. `epochs` or `steps`, one of the two, is how long to train; the other arguments
-    are those of `model.fit`. The variables begin as the model's initializers draw them from `seed`, not as they are in `model`.
+    are those of `model.fit`. The variables begin as they are in `model`; with `fresh` the model is written as model.json, without
+    them, and they begin as its initializers draw them from `seed`.
     """
     if (epochs is None) == (steps is None):
         raise ValueError("give epochs or steps, one of the two")
     job = {
         "name": name or re.sub(r"[^A-Za-z0-9_.-]", "_", model.name),
-        "model": "model.json",
+        "model": "model.json" if fresh else "model.keras",
         "data": {"training": data_source(training, folder)},
         "loss": loss_field(model),
         "metrics": metric_fields(model),
@@ -203,15 +205,19 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
     }
     if test is not None:
         job["data"]["test"] = data_source(test, folder)
+    if weighted := metric_fields(model, "weighted_metrics"):
+        job["weighted_metrics"] = weighted
+    if class_weight:
+        job["class_weight"] = {str(number): float(weight) for number, weight in class_weight.items()}
     unmatched = take_callbacks(callbacks, job)
-    settings = model.get_compile_config()
-    if settings["loss_weights"] is not None:
+    if model.get_compile_config()["loss_weights"] is not None:
         raise ValueError("loss_weights: a job has one loss, which counts once")
-    if settings["weighted_metrics"]:
-        unmatched.append("weighted_metrics: has no counterpart in a job and was left out")
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.json").write_text(json.dumps(json.loads(model.to_json()), indent=1) + "\n")
+    if fresh:
+        (folder / "model.json").write_text(json.dumps(json.loads(model.to_json()), indent=1) + "\n")
+    else:
+        model.save(folder / "model.keras")
     (folder / "job.json").write_text(json.dumps(job, indent=2) + "\n")
     for line in unmatched:
         print("from_keras:", line, file=sys.stderr)
@@ -221,7 +227,7 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
 def main():
     parser = argparse.ArgumentParser(description="Writes the job file of a compiled Keras 3 model.")
     parser.add_argument("model", help="what model.save() wrote: model.keras")
-    parser.add_argument("folder", help="where model.json and job.json go")
+    parser.add_argument("folder", help="where model.keras and job.json go")
     for source, required in (("--training", True), ("--test", False)):
         parser.add_argument(source, required=required, nargs="+", metavar="PATH",
                             help="a folder of pictures, two files (examples and labels), or a data source as JSON")
@@ -231,6 +237,7 @@ def main():
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--name", help="the job's; the model's unless it is given")
+    parser.add_argument("--fresh", action="store_true", help="begin with variables drawn anew, not with those of the model")
     given = vars(parser.parse_args())
     try:
         write_job(keras.models.load_model(given.pop("model")), **given)

@@ -7,6 +7,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from real_cluster import SOURCE, shoal
 
@@ -27,6 +28,7 @@ def write_data(tmp_path):
 
 
 def model(**compiled):
+    keras.utils.clear_session()  # names of layers begin anew
     made = keras.Sequential([keras.Input((5,)), keras.layers.Dense(CLASSES, activation="softmax")], name="net")
     made.compile(**{"optimizer": "sgd", "loss": "sparse_categorical_crossentropy", **compiled})
     return made
@@ -69,7 +71,6 @@ def test_options_that_keras_leaves_out_of_a_losses_config_are_kept(tmp_path, dat
 
 @pytest.mark.parametrize("loss", ["mse", "kl_divergence", keras.losses.mean_absolute_error, ["mse"], {"dense": "mse"}], ids=str)
 def test_losses_by_name_and_by_function(tmp_path, data, loss):
-    keras.utils.clear_session()
     job, _ = written(tmp_path, model(loss=loss), data["values"])
     assert job["loss"] in ("mse", "kl_divergence", "mean_absolute_error")
 
@@ -122,7 +123,6 @@ def test_metrics(tmp_path, data):
     assert job["metrics"][7]["config"]["name"] == "own_name"
     sparse = [m.SparseCategoricalAccuracy(), m.SparseTopKCategoricalAccuracy(k=2), "acc"]
     for form in (sparse, [sparse], {"dense": sparse}):
-        keras.utils.clear_session()
         job, _ = written(tmp_path, model(metrics=form), data["classes"])
         assert len(job["metrics"]) == 3
     job, _ = written(tmp_path, model(), data["classes"])
@@ -147,10 +147,27 @@ def test_callbacks_have_their_counterpart_or_are_named(tmp_path, data):
 
     class Own(c.Callback):
         pass
-    _, lines = written(tmp_path, model(weighted_metrics=["mse"]), data["classes"], callbacks=[
+    _, lines = written(tmp_path, model(), data["classes"], callbacks=[
         c.ModelCheckpoint("x.keras"), c.ReduceLROnPlateau(), c.LearningRateScheduler(lambda epoch: 0.1), Own()])
-    assert [line.split(":")[0] for line in lines] == ["ModelCheckpoint", "ReduceLROnPlateau", "LearningRateScheduler", "Own",
-                                                      "weighted_metrics"]
+    assert [line.split(":")[0] for line in lines] == ["ModelCheckpoint", "ReduceLROnPlateau", "LearningRateScheduler", "Own"]
+
+
+def test_weights_of_classes_and_weighted_metrics(tmp_path, data):
+    job, lines = written(tmp_path, model(weighted_metrics=["accuracy"]), data["classes"], class_weight={0: 1, 2: 2.5})
+    assert (job["class_weight"], job["weighted_metrics"], lines) == ({"0": 1.0, "2": 2.5}, ["accuracy"], [])
+
+
+def test_training_begins_with_the_weights_of_the_model_or_afresh(tmp_path, data):
+    for fresh in (False, True):
+        write_job(model(optimizer=keras.optimizers.SGD(1e-12)), tmp_path / "job", data["classes"], steps=1, seed=1, fresh=fresh)
+        assert (tmp_path / "job/model.json").exists() == fresh
+        run = tmp_path / f"run-{fresh}"
+        done = shoal("train", tmp_path / "job/job.json", "--run_dir", run)
+        assert done.returncode == 0, done.stdout + done.stderr
+        if not fresh:
+            started = keras.models.load_model(tmp_path / "job/model.keras").get_weights()[0]
+        trained = load_file(run / "model/model.safetensors")["dense/kernel"]
+        assert np.allclose(trained, started, atol=1e-7) != fresh
 
 
 def test_callbacks_that_follow_the_best_epoch(tmp_path, data):
