@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,13 @@ absl::Status WriteSafetensors(const CheckpointReader& reader, const std::string&
 // Where Keras looks for each variable: its layer's place, and its number within the layer.
 absl::StatusOr<std::vector<std::pair<std::string, Shape>>> KerasDatasets(
     const std::string& model_json) {
+  SHOAL_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(model_json, kModelName));
+  if (!json.contains("module")) {
+    return absl::UnimplementedError(
+        "the model's JSON is Keras 2's, which no Keras 3 opens; give --format safetensors, or "
+        "train "
+        "with what to_json() of Keras 3 returns of the model");
+  }
   SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(model_json));
   std::map<std::string, std::string> place_of;  // by the layer's path
   for (const auto& [place, layer] : KerasWeightPlaces(model_json)) place_of[layer] = place;

@@ -7,7 +7,7 @@ import pytest
 from keras import layers
 from safetensors.numpy import load_file
 
-from real_cluster import shoal
+from real_cluster import SOURCE, shoal
 
 EXAMPLES, CLASSES = 24, 3
 
@@ -118,3 +118,15 @@ def test_layers_that_draw_at_random_open_in_keras(tmp_path):
     assert [layer.name for layer in back.layers] == [layer.name for layer in model.layers]
     back.compile("sgd", "sparse_categorical_crossentropy")
     back.fit(np.load(tmp_path / "first.npy"), np.load(tmp_path / "y.npy"), verbose=0)
+
+
+def test_a_model_of_keras_2_is_no_archive_that_keras_3_opens(tmp_path):
+    random = np.random.default_rng(1)
+    np.save(tmp_path / "x.npy", random.normal(size=(8, 28, 28, 1)).astype(np.float32))
+    data = {"training": {"images": "x.npy", "labels": "y8.npy"}}
+    np.save(tmp_path / "y8.npy", random.integers(0, 3, 8))
+    train(tmp_path, model=str(SOURCE / "tests/golden/keras2_fashion_cnn/model.json"), data=data, epochs=1)
+    refused = shoal("export", tmp_path / "run")
+    assert refused.returncode == 78 and "Keras 2's, which no Keras 3 opens" in refused.stderr
+    assert not list((tmp_path / "run").glob("*.keras*"))
+    assert shoal("export", tmp_path / "run", "--format", "safetensors").returncode == 0
