@@ -3,8 +3,7 @@
 //
 //   superblock    version 0 or 1, at byte 0; 8-byte offsets and lengths
 //   group         object header 1 with a symbol table: a "TREE" of version-1 nodes, whose leaves
-//   are
-//                 "SNOD"s of entries (name, address of an object); names lie in a "HEAP"
+//                 are "SNOD"s of entries (name, address of an object); names lie in a "HEAP"
 //   data set      object header 1 with data space, data type and layout 3, contiguous
 //   attribute     only "name" is read: a string, of fixed length or in a global heap "GCOL"
 //
@@ -21,14 +20,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/archive/hdf5_element.h"
+#include "common/archive/hdf5_fields.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace shoal {
 namespace {
 
-constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
-constexpr uint64_t kNowhere = ~uint64_t{0};
 constexpr size_t kMostObjects = 100'000;
 constexpr int kMostDepth = 64;      // of groups in groups
 constexpr int kMostTreeLevels = 8;  // 32 entries a node: far more than there may be objects
@@ -51,36 +50,6 @@ enum MessageType : uint16_t {
   kSymbolTable = 0x11,
 };
 
-// Little-endian fields, one behind the other. What is beyond the end is 0 and makes it not ok().
-class Fields {
- public:
-  explicit Fields(std::string_view bytes) : bytes_(bytes) {}
-
-  uint64_t Take(int size) {
-    const std::string_view field = TakeBytes(size);
-    uint64_t value = 0;
-    for (size_t i = field.size(); i-- > 0;) value = value << 8 | static_cast<uint8_t>(field[i]);
-    return value;
-  }
-  std::string_view TakeBytes(uint64_t size) {
-    if (size > bytes_.size()) {
-      ok_ = false;
-      bytes_ = {};
-      return {};
-    }
-    const std::string_view taken = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return taken;
-  }
-  void Skip(uint64_t size) { (void)TakeBytes(size); }
-  size_t left() const { return bytes_.size(); }
-  bool ok() const { return ok_; }
-
- private:
-  std::string_view bytes_;
-  bool ok_ = true;
-};
-
 struct Message {
   uint16_t type = 0;
   uint64_t at = 0;  // byte in the file, for messages to people
@@ -88,73 +57,6 @@ struct Message {
 };
 
 uint64_t RoundUp8(uint64_t size) { return (size + 7) / 8 * 8; }
-
-// What h5py calls the numbers that Keras has it write: IEEE floats and whole numbers,
-// little-endian.
-struct ElementType {
-  std::string dtype;  // empty: another one
-  uint64_t size = 0;
-};
-
-ElementType ReadElementType(std::string_view data) {
-  Fields fields(data);
-  const auto class_and_version = static_cast<uint8_t>(fields.Take(1));
-  const uint64_t bits = fields.Take(3);
-  ElementType type{.size = fields.Take(4)};
-  const uint64_t bit_offset = fields.Take(2);
-  const uint64_t precision = fields.Take(2);
-  const bool whole = bit_offset == 0 && type.size <= 8 && precision == 8 * type.size;
-  if (!fields.ok() || !whole) return type;
-  if ((class_and_version & 0x0F) == 0) {
-    const bool big_endian = bits & 1, is_signed = bits & 8;
-    if (!big_endian && (type.size == 4 || type.size == 8))
-      type.dtype = absl::StrCat(is_signed ? "I" : "U", precision);
-    return type;
-  }
-  if ((class_and_version & 0x0F) != 1 || (bits & 0x41) != 0) return type;
-  // Exponent's location and size, mantissa's location and size.
-  const uint64_t layout = fields.Take(4);
-  const auto is = [&](uint64_t size, uint64_t mantissa, uint64_t exponent) {
-    return type.size == size && layout == (mantissa | exponent << 8 | mantissa << 24);
-  };
-  if (is(2, 10, 5)) type.dtype = "F16";
-  if (is(4, 23, 8)) type.dtype = "F32";
-  if (is(8, 52, 11)) type.dtype = "F64";
-  return type;
-}
-
-float FloatOfHalf(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t exponent = half >> 10 & 0x1F;
-  const uint32_t mantissa = half & 0x3FF;
-  if (exponent == 0) {
-    const float value = static_cast<float>(mantissa) / (1 << 24);
-    return sign != 0 ? -value : value;
-  }
-  const uint32_t bits =
-      sign | (exponent == 31 ? 0xFFu : exponent + 127 - 15) << 23 | mantissa << 13;
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
-template <typename T>
-float Converted(const char* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(value));
-  return static_cast<float>(value);
-}
-
-float ToFloat(const std::string& dtype, const char* from) {
-  if (dtype == "F64") return Converted<double>(from);
-  if (dtype == "I32") return Converted<int32_t>(from);
-  if (dtype == "I64") return Converted<int64_t>(from);
-  if (dtype == "U32") return Converted<uint32_t>(from);
-  if (dtype == "U64") return Converted<uint64_t>(from);
-  uint16_t half;
-  std::memcpy(&half, from, sizeof(half));
-  return FloatOfHalf(half);
-}
 
 }  // namespace
 
@@ -204,12 +106,12 @@ class Hdf5Walk {
     const ByteSource& source = file_->source_;
     std::string bytes(std::min<uint64_t>(source.size, 100), '\0');
     SHOAL_RETURN_IF_ERROR(source.read(0, bytes.data(), bytes.size()));
-    if (!bytes.starts_with(kSignature)) {
+    if (!bytes.starts_with(kHdf5Signature)) {
       return absl::DataLossError(
           absl::StrCat(source.name, ": is no HDF5 file: it does not begin with the signature"));
     }
-    Fields fields(bytes);
-    fields.Skip(kSignature.size());
+    Hdf5Fields fields(bytes);
+    fields.Skip(kHdf5Signature.size());
     const uint64_t version = fields.Take(1);
     if (version > 1) {
       return absl::UnimplementedError(absl::StrCat(
@@ -242,7 +144,7 @@ class Hdf5Walk {
   absl::StatusOr<std::vector<Message>> ReadHeader(const std::string& path, uint64_t at) {
     SHOAL_ASSIGN_OR_RETURN(const std::string prefix,
                            Read(at, 16, absl::StrCat("the header of ", Quoted(path))));
-    Fields fields(prefix);
+    Hdf5Fields fields(prefix);
     if (const uint64_t version = fields.Take(1); version != 1) {
       return Damaged(at, absl::StrCat("the header of ", Quoted(path),
                                       " is not of version 1, which Keras writes"));
@@ -258,7 +160,7 @@ class Hdf5Walk {
         return Damaged(begin, absl::StrCat("the header of ", Quoted(path), " is too large"));
       SHOAL_ASSIGN_OR_RETURN(const std::string block,
                              Read(begin, size, absl::StrCat("the header of ", Quoted(path))));
-      Fields left(block);
+      Hdf5Fields left(block);
       while (left.left() >= 8 && messages.size() < count) {
         Message message{.at = begin + block.size() - left.left()};
         message.type = static_cast<uint16_t>(left.Take(2));
@@ -269,7 +171,7 @@ class Hdf5Walk {
           return Damaged(message.at,
                          absl::StrCat("a message of ", Quoted(path), " ends behind its header"));
         if (message.type == kContinuation) {
-          Fields block_at(message.data);
+          Hdf5Fields block_at(message.data);
           const uint64_t offset = block_at.Take(8);
           blocks.emplace_back(offset, block_at.Take(8));
         }
@@ -304,11 +206,11 @@ class Hdf5Walk {
   }
 
   absl::Status ReadGroup(const std::string& path, const Message& table, int depth) {
-    Fields fields(table.data);
+    Hdf5Fields fields(table.data);
     const uint64_t tree = fields.Take(8), heap = fields.Take(8);
     if (!fields.ok()) return Damaged(table.at, "a symbol table of less than 16 bytes");
     SHOAL_ASSIGN_OR_RETURN(const std::string head, ReadSigned(heap, 32, "HEAP"));
-    Fields heap_fields(head);
+    Hdf5Fields heap_fields(head);
     heap_fields.Skip(8);
     const uint64_t heap_bytes = heap_fields.Take(8);
     heap_fields.Skip(8);
@@ -324,14 +226,14 @@ class Hdf5Walk {
   absl::Status ReadTree(const std::string& path, uint64_t at, const std::string& names,
                         uint64_t level_limit, int depth) {
     SHOAL_ASSIGN_OR_RETURN(const std::string head, ReadSigned(at, 24, "TREE"));
-    Fields fields(head);
+    Hdf5Fields fields(head);
     fields.Skip(4);
     const uint64_t type = fields.Take(1), level = fields.Take(1), entries = fields.Take(2);
     if (type != 0 || level >= level_limit || entries > node_entries_)
       return Damaged(at, absl::StrCat("a node of group ", Quoted(path), " that no group has"));
     SHOAL_ASSIGN_OR_RETURN(const std::string children,
                            Read(at + 24, 8 + 16 * entries, "the entries of a \"TREE\""));
-    Fields left(children);
+    Hdf5Fields left(children);
     for (uint64_t i = 0; i < entries; ++i) {
       left.Skip(8);  // key
       const uint64_t child = left.Take(8);
@@ -344,7 +246,7 @@ class Hdf5Walk {
   absl::Status ReadSymbols(const std::string& path, uint64_t at, const std::string& names,
                            int depth) {
     SHOAL_ASSIGN_OR_RETURN(const std::string head, ReadSigned(at, 8, "SNOD"));
-    Fields fields(head);
+    Hdf5Fields fields(head);
     fields.Skip(6);
     const uint64_t count = fields.Take(2);
     if (count > leaf_entries_)
@@ -352,7 +254,7 @@ class Hdf5Walk {
                                       " entries; there are at most ", leaf_entries_));
     SHOAL_ASSIGN_OR_RETURN(const std::string entries,
                            Read(at + 8, 40 * count, "the entries of a \"SNOD\""));
-    Fields left(entries);
+    Hdf5Fields left(entries);
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t entry_at = at + 8 + 40 * i;
       const uint64_t name_at = left.Take(8), object = left.Take(8), cached = left.Take(4);
@@ -373,7 +275,7 @@ class Hdf5Walk {
 
   absl::Status ReadDataset(const std::string& path, const std::vector<Message>& messages) {
     Hdf5File::Dataset dataset{.path = path};
-    ElementType type;
+    Hdf5Element type;
     bool has_space = false, has_type = false;
     const Message* layout = nullptr;
     for (const Message& message : messages) {
@@ -381,7 +283,7 @@ class Hdf5Walk {
         SHOAL_ASSIGN_OR_RETURN(dataset.shape, ReadShape(path, message));
         has_space = true;
       } else if (message.type == kDataType) {
-        type = ReadElementType(message.data);
+        type = ReadHdf5Element(message.data);
         dataset.dtype = type.dtype;
         has_type = true;
       } else if (message.type == kLayout) {
@@ -392,7 +294,7 @@ class Hdf5Walk {
     }
     if (!has_space || !has_type)
       return Damaged(layout->at, absl::StrCat(Quoted(path), " has no shape or no type"));
-    Fields fields(layout->data);
+    Hdf5Fields fields(layout->data);
     const uint64_t version = fields.Take(1), kind = fields.Take(1);
     dataset.begin = fields.Take(8);
     dataset.size = fields.Take(8);
@@ -407,7 +309,7 @@ class Hdf5Walk {
     return absl::OkStatus();
   }
 
-  absl::Status CheckPlace(const Hdf5File::Dataset& dataset, const ElementType& type, uint64_t at) {
+  absl::Status CheckPlace(const Hdf5File::Dataset& dataset, const Hdf5Element& type, uint64_t at) {
     const auto elements = static_cast<uint64_t>(ElementCount(dataset.shape));
     if (dataset.size != elements * type.size) {
       return Damaged(at, absl::StrCat(Quoted(dataset.path), " takes ", dataset.size, " bytes; ",
@@ -416,7 +318,7 @@ class Hdf5Walk {
     }
     if (dataset.size == 0) return absl::OkStatus();
     const uint64_t end = file_->source_.size;
-    if (dataset.begin == kNowhere)
+    if (dataset.begin == kHdf5Nowhere)
       return Damaged(at, absl::StrCat(Quoted(dataset.path), " has a shape and no values"));
     if (dataset.begin > end || dataset.size > end - dataset.begin)
       return Damaged(
@@ -426,7 +328,7 @@ class Hdf5Walk {
   }
 
   absl::StatusOr<Shape> ReadShape(const std::string& path, const Message& message) {
-    Fields fields(message.data);
+    Hdf5Fields fields(message.data);
     const uint64_t version = fields.Take(1), axes = fields.Take(1);
     fields.Skip(version == 1 ? 6 : 2);
     if (version < 1 || version > 2 || axes > kMostAxes)
@@ -448,7 +350,7 @@ class Hdf5Walk {
 
   // Those that are called "name" are kept, if they are a string.
   absl::Status ReadAttribute(const std::string& path, const Message& message) {
-    Fields fields(message.data);
+    Hdf5Fields fields(message.data);
     const uint64_t version = fields.Take(1);
     fields.Skip(1);
     const uint64_t name_bytes = fields.Take(2), type_bytes = fields.Take(2),
@@ -457,7 +359,7 @@ class Hdf5Walk {
     const auto padded = [version](uint64_t size) { return version == 1 ? RoundUp8(size) : size; };
     std::string_view name = fields.TakeBytes(padded(name_bytes));
     name = name.substr(0, name.find('\0'));
-    Fields type(fields.TakeBytes(padded(type_bytes)));
+    Hdf5Fields type(fields.TakeBytes(padded(type_bytes)));
     fields.Skip(padded(space_bytes));
     if (!fields.ok() || version < 1 || version > 3)
       return Damaged(message.at, absl::StrCat("an attribute of ", Quoted(path), " ends early"));
@@ -483,13 +385,13 @@ class Hdf5Walk {
     auto heap = heaps_.find(at);
     if (heap == heaps_.end()) {
       SHOAL_ASSIGN_OR_RETURN(const std::string head, ReadSigned(at, 16, "GCOL"));
-      Fields fields(head);
+      Hdf5Fields fields(head);
       fields.Skip(8);
       const uint64_t size = fields.Take(8);
       if (size < 16 || size > kMostHeapBytes) return Damaged(at, "a \"GCOL\" of no such size");
       SHOAL_ASSIGN_OR_RETURN(const std::string bytes, Read(at + 16, size - 16, "a \"GCOL\""));
       heap = heaps_.emplace(at, std::map<uint64_t, std::string>()).first;
-      Fields left(bytes);
+      Hdf5Fields left(bytes);
       while (left.left() >= 16) {
         const uint64_t number = left.Take(2);
         left.Skip(6);
@@ -540,7 +442,7 @@ absl::Status Hdf5File::ReadFloats(const Dataset& dataset, uint64_t first,
     SHOAL_RETURN_IF_ERROR(source_.read(dataset.begin + (first + done) * element_bytes, piece.data(),
                                        count * element_bytes));
     for (size_t i = 0; i < count; ++i)
-      out[done + i] = ToFloat(dataset.dtype, piece.data() + i * element_bytes);
+      out[done + i] = Hdf5ToFloat(dataset.dtype, piece.data() + i * element_bytes);
     done += count;
   }
   return absl::OkStatus();

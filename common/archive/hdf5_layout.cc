@@ -9,13 +9,12 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "common/archive/hdf5_fields.h"
 #include "common/base/check.h"
 
 namespace shoal {
 namespace {
 
-constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
-constexpr uint64_t kNowhere = ~uint64_t{0};
 constexpr uint64_t kSuperblockBytes = 96;
 // Entries of a "SNOD" and of a node of a "TREE"; the superblock has half of each.
 constexpr size_t kLeafEntries = 32;
@@ -97,7 +96,7 @@ class Writer {
 
   static std::string Superblock(const Placed& root, uint64_t end) {
     Bytes out;
-    out.Put(kSignature);
+    out.Put(kHdf5Signature);
     out.Zeros(5);  // versions
     out.Put(8, 1);
     out.Put(8, 1);
@@ -106,9 +105,9 @@ class Writer {
     out.Put(kNodeEntries / 2, 2);
     out.Zeros(4);
     out.Put(0, 8);
-    out.Put(kNowhere, 8);
+    out.Put(kHdf5Nowhere, 8);
     out.Put(end, 8);
-    out.Put(kNowhere, 8);
+    out.Put(kHdf5Nowhere, 8);
     PutEntry(&out, 0, root);
     return out.text();
   }
@@ -227,8 +226,8 @@ class Writer {
         const uint64_t first_key = begin == 0 ? 0 : branches[begin - 1].last_name_at;
         above.push_back({out_.size(), end > 0 ? branches[end - 1].last_name_at : 0});
         WriteTreeNode(level,
-                      {.left = begin == 0 ? kNowhere : out_.size() - kNodeBytes,
-                       .right = end == branches.size() ? kNowhere : out_.size() + kNodeBytes},
+                      {.left = begin == 0 ? kHdf5Nowhere : out_.size() - kNodeBytes,
+                       .right = end == branches.size() ? kHdf5Nowhere : out_.size() + kNodeBytes},
                       first_key, {branches.begin() + begin, branches.begin() + end});
       }
       if (above.size() == 1) return above[0].at;

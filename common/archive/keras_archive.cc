@@ -73,8 +73,13 @@ absl::StatusOr<ByteSource> OpenArchivedWeights(const std::string& path) {
                      path, "\").save(\"stored.keras\")'"));
   }
   std::vector<char> piece(kPieceBytes);
-  for (size_t count = piece.size(); count == piece.size();) {
+  uint64_t size = 0;
+  for (size_t count = piece.size(); count == piece.size(); size += count) {
     SHOAL_ASSIGN_OR_RETURN(count, whole.Read(piece));
+  }
+  if (size != whole.size()) {
+    return absl::DataLossError(
+        absl::StrCat(whole.name(), ": has ", size, " bytes, and says that it has ", whole.size()));
   }
   SHOAL_ASSIGN_OR_RETURN(ZipArchive::Member opened_member, archive->OpenMember(kWeightsName));
   auto member = std::make_shared<ZipArchive::Member>(std::move(opened_member));

@@ -64,6 +64,23 @@ TEST_F(Hdf5FileTest, ReadsTheOldFormatOfKeras) {
               Contains("model_weights/tower/tower/norm/gamma (2,): 4.25 4.5"));
 }
 
+TEST_F(Hdf5FileTest, ReadsNumbersOfSeveralTypesAsFloats) {
+  const auto file = OpenHdf5(ArchivePath("types.h5"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ((*file)->datasets().size(), 9u);
+  for (const Hdf5File::Dataset& dataset : (*file)->datasets()) {
+    std::vector<float> values(4);
+    const absl::Status read = (*file)->ReadFloats(dataset, 0, values);
+    if (dataset.path == "a/>f4" || dataset.path == "a/i2") {
+      EXPECT_THAT(read.message(), HasSubstr("holds no little-endian")) << dataset.path;
+    } else if (dataset.path[2] == 'f') {
+      EXPECT_THAT(values, ElementsAre(0, 1.5, 5, 1.0f / 32768)) << dataset.path;
+    } else {
+      EXPECT_THAT(values, ElementsAre(0, 1, 5, 7)) << dataset.path;
+    }
+  }
+}
+
 TEST_F(Hdf5FileTest, WhatIsCutOffIsRefused) {
   EXPECT_THAT(Refused(""), HasSubstr("is no HDF5 file"));
   EXPECT_THAT(Refused(whole_.substr(0, 40)), HasSubstr("ends within its superblock"));

@@ -3,6 +3,7 @@
     nested.keras         Keras 3.15.1; nested.json is its model as to_json() gives it
     nested.weights.h5    the same values by Keras 3.0.5, which writes no names: run with --weights_only
     nested.h5            the same in Keras's old format
+    types.h5             numbers of several types
     external_link.h5, external_data.h5, soft_link.h5, chunked.h5, latest.h5
                          what Keras does not write: values elsewhere, in pieces, in the newest format
 
@@ -40,6 +41,9 @@ def write_foreign():
         file["layers/dense/vars/0"] = h5py.SoftLink("/layers/dense/vars/1")
     with h5py.File(HERE / "chunked.h5", "w") as file:
         file.create_dataset("layers/dense/vars/0", (8,), "f4", chunks=(4,), compression="gzip")
+    with h5py.File(HERE / "types.h5", "w") as file:
+        for dtype in ("f2", "f4", "f8", "i4", "i8", "u4", "u8", ">f4", "i2"):
+            file[f"a/{dtype}"] = np.array([0, 1.5, 5, 2**-15] if "f" in dtype else [0, 1, 5, 7], dtype)
     with h5py.File(HERE / "latest.h5", "w", libver="latest") as file:
         file["layers/dense/vars/0"] = np.zeros(2, "f4")
 
