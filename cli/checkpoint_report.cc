@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -99,16 +100,14 @@ std::string EpochText(const Manifest& manifest) {
   return manifest.total_steps == 0 ? "?" : absl::StrCat(manifest.epoch + 1);
 }
 
-// Of which figure it is the best, for each checkpoint that is one.
-absl::StatusOr<std::map<std::string, std::string>> BestFigures(const std::string& run) {
-  std::map<std::string, std::string> figures;
+// By which figures it is the best, for each checkpoint that is one.
+absl::StatusOr<std::map<std::string, std::set<std::string>>> BestFigures(const std::string& run) {
+  std::map<std::string, std::set<std::string>> figures;
   if (run.empty()) return figures;
   SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, VerdictOf(RunPaths{run}));
   for (const RunVerdict::Best& best : verdict.best) {
     if (!best.checkpoint.has_value()) continue;
-    std::string& text = figures[best.checkpoint->directory];
-    if (text.find(best.figure) == std::string::npos)
-      absl::StrAppend(&text, text.empty() ? "" : ", ", best.figure);
+    figures[best.checkpoint->directory].insert(best.figure);
   }
   return figures;
 }
@@ -128,8 +127,8 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
   SHOAL_ASSIGN_OR_RETURN(Found found, FindCheckpoints(path));
   CheckpointReport report;
   const auto figures = BestFigures(found.run);
-  const std::map<std::string, std::string> best =
-      figures.ok() ? *figures : std::map<std::string, std::string>();
+  const std::map<std::string, std::set<std::string>> best =
+      figures.ok() ? *figures : std::map<std::string, std::set<std::string>>();
   TextTable table({"step", "epoch", "<timeline", "size", "<written", "", "<directory", "<finite",
                    "<whole", best.empty() ? "" : "<best"});
   bool any = false;
@@ -143,7 +142,9 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
                   FormatBytes(checkpoint.size_bytes()), DateText(time), AgeText(now - time),
                   fs::path(checkpoint.directory).filename().string(),
                   manifest.finite() ? "yes" : "NO", status.ok() ? "yes" : "NO",
-                  best.contains(checkpoint.directory) ? best.at(checkpoint.directory) : ""});
+                  best.contains(checkpoint.directory)
+                      ? absl::StrJoin(best.at(checkpoint.directory), ", ")
+                      : ""});
     any = true;
   }
   if (any) report.text = table.ToString();

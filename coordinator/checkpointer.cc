@@ -15,6 +15,11 @@ namespace {
 // A cut that takes longer says what it waits for.
 constexpr Time kSlowCut = std::chrono::seconds(5);
 
+absl::Status RemoveOld(CheckpointStore* store, int keep,
+                       const absl::StatusOr<std::set<std::string>>& spared) {
+  return spared.ok() ? store->RemoveOld(keep, *spared) : spared.status();
+}
+
 }  // namespace
 
 Checkpointer::Checkpointer(Options options) : options_(std::move(options)) {}
@@ -222,13 +227,13 @@ void Checkpointer::Commit() {
   auto stored = std::make_shared<absl::StatusOr<StoredCheckpoint>>();
   options_.loop->Offload(
       [store = options_.store, layout = options_.layout, texts = options_.texts,
-       keep = options_.keep, directory = directory_, marker = marker_, parts = parts_, manifest,
-       stored] {
+       keep = options_.keep, spared = options_.spared, directory = directory_, marker = marker_,
+       parts = parts_, manifest, stored] {
         (void)store->files()->RemoveFile(directory + "/" + marker);
         *stored = store->Commit(directory, *layout, parts, texts, manifest);
         if (!stored->ok()) {
           store->Abandon(directory);
-        } else if (const absl::Status removed = store->RemoveOld(keep); !removed.ok()) {
+        } else if (const absl::Status removed = RemoveOld(store, keep, spared()); !removed.ok()) {
           LogWarning("old checkpoints stay: " + std::string(removed.message()));
         }
       },

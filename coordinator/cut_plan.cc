@@ -18,8 +18,10 @@ constexpr Time kLongestAccepting = std::chrono::seconds(5);
 
 CutPlan::CutPlan(const Options& options)
     : options_(options), last_(options.last), no_cut_before_(options.now) {
-  while (next_epoch_ < epochs() && options_.plan->EpochEnd(next_epoch_) <= options_.base)
-    ++next_epoch_;
+  const auto is_over = [this](uint64_t end) {
+    return options_.awaits_results ? end < options_.base : end <= options_.base;
+  };
+  while (next_epoch_ < epochs() && is_over(options_.plan->EpochEnd(next_epoch_))) ++next_epoch_;
 }
 
 uint64_t CutPlan::epochs() const { return options_.plan.has_value() ? options_.plan->epochs() : 0; }
@@ -66,6 +68,11 @@ void CutPlan::Began(uint64_t step, Time now) {
 void CutPlan::Accepted(uint64_t step, Time now) {
   accepting_ = std::min(std::max(now - last_.at, accepting_ / 2), kLongestAccepting);
   if (step != mandatory() || next_epoch_ >= epochs()) return;
+  cut_epoch_ = next_epoch_;
+  if (!options_.awaits_results) NextEpoch();
+}
+
+void CutPlan::NextEpoch() {
   ++next_epoch_;
   late_cut_.reset();
   late_cuts_ = 0;

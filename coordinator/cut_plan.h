@@ -27,7 +27,9 @@ class CutPlan {
     // None until steps are handed out; then no cut is taken in any case.
     std::optional<StepPlan> plan;
     bool evaluates = false;  // there is a test set
-    uint64_t base = 0;       // first step of the timeline that is not done
+    // No lease passes the end of an epoch before what comes of it is decided: EpochDecided().
+    bool awaits_results = false;
+    uint64_t base = 0;  // first step of the timeline that is not done
     Last last;
     Time now{};
   };
@@ -37,6 +39,8 @@ class CutPlan {
   uint64_t mandatory() const;
   // The epoch whose end mandatory() is, where epochs are evaluated.
   uint64_t epoch() const { return next_epoch_; }
+  // The epoch at whose end the newest accepted cut at a mandatory() is.
+  uint64_t cut_epoch() const { return cut_epoch_; }
 
   // How the steps stand.
   struct Steps {
@@ -53,8 +57,10 @@ class CutPlan {
   std::optional<Cut> Due(Time now, const Steps& steps, bool asked, bool evaluated) const;
 
   void Began(uint64_t step, Time now);
-  // Leases may pass it.
+  // Leases may pass it, unless the epoch's result is awaited.
   void Accepted(uint64_t step, Time now);
+  // The result of epoch() is known, and training goes on.
+  void EpochDecided() { NextEpoch(); }
   // `highest_step`: where a ps refused, the highest step it has applied, a step of the job.
   void GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const Steps& steps, Time now);
 
@@ -65,11 +71,13 @@ class CutPlan {
 
  private:
   uint64_t epochs() const;
+  void NextEpoch();
   // Steps that will be leased until a cut that begins now is accepted.
   uint64_t AheadOf(const Steps& steps) const;
 
   const Options options_;
-  uint64_t next_epoch_ = 0;           // first whose end has not been cut
+  uint64_t next_epoch_ = 0;  // first whose end has not been cut, or is not decided
+  uint64_t cut_epoch_ = 0;
   std::optional<uint64_t> late_cut_;  // where that cut goes instead, when a ps refused it
   int late_cuts_ = 0;                 // so many times in a row
   Last last_;

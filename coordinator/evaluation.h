@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "coordinator/step_dispatcher.h"
@@ -8,7 +10,8 @@
 namespace shoal {
 
 // One pass over the test set on the values of one cut: its batches are leased to workers like
-// steps, and each counts once. Plain state; not thread-safe.
+// steps, and each counts once. They are added up in their order, whoever computes them and when: to
+// the last bit the same values have the same result. Plain state; not thread-safe.
 class Evaluation {
  public:
   // Of epoch `epoch`, on the cut at `cut_step`.
@@ -16,7 +19,9 @@ class Evaluation {
              Time lease_timeout)
       : epoch_(epoch),
         cut_step_(cut_step),
-        batches_({.total_steps = batches, .window_steps = batches, .lease_timeout = lease_timeout},
+        batches_({.total_steps = batches,
+                  .window_steps = std::min(batches, MostAhead(metric_sum_count)),
+                  .lease_timeout = lease_timeout},
                  0, {}),
         metric_sums_(metric_sum_count, 0.0) {}
 
@@ -29,9 +34,11 @@ class Evaluation {
   void Done(StepDispatcher::WorkerKey worker, uint64_t batch, uint64_t examples, double loss_sum,
             const std::vector<double>& metric_sums, Time now) {
     if (metric_sums.size() != metric_sums_.size() || !batches_.Done(worker, batch, now)) return;
-    examples_ += examples;
-    loss_sum_ += loss_sum;
-    for (size_t i = 0; i < metric_sums.size(); ++i) metric_sums_[i] += metric_sums[i];
+    ahead_[batch] = {examples, loss_sum, metric_sums};
+    for (auto next = ahead_.begin(); next != ahead_.end() && next->first == added_; ++added_) {
+      Add(next->second);
+      next = ahead_.erase(next);
+    }
   }
 
   bool finished() const { return batches_.finished(); }
@@ -41,9 +48,28 @@ class Evaluation {
   uint64_t examples() const { return examples_; }
 
  private:
+  // Batches whose sums may be kept until those before them are there: 16 MiB of them, and some in
+  // any case.
+  static uint64_t MostAhead(int metric_sum_count) {
+    return std::clamp<uint64_t>((uint64_t{16} << 20) / (sizeof(double) * (metric_sum_count + 8)), 8,
+                                4096);
+  }
+  struct Result {
+    uint64_t examples = 0;
+    double loss_sum = 0;
+    std::vector<double> metric_sums;
+  };
+  void Add(const Result& batch) {
+    examples_ += batch.examples;
+    loss_sum_ += batch.loss_sum;
+    for (size_t i = 0; i < metric_sums_.size(); ++i) metric_sums_[i] += batch.metric_sums[i];
+  }
+
   const uint64_t epoch_;
   const uint64_t cut_step_;
   StepDispatcher batches_;
+  std::map<uint64_t, Result> ahead_;  // done, and not added yet
+  uint64_t added_ = 0;                // all batches below are
   uint64_t examples_ = 0;
   double loss_sum_ = 0;
   std::vector<double> metric_sums_;

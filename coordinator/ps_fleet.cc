@@ -179,16 +179,16 @@ void PsFleet::Probe() {
 void PsFleet::LookForEnd() {
   if (looking_for_end_) return;  // a slow disk is not asked faster than it answers
   looking_for_end_ = true;
-  auto finished = std::make_shared<std::optional<StoredCheckpoint>>();
+  auto finished = std::make_shared<std::optional<RunEnd>>();
   options_.loop->Offload(
-      [store = options_.store, finished, fingerprint = options_.job_fingerprint] {
+      [store = options_.store, finished, fingerprint = options_.job_fingerprint,
+       end_of_run = options_.end_of_run] {
         const auto stored = store->List(nullptr);
         if (!stored.ok() || stored->empty()) return;
         const StoredCheckpoint& newest = stored->front();
-        if (newest.manifest.job_fingerprint == fingerprint && newest.manifest.finite() &&
-            newest.manifest.finished() && store->Verify(newest).ok()) {
-          *finished = newest;
-        }
+        if (newest.manifest.job_fingerprint != fingerprint || !newest.manifest.finite()) return;
+        std::optional<RunEnd> end = end_of_run(newest);
+        if (end.has_value() && store->Verify(newest).ok()) *finished = std::move(end);
       },
       [this, alive = alive_, finished] {
         if (!*alive) return;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/rpc/network.h"
+#include "common/run/run_verdict.h"
 #include "coordinator/checkpoint_rows.h"
 #include "coordinator/ps_link.h"
 #include "coordinator/run_lease.h"
@@ -65,8 +66,10 @@ class PsFleet {
     std::function<void(const Opened&)> on_opened;
     // The timeline is over: nothing of it counts any more.
     std::function<void(const std::string& why)> on_over;
-    // The store holds a final checkpoint of this job: nothing is left to do.
-    std::function<void(const StoredCheckpoint&)> on_job_finished;
+    // The end of the run, where the newest checkpoint, of this job, is that; on another thread.
+    std::function<std::optional<RunEnd>(const StoredCheckpoint& newest)> end_of_run;
+    // The store holds it: nothing is left to do.
+    std::function<void(const RunEnd&)> on_job_finished;
     // Nobody trains: the job may have ended without this coordinator, whose predecessor has
     // dismissed the workers.
     std::function<bool()> nobody_trains;

@@ -23,12 +23,13 @@ void PsFleet::LookForCheckpoint() {
     absl::StatusOr<std::optional<StoredCheckpoint>> newest;
     std::vector<std::string> problems;
     std::vector<std::string> differences;  // between its job and this one, where that matters
+    std::optional<RunEnd> end;             // which it is
   };
   auto found = std::make_shared<Found>();
   options_.loop->Offload(
       [store = options_.store, found, bad = bad_checkpoints_, job = options_.job_text,
        fingerprint = options_.job_fingerprint, may_begin_anew = options_.may_begin_anew,
-       make_first = options_.make_first, term = term_] {
+       make_first = options_.make_first, term = term_, end_of_run = options_.end_of_run] {
         found->newest = store->NewestWhole(bad, &found->problems);
         if (!found->newest.ok()) return;
         if (!found->newest->has_value()) {
@@ -41,7 +42,10 @@ void PsFleet::LookForCheckpoint() {
           return;
         }
         const StoredCheckpoint& newest = **found->newest;
-        if (newest.manifest.job_fingerprint == fingerprint) return;
+        if (newest.manifest.job_fingerprint == fingerprint) {
+          if (newest.manifest.finite()) found->end = end_of_run(newest);
+          return;
+        }
         const absl::StatusOr<std::string> its_job =
             ReadSmallFile(newest.directory + "/" + kJobName, kMaxJsonBytes, store->files());
         if (its_job.ok()) {
@@ -67,10 +71,7 @@ void PsFleet::LookForCheckpoint() {
               "\nundo the change, or choose another --run_dir")));
         }
         // A job that is to train longer than this one did goes on from its end.
-        if (newest.has_value() && newest->manifest.finite() && newest->manifest.finished() &&
-            newest->manifest.job_fingerprint == options_.job_fingerprint) {
-          return options_.on_job_finished(*newest);
-        }
+        if (found->end.has_value()) return options_.on_job_finished(*found->end);
         LoadAll(newest);
       });
 }

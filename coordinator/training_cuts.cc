@@ -16,7 +16,8 @@ void TrainingRun::PlanCut() {
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();
   const bool final_is_stored = training() && last.has_value() && last->manifest.finished() &&
                                last->manifest.cut_step == plan_->total_steps();
-  if (dispatcher_->finished() && final_is_stored && evaluation_ == nullptr) {
+  const bool decides = training() && awaits_results();
+  if (dispatcher_->finished() && final_is_stored && evaluation_ == nullptr && !decides) {
     return SaveModel(*last);
   }
   if (closing()) {
@@ -37,10 +38,10 @@ void TrainingRun::PlanCut() {
     if (training() || NoWorkerLeft()) BeginCut({next});
     return;
   }
+  if (decides && DecisionIsDue()) return Decide();
   const bool asked = !checkpoint_requests_.empty();
-  if (final_is_stored || !(training() || asked)) return;
-  const bool evaluated = progress_.history().contains(cuts_->epoch()) &&
-                         progress_.history().at(cuts_->epoch()).has_test_loss();
+  if ((final_is_stored && !decides) || !(training() || asked)) return;
+  const bool evaluated = IsEvaluated(cuts_->epoch());
   if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
 }
 
@@ -87,7 +88,7 @@ void TrainingRun::OnCutReady(uint64_t step) {
   if (!training() || !checkpointer_->held()) return;
   const uint64_t batch_size = options_.job.batch_size;
   evaluation_ = std::make_unique<Evaluation>(
-      cuts_->epoch() - 1, step, (test_examples_ - 1) / batch_size + 1, progress_.metric_sum_count(),
+      cuts_->cut_epoch(), step, (test_examples_ - 1) / batch_size + 1, progress_.metric_sum_count(),
       FromSeconds(options_.job.strategy.lease_timeout_seconds));
   Advance();
 }
@@ -115,6 +116,59 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   const bool refused_below = highest_step.has_value() && step < CutTarget();
   // What became of a cut that was begun before says nothing of the last one.
   if (closing() && closing_cut_ && step <= CutTarget() && !refused_below) NotWritten(why);
+}
+
+bool TrainingRun::IsEvaluated(uint64_t epoch) const {
+  const auto result = progress_.history().find(epoch);
+  return result != progress_.history().end() && result->second.has_test_loss();
+}
+
+bool TrainingRun::DecisionIsDue() const {
+  const std::optional<StoredCheckpoint>& last = checkpointer_->last();
+  return cuts_->epoch() < closed_epochs_ && IsEvaluated(cuts_->epoch()) && last.has_value() &&
+         last->manifest.cut_step == cuts_->mandatory();
+}
+
+void TrainingRun::Decide() {
+  if (deciding_ || writing_history_ || !history_read_) return;
+  if (options_.loop->Now() < decide_again_at_) return;
+  if (history_changed_.has_value()) return WriteHistory(*history_changed_);
+  deciding_ = true;
+  auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
+  options_.loop->Offload(
+      [verdict, callbacks = options_.job.callbacks, paths = paths_, files = options_.files] {
+        *verdict = ReadRunVerdict(callbacks, paths, files);
+      },
+      [this, alive = alive_, verdict, timeline = opened_->timeline] {
+        if (!*alive) return;
+        deciding_ = false;
+        OnVerdict(timeline, *verdict);
+      });
+}
+
+void TrainingRun::OnVerdict(uint64_t timeline, const absl::StatusOr<RunVerdict>& verdict) {
+  if (dispatcher_ == nullptr || opened_->timeline != timeline || finishing_ || over_) return;
+  if (!training() || !DecisionIsDue()) return;
+  const uint64_t epoch = cuts_->epoch();
+  if (!verdict.ok() || !verdict->evaluated.contains(epoch)) {
+    LogWarning(absl::StrCat("whether the training goes on after epoch ", epoch + 1,
+                            " cannot be decided: ",
+                            verdict.ok() ? paths_.history() + " does not have it"
+                                         : std::string(verdict.status().message()),
+                            "; the file is written anew"));
+    history_changed_ = 0;
+    decide_again_at_ = options_.loop->Now() + kRetryCutAfter;
+    return;
+  }
+  verdict_ = *verdict;
+  StoredCheckpoint newest = *checkpointer_->last();
+  newest.manifest.total_steps = plan_->total_steps();  // a run may have become longer since
+  if (const auto end = EndOfRun(options_.job.callbacks, verdict_, newest)) {
+    for (const std::string& line : DescribeVerdict(verdict_)) LogInfo(line);
+    return SaveModel(end->result);
+  }
+  cuts_->EpochDecided();
+  Advance();
 }
 
 void TrainingRun::FinishEvaluation() {

@@ -129,7 +129,12 @@ absl::Status TrainingRun::Prepare() {
       .on_stored = [this](const std::vector<StoredCheckpoint>& stored) { OnStored(stored); },
       .on_opened = [this](const PsFleet::Opened& opened) { OnTimelineOpened(opened); },
       .on_over = [this](const std::string& why) { OnTimelineOver(why); },
-      .on_job_finished = [this](const StoredCheckpoint& checkpoint) { OnJobFinished(checkpoint); },
+      .end_of_run =
+          [callbacks = job.callbacks, paths = paths_,
+           files = options_.files](const StoredCheckpoint& newest) {
+            return ReadEndOfRun(callbacks, paths, newest, files);
+          },
+      .on_job_finished = [this](const RunEnd& end) { OnJobFinished(end); },
       .nobody_trains = [this] { return !finishing_ && !membership_->AnyReady(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
       .done_below = [this] { return training() ? dispatcher_->base() : 0; },
@@ -155,6 +160,11 @@ absl::Status TrainingRun::Prepare() {
       .coordinator_id = options_.coordinator_id,
       .ps_count = static_cast<int>(options_.ps_addresses.size()),
       .keep = job.checkpoint.keep,
+      .spared = [callbacks = job.callbacks, paths = paths_,
+                 files = options_.files]() -> absl::StatusOr<std::set<std::string>> {
+        SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, paths, files));
+        return DirectoriesOf(verdict);
+      },
       .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),
       .texts = texts,
       .manifest = manifest,
@@ -267,6 +277,7 @@ void TrainingRun::LayOutSteps() {
                                  .when = options_.job.checkpoint,
                                  .plan = worker_came_ ? plan_ : std::nullopt,
                                  .evaluates = worker_came_ && test_examples_ > 0,
+                                 .awaits_results = worker_came_ && awaits_results(),
                                  .base = opened_->base,
                                  .last = LastCut(),
                                  .now = options_.loop->Now()});
@@ -306,9 +317,16 @@ void TrainingRun::BeginTraining() {
   closed_epochs_ = 0;
   while (closed_epochs_ < plan_->epochs() && plan_->EpochEnd(closed_epochs_) <= opened_->base)
     ++closed_epochs_;
+  const auto& history = progress_.history();
+  const bool rewinds =
+      history.lower_bound(closed_epochs_) != history.end() ||
+      std::any_of(earlier_epochs_.begin(), earlier_epochs_.end(),
+                  [this](const auto& each) { return each.epoch() >= closed_epochs_; });
   progress_.Rewind(closed_epochs_);
   progress_.Restore(earlier_epochs_, closed_epochs_);
   history_changed_ = 0;
+  // Before anything is read from it: what it says of epochs that did not happen is void.
+  if (rewinds) WriteHistory(0);
   // Also those of workers that are draining.
   for (const auto& [key, worker] : membership_->workers()) {
     if (worker->index >= 0) HoldSteps(*worker);
@@ -334,12 +352,12 @@ void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
 }
 
 // Section 8: a successor finds the final checkpoint and does the rest.
-void TrainingRun::OnJobFinished(const StoredCheckpoint& checkpoint) {
+void TrainingRun::OnJobFinished(const RunEnd& end) {
   if (finishing_) return;
-  LogInfo("the job is finished already: " + checkpoint.directory);
+  LogInfo("the job is finished already: " + end.last.directory);
   found_finished_ = true;
-  checkpointer_->SetLast(checkpoint);
-  SaveModel(checkpoint);
+  checkpointer_->SetLast(end.last);
+  SaveModel(end.result);
 }
 
 // --- Progress ---
@@ -388,16 +406,23 @@ void TrainingRun::CloseEpochs() {
 // The curves of the coordinators before this one. Nothing waits for them: a disk may hang.
 void TrainingRun::ReadEarlierHistory() {
   const auto earlier = std::make_shared<History>();
-  options_.loop->Offload([earlier, path = paths_.history(),
-                          files = options_.files] { *earlier = ReadHistory(path, files); },
-                         [this, alive = alive_, earlier] {
-                           if (!*alive) return;
-                           if (!earlier->problem.empty()) LogWarning(earlier->problem);
-                           earlier_epochs_ = std::move(earlier->epochs);
-                           if (!training()) return;
-                           progress_.Restore(earlier_epochs_, closed_epochs_);
-                           WriteHistory(0);
-                         });
+  const auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
+  options_.loop->Offload(
+      [earlier, verdict, paths = paths_, callbacks = options_.job.callbacks,
+       files = options_.files] {
+        *earlier = ReadHistory(paths.history(), files);
+        *verdict = ReadRunVerdict(callbacks, paths, files);
+      },
+      [this, alive = alive_, earlier, verdict] {
+        if (!*alive) return;
+        if (!earlier->problem.empty()) LogWarning(earlier->problem);
+        earlier_epochs_ = std::move(earlier->epochs);
+        history_read_ = true;
+        if (verdict->ok()) verdict_ = **verdict;
+        if (!training()) return;
+        progress_.Restore(earlier_epochs_, closed_epochs_);
+        WriteHistory(0);
+      });
 }
 
 // One write at a time: epochs may end faster than a disk writes.
@@ -421,9 +446,12 @@ void TrainingRun::WriteHistory(uint64_t from) {
                            if (!written->ok()) {
                              LogWarning("history.csv: " + std::string(written->message()));
                              history_changed_ = 0;
+                             decide_again_at_ = options_.loop->Now() + kRetryCutAfter;
                            }
+                           history_error_ = std::string(written->message());
                            if (again) return WriteHistory(*history_changed_);
-                           if (over_.has_value()) EndAfterWrites();
+                           if (over_.has_value()) return EndAfterWrites();
+                           if (awaits_results()) Advance();
                          });
 }
 

@@ -21,6 +21,7 @@
 #include "common/rpc/network.h"
 #include "common/run/history.h"
 #include "common/run/run_paths.h"
+#include "common/run/run_verdict.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
 #include "coordinator/checkpointer.h"
@@ -102,7 +103,7 @@ class TrainingRun {
   void OnTimelineOpened(const PsFleet::Opened& opened);
   void OnTimelineOver(const std::string& why);
   void OnPsReply(int ps, const proto::ControlReply& reply);
-  void OnJobFinished(const StoredCheckpoint& checkpoint);
+  void OnJobFinished(const RunEnd& end);
   // Membership.
   void OnWorkerReady(Worker& worker, const proto::WorkerReady& ready);
   void HoldSteps(Worker& worker);
@@ -200,6 +201,15 @@ class TrainingRun {
   // From which checkpoint one can go on when the variables are not finite, and how.
   std::string WhatIsFinite() const;
   void FinishEvaluation();
+  // The job has callbacks: no step of the next epoch begins before it is decided whether there is
+  // to be one.
+  bool awaits_results() const { return !options_.job.callbacks.empty() && test_examples_ > 0; }
+  bool IsEvaluated(uint64_t epoch) const;
+  // All that this is decided from is there, history.csv apart, and the decision is not.
+  bool DecisionIsDue() const;
+  // Decides it from what is on disk.
+  void Decide();
+  void OnVerdict(uint64_t timeline, const absl::StatusOr<RunVerdict>& verdict);
   void ReadEarlierHistory();
   // The epochs from `from` on have changed in history.csv's matter.
   void WriteHistory(uint64_t from);
@@ -261,7 +271,12 @@ class TrainingRun {
   std::unique_ptr<Checkpointer> checkpointer_;
   Progress progress_;
   std::vector<proto::EpochResult> earlier_epochs_;  // of the coordinators before this one
+  bool history_read_ = false;                       // these are known
+  RunVerdict verdict_;                              // as it was read last
+  bool deciding_ = false;
+  Time decide_again_at_{};  // after a failure
   bool writing_history_ = false;
+  std::string history_error_;                        // of the newest write
   std::optional<uint64_t> history_changed_;          // from which epoch on, since that write began
   const std::shared_ptr<HistoryFile> history_file_;  // used in Offload only
 

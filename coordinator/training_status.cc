@@ -37,6 +37,14 @@ proto::StatusReply TrainingRun::Status() const {
   }
   FillProgress(&reply);
   FillCheckpoint(&reply);
+  for (const RunVerdict::Best& best : verdict_.best) {
+    proto::BestEpoch* out = reply.add_best();
+    out->set_figure(best.figure);
+    out->set_value(best.value);
+    out->set_epoch(best.epoch);
+    if (best.checkpoint.has_value()) out->set_directory(best.checkpoint->directory);
+  }
+  if (verdict_.ended_after.has_value()) reply.set_ended_after_epoch(*verdict_.ended_after);
   FillTasks(&reply);
   return reply;
 }
@@ -191,12 +199,21 @@ std::vector<std::string> TrainingRun::Waiting() const {
         " s (", known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
         "); one more joins with shoal-worker --chief=", options_.chief_address));
   }
-  const bool all_done = (training() && dispatcher_->finished()) || not_written_since_.has_value();
+  const bool all_done =
+      (training() &&
+       dispatcher_->base() >= (awaits_results() ? cuts_->mandatory() : plan_->total_steps())) ||
+      not_written_since_.has_value();
+  const bool is_final = not_written_since_.has_value() || (all_done && dispatcher_->finished());
+  if (all_done && !history_error_.empty() && awaits_results()) {
+    lines.push_back(absl::StrCat("the epoch's result to be written (", history_error_,
+                                 "); it is tried again every ", WholeSeconds(kRetryCutAfter),
+                                 " s"));
+  }
   if (all_done && checkpointer_->idle() && !checkpointer_->last_error().empty()) {
-    lines.push_back(absl::StrCat("the final checkpoint to be written since ",
-                                 WholeSeconds(now - *checkpointer_->failing_since()), " s (",
-                                 checkpointer_->last_error(), "); it is tried again every ",
-                                 WholeSeconds(kRetryCutAfter), " s"));
+    lines.push_back(absl::StrCat(
+        "the ", is_final ? "final" : "epoch's", " checkpoint to be written since ",
+        WholeSeconds(now - *checkpointer_->failing_since()), " s (", checkpointer_->last_error(),
+        "); it is tried again every ", WholeSeconds(kRetryCutAfter), " s"));
   }
   if (!checkpoint_requests_.empty() && evaluation_ != nullptr) {
     lines.push_back(absl::StrCat("the evaluation of epoch ", evaluation_->epoch() + 1, " (",

@@ -79,8 +79,17 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
     absl::StrAppend(&text, "waiting     ", waiting, "\n");
   }
   if (!status.error().empty()) absl::StrAppend(&text, "error       ", status.error(), "\n");
-  absl::StrAppend(&text, LastCheckpoint(status.last_checkpoint()), Updates(status), "run         ",
-                  status.run_dir(), "\n", TaskTable(status));
+  absl::StrAppend(&text, LastCheckpoint(status.last_checkpoint()));
+  for (const proto::BestEpoch& best : status.best()) {
+    absl::StrAppend(&text, "best        ", best.figure(), " ", FormatNumber(best.value()),
+                    ", epoch ", best.epoch() + 1, ", ",
+                    best.directory().empty() ? "whose checkpoint is gone" : best.directory(), "\n");
+  }
+  if (status.has_ended_after_epoch()) {
+    absl::StrAppend(&text, "early stop  after epoch ", status.ended_after_epoch() + 1, "\n");
+  }
+  absl::StrAppend(&text, Updates(status), "run         ", status.run_dir(), "\n",
+                  TaskTable(status));
   const int hidden = std::max(0, status.history_size() - kEpochsShown);
   const std::vector<proto::EpochResult> history(status.history().begin() + hidden,
                                                 status.history().end());

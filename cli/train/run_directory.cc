@@ -19,6 +19,7 @@
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
 #include "common/run/new_run.h"
+#include "common/run/run_verdict.h"
 
 namespace shoal {
 namespace {
@@ -102,10 +103,8 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
     return decision;
   }
   const Manifest& manifest = newest->manifest;
-  const bool epoch_done =
-      manifest.training_examples > 0 && manifest.epoch_position == manifest.training_examples;
   decision.step = manifest.cut_step;
-  decision.epochs_done = manifest.epoch + (epoch_done ? 1 : 0);
+  decision.epochs_done = manifest.epoch + (manifest.epoch_done() ? 1 : 0);
   decision.total_steps = manifest.total_steps;
   decision.checkpoint = newest->directory;
   if (job.steps > 0 ? decision.step > job.steps : manifest.epoch >= job.epochs) {
@@ -120,9 +119,10 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
   // A coordinator may have been stopped after the last checkpoint and before the model was written.
   // A job that is to train longer now goes on.
   const bool same = manifest.job_fingerprint == job.Fingerprint();
-  decision.state = manifest.finished() && same && HoldsModel(paths_, RealFileSystem())
-                       ? State::kFinished
-                       : State::kResumed;
+  const bool over =
+      same && ReadEndOfRun(job.callbacks, paths_, *newest, RealFileSystem()).has_value();
+  decision.state =
+      over && HoldsModel(paths_, RealFileSystem()) ? State::kFinished : State::kResumed;
   return decision;
 }
 

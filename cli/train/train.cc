@@ -36,6 +36,7 @@
 #include "common/rpc/grpc_network.h"
 #include "common/rpc/library_log.h"
 #include "common/run/history.h"
+#include "common/run/run_verdict.h"
 
 namespace shoal {
 namespace {
@@ -139,12 +140,19 @@ class Training {
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);
     if (decision.state == RunDirectory::State::kFinished) {
-      console_.Print(job_.name + " is finished: all " + std::to_string(decision.total_steps) +
-                     " steps are done.");
+      console_.Print(decision.step == decision.total_steps
+                         ? absl::StrCat(job_.name, " is finished: all ", decision.total_steps,
+                                        " steps are done.")
+                         : absl::StrCat(job_.name, " is finished, after ", decision.step, " of ",
+                                        decision.total_steps, " steps."));
+      PrintVerdict();
       PrintPlaces();
       console_.Print(
-          "To train on, raise the job's epochs, in its file or with --epochs; to begin anew, "
-          "choose another --run_dir.");
+          decision.step == decision.total_steps
+              ? "To train on, raise the job's epochs, in its file or with --epochs; to begin anew, "
+                "choose another --run_dir."
+              : "To train on, change the job's callbacks: more \"patience\", say; to begin anew, "
+                "choose another --run_dir.");
       return false;
     }
     if (decision.state == RunDirectory::State::kFresh) {
@@ -258,6 +266,7 @@ class Training {
     display->PrintRemainingEpochs(history.epochs);
     if (supervisor.outcome() == Supervisor::Outcome::kDone) {
       PrintTable(history.epochs);
+      PrintVerdict();
       PrintPlaces();
       return;
     }
@@ -286,6 +295,14 @@ class Training {
                                      [](const auto& each) { return each.manifest.finite(); });
     const auto& newest = finite == checkpoints->end() ? checkpoints->front() : *finite;
     return DescribeKept(newest.manifest.cut_step, steps_done_);
+  }
+
+  // What the job's callbacks have come to.
+  void PrintVerdict() {
+    const absl::StatusOr<RunVerdict> verdict =
+        ReadRunVerdict(job_.callbacks, run_->paths(), RealFileSystem());
+    if (!verdict.ok()) return console_.PrintError(std::string(verdict.status().message()));
+    for (const std::string& line : DescribeVerdict(*verdict)) console_.Print(line);
   }
 
   void PrintPlaces() {

@@ -44,6 +44,8 @@ struct Manifest {
   std::vector<File> files;  // job.json and model.json among them
 
   bool finite() const { return not_finite.empty(); }
+  // All examples of the epoch are in it.
+  bool epoch_done() const { return training_examples > 0 && epoch_position == training_examples; }
   // All steps of the job are in it.
   bool finished() const { return total_steps > 0 && cut_step == total_steps; }
   std::string ToText() const;

@@ -62,7 +62,8 @@ RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
         monitor.Take(epoch.epoch(), *value);
       if (ended || !monitor.ended_after().has_value()) continue;
       verdict.ended_after = monitor.ended_after();
-      verdict.ended_by_waiting = monitor.waited();
+      verdict.ended_by = callback.monitor.figure;
+      verdict.waited = monitor.waited();
     }
     if (!monitor.best().has_value()) continue;
     RunVerdict::Best best = {.figure = callback.monitor.figure,
@@ -116,20 +117,29 @@ std::optional<RunEnd> ReadEndOfRun(const std::vector<Callback>& callbacks, const
   return verdict.ok() ? EndOfRun(callbacks, *verdict, newest) : std::nullopt;
 }
 
+std::set<std::string> DirectoriesOf(const RunVerdict& verdict) {
+  std::set<std::string> directories;
+  for (const RunVerdict::Best& best : verdict.best) {
+    if (best.checkpoint.has_value()) directories.insert(best.checkpoint->directory);
+  }
+  return directories;
+}
+
 std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
   std::vector<std::string> lines;
-  for (const RunVerdict::Best& best : verdict.best) {
-    if (!verdict.ended_after.has_value() || best.callback != "EarlyStopping") continue;
+  if (verdict.ended_after.has_value()) {
     lines.push_back(absl::StrFormat(
         "early stopping: the training ends after epoch %d, as %s has not become better for %d %s",
-        *verdict.ended_after + 1, best.figure, verdict.ended_by_waiting,
-        verdict.ended_by_waiting == 1 ? "epoch" : "epochs"));
+        *verdict.ended_after + 1, verdict.ended_by, verdict.waited,
+        verdict.waited == 1 ? "epoch" : "epochs"));
+    if (verdict.best.empty()) lines.push_back("no epoch had a figure that could be the best");
   }
   for (const RunVerdict::Best& best : verdict.best) {
-    lines.push_back(
-        absl::StrFormat("best %s: %.6g, of epoch %d%s", best.figure, best.value, best.epoch + 1,
-                        best.checkpoint.has_value() ? ", in " + best.checkpoint->directory
-                                                    : "; there is no checkpoint of it"));
+    lines.push_back(absl::StrFormat(
+        "best %s: %.6g, of epoch %d%s", best.figure, best.value, best.epoch + 1,
+        best.checkpoint.has_value()
+            ? ", in " + best.checkpoint->directory
+            : "; there is no checkpoint of it, so that no model can be made of its values"));
   }
   return lines;
 }

@@ -30,7 +30,8 @@ struct RunVerdict {
   std::vector<Best> best;  // in the order of the callbacks, of those that have one
   // Early stopping has ended the training after this epoch.
   std::optional<uint64_t> ended_after;
-  uint64_t ended_by_waiting = 0;  // epochs in a row without a better one, then
+  std::string ended_by;  // the figure that has not become better,
+  uint64_t waited = 0;   // for so many epochs
 
   // Where the epochs' results have been seen, so that a checkpoint at an epoch's end is one of its
   // values as they were evaluated.
@@ -48,8 +49,9 @@ absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks
 
 // The end of a training.
 struct RunEnd {
-  StoredCheckpoint last;    // all that was trained
-  StoredCheckpoint result;  // what the model is made of: the same, or the best epoch's
+  StoredCheckpoint last;  // all that was trained
+  StoredCheckpoint
+      result;  // what the model is made of: the same, or the best epoch's, if it is there
 };
 // Where nothing is to follow `newest`: all steps are in it, and with callbacks the last epoch has
 // been evaluated; or it is at the end of the epoch that early stopping has made the last.
@@ -58,6 +60,9 @@ std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const Run
 // The same of a run on disk; none too where its history cannot be read.
 std::optional<RunEnd> ReadEndOfRun(const std::vector<Callback>& callbacks, const RunPaths& run,
                                    const StoredCheckpoint& newest, FileSystem* files);
+
+// Of the best checkpoints: those that stay.
+std::set<std::string> DirectoriesOf(const RunVerdict& verdict);
 
 // For people, a line each: why the training has ended early, and where the best checkpoints are.
 std::vector<std::string> DescribeVerdict(const RunVerdict& verdict);

@@ -18,6 +18,7 @@ struct SmallJob {
   int epochs = 2;
   int steps = 0;  // instead of epochs
   std::string optimizer = R"({"class_name": "Adam", "config": {"learning_rate": 0.01}})";
+  std::string callbacks = "[]";
   std::string checkpoint = R"({"every_steps": 5, "keep": 2})";
   std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
   uint64_t seed = 1;

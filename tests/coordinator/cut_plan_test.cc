@@ -32,6 +32,20 @@ TEST(CutPlanTest, NoLeasePassesTheEndOfAnEpochThatIsEvaluated) {
   EXPECT_EQ(plan.mandatory(), 200u);
 }
 
+TEST(CutPlanTest, WhereResultsAreAwaitedNoLeasePassesBeforeTheDecision) {
+  CutPlan::Options options = Epochs(/*evaluates=*/true);
+  options.awaits_results = true;
+  options.base = 100;
+  CutPlan plan(options);
+  EXPECT_EQ(plan.mandatory(), 100u) << "its epoch may have no result yet";
+  plan.Began(100, kNow);
+  plan.Accepted(100, kNow);
+  EXPECT_EQ(plan.cut_epoch(), 0u);
+  EXPECT_EQ(plan.mandatory(), 100u);
+  plan.EpochDecided();
+  EXPECT_EQ(plan.mandatory(), 200u);
+}
+
 TEST(CutPlanTest, WithoutATestSetOnlyTheEndOfTheJobMustBeCut) {
   CutPlan plan(Epochs(/*evaluates=*/false));
   EXPECT_EQ(plan.mandatory(), 300u);

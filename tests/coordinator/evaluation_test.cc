@@ -26,6 +26,21 @@ TEST(EvaluationTest, MeansAreOverExamplesNotOverBatches) {
   EXPECT_EQ(evaluation.examples(), 40u);
 }
 
+// Of numbers of which a sum depends on the order.
+TEST(EvaluationTest, TheResultIsTheSameInWhicheverOrderBatchesAreDone) {
+  const std::vector<double> losses = {1e16, 3.14, -1e16, 2.71, 1e-3, 7};
+  const auto loss_in_order = [&losses](const std::vector<uint64_t>& order) {
+    Evaluation evaluation(0, 13, losses.size(), 1, kTimeout);
+    evaluation.batches().Take(1, losses.size(), kNow);
+    for (const uint64_t batch : order)
+      evaluation.Done(1, batch, 1, losses[batch], {losses[batch]}, kNow);
+    EXPECT_TRUE(evaluation.finished());
+    EXPECT_EQ(evaluation.metric_sums()[0] / 6, evaluation.loss());
+    return evaluation.loss();
+  };
+  EXPECT_EQ(loss_in_order({5, 3, 4, 0, 2, 1}), loss_in_order({0, 1, 2, 3, 4, 5}));
+}
+
 TEST(EvaluationTest, ABatchCountsOnce) {
   Evaluation evaluation(0, 13, 2, 1, kTimeout);
   evaluation.batches().Take(1, 1, kNow);

@@ -46,9 +46,11 @@ class PsFleetTest : public testing::Test {
             },
         .on_over =
             [this](const std::string& why) { events_.push_back(absl::StrCat("over: ", why)); },
+        .end_of_run =
+            [](const StoredCheckpoint& newest) { return EndOfRun({}, RunVerdict(), newest); },
         .on_job_finished =
-            [this](const StoredCheckpoint& checkpoint) {
-              events_.push_back(absl::StrCat("finished ", NameOf(checkpoint.directory)));
+            [this](const RunEnd& end) {
+              events_.push_back(absl::StrCat("finished ", NameOf(end.last.directory)));
             },
         .nobody_trains = [this] { return nobody_trains_; },
         .on_reply =

@@ -280,7 +280,7 @@ void ScriptedWorker::Evaluate() {
   done->set_cut_step(order.cut_step());
   done->set_batch(order.batch());
   done->set_examples(10);
-  done->set_loss_sum(30);
+  done->set_loss_sum(10 * test_loss);
   done->add_metric_sums(2.5);
   stream_->Send(report);
 }
@@ -310,6 +310,7 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
   if (options_.directory.empty()) options_.directory = directory.path();
   job_ = SmallJob{.directory = options_.directory,
                   .epochs = options_.epochs,
+                  .callbacks = options_.callbacks,
                   .checkpoint = options_.checkpoint,
                   .strategy = options_.strategy}
              .Load();

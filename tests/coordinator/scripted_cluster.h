@@ -103,7 +103,7 @@ class ScriptedWorker {
   bool Read();
   // Reports a step, of 10 examples with `loss` and accuracy 0.5 each.
   void Report(uint64_t step);
-  // Reports the batch of the oldest evaluation order: 10 examples, loss 3, accuracy 0.25.
+  // Reports the batch of the oldest evaluation order: 10 examples, `test_loss`, accuracy 0.25.
   void Evaluate();
   void Leave(const std::string& reason);
   void SayDraining();
@@ -112,6 +112,7 @@ class ScriptedWorker {
   FarEnd& stream() { return *stream_; }
 
   double loss = 1;
+  double test_loss = 3;
   bool welcomed = false;
   uint64_t timeline = 0;
   std::deque<uint64_t> leases;      // not reported yet
@@ -139,6 +140,7 @@ class ScriptedCluster {
     int ps = 1;
     int workers = 3;  // listed
     uint64_t test_examples = 0;
+    std::string callbacks = "[]";
     std::string checkpoint = "{}";
     std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
     int epochs = 2;

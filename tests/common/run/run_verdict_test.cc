@@ -104,6 +104,16 @@ TEST(RunVerdictTest, ARunEndsAtTheEpochThatEarlyStoppingMadeTheLast) {
                           HasSubstr("best val_loss: 1, of epoch 1, in /run/checkpoints/step-10")));
 }
 
+TEST(RunVerdictTest, ATrainingWithoutAnyBestEndsWithAReasonToo) {
+  const double nan = std::nan("");
+  const RunVerdict verdict =
+      JudgeRun({EarlyStopping(1)}, {Epoch(0, nan, nan), Epoch(1, nan, nan)}, {At(20)});
+  EXPECT_EQ(verdict.ended_after, 1u);
+  EXPECT_THAT(verdict.best, SizeIs(0));
+  EXPECT_THAT(DescribeVerdict(verdict), ElementsAre(HasSubstr("after epoch 2, as val_loss"),
+                                                    HasSubstr("no epoch had a figure")));
+}
+
 TEST(RunVerdictTest, TheBestIsRestoredWhereThatIsAskedFor) {
   const std::vector<Callback> callbacks = {BestAccuracy(), EarlyStopping(2, true)};
   const RunVerdict verdict = JudgeRun(
