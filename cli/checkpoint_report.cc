@@ -31,12 +31,37 @@ namespace fs = std::filesystem;
 struct Found {
   std::vector<StoredCheckpoint> checkpoints;  // newest first
   std::vector<std::string> problems;          // manifests that cannot be read
+  std::vector<std::string> unfinished;        // directories without a manifest
   std::string run;                            // directory; empty where one checkpoint was given
 };
 
 bool IsDirectory(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
+}
+
+// Directories like those of checkpoints that are none, in the order of their names.
+std::vector<std::string> UnfinishedIn(const std::string& checkpoints) {
+  std::vector<std::string> unfinished;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints, error)) {
+    const std::string path = entry.path().string();
+    if (absl::StartsWith(entry.path().filename().string(), "step-") && IsDirectory(path) &&
+        absl::IsNotFound(Manifest::Read(path).status())) {
+      unfinished.push_back(path);
+    }
+  }
+  std::sort(unfinished.begin(), unfinished.end());
+  return unfinished;
+}
+
+std::string UnfinishedText(const std::vector<std::string>& unfinished) {
+  std::string text;
+  for (const std::string& directory : unfinished) {
+    absl::StrAppend(&text, "no checkpoint: ", directory, " has no ", kManifestName,
+                    ", which is written last: its writing is in progress, or was given up\n");
+  }
+  return text;
 }
 
 absl::StatusOr<Found> FindOne(const std::string& directory) {
@@ -67,6 +92,7 @@ absl::StatusOr<Found> FindCheckpoints(const std::string& given) {
   found.run = IsDirectory(below) ? path : fs::path(path).parent_path().string();
   SHOAL_ASSIGN_OR_RETURN(found.checkpoints,
                          CheckpointStore(IsDirectory(below) ? below : path).List(&found.problems));
+  found.unfinished = UnfinishedIn(IsDirectory(below) ? below : path);
   if (found.checkpoints.empty() && found.problems.empty()) {
     return absl::NotFoundError(
         absl::StrCat("there is no checkpoint in ", path,
@@ -156,6 +182,7 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
   for (const std::string& problem : found.problems) {
     absl::StrAppend(&report.text, "BAD  ", problem, "\n");
   }
+  absl::StrAppend(&report.text, UnfinishedText(found.unfinished));
   report.all_whole = found.problems.empty();
   return report;
 }
@@ -226,6 +253,7 @@ absl::StatusOr<CheckpointReport> VerifyAllFiles(const std::string& path) {
       absl::StrAppend(&report.text, "  NOT FINITE: ", NotFiniteText(checkpoint.manifest), "\n");
   }
   for (const std::string& problem : found.problems) add_bad(problem);
+  absl::StrAppend(&report.text, UnfinishedText(found.unfinished));
   return report;
 }
 

@@ -82,6 +82,18 @@ TEST_F(CheckpointReportTest, DamagedManifestIsShown) {
   EXPECT_EQ(ShowCheckpoint(newest_).status().code(), absl::StatusCode::kDataLoss);
 }
 
+// One that a ps still writes, or that was given up, is no damage.
+TEST_F(CheckpointReportTest, ADirectoryWithoutManifestIsNamed) {
+  const std::string unfinished = run_.path() + "/checkpoints/step-000000000200-1-00000abc";
+  std::filesystem::create_directory(unfinished);
+  for (const auto& report :
+       {ListCheckpoints(run_.path(), absl::Now()), VerifyAllFiles(run_.path())}) {
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_TRUE(report->all_whole);
+    EXPECT_THAT(report->text, HasSubstr("no checkpoint: " + unfinished + " has no manifest.json"));
+  }
+}
+
 TEST_F(CheckpointReportTest, VerifyHasALineForEachFile) {
   const auto report = VerifyAllFiles(newest_);
   ASSERT_TRUE(report.ok()) << report.status();
