@@ -40,6 +40,26 @@ void RejectLegacyDecay(JsonObject& config) {
                    "schedule InverseTimeDecay as learning_rate"));
 }
 
+// Lamb divides by the norm of the whole variable's step, Muon makes it orthogonal. A ps applies a
+// chunk as it comes, which may hold a part of a variable, and of which a cut may hold a step that
+// others have not had (docs/architecture.md, Limits known).
+bool UpdatesWholeVariables(const json& value, const std::string& path, JsonErrors* errors) {
+  JsonErrors ignored("");
+  KerasObject object;
+  if (!ReadKerasObject(value, path, &ignored, &object)) return false;
+  for (const char* class_name : {"Lamb", "Muon"}) {
+    if (!NamesKerasClass(object.class_name, class_name, "")) continue;
+    errors->AddUnimplemented(
+        object.name_path,
+        absl::StrCat("is ", ShortJson(object.class_name),
+                     ", an optimizer that Shoal lacks: its step takes a variable as a whole, and "
+                     "the ps update them chunk by chunk; AdamW is the nearest, with a warm-up for "
+                     "large batches"));
+    return true;
+  }
+  return false;
+}
+
 // What every optimizer of Keras has and Shoal has not.
 void RejectWhatIsMissing(JsonObject& config) {
   RejectUnlessNull(config, "loss_scale_factor", "loss scaling");
@@ -76,6 +96,7 @@ std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration) const {
 
 std::unique_ptr<const Optimizer> ReadOptimizer(const json& value, const std::string& path,
                                                JsonErrors* errors) {
+  if (UpdatesWholeVariables(value, path, errors)) return nullptr;
   auto read = OptimizerTable().Read(value, path, errors);
   if (!read.has_value()) return nullptr;
   std::unique_ptr<Optimizer> optimizer = std::move(read->made);

@@ -103,9 +103,11 @@ TEST(OptimizerConfigTest, UnknownClassIsUnimplementedAndNamesTheNearest) {
   EXPECT_EQ(ParseError("\"adm\"", absl::StatusCode::kUnimplemented),
             "$.optimizer: is \"adm\", an optimizer that Shoal lacks; did you mean \"Adam\"? Known: "
             "SGD, Adam, AdamW, Adamax, Nadam, Adagrad, Adadelta, RMSprop, Ftrl, Lion");
-  EXPECT_THAT(ParseError(R"({"class_name": "Lamb", "config": {"epsilon": 1}})",
-                         absl::StatusCode::kUnimplemented),
-              HasSubstr("$.optimizer.class_name: is \"Lamb\", an optimizer that Shoal lacks"));
+  EXPECT_THAT(
+      ParseError(R"({"class_name": "Lamb", "config": {"epsilon": 1}})",
+                 absl::StatusCode::kUnimplemented),
+      HasSubstr("$.optimizer.class_name: is \"Lamb\", an optimizer that Shoal lacks: its step "
+                "takes a variable as a whole"));
 }
 
 TEST(OptimizerConfigTest, RefusesImpossibleValues) {
