@@ -71,6 +71,14 @@ TEST_F(NpzTest, WeightsAreTheLastFeature) {
   EXPECT_THAT(ErrorOf(), HasSubstr("example 1: its weight is -2; expected a number from 0"));
 }
 
+TEST_F(NpzTest, WeightsThatAreNotAskedForAreNoInput) {
+  Zip();
+  source_.weights = "w";
+  source_.features = {{"a", {"x"}}, {"b", {"y"}}};
+  inputs_ = {{.name = "a", .shape = {2}}, {.name = "b", .shape = {1}}};
+  EXPECT_THAT(Rows(), ElementsAre("1 2 | 7 : 7", "3 4 | 8 : 8"));
+}
+
 TEST_F(NpzTest, AnArrayThatIsNotThereIsNamedBesideThoseThatAre) {
   Zip();
   source_.labels = "labels";
