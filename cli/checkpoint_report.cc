@@ -10,50 +10,20 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/checkpoint_choice.h"
 #include "cli/display/text_table.h"
 #include "common/base/crc32c.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/checkpoint_verification.h"
-#include "common/files/durable_file.h"
-#include "common/run/run_paths.h"
 #include "common/run/run_verdict.h"
 
 namespace shoal {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Found {
-  std::vector<StoredCheckpoint> checkpoints;  // newest first
-  std::vector<std::string> problems;          // manifests that cannot be read
-  std::vector<std::string> unfinished;        // directories without a manifest
-  std::string run;                            // directory; empty where one checkpoint was given
-};
-
-bool IsDirectory(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
-// Directories like those of checkpoints that are none, in the order of their names.
-std::vector<std::string> UnfinishedIn(const std::string& checkpoints) {
-  std::vector<std::string> unfinished;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints, error)) {
-    const std::string path = entry.path().string();
-    if (absl::StartsWith(entry.path().filename().string(), "step-") && IsDirectory(path) &&
-        absl::IsNotFound(Manifest::Read(path).status())) {
-      unfinished.push_back(path);
-    }
-  }
-  std::sort(unfinished.begin(), unfinished.end());
-  return unfinished;
-}
 
 std::string UnfinishedText(const std::vector<std::string>& unfinished) {
   std::string text;
@@ -62,43 +32,6 @@ std::string UnfinishedText(const std::vector<std::string>& unfinished) {
                     ", which is written last: its writing is in progress, or was given up\n");
   }
   return text;
-}
-
-absl::StatusOr<Found> FindOne(const std::string& directory) {
-  Found found;
-  absl::StatusOr<Manifest> manifest = Manifest::Read(directory);
-  if (manifest.ok()) {
-    found.checkpoints.push_back({directory, *std::move(manifest)});
-  } else if (absl::IsNotFound(manifest.status())) {
-    return absl::NotFoundError(
-        absl::StrCat(directory, " is no checkpoint: it has no ", kManifestName,
-                     ", which is written last; its writing is in progress, or was given up"));
-  } else {
-    found.problems.push_back(std::string(manifest.status().message()));
-  }
-  return found;
-}
-
-absl::StatusOr<Found> FindCheckpoints(const std::string& given) {
-  const std::string path = AbsolutePath(given);
-  if (!IsDirectory(path)) return absl::NotFoundError(absl::StrCat(path, " is not a directory"));
-  std::error_code ignored;
-  if (fs::exists(absl::StrCat(path, "/", kManifestName), ignored) ||
-      absl::StartsWith(fs::path(path).filename().string(), "step-")) {
-    return FindOne(path);
-  }
-  const std::string below = RunPaths{path}.checkpoints();
-  Found found;
-  found.run = IsDirectory(below) ? path : fs::path(path).parent_path().string();
-  SHOAL_ASSIGN_OR_RETURN(found.checkpoints,
-                         CheckpointStore(IsDirectory(below) ? below : path).List(&found.problems));
-  found.unfinished = UnfinishedIn(IsDirectory(below) ? below : path);
-  if (found.checkpoints.empty() && found.problems.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no checkpoint in ", path,
-                     "; give a run directory, its checkpoints/, or one step-* directory in there"));
-  }
-  return found;
 }
 
 // When the checkpoint was committed; the file system knows.
@@ -150,7 +83,7 @@ bool RemovedMeanwhile(const StoredCheckpoint& checkpoint) {
 }  // namespace
 
 absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::Time now) {
-  SHOAL_ASSIGN_OR_RETURN(Found found, FindCheckpoints(path));
+  SHOAL_ASSIGN_OR_RETURN(FoundCheckpoints found, FindCheckpoints(path));
   CheckpointReport report;
   const auto figures = BestFigures(found.run);
   const std::map<std::string, std::set<std::string>> best =
@@ -188,7 +121,7 @@ absl::StatusOr<CheckpointReport> ListCheckpoints(const std::string& path, absl::
 }
 
 absl::StatusOr<std::string> ShowCheckpoint(const std::string& path) {
-  SHOAL_ASSIGN_OR_RETURN(const Found found, FindCheckpoints(path));
+  SHOAL_ASSIGN_OR_RETURN(const FoundCheckpoints found, FindCheckpoints(path));
   if (found.checkpoints.empty()) return absl::DataLossError(found.problems.front());
   const StoredCheckpoint& checkpoint = found.checkpoints.front();
   const Manifest& manifest = checkpoint.manifest;
@@ -223,7 +156,7 @@ absl::StatusOr<std::string> ShowCheckpoint(const std::string& path) {
 }
 
 absl::StatusOr<CheckpointReport> VerifyAllFiles(const std::string& path) {
-  SHOAL_ASSIGN_OR_RETURN(const Found found, FindCheckpoints(path));
+  SHOAL_ASSIGN_OR_RETURN(const FoundCheckpoints found, FindCheckpoints(path));
   CheckpointReport report;
   const auto add_bad = [&report](const std::string& problem) {
     absl::StrAppend(&report.text, "  BAD  ", problem, "\n");

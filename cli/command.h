@@ -17,6 +17,7 @@ using Command = std::function<int()>;
 // Each adds a command with its flags and help to `app`; parsing then sets `chosen` when it is the
 // one that was typed. Both outlive the parsing and the command.
 void AddTrainCommand(CLI::App* app, Command* chosen);
+void AddEvaluateCommand(CLI::App* app, Command* chosen);
 void AddStatusCommand(CLI::App* app, Command* chosen);
 void AddDrainCommand(CLI::App* app, Command* chosen);
 void AddValidateCommand(CLI::App* app, Command* chosen);

@@ -23,23 +23,29 @@ JobOverride ParseSet(const std::string& text) {
   return {"--set", field, text.substr(equals + 1)};
 }
 
+void AddField(CLI::App* command, std::vector<JobOverride>* overrides, const std::string& field,
+              const char* help) {
+  const std::string flag = "--" + field;
+  command
+      ->add_option_function<std::string>(
+          flag,
+          [overrides, flag, field](const std::string& value) {
+            overrides->push_back({flag, field, value});
+          },
+          help)
+      ->type_name("N");
+}
+
 }  // namespace
 
 void AddJobFlags(CLI::App* command, std::vector<JobOverride>* overrides) {
-  const auto add = [&](const std::string& field, const char* type, const char* help) {
-    const std::string flag = "--" + field;
-    command
-        ->add_option_function<std::string>(
-            flag,
-            [overrides, flag, field](const std::string& value) {
-              overrides->push_back({flag, field, value});
-            },
-            help)
-        ->type_name(type);
-  };
-  add("epochs", "N", "How long to train, instead of the job's epochs or steps");
-  add("batch_size", "N", "Examples of a step, instead of the job's");
-  add("seed", "N", "Seed, instead of the job's");
+  AddField(command, overrides, "epochs", "How long to train, instead of the job's epochs or steps");
+  AddField(command, overrides, "seed", "Seed, instead of the job's");
+  AddTrainedJobFlags(command, overrides);
+}
+
+void AddTrainedJobFlags(CLI::App* command, std::vector<JobOverride>* overrides) {
+  AddField(command, overrides, "batch_size", "Examples of a step, instead of the job's");
   command
       ->add_option_function<std::vector<std::string>>(
           "--set",

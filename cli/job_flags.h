@@ -11,4 +11,7 @@ namespace shoal {
 // --set. What was given is in `overrides`, which outlives `command`, once that is parsed.
 void AddJobFlags(CLI::App* command, std::vector<JobOverride>* overrides);
 
+// Likewise those that mean something for a job that was trained: --batch_size and --set.
+void AddTrainedJobFlags(CLI::App* command, std::vector<JobOverride>* overrides);
+
 }  // namespace shoal

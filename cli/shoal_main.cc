@@ -60,6 +60,8 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  shoal train examples/fashion_mnist/job.json              train on this machine\n"
       "  shoal status runs/fashion_mnist                          how a running job goes\n"
+      "  shoal evaluate runs/fashion_mnist                        loss and metrics of what it has "
+      "learnt\n"
       "  shoal drain worker:1 10.0.0.1:2222                       have a worker leave\n"
       "  shoal validate job.json --cluster_spec spec.json         check before starting\n"
       "  shoal checkpoint list runs/fashion_mnist                 what has been saved\n"
@@ -70,6 +72,7 @@ int main(int argc, char** argv) {
       "\n`shoal help COMMAND`, or `shoal COMMAND --help`, says more about each.");
   shoal::Command chosen;
   shoal::AddTrainCommand(&app, &chosen);
+  shoal::AddEvaluateCommand(&app, &chosen);
   shoal::AddStatusCommand(&app, &chosen);
   shoal::AddDrainCommand(&app, &chosen);
   shoal::AddValidateCommand(&app, &chosen);

@@ -35,6 +35,7 @@ absl::StatusOr<JobModel> JobModel::Of(const Job& job) {
   SHOAL_RETURN_IF_ERROR(CheckModelOfJob(computed.model));
   SHOAL_ASSIGN_OR_RETURN(computed.loss, MakeLoss(job.loss));
   SHOAL_ASSIGN_OR_RETURN(computed.metrics, MakeMetrics(job.metrics, job.weighted_metrics));
+  computed.metric_names = NamesOf(computed.metrics);
   const Graph& graph = computed.model.graph;
   const Shape& output = graph.value(graph.outputs()[0]).shape;
   for (std::shared_ptr<const Metric>& metric : computed.metrics) {

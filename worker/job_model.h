@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,7 @@ struct JobModel {
   KerasModel model;
   std::shared_ptr<const Loss> loss;
   std::vector<std::shared_ptr<const Metric>> metrics;  // those that suit the loss and the output
+  std::vector<std::string> metric_names;               // that the figures have in the job
   bool weighted = false;                               // whether data have weights
   std::map<int64_t, double> class_weights;             // of classes that there are
 

@@ -103,10 +103,20 @@ absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
   return JobOrErrors(std::move(job), errors);
 }
 
-absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source) {
-  SHOAL_ASSIGN_OR_RETURN(const json root, ParseJson(text, source));
+absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source,
+                                     const std::vector<JobOverride>& overrides,
+                                     std::vector<std::string>* overridden) {
+  SHOAL_ASSIGN_OR_RETURN(json root, ParseJson(text, source));
   JsonErrors errors(source);
-  Job job = ReadJob(root, {}, &errors);
+  JobReadOptions options;
+  if (!overrides.empty()) {
+    std::error_code error;
+    options.base_dir = std::filesystem::current_path(error).string();
+    if (error) return absl::UnavailableError("no current directory: " + error.message());
+    std::vector<std::string> lines = ApplyJobOverrides(overrides, &root, &errors);
+    if (overridden != nullptr) *overridden = std::move(lines);
+  }
+  Job job = ReadJob(root, options, &errors);
   return JobOrErrors(std::move(job), errors);
 }
 

@@ -83,8 +83,11 @@ absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
                             const std::vector<JobOverride>& overrides = {},
                             std::vector<std::string>* overridden = nullptr);
 
-// Reads the text that ResolvedText() wrote. `source` names it in messages.
-absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source);
+// Reads the text that ResolvedText() wrote. `source` names it in messages. `overrides` as in
+// LoadJob(); relative paths in them start from the current directory.
+absl::StatusOr<Job> ParseResolvedJob(const std::string& text, const std::string& source,
+                                     const std::vector<JobOverride>& overrides = {},
+                                     std::vector<std::string>* overridden = nullptr);
 
 // The JSON paths in which two resolved texts differ, a line each: "$.batch_size: 64 there, 32 now".
 // The first may be of an earlier Shoal: an option that it does not know is at its default there.

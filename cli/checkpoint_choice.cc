@@ -1,0 +1,124 @@
+#include "cli/checkpoint_choice.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/nearest_name.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_verification.h"
+#include "common/files/durable_file.h"
+#include "common/run/run_paths.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsDirectory(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+// Directories like those of checkpoints that are none, in the order of their names.
+std::vector<std::string> UnfinishedIn(const std::string& checkpoints) {
+  std::vector<std::string> unfinished;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints, error)) {
+    const std::string path = entry.path().string();
+    if (absl::StartsWith(entry.path().filename().string(), "step-") && IsDirectory(path) &&
+        absl::IsNotFound(Manifest::Read(path).status())) {
+      unfinished.push_back(path);
+    }
+  }
+  std::sort(unfinished.begin(), unfinished.end());
+  return unfinished;
+}
+
+absl::StatusOr<FoundCheckpoints> FindOne(const std::string& directory) {
+  FoundCheckpoints found;
+  absl::StatusOr<Manifest> manifest = Manifest::Read(directory);
+  if (manifest.ok()) {
+    found.checkpoints.push_back({directory, *std::move(manifest)});
+  } else if (absl::IsNotFound(manifest.status())) {
+    return absl::NotFoundError(
+        absl::StrCat(directory, " is no checkpoint: it has no ", kManifestName,
+                     ", which is written last; its writing is in progress, or was given up"));
+  } else {
+    found.problems.push_back(std::string(manifest.status().message()));
+  }
+  return found;
+}
+
+std::string NameOf(const StoredCheckpoint& checkpoint) {
+  return fs::path(checkpoint.directory).filename().string();
+}
+
+absl::StatusOr<StoredCheckpoint> FindNamed(const FoundCheckpoints& found, const std::string& name) {
+  std::vector<std::string> names;
+  for (const StoredCheckpoint& each : found.checkpoints) {
+    names.push_back(NameOf(each));
+    if (names.back() != name) continue;
+    SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(each));
+    return each;
+  }
+  for (const std::string& problem : found.problems) {
+    if (absl::StrContains(problem, absl::StrCat("/", name, "/")))
+      return absl::DataLossError(problem);
+  }
+  const std::string nearest = NearestName(name, names);
+  return absl::NotFoundError(
+      absl::StrCat("there is no checkpoint \"", name, "\" in ", found.root, "; there is ",
+                   absl::StrJoin(names, ", "),
+                   nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
+}
+
+}  // namespace
+
+absl::StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& given) {
+  const std::string path = AbsolutePath(given);
+  if (!IsDirectory(path)) return absl::NotFoundError(absl::StrCat(path, " is not a directory"));
+  std::error_code ignored;
+  if (fs::exists(absl::StrCat(path, "/", kManifestName), ignored) ||
+      absl::StartsWith(fs::path(path).filename().string(), "step-")) {
+    return FindOne(path);
+  }
+  const std::string below = RunPaths{path}.checkpoints();
+  FoundCheckpoints found;
+  found.root = IsDirectory(below) ? below : path;
+  found.run = IsDirectory(below) ? path : fs::path(path).parent_path().string();
+  SHOAL_ASSIGN_OR_RETURN(found.checkpoints, CheckpointStore(found.root).List(&found.problems));
+  found.unfinished = UnfinishedIn(found.root);
+  if (found.checkpoints.empty() && found.problems.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no checkpoint in ", path,
+                     "; give a run directory, its checkpoints/, or one step-* directory in there"));
+  }
+  return found;
+}
+
+absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
+                                                  const std::string& name,
+                                                  std::vector<std::string>* problems) {
+  if (found.root.empty()) {
+    if (found.checkpoints.empty()) return absl::DataLossError(found.problems.front());
+    SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(found.checkpoints.front()));
+    return found.checkpoints.front();
+  }
+  if (!name.empty()) return FindNamed(found, name);
+  std::vector<std::string> passed_over;
+  SHOAL_ASSIGN_OR_RETURN(std::optional<StoredCheckpoint> newest,
+                         CheckpointStore(found.root).NewestWhole({}, &passed_over));
+  if (!newest.has_value()) {
+    return absl::DataLossError(absl::StrCat("no checkpoint in ", found.root, " can be read:\n  ",
+                                            absl::StrJoin(passed_over, "\n  ")));
+  }
+  problems->insert(problems->end(), passed_over.begin(), passed_over.end());
+  return *std::move(newest);
+}
+
+}  // namespace shoal

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cli/display/console.h"
+#include "worker/dataset_pass.h"
+
+namespace shoal {
+
+// Calls `each` for all batches of a pass in turn, while the next ones are being read, with a live
+// line that begins with `what` ("evaluating"). Errors are those of `each`; kCancelled where this
+// process is told to stop, which says how far it had come.
+absl::Status ForEachBatch(DatasetPass* pass, const std::string& what, Console* console,
+                          const std::function<absl::Status(uint64_t batch)>& each);
+
+// "evaluating: 12,000 of 60,000 examples  4,830 examples/s  9 s left"
+std::string FormatPassLine(const std::string& what, uint64_t done, uint64_t examples,
+                           double seconds);
+
+}  // namespace shoal
