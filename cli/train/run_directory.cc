@@ -37,14 +37,17 @@ bool IsFileAt(int fd, const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::string& path) {
   const std::string absolute = AbsolutePath(path);
-  SHOAL_RETURN_IF_ERROR(MakeDirectories(absolute));
   const std::string lock_path = RunPaths{absolute}.lock();
   for (;;) {
-    const bool made_lock = !fs::exists(lock_path);
+    const Made made{.directory = !fs::exists(absolute), .lock = !fs::exists(lock_path)};
+    SHOAL_RETURN_IF_ERROR(MakeDirectories(absolute));
     const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (lock < 0) {
+      const int error = errno;
+      // Who had made the directory may have removed it.
+      if (error == ENOENT && !fs::exists(absolute)) continue;
       return absl::FailedPreconditionError(lock_path +
-                                           ": cannot be written: " + std::strerror(errno));
+                                           ": cannot be written: " + std::strerror(error));
     }
     if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
@@ -59,13 +62,14 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Open(const std::stri
     }
     // Its holder may have removed it since it was opened: that one keeps nobody out.
     if (IsFileAt(lock, lock_path))
-      return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock, made_lock));
+      return std::unique_ptr<RunDirectory>(new RunDirectory(absolute, lock, made));
     close(lock);
   }
 }
 
 RunDirectory::~RunDirectory() {
-  if (made_lock_) unlink(paths_.lock().c_str());
+  if (made_.lock) unlink(paths_.lock().c_str());
+  if (made_.directory) rmdir(paths_.directory.c_str());  // unless there is something in it
   close(lock_);
 }
 
@@ -127,7 +131,7 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
 }
 
 absl::Status RunDirectory::Prepare(const Job& job) {
-  made_lock_ = false;
+  made_ = {};
   SHOAL_RETURN_IF_ERROR(MakeDirectories(paths_.logs()));
   return ReplaceFile(paths_.job(), job.ResolvedText());
 }

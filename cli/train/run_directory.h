@@ -17,8 +17,8 @@ namespace shoal {
 // there that stays. Not thread-safe.
 class RunDirectory {
  public:
-  // Makes the directory where there is none and locks it until destruction; an error when another
-  // process has it, or it cannot be written.
+  // Makes the directory where there is none, which goes again while it is empty, and locks it until
+  // destruction; an error when another process has it, or it cannot be written.
   static absl::StatusOr<std::unique_ptr<RunDirectory>> Open(const std::string& path);
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
@@ -49,13 +49,17 @@ class RunDirectory {
   const RunPaths& paths() const { return paths_; }  // absolute
 
  private:
-  RunDirectory(std::string path, int lock, bool made_lock)
-      : paths_{std::move(path)}, lock_(lock), made_lock_(made_lock) {}
+  struct Made {
+    bool directory = false;
+    bool lock = false;
+  };
+  RunDirectory(std::string path, int lock, Made made)
+      : paths_{std::move(path)}, lock_(lock), made_(made) {}
   absl::Status CheckSameJob(const Job& job) const;
 
   const RunPaths paths_;
   const int lock_;
-  bool made_lock_;  // and it is to go again
+  Made made_;  // and it is to go again
 };
 
 }  // namespace shoal

@@ -102,27 +102,21 @@ class Training {
     return ExitCodeOf(status);
   }
 
-  // All processes of this machine together need more than it has: each alone would find that out
-  // late, or not at all.
-  absl::Status CheckMemoryOfAll() {
-    constexpr char kAdvice[] =
-        "Take fewer --workers, a smaller --batch_size, or a machine with more memory.";
+  // What `shoal validate` would find wrong with the model and the data, before anything is started
+  // for them; and whether all processes of this machine together need more memory than it has,
+  // which each alone would find out late, or not at all.
+  absl::Status CheckModelDataAndMemory() {
     SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
+    SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(job_, model));
+    if (!found.missing.empty()) return absl::NotFoundError(found.missing);
+    SHOAL_ASSIGN_OR_RETURN(
+        const MemoryNeeds all,
+        MemoryOfAllTasks(job_, model, {.ps = options_.ps, .workers = options_.workers},
+                         found.training_examples, found.memory));
     const MemoryLimit limit = ReadSharedMemoryLimit();
-    FoundData found;
-    const auto needs = [&] {
-      return MemoryOfAllTasks(job_, model, {.ps = options_.ps, .workers = options_.workers},
-                              found.training_examples, found.memory);
-    };
-    SHOAL_ASSIGN_OR_RETURN(MemoryNeeds all, needs());
-    const bool caches = job_.training.cache == "memory" || job_.test.cache == "memory";
-    if (caches || !CheckMemory(all, limit, kAdvice).ok()) {
-      // What a cache takes is known, and a batch no larger than the training set, once the data
-      // are open, which they are for this alone.
-      SHOAL_ASSIGN_OR_RETURN(found, CheckData(job_, model));
-      SHOAL_ASSIGN_OR_RETURN(all, needs());
-      SHOAL_RETURN_IF_ERROR(CheckMemory(all, limit, kAdvice));
-    }
+    SHOAL_RETURN_IF_ERROR(CheckMemory(
+        all, limit,
+        "Take fewer --workers, a smaller --batch_size, or a machine with more memory."));
     if (const std::string warning = MayRunShort(all, limit); !warning.empty())
       console_.PrintError(warning);
     return absl::OkStatus();
@@ -135,7 +129,6 @@ class Training {
     SHOAL_ASSIGN_OR_RETURN(
         job_, LoadJob(options_.job_path, /*check_data=*/true, options_.overrides, &overridden));
     for (const std::string& line : overridden) console_.Print(line);
-    SHOAL_RETURN_IF_ERROR(CheckMemoryOfAll());
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);
@@ -155,6 +148,7 @@ class Training {
                 "choose another --run_dir.");
       return false;
     }
+    SHOAL_RETURN_IF_ERROR(CheckModelDataAndMemory());
     if (decision.state == RunDirectory::State::kFresh) {
       SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
       SHOAL_ASSIGN_OR_RETURN(const std::string weights, DescribeInitialWeights(job_, model));

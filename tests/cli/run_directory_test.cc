@@ -197,6 +197,9 @@ TEST_F(RunDirectoryTest, RefusesAJobOfWhichMoreThanAllIsDone) {
 
 TEST_F(RunDirectoryTest, NothingThatWasMadeStaysBeforeItIsPrepared) {
   Open()->Decide(SmallJob()).IgnoreError();
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  std::filesystem::create_directories(path());
+  Open()->Decide(SmallJob()).IgnoreError();
   EXPECT_TRUE(std::filesystem::is_empty(path()));
   ASSERT_TRUE(Open()->Prepare(SmallJob()).ok());
   Open();

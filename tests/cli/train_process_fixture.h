@@ -77,7 +77,7 @@ class TrainProcessTest : public testing::Test {
     for (const char* name : {"shoal-coordinator", "shoal-ps", "shoal-worker"}) {
       std::filesystem::create_symlink(FAKE_DAEMON_BINARY, root_ + "/bin/" + name);
     }
-    std::ofstream(root_ + "/data") << "";
+    WriteArray(/*units=*/1);
     WriteJob(/*batch_size=*/32);
   }
 
@@ -109,7 +109,7 @@ class TrainProcessTest : public testing::Test {
         << "}}]}}, \"batch_size\": " << batch_size << "}";
   }
 
-  // The data of such a job: an example of zeros, as NPY, which is never read.
+  // The data of such a job: an example of zeros, as NPY.
   void WriteArray(uint64_t units) {
     std::string header =
         "{'descr': '|u1', 'fortran_order': False, 'shape': (1, " + std::to_string(units) + "), }";

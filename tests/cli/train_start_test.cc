@@ -126,6 +126,17 @@ TEST_F(TrainProcessTest, EveryErrorOfTheJobIsShown) {
   EXPECT_THAT(output_, AllOf(HasSubstr("$.batch_size"), HasSubstr("$.lost"), HasSubstr("$.model")));
 }
 
+// As `shoal validate` finds them, before a process is started that would.
+TEST_F(TrainProcessTest, DataThatDoNotSuitTheModelAreRefused) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
+  WriteArray(/*units=*/3);
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 78") << output_;
+  EXPECT_THAT(output_,
+              AllOf(HasSubstr(root_ + "/data"), HasSubstr("(None, 3)"), HasSubstr("(None, 1)")));
+  EXPECT_FALSE(fs::exists(root_ + "/run"));
+}
+
 // A quarter of the memory is enough for each, not for all of them.
 TEST_F(TrainProcessTest, TasksThatDoNotFitTogetherAreNotStarted) {
   const auto quarter = static_cast<double>(ReadSharedMemoryLimit().bytes / 4);
