@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace shoal {
@@ -22,37 +24,41 @@ std::string TfConfigText(const ClusterAddresses& addresses, const TaskId& task) 
   return config.dump();
 }
 
-absl::StatusOr<std::vector<int>> FindFreePorts(int count) {
-  std::vector<int> sockets, ports;
-  std::string error;
-  // All sockets stay open until the last has its port, so that no port comes twice.
-  for (int i = 0; i < count && error.empty(); ++i) {
-    sockets.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+absl::StatusOr<std::shared_ptr<const HeldPorts>> HeldPorts::Take(int count) {
+  const std::shared_ptr<HeldPorts> held(new HeldPorts);
+  for (int i = 0; i < count; ++i) {
+    const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor >= 0) held->sockets_.push_back(descriptor);
+    // As the task's socket has it: then the two may be bound to one port.
+    const int on = 1;
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
     auto* const any = reinterpret_cast<sockaddr*>(&address);
-    if (bind(sockets.back(), any, size) != 0 || getsockname(sockets.back(), any, &size) != 0) {
-      error = std::strerror(errno);
+    if (bind(descriptor, any, size) != 0 || getsockname(descriptor, any, &size) != 0) {
+      return absl::UnavailableError(
+          absl::StrCat("no free port on 127.0.0.1: ", std::strerror(errno)));
     }
-    ports.push_back(ntohs(address.sin_port));
+    held->ports_.push_back(ntohs(address.sin_port));
   }
-  for (const int descriptor : sockets) {
-    if (descriptor >= 0) close(descriptor);
-  }
-  if (!error.empty()) return absl::UnavailableError("no free port on 127.0.0.1: " + error);
-  return ports;
+  return held;
+}
+
+HeldPorts::~HeldPorts() {
+  for (const int descriptor : sockets_) close(descriptor);
 }
 
 absl::StatusOr<ClusterAddresses> ChooseAddresses(int workers, int ps) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<int> ports, FindFreePorts(1 + ps + workers));
+  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const HeldPorts> held, HeldPorts::Take(1 + ps + workers));
   std::vector<std::string> addresses;
-  for (const int port : ports) addresses.push_back("127.0.0.1:" + std::to_string(port));
+  for (const int port : held->ports()) addresses.push_back("127.0.0.1:" + std::to_string(port));
   const auto first_worker = addresses.begin() + 1 + ps;
   return ClusterAddresses{.chief = addresses[0],
                           .ps = {addresses.begin() + 1, first_worker},
-                          .workers = {first_worker, addresses.end()}};
+                          .workers = {first_worker, addresses.end()},
+                          .held = std::move(held)};
 }
 
 }  // namespace shoal

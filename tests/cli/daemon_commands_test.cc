@@ -1,9 +1,14 @@
 #include "cli/local_cluster/daemon_commands.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <set>
 #include <thread>
 
@@ -32,11 +37,38 @@ TEST(TfConfigTest, IsWhatTheDaemonsRead) {
   EXPECT_EQ(spec->task.index, 1);
 }
 
-TEST(FreePortsTest, AreAllDifferent) {
-  const auto ports = FindFreePorts(40);
-  ASSERT_TRUE(ports.ok()) << ports.status();
-  EXPECT_EQ(std::set<int>(ports->begin(), ports->end()).size(), 40);
-  EXPECT_GT(*std::min_element(ports->begin(), ports->end()), 0);
+// A socket that is to be bound as a daemon's is.
+int NewSocket() {
+  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  const int on = 1;
+  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  return descriptor;
+}
+
+int Bind(int descriptor, int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+}
+
+TEST(HeldPortsTest, AreTheHoldersOwnAndATaskListensThereAgainAndAgain) {
+  const auto held = HeldPorts::Take(40);
+  ASSERT_TRUE(held.ok()) << held.status();
+  const std::vector<int>& ports = (*held)->ports();
+  EXPECT_EQ(std::set<int>(ports.begin(), ports.end()).size(), 40);
+  EXPECT_GT(*std::min_element(ports.begin(), ports.end()), 0);
+  for (int life = 0; life < 2; ++life) {
+    const int task = NewSocket();
+    EXPECT_EQ(Bind(task, ports[0]), 0) << std::strerror(errno);
+    EXPECT_EQ(listen(task, 1), 0) << std::strerror(errno);
+    close(task);
+  }
+  // Who takes any port gets none of these, and who does not ask to share gets none by its number.
+  const int other = socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_NE(Bind(other, ports[0]), 0);
+  close(other);
 }
 
 TEST(ChooseAddressesTest, GivesEachTaskItsOwn) {
