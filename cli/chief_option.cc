@@ -90,7 +90,12 @@ absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
 }
 
 absl::Status ChiefOption::ExplainSilence(const absl::Status& unavailable) const {
-  if (run_dir.empty()) return unavailable;
+  if (run_dir.empty()) {
+    return absl::UnavailableError(
+        absl::StrCat(std::string(unavailable.message()),
+                     "; is that the port of a coordinator, the chief of the cluster spec, and not "
+                     "one of its HTTP ports (--http_port)?"));
+  }
   const std::optional<LeaseHolder> holder = Holder(run_dir);
   const bool over = holder.has_value() && holder->left;
   return absl::UnavailableError(

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/printable.h"
 
 namespace shoal {
@@ -53,8 +54,12 @@ ClusterCall::ClusterCall(const Options& options, Message request, Done done)
              if (status.ok()) {
                status = absl::UnavailableError(address + ": the stream ended without an answer");
              }
-             Finish(absl::Status(status.code(),
-                                 Printable(std::string(status.message()), kMaxTextBytes)));
+             const std::string text = Printable(std::string(status.message()), kMaxTextBytes);
+             Finish(absl::IsUnimplemented(status)
+                        ? absl::UnimplementedError(
+                              absl::StrCat(address, " is no coordinator: ", text,
+                                           "; give the address of the chief of the cluster spec"))
+                        : absl::Status(status.code(), text));
            }});
   stream_->Send(std::move(request));
   timer_ = loop_->CallAfter(options.timeout, [this, address] {

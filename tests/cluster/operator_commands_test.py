@@ -350,3 +350,16 @@ def test_an_answer_that_cannot_be_written_is_a_failure(tmp_path):
             assert done.wait() == 138, (command, done.output())
             assert "shoal: cannot write to standard output: No space left on device" in done.output(), command
         assert full_disk(tmp_path, "checkpoint", "list", run).wait() == 138
+
+
+def test_an_address_that_is_no_coordinators_is_said_to_be_none(tmp_path):
+    with Cluster(tmp_path / "logs") as cluster:
+        server = cluster.start("ps", 0, ["--http_port=0"])
+        server.wait_for_output("serving /metrics")
+        ps = cluster.spec["ps"][0]
+        http = next(line for line in server.output().splitlines() if "serving /metrics" in line).split("address=")[1].split()[0]
+        for command in (["status"], ["drain", "worker:0"], ["checkpoint", "now"]):
+            refused = shoal(*command, ps)
+            assert refused.returncode == 78 and f"{ps} is no coordinator" in refused.stderr, refused.stderr
+        silent = shoal("status", http)
+        assert silent.returncode == 138 and "not one of its HTTP ports" in silent.stderr, silent.stderr
