@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/job/job_path.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
@@ -305,6 +306,15 @@ std::vector<std::string> DataFormatNames() {
 DataSource ReadDataSource(const json& value, const std::string& path, const JobReadOptions& options,
                           JsonErrors* errors) {
   JsonObject object(value, path, errors);
+  if (value.is_object() && value.contains("path") && !value.contains("format")) {
+    std::vector<std::string> names;
+    for (const Format& format : kFormats) {
+      if (format.groups & kPath) names.push_back(format.name);
+    }
+    errors->Add(object.PathOf("format"),
+                absl::StrCat("is missing; \"path\" goes with one of ", absl::StrJoin(names, ", ")));
+    return {};
+  }
   return DataSourceReader(&object, options).Read();
 }
 

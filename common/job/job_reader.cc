@@ -71,6 +71,12 @@ class JobReader {
     ReadStrategy(top);
     ReadCheckpoint(top);
     top.ReadInteger("seed", kSeed, &job_.seed);
+    for (const char* key : {"lr", "learning_rate"}) {
+      if (!root.is_object() || !root.contains(key)) continue;
+      errors_->Add(top.PathOf(key),
+                   "is an option of the optimizer: $.optimizer.config.learning_rate");
+      top.Ignore(key);
+    }
     top.RejectUnknownKeys();
     return std::move(job_);
   }

@@ -66,6 +66,9 @@ absl::Status WithSource(const std::string& source, const absl::Status& errors) {
 }
 
 std::string SuggestName(const std::string& name, const std::vector<std::string>& known) {
+  // What people, and older Keras, call it.
+  if (name == "lr" && std::find(known.begin(), known.end(), "learning_rate") != known.end())
+    return "; Keras calls it \"learning_rate\"";
   const std::string nearest = NearestName(name, known);
   std::string text;
   if (!nearest.empty()) absl::StrAppend(&text, "; did you mean \"", nearest, "\"?");

@@ -10,6 +10,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -191,6 +192,12 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
             "$.strategy.chunk_bytes: is 100; must be a multiple of 64");
   EXPECT_EQ(ErrorWith("/checkpoint", {{"every", 5}}),
             "$.checkpoint.every: is not a known key; known: every_steps, every_seconds, keep");
+  for (const char* key : {"/lr", "/learning_rate"}) {
+    EXPECT_THAT(ErrorWith(key, 0.1), EndsWith(": is an option of the optimizer: "
+                                              "$.optimizer.config.learning_rate"));
+  }
+  EXPECT_EQ(ErrorWith("/optimizer", {{"class_name", "Adam"}, {"config", {{"lr", 0.1}}}}),
+            "$.optimizer.config.lr: is not a known key; Keras calls it \"learning_rate\"");
   EXPECT_EQ(ErrorWith("/batch_size", "64"),
             "$.batch_size: is \"64\"; must be an integer from 1 to 1048576");
   EXPECT_EQ(ErrorWith("/seed", -1),
@@ -318,6 +325,9 @@ TEST_F(JobTest, RefusesWrongDataByPath) {
   EXPECT_EQ(error({{"format", "array"}}),
             "$.data.training.format: is \"array\", which Shoal does not know; did you mean "
             "\"arrays\"? Known: arrays, image_folder, cifar10, cifar100, npz, csv, tfrecord");
+  EXPECT_EQ(error({{"path", "x.npz"}}),
+            "$.data.training.format: is missing; \"path\" goes with one of image_folder, cifar10, "
+            "cifar100, npz, csv, tfrecord");
   EXPECT_EQ(error({{"features", {{"a", "a.npy"}}}}),
             "$.data.training.images: is there beside $.data.training.features; give one of the "
             "two");
