@@ -48,6 +48,9 @@ struct DataSource {
   std::string subset;  // "training", "validation", "test"; empty: all of it
   uint64_t seed = 0;   // of the choice
 
+  // Nobody asks for labels, which need not be there: for predictions. No job says so.
+  bool unlabelled = false;
+
   std::string cache;  // of decoded examples: "memory", "disk"; empty: none
 
   bool empty() const { return images.empty() && features.empty() && paths.empty(); }

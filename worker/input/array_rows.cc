@@ -14,7 +14,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> ArrayRows::Make(Arrays arrays,
   std::vector<Feature> shaped = inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ArrayFile& array = *arrays.features[i];
-    if (array.rows() != arrays.labels->rows()) {
+    if (const ArrayFile& first = *arrays.features[0]; array.rows() != first.rows()) {
+      return absl::InvalidArgumentError(absl::StrCat(array.path(), " has ", array.rows(),
+                                                     " examples, but ", first.path(), " has ",
+                                                     first.rows(), "; expected as many of both"));
+    }
+    if (arrays.labels != nullptr && array.rows() != arrays.labels->rows()) {
       return absl::InvalidArgumentError(absl::StrCat(
           array.path(), " has ", array.rows(), " examples, but ", arrays.labels->path(), " has ",
           arrays.labels->rows(), " labels; expected as many of both"));

@@ -31,6 +31,7 @@ class CachedDataset : public Dataset {
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
     return original_->ReadLabel(index, label);
   }
+  std::string NameOf(uint64_t index) const override { return original_->NameOf(index); }
   std::string LabelSource() const override { return original_->LabelSource(); }
   bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
   DatasetMemory memory() const override;

@@ -6,6 +6,7 @@ namespace {
 #define DATA_FORMAT(name, functions, fields) {name, Open##functions, Inspect##functions},
 constexpr DataFormat kFormats[] = {
 #include "common/job/data_format_list.inc"
+    {"pictures", OpenPictures, nullptr},  // of no job: what is predicted has no class
 };
 #undef DATA_FORMAT
 

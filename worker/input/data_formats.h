@@ -27,11 +27,18 @@ using InspectFormat = absl::StatusOr<DataReport> (*)(const DataSource& source);
 #include "common/job/data_format_list.inc"
 #undef DATA_FORMAT
 
+// Picture files, and all below folders, in the order of the paths, without labels.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenPictures(const DataSource& source,
+                                                      const std::vector<Feature>& inputs);
+
 struct DataFormat {
   const char* name;
   OpenFormat open;
-  InspectFormat inspect;
+  InspectFormat inspect;  // null: looked at as another format
 };
+// The names of the classes of a folder, in the order of their numbers.
+absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& image_folder);
+
 // Null where the format is not known.
 const DataFormat* FindDataFormat(const std::string& name);
 

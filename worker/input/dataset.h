@@ -33,6 +33,9 @@ enum class LabelPlace {
   kExample,  // known only when the example is read
 };
 
+// The shape of a label where there is none.
+inline const Shape kNoLabel = {0};
+
 // Random access to examples by index. A format keeps an index of its examples and reads them on
 // demand; nothing here needs a data set to fit in memory. Thread-safe after opening.
 class Dataset {
@@ -42,7 +45,8 @@ class Dataset {
   virtual uint64_t size() const = 0;
   // One for each input of the model, in its order, and of weighted examples the weight.
   virtual const std::vector<Feature>& features() const = 0;
-  // Shape of one label, without the batch axis.
+  // Shape of one label, without the batch axis; kNoLabel where the source is `unlabelled` and its
+  // format does without.
   virtual const Shape& label_shape() const = 0;
 
   // Writes example `index` and its label as float32: a span for each feature, of ElementCount of
@@ -52,6 +56,8 @@ class Dataset {
   // The label alone: the one that Read writes.
   virtual absl::Status ReadLabel(uint64_t index, std::span<float> label) const = 0;
 
+  // What people call example `index` of it: the file where each is one of its own, else its number.
+  virtual std::string NameOf(uint64_t index) const { return std::to_string(index); }
   // Where the labels are, for messages: "train-labels.idx", "the folders of flowers".
   virtual std::string LabelSource() const = 0;
   // Whether reading an example is work, as decoding a picture is, and not mainly copying: then

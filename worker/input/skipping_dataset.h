@@ -28,6 +28,7 @@ class SkippingDataset : public Dataset {
                     std::span<float> label) const override;
   // The label that Read gives, and so known only when the example is read.
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
+  std::string NameOf(uint64_t index) const override { return original_->NameOf(index); }
   std::string LabelSource() const override { return original_->LabelSource(); }
   bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
   DatasetMemory memory() const override { return original_->memory(); }

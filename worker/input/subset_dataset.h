@@ -28,6 +28,9 @@ class SubsetDataset : public Dataset {
   absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                     std::span<float> label) const override;
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
+  std::string NameOf(uint64_t index) const override {
+    return whole_->NameOf(place_(first_ + index));
+  }
   std::string LabelSource() const override;
   bool IsWorkToRead() const override { return whole_->IsWorkToRead(); }
   DatasetMemory memory() const override { return whole_->memory(); }

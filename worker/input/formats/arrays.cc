@@ -24,9 +24,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenArrays(const DataSource& source,
     status = JoinErrors(status, array.status());
     if (array.ok()) arrays.features.push_back(*std::move(array));
   }
-  absl::StatusOr<std::unique_ptr<ArrayFile>> labels = ArrayFile::Open(source.labels);
-  SHOAL_RETURN_IF_ERROR(JoinErrors(status, labels.status()));
-  arrays.labels = *std::move(labels);
+  if (!source.unlabelled) {
+    absl::StatusOr<std::unique_ptr<ArrayFile>> labels = ArrayFile::Open(source.labels);
+    status = JoinErrors(status, labels.status());
+    if (labels.ok()) arrays.labels = *std::move(labels);
+  }
+  SHOAL_RETURN_IF_ERROR(status);
   return ArrayRows::Make(std::move(arrays), inputs);
 }
 

@@ -31,14 +31,18 @@ absl::Status Named(const std::string& path, const absl::Status& status) {
 // Which columns of the files a row of the table has, in their order there.
 struct Columns {
   std::vector<std::string> names;  // of the files
-  std::vector<size_t> chosen;      // the features', then the label's
+  std::vector<size_t> chosen;      // the features', then the label's if there is one
 };
 
-// Rows of features, one after another, and a label.
+// Rows of features, one after another, and a label if there is one.
 class CsvTable : public Dataset {
  public:
-  CsvTable(std::string source, std::vector<Feature> features, TemporaryTable table)
-      : source_(std::move(source)), features_(std::move(features)), table_(std::move(table)) {
+  CsvTable(std::string source, std::vector<Feature> features, bool labelled, TemporaryTable table)
+      : source_(std::move(source)),
+        features_(std::move(features)),
+        label_shape_(labelled ? Shape{} : kNoLabel),
+        table_(std::move(table)),
+        row_numbers_(labelled ? 1 : 0) {
     for (const Feature& feature : features_) row_numbers_ += ElementCount(feature.shape);
   }
 
@@ -66,7 +70,7 @@ class CsvTable : public Dataset {
       return absl::OutOfRangeError(
           absl::StrCat(source_, ": row ", index, " asked for; there are ", size()));
     }
-    label[0] = Row(index)[row_numbers_ - 1];
+    if (!label.empty()) label[0] = Row(index)[row_numbers_ - 1];
     return absl::OkStatus();
   }
 
@@ -77,9 +81,9 @@ class CsvTable : public Dataset {
 
   const std::string source_;
   const std::vector<Feature> features_;
-  const Shape label_shape_ = {};
+  const Shape label_shape_;
   const TemporaryTable table_;
-  size_t row_numbers_ = 1;
+  size_t row_numbers_;
 };
 
 absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const std::string& name) {
@@ -97,8 +101,10 @@ absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
                                       const std::vector<DataSource::Feature>& features,
                                       std::vector<std::string> names) {
   Columns columns{.names = std::move(names)};
-  SHOAL_ASSIGN_OR_RETURN(const size_t label, FindColumn(columns.names, source.labels));
-  std::set<size_t> named = {label};
+  const absl::StatusOr<size_t> label = FindColumn(columns.names, source.labels);
+  if (!source.unlabelled) SHOAL_RETURN_IF_ERROR(label.status());
+  std::set<size_t> named;
+  if (label.ok()) named.insert(*label);
   // Where the weights are asked for they are a feature, and must be there.
   const auto weights = std::find(columns.names.begin(), columns.names.end(), source.weights);
   if (weights != columns.names.end()) named.insert(weights - columns.names.begin());
@@ -117,7 +123,7 @@ absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
       if (!named.contains(i)) columns.chosen.push_back(i);
     }
   }
-  columns.chosen.push_back(label);
+  if (!source.unlabelled) columns.chosen.push_back(*label);
   return columns;
 }
 
@@ -283,8 +289,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
   TableReader reader(source, features);
   SHOAL_ASSIGN_OR_RETURN(TemporaryTable table, reader.Read(paths));
   if (table.size() == 0) return absl::DataLossError(paths[0] + ": has no row of numbers");
+  const bool labelled = !source.unlabelled;
   std::vector<Feature> shaped = inputs;
-  size_t unnamed = reader.chosen() - 1;
+  size_t unnamed = reader.chosen() - (labelled ? 1 : 0);
   for (const DataSource::Feature& feature : features) unnamed -= feature.from.size();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto columns =
@@ -296,7 +303,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
   }
   return std::make_unique<CsvTable>(
       paths.size() == 1 ? paths[0] : absl::StrCat(paths[0], " and ", paths.size() - 1, " more"),
-      std::move(shaped), std::move(table));
+      std::move(shaped), labelled, std::move(table));
 }
 
 }  // namespace shoal

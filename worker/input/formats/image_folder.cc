@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "worker/input/data_formats.h"
 #include "worker/input/file_content.h"
+#include "worker/input/joined_errors.h"
 #include "worker/input/pictures/picture_loader.h"
 
 namespace shoal {
@@ -80,21 +81,30 @@ absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder) {
   return classes;
 }
 
-// Pictures of a class, in sorted order.
-absl::Status AddClass(const std::string& folder, const std::string& name, uint32_t label,
-                      PictureList* list) {
+// The pictures below `path`, in sorted order, by their paths from `base`; empty: from where `path`
+// starts.
+absl::StatusOr<std::vector<std::string>> PicturesBelow(const std::string& path,
+                                                       const std::string& base) {
   std::vector<std::string> files;
   std::error_code error;
-  const std::string path = (fs::path(folder) / name).string();
   for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code unreadable;
     if (KindOf(entry->path()) != FileKind::kOther && !entry->is_directory(unreadable)) {
-      files.push_back(entry->path().lexically_relative(folder).string());
+      const fs::path& file = entry->path();
+      files.push_back((base.empty() ? file : file.lexically_relative(base)).string());
     }
   }
   if (error) return CannotList(path, error);
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Pictures of a class, in sorted order.
+absl::Status AddClass(const std::string& folder, const std::string& name, uint32_t label,
+                      PictureList* list) {
+  const std::string path = (fs::path(folder) / name).string();
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> files, PicturesBelow(path, folder));
   for (const std::string& file : files) list->Add(file, label);
   return absl::OkStatus();
 }
@@ -136,10 +146,18 @@ class ImageFolder : public Dataset {
         one_hot_(source.label_mode == "categorical"),
         label_shape_(one_hot_ ? Shape{classes} : Shape{}),
         list_(std::move(list)) {}
+  // Pictures without classes, by their paths from the root.
+  ImageFolder(const Feature& input, PictureLoader loader, PictureList list)
+      : features_({input}),
+        loader_(loader),
+        one_hot_(false),
+        label_shape_(kNoLabel),
+        list_(std::move(list)) {}
 
   uint64_t size() const override { return list_.size(); }
   const std::vector<Feature>& features() const override { return features_; }
   const Shape& label_shape() const override { return label_shape_; }
+  std::string NameOf(uint64_t index) const override { return std::string(list_.file(index)); }
   std::string LabelSource() const override { return "the folders of " + folder_; }
   bool IsWorkToRead() const override { return true; }
   DatasetMemory memory() const override {
@@ -153,6 +171,7 @@ class ImageFolder : public Dataset {
   }
 
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
+    if (label.empty()) return absl::OkStatus();
     if (one_hot_) std::fill(label.begin(), label.end(), 0.0f);
     (one_hot_ ? label[list_.label(index)] : label[0]) =
         one_hot_ ? 1.0f : static_cast<float>(list_.label(index));
@@ -244,14 +263,8 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
   return report;
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& source,
-                                                         const std::vector<Feature>& inputs) {
+absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& source) {
   const std::string& folder = source.paths[0];
-  if (inputs.size() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, ": a folder of pictures has data for one input; the model has ", inputs.size()));
-  }
-  SHOAL_ASSIGN_OR_RETURN(const PictureLoader loader, PictureLoader::Make(source, inputs[0]));
   SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> classes, ClassesOf(folder));
   if (!source.class_names.empty()) {
     std::vector<std::string> wanted = source.class_names;
@@ -260,8 +273,20 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& sourc
       return absl::InvalidArgumentError(absl::StrCat(
           folder, ": \"class_names\" must name each of its ", classes.size(), " folders once"));
     }
-    classes = source.class_names;
+    return source.class_names;
   }
+  return classes;
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& source,
+                                                         const std::vector<Feature>& inputs) {
+  const std::string& folder = source.paths[0];
+  if (inputs.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, ": a folder of pictures has data for one input; the model has ", inputs.size()));
+  }
+  SHOAL_ASSIGN_OR_RETURN(const PictureLoader loader, PictureLoader::Make(source, inputs[0]));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassNamesOf(source));
   if (source.label_mode == "binary" && classes.size() != 2) {
     return absl::InvalidArgumentError(absl::StrCat(folder, ": has ", classes.size(),
                                                    " folders; \"label_mode\": \"binary\" is for 2 "
@@ -278,6 +303,35 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& sourc
   if (source.damaged == "fail") SHOAL_RETURN_IF_ERROR(CheckKinds(folder, list));
   return std::make_unique<ImageFolder>(source, inputs[0], loader,
                                        static_cast<uint32_t>(classes.size()), std::move(list));
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenPictures(const DataSource& source,
+                                                      const std::vector<Feature>& inputs) {
+  if (inputs.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        source.paths[0], ": pictures are data for one input; the model has ", inputs.size()));
+  }
+  SHOAL_ASSIGN_OR_RETURN(const PictureLoader loader, PictureLoader::Make(source, inputs[0]));
+  PictureList list;
+  absl::Status status;
+  for (const std::string& path : source.paths) {
+    std::error_code error;
+    const fs::file_status there = fs::status(path, error);
+    if (!fs::is_directory(there)) {
+      if (!fs::exists(there))
+        status = JoinErrors(status, absl::NotFoundError(path + ": is missing"));
+      list.Add(path, 0);
+      continue;
+    }
+    SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> files, PicturesBelow(path, ""));
+    for (const std::string& file : files) list.Add(file, 0);
+  }
+  SHOAL_RETURN_IF_ERROR(status);
+  if (list.size() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source.paths[0], ": has no picture in it; expected .jpg, .jpeg or .png"));
+  }
+  return std::make_unique<ImageFolder>(inputs[0], loader, std::move(list));
 }
 
 }  // namespace shoal

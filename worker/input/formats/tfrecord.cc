@@ -39,12 +39,13 @@ class TfRecord : public Dataset {
     std::vector<Part> parts;
     std::vector<Feature> features;
     std::string label_key;
+    Shape label_shape;
   };
   explicit TfRecord(Content content) : content_(std::move(content)) {}
 
   uint64_t size() const override { return content_.index.size() / sizeof(uint64_t); }
   const std::vector<Feature>& features() const override { return content_.features; }
-  const Shape& label_shape() const override { return label_shape_; }
+  const Shape& label_shape() const override { return content_.label_shape; }
   bool IsWorkToRead() const override { return true; }
   DatasetMemory memory() const override { return {.at_times = ReadingMemory::kMostBytes}; }
   LabelPlace label_place() const override { return LabelPlace::kRecord; }
@@ -65,10 +66,12 @@ class TfRecord : public Dataset {
         if (absl::Status status = CheckValues(content_.features[f], features[f]); !status.ok())
           return absl::DataLossError(status.message());
       }
+      if (label.empty()) return absl::OkStatus();
       return record.Values(content_.label_key, nullptr, nullptr, label);
     });
   }
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
+    if (label.empty()) return absl::OkStatus();
     return ReadRecord(index, [&](const ExampleRecord& record) {
       return record.Values(content_.label_key, nullptr, nullptr, label);
     });
@@ -93,7 +96,6 @@ class TfRecord : public Dataset {
   }
 
   const Content content_;
-  const Shape label_shape_ = {};
   mutable ReadingMemory memory_;
 };
 
@@ -156,8 +158,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
                                                    " files; expected at most ", kMostFiles));
   }
   SHOAL_ASSIGN_OR_RETURN(TemporaryTable index, TemporaryTable::Make(paths[0]));
-  TfRecord::Content content{
-      .index = std::move(index), .features = inputs, .label_key = source.labels};
+  TfRecord::Content content{.index = std::move(index),
+                            .features = inputs,
+                            .label_key = source.labels,
+                            .label_shape = source.unlabelled ? kNoLabel : Shape{}};
   SHOAL_ASSIGN_OR_RETURN(const auto matched, MatchFeatures(source.features, inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
     Part& part = content.parts.emplace_back(Part{.key = matched[i]->from[0]});
