@@ -13,6 +13,7 @@
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/files/durable_file.h"
 #include "common/run/run_paths.h"
+#include "common/run/run_verdict.h"
 
 namespace shoal {
 namespace {
@@ -102,14 +103,23 @@ absl::StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& given) {
 }
 
 absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
-                                                  const std::string& name,
+                                                  const CheckpointChoice& choice,
                                                   std::vector<std::string>* problems) {
+  if (found.root.empty() && (choice.best || !choice.name.empty())) {
+    return absl::InvalidArgumentError(
+        "a checkpoint was given itself; to choose one, give the run directory");
+  }
   if (found.root.empty()) {
     if (found.checkpoints.empty()) return absl::DataLossError(found.problems.front());
     SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(found.checkpoints.front()));
     return found.checkpoints.front();
   }
-  if (!name.empty()) return FindNamed(found, name);
+  if (!choice.name.empty()) return FindNamed(found, choice.name);
+  if (choice.best) {
+    SHOAL_ASSIGN_OR_RETURN(StoredCheckpoint best, BestCheckpointOf(RunPaths{found.run}));
+    SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(best));
+    return best;
+  }
   std::vector<std::string> passed_over;
   SHOAL_ASSIGN_OR_RETURN(std::optional<StoredCheckpoint> newest,
                          CheckpointStore(found.root).NewestWhole({}, &passed_over));

@@ -21,12 +21,17 @@ struct FoundCheckpoints {
 // kNotFound: there is none.
 absl::StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& path);
 
-// The one among them to go on from: the newest that is whole and finite, as a training that resumes
-// takes it, or the one of this name ("step-000000000500-1-0badcafe") where `name` is not empty.
-// What is passed over is added to `problems`. kDataLoss: what there is is damaged; kNotFound: there
-// is none of this name.
+// Which of them is wanted.
+struct CheckpointChoice {
+  std::string name;   // "step-000000000500-1-0badcafe"; empty: the newest
+  bool best = false;  // of the run, by its callbacks (BestCheckpointOf); not with a name
+};
+
+// That one, verified: of the newest the newest that is whole and finite, as a training that resumes
+// takes it. What is passed over is added to `problems`. kDataLoss: what there is is damaged;
+// kNotFound: there is none such.
 absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
-                                                  const std::string& name,
+                                                  const CheckpointChoice& choice,
                                                   std::vector<std::string>* problems);
 
 }  // namespace shoal

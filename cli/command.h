@@ -18,6 +18,7 @@ using Command = std::function<int()>;
 // one that was typed. Both outlive the parsing and the command.
 void AddTrainCommand(CLI::App* app, Command* chosen);
 void AddEvaluateCommand(CLI::App* app, Command* chosen);
+void AddPredictCommand(CLI::App* app, Command* chosen);
 void AddStatusCommand(CLI::App* app, Command* chosen);
 void AddDrainCommand(CLI::App* app, Command* chosen);
 void AddValidateCommand(CLI::App* app, Command* chosen);

@@ -1,26 +1,94 @@
 #include "cli/data_choice.h"
 
-#include <utility>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "cli/dataset_report.h"
+#include "common/archive/zip_archive.h"
+#include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
+#include "worker/input/data_formats.h"
 
 namespace shoal {
 namespace {
 
-// All of what is at `path`, read as the job reads data of that format.
-DataSource DataAt(const std::string& path, const Job& job) {
-  DataSource guessed = GuessDataSource(AbsolutePath(path));
+// All of what is at `guessed.paths`, read as the job reads data of a format that `suits`.
+DataSource LikeTheJobs(const DataSource& guessed, const Job& job,
+                       const std::function<bool(const DataSource&)>& suits) {
   for (const DataSource* like : {&job.test, &job.training}) {
-    if (like->empty() || like->format != guessed.format) continue;
+    if (like->empty() || !suits(*like)) continue;
     DataSource source = *like;
-    source.paths = std::move(guessed.paths);
+    source.format = guessed.format;
+    source.paths = guessed.paths;
     source.validation_split = source.test_split = 0;
     source.subset.clear();
     return source;
   }
   return guessed;
+}
+
+DataSource DataAt(const std::string& path, const Job& job) {
+  const DataSource guessed = GuessDataSource(AbsolutePath(path));
+  return LikeTheJobs(guessed, job,
+                     [&](const DataSource& data) { return data.format == guessed.format; });
+}
+
+bool IsOfPictures(const DataSource& source) {
+  return source.format == "image_folder" || source.format == "pictures";
+}
+
+// The array of an archive that an input takes: the only one, or the one called like it.
+absl::StatusOr<std::vector<DataSource::Feature>> ArraysFor(const std::string& path,
+                                                           const std::vector<Feature>& inputs) {
+  SHOAL_ASSIGN_OR_RETURN(const ZipArchive archive, ZipArchive::Open(path));
+  const std::vector<std::string> members = archive.Names();
+  std::vector<DataSource::Feature> features;
+  for (const Feature& input : inputs) {
+    const bool only = members.size() == 1 && inputs.size() == 1;
+    features.push_back(
+        {input.name, {only ? std::string(absl::StripSuffix(members[0], ".npy")) : input.name}});
+  }
+  return features;
+}
+
+// Of several files, or of pictures: all are of one kind.
+absl::StatusOr<DataSource> InputsAt(const Job& job, const std::vector<std::string>& given,
+                                    const std::vector<Feature>& inputs) {
+  DataSource guessed = GuessDataSource(given[0]);
+  for (const std::string& path : given) {
+    const DataSource other = GuessDataSource(path);
+    if (other.format == guessed.format || (IsOfPictures(other) && IsOfPictures(guessed))) continue;
+    return absl::InvalidArgumentError(absl::StrCat(given[0], " is ", guessed.format, " and ", path,
+                                                   " ", other.format, "; give data of one kind"));
+  }
+  guessed.paths = given;
+  if (IsOfPictures(guessed)) {
+    guessed.format = "pictures";
+    return LikeTheJobs(guessed, job, [](const DataSource& data) {
+      return IsOfPictures(data) || data.format == "tfrecord";
+    });
+  }
+  if (given.size() > 1 && (guessed.format == "arrays" || guessed.format == "npz")) {
+    return absl::InvalidArgumentError(absl::StrCat("give one file of examples at a time, not ",
+                                                   given.size(), ": ", given[0], ", ", given[1]));
+  }
+  if (guessed.format == "arrays") {
+    if (inputs.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          given[0], " is one file, and the model has ", inputs.size(),
+          " inputs: give a file for each by --set data.test.features.INPUT=FILE, or one .npz"));
+    }
+    guessed.paths.clear();
+    guessed.images = given[0];
+    return guessed;
+  }
+  DataSource source = LikeTheJobs(
+      guessed, job, [&](const DataSource& data) { return data.format == guessed.format; });
+  if (source.format == "npz" && source.features.empty()) {
+    SHOAL_ASSIGN_OR_RETURN(source.features, ArraysFor(given[0], inputs));
+  }
+  return source;
 }
 
 }  // namespace
@@ -39,6 +107,12 @@ absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given) 
     source = job.training;
   } else {
     source = DataAt(given, job);
+    if (source.format == "pictures") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          given,
+          " is a picture without a label; give a folder that has a folder of pictures for "
+          "each class"));
+    }
     if (source.format == "arrays") {
       return absl::InvalidArgumentError(absl::StrCat(
           given,
@@ -56,6 +130,31 @@ absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given) 
   }
   source.cache.clear();
   return source;
+}
+
+absl::StatusOr<DataSource> ChooseInputs(const Job& job, const std::vector<std::string>& given,
+                                        const std::vector<Feature>& inputs) {
+  DataSource source;
+  if (given.empty() || given[0] == "test" || given[0] == "training") {
+    if (given.size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("`", given[0], "` are the job's own data, and nothing goes with them; a ",
+                       "file that is called so is ./", given[0]));
+    }
+    SHOAL_ASSIGN_OR_RETURN(source, ChooseData(job, given.empty() ? "" : given[0]));
+  } else {
+    SHOAL_ASSIGN_OR_RETURN(source, InputsAt(job, given, inputs));
+  }
+  source.unlabelled = true;
+  source.damaged = "fail";
+  source.cache.clear();
+  return source;
+}
+
+std::vector<std::string> ClassNamesOfJob(const Job& job) {
+  if (job.training.format != "image_folder") return {};
+  if (!job.training.class_names.empty()) return job.training.class_names;
+  return ClassNamesOf(job.training).value_or(std::vector<std::string>());
 }
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/job/job.h"
+#include "worker/input/feature.h"
 
 namespace shoal {
 
@@ -15,5 +16,16 @@ namespace shoal {
 // split is for the job's data. Nothing is cached, as each example is read once. kInvalidArgument
 // says what would be right.
 absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given);
+
+// Likewise for predictions by a model with these inputs, whose data need no labels: also picture
+// files and folders of pictures, in any number, and a file of examples alone (IDX, NPY, or an .npz
+// of which the array is taken that is the only one or is called like the input). Nothing stands in
+// for what is damaged.
+absl::StatusOr<DataSource> ChooseInputs(const Job& job, const std::vector<std::string>& given,
+                                        const std::vector<Feature>& inputs);
+
+// What the outputs of the job's model are called, as far as that is known: the folders of the
+// pictures that it was trained on.
+std::vector<std::string> ClassNamesOfJob(const Job& job);
 
 }  // namespace shoal

@@ -26,6 +26,8 @@ DataSource GuessDataSource(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     source.format = "image_folder";
+  } else if (extension == ".jpg" || extension == ".jpeg" || extension == ".png") {
+    source.format = "pictures";
   } else if (extension == ".npz") {
     source.format = "npz";
   } else if (extension == ".csv" || extension == ".tsv" || name.string().ends_with(".csv.gz")) {
@@ -41,6 +43,11 @@ DataSource GuessDataSource(const std::string& path) {
 
 absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* damaged) {
   const DataFormat* format = FindDataFormat(source.format);
+  if (format != nullptr && format->inspect == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source.paths[0],
+                     " is a picture; give a folder that has a folder of pictures for each class"));
+  }
   if (format == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("the format \"", source.format, "\" is not known"));

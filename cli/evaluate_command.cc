@@ -10,9 +10,9 @@
 #include "cli/dataset_run.h"
 #include "cli/display/console.h"
 #include "cli/evaluation_report.h"
-#include "cli/job_flags.h"
 #include "cli/local_cluster/daemon_commands.h"
 #include "cli/trained_model.h"
+#include "cli/trained_model_flags.h"
 #include "common/base/status_macros.h"
 #include "worker/job_data.h"
 
@@ -62,15 +62,10 @@ void AddEvaluateCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<EvaluateOptions>();
   CLI::App* evaluate =
       app->add_subcommand("evaluate", "Compute loss and metrics of a trained model");
-  evaluate
-      ->add_option("RUN", options->model.path, "Run directory, its checkpoints/, or one checkpoint")
-      ->required();
+  AddTrainedModelFlags(evaluate, &options->model);
   evaluate->add_option("DATA", options->data,
                        "A file or folder, or `training` or `test`: those of the job [test]");
-  evaluate->add_option("--checkpoint", options->model.checkpoint,
-                       "Which of the run's, by name [the newest that is whole]");
   evaluate->add_flag("--json", options->json, "As one line of JSON, with all digits");
-  AddTrainedJobFlags(evaluate, &options->model.overrides);
   evaluate->footer(
       "Computes here, on all cores, what workers compute after an epoch: no cluster is needed, and "
       "a run that is\ngoing on is not disturbed. Relative paths in --set start from the current "

@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
       "  shoal status runs/fashion_mnist                          how a running job goes\n"
       "  shoal evaluate runs/fashion_mnist                        loss and metrics of what it has "
       "learnt\n"
+      "  shoal predict runs/flowers holiday/*.jpg --top 3         what it makes of pictures\n"
       "  shoal drain worker:1 10.0.0.1:2222                       have a worker leave\n"
       "  shoal validate job.json --cluster_spec spec.json         check before starting\n"
       "  shoal checkpoint list runs/fashion_mnist                 what has been saved\n"
@@ -73,6 +74,7 @@ int main(int argc, char** argv) {
   shoal::Command chosen;
   shoal::AddTrainCommand(&app, &chosen);
   shoal::AddEvaluateCommand(&app, &chosen);
+  shoal::AddPredictCommand(&app, &chosen);
   shoal::AddStatusCommand(&app, &chosen);
   shoal::AddDrainCommand(&app, &chosen);
   shoal::AddValidateCommand(&app, &chosen);

@@ -6,7 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cli/checkpoint_choice.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"

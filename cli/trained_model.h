@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/checkpoint_choice.h"
 #include "common/job/job.h"
 #include "worker/job_model.h"
 
@@ -26,8 +27,8 @@ struct TrainedModel {
 };
 
 struct TrainedModelOptions {
-  std::string path;        // as FindCheckpoints() takes it
-  std::string checkpoint;  // by its name; empty: the newest that is whole
+  std::string path;  // as FindCheckpoints() takes it
+  CheckpointChoice checkpoint;
   std::vector<JobOverride> overrides;
 };
 // Reads all of it. Errors are ChooseCheckpoint's, ParseResolvedJob's and JobModel's; nothing of a

@@ -1,16 +1,20 @@
-"""What is done with a trained model on one machine: shoal evaluate."""
+"""What is done with a trained model on one machine: shoal evaluate, shoal predict."""
 import csv
 import json
 import os
 import pathlib
 import pty
+import select
 import signal
 import struct
+import zlib
 
 import numpy as np
 import pytest
 
-from real_cluster import BIN, Process, children_of, shoal, wait_for, write_job
+from safetensors.numpy import load_file
+
+from real_cluster import BIN, PATIENCE_SECONDS, Process, shoal, wait_for, write_job
 
 EXAMPLES = 64  # of the test set
 
@@ -30,6 +34,20 @@ def trained(tmp_path_factory):
 def history(run):
     with open(run / "history.csv", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_images(directory):
+    return np.frombuffer((directory / "test-images.idx").read_bytes()[16:], np.uint8).reshape(-1, 8, 8)
+
+
+test_images.__test__ = False
+
+
+def outputs(run, images):
+    """What the small model that a run has saved makes of pictures, computed here."""
+    model = load_file(run / "model/model.safetensors")
+    hidden = images.reshape(-1, 64).astype(np.float32) / 255 @ model["dense/kernel"] + model["dense/bias"]
+    return np.maximum(hidden, 0) @ model["dense_1/kernel"] + model["dense_1/bias"]
 
 
 def evaluate(*arguments):
@@ -55,6 +73,19 @@ def test_every_checkpoint_evaluates_to_what_the_run_wrote_of_it(trained):
     assert evaluate(run, "--batch_size", 64)["loss"] == pytest.approx(result["loss"], rel=1e-5)
     text = shoal("evaluate", run).stdout
     assert f"\nloss        {float(epoch['val_loss']):.4f}\n" in text and "\naccuracy " in text and "64 examples" in text
+
+
+def test_the_best_checkpoint_is_the_callbacks_one(tmp_path):
+    # By what is highest, so that it is not the last.
+    job = write_job(tmp_path, epochs=3, callbacks=[{"class_name": "ModelCheckpoint", "config": {"monitor": "val_loss", "mode": "max"}}])
+    done = shoal("train", job, "--run_dir", tmp_path / "run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    losses = [float(epoch["val_loss"]) for epoch in history(tmp_path / "run")]
+    assert max(losses) != losses[-1]
+    assert evaluate(tmp_path / "run", "--best")["loss"] == pytest.approx(max(losses), rel=1e-6)
+    assert evaluate(tmp_path / "run")["loss"] == pytest.approx(losses[-1], rel=1e-6)
+    both = shoal("evaluate", tmp_path / "run", "--best", "--checkpoint", "step-1")
+    assert both.returncode == 64
 
 
 def test_other_data_in_the_place_of_the_test_set(trained, tmp_path):
@@ -117,12 +148,8 @@ def test_averaged_weights_are_what_a_model_is_evaluated_with(tmp_path):
     result = evaluate(tmp_path / "run")
     assert result["averaged"] is True and "use_ema" in shoal("evaluate", tmp_path / "run").stdout
     # The saved model holds the averages; the history is that of the variables themselves.
-    from safetensors.numpy import load_file
-    model = load_file(tmp_path / "run/model/model.safetensors")
-    images = np.frombuffer((tmp_path / "test-images.idx").read_bytes()[16:], np.uint8).reshape(-1, 64).astype(np.float32) / 255
     labels = np.frombuffer((tmp_path / "test-labels.idx").read_bytes()[8:], np.uint8)
-    hidden = np.maximum(images @ model["dense/kernel"] + model["dense/bias"], 0)
-    logits = (hidden @ model["dense_1/kernel"] + model["dense_1/bias"]).astype(np.float64)
+    logits = outputs(tmp_path / "run", test_images(tmp_path)).astype(np.float64)
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(labels)), labels]
     assert result["loss"] == pytest.approx(losses.mean(), rel=1e-5)
     assert result["loss"] != pytest.approx(float(history(tmp_path / "run")[-1]["val_loss"]), rel=1e-4)
@@ -131,8 +158,9 @@ def test_averaged_weights_are_what_a_model_is_evaluated_with(tmp_path):
 def big_test_set(directory, examples):
     """Of the small job's shape; too large to be over in a moment at one example a batch."""
     images, labels = directory / "big-images.idx", directory / "big-labels.idx"
-    images.write_bytes(struct.pack(">IIII", 0x803, examples, 8, 8) + bytes(64 * examples))
-    labels.write_bytes(struct.pack(">II", 0x801, examples) + bytes(examples))
+    for path, header, size in ((images, struct.pack(">IIII", 0x803, examples, 8, 8), 64), (labels, struct.pack(">II", 0x801, examples), 1)):
+        path.write_bytes(header)
+        os.truncate(path, len(header) + size * examples)
     return ["--set", f"data.test.images={images}", "--set", f"data.test.labels={labels}", "--batch_size", "1"]
 
 
@@ -144,11 +172,12 @@ def test_a_terminal_shows_how_far_it_is_and_ctrl_c_ends_it_in_order(trained, tmp
     seen = b""
     try:
         while b" examples/s  " not in seen:
+            assert select.select([terminal], [], [], PATIENCE_SECONDS)[0], seen[-2000:]
             seen += os.read(terminal, 4096)
         assert b"evaluating: " in seen and b" of 20,000,000 examples" in seen and b" left" in seen
         os.write(terminal, b"\x03")
         try:
-            while True:
+            while select.select([terminal], [], [], PATIENCE_SECONDS)[0]:
                 chunk = os.read(terminal, 4096)
                 seen += chunk
                 if not chunk:
@@ -164,3 +193,128 @@ def test_a_terminal_shows_how_far_it_is_and_ctrl_c_ends_it_in_order(trained, tmp
         if child:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+
+
+def predict(*arguments):
+    done = shoal("predict", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def rows(text):
+    return list(csv.reader(text.splitlines()))
+
+
+def test_predictions_in_every_form_are_those_of_the_model(trained, tmp_path):
+    run, images = trained / "run", test_images(trained)
+    expected = outputs(run, images)
+    said = predict(run, "--output", tmp_path / "out.npy")
+    assert "64 predictions" in said
+    exact = np.load(tmp_path / "out.npy")
+    assert exact.dtype == np.float32 and exact.shape == (64, 4)
+    np.testing.assert_allclose(exact, expected, rtol=0, atol=1e-5)
+    # Text reads back as the same numbers; a file and standard output are the same.
+    header, *table = rows(predict(run))
+    assert header == ["example", "0", "1", "2", "3"] and [row[0] for row in table] == [str(i) for i in range(64)]
+    assert np.array_equal(np.array([row[1:] for row in table], np.float32), exact)
+    predict(run, "test", "--output", tmp_path / "out.csv")
+    assert rows((tmp_path / "out.csv").read_text()) == [header, *table]
+    lines = predict(run, "--json").splitlines()
+    assert np.array_equal(np.array([json.loads(line)["output"] for line in lines], np.float32), exact)
+    predict(run, "--output", tmp_path / "top.jsonl", "--top", 2)
+    best = [json.loads(line)["top"] for line in (tmp_path / "top.jsonl").read_text().splitlines()]
+    assert [[int(each["class"]) for each in top] for top in best] == np.argsort(-exact, kind="stable")[:, :2].tolist()
+    likely = np.array([row[1:] for row in rows(predict(run, "--probabilities"))[1:]], float)
+    powers = np.exp(exact.astype(float) - exact.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(likely, powers / powers.sum(axis=1, keepdims=True), atol=1e-6)
+
+
+def test_examples_without_labels_of_any_kind_of_file(trained, tmp_path):
+    run, images = trained / "run", test_images(trained)[:7]
+    expected = outputs(run, images)
+    np.save(tmp_path / "new.npy", images)
+    np.savez(tmp_path / "one.npz", anything=images)
+    np.savez(tmp_path / "two.npz", other=np.zeros(3), input=images)
+    for name in ("new.npy", "one.npz", "two.npz"):
+        predict(run, tmp_path / name, "--output", tmp_path / "out.npy", "--overwrite")
+        np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-5)
+    np.savez(tmp_path / "strange.npz", a=images, b=images)
+    refused = shoal("predict", run, tmp_path / "strange.npz")
+    assert refused.returncode == 78 and "input.npy" in refused.stderr and "a.npy" in refused.stderr
+    np.save(tmp_path / "wide.npy", np.zeros((2, 9, 9)))
+    refused = shoal("predict", run, tmp_path / "wide.npy")
+    assert refused.returncode == 78 and "wide.npy" in refused.stderr and "9" in refused.stderr
+    refused = shoal("predict", run, tmp_path / "new.npy", tmp_path / "one.npz")
+    assert refused.returncode == 78 and "one kind" in refused.stderr
+
+
+def png(image):
+    """A grey picture, as a PNG."""
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    height, width = image.shape
+    lines = b"".join(b"\0" + row.tobytes() for row in image)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
+
+
+def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp_path):
+    images, labels = test_images(trained), (trained / "test-labels.idx").read_bytes()[8:]
+    classes = ["bottom left", "bottom, right", "top left", "top right"]  # not in the order of the quarters
+    for i, image in enumerate(images):
+        folder = tmp_path / "pictures" / classes[labels[i]]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i:02}.png").write_bytes(png(image))
+    folder = {"format": "image_folder", "path": "pictures"}
+    job = write_job(tmp_path, 64, data={"training": folder, "test": folder}, epochs=3)
+    run = tmp_path / "run"
+    done = shoal("train", job, "--run_dir", run)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # The job's own, in the order of image_dataset_from_directory, by their paths in the folder.
+    header, *table = rows(predict(run))
+    assert header == ["example", *classes]
+    ordered = sorted(range(64), key=lambda i: (classes[labels[i]], i))
+    assert [row[0] for row in table] == [f"{classes[labels[i]]}/{i:02}.png" for i in ordered]
+    expected = outputs(run, images[ordered])
+    np.testing.assert_allclose(np.array([row[1:] for row in table], np.float32), expected, rtol=0, atol=1e-5)
+    # A folder without classes, and pictures by name in the order in which they are given.
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for i in (3, 1, 2):
+        (flat / f"{i}.png").write_bytes(png(images[i]))
+    (flat / "readme.txt").write_text("no picture")
+    names = [row[0] for row in rows(predict(run, flat))[1:]]
+    assert names == [str(flat / f"{i}.png") for i in (1, 2, 3)]
+    one, two = [json.loads(line) for line in predict(run, flat / "3.png", flat / "1.png", "--json", "--top", 1).splitlines()]
+    assert [one["example"], two["example"]] == [str(flat / "3.png"), str(flat / "1.png")]
+    assert one["top"][0]["class"] == classes[int(np.argmax(outputs(run, images[3:4])))]
+    # A folder with labels is evaluated, also when it is another one.
+    assert evaluate(run, tmp_path / "pictures")["loss"] == evaluate(run)["loss"]
+    # What cannot be read is named, and nothing is written.
+    (flat / "2.png").write_bytes(png(images[2])[:60])
+    refused = shoal("predict", run, flat, "--output", tmp_path / "flat.csv")
+    assert refused.returncode == 65 and str(flat / "2.png") in refused.stderr
+    assert not list(tmp_path.glob("flat.csv*"))
+
+
+def test_a_file_that_is_there_stays_and_one_that_is_not_whole_is_not_there(trained, tmp_path):
+    run, path = trained / "run", tmp_path / "out.csv"
+    path.write_text("mine")
+    refused = shoal("predict", run, "--output", path)
+    assert refused.returncode == 78 and str(path) in refused.stderr and path.read_text() == "mine"
+    predict(run, "--output", path, "--overwrite")
+    assert len(rows(path.read_text())) == 65
+    for name in ("out.txt", "out"):
+        refused = shoal("predict", run, "--output", tmp_path / name)
+        assert refused.returncode == 78 and ".jsonl" in refused.stderr
+    running = Process([BIN / "shoal", "predict", run, "--output", tmp_path / "big.npy", *big_test_set(tmp_path, 20_000_000)],
+                      tmp_path / "predict.log")
+    try:
+        partial = tmp_path / "big.npy.partial"
+        wait_for(lambda: partial.exists() and partial.stat().st_size > 10_000, "predictions on their way")
+        running.signal(signal.SIGINT)
+        assert running.wait() == 143, running.output()
+        assert "stopped: predicting had come to example" in running.output()
+    finally:
+        running.kill()
+    assert not list(tmp_path.glob("big.npy*"))
