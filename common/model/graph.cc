@@ -42,6 +42,14 @@ void Graph::SetSample(ValueId variable, ValueId sample) {
   samples_[average.variable] = sample;
 }
 
+void Graph::ReplaceSample(ValueId variable, ValueId sample, double momentum) {
+  const int index = values_[variable].variable;
+  SHOAL_CHECK(samples_[index] != kNoValue, "variable ", values_[variable].name);
+  samples_[index] = kNoValue;
+  SetSample(variable, sample);
+  variables_[index].momentum = momentum;
+}
+
 absl::StatusOr<std::vector<ValueId>> Graph::AddNode(std::shared_ptr<const Op> op,
                                                     std::vector<ValueId> inputs,
                                                     const std::string& layer,

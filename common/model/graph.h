@@ -63,6 +63,9 @@ class Graph {
   // value of the same shape, computed of its batch. Once for each moving average, which all have
   // one.
   void SetSample(ValueId variable, ValueId sample);
+  // The same again for one that has a sample, in whose place comes one of several samples, with the
+  // momentum that those have together.
+  void ReplaceSample(ValueId variable, ValueId sample, double momentum);
 
   void SetOutputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
 

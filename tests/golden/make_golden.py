@@ -509,6 +509,15 @@ def cases(out, only=()):
         return keras.Model(i, L.Dense(4, activation="glu", name="dense")(L.Concatenate(name="all")(all)))
     case("activations", activations, augment.normal(0, 1.5, (4, 12)).astype(np.float32), augment.normal(0, 1, (4, 2)).astype(np.float32), MSE, MOMENTUM)
 
+    def shared_normalization():
+        """BatchNormalization that is called three times, and one in a nested model that is called twice."""
+        i = keras.Input((5, 4, 3))
+        shared = L.BatchNormalization(momentum=0.7, name="shared")
+        inner = keras.Sequential([keras.Input((5, 4, 3)), L.Conv2D(3, 2, padding="same", name="conv"), L.BatchNormalization(momentum=0.9, name="norm")], name="inner")
+        x = shared(inner(L.Activation("tanh", name="tanh")(shared(i))))
+        return keras.Model(i, L.Dense(2, name="dense")(L.Flatten(name="flatten")(shared(inner(L.Activation("tanh", name="again")(x))))))
+    case("shared_normalization", shared_normalization, images(augment, 4, 5, 4, 3), augment.normal(0, 1, (4, 2)).astype(np.float32), MSE, MOMENTUM)
+
     # Each loss, and each way to take it, that the cases before do not reach; batches in which no value lies where a derivative jumps.
     loss_rng = np.random.default_rng(12)
     ox = loss_rng.normal(0, 1, (6, 5)).astype(np.float32)

@@ -7,6 +7,8 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_table.h"
 #include "common/model/name_hash.h"
+#include "common/model/ops/add.h"
+#include "common/model/ops/rescale.h"
 #include "common/model/ops/reshape.h"
 
 namespace shoal {
@@ -90,16 +92,29 @@ absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, S
   return value;
 }
 
-absl::Status LayerCall::SetSample(ValueId average, ValueId sample) {
+// Call after call, Keras updates m to p m + (1 - p) s, s being the sample of the call. That is, for
+// all calls of a step, p^n m + (1 - p^n) t, where t is the mean of their samples with the weights
+// p^(n - 1), ..., p, 1.
+absl::Status LayerCall::SetSample(const VariableOptions& options, ValueId average, ValueId sample) {
   if (!trainable()) return absl::OkStatus();
   Graph& graph = graph_->graph;
-  if (graph.samples()[graph.value(average).variable] != kNoValue) {
-    return layer_->json.Unimplemented(absl::StrCat(
-        "layer \"", layer_->name, "\" (", layer_->type->class_name,
-        ") is called more than once, and has a moving average, which takes one sample a step here; "
-        "give each call a layer of its own, or make it not trainable"));
+  const ValueId before = graph.samples()[graph.value(average).variable];
+  if (before == kNoValue) {
+    graph.SetSample(average, sample);
+    return absl::OkStatus();
   }
-  graph.SetSample(average, sample);
+  double weight_before = 0, momentum = options.momentum;
+  for (int call = 0; call < layer_->calls; ++call) {
+    weight_before = options.momentum * weight_before + options.momentum;
+    momentum *= options.momentum;
+  }
+  auto share_before = std::make_shared<RescaleOp>(), share = std::make_shared<RescaleOp>();
+  share_before->scale = {weight_before / (weight_before + 1)};
+  share->scale = {1 / (weight_before + 1)};
+  SHOAL_ASSIGN_OR_RETURN(const ValueId old_part, Add(std::move(share_before), {before}));
+  SHOAL_ASSIGN_OR_RETURN(const ValueId new_part, Add(std::move(share), {sample}));
+  SHOAL_ASSIGN_OR_RETURN(const ValueId mean, Add(std::make_shared<AddOp>(), {old_part, new_part}));
+  graph.ReplaceSample(average, mean, momentum);
   return absl::OkStatus();
 }
 

@@ -50,10 +50,9 @@ class LayerCall {
   absl::StatusOr<ValueId> AddKernel(int rank, const VariableOptions& options, const Shape& shape);
   // False: all variables of the layer are frozen, and it computes as in inference.
   bool trainable() const { return layer_->trainable; }
-  // That `sample` is what a step pushes for a variable whose rule is kMovingAverage (see
-  // Graph::SetSample); of a layer that is not trainable it is not asked for. kUnimplemented: the
-  // layer is shared, and has been called before.
-  absl::Status SetSample(ValueId average, ValueId sample);
+  // That this call takes `sample` for the variable of these options, whose rule is kMovingAverage
+  // (see Graph::SetSample); of a layer that is not trainable it is not asked for.
+  absl::Status SetSample(const VariableOptions& options, ValueId average, ValueId sample);
   // Appends an op to the graph; its output. Without inputs: on those of the call.
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op) { return Add(std::move(op), inputs_); }

@@ -493,14 +493,6 @@ TEST(KerasErrorsTest, NormalizationEmbeddingAndResizing) {
   const Json prelu = LayerJson("PReLU", "prelu", {{"shared_axes", {1, 2}}});
   expect(image, prelu, "shared_axes", {0}, kInvalid, {path + "shared_axes[0]: 0 is no axis"});
   expect(image, prelu, "shared_axes", 1, kInvalid, {path + "shared_axes: needs a list"});
-
-  Json twice = CalledJson(norm, {"x"});
-  twice["inbound_nodes"].push_back(Json::array({{"norm", 0, 0, Json::object()}}));
-  ExpectError(FunctionalJson(
-                  {CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", image}}), {}), twice},
-                  "x", "norm")
-                  .dump(),
-              kLacking, {"$.config.layers[1]", "\"norm\"", "more than once"});
 }
 
 // One Dense on an LSTM, and two more whose own options are wrong.

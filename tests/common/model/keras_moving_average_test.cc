@@ -13,8 +13,6 @@
 namespace shoal {
 namespace {
 
-using testing::HasSubstr;
-
 Json Normalized(const Json& options) {
   return SequentialJson({nullptr, 4}, {LayerJson("BatchNormalization", "norm", options),
                                        LayerJson("Dense", "dense", {{"units", 2}})});
@@ -80,20 +78,24 @@ TEST(KerasMovingAverageTest, WhatIsNotTrainableIsFrozen) {
     EXPECT_EQ(variable.rule, UpdateRule::kFrozen) << variable.name;
 }
 
-// Its calls would be samples of one step.
-TEST(KerasMovingAverageTest, ASharedOneIsRefusedUnlessItIsFrozen) {
-  Json norm = CalledJson(LayerJson("BatchNormalization", "norm", Json::object()), {"x"});
+// Its calls are one after the other; the golden case shared_normalization has the numbers.
+TEST(KerasMovingAverageTest, ASharedOneTakesOneSampleOfAllItsCalls) {
+  Json norm = CalledJson(LayerJson("BatchNormalization", "norm", {{"momentum", 0.5}}), {"x"});
   norm["inbound_nodes"].push_back(Json::parse(R"([["norm", 0, 0, {}]])"));
+  norm["inbound_nodes"].push_back(Json::parse(R"([["norm", 1, 0, {}]])"));
   Json top = CalledJson(LayerJson("Dense", "top", {{"units", 2}}), {"norm"});
-  top["inbound_nodes"][0][0][1] = 1;
+  top["inbound_nodes"][0][0][1] = 2;
   const Json input = CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", {nullptr, 4}}}), {});
-  const absl::Status refused =
-      ParseKerasModel(FunctionalJson({input, norm, top}, "x", "top").dump()).status();
-  EXPECT_TRUE(absl::IsUnimplemented(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("layer \"norm\" (BatchNormalization) is called more than once"));
+  const TrainingGraph training = Build(Parse(FunctionalJson({input, norm, top}, "x", "top")).graph);
+  for (const Variable& variable : training.graph.variables()) {
+    if (variable.rule != UpdateRule::kMovingAverage) continue;
+    EXPECT_EQ(variable.momentum, 0.125) << variable.name;
+  }
   norm["config"]["trainable"] = false;
-  Parse(FunctionalJson({input, norm, top}, "x", "top"));
+  const KerasModel frozen = Parse(FunctionalJson({input, norm, top}, "x", "top"));
+  for (const Variable& variable : frozen.graph.variables()) {
+    EXPECT_NE(variable.rule, UpdateRule::kMovingAverage) << variable.name;
+  }
 }
 
 }  // namespace

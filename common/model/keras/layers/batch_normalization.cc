@@ -52,8 +52,8 @@ class BatchNormalization : public LayerConfig {
     std::vector<ValueId> inputs = {call.inputs()[0], mean, variance};
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
     SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, call.AddNode(std::move(op), inputs));
-    SHOAL_RETURN_IF_ERROR(call.SetSample(mean, outputs[1]));
-    SHOAL_RETURN_IF_ERROR(call.SetSample(variance, outputs[2]));
+    SHOAL_RETURN_IF_ERROR(call.SetSample(mean_, mean, outputs[1]));
+    SHOAL_RETURN_IF_ERROR(call.SetSample(variance_, variance, outputs[2]));
     return outputs[0];
   }
 
@@ -72,8 +72,7 @@ class BatchNormalization : public LayerConfig {
 extern const LayerType kBatchNormalizationLayer = {
     "BatchNormalization", LayerType::Inputs::kOne,
     "Each channel of the last axis brought to mean beta and deviation gamma: of the batch in "
-    "training, of moving averages in inference or where it is not trainable. Trainable, it can be "
-    "called once alone: not in a layer or a model that is shared",
+    "training, of moving averages in inference or where it is not trainable",
     ReadAs<BatchNormalization>};
 
 }  // namespace shoal
