@@ -69,7 +69,8 @@ std::string SmallJob::Write() const {
           "metrics": ["accuracy"], "optimizer": )",
       optimizer, R"(, "batch_size": )", batch_size,
       steps > 0 ? R"(, "steps": )" : R"(, "epochs": )", steps > 0 ? steps : epochs,
-      R"(, "callbacks": )", callbacks, R"(, "strategy": )", strategy, R"(, "checkpoint": )", checkpoint, R"(, "seed": )", seed, "}");
+      R"(, "callbacks": )", callbacks, R"(, "strategy": )", strategy, R"(, "checkpoint": )",
+      checkpoint, R"(, "seed": )", seed, "}");
   return path;
 }
 
