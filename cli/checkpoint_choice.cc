@@ -128,7 +128,9 @@ absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
                                             absl::StrJoin(passed_over, "\n  ")));
   }
   problems->insert(problems->end(), passed_over.begin(), passed_over.end());
-  return *std::move(newest);
+  SHOAL_ASSIGN_OR_RETURN(StoredCheckpoint result, ResultOf(RunPaths{found.run}, *newest));
+  if (result.directory != newest->directory) SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(result));
+  return result;
 }
 
 }  // namespace shoal

@@ -23,12 +23,13 @@ absl::StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& path);
 
 // Which of them is wanted.
 struct CheckpointChoice {
-  std::string name;   // "step-000000000500-1-0badcafe"; empty: the newest
+  std::string name;   // "step-000000000500-1-0badcafe"; empty: what the run has come to
   bool best = false;  // of the run, by its callbacks (BestCheckpointOf); not with a name
 };
 
-// That one, verified: of the newest the newest that is whole and finite, as a training that resumes
-// takes it. What is passed over is added to `problems`. kDataLoss: what there is is damaged;
+// That one, verified. What a run has come to is the newest that is whole and finite, as a training
+// that resumes takes it; of one that is over with "restore_best_weights" the best. What is passed
+// over is added to `problems`. kDataLoss: what there is is damaged;
 // kNotFound: there is none such.
 absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
                                                   const CheckpointChoice& choice,

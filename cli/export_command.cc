@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
@@ -6,25 +8,25 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "cli/checkpoint_choice.h"
 #include "cli/command.h"
+#include "cli/display/console.h"
+#include "cli/trained_model_flags.h"
 #include "common/archive/model_file.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
 #include "common/json/json_text.h"
 #include "common/optimizer/optimizer.h"
-#include "common/run/run_paths.h"
-#include "common/run/run_verdict.h"
 
 namespace shoal {
 namespace {
 
 struct ExportOptions {
-  std::string run_dir;
+  std::string path;
+  CheckpointChoice choice;
   std::string format = "keras";
-  std::string checkpoint;
   std::string output;
-  bool best = false;
   bool overwrite = false;
 };
 
@@ -34,30 +36,23 @@ const std::map<std::string, ModelFormat>& Formats() {
   return formats;
 }
 
-absl::StatusOr<StoredCheckpoint> FindCheckpoint(const ExportOptions& options) {
-  const RunPaths run{options.run_dir};
-  if (options.best) return BestCheckpointOf(run);
-  if (options.checkpoint.empty()) return LastCheckpointOf(run);
-  // Its name alone says one of the run.
-  const std::string in_run = absl::StrCat(run.checkpoints(), "/", options.checkpoint);
-  StoredCheckpoint checkpoint;
-  checkpoint.directory =
-      AbsolutePath(RealFileSystem()->IsDirectory(in_run) ? in_run : options.checkpoint);
-  SHOAL_ASSIGN_OR_RETURN(checkpoint.manifest, Manifest::Read(checkpoint.directory));
-  return checkpoint;
-}
-
 absl::Status Export(const ExportOptions& options) {
-  SHOAL_ASSIGN_OR_RETURN(const StoredCheckpoint checkpoint, FindCheckpoint(options));
+  Console console(STDOUT_FILENO, STDERR_FILENO, TerminalStyle::Detect());
+  SHOAL_ASSIGN_OR_RETURN(const FoundCheckpoints found, FindCheckpoints(options.path));
+  std::vector<std::string> problems;
+  SHOAL_ASSIGN_OR_RETURN(const StoredCheckpoint checkpoint,
+                         ChooseCheckpoint(found, options.choice, &problems));
+  for (const std::string& problem : problems) console.PrintError(problem);
   SHOAL_ASSIGN_OR_RETURN(
       const std::string text,
       ReadSmallFile(absl::StrCat(checkpoint.directory, "/", kJobName), kMaxJsonBytes));
   SHOAL_ASSIGN_OR_RETURN(const Job job,
                          ParseResolvedJob(text, absl::StrCat(checkpoint.directory, "/", kJobName)));
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
-  const std::string output = options.output.empty()
-                                 ? absl::StrCat(options.run_dir, "/", job.name, ".", options.format)
-                                 : options.output;
+  const std::string output =
+      options.output.empty()
+          ? absl::StrCat(found.run.empty() ? "." : found.run, "/", job.name, ".", options.format)
+          : options.output;
   SHOAL_RETURN_IF_ERROR(WriteModelFile(checkpoint, {.format = Formats().at(options.format),
                                                     .path = output,
                                                     .slot = optimizer->average_slot(),
@@ -72,7 +67,7 @@ absl::Status Export(const ExportOptions& options) {
 void AddExportCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command = app->add_subcommand("export", "Write a trained model as Keras opens it");
-  command->add_option("RUN", options->run_dir, "The run directory")->required();
+  AddCheckpointFlags(command, &options->path, &options->choice);
   std::vector<std::string> names;
   for (const auto& [name, format] : Formats()) names.push_back(name);
   command
@@ -80,12 +75,8 @@ void AddExportCommand(CLI::App* app, Command* chosen) {
                    "keras: what keras.models.load_model opens; safetensors: the weights alone")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
-  CLI::Option* checkpoint = command->add_option(
-      "--checkpoint", options->checkpoint, "A checkpoint, by its name or directory [the newest]");
-  command
-      ->add_flag("--best", options->best, "That of the best epoch, as the job's callbacks have it")
-      ->excludes(checkpoint);
-  command->add_option("-o,--output", options->output, "The file [RUN/NAME.FORMAT]");
+  command->add_option("-o,--output", options->output,
+                      "The file [NAME.FORMAT in the run directory]");
   command->add_flag("--overwrite", options->overwrite, "Replace the file if it is there");
   command->footer(
       "The checkpoint is verified; the file is there whole or not at all. Where the job's "

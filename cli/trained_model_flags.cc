@@ -6,15 +6,19 @@
 
 namespace shoal {
 
-void AddTrainedModelFlags(CLI::App* command, TrainedModelOptions* options) {
-  command->add_option("RUN", options->path, "Run directory, its checkpoints/, or one checkpoint")
+void AddCheckpointFlags(CLI::App* command, std::string* path, CheckpointChoice* choice) {
+  command->add_option("RUN", *path, "Run directory, its checkpoints/, or one checkpoint")
       ->required();
-  CLI::Option* name = command->add_option("--checkpoint", options->checkpoint.name,
-                                          "Which of the run's, by name [the newest that is whole]");
+  CLI::Option* name = command->add_option("--checkpoint", choice->name,
+                                          "Which of the run's, by name [what the run has come to]");
   command
-      ->add_flag("--best", options->checkpoint.best,
+      ->add_flag("--best", choice->best,
                  "The one of the best epoch, as the job's callbacks have it")
       ->excludes(name);
+}
+
+void AddTrainedModelFlags(CLI::App* command, TrainedModelOptions* options) {
+  AddCheckpointFlags(command, &options->path, &options->checkpoint);
   AddTrainedJobFlags(command, &options->overrides);
 }
 

@@ -1,13 +1,19 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <string>
 
+#include "cli/checkpoint_choice.h"
 #include "cli/trained_model.h"
 
 namespace shoal {
 
-// Adds what says which trained model a command is about: RUN, --checkpoint, --best, and the fields
-// of its job, --batch_size and --set. What was given is in `options`, which outlives `command`.
+// Adds what says which checkpoint a command is about: RUN, --checkpoint and --best. What was given
+// is in `path`, for FindCheckpoints(), and in `choice`; both outlive `command`.
+void AddCheckpointFlags(CLI::App* command, std::string* path, CheckpointChoice* choice);
+
+// The same, and the fields of the model's job: --batch_size and --set. What was given is in
+// `options`, which outlives `command`.
 void AddTrainedModelFlags(CLI::App* command, TrainedModelOptions* options);
 
 }  // namespace shoal

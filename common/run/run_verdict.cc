@@ -144,14 +144,11 @@ std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
   return lines;
 }
 
-absl::StatusOr<StoredCheckpoint> LastCheckpointOf(const RunPaths& run, FileSystem* files) {
-  std::vector<std::string> problems;
-  SHOAL_ASSIGN_OR_RETURN(std::optional<StoredCheckpoint> newest,
-                         CheckpointStore(run.checkpoints(), files).NewestWhole({}, &problems));
-  if (newest.has_value()) return *std::move(newest);
-  if (problems.empty()) return NoCheckpoint(run);
-  return absl::DataLossError(absl::StrCat("no checkpoint in ", run.checkpoints(),
-                                          " can be read:\n  ", absl::StrJoin(problems, "\n  ")));
+absl::StatusOr<StoredCheckpoint> ResultOf(const RunPaths& run, const StoredCheckpoint& newest,
+                                          FileSystem* files) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<Callback> callbacks, CallbacksOf(newest, files));
+  const std::optional<RunEnd> end = ReadEndOfRun(callbacks, run, newest, files);
+  return end.has_value() ? end->result : newest;
 }
 
 absl::StatusOr<RunVerdict> VerdictOf(const RunPaths& run, FileSystem* files) {

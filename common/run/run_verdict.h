@@ -69,10 +69,10 @@ std::vector<std::string> DescribeVerdict(const RunVerdict& verdict);
 
 // --- For whoever uses a run, with no job at hand ---
 
-// The newest checkpoint that is whole, with finite values if there is one. kNotFound: there is none
-// in `run`; kDataLoss: none can be read.
-absl::StatusOr<StoredCheckpoint> LastCheckpointOf(const RunPaths& run,
-                                                  FileSystem* files = RealFileSystem());
+// The checkpoint with the values that a run has come to, whose newest whole one is `newest`: of a
+// training that is over its result, else `newest`. Not verified.
+absl::StatusOr<StoredCheckpoint> ResultOf(const RunPaths& run, const StoredCheckpoint& newest,
+                                          FileSystem* files = RealFileSystem());
 // The checkpoint of the best epoch: as ModelCheckpoint has it where the job has one, else as
 // EarlyStopping. kNotFound: the job has no such callback, no epoch was evaluated yet, or there is
 // no checkpoint of it; the message says which. Not verified.

@@ -38,6 +38,10 @@ def test_training_ends_on_a_plateau_and_a_killed_coordinator_changes_nothing(tmp
     assert [line for line in listed if line.endswith("val_accuracy")] == [line for line in listed if directory in line]
     assert len(listed) == 1 + 3, "two, and the best"
 
+    # What the run has come to, also for who asks no further.
+    evaluated = json.loads(shoal("evaluate", alone, "--json").stdout)
+    assert directory in evaluated["checkpoint"], evaluated
+
     again = shoal("train", job, "--run_dir", alone, *ONE_WORKER)
     assert again.returncode == 0 and "is finished, after" in again.stdout, again.stdout + again.stderr
 

@@ -138,7 +138,6 @@ TEST(RunVerdictTest, WithCallbacksTheLastEpochIsToBeEvaluated) {
 TEST(RunVerdictTest, WithoutCheckpointThereIsNoneToFind) {
   const TemporaryDirectory directory;
   const RunPaths run{directory.path()};
-  EXPECT_EQ(LastCheckpointOf(run).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(BestCheckpointOf(run).status().code(), absl::StatusCode::kNotFound);
 }
 
