@@ -20,9 +20,8 @@ namespace {
 // What takes about a second: so many labels, so many numbers in them.
 constexpr uint64_t kMostLabels = 1 << 20;
 constexpr uint64_t kMostNumbers = 1 << 26;
-// Of those for which records are read, or whole examples, which may be pictures to decode.
+// Of those for which records are read.
 constexpr uint64_t kMostRecords = 1 << 12;
-constexpr uint64_t kMostExamples = 1 << 8;
 constexpr uint64_t kNumbersAtOnce = 64 << 10;
 
 uint64_t NumbersOfLabel(const Dataset& dataset) {
@@ -104,10 +103,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, c
 
 uint64_t LabelsLookedAt(const Dataset& dataset, const Loss& loss) {
   if (!AreClasses(loss)) return dataset.size();
-  const LabelPlace place = dataset.label_place();
-  const uint64_t most = place == LabelPlace::kApart    ? kMostLabels
-                        : place == LabelPlace::kRecord ? kMostRecords
-                                                       : kMostExamples;
+  const uint64_t most = dataset.label_place() == LabelPlace::kApart ? kMostLabels : kMostRecords;
   return std::min({dataset.size(), most, kMostNumbers / NumbersOfLabel(dataset)});
 }
 

@@ -28,9 +28,8 @@ struct DatasetMemory {
 
 // Where a label is, and so what it takes to read it alone.
 enum class LabelPlace {
-  kApart,    // from the example
-  kRecord,   // in the record that holds the example, which is read for it
-  kExample,  // known only when the example is read
+  kApart,   // from the example
+  kRecord,  // in the record that holds the example, which is read for it
 };
 
 // The shape of a label where there is none.
@@ -53,7 +52,8 @@ class Dataset {
   // its shape, and one for the label.
   virtual absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                             std::span<float> label) const = 0;
-  // The label alone: the one that Read writes.
+  // The label alone: the one that Read writes, but for a damaged example in whose place another
+  // stands, which has a label of its own. For who looks through labels without reading examples.
   virtual absl::Status ReadLabel(uint64_t index, std::span<float> label) const = 0;
 
   // What people call example `index` of it: the file where each is one of its own, else its number.

@@ -37,6 +37,8 @@ absl::Status SkippingDataset::Read(uint64_t index, std::span<const std::span<flo
 }
 
 absl::Status SkippingDataset::ReadLabel(uint64_t index, std::span<float> label) const {
+  const absl::Status status = original_->ReadLabel(index, label);
+  if (!IsDamage(status)) return status;
   std::vector<std::vector<float>> numbers;
   for (const Feature& feature : features()) numbers.emplace_back(ElementCount(feature.shape));
   const std::vector<std::span<float>> spans(numbers.begin(), numbers.end());

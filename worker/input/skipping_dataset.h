@@ -26,13 +26,14 @@ class SkippingDataset : public Dataset {
   const Shape& label_shape() const override { return original_->label_shape(); }
   absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                     std::span<float> label) const override;
-  // The label that Read gives, and so known only when the example is read.
+  // Of the original, where it can be read: whose label is out of place is to be heard of without
+  // reading every picture.
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
   std::string NameOf(uint64_t index) const override { return original_->NameOf(index); }
   std::string LabelSource() const override { return original_->LabelSource(); }
   bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
   DatasetMemory memory() const override { return original_->memory(); }
-  LabelPlace label_place() const override { return LabelPlace::kExample; }
+  LabelPlace label_place() const override { return original_->label_place(); }
 
  private:
   // `status` is that of example `index`, and `stand_in` the next one that could be read.

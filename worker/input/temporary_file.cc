@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -36,16 +37,19 @@ bool MeasureDiskOf(const FileDescriptor& file, DiskSpace* space) {
 
 int ErrorOfRoom(const FileDescriptor& file, uint64_t bytes, const MeasureDisk& measure) {
   constexpr uint64_t kShareLeftFree = 20;
+  constexpr uint64_t kMostLeftFree = uint64_t{256} << 20;
   DiskSpace space;
   if (!measure(file, &space)) return errno;
-  const uint64_t left_free = space.bytes / kShareLeftFree;
+  if (space.bytes == 0) return 0;
+  const uint64_t left_free = std::min(space.bytes / kShareLeftFree, kMostLeftFree);
   return space.free_bytes < left_free || space.free_bytes - left_free < bytes ? ENOSPC : 0;
 }
 
 absl::Status NoTemporaryFile(int error, const std::string& name, uint64_t bytes) {
   return absl::ErrnoToStatus(
-      error, absl::StrCat(name, ": no temporary file of ", bytes, " bytes in ",
-                          TemporaryDirectory(), " (TMPDIR can name another directory)"));
+      error,
+      absl::StrCat(name, ": no temporary file of ", bytes, " bytes in ", TemporaryDirectory(),
+                   ", where up to 256 MiB are left free (TMPDIR can name another directory)"));
 }
 
 }  // namespace shoal

@@ -27,11 +27,13 @@ using MeasureDisk = std::function<bool(const FileDescriptor& file, DiskSpace* sp
 bool MeasureDiskOf(const FileDescriptor& file, DiskSpace* space);
 
 // 0 where `file` may become `bytes` larger, else an error number. What unpacks to more than there
-// is room for fills no disk: a twentieth of it stays free for others.
+// is room for fills no disk: a twentieth of it stays free for others, or 256 MiB of a large one. A
+// file system that does not say how large it is may be written to.
 int ErrorOfRoom(const FileDescriptor& file, uint64_t bytes,
                 const MeasureDisk& measure = MeasureDiskOf);
 
-// "NAME: no temporary file of N bytes in DIRECTORY (TMPDIR ...)", by an error number.
+// "NAME: no temporary file of N bytes in DIRECTORY, where up to 256 MiB are left free (...)", by
+// an error number.
 absl::Status NoTemporaryFile(int error, const std::string& name, uint64_t bytes);
 
 }  // namespace shoal

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 namespace shoal {
 namespace {
 
@@ -39,6 +41,19 @@ TEST(TemporaryTableTest, LeavesSomeOfTheDiskFree) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("bomb.csv.gz: "), HasSubstr("TMPDIR")));
+}
+
+TEST(TemporaryTableTest, OfALargeDiskAShareIsNotAsked) {
+  const auto room = [](DiskSpace disk) {
+    return ErrorOfRoom(FileDescriptor(), 1 << 20, [disk](const FileDescriptor&, DiskSpace* space) {
+      *space = disk;
+      return true;
+    });
+  };
+  constexpr uint64_t kGiB = uint64_t{1} << 30;
+  EXPECT_EQ(room({.free_bytes = kGiB, .bytes = 4096 * kGiB}), 0);
+  EXPECT_EQ(room({.free_bytes = kGiB / 4, .bytes = 4096 * kGiB}), ENOSPC);
+  EXPECT_EQ(room({.free_bytes = 0, .bytes = 0}), 0) << "nothing is known";
 }
 
 }  // namespace
