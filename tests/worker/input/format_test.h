@@ -40,7 +40,7 @@ class FormatTest : public DataFileTest {
   std::vector<Feature> inputs_;
 
  private:
-  static absl::Status Read(const Dataset& dataset, uint64_t index, std::string* row) {
+  absl::Status Read(const Dataset& dataset, uint64_t index, std::string* row) const {
     std::vector<std::vector<float>> numbers;
     for (const Feature& feature : dataset.features())
       numbers.emplace_back(ElementCount(feature.shape));
@@ -49,7 +49,10 @@ class FormatTest : public DataFileTest {
     const absl::Status status = dataset.Read(index, features, label);
     if (!status.ok()) return status;
     EXPECT_TRUE(dataset.ReadLabel(index, alone).ok());
-    EXPECT_EQ(alone, label);
+    // What stands in for a damaged example has another label.
+    if (source_.damaged != "skip") {
+      EXPECT_EQ(alone, label);
+    }
     if (row == nullptr) return status;
     numbers.push_back(label);
     for (size_t f = 0; f < numbers.size(); ++f) {
