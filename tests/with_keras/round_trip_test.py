@@ -58,3 +58,7 @@ def test_training_goes_on_from_a_keras_archive_and_comes_back_as_one(run):
     for name, got, expected in zip(names, back.get_weights(), trained_by_keras.get_weights(), strict=True):
         assert np.abs(got - expected).max() <= 1e-5 * np.abs(expected).max(), name
     assert np.abs(back.predict(x, verbose=0) - trained_by_keras.predict(x, verbose=0)).max() <= 1e-5
+
+    done = shoal("predict", folder / "run", folder / "x.npy", "--output", folder / "predicted.npy")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert np.abs(back.predict(x, verbose=0) - np.load(folder / "predicted.npy")).max() <= 1e-5
