@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/dataset_report.h"
@@ -21,6 +22,7 @@ DataSource LikeTheJobs(const DataSource& guessed, const Job& job,
     DataSource source = *like;
     source.format = guessed.format;
     source.paths = guessed.paths;
+    if (absl::EndsWith(guessed.paths[0], ".tsv")) source.delimiter = guessed.delimiter;
     source.validation_split = source.test_split = 0;
     source.subset.clear();
     return source;

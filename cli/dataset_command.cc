@@ -106,7 +106,8 @@ void AddShow(CLI::App* dataset, Command* chosen) {
       "show", "Draw the pictures of a step's batch, as the model trains on them");
   show->add_option("JOB", options->job, "The job file")->required();
   show->add_option("--step", options->step, "Which step's")->capture_default_str();
-  show->add_option("--output", options->output, "The PNG that is written")->capture_default_str();
+  show->add_option("-o,--output", options->output, "The PNG that is written")
+      ->capture_default_str();
   AddJobFlags(show, &options->overrides);
   show->footer(
       "Writes a sheet with all pictures of the batch, and says which examples they are and their "

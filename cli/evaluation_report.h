@@ -23,8 +23,8 @@ EvaluationReport ReportOf(const TrainedModel& trained, const BatchResult& sums,
 
 // For people: a line for each figure, as `shoal train` shows it.
 std::string FormatEvaluation(const TrainedModel& trained, const EvaluationReport& report);
-// {"checkpoint": …, "step": …, "examples": …, "loss": …, "metrics": {NAME: …}}: in one line, all
-// digits. A figure that is no number is null.
+// {"checkpoint": …, "step": …, "averaged": …, "examples": …, "loss": …, "metrics": {NAME: …}}: in
+// one line, all digits. A figure that is no number is null.
 std::string EvaluationToJson(const TrainedModel& trained, const EvaluationReport& report);
 
 }  // namespace shoal

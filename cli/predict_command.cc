@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -169,7 +170,7 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
   predict->add_option("INPUT", options->inputs,
                       "Pictures and folders of them, or one file of examples (NPY, IDX, .npz, CSV, "
                       "TFRecord), or `test` or `training`: those of the job [test]");
-  predict->add_option("--output", options->output,
+  predict->add_option("-o,--output", options->output,
                       "The file that is written, by its end: .npy, .csv, .jsonl [standard output, "
                       "as CSV]");
   predict->add_flag("--overwrite", options->overwrite, "Replace a file that is there");

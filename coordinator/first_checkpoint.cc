@@ -14,9 +14,10 @@ namespace {
 
 constexpr int64_t kPieceValues = int64_t{256} << 10;
 
-// What a ps begins with, row by row, or what was saved.
-absl::Status WriteVariable(const Variable& variable, uint64_t seed, const SavedWeights& saved,
-                           const SavedTensor* tensor, CheckpointWriter* writer) {
+// As `name`: what a ps begins with, row by row, or what was saved.
+absl::Status WriteVariable(const std::string& name, const Variable& variable, uint64_t seed,
+                           const SavedWeights& saved, const SavedTensor* tensor,
+                           CheckpointWriter* writer) {
   const int64_t rows = variable.shape.empty() ? 1 : variable.shape[0];
   const int64_t row_size = rows == 0 ? 0 : ElementCount(variable.shape) / rows;
   const int64_t piece_rows = std::max<int64_t>(1, kPieceValues / std::max<int64_t>(1, row_size));
@@ -30,8 +31,8 @@ absl::Status WriteVariable(const Variable& variable, uint64_t seed, const SavedW
     } else {
       InitializeRows(variable.initializer, variable.name, variable.shape, seed, row, end, values);
     }
-    SHOAL_RETURN_IF_ERROR(writer->Write(variable.name, first * sizeof(float), values.data(),
-                                        values.size() * sizeof(float)));
+    SHOAL_RETURN_IF_ERROR(
+        writer->Write(name, first * sizeof(float), values.data(), values.size() * sizeof(float)));
   }
   return absl::OkStatus();
 }
@@ -56,16 +57,23 @@ absl::StatusOr<std::vector<WrittenPart>> WriteAll(const FirstCheckpoint& first,
   CheckpointWriter writer(first.layout, directory, files);
   const std::vector<Variable>& variables = *first.variables;
   for (size_t i = 0; i < variables.size(); ++i) {
-    SHOAL_RETURN_IF_ERROR(
-        WriteVariable(variables[i], first.job->seed, weights.saved, weights.tensors[i], &writer));
+    SHOAL_RETURN_IF_ERROR(WriteVariable(variables[i].name, variables[i], first.job->seed,
+                                        weights.saved, weights.tensors[i], &writer));
   }
   const std::vector<std::string>& slots = first.optimizer->slot_names();
   for (size_t slot = 0; slot < slots.size(); ++slot) {
-    for (const Variable& variable : variables) {
+    // Averages of no step yet: who reads the model of this checkpoint takes them.
+    const bool averages = slots[slot] == first.optimizer->average_slot();
+    for (size_t i = 0; i < variables.size(); ++i) {
+      const Variable& variable = variables[i];
       if (!variable.has_slots()) continue;
-      SHOAL_RETURN_IF_ERROR(WriteSlot(absl::StrCat(slots[slot], "/", variable.name), variable.shape,
-                                      first.optimizer->initial_slot_value(static_cast<int>(slot)),
-                                      &writer));
+      const std::string name = absl::StrCat(slots[slot], "/", variable.name);
+      SHOAL_RETURN_IF_ERROR(
+          averages
+              ? WriteVariable(name, variable, first.job->seed, weights.saved, weights.tensors[i],
+                              &writer)
+              : WriteSlot(name, variable.shape,
+                          first.optimizer->initial_slot_value(static_cast<int>(slot)), &writer));
     }
   }
   return writer.Finish();

@@ -14,9 +14,11 @@
 namespace shoal {
 
 // Writes the checkpoint at step 0 of a job with initial weights: the saved values of the variables
-// that they fit, all others and the slots as a ps would begin with them. From there on the run is
+// that they fit, all others and the slots as a ps would begin with them, averages of the variables
+// (use_ema) as these. From there on the run is
 // as any other that goes on. kFailedPrecondition: the weights are not those that the job was
-// started with. Reads and writes files; a megabyte in memory at a time.
+// started with. Reads and writes files; a megabyte in memory at a time, or a row
+// where that is more.
 struct FirstCheckpoint {
   const Job* job = nullptr;
   const std::vector<Variable>* variables = nullptr;

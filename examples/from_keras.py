@@ -142,7 +142,7 @@ def take_callbacks(callbacks, job):
         elif isinstance(callback, (keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint)) and follows_best(callback):
             if monitor_of(callback) not in figures_of(job):
                 known = ", ".join(figures_of(job)) or "and it has none"
-                unmatched.append(f"{name}: follows {callback.monitor}, a job figures of its test set alone ({known}), and was left out")
+                unmatched.append(f"{name}: follows {callback.monitor}, and a job's callbacks figures of its test set alone ({known}); it was left out")
             elif getattr(callback, "save_freq", "epoch") != "epoch":
                 unmatched.append(f"{name}: keeps the best of a job's epochs, not of every {callback.save_freq} steps, and was left out")
             else:

@@ -16,7 +16,7 @@ struct Hdf5Element {
 // Of the bytes of a data type message.
 Hdf5Element ReadHdf5Element(std::string_view data);
 
-// The value at `from`, of a dtype that is not empty.
+// The value at `from`, of a dtype that is not empty nor "F32", which needs no conversion.
 float Hdf5ToFloat(const std::string& dtype, const char* from);
 
 }  // namespace shoal

@@ -17,9 +17,8 @@ namespace {
 
 // All steps of its epoch are in it, and none of the next.
 bool IsAtEpochEnd(const Manifest& manifest) {
-  const bool at_end =
-      manifest.training_examples > 0 && manifest.epoch_position == manifest.training_examples;
-  return at_end || manifest.finished();  // the last epoch may be cut short by $.steps
+  return manifest.epoch_done() ||
+         manifest.finished();  // the last epoch may be cut short by $.steps
 }
 
 std::optional<double> FigureOf(const proto::EpochResult& epoch, const std::string& figure) {

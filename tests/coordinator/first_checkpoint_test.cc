@@ -33,7 +33,7 @@ class FirstCheckpointTest : public testing::Test {
 
   absl::StatusOr<StoredCheckpoint> Write() {
     model_ = ParseKerasModel(job_.model_json).value();
-    optimizer_ = MakeOptimizer("{\"class_name\": \"Adagrad\", \"config\": {}}").value();
+    optimizer_ = MakeOptimizer(optimizer_config_).value();
     layout_ = LayOutCheckpoint(model_.graph.variables(), optimizer_->slot_names());
     Manifest manifest;
     manifest.slots = optimizer_->slot_names();
@@ -62,6 +62,7 @@ class FirstCheckpointTest : public testing::Test {
   const TemporaryDirectory directory_;
   const std::string archive_ = directory_ / "nested.keras";
   Job job_;
+  std::string optimizer_config_ = R"({"class_name": "Adagrad", "config": {}})";
   KerasModel model_;
   std::unique_ptr<const Optimizer> optimizer_;
   CheckpointLayout layout_;
@@ -78,6 +79,15 @@ TEST_F(FirstCheckpointTest, HoldsWhatWasSavedAndFirstSlots) {
   EXPECT_THAT(Values(*stored, "shared/kernel", {2, 3}), ElementsAre(0, .25, .5, .75, 1, 1.25));
   EXPECT_THAT(Values(*stored, "tower/norm/moving_variance", {2}), ElementsAre(5.75, 6));
   EXPECT_THAT(Values(*stored, "adagrad_accumulator/shared/kernel", {2, 3}), Each(0.1f));
+}
+
+// Who evaluates it takes the averages.
+TEST_F(FirstCheckpointTest, AveragesBeginAsTheVariables) {
+  optimizer_config_ = R"({"class_name": "SGD", "config": {"use_ema": true}})";
+  const auto stored = Write();
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_THAT(Values(*stored, optimizer_->average_slot() + "/shared/kernel", {2, 3}),
+              ElementsAre(0, .25, .5, .75, 1, 1.25));
 }
 
 TEST_F(FirstCheckpointTest, WhatIsNotLoadedBeginsAsOnAPs) {

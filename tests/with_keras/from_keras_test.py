@@ -188,7 +188,7 @@ def test_callbacks_that_follow_the_best_epoch(tmp_path, data):
     assert "callbacks" not in job and len(lines) == 2
 
     _, lines = written(tmp_path, made, data["classes"], test=data["classes"], callbacks=[c.EarlyStopping(monitor="val_acuracy")])
-    assert lines == ["EarlyStopping: follows val_acuracy, a job figures of its test set alone (val_loss, val_accuracy), and was left out"]
+    assert lines == ["EarlyStopping: follows val_acuracy, and a job's callbacks figures of its test set alone (val_loss, val_accuracy); it was left out"]
     job, lines = written(tmp_path, model(metrics=["acc"]), data["classes"], test=data["classes"],
                          callbacks=[c.EarlyStopping(monitor="val_acc", mode="max")])
     assert job["callbacks"][0]["config"]["monitor"] == "val_accuracy" and lines == []

@@ -34,12 +34,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenPictures(const DataSource& source,
 struct DataFormat {
   const char* name;
   OpenFormat open;
-  InspectFormat inspect;  // null: looked at as another format
+  InspectFormat inspect;  // null: `shoal dataset inspect` refuses it
 };
-// The names of the classes of a folder, in the order of their numbers.
-absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& image_folder);
-
 // Null where the format is not known.
 const DataFormat* FindDataFormat(const std::string& name);
+
+// The names of the classes of a folder, in the order of their numbers.
+absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& image_folder);
 
 }  // namespace shoal

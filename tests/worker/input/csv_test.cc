@@ -72,6 +72,12 @@ TEST_F(CsvTest, AllColumnsButTheLabelAreTheInput) {
   EXPECT_THAT(Rows(), ElementsAre("1 2.5 : 7"));
 }
 
+// As pandas writes the index.
+TEST_F(CsvTest, AColumnWithoutANameIsAnInputToo) {
+  Write("data.csv", ",a,y\n0,1,7\n1,-3,8\n");
+  EXPECT_THAT(Rows(), ElementsAre("0 1 : 7", "1 -3 : 8"));
+}
+
 TEST_F(CsvTest, AColumnMaySayWhatARowCounts) {
   Write("data.csv", "a,y,w,b\n1,7,0.5,2\n3,8,2,4\n");
   source_.weights = "w";

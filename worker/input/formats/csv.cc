@@ -104,10 +104,12 @@ absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
   const absl::StatusOr<size_t> label = FindColumn(columns.names, source.labels);
   if (!source.unlabelled) SHOAL_RETURN_IF_ERROR(label.status());
   std::set<size_t> named;
-  if (label.ok()) named.insert(*label);
+  // A column may be called "", as the first of pandas is.
+  if (label.ok() && !source.labels.empty()) named.insert(*label);
   // Where the weights are asked for they are a feature, and must be there.
   const auto weights = std::find(columns.names.begin(), columns.names.end(), source.weights);
-  if (weights != columns.names.end()) named.insert(weights - columns.names.begin());
+  if (weights != columns.names.end() && !source.weights.empty())
+    named.insert(weights - columns.names.begin());
   for (const DataSource::Feature& feature : features) {
     for (const std::string& name : feature.from) {
       SHOAL_ASSIGN_OR_RETURN(const size_t column, FindColumn(columns.names, name));
