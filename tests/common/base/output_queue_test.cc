@@ -119,6 +119,7 @@ TEST(OutputQueueTest, EndsThoughItsThreadIsHeldUp) {
   auto queue = QueueTo(pipe.write_end());
   const std::string more_than_the_pipe_takes(2 * pipe.capacity(), 'x');
   queue->Write(more_than_the_pipe_takes);
+  pipe.WaitUntilFull();
   EXPECT_FALSE(queue->Flush(milliseconds(1)));
   queue.reset();
   EXPECT_THAT(pipe.ReadUntil("xxx"), StartsWith("xxx"));

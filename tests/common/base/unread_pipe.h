@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
 
 namespace shoal {
 
@@ -32,6 +33,14 @@ class UnreadPipe {
   void CloseWriter() {
     if (ends_[1] >= 0) close(ends_[1]);
     ends_[1] = -1;
+  }
+
+  // Until a writer of more than the pipe takes is held up. For a minute at most.
+  void WaitUntilFull() const {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    pollfd writable = {.fd = ends_[1], .events = POLLOUT};
+    while (poll(&writable, 1, 0) == 1 && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
   }
 
   // Reads until `text` is in all that was read so far, or to its end; returns all of it. For a
