@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/checkpoint_choice.h"
 #include "cli/command.h"
@@ -38,6 +39,13 @@ const std::map<std::string, ModelFormat>& Formats() {
 
 absl::Status Export(const ExportOptions& options) {
   Console console(STDOUT_FILENO, STDERR_FILENO, TerminalStyle::Detect());
+  // Keras opens a file by its ending.
+  const std::string ending = "." + options.format;
+  if (!options.output.empty() && !absl::EndsWith(options.output, ending)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output ", options.output, ": must end in ", ending,
+                     options.format == "keras" ? ", or give --format safetensors" : ""));
+  }
   SHOAL_ASSIGN_OR_RETURN(const FoundCheckpoints found, FindCheckpoints(options.path));
   std::vector<std::string> problems;
   SHOAL_ASSIGN_OR_RETURN(const StoredCheckpoint checkpoint,

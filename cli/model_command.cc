@@ -12,6 +12,7 @@
 #include "cli/golden_case/golden_case.h"
 #include "cli/layers_document.h"
 #include "cli/model_summary.h"
+#include "common/archive/keras_archive.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
 #include "common/json/json_errors.h"
@@ -35,7 +36,8 @@ std::string HintOfJob(const std::string& path, const std::string& text) {
 }
 
 absl::Status Summarize(const std::string& path) {
-  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
+  SHOAL_ASSIGN_OR_RETURN(const std::string text,
+                         IsZipArchive(path) ? ReadArchivedModel(path) : ReadJsonFile(path));
   const absl::StatusOr<KerasModel> model = ParseKerasModel(text);
   if (!model.ok()) {
     if (const std::string hint = HintOfJob(path, text); !hint.empty())
@@ -48,7 +50,9 @@ absl::Status Summarize(const std::string& path) {
 void AddSummary(CLI::App* model, Command* chosen) {
   auto path = std::make_shared<std::string>();
   CLI::App* summary = model->add_subcommand("summary", "Show layers, shapes and parameters");
-  summary->add_option("MODEL", *path, "Text of Keras's model.to_json()")->required();
+  summary
+      ->add_option("MODEL", *path, "What Keras's model.to_json() returns, or model.save() writes")
+      ->required();
   summary->footer("Example:\n  shoal model summary examples/fashion_mnist/model.json");
   summary->callback([=] { *chosen = [=] { return ReportStatus(Summarize(*path)); }; });
 }

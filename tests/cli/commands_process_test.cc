@@ -221,6 +221,10 @@ TEST_F(CommandsTest, ModelSummaryOfTheExamples) {
   const Result mlp =
       Shoal({"model", "summary", kSource + "/examples/fashion_mnist_mlp/model.json"});
   EXPECT_THAT(mlp.output, HasSubstr("10,020,874"));
+  const Result archive =
+      Shoal({"model", "summary", kSource + "/tests/common/archive/testdata/nested.keras"});
+  EXPECT_EQ(archive.exit, "exit code 0");
+  EXPECT_THAT(archive.output, HasSubstr("tower"));
 }
 
 TEST_F(CommandsTest, ModelSummaryNamesTheFileThatIsNoModel) {

@@ -78,6 +78,8 @@ def test_a_file_is_not_replaced_unless_it_is_asked_for(tmp_path):
     (tmp_path / "model.json").write_text(classifier().to_json())
     train(tmp_path, model="model.json", epochs=1)
     path = tmp_path / "out.safetensors"
+    unlike = shoal("export", tmp_path / "run", "-o", tmp_path / "out.h5")
+    assert unlike.returncode == 78 and "must end in .keras" in unlike.stderr, unlike.stderr
     command = ("export", tmp_path / "run", "--format", "safetensors", "-o", path)
     assert shoal(*command).returncode == 0
     tensors = load_file(path)
