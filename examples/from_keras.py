@@ -88,6 +88,8 @@ def metric_fields(model, kind="metrics"):
 
 def optimizer_field(model):
     optimizer = model.optimizer
+    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        raise ValueError("LossScaleOptimizer: a job computes in float32; make the model with the dtype policy \"float32\"")
     if getattr(keras.optimizers, type(optimizer).__name__, None) is not type(optimizer):
         raise ValueError(f"{type(optimizer).__name__}: Shoal has Keras's own optimizers, and none of yours")
     if any(getattr(optimizer, "_exclude_from_weight_decay" + kind, None) for kind in ("", "_pattern")):
@@ -169,6 +171,8 @@ def data_source(given, folder):
     here = lambda path: os.path.relpath(os.path.abspath(path), os.path.abspath(folder))
     if isinstance(given, dict):
         return given
+    if any(hasattr(part, "shape") for part in [given, *(given if isinstance(given, (list, tuple)) else ())]):
+        raise ValueError("arrays: a job reads files; numpy.save() them, and give the paths of two (examples and labels)")
     if isinstance(given, (list, tuple)) and len(given) == 2:
         return {"images": here(given[0]), "labels": here(given[1])}
     path = given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
@@ -209,7 +213,7 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
         job["weighted_metrics"] = weighted
     if class_weight:
         job["class_weight"] = {str(number): float(weight) for number, weight in class_weight.items()}
-    unmatched = take_callbacks(callbacks, job)
+    unmatched = take_callbacks([callbacks] if isinstance(callbacks, keras.callbacks.Callback) else callbacks, job)
     if model.get_compile_config()["loss_weights"] is not None:
         raise ValueError("loss_weights: a job has one loss, which counts once")
     folder = pathlib.Path(folder)

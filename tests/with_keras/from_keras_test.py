@@ -137,6 +137,9 @@ def test_how_long_and_how_many(tmp_path, data):
         write_job(model(), tmp_path / "job", data["classes"])
     with pytest.raises(ValueError, match="3 paths"):
         write_job(model(), tmp_path / "job", 3 * [tmp_path], epochs=1)
+    for arrays in (np.zeros((4, 2)), (np.zeros((4, 2)), np.zeros(4))):
+        with pytest.raises(ValueError, match="numpy.save"):
+            write_job(model(), tmp_path / "job", arrays, epochs=1)
 
 
 def test_callbacks_have_their_counterpart_or_are_named(tmp_path, data):
@@ -150,6 +153,7 @@ def test_callbacks_have_their_counterpart_or_are_named(tmp_path, data):
     _, lines = written(tmp_path, model(), data["classes"], callbacks=[
         c.ModelCheckpoint("x.keras"), c.ReduceLROnPlateau(), c.LearningRateScheduler(lambda epoch: 0.1), Own()])
     assert [line.split(":")[0] for line in lines] == ["ModelCheckpoint", "ReduceLROnPlateau", "LearningRateScheduler", "Own"]
+    assert written(tmp_path, model(), data["classes"], callbacks=c.TerminateOnNaN())[0]["stop_after_nan_steps"] == 1
 
 
 def test_weights_of_classes_and_weighted_metrics(tmp_path, data):
@@ -224,6 +228,7 @@ def not_decaying(**excluded):
     ({"loss": own}, "own"), ({"loss": OwnLoss()}, "OwnLoss"), ({"loss": None}, "not compiled"), ({"metrics": [own]}, "own"),
     ({"metrics": [OwnMetric()]}, "OwnMetric"), ({"optimizer": OwnSGD()}, "OwnSGD"),
     ({"optimizer": keras.optimizers.SGD(OwnSchedule(0.1, 10, 0.9))}, "OwnSchedule"),
+    ({"optimizer": keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())}, "float32"),
     ({"optimizer": not_decaying(var_names=["bias"])}, "exclude_from_weight_decay"),
     ({"optimizer": not_decaying(var_list=[keras.Variable(0.0)])}, "exclude_from_weight_decay"), ({"loss_weights": 2.0}, "loss_weights")],
     ids=lambda value: value if isinstance(value, str) else "")
