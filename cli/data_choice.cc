@@ -1,6 +1,7 @@
 #include "cli/data_choice.h"
 
 #include <functional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -9,7 +10,7 @@
 #include "common/archive/zip_archive.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
-#include "worker/input/data_formats.h"
+#include "worker/job_classes.h"
 
 namespace shoal {
 namespace {
@@ -131,7 +132,7 @@ absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given) 
     }
   }
   source.cache.clear();
-  return source;
+  return WithClassesOfJob(job, std::move(source));
 }
 
 absl::StatusOr<DataSource> ChooseInputs(const Job& job, const std::vector<std::string>& given,
@@ -151,12 +152,6 @@ absl::StatusOr<DataSource> ChooseInputs(const Job& job, const std::vector<std::s
   source.damaged = "fail";
   source.cache.clear();
   return source;
-}
-
-std::vector<std::string> ClassNamesOfJob(const Job& job) {
-  if (job.training.format != "image_folder") return {};
-  if (!job.training.class_names.empty()) return job.training.class_names;
-  return ClassNamesOf(job.training).value_or(std::vector<std::string>());
 }
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/data_choice.h"
 #include "cli/dataset_run.h"
@@ -32,6 +33,15 @@ absl::Status Evaluate(const EvaluateOptions& options) {
   for (const std::string& line : trained.overridden) console.PrintError(line);
   const JobModel& model = trained.model;
   SHOAL_ASSIGN_OR_RETURN(const DataSource source, ChooseData(trained.job, options.data));
+  if (trained.job.training.format == source.format && source.format == "image_folder" &&
+      source.class_names.empty()) {
+    console.PrintError(absl::StrCat(
+        source.paths[0],
+        ": its folders are numbered in their order, and may be other classes than those of "
+        "the model: the run does not name them, and the training set ",
+        trained.job.training.paths[0],
+        " is not here; give them by --set 'data.training.class_names=[...]'"));
+  }
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                          OpenJobData(source, *model.loss, model.model.graph));
   ModelRunner::Options runner_options = model.RunnerOptions();

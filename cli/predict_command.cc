@@ -23,6 +23,7 @@
 #include "cli/trained_model.h"
 #include "cli/trained_model_flags.h"
 #include "common/base/status_macros.h"
+#include "worker/job_classes.h"
 #include "worker/job_data.h"
 
 namespace shoal {
@@ -64,10 +65,11 @@ absl::StatusOr<PredictionRows> RowsOf(const TrainedModel& trained, const Dataset
                                       int top) {
   const Graph& graph = trained.model.model.graph;
   const Shape& output = graph.value(graph.outputs()[0]).shape;
-  PredictionRows rows{.examples = dataset.size(),
-                      .shape = {output.begin() + 1, output.end()},
-                      .class_names = ClassNamesOfJob(trained.job),
-                      .top = top};
+  PredictionRows rows{
+      .examples = dataset.size(),
+      .shape = {output.begin() + 1, output.end()},
+      .class_names = ClassNamesOfJob(trained.job).value_or(std::vector<std::string>()),
+      .top = top};
   const bool classes = rows.shape.size() == 1 && rows.shape[0] > 1;
   if (top > 0 && !classes) {
     return absl::InvalidArgumentError(

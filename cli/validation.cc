@@ -15,6 +15,7 @@
 #include "common/step_plan/step_plan.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"
+#include "worker/job_classes.h"
 #include "worker/job_data.h"
 #include "worker/job_model.h"
 #include "worker/worker_memory.h"
@@ -121,7 +122,10 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
     return absl::OkStatus();
   };
   absl::Status status = check(job.training, &found.training_examples);
-  if (!job.test.empty()) status = JoinErrors(status, check(job.test, &found.test_examples));
+  if (!job.test.empty()) {
+    const absl::StatusOr<DataSource> test = WithClassesOfJob(job, job.test);
+    status = JoinErrors(status, test.ok() ? check(*test, &found.test_examples) : test.status());
+  }
   if (!status.ok() && !absl::IsNotFound(status)) return status;
   found.missing = std::string(status.message());
   return found;

@@ -13,6 +13,7 @@
 #include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
 #include "common/optimizer/optimizer.h"
+#include "worker/job_classes.h"
 #include "worker/job_data.h"
 #include "worker/job_model.h"
 #include "worker/worker_memory.h"
@@ -109,8 +110,9 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   const uint64_t training_examples = training->size();
   DatasetMemory data_memory = training->memory();
   if (!job.test.empty()) {
+    SHOAL_ASSIGN_OR_RETURN(const DataSource source, WithClassesOfJob(job, job.test));
     SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test,
-                           OpenJobData(job.test, *computed.loss, graph));
+                           OpenJobData(source, *computed.loss, graph));
     data_memory = data_memory + test->memory();
     test_ = std::make_unique<DatasetPass>(test, job.batch_size);
   }

@@ -37,6 +37,7 @@
 #include "common/rpc/library_log.h"
 #include "common/run/history.h"
 #include "common/run/run_verdict.h"
+#include "worker/job_classes.h"
 
 namespace shoal {
 namespace {
@@ -129,6 +130,7 @@ class Training {
     SHOAL_ASSIGN_OR_RETURN(
         job_, LoadJob(options_.job_path, /*check_data=*/true, options_.overrides, &overridden));
     for (const std::string& line : overridden) console_.Print(line);
+    SHOAL_RETURN_IF_ERROR(NameClasses(&job_));
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -212,6 +214,8 @@ class DataSourceReader {
                        });
     if (!right) return object_.AddWrong("class_names", *names, "a list of folders' names");
     source_.class_names = names->get<std::vector<std::string>>();
+    if (const std::set<std::string> once(names->begin(), names->end()); once.size() < names->size())
+      object_.AddWrong("class_names", *names, "names that differ");
   }
 
   void ReadPictures() {

@@ -43,6 +43,14 @@ void Compare(const json* there, const json* now, const std::string& path,
                               " there, ", now == nullptr ? "absent" : ShortJson(*now), " now"));
 }
 
+// `shoal train` names the classes of the folders that it sees; a job file need not.
+void ForgetClassesOfOne(json* there, json* now) {
+  const json::json_pointer names("/data/training/class_names");
+  if (there->contains(names) == now->contains(names)) return;
+  json* const names_them = there->contains(names) ? there : now;
+  names_them->at(names.parent_pointer()).erase(names.back());
+}
+
 }  // namespace
 
 std::vector<std::string> DescribeDifferences(const std::string& there, const std::string& now) {
@@ -60,6 +68,7 @@ std::vector<std::string> DescribeDifferences(const std::string& there, const std
     }
   }
   if (!lines.empty()) return lines;
+  ForgetClassesOfOne(&*parsed_there, &*parsed_now);
   Compare(&*parsed_there, &*parsed_now, "$", &lines);
   if (lines.size() > kMaxLines) {
     const size_t more = lines.size() - kMaxLines;

@@ -297,6 +297,46 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
     assert not list(tmp_path.glob("flat.csv*"))
 
 
+def test_the_training_folder_numbers_the_classes_of_every_folder(trained, tmp_path):
+    images, labels = test_images(trained), (trained / "test-labels.idx").read_bytes()[8:]
+    classes = ["a", "b", "c", "d"]
+    for i, image in enumerate(images):
+        for folder in ["training", "test"][:1 if labels[i] < 2 else 2]:  # c and d alone in the test set
+            path = tmp_path / folder / classes[labels[i]] / f"{i:02}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(png(image))
+    data = {name: {"format": "image_folder", "path": name} for name in ("training", "test")}
+    job = write_job(tmp_path, 64, data=data, epochs=3, metrics=["accuracy"])
+    run = tmp_path / "run"
+    done = shoal("train", job, "--run_dir", run)
+    assert done.returncode == 0, done.stdout + done.stderr
+    tested = [i for i in range(64) if labels[i] >= 2]
+    right = (outputs(run, images[tested]).argmax(axis=1) == np.array([labels[i] for i in tested])).mean()
+    assert right > 0  # as labels of their own, 0 and 1, few would be
+    assert float(history(run)[-1]["val_accuracy"]) == pytest.approx(right)
+    assert evaluate(run)["metrics"]["accuracy"] == pytest.approx(right)
+    # A folder of another class is refused, by every command that needs its number.
+    (tmp_path / "other/c").mkdir(parents=True)
+    (tmp_path / "other/e").mkdir()
+    for name in "ce":
+        (tmp_path / "other" / name / "0.png").write_bytes(png(images[0]))
+    other = ["--set", f"data.test.path={tmp_path}/other"]
+    for arguments in (["evaluate", run, tmp_path / "other"], ["evaluate", run, *other], ["validate", job, *other],
+                      ["train", job, "--run_dir", tmp_path / "run2", *other]):
+        refused = shoal(*arguments)
+        assert refused.returncode == 78, arguments
+        assert f"{tmp_path}/other/e: is of no class" in refused.stderr and "are a, b, c, d. " in refused.stderr
+    assert len(rows(predict(run, *other))) == 3
+    # The run knows them without the training data.
+    (tmp_path / "training").rename(tmp_path / "elsewhere")
+    assert evaluate(run)["metrics"]["accuracy"] == pytest.approx(right)
+    assert rows(predict(run))[0] == ["example", *classes]
+    # One that does not name them, as that of a cluster whose coordinator sees no data, numbers folders, and says so.
+    described = {"format": "image_folder", "path": str(tmp_path / "training")}
+    said = shoal("evaluate", run, "--set", f"data.training={json.dumps(described)}")
+    assert said.returncode == 0 and "may be other classes" in said.stderr
+
+
 def test_a_file_that_is_there_stays_and_one_that_is_not_whole_is_not_there(trained, tmp_path):
     run, path = trained / "run", tmp_path / "out.csv"
     path.write_text("mine")

@@ -39,7 +39,8 @@ struct DataFormat {
 // Null where the format is not known.
 const DataFormat* FindDataFormat(const std::string& name);
 
-// The names of the classes of a folder, in the order of their numbers.
+// The names of the classes of a folder, in the order of their numbers: its "class_names", or else
+// its folders, sorted.
 absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& image_folder);
 
 }  // namespace shoal

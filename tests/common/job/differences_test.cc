@@ -52,6 +52,17 @@ TEST(DescribeDifferencesTest, AnOptionThatHasComeSinceIsNoDifference) {
               ElementsAre("$.optimizer.config.beta_1: 0.8 there, 0.9 now"));
 }
 
+// Who trains where the data are knows its classes, also where the job file does not say them.
+TEST(DescribeDifferencesTest, ClassesThatOnlyOneNamesAreNoDifference) {
+  const std::string without = R"({"data": {"training": {"path": "/a"}}})";
+  const std::string two = R"({"data": {"training": {"path": "/a", "class_names": ["a", "b"]}}})";
+  EXPECT_THAT(DescribeDifferences(without, two), IsEmpty());
+  EXPECT_THAT(DescribeDifferences(two, without), IsEmpty());
+  EXPECT_THAT(DescribeDifferences(
+                  two, R"({"data": {"training": {"path": "/a", "class_names": ["a", "c"]}}})"),
+              ElementsAre("$.data.training.class_names[1]: \"b\" there, \"c\" now"));
+}
+
 TEST(DescribeDifferencesTest, ShowsNoMoreThanAPersonReads) {
   std::string there = "[0";
   std::string now = "[1";

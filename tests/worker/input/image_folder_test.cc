@@ -72,9 +72,21 @@ TEST_F(ImageFolderTest, LabelsAreAsTheModeSays) {
   EXPECT_THAT(Rows(), ElementsAre("40 0", "50 0", "10 1", "20 1"));
   std::filesystem::create_directory(Path("set/c"));
   source_.class_names = {};
-  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(Path("set")), HasSubstr("3 folders")));
-  source_.class_names = {"a", "b"};
-  EXPECT_THAT(ErrorOfOpening(), HasSubstr("each of its 3 folders once"));
+  EXPECT_THAT(ErrorOfOpening(), AllOf(HasSubstr(Path("set")), HasSubstr("3 classes")));
+}
+
+// As a test set has it, whose classes are those of the training set.
+TEST_F(ImageFolderTest, AFolderMayLackClassesButHaveNoOthers) {
+  source_.class_names = {"0", "a", "aa", "b"};
+  EXPECT_THAT(Rows(), ElementsAre("10 1", "20 1", "40 3", "50 3"));
+  source_.label_mode = "categorical";
+  EXPECT_THAT(Rows()[2], "40 0 0 0 1");
+  source_.class_names = {"aa", "b"};
+  EXPECT_THAT(ErrorOfOpening(),
+              AllOf(HasSubstr(Path("set/a") + ": is of no class"), HasSubstr("are aa, b. ")));
+  // Of predictions nobody asks for the class.
+  source_.unlabelled = true;
+  EXPECT_EQ((*Open())->size(), 4u);
 }
 
 TEST_F(ImageFolderTest, ADamagedPictureFailsByName) {

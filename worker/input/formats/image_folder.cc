@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -79,6 +80,36 @@ absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder) {
   }
   std::sort(classes.begin(), classes.end());
   return classes;
+}
+
+// Names as a message shows them: no more of them than a person reads.
+std::string SomeOf(const std::vector<std::string>& names) {
+  constexpr size_t kMostShown = 20;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMostShown); ++i)
+    absl::StrAppend(&text, i == 0 ? "" : ", ", Printable(names[i], kMostNameBytes));
+  if (names.size() > kMostShown)
+    absl::StrAppend(&text, " and ", names.size() - kMostShown, " more");
+  return text;
+}
+
+// Of folders, which are sorted, those of no class.
+std::vector<std::string> WithoutClass(const std::vector<std::string>& folders,
+                                      std::vector<std::string> classes) {
+  std::vector<std::string> unknown;
+  std::sort(classes.begin(), classes.end());
+  std::set_difference(folders.begin(), folders.end(), classes.begin(), classes.end(),
+                      std::back_inserter(unknown));
+  return unknown;
+}
+
+absl::Status OfNoClass(const std::string& folder, std::vector<std::string> unknown,
+                       const std::vector<std::string>& classes) {
+  for (std::string& name : unknown) name = (fs::path(folder) / name).string();
+  return absl::InvalidArgumentError(absl::StrCat(
+      SomeOf(unknown), unknown.size() == 1 ? ": is of no class" : ": are of no class",
+      " that is trained; the classes, by \"class_names\" or the training set's folders, are ",
+      SomeOf(classes), ". Call a folder as its class, take it out, or train with it"));
 }
 
 // The pictures below `path`, in sorted order, by their paths from `base`; empty: from where `path`
@@ -264,18 +295,8 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
 }
 
 absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& source) {
-  const std::string& folder = source.paths[0];
-  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> classes, ClassesOf(folder));
-  if (!source.class_names.empty()) {
-    std::vector<std::string> wanted = source.class_names;
-    std::sort(wanted.begin(), wanted.end());
-    if (wanted != classes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          folder, ": \"class_names\" must name each of its ", classes.size(), " folders once"));
-    }
-    return source.class_names;
-  }
-  return classes;
+  if (!source.class_names.empty()) return source.class_names;
+  return ClassesOf(source.paths[0]);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& source,
@@ -286,15 +307,21 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const DataSource& sourc
         folder, ": a folder of pictures has data for one input; the model has ", inputs.size()));
   }
   SHOAL_ASSIGN_OR_RETURN(const PictureLoader loader, PictureLoader::Make(source, inputs[0]));
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassNamesOf(source));
-  if (source.label_mode == "binary" && classes.size() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, ": has ", classes.size(),
-                                                   " folders; \"label_mode\": \"binary\" is for 2 "
-                                                   "classes"));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> folders, ClassesOf(folder));
+  std::vector<std::string> classes = source.class_names.empty() ? folders : source.class_names;
+  if (const auto unknown = WithoutClass(folders, classes); !unknown.empty()) {
+    if (!source.unlabelled) return OfNoClass(folder, unknown, classes);
+    classes.insert(classes.end(), unknown.begin(), unknown.end());
+  }
+  if (source.label_mode == "binary" && !source.unlabelled && classes.size() != 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, ": has ", classes.size(), " classes; \"label_mode\": \"binary\" is for 2"));
   }
   PictureList list;
   for (uint32_t i = 0; i < classes.size(); ++i) {
-    SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, &list));
+    // A set for tests may have no picture of a class.
+    if (std::binary_search(folders.begin(), folders.end(), classes[i]))
+      SHOAL_RETURN_IF_ERROR(AddClass(folder, classes[i], i, &list));
   }
   if (list.size() == 0) {
     return absl::InvalidArgumentError(

@@ -1,0 +1,50 @@
+#include "worker/job_classes.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "worker/input/data_formats.h"
+
+namespace shoal {
+namespace {
+
+constexpr char kImageFolder[] = "image_folder";
+// Of all names of a job's classes: the job is sent to every task, and stands in every checkpoint.
+constexpr size_t kMostBytes = 1 << 20;
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ClassNamesOfJob(const Job& job) {
+  if (job.training.format != kImageFolder) return std::vector<std::string>();
+  absl::StatusOr<std::vector<std::string>> names = ClassNamesOf(job.training);
+  if (absl::IsNotFound(names.status())) return std::vector<std::string>();
+  return names;
+}
+
+absl::StatusOr<DataSource> WithClassesOfJob(const Job& job, DataSource data) {
+  if (data.format != kImageFolder) return data;
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> names, ClassNamesOfJob(job));
+  if (names.empty()) return data;
+  if (!data.class_names.empty() && data.class_names != names) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        data.paths[0], ": \"class_names\" are not those of the training set ",
+        job.training.paths[0], ", by which the model numbers its classes; leave them out here"));
+  }
+  data.class_names = std::move(names);
+  return data;
+}
+
+absl::Status NameClasses(Job* job) {
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> names, ClassNamesOfJob(*job));
+  size_t bytes = 0;
+  for (const std::string& name : names) {
+    bytes += name.size();
+    if (Printable(name, name.size()) != name) return absl::OkStatus();
+  }
+  if (bytes <= kMostBytes) job->training.class_names = std::move(names);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/job/job.h"
+
+namespace shoal {
+
+// What the classes of a job are called, by their numbers: by its training set, where that is a
+// folder of pictures, its "class_names" or else its folders, in sorted order. Empty where the job
+// has none, and where it names none and the folder is not on this machine.
+absl::StatusOr<std::vector<std::string>> ClassNamesOfJob(const Job& job);
+
+// `data`, which the job's model is evaluated on, with the classes of the training set: a class has
+// the number there that it was trained as, whatever folders there are. Where the job's classes are
+// not known, or `data` has none with names, it stays as it is. Opening it refuses a folder of no
+// such class; that its own "class_names" are others is an error here.
+absl::StatusOr<DataSource> WithClassesOfJob(const Job& job, DataSource data);
+
+// The same job, which says what its classes are called, as far as a job can (UTF-8, 1 MiB in all),
+// so that its run and its checkpoints know them without the training data.
+absl::Status NameClasses(Job* job);
+
+}  // namespace shoal
