@@ -25,13 +25,10 @@ struct Normalized {
   float least;
   float most;
 
-  template <typename Vector>
-  SHOAL_INLINE Vector Get(int64_t place, int64_t lane) const {
-    Vector y = (Load<Vector>(x + place) - Load<Vector>(mean + lane)) * Load<Vector>(factor + lane) +
-               Load<Vector>(beta + lane);
-    const Vector low = Vector{} + least, high = Vector{} + most;
-    y = low > y ? low : y;
-    return high < y ? high : y;
+  SHOAL_INLINE float Get(int64_t place, int64_t lane) const {
+    const float y = (x[place] - mean[lane]) * factor[lane] + beta[lane];
+    const float raised = least > y ? least : y;
+    return most < raised ? most : raised;
   }
 };
 
@@ -49,30 +46,37 @@ struct MomentsTile {
   int64_t lanes;
   float* moments;
 
-  template <typename Vector>
+  template <int kLanes>
   SHOAL_INLINE void Run(int64_t lane) const {
-    Vector mean = {}, squares = {};
+    const float* const from = x + lane;
+    float mean[kLanes] = {}, squares[kLanes] = {};
     for (int64_t begin = 0; begin < rows; begin += kRowsAtATime) {
       const int64_t end = std::min(rows, begin + kRowsAtATime);
       const float count = static_cast<float>(end - begin);
-      Vector sum = {};
-      for (int64_t row = begin; row < end; ++row) sum += Load<Vector>(x + row * lanes + lane);
-      const Vector near = sum / count;
-      Vector rest = {}, part = {};
+      float near[kLanes] = {}, rest[kLanes] = {}, part[kLanes] = {};
       for (int64_t row = begin; row < end; ++row) {
-        const Vector distance = Load<Vector>(x + row * lanes + lane) - near;
-        rest += distance;
-        part += distance * distance;
+#pragma omp simd
+        for (int i = 0; i < kLanes; ++i) near[i] += from[row * lanes + i];
       }
-      const Vector part_mean = near + rest / count;
-      part -= rest * rest / count;
+      for (int i = 0; i < kLanes; ++i) near[i] /= count;
+      for (int64_t row = begin; row < end; ++row) {
+#pragma omp simd
+        for (int i = 0; i < kLanes; ++i) {
+          const float distance = from[row * lanes + i] - near[i];
+          rest[i] += distance;
+          part[i] += distance * distance;
+        }
+      }
       const float share = count / static_cast<float>(end);
-      const Vector between = part_mean - mean;
-      mean += between * share;
-      squares += part + between * between * (share * static_cast<float>(begin));
+      for (int i = 0; i < kLanes; ++i) {
+        const float between = near[i] + rest[i] / count - mean[i];
+        mean[i] += between * share;
+        squares[i] += part[i] - rest[i] * rest[i] / count +
+                      between * between * (share * static_cast<float>(begin));
+      }
     }
-    Store(mean, moments + lane);
-    Store(squares, moments + lanes + lane);
+    std::copy_n(mean, kLanes, moments + lane);
+    std::copy_n(squares, kLanes, moments + lanes + lane);
   }
 };
 
@@ -94,31 +98,21 @@ struct GradientInputs {
 };
 template <bool relu>
 struct Gradients : GradientInputs {
-  template <typename Vector>
-  SHOAL_INLINE Vector Difference(int64_t place, int64_t lane) const {
-    return Load<Vector>(x + place) - Load<Vector>(mean + lane);
+  SHOAL_INLINE float Gradient(float difference, int64_t place, int64_t lane) const {
+    if (!relu) return dy[place];
+    const float y = difference * factor[lane] + beta[lane];
+    return dy[place] * (((y <= 0) | (y >= most)) ? 0.0f : 1.0f);
   }
-  template <typename Vector>
-  SHOAL_INLINE Vector Gradient(const Vector& difference, int64_t place, int64_t lane) const {
-    const Vector gradient = Load<Vector>(dy + place);
-    if (!relu) return gradient;
-    const Vector y = difference * Load<Vector>(factor + lane) + Load<Vector>(beta + lane);
-    const Vector zero = {}, one = zero + 1, high = zero + most;
-    const Vector below = y >= high ? zero : one;
-    return gradient * (y <= zero ? zero : below);
-  }
-  template <typename Vector>
-  SHOAL_INLINE void Add(int64_t place, int64_t lane, Vector& sum, Vector& products) const {
-    const Vector difference = Difference<Vector>(place, lane);
-    const Vector gradient = Gradient(difference, place, lane);
+  SHOAL_INLINE void Add(int64_t place, int64_t lane, float& sum, float& products) const {
+    const float difference = x[place] - mean[lane];
+    const float gradient = Gradient(difference, place, lane);
     sum += gradient;
     products += gradient * difference;
   }
-  template <typename Vector>
-  SHOAL_INLINE Vector Get(int64_t place, int64_t lane) const {
-    const Vector difference = Difference<Vector>(place, lane);
-    return Gradient(difference, place, lane) * Load<Vector>(factor + lane) +
-           difference * Load<Vector>(slope + lane) + Load<Vector>(offset + lane);
+  SHOAL_INLINE float Get(int64_t place, int64_t lane) const {
+    const float difference = x[place] - mean[lane];
+    return Gradient(difference, place, lane) * factor[lane] + difference * slope[lane] +
+           offset[lane];
   }
 };
 

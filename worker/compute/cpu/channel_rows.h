@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "common/base/shape.h"
 #include "worker/compute/cpu/cpu_program.h"
@@ -11,27 +10,13 @@
 // For loops that treat each channel for itself, over tensors that are row-major or in oneDNN's
 // blocked layouts of images: both are rows of as many lanes as the channels that lie side by side.
 
-// Vectors are returned by inlined functions only: no call depends on how they are passed.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 namespace shoal::cpu {
 
-// Into its caller, and so compiled for what the caller is compiled for (SHOAL_VECTORIZED).
+// Into its caller, and so compiled for what the caller is compiled for (SHOAL_VECTORIZED). What
+// they do to an element is written for one float; `omp simd` has the compiler make vectors of the
+// lanes. GCC's own vector types would not do: what chooses by a comparison of such vectors is
+// taken apart, lane by lane, before the function is compiled for an instruction set.
 #define SHOAL_INLINE inline __attribute__((always_inline))
-
-using Vector8 = float __attribute__((vector_size(32)));
-using Vector16 = float __attribute__((vector_size(64)));
-
-template <typename Vector>
-SHOAL_INLINE Vector Load(const float* from) {
-  Vector vector;
-  std::memcpy(&vector, from, sizeof(vector));
-  return vector;
-}
-template <typename Vector>
-SHOAL_INLINE void Store(const Vector& vector, float* to) {
-  std::memcpy(to, &vector, sizeof(vector));
-}
 
 // Rows of which sums are made at a time: few enough for sums in float32, and for the cache.
 inline constexpr int64_t kRowsAtATime = 256;
@@ -111,13 +96,13 @@ class ChannelRows {
   int64_t unit_rows_ = 1;
 };
 
-// Calls tile.Run<Vector>(lane) for vectors that make up `lanes` lanes.
+// Calls tile.Run<kLanes>(lane) for tiles of that many lanes that make up `lanes` lanes.
 template <typename Tile>
 SHOAL_INLINE void ForEachTile(int64_t lanes, const Tile& tile) {
   int64_t lane = 0;
-  for (; lane + 16 <= lanes; lane += 16) tile.template Run<Vector16>(lane);
-  for (; lane + 8 <= lanes; lane += 8) tile.template Run<Vector8>(lane);
-  for (; lane < lanes; ++lane) tile.template Run<float>(lane);
+  for (; lane + 16 <= lanes; lane += 16) tile.template Run<16>(lane);
+  for (; lane + 8 <= lanes; lane += 8) tile.template Run<8>(lane);
+  for (; lane < lanes; ++lane) tile.template Run<1>(lane);
 }
 
 // Adds up what `terms.Add(place, lane, first, second)` adds to two sums for each element of `rows`
@@ -129,20 +114,25 @@ struct SumTile {
   int64_t lanes;
   float* sums;
 
-  template <typename Vector>
+  template <int kLanes>
   SHOAL_INLINE void Run(int64_t lane) const {
-    Vector first = {}, second = {};
+    const Terms from = terms;
+    float first[kLanes] = {}, second[kLanes] = {};
     for (int64_t begin = 0; begin < rows; begin += kRowsAtATime) {
       const int64_t end = std::min(rows, begin + kRowsAtATime);
-      Vector part_first = {}, part_second = {};
+      float part_first[kLanes] = {}, part_second[kLanes] = {};
       for (int64_t row = begin; row < end; ++row) {
-        terms.template Add<Vector>(row * lanes + lane, lane, part_first, part_second);
+        const int64_t place = row * lanes + lane;
+#pragma omp simd
+        for (int i = 0; i < kLanes; ++i) {
+          from.Add(place + i, lane + i, part_first[i], part_second[i]);
+        }
       }
-      first += part_first;
-      second += part_second;
+      for (int i = 0; i < kLanes; ++i) first[i] += part_first[i];
+      for (int i = 0; i < kLanes; ++i) second[i] += part_second[i];
     }
-    Store(first, sums + lane);
-    Store(second, sums + lanes + lane);
+    std::copy_n(first, kLanes, sums + lane);
+    std::copy_n(second, kLanes, sums + lanes + lane);
   }
 };
 template <typename Terms>
@@ -150,22 +140,25 @@ SHOAL_INLINE void SumRows(const Terms& terms, int64_t rows, int64_t lanes, float
   ForEachTile(lanes, SumTile<Terms>{terms, rows, lanes, sums});
 }
 
-// result[place] = values.Get(place, lane) for each element of `rows` rows.
-template <typename Vector, typename Values>
-SHOAL_INLINE void MapRowsOf(const Values& values, int64_t rows, int64_t lanes, float* result) {
-  constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
+// result[place] = values.Get(place, lane) for each element of `rows` rows; what it reads of lanes
+// does not lie in `result`.
+template <typename Values>
+SHOAL_INLINE void MapRowsOf(const Values values, int64_t rows, int64_t lanes,
+                            float* __restrict result) {
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t lane = 0; lane < lanes; lane += kLanes) {
-      const int64_t place = row * lanes + lane;
-      Store(values.template Get<Vector>(place, lane), result + place);
+    const int64_t place = row * lanes;
+#pragma omp simd
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      result[place + lane] = values.Get(place + lane, lane);
     }
   }
 }
 template <typename Values>
 SHOAL_INLINE void MapRows(const Values& values, int64_t rows, int64_t lanes, float* result) {
-  if (lanes == 16) return MapRowsOf<Vector16>(values, rows, 16, result);
-  if (lanes == 8) return MapRowsOf<Vector8>(values, rows, 8, result);
-  MapRowsOf<float>(values, rows, lanes, result);
+  // Constants, so that a row of a blocked layout is a vector or two.
+  if (lanes == 16) return MapRowsOf(values, rows, 16, result);
+  if (lanes == 8) return MapRowsOf(values, rows, 8, result);
+  MapRowsOf(values, rows, lanes, result);
 }
 
 }  // namespace shoal::cpu
