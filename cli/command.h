@@ -26,6 +26,7 @@ void AddCheckpointCommand(CLI::App* app, Command* chosen);
 void AddExportCommand(CLI::App* app, Command* chosen);
 void AddDatasetCommand(CLI::App* app, Command* chosen);
 void AddModelCommand(CLI::App* app, Command* chosen);
+void AddBenchCommand(CLI::App* app, Command* chosen);
 void AddMetricsCommand(CLI::App* app, Command* chosen);
 
 // Prints a report on standard output. What in it would steer a terminal is shown, not obeyed:

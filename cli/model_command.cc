@@ -1,50 +1,25 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/display/text_table.h"
 #include "cli/golden_case/golden_case.h"
 #include "cli/layers_document.h"
+#include "cli/model_in_file.h"
 #include "cli/model_summary.h"
-#include "common/archive/keras_archive.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
-#include "common/json/json_errors.h"
-#include "common/json/json_text.h"
-#include "common/model/keras_model.h"
 #include "worker/compute/backends.h"
 
 namespace shoal {
 namespace {
 
-// What to do where `text`, which is no model, is that of a job; empty where it is not.
-std::string HintOfJob(const std::string& path, const std::string& text) {
-  const nlohmann::json root = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!root.is_object() || root.contains("class_name") || !root.contains("model")) return "";
-  const std::string is_job = path + " is a job, not a model; ";
-  const nlohmann::json& model = root["model"];
-  if (!model.is_string()) return is_job + "its model stands in it, at $.model";
-  return absl::StrCat(
-      is_job, "give its model: shoal model summary ",
-      (std::filesystem::path(path).parent_path() / model.get<std::string>()).string());
-}
-
 absl::Status Summarize(const std::string& path) {
-  SHOAL_ASSIGN_OR_RETURN(const std::string text,
-                         IsZipArchive(path) ? ReadArchivedModel(path) : ReadJsonFile(path));
-  const absl::StatusOr<KerasModel> model = ParseKerasModel(text);
-  if (!model.ok()) {
-    if (const std::string hint = HintOfJob(path, text); !hint.empty())
-      return absl::InvalidArgumentError(hint);
-    return WithSource(path, model.status());
-  }
-  return PrintReport(SummarizeModel(*model));
+  SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ReadModel(path, "model summary"));
+  return PrintReport(SummarizeModel(model));
 }
 
 void AddSummary(CLI::App* model, Command* chosen) {

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
       "  shoal export runs/fashion_mnist                          the model, as Keras opens it\n"
       "  shoal model summary examples/fashion_mnist/model.json    layers and parameters\n"
       "  shoal dataset inspect flowers/                           what is there, what is damaged\n"
+      "  shoal bench model examples/fashion_mnist/model.json      how fast it trains here\n"
       "  shoal metrics                                            what /metrics of a daemon has\n"
       "\n`shoal help COMMAND`, or `shoal COMMAND --help`, says more about each.");
   shoal::Command chosen;
@@ -82,6 +83,7 @@ int main(int argc, char** argv) {
   shoal::AddExportCommand(&app, &chosen);
   shoal::AddModelCommand(&app, &chosen);
   shoal::AddDatasetCommand(&app, &chosen);
+  shoal::AddBenchCommand(&app, &chosen);
   shoal::AddMetricsCommand(&app, &chosen);
   shoal::RefuseEmptyValues(&app);
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

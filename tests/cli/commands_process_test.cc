@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -77,6 +78,8 @@ TEST_F(CommandsTest, HelpTeachesByExampleAtEveryLevel) {
                                                         {"checkpoint", "now"},
                                                         {"drain"},
                                                         {"metrics"},
+                                                        {"bench"},
+                                                        {"bench", "model"},
                                                         {"model"},
                                                         {"model", "summary"},
                                                         {"model", "verify"}};
@@ -248,6 +251,34 @@ TEST_F(CommandsTest, ModelSummaryOfAJobNamesItsModel) {
                                 HasSubstr("shoal model summary " + example + "model.json")));
   const std::string path = WriteFile("job.json", R"({"name": "x", "model": {}})");
   EXPECT_THAT(Shoal({"model", "summary", path}).output, HasSubstr("at $.model"));
+}
+
+TEST_F(CommandsTest, BenchModelSaysWhatEachOpTakes) {
+  const std::string example = kSource + "/examples/fashion_mnist/";
+  const std::vector<std::string> command = {
+      "bench",     "model", example + "model.json", "--batch_size", "4", "--threads", "1",
+      "--seconds", "0"};
+  const Result text = Shoal(command);
+  EXPECT_EQ(text.exit, "exit code 0") << text.output;
+  EXPECT_THAT(text.output, AllOf(HasSubstr("batches of 4, 1 thread, 1 step\n"),
+                                 HasSubstr("\nConv2DBackwardWeights "), HasSubstr("\nReorder "),
+                                 HasSubstr(" of activations\n")));
+
+  std::vector<std::string> as_json = command;
+  as_json.push_back("--json");
+  const nlohmann::json json = nlohmann::json::parse(Shoal(as_json).output);
+  ASSERT_EQ(json["step_seconds"].size(), 1u) << json;
+  double ops = 0;
+  for (const auto& [op, seconds] : json["op_seconds"].items()) {
+    EXPECT_GT(seconds.get<double>(), 0) << op;
+    ops += seconds.get<double>();
+  }
+  EXPECT_LE(ops, json["step_seconds"][0].get<double>());
+  EXPECT_GT(json["activation_bytes"].get<int64_t>(), 0);
+
+  const Result job = Shoal({"bench", "model", example + "job.json"});
+  EXPECT_EQ(job.exit, "exit code 78");
+  EXPECT_THAT(job.output, HasSubstr("shoal bench model " + example + "model.json"));
 }
 
 TEST_F(CommandsTest, HelpNamesTheChoiceOfAJobAndItsExitCodes) {

@@ -140,7 +140,8 @@ absl::StatusOr<GraphRunner::Plan*> GraphRunner::RunPlan(
     buffers.inputs.push_back(weights_);
   }
   SHOAL_RETURN_IF_ERROR(
-      plan->program.Run({options_.seed, step}, buffers, arena_, on_variable_done));
+      plan->program.Run({options_.seed, step}, buffers, arena_, on_variable_done,
+                                          options_.on_work_timed));
   return plan;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -54,6 +55,9 @@ class ModelRunner {
     std::string backend = "cpu";
     int threads = 1;
     uint64_t seed = 0;  // of the job, for dropout
+    // Called for each piece of a batch's work, with an op's type, or "Reorder" where a tensor is
+    // laid out otherwise, and how long it took. Empty: no clock is read.
+    std::function<void(const std::string& work, std::chrono::nanoseconds)> on_work_timed = {};
   };
 
   // kUnimplemented, by name, when the backend lacks a kernel that the model's training needs.

@@ -11,7 +11,9 @@ char* Writable(const void* address) { return static_cast<char*>(const_cast<void*
 }  // namespace
 
 absl::Status Program::Run(const RunContext& context, const Buffers& buffers, const Arena& arena,
-                          const std::function<void(int variable)>& on_variable_done) {
+                          const std::function<void(int variable)>& on_variable_done,
+                          const OnStepTimed& on_step_timed) {
+  using Clock = std::chrono::steady_clock;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = tensors_[i];
     switch (tensor.place) {
@@ -30,10 +32,17 @@ absl::Status Program::Run(const RunContext& context, const Buffers& buffers, con
     }
   }
   std::vector<void*> step_addresses;
+  Clock::time_point begin;
+  if (on_step_timed) begin = Clock::now();
   for (const Step& step : steps_) {
     step_addresses.clear();
     for (const TensorId id : step.tensors) step_addresses.push_back(addresses_[id]);
     SHOAL_RETURN_IF_ERROR(step.kernel->Run(context, step_addresses));
+    if (on_step_timed) {
+      const Clock::time_point end = Clock::now();
+      on_step_timed(step.work, end - begin);
+      begin = end;
+    }
     if (!on_variable_done) continue;
     for (const int variable : step.variables_done) on_variable_done(variable);
   }

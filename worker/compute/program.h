@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,6 +54,9 @@ class Kernel {
   virtual absl::Status Run(const RunContext& context, std::span<void* const> tensors) = 0;
 };
 
+// Called after each step with what it computed and how long it took.
+using OnStepTimed = std::function<void(const std::string& work, std::chrono::nanoseconds)>;
+
 // Kernels in the order in which they run, for one batch size, with a place for every tensor.
 // Made by ProgramBuilder. Not thread-safe: kernels keep state between Run's calls.
 class Program {
@@ -60,6 +65,7 @@ class Program {
     std::unique_ptr<Kernel> kernel;
     std::vector<TensorId> tensors;
     std::vector<int> variables_done;  // those whose value and gradient no later step touches
+    std::string work;                 // what it computes: an op's type, or "Reorder"
   };
   // The caller's memory for one run.
   struct Buffers {
@@ -74,10 +80,12 @@ class Program {
         arena_size_bytes_(arena_size_bytes),
         addresses_(tensors_.size()) {}
 
-  // Runs all steps in `arena`, which must have arena_size_bytes(). `on_variable_done` may be empty.
+  // Runs all steps in `arena`, which must have arena_size_bytes(). `on_variable_done` may be empty;
+  // so may `on_step_timed`: then no clock is read.
   // Tensors with `kept` stay readable through address() until the arena is used again.
   absl::Status Run(const RunContext& context, const Buffers& buffers, const Arena& arena,
-                   const std::function<void(int variable)>& on_variable_done);
+                   const std::function<void(int variable)>& on_variable_done,
+                   const OnStepTimed& on_step_timed = {});
 
   // Where a tensor lay in the last run.
   const float* address(TensorId id) const { return static_cast<const float*>(addresses_[id]); }

@@ -152,7 +152,7 @@ TensorId ProgramBuilder::AddTensor(int64_t size_bytes, std::shared_ptr<const Ten
 }
 
 void ProgramBuilder::AddStep(std::unique_ptr<Kernel> kernel, std::vector<TensorId> tensors) {
-  steps_.push_back({std::move(kernel), std::move(tensors), {}});
+  steps_.push_back({std::move(kernel), std::move(tensors), {}, work_});
 }
 
 Program ProgramBuilder::Build() && {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/shape.h"
@@ -57,6 +59,8 @@ class ProgramBuilder {
   // A new tensor in the arena.
   TensorId AddTensor(int64_t size_bytes, std::shared_ptr<const TensorLayout> layout = nullptr);
 
+  // Says what the steps that are added from now on compute; returns what was said before.
+  std::string BeginWork(std::string work) { return std::exchange(work_, std::move(work)); }
   // Appends a kernel and the tensors it touches, in the order in which it expects them.
   void AddStep(std::unique_ptr<Kernel> kernel, std::vector<TensorId> tensors);
 
@@ -79,6 +83,7 @@ class ProgramBuilder {
   std::vector<TensorId> gradients_;          // by variable; -1: none
   std::vector<Tensor> tensors_;
   std::vector<Program::Step> steps_;
+  std::string work_;
 };
 
 }  // namespace shoal

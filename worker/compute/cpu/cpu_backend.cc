@@ -61,6 +61,7 @@ class CpuBackend : public Backend {
     for (const int index : builder.nodes()) {
       if (fusions.absorbed[index]) continue;
       const Node& node = graph.nodes()[index];
+      builder.BeginWork(node.op->type());
       SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));
     }
     // The caller reads row-major.

@@ -94,8 +94,10 @@ TensorId CpuProgram::Reordered(TensorId tensor, const dnnl::memory::desc& from,
 void CpuProgram::AddReorder(TensorId from, const dnnl::memory::desc& from_desc, TensorId to,
                             const dnnl::memory::desc& to_desc) {
   const dnnl::reorder::primitive_desc pd(engine_, from_desc, engine_, to_desc, Attributes());
+  std::string work = builder_.BeginWork("Reorder");
   AddPrimitive(dnnl::reorder(pd), pd.scratchpad_desc(),
                {{DNNL_ARG_FROM, from, from_desc}, {DNNL_ARG_TO, to, to_desc}});
+  builder_.BeginWork(std::move(work));
 }
 
 TensorId CpuProgram::ImageOutput(ValueId value, const dnnl::memory::desc& desc) {

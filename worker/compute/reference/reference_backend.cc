@@ -84,6 +84,7 @@ class ReferenceBackend : public Backend {
   absl::Status AddSteps(ProgramBuilder& builder) const override {
     for (const int index : builder.nodes()) {
       const Node& node = builder.graph().nodes()[index];
+      builder.BeginWork(node.op->type());
       auto kernel = std::make_unique<ReferenceKernel>(Kernels().at(node.op->type()), node, builder);
       std::vector<TensorId> tensors;
       for (size_t i = 0; i < node.inputs.size(); ++i) {

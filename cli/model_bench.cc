@@ -1,0 +1,184 @@
+#include "cli/model_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/display/number_text.h"
+#include "cli/display/text_table.h"
+#include "common/base/format_bytes.h"
+#include "common/base/status_macros.h"
+#include "common/loss/keras_loss.h"
+#include "common/model/initializer.h"
+#include "worker/compute/model_runner.h"
+
+namespace shoal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+// Of all threads of this process.
+double CpuSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+absl::StatusOr<std::shared_ptr<const Loss>> LossFor(const Graph& graph) {
+  const ValueId output = graph.outputs().front();
+  const Shape& shape = graph.value(output).shape;
+  if (shape.size() != 2 || shape.back() < 2) return MakeLoss("\"mse\"");
+  const bool probabilities = LogitsOfSoftmax(graph, output) != kNoValue;
+  return MakeLoss(
+      absl::StrCat(R"({"class_name": "SparseCategoricalCrossentropy", "config": {"from_logits": )",
+                   probabilities ? "false" : "true", "}}"));
+}
+
+std::vector<float> FirstValues(const Graph& graph, const ModelLayout& layout) {
+  std::vector<float> values(layout.size);
+  for (size_t i = 0; i < graph.variables().size(); ++i) {
+    const Variable& variable = graph.variables()[i];
+    const auto [offset, size] = layout.variables[i];
+    InitializeRows(variable.initializer, variable.name, variable.shape, /*job_seed=*/0, 0,
+                   variable.shape.empty() ? 1 : variable.shape[0],
+                   std::span(values).subspan(offset, size));
+  }
+  return values;
+}
+
+// A batch and the memory behind it.
+struct MadeUpBatch {
+  MadeUpBatch(const Graph& graph, const Loss& loss, int64_t examples) {
+    std::mt19937 random(0);
+    std::uniform_real_distribution<float> uniform;
+    // Whole numbers where there is an Embedding, which has no row for others.
+    const bool ids = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+      return std::string(node.op->type()) == "Gather";
+    });
+    for (const ValueId input : graph.inputs()) {
+      inputs.emplace_back(CountOf(graph.value(input).shape, examples));
+      for (float& value : inputs.back()) {
+        value = ids ? static_cast<float>(random() % 2) : uniform(random);
+      }
+    }
+    const Shape& output = graph.value(graph.outputs().front()).shape;
+    const bool classes = loss.target() == Loss::Target::kClassNumber;
+    target.resize(classes ? examples : CountOf(output, examples));
+    for (float& value : target) {
+      value = classes ? static_cast<float>(random() % output.back()) : uniform(random);
+    }
+    batch.examples = examples;
+    batch.inputs.assign(inputs.begin(), inputs.end());
+    batch.target = target;
+  }
+
+  static int64_t CountOf(Shape shape, int64_t examples) {
+    std::replace(shape.begin(), shape.end(), kBatch, examples);
+    return ElementCount(shape);
+  }
+
+  std::vector<std::vector<float>> inputs;
+  std::vector<float> target;
+  Batch batch;
+};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+double Least(const std::vector<double>& values) {
+  return *std::min_element(values.begin(), values.end());
+}
+
+std::string Milliseconds(double seconds) { return FormatNumber(1e3 * seconds); }
+
+}  // namespace
+
+absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
+                                            const ModelBenchOptions& options) {
+  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, LossFor(model.graph));
+  std::map<std::string, double> op_seconds;  // of the step that runs
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
+                         ModelRunner::Create({.model = model.graph,
+                                              .loss = loss,
+                                              .metrics = {},
+                                              .backend = options.backend,
+                                              .threads = options.threads,
+                                              .on_work_timed = [&](const std::string& work,
+                                                                   std::chrono::nanoseconds taken) {
+                                                op_seconds[work] += Seconds(taken).count();
+                                              }}));
+  ModelBenchResult result = {.model = model.name, .options = options};
+  SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory memory,
+                         runner->MemoryOfBatch(options.batch_size));
+  result.activation_bytes = memory.activations;
+  const std::vector<float> parameters = FirstValues(model.graph, runner->layout());
+  std::vector<float> gradients(parameters.size());
+  const MadeUpBatch data(model.graph, *loss, options.batch_size);
+  constexpr int kPreparingSteps = 2;
+  Clock::time_point first;
+  for (int step = -kPreparingSteps;; ++step) {
+    op_seconds.clear();
+    const double cpu = CpuSeconds();
+    const Clock::time_point begin = Clock::now();
+    if (step == 0) first = begin;
+    SHOAL_RETURN_IF_ERROR(
+        runner->Train(data.batch, step + kPreparingSteps, parameters, gradients, nullptr).status());
+    if (step < 0) continue;
+    const double seconds = Seconds(Clock::now() - begin).count();
+    result.step_cpu_seconds.push_back(CpuSeconds() - cpu);
+    if (result.step_seconds.empty() || seconds < Least(result.step_seconds)) {
+      result.op_seconds = op_seconds;
+    }
+    result.step_seconds.push_back(seconds);
+    if (Seconds(Clock::now() - first).count() >= options.seconds) return result;
+  }
+}
+
+std::string ModelBenchText(const ModelBenchResult& result) {
+  const double least = Least(result.step_seconds), median = Median(result.step_seconds);
+  const double examples = static_cast<double>(result.options.batch_size);
+  std::string text = absl::StrCat(
+      result.model, ": batches of ", result.options.batch_size, ", ", result.options.threads,
+      result.options.threads == 1 ? " thread" : " threads", ", ", result.step_seconds.size(),
+      result.step_seconds.size() == 1 ? " step\n" : " steps\n", Milliseconds(median),
+      " ms a step, the fastest ", Milliseconds(least), "; ",
+      Milliseconds(Median(result.step_cpu_seconds)), " ms of CPU time, the least ",
+      Milliseconds(Least(result.step_cpu_seconds)), "\n", FormatNumber(examples / median),
+      " examples/s, in the fastest step ", FormatNumber(examples / least), "\n",
+      FormatBytes(result.activation_bytes), " of activations\n\n");
+  std::vector<std::pair<std::string, double>> ops(result.op_seconds.begin(),
+                                                  result.op_seconds.end());
+  std::stable_sort(ops.begin(), ops.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  TextTable table({"<in the fastest step", "ms", "%"});
+  for (const auto& [op, seconds] : ops) {
+    char share[16];
+    std::snprintf(share, sizeof(share), "%.1f", 100 * seconds / least);
+    table.AddRow({op, Milliseconds(seconds), share});
+  }
+  return text + table.ToString();
+}
+
+std::string ModelBenchJson(const ModelBenchResult& result) {
+  const double examples = static_cast<double>(result.options.batch_size);
+  const nlohmann::json json = {{"model", result.model},
+                               {"backend", result.options.backend},
+                               {"batch_size", result.options.batch_size},
+                               {"threads", result.options.threads},
+                               {"step_seconds", result.step_seconds},
+                               {"step_cpu_seconds", result.step_cpu_seconds},
+                               {"examples_per_second", examples / Median(result.step_seconds)},
+                               {"activation_bytes", result.activation_bytes},
+                               {"op_seconds", result.op_seconds}};
+  return json.dump() + "\n";
+}
+
+}  // namespace shoal
