@@ -13,12 +13,12 @@
 #include "cli/command.h"
 #include "cli/display/console.h"
 #include "cli/trained_model_flags.h"
-#include "common/archive/model_file.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
 #include "common/json/json_text.h"
 #include "common/optimizer/optimizer.h"
+#include "common/saved_model/model_file.h"
 
 namespace shoal {
 namespace {

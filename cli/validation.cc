@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/archive/initial_weights.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/job/job_shard_map.h"
 #include "common/json/json_errors.h"
 #include "common/optimizer/optimizer.h"
+#include "common/saved_model/initial_weights.h"
 #include "common/step_plan/step_plan.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/archive/initial_weights.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
 #include "common/model/initializer.h"
+#include "common/saved_model/initial_weights.h"
 
 namespace shoal {
 namespace {

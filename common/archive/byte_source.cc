@@ -1,6 +1,7 @@
 #include "common/archive/byte_source.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "common/base/crc32c.h"

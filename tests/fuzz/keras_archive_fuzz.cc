@@ -1,5 +1,5 @@
-#include "common/archive/initial_weights.h"
 #include "common/archive/keras_archive.h"
+#include "common/saved_model/initial_weights.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

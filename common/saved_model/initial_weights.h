@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/archive/saved_weights.h"
 #include "common/model/variable.h"
+#include "common/saved_model/saved_weights.h"
 
 namespace shoal {
 

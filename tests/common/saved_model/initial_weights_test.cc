@@ -1,4 +1,4 @@
-#include "common/archive/initial_weights.h"
+#include "common/saved_model/initial_weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "common/archive/model_file.h"
+#include "common/saved_model/model_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,13 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/archive/hdf5_layout.h"
 #include "common/archive/keras_archive.h"
-#include "common/archive/saved_weights.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
 #include "common/model/keras_model.h"
+#include "common/saved_model/saved_weights.h"
 
 namespace shoal {
 namespace {

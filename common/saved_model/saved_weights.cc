@@ -1,4 +1,4 @@
-#include "common/archive/saved_weights.h"
+#include "common/saved_model/saved_weights.h"
 
 #include <algorithm>
 #include <charconv>
