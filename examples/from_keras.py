@@ -10,20 +10,29 @@ or as a command, with a model that `model.save("model.keras")` wrote after `mode
 
     python examples/from_keras.py model.keras job --training flowers/training --test flowers/test --epochs 10
 
-The folder `job` then has model.keras, with its weights, and job.json: `shoal validate job/job.json` checks them, `shoal train job/job.json` trains.
-Data are where docs/job-file.md says: a folder with a folder of pictures for each class, a pair of files (examples and labels, IDX
-or NPY), or any data source as an object (a dict, or JSON). What `fit` does and a job cannot is printed, and returned, as a list of lines;
-what would change what is learnt, a loss of one's own for example, is a ValueError.
+The folder `job` then has model.keras, with its weights, and job.json: `shoal validate job/job.json` checks them and the data, `shoal train
+job/job.json` trains. Data are where docs/job-file.md says: a folder with a folder of pictures for each class, a pair of files (examples and
+labels, IDX or NPY), or any data source as an object (a dict, or JSON). What `fit` does and a job cannot is printed, and returned, as a list of
+lines; what would change what is learnt, a loss of one's own for example, is a ValueError, which names all such things, and nothing is written.
+Which layers, losses, metrics and optimizers there are `shoal` itself is asked, where it is on PATH.
 """
 import argparse
 import json
 import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 
-# Any backend will do: nothing is computed.
-import keras
+try:
+    import keras  # with any backend: nothing is computed
+except ImportError as error:
+    if __name__ != "__main__":
+        raise
+    sys.exit(f"from_keras: Keras cannot be imported: {error}.\nIt computes with TensorFlow unless KERAS_BACKEND names what it computes with instead:"
+             " KERAS_BACKEND=jax or torch, whichever is installed beside keras (pip install keras jax)")
 
 
 def shortest(value):
@@ -57,7 +66,7 @@ def only(value, what):
 def loss_field(model):
     loss = only(model.loss, "losses")
     if loss is None:
-        raise ValueError("the model is not compiled, or without a loss: call model.compile(optimizer, loss) first")
+        raise ValueError("the model is compiled without a loss: call model.compile(optimizer, loss)")
     if isinstance(loss, str):
         return loss
     if not isinstance(loss, keras.losses.Loss):
@@ -157,9 +166,15 @@ def take_callbacks(callbacks, job):
                                  "save_freq=STEPS has a counterpart")
         elif isinstance(callback, EVERY_RUN_HAS):
             pass
+        elif isinstance(callback, (keras.callbacks.ReduceLROnPlateau, keras.callbacks.LearningRateScheduler)):
+            unmatched.append(f"{name}: was left out; in a job the learning rate follows a schedule that the optimizer is given: {', '.join(SCHEDULES)}")
         else:
             unmatched.append(f"{name}: has no counterpart in a job and was left out")
     return unmatched
+
+
+SCHEDULES = [name for name, each in sorted(vars(keras.optimizers.schedules).items())
+             if isinstance(each, type) and each is not keras.optimizers.schedules.LearningRateSchedule]
 
 
 # Checkpoints and resuming, history.csv, and what is printed.
@@ -185,6 +200,43 @@ def data_source(given, folder):
     return {"format": "image_folder", "path": here(path)}
 
 
+def lacking(folder, job):
+    """Lines of `shoal` that name what it lacks of the model and the job in `folder`, at once; None where it is not on PATH."""
+    shoal = shutil.which("shoal")
+    if shoal is None:
+        return None
+    # Data that are on other machines are not looked at, and this is about what Keras was told.
+    absent = {"images": "absent.npy", "labels": "absent.npy"}
+    (folder / "job.json").write_text(json.dumps(job | {"data": {part: absent for part in job["data"]}}))
+    lines = []
+    for command in (["model", "summary", job["model"]], ["validate", "job.json"]):
+        environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+        done = subprocess.run([shoal, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            lines += done.stderr.removeprefix("shoal: ").replace(f"{folder}/", "").splitlines()
+    return list(dict.fromkeys(lines))
+
+
+class Problems:
+    """What is wrong with parts of a job, told at once."""
+
+    def __init__(self):
+        self.lines = []
+
+    def of(self, field, *arguments, otherwise):
+        """What `field` makes of `arguments`, or, where that is a ValueError, what can stand for it while other parts are looked at."""
+        try:
+            return field(*arguments)
+        except ValueError as error:
+            self.lines.append(str(error))
+            return otherwise
+
+
+def no_loss_weights(model):
+    if model.get_compile_config()["loss_weights"] is not None:
+        raise ValueError("loss_weights: a job has one loss, which counts once")
+
+
 def write_job(model, folder, training, test=None, *, epochs=None, steps=None, batch_size=32, callbacks=(), class_weight=None, seed=0,
               name=None, fresh=False):
     """Writes `folder`/model.keras and `folder`/job.json and returns the lines it also prints on stderr: what has no counterpart.
@@ -196,33 +248,44 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
     """
     if (epochs is None) == (steps is None):
         raise ValueError("give epochs or steps, one of the two")
+    if not model.compiled:
+        raise ValueError("the model is not compiled: call model.compile(optimizer, loss) first")
+    problems = Problems()
     job = {
         "name": name or re.sub(r"[^A-Za-z0-9_.-]", "_", model.name),
         "model": "model.json" if fresh else "model.keras",
-        "data": {"training": data_source(training, folder)},
-        "loss": loss_field(model),
-        "metrics": metric_fields(model),
-        "optimizer": optimizer_field(model),
+        "data": {"training": problems.of(data_source, training, folder, otherwise={})},
+        "loss": problems.of(loss_field, model, otherwise="mse"),
+        "metrics": problems.of(metric_fields, model, otherwise=[]),
+        "optimizer": problems.of(optimizer_field, model, otherwise="sgd"),
         "batch_size": batch_size,
         **({"epochs": epochs} if steps is None else {"steps": steps}),
         "seed": seed,
     }
     if test is not None:
-        job["data"]["test"] = data_source(test, folder)
-    if weighted := metric_fields(model, "weighted_metrics"):
+        job["data"]["test"] = problems.of(data_source, test, folder, otherwise={})
+    if weighted := problems.of(metric_fields, model, "weighted_metrics", otherwise=[]):
         job["weighted_metrics"] = weighted
     if class_weight:
         job["class_weight"] = {str(number): float(weight) for number, weight in class_weight.items()}
+    problems.of(no_loss_weights, model, otherwise=None)
     unmatched = take_callbacks([callbacks] if isinstance(callbacks, keras.callbacks.Callback) else callbacks, job)
-    if model.get_compile_config()["loss_weights"] is not None:
-        raise ValueError("loss_weights: a job has one loss, which counts once")
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    if fresh:
-        (folder / "model.json").write_text(json.dumps(json.loads(model.to_json()), indent=1) + "\n")
-    else:
-        model.save(folder / "model.keras")
+    with tempfile.TemporaryDirectory() as beside:
+        beside = pathlib.Path(beside)
+        if fresh:
+            (beside / "model.json").write_text(json.dumps(json.loads(model.to_json()), indent=1) + "\n")
+        else:
+            model.save(beside / "model.keras")
+        found = lacking(beside, job)
+        problems.lines += found or []
+        if problems.lines:
+            raise ValueError("\n".join(problems.lines))
+        folder = pathlib.Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.move(beside / job["model"], folder / job["model"])
     (folder / "job.json").write_text(json.dumps(job, indent=2) + "\n")
+    if found is None:
+        print(f"from_keras: shoal is not on PATH; whether it has all of this, `shoal validate {folder}/job.json` says", file=sys.stderr)
     for line in unmatched:
         print("from_keras:", line, file=sys.stderr)
     return unmatched

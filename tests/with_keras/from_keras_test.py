@@ -1,5 +1,6 @@
 """examples/from_keras.py: `shoal validate` takes what it writes of models that Keras compiled, and the job says what compile() said."""
 import json
+import os
 import re
 import subprocess
 import sys
@@ -9,12 +10,17 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from real_cluster import SOURCE, shoal
+from real_cluster import BIN, SOURCE, shoal
 
 sys.path.insert(0, str(SOURCE / "examples"))
 from from_keras import write_job  # noqa: E402
 
 EXAMPLES, CLASSES = 12, 4
+
+
+@pytest.fixture(autouse=True)
+def shoal_on_path(monkeypatch):
+    monkeypatch.setenv("PATH", f"{BIN}{os.pathsep}{os.environ['PATH']}")
 
 
 @pytest.fixture(name="data")
@@ -153,6 +159,8 @@ def test_callbacks_have_their_counterpart_or_are_named(tmp_path, data):
     _, lines = written(tmp_path, model(), data["classes"], callbacks=[
         c.ModelCheckpoint("x.keras"), c.ReduceLROnPlateau(), c.LearningRateScheduler(lambda epoch: 0.1), Own()])
     assert [line.split(":")[0] for line in lines] == ["ModelCheckpoint", "ReduceLROnPlateau", "LearningRateScheduler", "Own"]
+    for line in lines[1:3]:
+        assert all(type(schedule).__name__ in line for schedule in SCHEDULES), line
     assert written(tmp_path, model(), data["classes"], callbacks=c.TerminateOnNaN())[0]["stop_after_nan_steps"] == 1
 
 
@@ -225,7 +233,7 @@ def not_decaying(**excluded):
 
 
 @pytest.mark.parametrize("compiled,named", [
-    ({"loss": own}, "own"), ({"loss": OwnLoss()}, "OwnLoss"), ({"loss": None}, "not compiled"), ({"metrics": [own]}, "own"),
+    ({"loss": own}, "own"), ({"loss": OwnLoss()}, "OwnLoss"), ({"loss": None}, "without a loss"), ({"metrics": [own]}, "own"),
     ({"metrics": [OwnMetric()]}, "OwnMetric"), ({"optimizer": OwnSGD()}, "OwnSGD"),
     ({"optimizer": keras.optimizers.SGD(OwnSchedule(0.1, 10, 0.9))}, "OwnSchedule"),
     ({"optimizer": keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())}, "float32"),
@@ -236,6 +244,42 @@ def test_what_would_train_otherwise_is_refused(tmp_path, data, compiled, named):
     with pytest.raises(ValueError, match=named):
         write_job(model(**compiled), tmp_path / "job", data["classes"], epochs=1)
     assert not (tmp_path / "job").exists()
+
+
+def test_all_that_shoal_lacks_is_named_at_once_and_nothing_is_written(tmp_path, data, monkeypatch):
+    lstm = keras.Sequential([keras.Input((5, 1)), keras.layers.LSTM(2), keras.layers.Dense(CLASSES, activity_regularizer="l2")])
+    for compiled, named in [({"loss": "categorical_crossentropy", "metrics": [keras.metrics.F1Score()], "optimizer": OwnSGD()},
+                             ["LSTM", "activity_regularizer", "F1Score", "OwnSGD"]),
+                            ({"loss": own, "metrics": [OwnMetric()], "optimizer": keras.optimizers.Muon(), "loss_weights": 2.0},
+                             ["LSTM", "activity_regularizer", "own", "OwnMetric", "Muon", "loss_weights"])]:
+        lstm.compile(**compiled)
+        with pytest.raises(ValueError) as refused:
+            write_job(lstm, tmp_path / "job", data["values"], epochs=1)
+        for name in named:
+            assert name in str(refused.value)
+        assert not (tmp_path / "job").exists()
+
+    monkeypatch.setenv("TF_CONFIG", "of another program")
+    written(tmp_path, model(), data["classes"])
+
+
+def test_without_shoal_it_says_that_nobody_was_asked(tmp_path, data, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert write_job(model(), tmp_path / "job", data["classes"], epochs=1) == []
+    assert "shoal is not on PATH" in capsys.readouterr().err
+    assert (tmp_path / "job/job.json").exists() and (tmp_path / "job/model.keras").exists()
+
+
+def test_a_model_that_is_not_compiled(tmp_path, data):
+    with pytest.raises(ValueError, match="not compiled"):
+        write_job(keras.Sequential([keras.Input((5,)), keras.layers.Dense(CLASSES)]), tmp_path / "job", data["classes"], epochs=1)
+
+
+def test_without_a_backend_it_says_how_to_name_one(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"} | {"KERAS_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, SOURCE / "examples/from_keras.py", "a.keras", "job"], env=environment, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 1 and "Traceback" not in done.stderr and "KERAS_BACKEND=jax" in done.stderr, done.stderr
 
 
 def test_as_a_command_with_a_saved_model(tmp_path, data):
