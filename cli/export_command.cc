@@ -14,10 +14,8 @@
 #include "cli/display/console.h"
 #include "cli/trained_model_flags.h"
 #include "common/base/status_macros.h"
-#include "common/files/durable_file.h"
-#include "common/job/job.h"
-#include "common/json/json_text.h"
 #include "common/optimizer/optimizer.h"
+#include "common/run/checkpoint_job.h"
 #include "common/saved_model/model_file.h"
 
 namespace shoal {
@@ -51,11 +49,7 @@ absl::Status Export(const ExportOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const StoredCheckpoint checkpoint,
                          ChooseCheckpoint(found, options.choice, &problems));
   for (const std::string& problem : problems) console.PrintError(problem);
-  SHOAL_ASSIGN_OR_RETURN(
-      const std::string text,
-      ReadSmallFile(absl::StrCat(checkpoint.directory, "/", kJobName), kMaxJsonBytes));
-  SHOAL_ASSIGN_OR_RETURN(const Job job,
-                         ParseResolvedJob(text, absl::StrCat(checkpoint.directory, "/", kJobName)));
+  SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(checkpoint));
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
   const std::string output =
       options.output.empty()

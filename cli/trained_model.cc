@@ -7,11 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/files/durable_file.h"
-#include "common/json/json_text.h"
 #include "common/memory/memory_limit.h"
 #include "common/model/model_layout.h"
 #include "common/optimizer/optimizer.h"
+#include "common/run/checkpoint_job.h"
 
 namespace shoal {
 namespace {
@@ -60,10 +59,8 @@ absl::StatusOr<TrainedModel> LoadTrainedModel(const TrainedModelOptions& options
   trained.checkpoint = checkpoint.directory;
   trained.step = checkpoint.manifest.cut_step;
   trained.total_steps = checkpoint.manifest.total_steps;
-  const std::string job_path = absl::StrCat(checkpoint.directory, "/", kJobName);
-  SHOAL_ASSIGN_OR_RETURN(const std::string job_text, ReadSmallFile(job_path, kMaxJsonBytes));
   SHOAL_ASSIGN_OR_RETURN(
-      trained.job, ParseResolvedJob(job_text, job_path, options.overrides, &trained.overridden));
+      trained.job, JobOf(checkpoint, RealFileSystem(), options.overrides, &trained.overridden));
   SHOAL_ASSIGN_OR_RETURN(trained.model, JobModel::Of(trained.job));
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(trained.job.optimizer));
   SHOAL_RETURN_IF_ERROR(ReadParameters(checkpoint, optimizer->average_slot(), &trained));

@@ -8,9 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
-#include "common/files/durable_file.h"
 #include "common/job/job.h"
-#include "common/json/json_text.h"
+#include "common/run/checkpoint_job.h"
 
 namespace shoal {
 namespace {
@@ -30,14 +29,6 @@ std::optional<double> FigureOf(const proto::EpochResult& epoch, const std::strin
     if (metric.name() == name) return metric.value();
   }
   return std::nullopt;
-}
-
-absl::StatusOr<std::vector<Callback>> CallbacksOf(const StoredCheckpoint& checkpoint,
-                                                  FileSystem* files) {
-  const std::string path = absl::StrCat(checkpoint.directory, "/", kJobName);
-  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes, files));
-  SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(text, path));
-  return job.callbacks;
 }
 
 absl::Status NoCheckpoint(const RunPaths& run) {
@@ -145,8 +136,8 @@ std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
 
 absl::StatusOr<StoredCheckpoint> ResultOf(const RunPaths& run, const StoredCheckpoint& newest,
                                           FileSystem* files) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<Callback> callbacks, CallbacksOf(newest, files));
-  const std::optional<RunEnd> end = ReadEndOfRun(callbacks, run, newest, files);
+  SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(newest, files));
+  const std::optional<RunEnd> end = ReadEndOfRun(job.callbacks, run, newest, files);
   return end.has_value() ? end->result : newest;
 }
 
@@ -154,22 +145,22 @@ absl::StatusOr<RunVerdict> VerdictOf(const RunPaths& run, FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
                          CheckpointStore(run.checkpoints(), files).List(nullptr));
   if (stored.empty()) return RunVerdict();
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<Callback> callbacks, CallbacksOf(stored.front(), files));
-  return ReadRunVerdict(callbacks, run, files);
+  SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(stored.front(), files));
+  return ReadRunVerdict(job.callbacks, run, files);
 }
 
 absl::StatusOr<StoredCheckpoint> BestCheckpointOf(const RunPaths& run, FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
                          CheckpointStore(run.checkpoints(), files).List(nullptr));
   if (stored.empty()) return NoCheckpoint(run);
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<Callback> callbacks, CallbacksOf(stored.front(), files));
-  if (callbacks.empty()) {
+  SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(stored.front(), files));
+  if (job.callbacks.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "the job of ", run.directory,
         " keeps no best checkpoint: that takes an EarlyStopping or a ModelCheckpoint in its "
         "\"callbacks\"; take the last one"));
   }
-  SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, run, files));
+  SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(job.callbacks, run, files));
   const RunVerdict::Best* chosen = nullptr;
   for (const RunVerdict::Best& best : verdict.best) {
     if (chosen == nullptr || best.callback == "ModelCheckpoint") chosen = &best;

@@ -1,0 +1,19 @@
+#include "common/run/checkpoint_job.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/manifest.h"
+#include "common/files/durable_file.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+
+absl::StatusOr<Job> JobOf(const StoredCheckpoint& checkpoint, FileSystem* files,
+                          const std::vector<JobOverride>& overrides,
+                          std::vector<std::string>* overridden) {
+  const std::string path = absl::StrCat(checkpoint.directory, "/", kJobName);
+  SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes, files));
+  return ParseResolvedJob(text, path, overrides, overridden);
+}
+
+}  // namespace shoal

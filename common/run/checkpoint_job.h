@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/files/file_system.h"
+#include "common/job/job.h"
+
+namespace shoal {
+
+// The job of a checkpoint, as it was when that was written; `overrides` are read as if they stood
+// in it. Errors are the file's and ParseResolvedJob()'s.
+absl::StatusOr<Job> JobOf(const StoredCheckpoint& checkpoint, FileSystem* files = RealFileSystem(),
+                          const std::vector<JobOverride>& overrides = {},
+                          std::vector<std::string>* overridden = nullptr);
+
+}  // namespace shoal
