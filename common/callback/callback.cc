@@ -26,14 +26,8 @@ constexpr KerasType<Callback> kTypes[] = {
     {"ModelCheckpoint", MakeModelCheckpointCallback},
 };
 
-constexpr KerasTable<Callback> kTable("a callback", kTypes);
-
-// Callbacks of Keras that are not among them, and what is there instead.
-struct Instead {
-  const char* class_name;
-  const char* what;
-};
-constexpr Instead kInstead[] = {
+// What there is in the place of Keras's other callbacks.
+constexpr InsteadOfClass kInstead[] = {
     {"BackupAndRestore", "every run does it: start it again with the same run directory"},
     {"CSVLogger", "every run does it: history.csv"},
     {"LearningRateScheduler",
@@ -46,20 +40,7 @@ constexpr Instead kInstead[] = {
     {"TerminateOnNaN", "$.stop_after_nan_steps does it: 1 as in Keras"},
 };
 
-bool CheckClass(const json& value, const std::string& path, JsonErrors* errors) {
-  JsonErrors ignored("");
-  KerasObject object;
-  if (!ReadKerasObject(value, path, &ignored, &object))
-    return true;  // the table says what is wrong
-  for (const Instead& instead : kInstead) {
-    if (object.class_name != instead.class_name) continue;
-    errors->AddUnimplemented(object.name_path,
-                             absl::StrCat("is \"", object.class_name,
-                                          "\", a callback that Shoal lacks; ", instead.what));
-    return false;
-  }
-  return true;
-}
+constexpr KerasTable<Callback> kTable("a callback", kTypes, {}, kInstead);
 
 // As Keras decides "auto".
 void SetFigure(const std::string& path, const std::vector<MonitoredFigure>& figures,
@@ -119,7 +100,6 @@ std::vector<Callback> ReadCallbacks(const json& value, const std::string& path,
   }
   for (size_t i = 0; i < value.size(); ++i) {
     const std::string each_path = JsonPath(path, i);
-    if (!CheckClass(value[i], each_path, errors)) continue;
     auto read = kTable.Read(value[i], each_path, errors);
     if (!read.has_value()) continue;
     Callback callback = std::move(read->made);

@@ -27,13 +27,21 @@ struct ForeignName {
   const char* class_name;
 };
 
+// A class of Keras that a table lacks, and what there is instead: "give the optimizer a schedule".
+struct InsteadOfClass {
+  const char* class_name;
+  const char* what;
+};
+
 // Whether Keras takes `name` for a class: "MeanSquaredError", "mean_squared_error", "mse", "MSE".
 bool NamesKerasClass(const std::string& name, const char* class_name, const char* short_name);
 
-// "is "rmse", a metric that Shoal lacks; in Keras it is …", or the nearest of `known`.
+// "is "rmse", a metric that Shoal lacks; in Keras it is …", or what there is instead, or the
+// nearest of `known`.
 std::string UnknownKerasClass(const std::string& name, const char* what,
                               const std::vector<std::string>& known,
-                              std::span<const ForeignName> foreign);
+                              std::span<const ForeignName> foreign,
+                              std::span<const InsteadOfClass> instead);
 
 // A class in the documentation.
 struct KerasClassDoc {
@@ -62,10 +70,11 @@ class KerasTable {
     nlohmann::json canonical;  // {"class_name", "config"} with every option; reads back as the same
   };
 
-  // `what`, "a loss", stands in errors. `types` and `foreign` outlive this.
+  // `what`, "a loss", stands in errors. The lists outlive this.
   constexpr KerasTable(const char* what, std::span<const KerasType<Made>> types,
-                       std::span<const ForeignName> foreign = {})
-      : what_(what), types_(types), foreign_(foreign) {}
+                       std::span<const ForeignName> foreign = {},
+                       std::span<const InsteadOfClass> instead = {})
+      : what_(what), types_(types), foreign_(foreign), instead_(instead) {}
 
   // Reads `value`, which stands at `path`: a Keras config ({"class_name", "config"}) or a plain
   // name ("mse"). What is wrong is added to `errors`, and what is returned then, if anything, is of
@@ -85,8 +94,8 @@ class KerasTable {
                     type.class_name,
                     {{"class_name", type.class_name}, {"config", options.resolved()}}};
     }
-    errors->AddUnimplemented(object.name_path,
-                             UnknownKerasClass(object.class_name, what_, Names(), foreign_));
+    errors->AddUnimplemented(
+        object.name_path, UnknownKerasClass(object.class_name, what_, Names(), foreign_, instead_));
     return std::nullopt;
   }
 
@@ -115,6 +124,7 @@ class KerasTable {
   const char* const what_;
   const std::span<const KerasType<Made>> types_;
   const std::span<const ForeignName> foreign_;
+  const std::span<const InsteadOfClass> instead_;
 };
 
 }  // namespace shoal
