@@ -42,11 +42,11 @@ JobNeeds::Ps NeedsOfPs(const PsShards& shards, const std::vector<Variable>& vari
 
 // A runner knows how a batch lies in memory. Only the cpu backend's is asked.
 absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, uint64_t examples,
-                                        const DatasetMemory& data, int ps_count) {
+                                        const DatasetMemory& data, const ShardMap& shard_map) {
   SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
                          ModelRunner::Create(computed.RunnerOptions()));
-  return WorkerMemoryOf(job, examples, data, ps_count, runner.get());
+  return WorkerMemoryOf(job, examples, data, shard_map, runner.get());
 }
 
 void Append(const absl::Status& status, std::string* text) {
@@ -145,7 +145,7 @@ absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const Ker
         PsMemory(i, shard_map.ps(i), slots, job.strategy.window_steps, counts.workers));
   }
   SHOAL_ASSIGN_OR_RETURN(memory.emplace_back(),
-                         WorkerNeeds(job, examples.value_or(0), data, counts.ps));
+                         WorkerNeeds(job, examples.value_or(0), data, shard_map));
   return memory;
 }
 

@@ -144,7 +144,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   runner.threads = options_.threads;
   runner.seed = job.seed;
   SHOAL_ASSIGN_OR_RETURN(runner_, ModelRunner::Create(std::move(runner)));
-  SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, data_memory, ps_count));
+  SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, data_memory));
   return Prepared{.training_examples = training_examples,
                   .test_examples = test_ == nullptr ? 0 : test_->examples(),
                   .total_steps = plan.total_steps(),
@@ -158,9 +158,9 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
 }
 
 absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_examples,
-                                       const DatasetMemory& data, int ps_count) {
+                                       const DatasetMemory& data) {
   SHOAL_ASSIGN_OR_RETURN(const MemoryNeeds needs,
-                         WorkerMemoryOf(job, training_examples, data, ps_count, runner_.get()));
+                         WorkerMemoryOf(job, training_examples, data, *shard_map_, runner_.get()));
   SHOAL_RETURN_IF_ERROR(CheckMemory(
       needs, options_.memory,
       "Every worker holds the whole model: take a machine with more memory, or fewer workers on "

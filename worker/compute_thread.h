@@ -59,8 +59,7 @@ class ComputeThread : public StepComputer {
   };
   void Run();
   void Enqueue(std::function<void()> task);
-  absl::Status TakeMemory(const Job& job, uint64_t training_examples, const DatasetMemory& data,
-                          int ps_count);
+  absl::Status TakeMemory(const Job& job, uint64_t training_examples, const DatasetMemory& data);
   void TrainAndSay(uint64_t step, bool on_loop, const std::function<void(int, int)>& on_chunk,
                    const std::function<void(absl::StatusOr<BatchOutcome>)>& done);
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);

@@ -6,9 +6,21 @@
 #include "worker/input/batch_source.h"
 
 namespace shoal {
+namespace {
+
+// In floats.
+uint64_t LargestChunk(const ShardMap& shard_map) {
+  int64_t largest = 0;
+  for (int ps = 0; ps < shard_map.ps_count(); ++ps) {
+    for (const Chunk& chunk : shard_map.ps(ps).chunks) largest = std::max(largest, chunk.size);
+  }
+  return static_cast<uint64_t>(largest);
+}
+
+}  // namespace
 
 absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_examples,
-                                           const DatasetMemory& data, int ps_count,
+                                           const DatasetMemory& data, const ShardMap& shard_map,
                                            ModelRunner* runner) {
   auto batch_size = static_cast<uint64_t>(job.batch_size);
   if (training_examples > 0) batch_size = std::min(batch_size, training_examples);
@@ -23,8 +35,8 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
                        .batches_ahead = BatchSource::MostBatches(batch_bytes) * (evaluates ? 2 : 1),
                        .data_bytes = data.held,
                        .reading_bytes = data.at_times,
-                       .chunk_bytes = static_cast<uint64_t>(job.strategy.chunk_bytes),
-                       .ps_count = ps_count});
+                       .chunk_bytes = LargestChunk(shard_map) * sizeof(float),
+                       .ps_count = shard_map.ps_count()});
 }
 
 }  // namespace shoal

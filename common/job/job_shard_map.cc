@@ -1,14 +1,17 @@
 #include "common/job/job_shard_map.h"
 
 #include "common/base/status_macros.h"
+#include "common/optimizer/optimizer.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
 
 absl::StatusOr<ShardMap> ShardMapOf(const Job& job, const std::vector<Variable>& variables,
                                     int ps_count) {
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
   const ShardingOptions options{.min_shard_bytes = job.strategy.min_shard_bytes,
-                                .chunk_bytes = job.strategy.chunk_bytes};
+                                .chunk_bytes = job.strategy.chunk_bytes,
+                                .whole_variables = optimizer->takes_whole_variables()};
   SHOAL_RETURN_IF_ERROR(CheckChunks(variables, options, job.strategy.window_steps));
   return ShardMap(variables, ps_count, options);
 }

@@ -10,7 +10,8 @@
 namespace shoal {
 
 // The one answer to which ps of `ps_count` holds what of the variables of the job's model, for
-// every task and every check alike. kInvalidArgument is CheckChunks's: the job cuts them too small.
+// every task and every check alike. kInvalidArgument is CheckChunks's: the job cuts them too
+// small, or its optimizer takes whole variables and one is too large; or MakeOptimizer's.
 absl::StatusOr<ShardMap> ShardMapOf(const Job& job, const std::vector<Variable>& variables,
                                     int ps_count);
 

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/json/json_text.h"
-#include "common/json/keras_object.h"
 #include "common/optimizer/optimizer_table.h"
 
 namespace shoal {
@@ -38,26 +37,6 @@ void RejectLegacyDecay(JsonObject& config) {
       absl::StrCat("is ", ShortJson(*value),
                    "; this legacy decay of the learning rate must be 0 or left out: give the "
                    "schedule InverseTimeDecay as learning_rate"));
-}
-
-// Lamb divides by the norm of the whole variable's step, Muon makes it orthogonal. A ps applies a
-// chunk as it comes, which may hold a part of a variable, and of which a cut may hold a step that
-// others have not had (docs/architecture.md, Limits known).
-bool UpdatesWholeVariables(const json& value, const std::string& path, JsonErrors* errors) {
-  JsonErrors ignored("");
-  KerasObject object;
-  if (!ReadKerasObject(value, path, &ignored, &object)) return false;
-  for (const char* class_name : {"Lamb", "Muon"}) {
-    if (!NamesKerasClass(object.class_name, class_name, "")) continue;
-    errors->AddUnimplemented(
-        object.name_path,
-        absl::StrCat("is ", ShortJson(object.class_name),
-                     ", an optimizer that Shoal lacks: its step takes a variable as a whole, and "
-                     "the ps update them chunk by chunk; AdamW is the nearest, with a warm-up for "
-                     "large batches"));
-    return true;
-  }
-  return false;
 }
 
 // What every optimizer of Keras has and Shoal has not.
@@ -96,7 +75,6 @@ std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration) const {
 
 std::unique_ptr<const Optimizer> ReadOptimizer(const json& value, const std::string& path,
                                                JsonErrors* errors) {
-  if (UpdatesWholeVariables(value, path, errors)) return nullptr;
   auto read = OptimizerTable().Read(value, path, errors);
   if (!read.has_value()) return nullptr;
   std::unique_ptr<Optimizer> optimizer = std::move(read->made);

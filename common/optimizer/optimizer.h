@@ -41,6 +41,10 @@ class Optimizer {
   // trained model; empty: there is none.
   std::string average_slot() const { return average_.used ? kAverageSlot : ""; }
 
+  // Whether an update needs a variable as a whole, as where it divides by a norm: Update::Apply()
+  // is then called with all elements of one variable. Otherwise with any run of elements.
+  bool takes_whole_variables() const { return takes_whole_variables_; }
+
   // Of update number `iteration`, 1 for the first.
   double LearningRate(uint64_t iteration) const {
     return schedule_(static_cast<double>(iteration - 1));
@@ -58,6 +62,9 @@ class Optimizer {
 
   // Adds a slot; Update::Apply() gets them in this order.
   void AddSlot(const std::string& name, double initial_value = 0);
+
+  // See takes_whole_variables().
+  void TakeWholeVariables() { takes_whole_variables_ = true; }
 
   // What an update is prepared from, beside the options.
   struct Step {
@@ -79,6 +86,7 @@ class Optimizer {
   double weight_decay_ = 0;
   Clipping clipping_;
   WeightAverage average_;
+  bool takes_whole_variables_ = false;
   std::vector<std::string> slot_names_;
   std::vector<float> initial_slot_values_;
   std::string config_;

@@ -11,7 +11,8 @@
   OPTIMIZER(Adadelta)               \
   OPTIMIZER(RMSprop)                \
   OPTIMIZER(Ftrl)                   \
-  OPTIMIZER(Lion)
+  OPTIMIZER(Lion)                   \
+  OPTIMIZER(Lamb)
 
 namespace shoal {
 
@@ -26,8 +27,17 @@ constexpr KerasType<std::unique_ptr<Optimizer>> kOptimizers[] = {
     SHOAL_OPTIMIZERS(SHOAL_OPTIMIZER_LINE)};
 #undef SHOAL_OPTIMIZER_LINE
 
+constexpr InsteadOfClass kInstead[] = {
+    {"LossScaleOptimizer", "variables and gradients are float32 here: give its inner_optimizer"},
+    {"Muon",
+     "it makes the step of a whole kernel orthogonal, for which a ps has no kernels: AdamW is the "
+     "nearest"},
+};
+
 }  // namespace
 
-KerasTable<std::unique_ptr<Optimizer>> OptimizerTable() { return {"an optimizer", kOptimizers}; }
+KerasTable<std::unique_ptr<Optimizer>> OptimizerTable() {
+  return {"an optimizer", kOptimizers, {}, kInstead};
+}
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/format_bytes.h"
+#include "common/base/status_macros.h"
 
 namespace shoal {
 namespace {
@@ -16,10 +17,25 @@ int64_t ChunkBytesFor(int64_t variable_bytes, int64_t most) {
   return ((variable_bytes + most - 1) / most + 63) / 64 * 64;
 }
 
+absl::Status CheckWholeVariables(const std::vector<Variable>& variables) {
+  for (const Variable& variable : variables) {
+    const int64_t bytes = ElementCount(variable.shape) * static_cast<int64_t>(sizeof(float));
+    if (variable.rule != UpdateRule::kOptimizer || bytes <= kMostChunkBytes) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "$.optimizer: takes a variable as a whole, in one message of at most ",
+        FormatBytes(kMostChunkBytes), ", and variable \"", variable.name, "\" of shape ",
+        ShapeToString(variable.shape), " has ", FormatBytes(bytes),
+        "; AdamW, with a warm-up of the learning rate, takes variables of any size, or set "
+        "\"trainable\": false in the layer"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingOptions& options,
                          uint64_t window_steps) {
+  if (options.whole_variables) SHOAL_RETURN_IF_ERROR(CheckWholeVariables(variables));
   int64_t variable_bytes = 0;
   for (const Variable& variable : variables) {
     variable_bytes += ElementCount(variable.shape) * static_cast<int64_t>(sizeof(float));

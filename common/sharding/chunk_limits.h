@@ -23,9 +23,9 @@ inline int64_t AppliedSetBytes(uint64_t window_steps) {
 }
 
 // Whether variables may be cut so, which is to be asked before a ShardMap is made: at most
-// kMostChunks, and applied sets that take no more than 1 GiB, or than the variables themselves
-// where those are larger. kInvalidArgument: names the fields of the job, the sizes and what would
-// be right.
+// kMostChunks, applied sets that take no more than 1 GiB, or than the variables themselves where
+// those are larger, and no variable that must be one chunk above kMostChunkBytes. kInvalidArgument:
+// names the fields of the job, the variable, the sizes and what would be right.
 absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingOptions& options,
                          uint64_t window_steps);
 

@@ -52,8 +52,13 @@ std::vector<Shard> Split(int index, const Shape& shape, int ps_count, int64_t mi
 // Lays the shards of one ps into its slab and cuts that into chunks.
 class SlabFiller {
  public:
-  SlabFiller(const std::vector<Variable>& variables, int64_t chunk_size, PsShards* ps)
-      : variables_(variables), chunk_size_(chunk_size), ps_(ps) {}
+  // No chunk ends within a variable that the optimizer updates, where `whole_variables`.
+  SlabFiller(const std::vector<Variable>& variables, int64_t chunk_size, bool whole_variables,
+             PsShards* ps)
+      : variables_(variables),
+        chunk_size_(chunk_size),
+        whole_variables_(whole_variables),
+        ps_(ps) {}
 
   void Add(Shard& shard) {
     const Variable& variable = variables_[shard.variable];
@@ -65,10 +70,11 @@ class SlabFiller {
       BeginChunk(variable.rule);
     }
     shard.slab_offset = ps_->chunks.back().slab_offset + ps_->chunks.back().size;
+    const bool whole = whole_variables_ && variable.rule == UpdateRule::kOptimizer;
     while (offset < end) {
       if (ps_->chunks.back().size == chunk_size_) BeginChunk(variable.rule);
       Chunk& chunk = ps_->chunks.back();
-      const int64_t size = std::min(end - offset, chunk_size_ - chunk.size);
+      const int64_t size = whole ? end - offset : std::min(end - offset, chunk_size_ - chunk.size);
       chunk.pieces.push_back({shard.variable, offset, chunk.size, size});
       chunk.size += size;
       offset += size;
@@ -89,6 +95,7 @@ class SlabFiller {
 
   const std::vector<Variable>& variables_;
   const int64_t chunk_size_;
+  const bool whole_variables_;
   PsShards* const ps_;
   bool open_ = false;
 };
@@ -100,11 +107,13 @@ ShardMap::ShardMap(const std::vector<Variable>& variables, int ps_count,
     : variables_(variables),
       chunk_size_(std::max(kAlignment, options.chunk_bytes / static_cast<int64_t>(sizeof(float)) /
                                            kAlignment * kAlignment)),
+      whole_variables_(options.whole_variables),
       ps_(std::max(ps_count, 1)) {
   std::vector<Shard> parts;
   for (size_t i = 0; i < variables.size(); ++i) {
-    const std::vector<Shard> split =
-        Split(static_cast<int>(i), variables[i].shape, this->ps_count(), options.min_shard_bytes);
+    const bool whole = whole_variables_ && variables[i].rule == UpdateRule::kOptimizer;
+    const std::vector<Shard> split = Split(static_cast<int>(i), variables[i].shape,
+                                           whole ? 1 : this->ps_count(), options.min_shard_bytes);
     parts.insert(parts.end(), split.begin(), split.end());
   }
   const auto part_size = [&](const Shard& part) {
@@ -132,7 +141,7 @@ ShardMap::ShardMap(const std::vector<Variable>& variables, int ps_count,
     };
     std::sort(ps.shards.begin(), ps.shards.end(),
               [&](const Shard& a, const Shard& b) { return order(a) < order(b); });
-    SlabFiller filler(variables, chunk_size_, &ps);
+    SlabFiller filler(variables, chunk_size_, whole_variables_, &ps);
     for (Shard& shard : ps.shards) filler.Add(shard);
   }
 }
@@ -140,6 +149,7 @@ ShardMap::ShardMap(const std::vector<Variable>& variables, int ps_count,
 std::string ShardMap::ToText() const {
   nlohmann::ordered_json text;
   text["chunk_bytes"] = chunk_size_ * sizeof(float);
+  if (whole_variables_) text["whole_variables"] = true;
   text["ps"] = nlohmann::ordered_json::array();
   for (const PsShards& ps : ps_) {
     nlohmann::ordered_json shards = nlohmann::ordered_json::array();

@@ -12,6 +12,9 @@ namespace shoal {
 struct ShardingOptions {
   int64_t min_shard_bytes = 256 << 10;  // a variable is split only into parts at least this large
   int64_t chunk_bytes = 1 << 20;
+  // Whether each variable that the optimizer updates lies in one chunk, however large that gets
+  // (Optimizer::takes_whole_variables).
+  bool whole_variables = false;
 };
 
 // Rows [row_begin, row_end) of one variable, that one ps holds.
@@ -55,7 +58,8 @@ struct PsShards {
 // shards of variables that the optimizer updates lie first, then moving averages, then frozen ones,
 // each in model order. Chunks hold variables of one rule. They are filled up to chunk_bytes with
 // whole shards; a larger shard begins a chunk and is cut at chunk_bytes, and its last part shares
-// its chunk with what follows. Variables without elements lie nowhere.
+// its chunk with what follows. With whole_variables neither of what the optimizer updates: a
+// variable that is larger than chunk_bytes is a chunk. Variables without elements lie nowhere.
 // Immutable.
 class ShardMap {
  public:
@@ -71,6 +75,7 @@ class ShardMap {
  private:
   std::vector<Variable> variables_;
   int64_t chunk_size_ = 0;  // floats
+  bool whole_variables_ = false;
   std::vector<PsShards> ps_;
 };
 

@@ -166,19 +166,32 @@ void VariableStore::Apply(const Message& gradient, int chunk, State* state) {
   if (shards().chunks[chunk].rule == UpdateRule::kMovingAverage) {
     Average(gradient, chunk, *state, target.data());
   } else {
-    Optimize(gradient, *state, target.data());
+    Optimize(gradient, chunk, *state, target.data());
   }
   state->values = std::move(target);
 }
 
-void VariableStore::Optimize(const Message& gradient, const State& state, float* out) const {
-  const float* const values = state.values.data();
-  std::vector<float*> slots = state.slots;
+// From where the gradient lies; where the optimizer takes whole variables, from a copy in one
+// piece.
+void VariableStore::Optimize(const Message& gradient, int chunk, const State& state, float* out) {
   const std::unique_ptr<const Update> update = options_.optimizer->Prepare(state.version);
-  ForEachRun(gradient, [&](size_t offset, std::span<const float> run) {
+  const float* const values = state.values.data();
+  std::vector<float*> slots(state.slots.size());
+  const auto apply = [&](size_t offset, std::span<const float> run) {
     for (size_t i = 0; i < slots.size(); ++i) slots[i] = state.slots[i] + offset;
     update->Apply(run, {values + offset, run.size()}, {out + offset, run.size()}, slots);
+  };
+  if (!options_.optimizer->takes_whole_variables()) return ForEachRun(gradient, apply);
+  whole_gradient_.clear();
+  ForEachRun(gradient, [&](size_t, std::span<const float> run) {
+    const char* const bytes = reinterpret_cast<const char*>(run.data());  // at any alignment
+    const size_t end = whole_gradient_.size();
+    whole_gradient_.resize(end + run.size());
+    std::memcpy(whole_gradient_.data() + end, bytes, run.size_bytes());
   });
+  for (const ChunkPiece& piece : shards().chunks[chunk].pieces) {
+    apply(piece.chunk_offset, std::span(whole_gradient_).subspan(piece.chunk_offset, piece.size));
+  }
 }
 
 // Each piece of the chunk has a momentum of its own.

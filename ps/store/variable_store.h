@@ -173,7 +173,7 @@ class VariableStore {
   absl::Status CheckChunk(int chunk) const;
   void Apply(const Message& gradient, int chunk, State* state);
   // The rule of the chunk, from the values of `state` to `out`.
-  void Optimize(const Message& gradient, const State& state, float* out) const;
+  void Optimize(const Message& gradient, int chunk, const State& state, float* out);
   void Average(const Message& sample, int chunk, const State& state, float* out) const;
   void CopyForCut(int chunk);
   const State& CutState(int chunk) const;
@@ -184,7 +184,8 @@ class VariableStore {
   std::vector<AlignedBuffer> slot_slabs_;        // laid out as the values
   std::vector<ChunkState> chunks_;
   std::optional<uint64_t> cut_step_;
-  int chunks_before_cut_ = 0;  // that lack steps below the cut
+  int chunks_before_cut_ = 0;          // that lack steps below the cut
+  std::vector<float> whole_gradient_;  // of the push that is applied, while it is
   Counters counters_;
 };
 

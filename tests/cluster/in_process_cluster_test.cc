@@ -135,8 +135,10 @@ TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
                                                      "decay_steps": 15}}}})",
         R"({"class_name": "Adam", "config": {"use_ema": true, "ema_momentum": 0.8,
                                              "ema_overwrite_frequency": 7}})",
-        R"({"class_name": "Lion", "config": {"clipnorm": 0.1, "weight_decay": 0.1}})"}) {
-    for (const int ps : {1, 3}) {
+        R"({"class_name": "Lion", "config": {"clipnorm": 0.1, "weight_decay": 0.1}})",
+        R"({"class_name": "Lamb", "config": {"clipnorm": 0.5, "weight_decay": 0.1,
+                                             "use_ema": true}})"}) {
+    for (const int ps : {1, 2, 3}) {
       SCOPED_TRACE(absl::StrCat(optimizer, ", ps: ", ps));
       const TemporaryDirectory directory;
       SmallJob small{.directory = directory.path(), .steps = 20, .optimizer = optimizer};

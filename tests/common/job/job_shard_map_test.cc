@@ -12,6 +12,7 @@ std::vector<Variable> Variables() { return {{.name = "w", .shape = {1024, 1024}}
 
 Job JobWith(int64_t min_shard_bytes, int64_t chunk_bytes) {
   Job job;
+  job.optimizer = R"("sgd")";
   job.strategy.min_shard_bytes = min_shard_bytes;
   job.strategy.chunk_bytes = chunk_bytes;
   return job;
@@ -27,6 +28,19 @@ TEST(JobShardMapTest, TheJobSaysHowVariablesAreCut) {
   ASSERT_TRUE(small_shards.ok()) << small_shards.status();
   EXPECT_EQ(small_shards->ps(0).chunks.size(), 8u);
   EXPECT_EQ(small_shards->ps(1).chunks.size(), 8u);
+}
+
+TEST(JobShardMapTest, NoVariableIsCutUnderAnOptimizerThatTakesThemWhole) {
+  Job job = JobWith(1 << 20, 256 << 10);
+  job.optimizer = R"("lamb")";
+  const auto map = ShardMapOf(job, Variables(), 2);
+  ASSERT_TRUE(map.ok()) << map.status();
+  ASSERT_EQ(map->ps(0).chunks.size(), 1u);
+  EXPECT_EQ(map->ps(0).chunks[0].size, 1024 * 1024);
+  EXPECT_EQ(map->ps(1).chunks.size(), 0u);
+
+  const auto large = ShardMapOf(job, {{.name = "embedding/embeddings", .shape = {30522, 768}}}, 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(large.status())) << large.status();
 }
 
 TEST(JobShardMapTest, NoTaskCutsThemSmallerThanAppliedSetsAllow) {

@@ -102,12 +102,11 @@ TEST(OptimizerConfigTest, RefusesWhatChangesNumbersByName) {
 TEST(OptimizerConfigTest, UnknownClassIsUnimplementedAndNamesTheNearest) {
   EXPECT_EQ(ParseError("\"adm\"", absl::StatusCode::kUnimplemented),
             "$.optimizer: is \"adm\", an optimizer that Shoal lacks; did you mean \"Adam\"? Known: "
-            "SGD, Adam, AdamW, Adamax, Nadam, Adagrad, Adadelta, RMSprop, Ftrl, Lion");
+            "SGD, Adam, AdamW, Adamax, Nadam, Adagrad, Adadelta, RMSprop, Ftrl, Lion, Lamb");
   EXPECT_THAT(
-      ParseError(R"({"class_name": "Lamb", "config": {"epsilon": 1}})",
+      ParseError(R"({"class_name": "Muon", "config": {"epsilon": 1}})",
                  absl::StatusCode::kUnimplemented),
-      HasSubstr("$.optimizer.class_name: is \"Lamb\", an optimizer that Shoal lacks: its step "
-                "takes a variable as a whole"));
+      HasSubstr("$.optimizer.class_name: is \"Muon\", an optimizer that Shoal lacks; it makes"));
 }
 
 TEST(OptimizerConfigTest, RefusesImpossibleValues) {

@@ -118,6 +118,7 @@ TEST_P(AnyOptimizerTest, SameValuesInAnotherBufferAndFromUnalignedGradients) {
 // However the elements are cut into runs, which slices of messages and chunks decide.
 TEST_P(AnyOptimizerTest, AnElementDoesNotDependOnWhatLiesBesideIt) {
   const auto optimizer = Make(GetParam());
+  if (optimizer->takes_whole_variables()) GTEST_SKIP();
   std::mt19937_64 random(13);
   std::normal_distribution<float> normal;
   std::vector<float> whole(kSize), gradient(kSize);
@@ -173,6 +174,7 @@ const Case kOthers[] = {
     Case{"Ftrl", "Ftrl", R"({"l1_regularization_strength": 0.01, "beta": 0.1})"},
     Case{"FtrlPower", "Ftrl", R"({"learning_rate_power": -0.3})"},
     Case{"Lion", "Lion", "{}"},
+    Case{"Lamb", "Lamb", R"({"weight_decay": 0.1})"},
     Case{"MovingAverage", "SGD", R"({"use_ema": true, "ema_overwrite_frequency": 2})"},
 };
 
@@ -190,6 +192,26 @@ TEST(OptimizerTableTest, EachLineOfTheTableHasACase) {
                 std::any_of(std::begin(kOthers), std::end(kOthers), of_class))
         << name;
   }
+}
+
+// From zero, and where nothing is to change, there is no ratio of norms.
+TEST(LambTest, StepsByItsRateWhereANormIsZero) {
+  const Case lamb{"Lamb", "Lamb", R"({"learning_rate": 0.5, "epsilon": 1e-12})"};
+  const auto optimizer = Make(lamb);
+  EXPECT_TRUE(optimizer->takes_whole_variables());
+  std::vector<float> w(2000), m(w.size()), v(w.size());
+  const std::vector<float> gradient(w.size(), -3);
+  optimizer->Prepare(1)->Apply(gradient, w, w, std::vector<float*>{m.data(), v.data()});
+  for (const float value : w) ASSERT_FLOAT_EQ(value, 0.5);
+
+  // Steps of 1 each: the norms of values and steps are as 0.5 to 1.
+  optimizer->Prepare(2)->Apply(gradient, w, w, std::vector<float*>{m.data(), v.data()});
+  for (const float value : w) ASSERT_FLOAT_EQ(value, 0.75);
+
+  const std::vector<float> none(w.size()), before = w;
+  std::vector<float> zero_m(w.size()), zero_v(w.size());
+  optimizer->Prepare(1)->Apply(none, w, w, std::vector<float*>{zero_m.data(), zero_v.data()});
+  EXPECT_EQ(w, before);
 }
 
 // U_t of Nadam, which Keras multiplies up from update to update.

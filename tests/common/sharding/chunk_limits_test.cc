@@ -52,6 +52,19 @@ TEST(ChunkLimitsTest, AppliedSetsThatTakeMoreThanTheVariablesAreRefused) {
   EXPECT_NE(Refusal(16, 1984, 1 << 20), "");
 }
 
+TEST(ChunkLimitsTest, AVariableThatMustBeOneChunkIsRefusedWhereItIsLarger) {
+  const auto refusal = [](int64_t floats, UpdateRule rule) {
+    const std::vector<Variable> variables = {
+        {.name = "b", .shape = {10}}, {.name = "fc/kernel", .shape = {floats}, .rule = rule}};
+    return std::string(CheckChunks(variables, {.whole_variables = true}, 4096).message());
+  };
+  EXPECT_EQ(refusal(4 << 20, UpdateRule::kOptimizer), "");
+  EXPECT_EQ(refusal((4 << 20) + 1, UpdateRule::kFrozen), "");
+  EXPECT_THAT(refusal(8 << 20, UpdateRule::kOptimizer),
+              HasSubstr("$.optimizer: takes a variable as a whole, in one message of at most 16.0 "
+                        "MiB, and variable \"fc/kernel\" of shape (8388608,) has 32.0 MiB; AdamW"));
+}
+
 // With what else a push says.
 TEST(ChunkLimitsTest, TheTransportHasRoomForTheLargestChunk) {
   EXPECT_GE(kMostExchangeBytes, kMostChunkBytes + (64 << 10));

@@ -35,6 +35,7 @@ Case RandomCase(std::mt19937_64& random) {
   Case c;
   c.ps_count = static_cast<int>(draw(1, 9));
   c.options = {.min_shard_bytes = draw(1, 5000), .chunk_bytes = draw(0, 4000)};
+  c.options.whole_variables = draw(0, 3) == 0;
   const int64_t count = draw(0, 30);
   for (int64_t i = 0; i < count; ++i) {
     Shape shape;
@@ -96,7 +97,8 @@ void CheckChunks(const Case& c, const ShardMap& map) {
       EXPECT_EQ(chunk.slab_offset % 16, 0);
       EXPECT_GE(chunk.slab_offset, end);
       EXPECT_LT(chunk.slab_offset, end + 16);
-      EXPECT_LE(chunk.size, chunk_floats);
+      const bool whole = c.options.whole_variables && chunk.rule == UpdateRule::kOptimizer;
+      EXPECT_TRUE(chunk.size <= chunk_floats || (whole && chunk.pieces.size() == 1)) << chunk.size;
       end = chunk.slab_offset + chunk.size;
       EXPECT_LE(end, ps.slab_size);
       EXPECT_GE(chunk.rule, rule) << "what has slots comes first, what is frozen last";
@@ -106,6 +108,9 @@ void CheckChunks(const Case& c, const ShardMap& map) {
         EXPECT_EQ(c.variables[piece.variable].rule, chunk.rule);
         EXPECT_EQ(piece.chunk_offset, size);
         EXPECT_GT(piece.size, 0);
+        if (whole) {
+          EXPECT_EQ(piece.size, ElementCount(c.variables[piece.variable].shape));
+        }
         size += piece.size;
         for (int64_t i = 0; i < piece.size; ++i) {
           ++elements[{piece.variable, piece.variable_offset + i}];
@@ -215,6 +220,8 @@ TEST(ShardMapTest, FingerprintTellsEverythingThatMatters) {
       ShardMap(base, 3, options).Fingerprint(),
       ShardMap(base, 2, {.min_shard_bytes = 1 << 20, .chunk_bytes = 1024}).Fingerprint(),
       ShardMap(base, 2, {.min_shard_bytes = 256, .chunk_bytes = 2048}).Fingerprint(),
+      ShardMap(base, 2, {.min_shard_bytes = 1 << 20, .chunk_bytes = 1024, .whole_variables = true})
+          .Fingerprint(),
       ShardMap({Var("a", {100, 11}), Var("b", {10})}, 2, options).Fingerprint(),
       ShardMap({Var("c", {100, 10}), Var("b", {10})}, 2, options).Fingerprint(),
       ShardMap({Var("a", {100, 10}), Var("b", {10}, kAverage)}, 2, options).Fingerprint(),

@@ -40,14 +40,18 @@ std::string CountingSgd(double momentum) {
 
 std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options) {
   const std::vector<Variable> variables = TestVariables(options.random_values);
-  return std::make_unique<VariableStore>(VariableStore::Options{
-      .variables = variables,
-      .shard_map = ShardMap(variables, options.ps_count, TestSharding()),
-      .ps_index = options.ps_index,
-      .optimizer = options.own_optimizer != nullptr ? options.own_optimizer
-                                                    : MakeOptimizer(options.optimizer).value(),
-      .window_steps = options.window_steps,
-      .seed = options.seed});
+  const std::shared_ptr<const Optimizer> optimizer = options.own_optimizer != nullptr
+                                                         ? options.own_optimizer
+                                                         : MakeOptimizer(options.optimizer).value();
+  ShardingOptions sharding = TestSharding();
+  sharding.whole_variables = optimizer->takes_whole_variables();
+  return std::make_unique<VariableStore>(
+      VariableStore::Options{.variables = variables,
+                             .shard_map = ShardMap(variables, options.ps_count, sharding),
+                             .ps_index = options.ps_index,
+                             .optimizer = optimizer,
+                             .window_steps = options.window_steps,
+                             .seed = options.seed});
 }
 
 Message GradientMessage(const std::vector<float>& values, size_t slice_bytes) {

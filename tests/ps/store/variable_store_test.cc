@@ -90,6 +90,35 @@ TEST(VariableStoreTest, WhatDependsOnTheUpdateAloneIsComputedOncePerPush) {
   for (size_t i = 0; i < before.size(); ++i) EXPECT_FLOAT_EQ(after[i], before[i] + 1 + 2);
 }
 
+// However many slices the message has come in, and whatever else is in the chunk.
+TEST(VariableStoreTest, AnOptimizerThatTakesWholeVariablesIsGivenOneAtATime) {
+  const char* const lamb = R"({"class_name": "Lamb", "config": {"learning_rate": 0.1}})";
+  const auto store = SeededStore({.optimizer = lamb});
+  const auto optimizer = MakeOptimizer(lamb);
+  // The kernel of 217 floats is more than a chunk's 64, the bias and the scale share one.
+  ASSERT_EQ(store->chunk_size(0), 217u);
+  ASSERT_EQ(store->chunk_size(1), 8u);
+  for (const std::vector<size_t>& sizes : {std::vector<size_t>{217}, {7, 1}}) {
+    const int chunk = sizes.size() == 1 ? 0 : 1;
+    std::vector<float> values = ToFloats(store->Read(chunk)->payload);
+    std::vector<float> gradient(values.size()), m(values.size()), v(values.size());
+    for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(i % 5) - 1.5f;
+    for (uint64_t step = 0; step < 3; ++step) {
+      ASSERT_TRUE(store->Push(GradientMessage(gradient, /*slice_bytes=*/10), step, chunk, 0).ok());
+      size_t begin = 0;
+      for (const size_t size : sizes) {
+        const std::span<float> run = std::span(values).subspan(begin, size);
+        (*optimizer)
+            ->Prepare(step + 1)
+            ->Apply(std::span(gradient).subspan(begin, size), run, run,
+                    std::vector<float*>{m.data() + begin, v.data() + begin});
+        begin += size;
+      }
+    }
+    EXPECT_EQ(ToFloats(store->Read(chunk)->payload), values);
+  }
+}
+
 TEST(VariableStoreTest, RepeatedPushIsDropped) {
   const auto store = SeededStore();
   ASSERT_TRUE(store->Push(Ones(*store, 1), 3, 1, 0).ok());
