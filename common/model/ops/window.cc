@@ -11,11 +11,12 @@ namespace shoal {
 int64_t Window::OutputExtent(int axis, int64_t in) const {
   if (padding == Padding::kSame) return (in + strides[axis] - 1) / strides[axis];
   const int64_t reach = (size[axis] - 1) * dilation[axis] + 1;
-  return in < reach ? 0 : (in - reach) / strides[axis] + 1;
+  const int64_t padded = in + zeros_before[axis] + zeros_after[axis];
+  return padded < reach ? 0 : (padded - reach) / strides[axis] + 1;
 }
 
 int64_t Window::PaddingBefore(int axis, int64_t in) const {
-  if (padding == Padding::kValid) return 0;
+  if (padding == Padding::kValid) return zeros_before[axis];
   const int64_t reach = (size[axis] - 1) * dilation[axis] + 1;
   const int64_t total = (OutputExtent(axis, in) - 1) * strides[axis] + reach - in;
   return std::max<int64_t>(total, 0) / 2;

@@ -17,6 +17,9 @@ struct Window {
   std::array<int64_t, 2> strides = {1, 1};
   std::array<int64_t, 2> dilation = {1, 1};
   Padding padding = Padding::kValid;
+  // With kValid: zeros around the input along each axis, of which it knows nothing.
+  std::array<int64_t, 2> zeros_before = {0, 0};
+  std::array<int64_t, 2> zeros_after = {0, 0};
 
   // Extent of the output along spatial axis `axis` for an input of `in`; <= 0 when the window does
   // not fit.

@@ -47,6 +47,14 @@ TEST(WindowTest, AgreesWithCounting) {
           EXPECT_EQ(window.OutputExtent(0, in), count);
           EXPECT_EQ(window.PaddingBefore(0, in), 0);
 
+          window.zeros_before[0] = 1;
+          window.zeros_after[0] = 2;
+          count = 0;
+          while (count * stride + (k - 1) * dilation < in + 3) ++count;
+          EXPECT_EQ(window.OutputExtent(0, in), count);
+          EXPECT_EQ(window.PaddingBefore(0, in), 1);
+          window.zeros_before = window.zeros_after = {0, 0};
+
           window.padding = Padding::kSame;
           count = 0;
           while (count * stride < in) ++count;

@@ -188,7 +188,13 @@ TEST_P(RandomImageModelTest, InvertedResidual) {
   model.Conv2D(Pick(random_, 1, 20), {}, 1, false)
       .BatchNormalization()
       .Activation({.max_value = 1});
-  model.DepthwiseConv2D(same).BatchNormalization(frozen).Relu();
+  // As keras.applications pads where it strides.
+  if (random_() % 2 == 0) {
+    model.Pad({.before = {1, 1, 0}, .after = {1, 1, 0}}).DepthwiseConv2D({.size = {3, 3}});
+  } else {
+    model.DepthwiseConv2D(same);
+  }
+  model.BatchNormalization(frozen).Relu();
   model.Conv2D(channels, {}, 1, false).BatchNormalization().Add(shared);
   if (random_() % 2 == 0) model.Relu();
   if (random_() % 2 == 0) {

@@ -102,6 +102,13 @@ ModelBuilding& ModelBuilding::Activation(ActivationAttributes attributes) {
   return *this;
 }
 
+ModelBuilding& ModelBuilding::Pad(Margins margins) {
+  auto op = std::make_shared<PadOp>();
+  op->margins = std::move(margins);
+  Append(std::move(op), {current_});
+  return *this;
+}
+
 ModelBuilding& ModelBuilding::Pool2D(Pool2DOp::Kind kind, Window window) {
   auto op = std::make_shared<Pool2DOp>();
   op->kind = kind;

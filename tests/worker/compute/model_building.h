@@ -7,6 +7,7 @@
 #include "common/model/graph.h"
 #include "common/model/ops/activation.h"
 #include "common/model/ops/dropout.h"
+#include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
 
 namespace shoal {
@@ -24,6 +25,7 @@ class ModelBuilding {
   ModelBuilding& BatchNormalization(bool frozen = false);
   ModelBuilding& Activation(ActivationAttributes attributes);
   ModelBuilding& Relu() { return Activation({}); }
+  ModelBuilding& Pad(Margins margins);
   ModelBuilding& Pool2D(Pool2DOp::Kind kind, Window window);
   ModelBuilding& GlobalAveragePool2D(bool keep_dims = false);
   ModelBuilding& Flatten();

@@ -11,6 +11,7 @@
 #include "worker/compute/cpu/cpu_program.h"
 #include "worker/compute/cpu/fusions.h"
 #include "worker/compute/cpu/unused_borders.h"
+#include "worker/compute/plan/folded_padding.h"
 
 namespace shoal {
 namespace cpu {
@@ -37,7 +38,8 @@ class CpuBackend : public Backend {
   }
 
   absl::StatusOr<Graph> Rewrite(const Graph& model) const override {
-    return CropUnusedBorders(model);
+    SHOAL_ASSIGN_OR_RETURN(const Graph cropped, CropUnusedBorders(model));
+    return FoldPadding(cropped);
   }
 
   absl::Status AddSteps(ProgramBuilder& builder) const override {

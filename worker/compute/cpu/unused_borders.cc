@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +12,7 @@
 #include "common/model/ops/pad.h"
 #include "common/model/ops/pool2d.h"
 #include "common/model/ops/rescale.h"
+#include "worker/compute/plan/graph_copy.h"
 
 namespace shoal::cpu {
 namespace {
@@ -21,12 +21,18 @@ using Extents = std::array<int64_t, 2>;  // height, width
 
 bool IsImage(const Value& value) { return value.shape.size() == 4 && value.shape[0] == kBatch; }
 
-// The window of an op that reads only what its windows cover; null for other ops.
+// The window of an op that reads only what its windows cover, and no zeros around it; null for
+// other ops.
 const Window* ValidWindow(const Op& op) {
   const Window* window = nullptr;
   if (const auto* conv = dynamic_cast<const Conv2DOp*>(&op)) window = &conv->window;
   if (const auto* pool = dynamic_cast<const Pool2DOp*>(&op)) window = &pool->window;
-  return window != nullptr && window->padding == Padding::kValid ? window : nullptr;
+  constexpr std::array<int64_t, 2> kNone = {0, 0};
+  if (window == nullptr || window->padding != Padding::kValid || window->zeros_before != kNone ||
+      window->zeros_after != kNone) {
+    return nullptr;
+  }
+  return window;
 }
 
 // Whether an element of the output needs the same element of the input alone, wherever it is. A
@@ -76,15 +82,7 @@ std::vector<Extents> ReadExtents(const Graph& model) {
 
 absl::StatusOr<Graph> CropUnusedBorders(const Graph& model) {
   const std::vector<Extents> read = ReadExtents(model);
-  Graph cropped;
-  std::vector<ValueId> replacement(model.values().size(), kNoValue);
-  for (const ValueId input : model.inputs()) {
-    const Value& value = model.value(input);
-    replacement[input] = cropped.AddInput(value.name, value.shape);
-  }
-  for (size_t v = 0; v < model.variables().size(); ++v) {
-    replacement[model.variable_values()[v]] = cropped.AddVariable(model.variables()[v]);
-  }
+  GraphCopy cropped(model);
   for (const ValueId input : model.inputs()) {
     const Value& value = model.value(input);
     const auto [height, width] = read[input];
@@ -94,28 +92,19 @@ absl::StatusOr<Graph> CropUnusedBorders(const Graph& model) {
     auto crop = std::make_shared<CropOp>();
     crop->margins = {.before = {0, 0, 0},
                      .after = {value.shape[1] - height, value.shape[2] - width, 0}};
-    SHOAL_ASSIGN_OR_RETURN(replacement[input],
-                           cropped.Add(std::move(crop), {replacement[input]}, "crop"));
+    SHOAL_ASSIGN_OR_RETURN(const ValueId rest,
+                           cropped.Insert(std::move(crop), {cropped.of(input)}, "crop"));
+    cropped.Replace(input, rest);
   }
   bool smaller = false;
   for (const Node& node : model.nodes()) {
-    std::vector<ValueId> inputs;
-    for (const ValueId input : node.inputs) inputs.push_back(replacement[input]);
-    SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
-                           cropped.AddNode(node.op, std::move(inputs), node.layer));
-    for (size_t i = 0; i < outputs.size(); ++i) replacement[node.outputs[i]] = outputs[i];
+    SHOAL_RETURN_IF_ERROR(cropped.Add(node));
     smaller = smaller || (dynamic_cast<const Conv2DOp*>(node.op.get()) != nullptr &&
-                          cropped.value(outputs[0]).shape != model.value(node.outputs[0]).shape);
+                          cropped.graph().value(cropped.of(node.outputs[0])).shape !=
+                              model.value(node.outputs[0]).shape);
   }
   if (!smaller) return model;
-  for (size_t v = 0; v < model.variables().size(); ++v) {
-    if (model.samples()[v] == kNoValue) continue;
-    cropped.SetSample(replacement[model.variable_values()[v]], replacement[model.samples()[v]]);
-  }
-  std::vector<ValueId> outputs;
-  for (const ValueId output : model.outputs()) outputs.push_back(replacement[output]);
-  cropped.SetOutputs(std::move(outputs));
-  return cropped;
+  return std::move(cropped).Finish();
 }
 
 }  // namespace shoal::cpu

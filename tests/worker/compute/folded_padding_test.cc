@@ -1,0 +1,87 @@
+#include "worker/compute/plan/folded_padding.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/model/ops/conv2d.h"
+#include "common/model/ops/depthwise_conv2d.h"
+#include "tests/worker/compute/model_building.h"
+
+namespace shoal {
+namespace {
+
+const Window kThree = {.size = {3, 3}, .strides = {2, 2}};
+// As Keras's MobileNetV2 pads an even image before a stride of 2.
+const Margins kBelowAndRight = {.before = {0, 1, 0}, .after = {1, 2, 0}};
+
+// What reads the model's input: "Pad", "Conv2D".
+std::vector<std::string> ReadersOfInput(const Graph& graph) {
+  std::vector<std::string> types;
+  for (const Node& node : graph.nodes()) {
+    if (node.inputs[0] == graph.inputs()[0]) types.push_back(node.op->type());
+  }
+  return types;
+}
+
+Graph Fold(const Graph& model) {
+  const absl::StatusOr<Graph> folded = FoldPadding(model);
+  EXPECT_TRUE(folded.ok()) << folded.status();
+  return folded.ok() ? *folded : Graph();
+}
+
+template <typename OpType>
+const OpType* Find(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (const auto* op = dynamic_cast<const OpType*>(node.op.get())) return op;
+  }
+  return nullptr;
+}
+
+template <typename OpType>
+void ExpectZeros(const Graph& graph) {
+  const auto* op = Find<OpType>(graph);
+  ASSERT_NE(op, nullptr);
+  EXPECT_EQ(op->window.zeros_before, (std::array<int64_t, 2>{0, 1}));
+  EXPECT_EQ(op->window.zeros_after, (std::array<int64_t, 2>{1, 2}));
+}
+
+TEST(FoldPaddingTest, IntoBothKindsOfConvolution) {
+  ModelBuilding conv({kBatch, 8, 8, 2}), depthwise({kBatch, 8, 8, 2});
+  conv.Pad(kBelowAndRight).Conv2D(3, kThree);
+  depthwise.Pad(kBelowAndRight).DepthwiseConv2D(kThree).BatchNormalization();
+  const Graph of_conv = conv.Build(), of_depthwise = depthwise.Build();
+  const Graph folded_conv = Fold(of_conv), folded_depthwise = Fold(of_depthwise);
+  ExpectZeros<Conv2DOp>(folded_conv);
+  ExpectZeros<DepthwiseConv2DOp>(folded_depthwise);
+  EXPECT_EQ(ReadersOfInput(folded_conv), (std::vector<std::string>{"Pad", "Conv2D"}));
+  EXPECT_EQ(folded_conv.value(folded_conv.outputs()[0]).shape,
+            of_conv.value(of_conv.outputs()[0]).shape);
+  // What else a model has is still there.
+  ASSERT_EQ(folded_depthwise.variables().size(), of_depthwise.variables().size());
+  for (size_t v = 0; v < of_depthwise.variables().size(); ++v) {
+    EXPECT_EQ(folded_depthwise.variables()[v].name, of_depthwise.variables()[v].name);
+    EXPECT_EQ(folded_depthwise.samples()[v] == kNoValue, of_depthwise.samples()[v] == kNoValue);
+  }
+}
+
+TEST(FoldPaddingTest, OnlyWhereTheWindowCanHaveTheZeros) {
+  const Window same = {.size = {3, 3}, .padding = Padding::kSame};
+  const auto max = Pool2DOp::Kind::kMax;
+  const Margins wide = {.before = {3, 0, 0}, .after = {0, 0, 0}};
+  const Margins channels = {.before = {0, 0, 1}, .after = {0, 0, 0}};
+  ModelBuilding padded_twice({kBatch, 8, 8, 2}), pooled({kBatch, 8, 8, 2}), far({kBatch, 8, 8, 2}),
+      deeper({kBatch, 8, 8, 2});
+  padded_twice.Pad(kBelowAndRight).Conv2D(3, same);
+  pooled.Pad(kBelowAndRight).Pool2D(max, kThree);
+  far.Pad(wide).Conv2D(3, kThree);
+  deeper.Pad(channels).Conv2D(3, kThree);
+  for (ModelBuilding* model : {&padded_twice, &pooled, &far, &deeper}) {
+    EXPECT_EQ(ReadersOfInput(Fold(model->Build())), std::vector<std::string>{"Pad"});
+  }
+}
+
+}  // namespace
+}  // namespace shoal
