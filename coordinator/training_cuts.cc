@@ -98,7 +98,7 @@ void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
                        " KiB)"));
   if (!checkpoint.manifest.finite()) {
     LogWarning(absl::StrCat("values in \"", checkpoint.manifest.not_finite, "\" of ",
-                            checkpoint.directory, " are not finite numbers. ", WhatIsFinite()));
+                            checkpoint.directory, " are not finite numbers. ", AfterNan()));
   }
   AnswerCheckpoints(checkpoint);
 }

@@ -262,12 +262,10 @@ Time TrainingRun::StallPatience(Time now) const {
 
 void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
   if (!final_checkpoint.manifest.finite()) {
-    return EndForNan(absl::StrCat(
-        "all steps are done, but values in \"", final_checkpoint.manifest.not_finite,
-        "\" of the last checkpoint, ", final_checkpoint.directory,
-        ", are not finite numbers; no model is saved. Is the learning rate too high, or is there "
-        "NaN in the data? ",
-        WhatIsFinite()));
+    return EndForNan(absl::StrCat("all steps are done, but values in \"",
+                                  final_checkpoint.manifest.not_finite,
+                                  "\" of the last checkpoint, ", final_checkpoint.directory,
+                                  ", are not finite numbers; no model is saved. ", AfterNan()));
   }
   finishing_ = true;
   auto saved = std::make_shared<absl::Status>();

@@ -198,8 +198,8 @@ class TrainingRun {
   std::string OldestStep() const;
   // A new step's loss: says when it is not finite, and ends the run after too many of them.
   void NoteLoss(uint64_t step, double loss_sum, const Worker& worker);
-  // From which checkpoint one can go on when the variables are not finite, and how.
-  std::string WhatIsFinite() const;
+  // What to do where values are not finite, and which checkpoint there is to go on from.
+  std::string AfterNan() const;
   void FinishEvaluation();
   // The job has callbacks: no step of the next epoch begins before it is decided whether there is
   // to be one.

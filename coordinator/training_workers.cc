@@ -274,34 +274,37 @@ void TrainingRun::NoteLoss(uint64_t step, double loss_sum, const Worker& worker)
     return;
   }
   if (!std::exchange(warned_of_loss_, true)) {
-    LogWarning(absl::StrCat(
-        "the loss of step ", step, ", computed by worker ", worker.index,
-        ", is not a finite number, and the variables hardly ever recover: is the learning rate too "
-        "high, or is there NaN in the data? ",
-        WhatIsFinite()));
+    LogWarning(absl::StrCat("the loss of step ", step, ", computed by worker ", worker.index,
+                            ", is not a finite number, and the variables hardly ever recover. ",
+                            AfterNan()));
   }
   const uint64_t limit = options_.job.stop_after_nan_steps;
   if (++nan_steps_ < limit || limit == 0) return;
-  EndForNan(absl::StrCat(
-      "the losses of ", nan_steps_, " steps in a row, up to step ", step,
-      ", were not finite numbers ($.stop_after_nan_steps): is the learning rate too high, or is "
-      "there NaN in the data? ",
-      WhatIsFinite()));
+  EndForNan(absl::StrCat("the losses of ", nan_steps_, " steps in a row, up to step ", step,
+                         ", were not finite numbers ($.stop_after_nan_steps). ", AfterNan()));
 }
 
-std::string TrainingRun::WhatIsFinite() const {
+// What may be the cause decides where to go on: another learning rate makes another job, which a
+// run directory that has kept something is not for.
+std::string TrainingRun::AfterNan() const {
   const std::optional<StoredCheckpoint>& finite = checkpointer_->last_finite();
   if (!checkpointer_->newest().has_value()) {
-    return absl::StrCat("There is no checkpoint in ", options_.run_dir,
-                        " yet: the next start with this run directory begins at step 0");
+    return absl::StrCat(
+        "Lower the learning rate, or mend the data if there is NaN in it, and start again", where,
+        ": it has no checkpoint yet, and training begins at step 0");
   }
+  const std::string where = " with --run_dir=" + options_.run_dir;
   if (!finite.has_value()) {
-    return absl::StrCat("There is no checkpoint in ", options_.run_dir,
-                        " whose values are all finite: start over with another --run_dir");
+    return absl::StrCat(
+        "Lower the learning rate, or mend the data if there is NaN in it, and begin anew with "
+        "another --run_dir: no checkpoint in ",
+        options_.run_dir, " has values that are all finite");
   }
-  return absl::StrCat(finite->directory, " (step ", finite->manifest.cut_step,
-                      ") is the newest checkpoint whose values are all finite; it stays, and the "
-                      "next start with this run directory goes on from it");
+  return absl::StrCat("If there is NaN in the data, mend it and start again", where,
+                      ", which goes on from ", finite->directory, " (step ",
+                      finite->manifest.cut_step,
+                      "), the newest checkpoint whose values are all finite; if the learning rate "
+                      "is too high, lower it and begin anew with another --run_dir");
 }
 
 void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {

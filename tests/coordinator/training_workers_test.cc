@@ -241,14 +241,16 @@ TEST(TrainingRunTest, SaysWhetherThereIsACheckpointThatIsFinite) {
   };
   worker.loss = NAN;
   cluster.ps[0]->value = NAN;
-  EXPECT_THAT(log_of_next_step(worker),
-              HasSubstr("There is no checkpoint in " + cluster.run_dir() +
-                        " yet: the next start with this run directory begins at step 0"));
+  EXPECT_THAT(
+      log_of_next_step(worker),
+      HasSubstr("Lower the learning rate, or mend the data if there is NaN in it, and start "
+                "again with --run_dir=" +
+                cluster.run_dir() + ": it has no checkpoint yet"));
   for (int i = 0; i < 3; ++i) cluster.FinishStep(worker);
   EXPECT_THAT(log_of_next_step(worker),
               AllOf(HasSubstr("of " + cluster.run_dir() + "/checkpoints/step-000000000005"),
-                    HasSubstr("There is no checkpoint in " + cluster.run_dir() +
-                              " whose values are all finite: start over with another --run_dir")));
+                    HasSubstr("begin anew with another --run_dir: no checkpoint in " +
+                              cluster.run_dir() + " has values that are all finite")));
   EXPECT_THAT(cluster.run->Status().last_checkpoint().not_finite(), Not(IsEmpty()));
   // What its predecessor has written, a coordinator that takes over names too.
   cluster.ps[0]->value = 1;
@@ -256,8 +258,13 @@ TEST(TrainingRunTest, SaysWhetherThereIsACheckpointThatIsFinite) {
   cluster.StartCoordinator();
   ScriptedWorker& again = cluster.Join(0);
   again.loss = NAN;
-  EXPECT_THAT(log_of_next_step(again),
-              AllOf(HasSubstr("step-000000000010"), HasSubstr("is the newest checkpoint whose")));
+  EXPECT_THAT(
+      log_of_next_step(again),
+      AllOf(HasSubstr("If there is NaN in the data, mend it and start again with --run_dir=" +
+                      cluster.run_dir() + ", which goes on from "),
+            HasSubstr("step-000000000010"),
+            HasSubstr("if the learning rate is too high, lower it and begin anew with "
+                      "another --run_dir")));
 }
 
 TEST(TrainingRunTest, AReportOfAnotherTimelineIsDropped) {
