@@ -125,11 +125,14 @@ std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
     if (verdict.best.empty()) lines.push_back("no epoch had a figure that could be the best");
   }
   for (const RunVerdict::Best& best : verdict.best) {
-    lines.push_back(absl::StrFormat(
+    std::string line = absl::StrFormat(
         "best %s: %.6g, of epoch %d%s", best.figure, best.value, best.epoch + 1,
         best.checkpoint.has_value()
             ? ", in " + best.checkpoint->directory
-            : "; there is no checkpoint of it, so that no model can be made of its values"));
+            : "; there is no checkpoint of it, so that no model can be made of its values");
+    // Two callbacks may follow the same figure.
+    if (std::find(lines.begin(), lines.end(), line) == lines.end())
+      lines.push_back(std::move(line));
   }
   return lines;
 }

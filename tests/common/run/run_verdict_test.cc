@@ -114,6 +114,15 @@ TEST(RunVerdictTest, ATrainingWithoutAnyBestEndsWithAReasonToo) {
                                                     HasSubstr("no epoch had a figure")));
 }
 
+TEST(RunVerdictTest, WhatTwoCallbacksAgreeOnIsSaidOnce) {
+  Callback checkpoint = EarlyStopping(9);
+  checkpoint.class_name = "ModelCheckpoint";
+  const RunVerdict verdict = JudgeRun({EarlyStopping(9), checkpoint, BestAccuracy()},
+                                      {Epoch(0, 1, 0.5), Epoch(1, 2, 0.75)}, {At(20), At(10)});
+  EXPECT_THAT(DescribeVerdict(verdict), ElementsAre(HasSubstr("best val_loss: 1, of epoch 1"),
+                                                    HasSubstr("best val_accuracy: 0.75")));
+}
+
 TEST(RunVerdictTest, TheBestIsRestoredWhereThatIsAskedFor) {
   const std::vector<Callback> callbacks = {BestAccuracy(), EarlyStopping(2, true)};
   const RunVerdict verdict = JudgeRun(
