@@ -8,6 +8,7 @@
 #include "common/base/term.h"
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
+#include "coordinator/same_job.h"
 
 namespace shoal {
 namespace {
@@ -32,7 +33,8 @@ void PsFleet::Start() {
   const auto stored = std::make_shared<absl::StatusOr<std::vector<StoredCheckpoint>>>();
   const auto highest = std::make_shared<absl::StatusOr<uint32_t>>(0);
   options_.loop->Offload(
-      [store = options_.store, stored, highest] {
+      [store = options_.store, stored, highest, job = options_.job_text,
+       fingerprint = options_.job_fingerprint] {
         *stored = store->List(nullptr);
         if (!stored->ok()) {
           *highest = stored->status();
@@ -48,6 +50,12 @@ void PsFleet::Start() {
           }
           *highest = std::max(**highest, TermNumber(timeline));
         }
+        // Who has come with another job hears it before any ps is waited for. What else is wrong
+        // with the newest one shows when it is to be loaded.
+        if ((*stored)->empty()) return;
+        const absl::Status same =
+            CheckSameJob((*stored)->front(), job, fingerprint, store->files());
+        if (absl::IsFailedPrecondition(same)) *highest = same;
       },
       [this, alive = alive_, stored, highest] {
         if (!*alive || closed_) return;

@@ -8,10 +8,8 @@
 #include "common/base/crc32c.h"
 #include "common/base/printable.h"
 #include "common/daemon/logging.h"
-#include "common/files/durable_file.h"
-#include "common/job/job.h"
-#include "common/json/json_text.h"
 #include "coordinator/ps_fleet.h"
+#include "coordinator/same_job.h"
 
 namespace shoal {
 
@@ -22,8 +20,7 @@ void PsFleet::LookForCheckpoint() {
   struct Found {
     absl::StatusOr<std::optional<StoredCheckpoint>> newest;
     std::vector<std::string> problems;
-    std::vector<std::string> differences;  // between its job and this one, where that matters
-    std::optional<RunEnd> end;             // which it is
+    std::optional<RunEnd> end;  // which it is
   };
   auto found = std::make_shared<Found>();
   options_.loop->Offload(
@@ -46,13 +43,8 @@ void PsFleet::LookForCheckpoint() {
           if (newest.manifest.finite()) found->end = end_of_run(newest);
           return;
         }
-        const absl::StatusOr<std::string> its_job =
-            ReadSmallFile(newest.directory + "/" + kJobName, kMaxJsonBytes, store->files());
-        if (its_job.ok()) {
-          found->differences = DescribeDifferences(*its_job, job);
-        } else {
-          found->newest = its_job.status();
-        }
+        const absl::Status same = CheckSameJob(newest, job, fingerprint, store->files());
+        if (!same.ok()) found->newest = same;
       },
       [this, alive = alive_, found, term = term_] {
         if (!*alive || closed_ || phase_ != Phase::kLooking || term != term_) return;
@@ -63,12 +55,6 @@ void PsFleet::LookForCheckpoint() {
           return Fail(absl::DataLossError(absl::StrCat(
               "no checkpoint of this job can be read:\n  ", absl::StrJoin(found->problems, "\n  "),
               "\nrestore one from a backup, or start over with another --run_dir")));
-        }
-        if (!found->differences.empty()) {
-          return Fail(absl::FailedPreconditionError(absl::StrCat(
-              newest->directory, " is a checkpoint of another job (", newest->manifest.job_name,
-              "):\n  ", absl::StrJoin(found->differences, "\n  "),
-              "\nundo the change, or choose another --run_dir")));
         }
         // A job that is to train longer than this one did goes on from its end.
         if (found->end.has_value()) return options_.on_job_finished(*found->end);

@@ -1,0 +1,28 @@
+#include "coordinator/same_job.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/files/durable_file.h"
+#include "common/job/job.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+
+absl::Status CheckSameJob(const StoredCheckpoint& checkpoint, const std::string& job_text,
+                          uint32_t job_fingerprint, FileSystem* files) {
+  if (checkpoint.manifest.job_fingerprint == job_fingerprint) return absl::OkStatus();
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::string its_job,
+      ReadSmallFile(checkpoint.directory + "/" + kJobName, kMaxJsonBytes, files));
+  const std::vector<std::string> differences = DescribeDifferences(its_job, job_text);
+  if (differences.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(checkpoint.directory, " is a checkpoint of another job (",
+                   checkpoint.manifest.job_name, "):\n  ", absl::StrJoin(differences, "\n  "),
+                   "\nundo the change, or choose another --run_dir"));
+}
+
+}  // namespace shoal
