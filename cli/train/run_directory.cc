@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/files/durable_file.h"
 #include "common/json/json_text.h"
+#include "common/run/checkpoint_job.h"
 #include "common/run/new_run.h"
 #include "common/run/run_verdict.h"
 
@@ -31,6 +33,11 @@ bool IsFileAt(int fd, const std::string& path) {
   struct stat open = {}, there = {};
   return fstat(fd, &open) == 0 && stat(path.c_str(), &there) == 0 && open.st_dev == there.st_dev &&
          open.st_ino == there.st_ino;
+}
+
+bool SameCallbacks(const Job& a, const Job& b) {
+  return std::equal(a.callbacks.begin(), a.callbacks.end(), b.callbacks.begin(), b.callbacks.end(),
+                    [](const Callback& x, const Callback& y) { return x.config == y.config; });
 }
 
 }  // namespace
@@ -121,13 +128,25 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
         " now; raise $.", job.steps > 0 ? "steps" : "epochs", ", or choose another --run_dir"));
   }
   // A coordinator may have been stopped after the last checkpoint and before the model was written.
-  // A job that is to train longer now goes on.
-  const bool same = manifest.job_fingerprint == job.Fingerprint();
-  const bool over =
-      same && ReadEndOfRun(job.callbacks, paths_, *newest, RealFileSystem()).has_value();
-  decision.state =
-      over && HoldsModel(paths_, RealFileSystem()) ? State::kFinished : State::kResumed;
+  const bool over = HoldsModel(paths_, RealFileSystem()) && IsOver(job, *newest, &decision);
+  decision.state = over ? State::kFinished : State::kResumed;
   return decision;
+}
+
+// A job that is to train longer now goes on, unless the callbacks that it had then have ended it.
+bool RunDirectory::IsOver(const Job& job, const StoredCheckpoint& newest,
+                          Decision* decision) const {
+  const auto verdict = ReadRunVerdict(job.callbacks, paths_, RealFileSystem());
+  if (!verdict.ok()) return false;
+  StoredCheckpoint of_now = newest;
+  if (newest.manifest.job_fingerprint != job.Fingerprint()) {
+    const absl::StatusOr<Job> then = JobOf(newest);
+    if (!then.ok() || !SameCallbacks(job, *then)) return false;
+    of_now.manifest.total_steps = 0;  // how many it has now is not known here
+  }
+  if (!EndOfRun(job.callbacks, *verdict, of_now).has_value()) return false;
+  if (!of_now.manifest.finished()) decision->ended_after = verdict->ended_after;
+  return true;
 }
 
 absl::Status RunDirectory::Prepare(const Job& job) {

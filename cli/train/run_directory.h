@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/checkpoint/manifest.h"
 #include "common/job/job.h"
 #include "common/run/run_paths.h"
 
@@ -34,6 +36,8 @@ class RunDirectory {
     uint64_t step = 0;         // of the checkpoint: all steps below it are done
     uint64_t epochs_done = 0;  // whole epochs in it
     uint64_t total_steps = 0;
+    // Finished: by early stopping, after this epoch, whatever the job's length is now.
+    std::optional<uint64_t> ended_after;
     std::string checkpoint;             // its directory
     std::vector<std::string> problems;  // of checkpoints, such as those passed over; a line each
   };
@@ -56,6 +60,8 @@ class RunDirectory {
   RunDirectory(std::string path, int lock, Made made)
       : paths_{std::move(path)}, lock_(lock), made_(made) {}
   absl::Status CheckSameJob(const Job& job) const;
+  // Whether nothing is left to do after `newest`; sets `ended_after`.
+  bool IsOver(const Job& job, const StoredCheckpoint& newest, Decision* decision) const;
 
   const RunPaths paths_;
   const int lock_;

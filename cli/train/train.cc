@@ -135,19 +135,7 @@ class Training {
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);
     if (decision.state == RunDirectory::State::kFinished) {
-      console_.Print(decision.step == decision.total_steps
-                         ? absl::StrCat(job_.name, " is finished: all ", decision.total_steps,
-                                        " steps are done.")
-                         : absl::StrCat(job_.name, " is finished, after ", decision.step, " of ",
-                                        decision.total_steps, " steps."));
-      PrintVerdict();
-      PrintPlaces();
-      console_.Print(
-          decision.step == decision.total_steps
-              ? "To train on, raise the job's epochs, in its file or with --epochs; to begin anew, "
-                "choose another --run_dir."
-              : "To train on, change the job's callbacks: more \"patience\", say; to begin anew, "
-                "choose another --run_dir.");
+      PrintFinished(decision);
       return false;
     }
     SHOAL_RETURN_IF_ERROR(CheckModelDataAndMemory());
@@ -172,6 +160,27 @@ class Training {
           epochs, epochs == 1 ? " epoch" : " epochs", " in ", ShortPath(run_->paths().history())));
     }
     return true;
+  }
+
+  void PrintFinished(const RunDirectory::Decision& decision) {
+    const char* const begin_anew = "to begin anew, choose another --run_dir.";
+    if (decision.ended_after.has_value()) {
+      console_.Print(absl::StrCat(job_.name, " is finished, after ", decision.step,
+                                  " steps: early stopping ended it at epoch ",
+                                  *decision.ended_after + 1, ", whatever the job's epochs are."));
+    } else {
+      console_.Print(
+          absl::StrCat(job_.name, " is finished: all ", decision.total_steps, " steps are done."));
+    }
+    PrintVerdict();
+    PrintPlaces();
+    console_.Print(
+        decision.ended_after.has_value()
+            ? absl::StrCat("To train on, give EarlyStopping in the job's callbacks more "
+                           "\"patience\", or take it out; ",
+                           begin_anew)
+            : absl::StrCat("To train on, raise the job's epochs, in its file or with --epochs; ",
+                           begin_anew));
   }
 
   ClusterPlan PlanCluster() {

@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
+#include "common/json/json_errors.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
@@ -42,7 +44,7 @@ class RunDirectoryTest : public testing::Test {
 
   // As the coordinator writes one; total_steps decides whether it is the last.
   StoredCheckpoint WriteCheckpoint(uint64_t cut_step, uint64_t total_steps,
-                                   uint64_t training_examples = 0) {
+                                   uint64_t training_examples = 0, const Job& job = SmallJob()) {
     CheckpointStore store(path() + "/checkpoints");
     const auto directory = store.CreateDirectory(cut_step, 1);
     EXPECT_TRUE(directory.ok()) << directory.status();
@@ -52,9 +54,9 @@ class RunDirectoryTest : public testing::Test {
     Manifest manifest = SmallManifest(/*timeline=*/1, cut_step);
     manifest.total_steps = total_steps;
     manifest.training_examples = training_examples;
-    manifest.job_fingerprint = SmallJob().Fingerprint();
+    manifest.job_fingerprint = job.Fingerprint();
     std::map<std::string, std::string> texts = SmallTexts();
-    texts["job.json"] = SmallJob().ResolvedText();
+    texts["job.json"] = job.ResolvedText();
     auto stored = store.Commit(*directory, layout, parts, texts, manifest);
     EXPECT_TRUE(stored.ok()) << stored.status();
     return *std::move(stored);
@@ -161,6 +163,45 @@ TEST_F(RunDirectoryTest, AFinishedJobThatIsToTrainLongerIsResumed) {
     EXPECT_EQ(decision->step, 100);
     ASSERT_TRUE(run->Prepare(longer).ok());
   }
+}
+
+Job StoppingJob(const std::string& patience) {
+  Job job = SmallJob();
+  job.optimizer = R"("sgd")";
+  job.training = job.test = {.images = "/data/images", .labels = "/data/labels"};
+  JsonErrors errors("");
+  job.callbacks = ReadCallbacks(
+      nlohmann::json::parse(R"([{"class_name": "EarlyStopping", "config": {"patience": )" +
+                            patience + "}}]"),
+      "$.callbacks", {{"val_loss", false}}, &errors);
+  EXPECT_TRUE(errors.ToStatus().ok()) << errors.ToStatus();
+  const auto resolved = ParseResolvedJob(job.ResolvedText(), "job");
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return resolved.value_or(job);
+}
+
+// A cluster that is started for it would end at once, without a word of advice.
+TEST_F(RunDirectoryTest, EarlyStoppingEndsAJobHoweverLongItIsToBe) {
+  const auto run = Open();
+  ASSERT_TRUE(run->Prepare(StoppingJob("1")).ok());
+  // Of the second epoch, which has 64 examples.
+  WriteCheckpoint(20, 100, /*training_examples=*/64, StoppingJob("1"));
+  WriteAll(run->paths().history(), "epoch,loss,val_loss\n1,1,0.5\n2,1,0.75\n");
+  std::filesystem::create_directories(run->paths().model());
+  WriteAll(run->paths().model() + "/model.safetensors", "");
+  const auto decision = run->Decide(StoppingJob("1"));
+  ASSERT_TRUE(decision.ok()) << decision.status();
+  EXPECT_EQ(decision->state, State::kFinished);
+  EXPECT_EQ(decision->ended_after, 1u);
+  Job longer = StoppingJob("1");
+  longer.steps = 400;
+  EXPECT_EQ(run->Decide(longer)->state, State::kFinished);
+  EXPECT_EQ(run->Decide(longer)->ended_after, 1u);
+  // What the model is made of, or whether there is more to do, may be another matter then.
+  EXPECT_EQ(run->Decide(StoppingJob("2"))->state, State::kResumed);
+  Job without = longer;
+  without.callbacks.clear();
+  EXPECT_EQ(run->Decide(without)->state, State::kResumed);
 }
 
 TEST_F(RunDirectoryTest, RefusesAnotherJobAndNamesTheFields) {
