@@ -245,9 +245,11 @@ class Training {
   }
 
   void OnLine(const Supervisor& supervisor, const Child& child, const std::string& line) {
-    // Once the coordinator leaves, the others warn of what is meant to happen.
-    const bool of_interest =
-        child.task.type == TaskType::kChief || supervisor.phase() == Supervisor::Phase::kRunning;
+    // Once the coordinator leaves, the others warn of what is meant to happen; once the training
+    // has failed, so does the coordinator, and the last word is to be why.
+    const bool of_interest = supervisor.phase() == Supervisor::Phase::kRunning ||
+                             (child.task.type == TaskType::kChief &&
+                              supervisor.outcome() != Supervisor::Outcome::kFailed);
     const bool told_with_its_end = supervisor.TellsLastLines(child) && IsLastError(line);
     if (!options_.verbose && !(of_interest && IsWarningOrWorse(line) && !told_with_its_end)) return;
     console_.Print(absl::StrCat("[", TaskName(child.task), "] ", line));

@@ -238,6 +238,17 @@ TEST_F(TrainProcessTest, WhatWouldFailAgainIsNotStartedAgain) {
   }
 }
 
+// Once it has failed, what the others say of that is no news.
+TEST_F(TrainProcessTest, TheLastWordIsWhyItFailed) {
+  Behave("chief-0", "term\nsay 2026-11-21T13:00:00.123Z W chief-0 waiting for a worker\nexit 143");
+  Behave("ps-0", "term 143");
+  Behave("worker-0", "say no such file: images.idx\nexit 65");
+  Start({"--workers", "1"});
+  EXPECT_EQ(AwaitExit(), "exit code 65") << output_;
+  EXPECT_THAT(output_, AllOf(HasSubstr("  no such file: images.idx\n"),
+                             Not(HasSubstr("waiting for a worker"))));
+}
+
 TEST_F(TrainProcessTest, WhyATaskEndsIsSaidOnce) {
   const std::string why = "2026-11-21T13:00:00.123Z E chief-0 all is lost exit_code=65";
   Behave("chief-0", "say " + why + "\nexit 65");
