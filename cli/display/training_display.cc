@@ -11,6 +11,7 @@ TrainingDisplay::TrainingDisplay(Console* console, const Options& options)
     : console_(console),
       has_test_set_(options.has_test_set),
       next_epoch_(options.first_epoch),
+      epochs_shown_(options.first_epoch),
       epochs_(options.epochs) {}
 
 void TrainingDisplay::Update(const proto::StatusReply& status, Time now) {
@@ -49,20 +50,33 @@ void TrainingDisplay::PrintPlain(const std::string& key, const std::string& text
 }
 
 void TrainingDisplay::PrintEpochs(const proto::StatusReply& status) {
+  // Epochs that were done may be done again.
+  if (status.phase() == "training" && status.steps_per_epoch() > 0 &&
+      status.base_step() < status.total_steps()) {
+    uint64_t closed = status.base_step() / status.steps_per_epoch();
+    if (!status.history().empty())
+      closed = std::max(closed, status.history().rbegin()->epoch() + 1);
+    next_epoch_ = std::min(next_epoch_, closed);
+  }
   for (const proto::EpochResult& epoch : status.history()) {
     if (epoch.epoch() < next_epoch_) continue;
     if (has_test_set_ && !epoch.has_test_loss()) return;
-    console_->Print(FormatEpochLine(epoch, epochs_));
-    next_epoch_ = epoch.epoch() + 1;
+    PrintEpoch(epoch, epochs_);
   }
 }
 
 void TrainingDisplay::PrintRemainingEpochs(const std::vector<proto::EpochResult>& history) {
   for (const proto::EpochResult& epoch : history) {
     if (epoch.epoch() < next_epoch_) continue;
-    console_->Print(FormatEpochLine(epoch, std::max(epochs_, epoch.epoch() + 1)));
-    next_epoch_ = epoch.epoch() + 1;
+    PrintEpoch(epoch, std::max(epochs_, epoch.epoch() + 1));
   }
+}
+
+void TrainingDisplay::PrintEpoch(const proto::EpochResult& epoch, uint64_t epochs) {
+  const bool again = epoch.epoch() < epochs_shown_;
+  console_->Print(FormatEpochLine(epoch, epochs) + (again ? ", done again" : ""));
+  next_epoch_ = epoch.epoch() + 1;
+  epochs_shown_ = std::max(epochs_shown_, next_epoch_);
 }
 
 void TrainingDisplay::PrintCheckpointsAgain(const proto::StatusReply& status) {

@@ -13,7 +13,8 @@
 namespace shoal {
 
 // Shows how a training goes: on a terminal a live line, elsewhere a line every ten seconds and when
-// the phase changes; a line that stays for each epoch that ends, and when checkpoints are written
+// the phase changes; a line that stays for each epoch that ends, again for one that is done again
+// after a restore, and when checkpoints are written
 // again after some failed, which the coordinator's log says. Not thread-safe.
 class TrainingDisplay {
  public:
@@ -40,6 +41,7 @@ class TrainingDisplay {
 
  private:
   void PrintEpochs(const proto::StatusReply& status);
+  void PrintEpoch(const proto::EpochResult& epoch, uint64_t epochs);
   void PrintCheckpointsAgain(const proto::StatusReply& status);
   // Off a terminal. `key` changes when there is something new to say, which is said once it has
   // lasted for `patience`.
@@ -47,7 +49,8 @@ class TrainingDisplay {
 
   Console* const console_;
   const bool has_test_set_;
-  uint64_t next_epoch_;  // first one without its line
+  uint64_t next_epoch_;        // first one without its line, or to get it again
+  uint64_t epochs_shown_ = 0;  // those below have had a line, or are known from earlier
   uint64_t epochs_;
   std::string plain_key_;
   Time plain_key_since_{0};

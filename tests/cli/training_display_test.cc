@@ -9,6 +9,7 @@ namespace shoal {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -97,6 +98,30 @@ TEST(TrainingDisplayTest, EachEpochGetsOneLine) {
   AddEpoch(&status, 0.25);
   display.Update(status, seconds(2));
   EXPECT_THAT(console.Take(), HasSubstr("epoch 2/2: loss 0.25"));
+}
+
+TEST(TrainingDisplayTest, AnEpochThatIsDoneAgainGetsItsLineAgain) {
+  CapturedConsole console(kFile);
+  TrainingDisplay display(console.get(), {});
+  proto::StatusReply status = Training(110);
+  status.set_base_step(110);
+  AddEpoch(&status, 0.5);
+  display.Update(status, seconds(0));
+  EXPECT_THAT(console.Take(), HasSubstr("epoch 1/2: loss 0.5"));
+  proto::StatusReply gone_back = Training(60);
+  gone_back.set_base_step(60);
+  display.Update(gone_back, seconds(1));
+  status.mutable_history(0)->set_loss(0.25);
+  display.Update(status, seconds(2));
+  EXPECT_THAT(console.Take(),
+              AllOf(HasSubstr("epoch 1/2: loss 0.25"), HasSubstr(", done again\n")));
+  status.set_base_step(200);
+  AddEpoch(&status, 0.125);
+  display.Update(status, seconds(3));
+  EXPECT_THAT(console.Take(), AllOf(HasSubstr("epoch 2/2"), Not(HasSubstr("again"))));
+  // At the end nothing is to be done again, whatever the history has.
+  display.Update(status, seconds(4));
+  EXPECT_THAT(console.Take(), IsEmpty());
 }
 
 TEST(TrainingDisplayTest, TheLineOfAnEpochWaitsForTheTestSet) {
