@@ -60,6 +60,8 @@ class Progress {
 
   // As many as there are names.
   void SetMetrics(const std::vector<double>& values, Metrics* out) const;
+  // When the newest step was done; the beginning of time before the first.
+  Time last_step_at() const { return recent_.empty() ? Time{} : recent_.back().at; }
 
   struct Sums {
     uint64_t examples = 0;

@@ -197,6 +197,8 @@ class TrainingRun {
   void LogWaiting(Time now);
   std::string OldestStep() const;
   // A new step's loss: says when it is not finite, and ends the run after too many of them.
+  bool CutIsComing(Time now) const;
+  const Worker* HolderOfOldestStep() const;
   void NoteLoss(uint64_t step, double loss_sum, const Worker& worker);
   // What to do where values are not finite, and which checkpoint there is to go on from.
   std::string AfterNan() const;

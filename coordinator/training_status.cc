@@ -12,6 +12,8 @@ namespace shoal {
 namespace {
 
 constexpr size_t kEpochsInStatus = 100;
+// Workers say what they are at after 5 to 10 s.
+constexpr Time kStepUnexplained = std::chrono::seconds(11);
 constexpr int kMostWaitingWorkers = 8;  // in lines of their own
 
 }  // namespace
@@ -222,7 +224,7 @@ std::vector<std::string> TrainingRun::Waiting() const {
                                  " batches done), after which the checkpoint that is asked for "
                                  "begins"));
   }
-  if (const std::string cut = checkpointer_->Waiting(now); !cut.empty()) {
+  if (const std::string cut = checkpointer_->Waiting(now); !cut.empty() && !CutIsComing(now)) {
     const std::string holder = training() ? OldestStep() : "";
     lines.push_back(absl::StrCat(cut, holder.empty() ? "" : "; ", holder));
   }
@@ -235,15 +237,30 @@ std::vector<std::string> TrainingRun::Waiting() const {
   return lines;
 }
 
-// Who holds the oldest step that is not done, on which a cut may depend.
-std::string TrainingRun::OldestStep() const {
+// The cut in progress is not held up, and nobody waits for it: it lacks steps, of which the oldest
+// one is being computed, as its worker says of a slow one.
+bool TrainingRun::CutIsComing(Time now) const {
+  if (!training() || closing() || !checkpoint_requests_.empty()) return false;
+  if (!checkpointer_->accepted() || dispatcher_->base() >= checkpointer_->step()) return false;
+  const Worker* const holder = HolderOfOldestStep();
+  if (holder != nullptr && !holder->waiting.what().empty()) return holder->Computing(now);
+  return now - std::max(progress_.last_step_at(), cuts_->last().at) < kStepUnexplained;
+}
+
+// Of the oldest step that is not done, on which a cut may depend; null: nobody.
+const Worker* TrainingRun::HolderOfOldestStep() const {
   for (const auto& [key, worker] : membership_->workers()) {
-    if (!dispatcher_->Holds(key, dispatcher_->base())) continue;
-    const std::string& what = worker->waiting.what();
-    return absl::StrCat("step ", dispatcher_->base(), " is with worker ", worker->index,
-                        what.empty() ? "" : ", which is ", what);
+    if (dispatcher_->Holds(key, dispatcher_->base())) return worker.get();
   }
-  return "";
+  return nullptr;
+}
+
+std::string TrainingRun::OldestStep() const {
+  const Worker* const holder = HolderOfOldestStep();
+  if (holder == nullptr) return "";
+  const std::string& what = holder->waiting.what();
+  return absl::StrCat("step ", dispatcher_->base(), " is with worker ", holder->index,
+                      what.empty() ? "" : ", which is ", what);
 }
 
 }  // namespace shoal

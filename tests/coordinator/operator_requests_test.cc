@@ -257,15 +257,37 @@ TEST(OperatorRequestsTest, WaitsNameThePeerTheTimeAndTheReason) {
   ScriptedWorker& worker = cluster.Join(0);
   cluster.FinishStep(worker);
   EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());
-  // It holds two steps of the cut at 4, and does nothing.
+  // It holds two steps of the cut at 4, and does nothing. A slow step is not worth a word yet.
   cluster.Advance(seconds(8));
+  EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());
+  cluster.Advance(seconds(4));
   EXPECT_THAT(cluster.run->Status().waiting(),
-              ElementsAre(AllOf(HasSubstr("the cut at step 4 since 8 s"),
+              ElementsAre(AllOf(HasSubstr("the cut at step 4 since 12 s"),
                                 HasSubstr("ps 0 to have all steps below 4"),
                                 HasSubstr("step 1 is with worker 0"))));
   cluster.Disconnect(worker);
   EXPECT_THAT(cluster.run->Status().waiting(0),
               AllOf(HasSubstr("none is ready"), HasSubstr("worker 0: lost, connection reset")));
+}
+
+// Steps may be as slow as they are; who waits for the checkpoint hears of them all the same.
+TEST(OperatorRequestsTest, ACutThatLacksStepsThatAreComputedIsNotHeldUp) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 4})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  proto::WorkerReport report;
+  report.mutable_waiting()->set_what("computing step 1 since 10 s");
+  report.mutable_waiting()->set_computing(true);
+  for (int i = 0; i < 4; ++i) {
+    cluster.Advance(seconds(10));
+    worker.stream().Send(report);
+    cluster.Settle();
+    EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());
+  }
+  const OperatorRequest request = OperatorRequest::Checkpoint(&cluster);
+  EXPECT_THAT(cluster.run->Status().waiting(),
+              ElementsAre(AllOf(HasSubstr("the cut at step 4 since 40 s"),
+                                HasSubstr("which is computing step 1"))));
 }
 
 }  // namespace
