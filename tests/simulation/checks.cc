@@ -116,7 +116,7 @@ void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& st
                              " updates of ", applied.count(), " steps"));
   }
   const std::vector<uint64_t> after = applied.StepsAfterBase();
-  if (applied.end() > total_steps()) world_.Fail("a step beyond the end was applied");
+  if (applied.end() > workload_.ending.last_step) world_.Fail("a step beyond the end was applied");
   const std::span<const float> sums =
       workload_.momentum && chunk.has_slots() ? store.slot(index, 0) : store.values(index);
   for (const ChunkPiece& piece : chunk.pieces) {
@@ -179,7 +179,7 @@ void Checks::OnTrain(const SimulatedProcess& process, uint64_t step, size_t chun
                            TermText(origin.timeline)));
 }
 
-void Checks::OnEvaluate(std::span<const float> parameters) {
+uint64_t Checks::OnEvaluate(std::span<const float> parameters) {
   // All of one cut: the first trained variable says which.
   const std::vector<Variable>& variables = sums_.variables();
   std::set<uint64_t> cuts;
@@ -194,6 +194,7 @@ void Checks::OnEvaluate(std::span<const float> parameters) {
     }
   }
   if (cuts.empty()) world_.Fail("an evaluation is of parameters that are no cut");
+  return cuts.empty() ? 0 : *cuts.begin();
 }
 
 // --- Messages ------------------------------------------------------------------------------------
@@ -342,8 +343,10 @@ void Checks::CheckModel(const std::string& directory) {
     const absl::StatusOr<std::vector<float>> values = (*file)->ReadFloats(*entry);
     if (!values.ok()) return world_.Fail("the saved model: " + values.status().ToString());
     for (size_t i = 0; i < values->size(); ++i) {
-      if ((*values)[i] == sums_.Below(total_steps(), static_cast<int>(v), i)) continue;
-      return world_.Fail("the saved model is not the sum of all steps");
+      if ((*values)[i] == sums_.Below(workload_.ending.result_step, static_cast<int>(v), i))
+        continue;
+      return world_.Fail(absl::StrCat("the saved model is not the sum of the steps below ",
+                                      workload_.ending.result_step));
     }
   }
 }
@@ -353,13 +356,21 @@ void Checks::OnJobDone(const std::string& run_dir) {
   disk_.LosePower(&world_.random());
   OnPowerLoss();
   const std::vector<StoredCheckpoint> stored = Stored();
-  if (stored.empty() || stored[0].manifest.cut_step != total_steps()) {
+  if (stored.empty() || stored[0].manifest.cut_step != workload_.ending.last_step) {
     std::string there;
     for (const StoredCheckpoint& each : stored) {
       absl::StrAppend(&there, " ", each.directory, " of ", TermText(each.manifest.timeline));
     }
     world_.Fail("the job is said to be done, but no final checkpoint is the newest:" + there);
   }
+  // The best epoch's is kept, however many came later.
+  const std::optional<uint64_t> best = workload_.ending.best_step;
+  const bool kept = std::any_of(stored.begin(), stored.end(), [&best](const auto& each) {
+    return each.manifest.cut_step == best;
+  });
+  if (best.has_value() && !kept && damaged_.empty())
+    world_.Fail(
+        absl::StrCat("there is no checkpoint of the best epoch, which ends at step ", *best));
   if (!disk_.Exists(run_dir + "/model/model.json")) {
     return world_.Fail("the job is said to be done, but there is no saved model");
   }

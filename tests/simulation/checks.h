@@ -35,7 +35,8 @@ class Checks : public SimulatedNetwork::Observer {
   void OnLeft(const SimulatedProcess& process);
   // A worker begins to compute.
   void OnTrain(const SimulatedProcess& process, uint64_t step, size_t chunks);
-  void OnEvaluate(std::span<const float> parameters);
+  // Returns of which cut the parameters are: where nothing says, 0.
+  uint64_t OnEvaluate(std::span<const float> parameters);
   // A manifest or a model has got its name.
   void OnRenamed(const std::string& path);
   // The disk has lost what was not synced.

@@ -233,7 +233,7 @@ std::unique_ptr<SimulatedCluster::Program> SimulatedCluster::MakeProgram(Task& t
       .sums = &sums_,
       .on_train = [this, process](uint64_t step,
                                   size_t chunks) { checks_.OnTrain(*process, step, chunks); },
-      .on_evaluate = [this](std::span<const float> cut) { checks_.OnEvaluate(cut); }});
+      .on_evaluate = [this](std::span<const float> cut) { return checks_.OnEvaluate(cut); }});
   const bool listed = task.index < workload_.workers - workload_.unlisted_workers;
   program->session = std::make_unique<WorkerSession>(WorkerSession::Options{
       .loop = process,
@@ -424,7 +424,7 @@ void SimulatedCluster::RestartAll(int ps, Time duration) {
 
 void SimulatedCluster::DamageNewest() {
   const std::vector<StoredCheckpoint> stored = checks_.Stored();
-  if (stored.size() < 2 || stored[0].manifest.cut_step == checks_.total_steps()) return;
+  if (stored.size() < 2 || stored[0].manifest.cut_step == workload_.ending.last_step) return;
   if (damages_++ > 0) return;
   const std::vector<Manifest::File>& files = stored[0].manifest.files;
   const std::string path =

@@ -79,11 +79,18 @@ void SimulatedComputer::Train(uint64_t step, std::function<void(int ps, int chun
 
 void SimulatedComputer::Evaluate(uint64_t batch,
                                  std::function<void(absl::StatusOr<BatchOutcome>)> done) {
-  options_.on_evaluate(cut_parameters_);
+  const uint64_t cut = options_.on_evaluate(cut_parameters_);
   const uint64_t batch_size = options_.workload->job.batch_size;
   BatchOutcome outcome{
       .examples = std::min(batch_size, options_.workload->test_examples - batch * batch_size),
       .loss_sum = 1};
+  if (!options_.workload->job.callbacks.empty() && cut > 0) {
+    const Job& job = options_.workload->job;
+    const StepPlan plan(options_.workload->training_examples, job.batch_size, job.epochs,
+                        job.steps);
+    outcome.loss_sum =
+        options_.workload->TestLoss(plan.EpochOf(cut - 1)) * static_cast<double>(outcome.examples);
+  }
   outcome.metric_sums.resize(options_.workload->job.metrics.size(), 1);
   options_.process->CallAfter(
       options_.process->world().random().Between(Time(1000), options_.workload->step_time),

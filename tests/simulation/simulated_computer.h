@@ -21,8 +21,8 @@ class SimulatedComputer : public StepComputer {
     const ExpectedSums* sums = nullptr;
     // Its parameters, of that many chunks, are read from now on.
     std::function<void(uint64_t step, size_t chunks)> on_train;
-    // These parameters of a cut are evaluated.
-    std::function<void(std::span<const float>)> on_evaluate;
+    // These parameters of a cut are evaluated; returns at which step that is, where they show it.
+    std::function<uint64_t(std::span<const float>)> on_evaluate;
   };
   explicit SimulatedComputer(Options options) : options_(std::move(options)) {}
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/durable_file.h"
 #include "common/model/keras_model.h"
+#include "common/step_plan/step_plan.h"
 #include "tests/simulation/simulated_disk.h"
 #include "tests/simulation/simulated_network.h"
 #include "tests/simulation/simulated_process.h"
@@ -57,6 +58,23 @@ TEST(WorkloadTest, SeedsDrawVariablesOfEveryUpdateRule) {
   EXPECT_EQ(models[UpdateRule::kOptimizer], 200);
   EXPECT_GT(models[UpdateRule::kMovingAverage], 40);
   EXPECT_GT(models[UpdateRule::kFrozen], 40);
+}
+
+TEST(WorkloadTest, SeedsDrawTrainingsThatCallbacksEnd) {
+  int with_callbacks = 0, early = 0, restored = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    const Workload::Ending& ending = workload.ending;
+    const uint64_t all = StepPlan(workload.training_examples, workload.job.batch_size,
+                                  workload.job.epochs, workload.job.steps)
+                             .total_steps();
+    with_callbacks += workload.job.callbacks.empty() ? 0 : 1;
+    early += ending.last_step < all ? 1 : 0;
+    restored += ending.result_step < ending.last_step ? 1 : 0;
+  }
+  EXPECT_GT(with_callbacks, 30);
+  EXPECT_GT(early, 15);
+  EXPECT_GT(restored, 10);
 }
 
 // --- The disk ------------------------------------------------------------------------------------

@@ -1,9 +1,12 @@
 #include "tests/simulation/workload.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/check.h"
+#include "common/json/json_errors.h"
 #include "common/step_plan/step_plan.h"
 #include "tests/simulation/expected_sums.h"
 #include "tests/simulation/random.h"
@@ -267,6 +270,54 @@ void MakeOrderly(Random& random, Workload* workload) {
   if (random.Coin()) workload->blind_ps = static_cast<int>(random.Between(1, workload->ps));
 }
 
+// Early stopping, the best checkpoint, or both, over short epochs. What an evaluation comes to
+// follows from its cut, which values show only without momentum.
+void AddCallbacks(Random& random, Workload* workload) {
+  Job& job = workload->job;
+  workload->momentum = false;
+  job.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 1, "momentum": 0}})";
+  workload->training_examples = job.batch_size * random.Between(2, 12);
+  job.epochs = random.OneIn(4) ? 0 : random.Between(2, 12);
+  job.steps = job.epochs == 0 ? random.Between(5, 60) : 0;
+  job.test = {.images = "/simulated/test", .labels = "/simulated/tests"};
+  if (workload->test_examples == 0) workload->test_examples = random.Between(1, 12);
+  const bool stops = !random.OneIn(4);
+  const std::string stopping = absl::StrFormat(
+      R"({"class_name": "EarlyStopping", "config": {"patience": %d, "restore_best_weights": %s}})",
+      random.Below(4), random.Coin() ? "true" : "false");
+  const std::string best = stops && random.Coin() ? "" : R"("ModelCheckpoint")";
+  const std::string list =
+      absl::StrCat("[", stops ? stopping : "", stops && !best.empty() ? ", " : "", best, "]");
+  JsonErrors errors("");
+  job.callbacks =
+      ReadCallbacks(nlohmann::json::parse(list), "$.callbacks", {{"val_loss", false}}, &errors);
+  SHOAL_CHECK(errors.ToStatus().ok(), list);
+}
+
+Workload::Ending EndingOf(const Workload& workload) {
+  const StepPlan plan(workload.training_examples, workload.job.batch_size, workload.job.epochs,
+                      workload.job.steps);
+  Workload::Ending ending;
+  ending.last_step = ending.result_step = plan.total_steps();
+  if (workload.job.callbacks.empty()) return ending;
+  const Callback& first = workload.job.callbacks.front();
+  double best = 0;
+  uint64_t waited = 0;
+  for (uint64_t epoch = 0; epoch < plan.epochs(); ++epoch) {
+    const double loss = workload.TestLoss(epoch);
+    if (!ending.best_step.has_value() || loss < best) {
+      best = loss;
+      waited = 0;
+      ending.best_step = plan.EpochEnd(epoch);
+    } else if (++waited >= first.monitor.patience.value_or(plan.epochs() + 1)) {
+      ending.last_step = ending.result_step = plan.EpochEnd(epoch);
+      break;
+    }
+  }
+  if (first.restores_best) ending.result_step = *ending.best_step;
+  return ending;
+}
+
 const char* Name(Kind kind) {
   switch (kind) {
     case Kind::kKill:
@@ -315,6 +366,10 @@ double Seconds(Time time) { return std::chrono::duration<double>(time).count(); 
 
 }  // namespace
 
+double Workload::TestLoss(uint64_t epoch) const {
+  return static_cast<double>(Random(seed * 0xd6e8feb86659fd93 + epoch).Below(7));
+}
+
 Time Workload::FaultsEnd() const {
   Time end{};
   for (const Fault& fault : faults) end = std::max(end, fault.at + fault.duration);
@@ -339,6 +394,9 @@ Workload DrawWorkload(uint64_t seed) {
   // Drawn apart, so that all other seeds stay what they are.
   if (Random orderly(seed * 0x9e3779b97f4a7c15 + 2); orderly.OneIn(4))
     MakeOrderly(orderly, &workload);
+  if (Random callbacks(seed * 0xa24baed4963ee407 + 4); callbacks.OneIn(4))
+    AddCallbacks(callbacks, &workload);
+  workload.ending = EndingOf(workload);
   // One of eight goes without faults.
   const uint64_t count = random.OneIn(8) ? 0 : random.Between(1, random.Coin() ? 6 : 25);
   // Most of them while the job would run if there were none.
@@ -367,6 +425,11 @@ std::string Describe(const Workload& workload) {
       workload.momentum, job.strategy.window_steps, job.strategy.lease_timeout_seconds,
       job.strategy.chunk_bytes, job.strategy.min_shard_bytes, job.checkpoint.every_steps,
       job.checkpoint.every_seconds, job.checkpoint.keep, workload.orderly ? ", orderly" : "");
+  for (const Callback& callback : job.callbacks) absl::StrAppend(&text, callback.config, "\n");
+  if (!job.callbacks.empty()) {
+    absl::StrAppendFormat(&text, "ends at step %d with the values of step %d\n",
+                          workload.ending.last_step, workload.ending.result_step);
+  }
   absl::StrAppendFormat(&text, "step %g s, message %g s, file operation %g s\n",
                         Seconds(workload.step_time), Seconds(workload.base_latency),
                         Seconds(workload.file_latency));

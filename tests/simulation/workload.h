@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,17 @@ struct Workload {
   bool orderly = false;
 
   bool momentum = false;  // of the job's SGD: 1, else 0
+
+  // What the test set comes to after an epoch, of a job with callbacks: a small integer.
+  double TestLoss(uint64_t epoch) const;
+  // How it is to end, callbacks told after Keras's formulas.
+  struct Ending {
+    uint64_t last_step = 0;             // all below it are done, and none from it on ever is
+    uint64_t result_step = 0;           // the model has the values of that cut
+    std::optional<uint64_t> best_step;  // whose cut is kept
+  };
+  Ending ending;
+
   // Of the last fault.
   Time FaultsEnd() const;
 };
