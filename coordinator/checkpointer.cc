@@ -14,6 +14,9 @@ namespace {
 
 // A cut that takes longer says what it waits for.
 constexpr Time kSlowCut = std::chrono::seconds(5);
+// Workers report within 50 ms.
+constexpr Time kReportTryPeriod = std::chrono::milliseconds(20);
+constexpr int kReportTries = 10;
 
 absl::Status RemoveOld(CheckpointStore* store, int keep,
                        const absl::StatusOr<std::set<std::string>>& spared) {
@@ -210,7 +213,14 @@ void Checkpointer::OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> part
   peers_[ps].written = true;
   parts_.insert(parts_.end(), parts->begin(), parts->end());
   if (std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.written; }))
-    Commit();
+    AwaitReports(kReportTries);
+}
+
+void Checkpointer::AwaitReports(int tries) {
+  if (tries == 0 || !options_.all_reported || options_.all_reported(cut_->step)) return Commit();
+  options_.loop->CallAfter(kReportTryPeriod, [this, alive = alive_, attempt = attempt_, tries] {
+    if (*alive && cut_.has_value() && attempt == attempt_) AwaitReports(tries - 1);
+  });
 }
 
 // Section 6.3: verify the files, write the manifest. Only this makes a checkpoint.
@@ -222,6 +232,8 @@ void Checkpointer::Commit() {
   manifest.total_steps = cut_->total_steps;
   manifest.epoch = cut_->epoch;
   manifest.epoch_position = cut_->epoch_position;
+  if (options_.epoch_sums && cut_->training_examples > 0)
+    manifest.epoch_sums = options_.epoch_sums();
   manifest.training_examples = cut_->training_examples;
   manifest.test_examples = cut_->test_examples;
   auto stored = std::make_shared<absl::StatusOr<StoredCheckpoint>>();

@@ -48,6 +48,11 @@ class Checkpointer {
     Time deadline = std::chrono::seconds(120);  // from Begin to all written
     std::map<std::string, std::string> texts;   // job.json, model.json
     Manifest manifest;                          // what every manifest of this job says
+    // Whether all steps below the cut have been reported, which the ps may have applied before that
+    // is heard: the commit waits for it, a moment.
+    std::function<bool(uint64_t cut_step)> all_reported;
+    // What is known of the epoch of the cut in progress, when it is committed.
+    std::function<Manifest::EpochSums()> epoch_sums;
     // Sends to all ps.
     std::function<void(const proto::ControlRequest&)> broadcast;
     std::function<void(int ps, const proto::ControlRequest&)> send;
@@ -138,6 +143,7 @@ class Checkpointer {
   void OnParts(int ps, absl::StatusOr<std::vector<WrittenPart>> parts);
   // No ps needs to keep the cut any more.
   void SendRelease();
+  void AwaitReports(int tries);
   void Commit();
   void MaybeIdle();
   void StopDeadline();

@@ -9,22 +9,52 @@ constexpr Time kRateWindow = std::chrono::seconds(5);
 
 }  // namespace
 
-void Progress::StepDone(uint64_t epoch, uint64_t examples, double loss_sum,
-                        const std::vector<double>& metric_sums, Time now) {
-  Sums& sums = running_[epoch];
+void Progress::StepDone(const Step& step, Time now) {
+  Sums& sums = running_[step.epoch];
   if (sums.began == Time{}) sums.began = now;
-  sums.examples += examples;
-  sums.loss += loss_sum;
-  sums.metrics.resize(metric_sum_count_);
-  for (size_t i = 0; i < std::min(metric_sums.size(), sums.metrics.size()); ++i) {
-    sums.metrics[i] += metric_sums[i];
-  }
-  recent_.push_back({now, examples});
-  recent_examples_ += examples;
+  Add(step, &sums);
+  if (step.step < cut_.step && step.epoch == cut_.epoch) Add(step, &cut_.sums);
+  recent_.push_back({now, step.examples});
+  recent_examples_ += step.examples;
   while (recent_.front().at < now - kRateWindow) {
     recent_examples_ -= recent_.front().examples;
     recent_.pop_front();
   }
+}
+
+void Progress::Add(const Step& step, Sums* sums) const {
+  sums->examples += step.examples;
+  sums->loss += step.loss_sum;
+  sums->metrics.resize(metric_sum_count_);
+  for (size_t i = 0; i < std::min(step.metric_sums.size(), sums->metrics.size()); ++i) {
+    sums->metrics[i] += step.metric_sums[i];
+  }
+}
+
+void Progress::BeginCut(uint64_t step, uint64_t epoch) {
+  const auto sums = running_.find(epoch);
+  cut_ = {.step = step, .epoch = epoch, .sums = {}};
+  if (sums != running_.end()) cut_.sums = sums->second;
+}
+
+Manifest::EpochSums Progress::CutSums(Time now) const {
+  const Sums& sums = cut_.sums;
+  const auto running = running_.find(cut_.epoch);
+  const Time began = running != running_.end() ? running->second.began : sums.began;
+  return {.examples = sums.examples,
+          .loss = sums.loss,
+          .metrics = sums.metrics,
+          .seconds = began == Time{} ? 0 : ToSeconds(now - began)};
+}
+
+void Progress::Resume(uint64_t epoch, const Manifest::EpochSums& sums, Time now) {
+  Sums& running = running_[epoch];
+  if (running.examples >= sums.examples) return;
+  running = {.examples = sums.examples,
+             .loss = sums.loss,
+             .metrics = sums.metrics,
+             .began = now - FromSeconds(sums.seconds)};
+  running.metrics.resize(metric_sum_count_);
 }
 
 void Progress::EpochBegins(uint64_t epoch, Time now) {
@@ -38,6 +68,7 @@ const proto::EpochResult& Progress::CloseEpoch(uint64_t epoch, Time now) {
   result.set_loss(loss(epoch));
   SetMetrics(metrics(epoch), result.mutable_metrics());
   const Sums& sums = running_[epoch];
+  result.set_examples(sums.examples);
   // After a takeover an epoch may close of which nothing was seen here.
   if (sums.began != Time{}) result.set_seconds(ToSeconds(now - sums.began));
   if (result.seconds() > 0)
@@ -55,6 +86,7 @@ void Progress::SetTestResult(uint64_t epoch, double loss, const std::vector<doub
 
 void Progress::Rewind(uint64_t epoch) {
   running_.clear();
+  cut_ = {};
   history_.erase(history_.lower_bound(epoch), history_.end());
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/checkpoint/manifest.h"
 #include "common/rpc/event_loop.h"
 #include "common/training_metric/metric.h"
 #include "proto/cluster.pb.h"
@@ -25,8 +26,14 @@ class Progress {
         metric_sum_count_(SumCount(metrics_)) {}
 
   // A step that was not done before.
-  void StepDone(uint64_t epoch, uint64_t examples, double loss_sum,
-                const std::vector<double>& metric_sums, Time now);
+  struct Step {
+    uint64_t step = 0;
+    uint64_t epoch = 0;
+    uint64_t examples = 0;
+    double loss_sum = 0;
+    std::vector<double> metric_sums;
+  };
+  void StepDone(const Step& step, Time now);
   // The first lease of an epoch starts its clock.
   void EpochBegins(uint64_t epoch, Time now);
   // All steps of the epoch are done. Its record is kept; the test result comes later or never.
@@ -39,12 +46,22 @@ class Progress {
   // Epochs from `epoch` on did not happen (a restore went back), nor did their steps.
   void Rewind(uint64_t epoch);
 
+  // A cut at `step` begins, before any step from there on is done: what is done below it, in
+  // `epoch`, that of the last step below it, is summed up apart from now on.
+  void BeginCut(uint64_t step, uint64_t epoch);
+  // What has come of that so far.
+  Manifest::EpochSums CutSums(Time now) const;
+  // Goes on with an epoch from where a cut was, unless more of it is known here.
+  void Resume(uint64_t epoch, const Manifest::EpochSums& sums, Time now);
+
   // Loss and metrics of epoch `running` so far once a step of it is done, else of the newest closed
   // epoch (the last one is closed while it is evaluated); none before the first step of all.
   std::optional<proto::EpochResult> Latest(uint64_t running) const;
   // Over the running epoch so far; 0 before its first step.
   double loss(uint64_t epoch) const;
   std::vector<double> metrics(uint64_t epoch) const;
+  // When the newest step was done; the beginning of time before the first.
+  Time last_step_at() const { return recent_.empty() ? Time{} : recent_.back().at; }
   // Over the last seconds.
   double steps_per_second(Time now) const;
   double examples_per_second(Time now) const;
@@ -60,14 +77,18 @@ class Progress {
 
   // As many as there are names.
   void SetMetrics(const std::vector<double>& values, Metrics* out) const;
-  // When the newest step was done; the beginning of time before the first.
-  Time last_step_at() const { return recent_.empty() ? Time{} : recent_.back().at; }
 
   struct Sums {
     uint64_t examples = 0;
     double loss = 0;
     std::vector<double> metrics;  // sums, of one metric after the other
     Time began{};
+  };
+  void Add(const Step& step, Sums* sums) const;
+  struct CutSoFar {
+    uint64_t step = 0;
+    uint64_t epoch = 0;
+    Sums sums;
   };
   struct Sample {
     Time at;
@@ -78,6 +99,7 @@ class Progress {
   const std::vector<std::string> metric_names_;
   const int metric_sum_count_;
   std::map<uint64_t, Sums> running_;
+  CutSoFar cut_;
   std::map<uint64_t, proto::EpochResult> history_;
   std::deque<Sample> recent_;  // steps of the last seconds, oldest first
   uint64_t recent_examples_ = 0;

@@ -73,6 +73,7 @@ void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
     begun.total_steps = plan_->total_steps();
     begun.training_examples = plan_->examples();
     begun.test_examples = test_examples_;
+    progress_.BeginCut(cut.step, begun.epoch);
   }
   checkpointer_->Begin(begun);
 }

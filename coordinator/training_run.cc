@@ -168,6 +168,9 @@ absl::Status TrainingRun::Prepare() {
       .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),
       .texts = texts,
       .manifest = manifest,
+      .all_reported =
+          [this](uint64_t step) { return dispatcher_ == nullptr || dispatcher_->base() >= step; },
+      .epoch_sums = [this] { return progress_.CutSums(options_.loop->Now()); },
       .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
       .send = [this](int ps, const proto::ControlRequest& request) { fleet_->Send(ps, request); },
       .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
@@ -199,6 +202,7 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
   checkpointer_->SetStored(newest_first);
   for (const StoredCheckpoint& each : newest_first) {
     stored_cuts_.push_back({.step = each.manifest.cut_step, .at = options_.loop->Now() - each.age});
+    stored_manifests_.push_back(each.manifest);
   }
   if (plan_.has_value()) return;
   // Not each has the numbers: who took over and has met no worker may not have known them.
@@ -324,6 +328,7 @@ void TrainingRun::BeginTraining() {
                   [this](const auto& each) { return each.epoch() >= closed_epochs_; });
   progress_.Rewind(closed_epochs_);
   progress_.Restore(earlier_epochs_, closed_epochs_);
+  ResumeEpoch();
   history_changed_ = 0;
   // Before anything is read from it: what it says of epochs that did not happen is void.
   if (rewinds) WriteHistory(0);
@@ -335,6 +340,24 @@ void TrainingRun::BeginTraining() {
                        " steps in ", plan_->epochs(), " epochs, from step ", dispatcher_->base(),
                        " on"));
   Advance();
+}
+
+// The figures of an epoch that is gone on with are those of all its steps: of those below the
+// newest checkpoint too. What others of them came to only a coordinator knew that is gone, if the
+// timeline was adopted.
+void TrainingRun::ResumeEpoch() {
+  const std::optional<StoredCheckpoint>& last = checkpointer_->last();  // or loaded
+  const Manifest* from = nullptr;
+  if (last.has_value() && last->manifest.cut_step <= opened_->base) {
+    from = &last->manifest;
+  } else if (opened_->adopted) {
+    const auto below =
+        std::find_if(stored_manifests_.begin(), stored_manifests_.end(),
+                     [this](const Manifest& each) { return each.cut_step <= opened_->base; });
+    if (below != stored_manifests_.end()) from = &*below;
+  }
+  if (from == nullptr || from->epoch_done() || from->epoch != closed_epochs_) return;
+  progress_.Resume(closed_epochs_, from->epoch_sums, options_.loop->Now());
 }
 
 void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {

@@ -131,6 +131,8 @@ class TrainingRun {
   CutPlan::Last LastCut() const;
   // Begins to hand out steps; timeline and plan are known.
   void BeginTraining();
+  // Of the epoch that it begins in, what its steps before have come to.
+  void ResumeEpoch();
   // Nobody trains here yet: what the ps have applied counts.
   void TakeApplied();
   // After anything that may have changed what is to be done: plans, and offers work to everybody.
@@ -195,10 +197,10 @@ class TrainingRun {
   // Whom the run waits for, a line each, for console and status.
   std::vector<std::string> Waiting() const;
   void LogWaiting(Time now);
-  std::string OldestStep() const;
-  // A new step's loss: says when it is not finite, and ends the run after too many of them.
   bool CutIsComing(Time now) const;
   const Worker* HolderOfOldestStep() const;
+  std::string OldestStep() const;
+  // A new step's loss: says when it is not finite, and ends the run after too many of them.
   void NoteLoss(uint64_t step, double loss_sum, const Worker& worker);
   // What to do where values are not finite, and which checkpoint there is to go on from.
   std::string AfterNan() const;
@@ -290,6 +292,7 @@ class TrainingRun {
   bool worker_came_ = false;  // one that was ready: steps are handed out in each timeline
   // Step and time of what there was on disk at the start, newest first.
   std::vector<CutPlan::Last> stored_cuts_;
+  std::vector<Manifest> stored_manifests_;
   std::optional<PsFleet::Opened> opened_;       // the open timeline,
   std::unique_ptr<StepDispatcher> dispatcher_;  // its steps,
   std::optional<CutPlan> cuts_;                 // and its cuts; stays when it is over

@@ -203,8 +203,12 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     ++worker.steps_done;
     ++membership_->record(worker).steps_done;
     ++steps_done_here_;
-    progress_.StepDone(plan_->EpochOf(step.step()), step.examples(), step.loss_sum(),
-                       {step.metric_sums().begin(), step.metric_sums().end()}, now);
+    progress_.StepDone({.step = step.step(),
+                        .epoch = plan_->EpochOf(step.step()),
+                        .examples = step.examples(),
+                        .loss_sum = step.loss_sum(),
+                        .metric_sums = {step.metric_sums().begin(), step.metric_sums().end()}},
+                       now);
     NoteLoss(step.step(), step.loss_sum(), worker);
     if (finishing_) return;
   }
@@ -288,12 +292,12 @@ void TrainingRun::NoteLoss(uint64_t step, double loss_sum, const Worker& worker)
 // run directory that has kept something is not for.
 std::string TrainingRun::AfterNan() const {
   const std::optional<StoredCheckpoint>& finite = checkpointer_->last_finite();
+  const std::string where = " with --run_dir=" + options_.run_dir;
   if (!checkpointer_->newest().has_value()) {
     return absl::StrCat(
         "Lower the learning rate, or mend the data if there is NaN in it, and start again", where,
         ": it has no checkpoint yet, and training begins at step 0");
   }
-  const std::string where = " with --run_dir=" + options_.run_dir;
   if (!finite.has_value()) {
     return absl::StrCat(
         "Lower the learning rate, or mend the data if there is NaN in it, and begin anew with "

@@ -35,6 +35,12 @@ constexpr size_t kChecksumDigits = 8;
 // Ours have one for each GiB, and a few.
 constexpr size_t kMostFiles = 10'000;
 
+// JSON has no numbers that are not finite: null stands for them.
+bool IsReal(const Json& json) { return json.is_number() || json.is_null(); }
+double RealOf(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
 // Takes the members of one object, each with its type; the first that is wrong is kept as the
 // status.
 class Members {
@@ -62,6 +68,12 @@ class Members {
     Fail(name, "8 hexadecimal digits");
     return 0;
   }
+  double Real(const char* name) {
+    const Json* member = Any(name);
+    if (member != nullptr && IsReal(*member)) return RealOf(*member);
+    Fail(name, "a number or null");
+    return 0;
+  }
   // An empty array when it is missing.
   const Json& Array(const char* name) {
     static const Json kNone = Json::array();
@@ -69,7 +81,7 @@ class Members {
     return member == nullptr ? kNone : *member;
   }
   const Json* Any(const char* name) {
-    const auto found = object_.find(name);
+    const auto found = object_.is_object() ? object_.find(name) : object_.end();
     return found == object_.end() ? nullptr : &*found;
   }
   void Fail(const char* name, const char* expected) {
@@ -121,6 +133,21 @@ absl::StatusOr<std::vector<Manifest::File>> ParseFiles(const Json& list) {
   return files;
 }
 
+absl::StatusOr<Manifest::EpochSums> ParseEpochSums(const Json& json) {
+  Members members(json, "$.epoch_sums");
+  Manifest::EpochSums sums;
+  sums.examples = members.Number("examples");
+  sums.loss = members.Real("loss");
+  const Json& metrics = members.Array("metrics");
+  sums.seconds = members.Real("seconds");
+  SHOAL_RETURN_IF_ERROR(members.status());
+  for (const Json& sum : metrics) {
+    if (!IsReal(sum)) return absl::DataLossError("$.epoch_sums.metrics is not a list of numbers");
+    sums.metrics.push_back(RealOf(sum));
+  }
+  return sums;
+}
+
 absl::StatusOr<Manifest> ParseMembers(const Json& json) {
   Members members(json, "$");
   Manifest manifest;
@@ -141,6 +168,9 @@ absl::StatusOr<Manifest> ParseMembers(const Json& json) {
   manifest.total_steps = members.Number("total_steps");
   manifest.epoch = members.Number("epoch");
   manifest.epoch_position = members.Number("epoch_position");
+  if (const Json* sums = members.Any("epoch_sums"); sums != nullptr) {
+    SHOAL_ASSIGN_OR_RETURN(manifest.epoch_sums, ParseEpochSums(*sums));
+  }
   if (members.Any("training_examples") != nullptr) {
     manifest.training_examples = members.Number("training_examples");
     manifest.test_examples = members.Number("test_examples");
@@ -181,6 +211,12 @@ std::string Manifest::ToText() const {
   json["total_steps"] = total_steps;
   json["epoch"] = epoch;
   json["epoch_position"] = epoch_position;
+  if (epoch_sums.examples > 0) {
+    json["epoch_sums"] = {{"examples", epoch_sums.examples},
+                          {"loss", epoch_sums.loss},
+                          {"metrics", epoch_sums.metrics},
+                          {"seconds", epoch_sums.seconds}};
+  }
   if (training_examples > 0) {
     json["training_examples"] = training_examples;
     json["test_examples"] = test_examples;

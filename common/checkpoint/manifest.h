@@ -23,6 +23,14 @@ struct Manifest {
     uint64_t size_bytes = 0;
     uint32_t crc32c = 0;
   };
+  // What the steps of `epoch` that are in it have summed up to, as far as their reports had come:
+  // with this an epoch that is gone on with has the figures of all its steps.
+  struct EpochSums {
+    uint64_t examples = 0;  // 0: nothing is known
+    double loss = 0;
+    std::vector<double> metrics;  // sums, as the job's metrics make them
+    double seconds = 0;           // since the epoch's first lease
+  };
   static constexpr int kFormatVersion = 1;
 
   int format_version = kFormatVersion;
@@ -34,6 +42,7 @@ struct Manifest {
   uint64_t total_steps = 0;     // of the job; 0: nobody had counted the examples
   uint64_t epoch = 0;           // of the last step in it, from 0
   uint64_t epoch_position = 0;  // examples of that epoch consumed
+  EpochSums epoch_sums;
   // Of the data, as its workers saw them; 0 training examples: nobody had counted.
   uint64_t training_examples = 0;
   uint64_t test_examples = 0;

@@ -27,6 +27,7 @@ using Metrics = google::protobuf::RepeatedPtrField<proto::MetricValue>;
 constexpr uint64_t kMostBytes = 64 << 20;
 constexpr absl::string_view kTest = "val_";
 constexpr double kMostEpochs = 1e15;  // doubles below count one by one
+constexpr double kMostExamples = 1e15;
 
 // As short as six digits are; NaN without a sign, which says nothing.
 std::string Number(double value) {
@@ -59,6 +60,10 @@ void SetField(absl::string_view column, double value, proto::EpochResult* epoch)
   if (column == "val_loss") return epoch->set_test_loss(value);
   if (column == "seconds") return epoch->set_seconds(value);
   if (column == "examples_per_second") return epoch->set_examples_per_second(value);
+  if (column == "examples") {
+    const bool counts = value >= 0 && value < kMostExamples;  // false where it is NaN, too
+    return epoch->set_examples(counts ? static_cast<uint64_t>(value) : 0);
+  }
   proto::MetricValue* metric =
       absl::ConsumePrefix(&column, kTest) ? epoch->add_test_metrics() : epoch->add_metrics();
   metric->set_name(std::string(column));
@@ -103,7 +108,7 @@ std::string HistoryHeader(const std::vector<std::string>& metric_names) {
   for (const std::string& name : metric_names) absl::StrAppend(&text, ",", name);
   absl::StrAppend(&text, ",val_loss");
   for (const std::string& name : metric_names) absl::StrAppend(&text, ",val_", name);
-  absl::StrAppend(&text, ",seconds,examples_per_second\n");
+  absl::StrAppend(&text, ",seconds,examples_per_second,examples\n");
   return text;
 }
 
@@ -116,7 +121,8 @@ HistoryLine FormatHistoryLine(const std::vector<std::string>& metric_names,
   if (epoch.has_test_loss()) absl::StrAppend(&line.text, ExactNumber(epoch.test_loss()));
   for (const std::string& name : metric_names)
     AppendMetric(epoch.test_metrics(), name, "", ExactNumber, &line.text);
-  absl::StrAppendFormat(&line.text, ",%.3f,%.1f\n", epoch.seconds(), epoch.examples_per_second());
+  absl::StrAppendFormat(&line.text, ",%.3f,%.1f,%d\n", epoch.seconds(), epoch.examples_per_second(),
+                        epoch.examples());
   return line;
 }
 

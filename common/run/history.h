@@ -13,11 +13,12 @@ namespace shoal {
 
 // history.csv, the curves of a run:
 //
-//   epoch,loss,METRIC...,val_loss,val_METRIC...,seconds,examples_per_second
+//   epoch,loss,METRIC...,val_loss,val_METRIC...,seconds,examples_per_second,examples
 //
 // and a line for each finished epoch, from 1, as people count. With `val_` in front, as Keras names
 // them, are results on the test set, to the last digit; these fields are empty for an epoch that
-// was not evaluated.
+// was not evaluated. `examples` is how many the figures of the training set are of: all of them,
+// but where a coordinator was killed within the epoch; 0 in a line of an earlier Shoal.
 
 // The header, and the line of an epoch, each with its newline, in the order of `metric_names`.
 std::string HistoryHeader(const std::vector<std::string>& metric_names);

@@ -26,7 +26,7 @@ bool IsName(const std::string& name) {
   const auto allowed = [](char c) {
     return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.' || c == '@';
   };
-  for (const char* taken : {"epoch", "loss", "seconds", "examples_per_second"}) {
+  for (const char* taken : {"epoch", "loss", "seconds", "examples_per_second", "examples"}) {
     if (name == taken) return false;
   }
   return !name.empty() && name.size() <= kMostNameBytes && absl::ascii_isalnum(name[0]) &&

@@ -21,9 +21,9 @@ TEST(ProgressTest, MeansAreOverExamples) {
   Progress progress(*MakeMetrics({"accuracy", "mse"}));
   EXPECT_EQ(progress.loss(0), 0);
   EXPECT_THAT(progress.metrics(0), ElementsAre(0, 0));
-  progress.StepDone(0, 30, 60, {15, 6}, At(0));
-  progress.StepDone(0, 10, 40, {5, 2}, At(1));
-  progress.StepDone(1, 8, 8, {8, 0}, At(1));
+  progress.StepDone({.epoch = 0, .examples = 30, .loss_sum = 60, .metric_sums = {15, 6}}, At(0));
+  progress.StepDone({.epoch = 0, .examples = 10, .loss_sum = 40, .metric_sums = {5, 2}}, At(1));
+  progress.StepDone({.epoch = 1, .examples = 8, .loss_sum = 8, .metric_sums = {8, 0}}, At(1));
   EXPECT_DOUBLE_EQ(progress.loss(0), 2.5);
   EXPECT_THAT(progress.metrics(0), ElementsAre(0.5, 0.2));
   EXPECT_DOUBLE_EQ(progress.loss(1), 1);
@@ -32,8 +32,9 @@ TEST(ProgressTest, MeansAreOverExamples) {
 
 TEST(ProgressTest, ARepeatOfAnotherMetricCountDoesNoHarm) {
   Progress progress(*MakeMetrics({"accuracy"}));
-  progress.StepDone(0, 10, 1, {}, At(0));
-  progress.StepDone(0, 10, 1, {5, 999, 999}, At(0));
+  progress.StepDone({.epoch = 0, .examples = 10, .loss_sum = 1, .metric_sums = {}}, At(0));
+  progress.StepDone({.epoch = 0, .examples = 10, .loss_sum = 1, .metric_sums = {5, 999, 999}},
+                    At(0));
   EXPECT_THAT(progress.metrics(0), ElementsAre(0.25));
 }
 
@@ -41,9 +42,9 @@ TEST(ProgressTest, AnEpochLastsFromItsFirstLeaseToItsClose) {
   Progress progress(*MakeMetrics({"accuracy"}));
   progress.EpochBegins(0, At(0));
   progress.EpochBegins(0, At(5));  // only the first counts
-  progress.StepDone(0, 100, 50, {80}, At(6));
+  progress.StepDone({.epoch = 0, .examples = 100, .loss_sum = 50, .metric_sums = {80}}, At(6));
   progress.EpochBegins(1, At(7));
-  progress.StepDone(1, 4, 4, {4}, At(8));
+  progress.StepDone({.epoch = 1, .examples = 4, .loss_sum = 4, .metric_sums = {4}}, At(8));
   const proto::EpochResult result = progress.CloseEpoch(0, At(10));
   EXPECT_EQ(result.epoch(), 0u);
   EXPECT_DOUBLE_EQ(result.loss(), 0.5);
@@ -53,6 +54,41 @@ TEST(ProgressTest, AnEpochLastsFromItsFirstLeaseToItsClose) {
   EXPECT_FALSE(result.has_test_loss());
   EXPECT_EQ(progress.loss(0), 0) << "not running any more";
   EXPECT_DOUBLE_EQ(progress.loss(1), 1) << "the next epoch goes on";
+}
+
+// A cut at step 20 begins while the steps below it are not all done; those above it are done before
+// it is whole.
+TEST(ProgressTest, ACutHasTheSumsOfTheStepsBelowItInItsEpoch) {
+  Progress progress(*MakeMetrics({"accuracy"}));
+  const auto step = [](uint64_t number, double loss, double correct) {
+    return Progress::Step{.step = number,
+                          .epoch = number / 15,
+                          .examples = 10,
+                          .loss_sum = loss,
+                          .metric_sums = {correct}};
+  };
+  progress.EpochBegins(1, At(1));
+  progress.StepDone(step(14, 1000, 10), At(2));
+  progress.StepDone(step(15, 1, 3), At(2));
+  progress.BeginCut(20, 1);
+  progress.StepDone(step(20, 500, 10), At(3));
+  progress.StepDone(step(13, 500, 10), At(3));
+  progress.StepDone(step(19, 2, 4), At(4));
+  const Manifest::EpochSums sums = progress.CutSums(At(5));
+  EXPECT_EQ(sums.examples, 20u);
+  EXPECT_EQ(sums.loss, 3);
+  EXPECT_THAT(sums.metrics, ElementsAre(7));
+  EXPECT_DOUBLE_EQ(sums.seconds, 4);
+
+  Progress later(*MakeMetrics({"accuracy"}));
+  later.Resume(1, sums, At(100));
+  later.EpochBegins(1, At(101));
+  later.StepDone(step(20, 7, 1), At(102));
+  const proto::EpochResult result = later.CloseEpoch(1, At(104));
+  EXPECT_DOUBLE_EQ(result.loss(), 10 / 30.0);
+  EXPECT_THAT(Values(result.metrics()), ElementsAre(8 / 30.0));
+  EXPECT_EQ(result.examples(), 30u);
+  EXPECT_DOUBLE_EQ(result.seconds(), 8);
 }
 
 // After a takeover an epoch may be done on every ps while an earlier one is not.
@@ -67,7 +103,8 @@ TEST(ProgressTest, AnEpochOfWhichNothingWasSeenTookNoTime) {
 TEST(ProgressTest, RatesAreOverTheLastFiveSeconds) {
   Progress progress(*MakeMetrics({}));
   EXPECT_EQ(progress.steps_per_second(At(0)), 0);
-  for (int i = 0; i <= 40; ++i) progress.StepDone(0, 32, 1, {}, At(0.25 * i));
+  for (int i = 0; i <= 40; ++i)
+    progress.StepDone({.epoch = 0, .examples = 32, .loss_sum = 1, .metric_sums = {}}, At(0.25 * i));
   // Steps at 5, 5.25 ... 10.
   EXPECT_NEAR(progress.steps_per_second(At(10)), 21 / 5.0, 1e-9);
   EXPECT_NEAR(progress.examples_per_second(At(10)), 21 * 32 / 5.0, 1e-9);
@@ -80,10 +117,11 @@ TEST(ProgressTest, RatesAreOverTheLastFiveSeconds) {
 Progress TwoEpochs() {
   Progress progress(*MakeMetrics({"accuracy", "mse"}));
   progress.EpochBegins(0, At(0));
-  progress.StepDone(0, 3, 1, {2, 0.125}, At(1));
+  progress.StepDone({.epoch = 0, .examples = 3, .loss_sum = 1, .metric_sums = {2, 0.125}}, At(1));
   progress.CloseEpoch(0, At(1.5));
   progress.EpochBegins(1, At(1.5));
-  progress.StepDone(1, 1000, 12.3456789, {987, 1e-4}, At(2));
+  progress.StepDone(
+      {.epoch = 1, .examples = 1000, .loss_sum = 12.3456789, .metric_sums = {987, 1e-4}}, At(2));
   progress.CloseEpoch(1, At(2.5));
   progress.SetTestResult(0, 0.75, {0.5, 0.0625});
   return progress;
@@ -113,13 +151,13 @@ TEST(ProgressTest, TheLatestMeansAreThoseOfTheRunningEpochOnceItHasAny) {
   Progress progress(*MakeMetrics({"accuracy"}));
   progress.EpochBegins(0, At(0));
   EXPECT_FALSE(progress.Latest(0).has_value());
-  progress.StepDone(0, 10, 5, {8}, At(1));
+  progress.StepDone({.epoch = 0, .examples = 10, .loss_sum = 5, .metric_sums = {8}}, At(1));
   EXPECT_EQ(progress.Latest(0)->loss(), 0.5);
   progress.CloseEpoch(0, At(2));
   progress.EpochBegins(1, At(2));
   EXPECT_EQ(progress.Latest(1)->loss(), 0.5) << "of the epoch before";
   EXPECT_EQ(progress.Latest(1)->epoch(), 0u);
-  progress.StepDone(1, 10, 1, {9}, At(3));
+  progress.StepDone({.epoch = 1, .examples = 10, .loss_sum = 1, .metric_sums = {9}}, At(3));
   EXPECT_EQ(progress.Latest(1)->loss(), 0.1);
   EXPECT_THAT(Values(progress.Latest(1)->metrics()), ElementsAre(0.9));
 }
@@ -134,7 +172,7 @@ TEST(ProgressTest, WhatIsKnownHereIsNotOverwritten) {
 
 TEST(ProgressTest, RewindForgetsWhatDidNotHappen) {
   Progress progress = TwoEpochs();
-  progress.StepDone(2, 10, 10, {10, 10}, At(3));
+  progress.StepDone({.epoch = 2, .examples = 10, .loss_sum = 10, .metric_sums = {10, 10}}, At(3));
   progress.Rewind(1);
   EXPECT_THAT(progress.history(), ElementsAre(Key(0)));
   EXPECT_EQ(progress.loss(2), 0);

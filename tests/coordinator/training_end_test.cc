@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_format.h"
+#include "common/run/history.h"
 #include "coordinator/training_run.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
@@ -309,9 +310,72 @@ TEST(TrainingRunTest, WritesTheHistory) {
   cluster.Advance(seconds(2));
   cluster.FinishAll(worker);
   EXPECT_EQ(ReadAll(cluster.run_dir() + "/history.csv"),
-            "epoch,loss,accuracy,val_loss,val_accuracy,seconds,examples_per_second\n"
-            "1,1,0.5,,,2.000,65.0\n"
-            "2,1,0.5,,,0.000,0.0\n");
+            "epoch,loss,accuracy,val_loss,val_accuracy,seconds,examples_per_second,examples\n"
+            "1,1,0.5,,,2.000,65.0,130\n"
+            "2,1,0.5,,,0.000,0.0,130\n");
+}
+
+// Six steps before the stop or the crash, seven after it.
+TEST(TrainingRunTest, AnEpochThatIsGoneOnWithHasTheFiguresOfAllItsSteps) {
+  for (const bool killed : {false, true}) {
+    SCOPED_TRACE(killed);
+    ScriptedCluster cluster({.checkpoint = R"({"every_steps": 6})"});
+    ScriptedWorker& worker = cluster.Join(0);
+    cluster.Advance(seconds(3));
+    worker.loss = 13;
+    for (int i = 0; i < 6; ++i) cluster.FinishStep(worker);
+    ASSERT_THAT(cluster.StoredSteps(), ElementsAre(6));
+    // Of what comes after the checkpoint the ps that is lost takes it along.
+    worker.loss = 1000;
+    if (killed) cluster.FinishStep(worker);
+    cluster.ps[0]->Restart();
+    if (killed) {
+      cluster.Advance(seconds(5));
+    } else {
+      cluster.StartCoordinator();
+    }
+    ScriptedWorker& again = killed ? worker : cluster.Join(0);
+    again.loss = 0;
+    cluster.FinishAll(again);
+    const std::vector<proto::EpochResult> epochs =
+        ReadHistory(cluster.run_dir() + "/history.csv").epochs;
+    ASSERT_EQ(epochs.size(), 2u);
+    EXPECT_NEAR(epochs[0].loss(), 6, 1e-6);
+    EXPECT_EQ(epochs[0].examples(), 130u);
+    EXPECT_GE(epochs[0].seconds(), 3);
+  }
+}
+
+// The ps have applied the last step of a cut before its worker says that it is done.
+TEST(TrainingRunTest, AReportThatComesAMomentLateIsInTheFiguresOfTheEpoch) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 6})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 5; ++i) cluster.FinishStep(worker);
+  cluster.ps[0]->applied.insert(5);
+  cluster.Settle();
+  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
+  cluster.Advance(std::chrono::milliseconds(50));
+  cluster.FinishStep(worker);
+  cluster.Advance(std::chrono::milliseconds(50));
+  ASSERT_THAT(cluster.StoredSteps(), ElementsAre(6));
+  const auto stored = CheckpointStore(cluster.run_dir() + "/checkpoints").List(nullptr);
+  ASSERT_TRUE(stored.ok());
+  EXPECT_EQ(stored->front().manifest.epoch_sums.examples, 60u);
+}
+
+// Of the steps that a coordinator had heard of alone, nobody knows what they came to.
+TEST(TrainingRunTest, TheHistorySaysOfHowManyExamplesItsFiguresAre) {
+  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 6})"});
+  ScriptedWorker& worker = cluster.Join(0);
+  for (int i = 0; i < 8; ++i) cluster.FinishStep(worker);
+  ASSERT_THAT(cluster.StoredSteps(), ElementsAre(6));
+  cluster.StartCoordinator();
+  cluster.FinishAll(cluster.Join(0));
+  const std::vector<proto::EpochResult> epochs =
+      ReadHistory(cluster.run_dir() + "/history.csv").epochs;
+  ASSERT_EQ(epochs.size(), 2u);
+  EXPECT_EQ(epochs[0].examples(), 110u);
+  EXPECT_EQ(epochs[1].examples(), 130u);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,8 @@ using testing::HasSubstr;
 Manifest FullManifest() {
   Manifest manifest = SmallManifest(0xFFFFFFFF00000001, 42);
   manifest.job_name = "größe \"quoted\"\n";
+  manifest.epoch_sums = {
+      .examples = 64, .loss = 0.1, .metrics = {0.25, std::nan(""), 1e300}, .seconds = 3};
   manifest.not_finite = "dense/kernel";
   manifest.files = {{"job.json", 17, 0xDEADBEEF}, {"model.json", uint64_t{1} << 60, 1}};
   return manifest;
@@ -52,12 +55,26 @@ TEST(ManifestTest, RoundTrip) {
   EXPECT_EQ(read->total_steps, 100u);
   EXPECT_EQ(read->epoch, 1u);
   EXPECT_EQ(read->epoch_position, 64u);
+  EXPECT_EQ(read->epoch_sums.examples, 64u);
+  EXPECT_EQ(read->epoch_sums.loss, 0.1);
+  EXPECT_THAT(read->epoch_sums.metrics, testing::ElementsAre(0.25, testing::IsNan(), 1e300));
+  EXPECT_EQ(read->epoch_sums.seconds, 3);
   EXPECT_EQ(read->slots, manifest.slots);
   EXPECT_EQ(read->not_finite, "dense/kernel");
   EXPECT_EQ(read->shard_map, manifest.shard_map);
   ASSERT_EQ(read->files.size(), 2u);
   EXPECT_EQ(read->files[0].crc32c, 0xDEADBEEF);
   EXPECT_EQ(read->files[1].size_bytes, uint64_t{1} << 60);
+}
+
+TEST(ManifestTest, SumsOfAnEpochThatAreNoneAreNamed) {
+  const std::string text = FullManifest().ToText();
+  EXPECT_THAT(Message(Replaced(text, "\"loss\": 0.1", "\"loss\": \"0\"")),
+              HasSubstr("$.epoch_sums.loss is not a number or null"));
+  EXPECT_THAT(Message(Replaced(text, "0.25,", "[],")),
+              HasSubstr("$.epoch_sums.metrics is not a list of numbers"));
+  EXPECT_THAT(Message(Replaced(text, "\"epoch_sums\": {", "\"epoch_sums\": 7, \"x\": {")),
+              HasSubstr("$.epoch_sums.examples is not a number"));
 }
 
 TEST(ManifestTest, AnyShardMapCanBeReadBack) {

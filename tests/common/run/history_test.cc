@@ -47,6 +47,7 @@ std::map<uint64_t, proto::EpochResult> TwoEpochs() {
   set("mse", 0.0625, first.add_test_metrics());
   first.set_seconds(1.5);
   first.set_examples_per_second(2);
+  first.set_examples(3);
   proto::EpochResult& second = epochs[1];
   second.set_epoch(1);
   second.set_loss(0.0123456789);
@@ -65,9 +66,10 @@ std::string FormatHistory(const std::vector<std::string>& metric_names,
 }
 
 constexpr char kTwoEpochs[] =
-    "epoch,loss,accuracy,mse,val_loss,val_accuracy,val_mse,seconds,examples_per_second\n"
-    "1,0.333333,0.666667,0.0416667,0.75,0.5,0.0625,1.500,2.0\n"
-    "2,0.0123457,0.987,1e-07,,,,1.000,1000.0\n";
+    "epoch,loss,accuracy,mse,val_loss,val_accuracy,val_mse,seconds,examples_per_second,"
+    "examples\n"
+    "1,0.333333,0.666667,0.0416667,0.75,0.5,0.0625,1.500,2.0,3\n"
+    "2,0.0123457,0.987,1e-07,,,,1.000,1000.0,0\n";
 
 TEST(FormatHistoryTest, NanHasNoSign) {
   proto::EpochResult epoch;
@@ -77,7 +79,7 @@ TEST(FormatHistoryTest, NanHasNoSign) {
 
 TEST(FormatHistoryTest, HasALineForEachEpoch) {
   EXPECT_EQ(FormatHistory({"accuracy", "mse"}, TwoEpochs()), kTwoEpochs);
-  EXPECT_EQ(FormatHistory({}, {}), "epoch,loss,val_loss,seconds,examples_per_second\n");
+  EXPECT_EQ(FormatHistory({}, {}), "epoch,loss,val_loss,seconds,examples_per_second,examples\n");
 }
 
 TEST_F(HistoryTest, ReadsWhatWasWritten) {
@@ -85,6 +87,7 @@ TEST_F(HistoryTest, ReadsWhatWasWritten) {
   EXPECT_THAT(history.problem, IsEmpty());
   ASSERT_THAT(history.epochs, SizeIs(2));
   const proto::EpochResult& first = history.epochs[0];
+  EXPECT_EQ(first.examples(), 3u);
   EXPECT_EQ(first.epoch(), 0u);
   EXPECT_EQ(first.metrics(1).name(), "mse");
   EXPECT_EQ(first.test_loss(), 0.75);
