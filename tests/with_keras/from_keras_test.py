@@ -85,7 +85,7 @@ OPTIMIZERS = [
     keras.optimizers.SGD(0.01, momentum=0.9, nesterov=True, clipnorm=1.0), keras.optimizers.Adam(3e-4, amsgrad=True, global_clipnorm=2.0),
     keras.optimizers.AdamW(1e-3, weight_decay=0.01), keras.optimizers.Adamax(), keras.optimizers.Nadam(clipvalue=0.5),
     keras.optimizers.Adagrad(0.05), keras.optimizers.Adadelta(1.0), keras.optimizers.RMSprop(centered=True, momentum=0.5),
-    keras.optimizers.Ftrl(0.1, l1_regularization_strength=0.01), keras.optimizers.Lion(1e-4),
+    keras.optimizers.Ftrl(0.1, l1_regularization_strength=0.01), keras.optimizers.Lion(1e-4), keras.optimizers.Lamb(1e-2, weight_decay=0.1),
     keras.optimizers.Adam(use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=10)]
 
 
