@@ -60,6 +60,17 @@ TEST(FusionsTest, OfANormalization) {
   EXPECT_EQ(std::count(fusions.absorbed.begin(), fusions.absorbed.end(), true), 6);
 }
 
+// The end of a residual block; the gradient of its ReLU, which both branches read, stays.
+TEST(FusionsTest, OfASum) {
+  ModelBuilding model({kBatch, 4, 4, 2});
+  model.Conv2D(3, {}, 1, false);
+  const ValueId shortcut = model.current();
+  model.Conv2D(3, {}, 1, false).Add(shortcut).Relu().Flatten().Dense(3);
+  const Fusions fusions = Find(model.Build(), ProgramMode::kTrain);
+  EXPECT_EQ(Count(fusions.relu), 1);
+  EXPECT_EQ(std::count(fusions.absorbed.begin(), fusions.absorbed.end(), true), 1);
+}
+
 TEST(FusionsTest, APoolingsReluIsNotANormalizationsToo) {
   ModelBuilding model({kBatch, 4, 4, 2});
   model.BatchNormalization().Relu().Pool2D(Pool2DOp::Kind::kMax, {.size = {2, 2}});

@@ -1,3 +1,4 @@
+#include "worker/compute/cpu/activation.h"
 #include "worker/compute/cpu/loop_kernel.h"
 #include "worker/compute/cpu/operands.h"
 
@@ -8,18 +9,31 @@ SHOAL_VECTORIZED void SumLoop(const float* a, const float* b, int64_t count, flo
   for (int64_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
 }
 
+// With the ReLU that goes with the op; not-a-number bounds nothing, and stays what it is.
+SHOAL_VECTORIZED void BoundedSumLoop(const float* a, const float* b, ReluBounds bounds,
+                                     int64_t count, float* sum) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float raised = bounds.least > a[i] + b[i] ? bounds.least : a[i] + b[i];
+    sum[i] = bounds.most < raised ? bounds.most : raised;
+  }
+}
+
 }  // namespace
 
 absl::Status Add(int index, CpuProgram& program) {
   const Node& node = program.graph().nodes()[index];
-  const Operands operands = AlignOperands(node.inputs, node.outputs[0], true, program);
+  const Operands operands = AlignOperands(node.inputs, FusedOutput(index, program), true, program);
   AddLoopStep(
       operands.count, kElementGrain, operands.tensors,
-      [inputs = node.inputs.size()](const RunContext&, float* const* data, int64_t begin,
-                                    int64_t end) {
+      [inputs = node.inputs.size(), bounds = FusedReluBounds(index, program)](
+          const RunContext&, float* const* data, int64_t begin, int64_t end) {
         float* sum = data[inputs] + begin;
-        SumLoop(data[0] + begin, data[1] + begin, end - begin, sum);
-        for (size_t i = 2; i < inputs; ++i) SumLoop(sum, data[i] + begin, end - begin, sum);
+        const float* partial = data[0] + begin;
+        for (size_t i = 1; i + 1 < inputs; ++i) {
+          SumLoop(partial, data[i] + begin, end - begin, sum);
+          partial = sum;
+        }
+        BoundedSumLoop(partial, data[inputs - 1] + begin, bounds, end - begin, sum);
       },
       program);
   return absl::OkStatus();

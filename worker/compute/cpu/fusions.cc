@@ -25,7 +25,7 @@ class FusionSearch {
     for (const int index : builder_.nodes()) {
       const std::string type = nodes_[index].op->type();
       if (type == "Conv2D" || type == "DepthwiseConv2D" || type == "Dense" ||
-          type == "BatchNormalization") {
+          type == "BatchNormalization" || type == "Add") {
         Absorb(fusions_.relu, index, FindRelu(index));
       } else if (type == "Conv2DBackwardWeights" || type == "DepthwiseConv2DBackwardWeights") {
         Absorb(fusions_.bias_gradient, index, FindBiasGradient(index));

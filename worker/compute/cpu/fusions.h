@@ -9,7 +9,7 @@ namespace shoal::cpu {
 
 // Nodes that are computed as a part of another node. By node index; -1: none.
 struct Fusions {
-  // The ReLU that a Conv2D, Dense or BatchNormalization applies to its output.
+  // The ReLU that a Conv2D, Dense, BatchNormalization or Add applies to its output.
   std::vector<int> relu;
   // The BiasBackward that a Conv2DBackwardWeights computes along with the kernel's gradient.
   std::vector<int> bias_gradient;
