@@ -224,6 +224,8 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   opened_ = opened;
   nan_steps_ = 0;
   const bool went_back = ++counters_.timelines_opened > 1 && !opened.adopted;
+  // Until its ps were claimed another coordinator may have led the run, and gone on with the file.
+  if (counters_.timelines_opened == 1) ReadEarlierHistory();
   const std::string from = opened.loaded.has_value()
                                ? absl::StrCat(opened.base == 0 ? "begun with " : "resumed from ",
                                               opened.checkpoint, " at step ", opened.base)
@@ -426,8 +428,11 @@ void TrainingRun::CloseEpochs() {
   }
 }
 
-// The curves of the coordinators before this one. Nothing waits for them: a disk may hang.
+// The curves of the coordinators before this one. No step waits for them: a disk may hang.
 void TrainingRun::ReadEarlierHistory() {
+  history_read_ = false;
+  earlier_epochs_.clear();
+  const bool leads = counters_.timelines_opened > 0;
   const auto earlier = std::make_shared<History>();
   const auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
   options_.loop->Offload(
@@ -436,8 +441,8 @@ void TrainingRun::ReadEarlierHistory() {
         *earlier = ReadHistory(paths.history(), files);
         *verdict = ReadRunVerdict(callbacks, paths, files);
       },
-      [this, alive = alive_, earlier, verdict] {
-        if (!*alive) return;
+      [this, alive = alive_, leads, earlier, verdict] {
+        if (!*alive || (!leads && counters_.timelines_opened > 0)) return;  // it is read again
         if (!earlier->problem.empty()) LogWarning(earlier->problem);
         earlier_epochs_ = std::move(earlier->epochs);
         history_read_ = true;
@@ -448,10 +453,11 @@ void TrainingRun::ReadEarlierHistory() {
       });
 }
 
-// One write at a time: epochs may end faster than a disk writes.
+// One write at a time: epochs may end faster than a disk writes. None before the lines of the
+// coordinators before this one are known, which it would take out.
 void TrainingRun::WriteHistory(uint64_t from) {
   history_changed_ = std::min(history_changed_.value_or(from), from);
-  if (writing_history_) return;
+  if (writing_history_ || !history_read_) return;
   writing_history_ = true;
   const uint64_t first = *std::exchange(history_changed_, std::nullopt);
   std::vector<HistoryLine> lines;
