@@ -272,7 +272,16 @@ void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
   const std::string directory = paths_.model();
   options_.loop->Offload(
       [files = options_.files, slot = optimizer_->average_slot(), final_checkpoint, directory,
-       saved] { *saved = ExportModel(final_checkpoint, directory, slot, files); },
+       saved, last = checkpointer_->last()] {
+        *saved = ExportModel(final_checkpoint, directory, slot, files);
+        // Only the best epoch's is another than the last one, which was verified.
+        if (!absl::IsDataLoss(*saved) || !last.has_value()) return;
+        if (last->directory == final_checkpoint.directory) return;
+        LogWarning(
+            absl::StrCat("the model gets the values of the last epoch, and not of the best: ",
+                         std::string(saved->message())));
+        *saved = ExportModel(*last, directory, slot, files);
+      },
       [this, alive = alive_, saved, directory] {
         if (!*alive || over_) return;
         if (!saved->ok()) return Over(*saved);
