@@ -16,13 +16,19 @@ constexpr char kIntroduction[] =
     "<!-- Made by `shoal model layers`; a test compares. -->\n"
     "\n"
     "What a Keras model may be made of. All layers have the options `name`, `trainable` and "
-    "`dtype`, which must be float32 (mixed policies are refused: all is\n"
-    "computed in float32). An option that is not listed must be absent or null; anything else is "
-    "refused by name, with its path in the model. Images are\n"
-    "(batch, height, width, channels): `data_format` must be `channels_last`. Models may be "
-    "nested, "
-    "layers and models shared, and inputs several; a model has\n"
-    "one output.\n";
+    "`dtype`. An option that is not listed must be absent or null; anything else is\n"
+    "refused by name, with its path in the model. Images are (batch, height, width, channels): "
+    "`data_format` must be `channels_last`. Models may be nested, layers and\n"
+    "models shared, and inputs several; a model has one output.\n"
+    "\n"
+    "A `dtype` may be `float32` or the policy `mixed_bfloat16` or `mixed_float16`, another for "
+    "each "
+    "layer; variables are float32 under each of them. Workers compute\n"
+    "mixed layers in float32, which is more exact, and say so. An `InputLayer` may be of whole "
+    "numbers, such as `int32` or `uint8`: data that are not, or that the\n"
+    "dtype cannot hold, are refused by file and example. They are held as float32, which is exact "
+    "up to 2^24; layers of which Keras makes integers again\n"
+    "(bilinear `Resizing`, `LayerNormalization`) need a `Rescaling` before them.\n";
 
 std::string List(const std::vector<std::string>& names) {
   if (names.empty()) return "";

@@ -13,6 +13,7 @@
 #include "common/optimizer/optimizer.h"
 #include "common/saved_model/initial_weights.h"
 #include "common/step_plan/step_plan.h"
+#include "worker/compute/backends.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"
 #include "worker/job_classes.h"
@@ -189,6 +190,8 @@ absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<ui
     counts = {.ps = static_cast<int>(addresses.size()),
               .workers = static_cast<int>(validated.cluster->workers.size())};
   }
+  SHOAL_ASSIGN_OR_RETURN(const auto backend, CreateBackend(ModelRunner::Options().backend));
+  needs.precision = DescribePrecision(*backend, validated.model.graph);
   SHOAL_ASSIGN_OR_RETURN(needs.memory, MemoryOfTasks(job, validated.model, counts, examples, data));
   SHOAL_ASSIGN_OR_RETURN(const ShardMap shard_map, ShardMapOf(job, variables, counts.ps));
   for (size_t i = 0; i < addresses.size(); ++i) {
@@ -223,6 +226,7 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                   needs.other_parameters, " other (", FormatBytes(needs.variable_bytes),
                   "), optimizer slots ", FormatBytes(needs.slot_bytes), "\n");
   text += validated.initial_weights;
+  if (!needs.precision.empty()) absl::StrAppend(&text, "precision: ", needs.precision, "\n");
   for (size_t i = 0; i < needs.ps.size(); ++i) {
     const JobNeeds::Ps& ps = needs.ps[i];
     absl::StrAppend(&text, "ps ", i, " at ", ps.address, ": variables ",

@@ -79,6 +79,8 @@ struct JobNeeds {
   int64_t variable_bytes = 0;
   int64_t slot_bytes = 0;
   std::vector<Ps> ps;  // by index; empty without a cluster spec
+  // What workers compute otherwise than the model says (DescribePrecision); empty: nothing.
+  std::string precision;
   // Of the coordinator, of each ps (without a cluster spec, of the only one that there were then)
   // and of a worker.
   std::vector<MemoryNeeds> memory;

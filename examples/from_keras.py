@@ -95,10 +95,14 @@ def metric_fields(model, kind="metrics"):
     return fields
 
 
+def own_optimizer(model):
+    """The model's optimizer without the LossScaleOptimizer that compile() puts around it under mixed_float16."""
+    scaled = isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+    return model.optimizer.inner_optimizer if scaled else model.optimizer
+
+
 def optimizer_field(model):
-    optimizer = model.optimizer
-    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
-        raise ValueError("LossScaleOptimizer: a job computes in float32; make the model with the dtype policy \"float32\"")
+    optimizer = own_optimizer(model)
     if getattr(keras.optimizers, type(optimizer).__name__, None) is not type(optimizer):
         raise ValueError(f"{type(optimizer).__name__}: Shoal has Keras's own optimizers, and none of yours")
     if any(getattr(optimizer, "_exclude_from_weight_decay" + kind, None) for kind in ("", "_pattern")):
@@ -270,6 +274,9 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
         job["class_weight"] = {str(number): float(weight) for number, weight in class_weight.items()}
     problems.of(no_loss_weights, model, otherwise=None)
     unmatched = take_callbacks([callbacks] if isinstance(callbacks, keras.callbacks.Callback) else callbacks, job)
+    if own_optimizer(model) is not model.optimizer:
+        unmatched.append(f"LossScaleOptimizer: was left out, and {type(own_optimizer(model)).__name__} taken alone; gradients are float32 in a job, "
+                         "which need no scaling")
     with tempfile.TemporaryDirectory() as beside:
         beside = pathlib.Path(beside)
         if fresh:

@@ -20,13 +20,15 @@ absl::StatusOr<Graph> AugmentationOf(const Graph& model) {
   Graph graph;
   std::vector<ValueId> copies(model.values().size(), kNoValue);  // by value of the model
   const Value& input = model.value(model.inputs()[0]);
-  ValueId output = copies[model.inputs()[0]] = graph.AddInput(input.name, input.shape);
+  ValueId output = copies[model.inputs()[0]] =
+      graph.AddInput(input.name, input.shape, input.whole_numbers);
   for (const Node& node : model.nodes()) {
     std::vector<ValueId> inputs;
     for (const ValueId value : node.inputs) inputs.push_back(copies[value]);
     if (std::count(inputs.begin(), inputs.end(), kNoValue) > 0) continue;
     SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
-                           graph.AddNode(node.op, std::move(inputs), node.layer));
+                           graph.AddNode(node.op, std::move(inputs), node.layer,
+                                         /*value_name=*/"", node.compute_dtype));
     for (size_t i = 0; i < outputs.size(); ++i) copies[node.outputs[i]] = outputs[i];
     if (dynamic_cast<const ModeSwitchOp*>(node.op.get()) != nullptr) output = outputs[0];
   }

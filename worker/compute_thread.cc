@@ -13,6 +13,7 @@
 #include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
 #include "common/optimizer/optimizer.h"
+#include "worker/compute/backends.h"
 #include "worker/job_classes.h"
 #include "worker/job_data.h"
 #include "worker/job_model.h"
@@ -139,6 +140,9 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   clipping_ = optimizer->clipping();
   for (const Variable& variable : graph.variables())
     optimized_.push_back(variable.rule == UpdateRule::kOptimizer);
+  SHOAL_ASSIGN_OR_RETURN(const auto backend, CreateBackend(options_.backend));
+  if (const std::string precision = DescribePrecision(*backend, graph); !precision.empty())
+    LogInfo(precision);
   ModelRunner::Options runner = computed.RunnerOptions();
   runner.backend = options_.backend;
   runner.threads = options_.threads;

@@ -65,7 +65,7 @@ absl::Status CheckModelOfJob(const KerasModel& model) {
 }
 
 std::vector<Feature> InputsOf(const Graph& model) {
-  // What numbers the rows of a table is an integer, whatever the model calls it.
+  // What numbers the rows of a table is an integer, also where the model's input is of float32.
   std::map<ValueId, int64_t> rows;
   for (const Node& node : model.nodes()) {
     if (std::string_view(node.op->type()) == "Gather") {
@@ -76,9 +76,15 @@ std::vector<Feature> InputsOf(const Graph& model) {
   for (const ValueId id : model.inputs()) {
     const Value& value = model.value(id);
     Feature& input = inputs.emplace_back(Feature{.name = value.name});
+    if (value.whole_numbers.has_value()) {
+      input.type = FeatureType::kInteger;
+      input.least = value.whole_numbers->least;
+      input.most = value.whole_numbers->most;
+    }
     if (const auto numbered = rows.find(id); numbered != rows.end()) {
       input.type = FeatureType::kInteger;
-      input.below = numbered->second;
+      input.least = std::max<int64_t>(input.least, 0);
+      input.most = std::min(input.most, numbered->second - 1);
     }
     if (!value.shape.empty()) input.shape.assign(value.shape.begin() + 1, value.shape.end());
   }

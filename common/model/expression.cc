@@ -53,7 +53,8 @@ Expression SumTo(Expression x, Shape shape) {
 
 ValueId FormulaContext::Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {
   if (!status_.ok()) return kNoValue;
-  const absl::StatusOr<ValueId> value = graph_->Add(std::move(op), std::move(inputs), layer_);
+  const absl::StatusOr<ValueId> value =
+      graph_->Add(std::move(op), std::move(inputs), layer_, /*value_name=*/"", compute_dtype_);
   if (value.ok()) return *value;
   status_ = value.status();
   return kNoValue;

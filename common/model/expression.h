@@ -19,8 +19,10 @@ namespace shoal {
 // Not thread-safe.
 class FormulaContext {
  public:
-  // Nodes bear the name of `layer`. The graph outlives this.
-  FormulaContext(Graph* graph, std::string layer) : graph_(graph), layer_(std::move(layer)) {}
+  // Nodes bear the name of `layer` and what it computes in. The graph outlives this.
+  FormulaContext(Graph* graph, std::string layer,
+                 ComputeDtype compute_dtype = ComputeDtype::kFloat32)
+      : graph_(graph), layer_(std::move(layer)), compute_dtype_(compute_dtype) {}
 
   const Graph& graph() const { return *graph_; }
   // kNoValue after an error, and where an input is that.
@@ -34,6 +36,7 @@ class FormulaContext {
  private:
   Graph* const graph_;
   const std::string layer_;
+  const ComputeDtype compute_dtype_;
   absl::Status status_;
 };
 

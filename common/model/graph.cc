@@ -1,5 +1,6 @@
 #include "common/model/graph.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,9 +16,12 @@ absl::Status Op::Gradient(GradientBuilder&) const {
   return absl::UnimplementedError(absl::StrCat(type(), " has no gradient"));
 }
 
-ValueId Graph::AddInput(std::string name, Shape shape) {
+ValueId Graph::AddInput(std::string name, Shape shape, std::optional<WholeNumbers> whole_numbers) {
   const ValueId id = static_cast<ValueId>(values_.size());
-  values_.push_back({Value::Kind::kInput, std::move(name), std::move(shape)});
+  values_.push_back({.kind = Value::Kind::kInput,
+                     .name = std::move(name),
+                     .shape = std::move(shape),
+                     .whole_numbers = whole_numbers});
   inputs_.push_back(id);
   return id;
 }
@@ -50,16 +54,31 @@ void Graph::ReplaceSample(ValueId variable, ValueId sample, double momentum) {
   variables_[index].momentum = momentum;
 }
 
+std::optional<WholeNumbers> Graph::Joined(const std::vector<ValueId>& values) const {
+  std::optional<WholeNumbers> joined;
+  for (const ValueId value : values) {
+    const std::optional<WholeNumbers>& one = values_[value].whole_numbers;
+    if (!one.has_value()) return std::nullopt;
+    if (!joined.has_value()) joined = one;
+    joined->least = std::min(joined->least, one->least);
+    joined->most = std::max(joined->most, one->most);
+  }
+  return joined;
+}
+
 absl::StatusOr<std::vector<ValueId>> Graph::AddNode(std::shared_ptr<const Op> op,
                                                     std::vector<ValueId> inputs,
                                                     const std::string& layer,
-                                                    const std::string& value_name) {
+                                                    const std::string& value_name,
+                                                    ComputeDtype compute_dtype) {
   std::vector<Shape> input_shapes;
   input_shapes.reserve(inputs.size());
   for (const ValueId input : inputs) {
     SHOAL_CHECK(input >= 0 && input < static_cast<ValueId>(values_.size()), "layer ", layer);
     input_shapes.push_back(values_[input].shape);
   }
+  std::optional<WholeNumbers> whole_numbers;
+  if (op->KeepsWholeNumbers()) whole_numbers = Joined(inputs);
   absl::StatusOr<std::vector<Shape>> shapes = op->InferShapes(input_shapes);
   absl::Status status = shapes.status();
   for (size_t i = 0; status.ok() && i < shapes->size(); ++i) {
@@ -72,17 +91,21 @@ absl::StatusOr<std::vector<ValueId>> Graph::AddNode(std::shared_ptr<const Op> op
   std::vector<ValueId> outputs;
   for (Shape& shape : *shapes) {
     outputs.push_back(static_cast<ValueId>(values_.size()));
-    values_.push_back(
-        {Value::Kind::kNode, value_name.empty() ? layer : value_name, std::move(shape)});
+    values_.push_back({.kind = Value::Kind::kNode,
+                       .name = value_name.empty() ? layer : value_name,
+                       .shape = std::move(shape),
+                       .whole_numbers = whole_numbers});
   }
-  nodes_.push_back({std::move(op), std::move(inputs), outputs, layer});
+  nodes_.push_back({std::move(op), std::move(inputs), outputs, layer, compute_dtype});
   return outputs;
 }
 
 absl::StatusOr<ValueId> Graph::Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs,
-                                   const std::string& layer, const std::string& value_name) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
-                         AddNode(std::move(op), std::move(inputs), layer, value_name));
+                                   const std::string& layer, const std::string& value_name,
+                                   ComputeDtype compute_dtype) {
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> outputs,
+      AddNode(std::move(op), std::move(inputs), layer, value_name, compute_dtype));
   SHOAL_CHECK(outputs.size() == 1, "layer ", layer, " has ", outputs.size());
   return outputs[0];
 }
@@ -118,13 +141,13 @@ const Shape& GradientBuilder::input_shape(int i) const { return graph_->value(in
 absl::StatusOr<std::vector<ValueId>> GradientBuilder::AddNode(std::shared_ptr<const Op> op,
                                                               std::vector<ValueId> inputs) {
   return graph_->AddNode(std::move(op), std::move(inputs), node_->layer,
-                         absl::StrCat("gradient of ", node_->layer));
+                         absl::StrCat("gradient of ", node_->layer), node_->compute_dtype);
 }
 
 absl::StatusOr<ValueId> GradientBuilder::Add(std::shared_ptr<const Op> op,
                                              std::vector<ValueId> inputs) {
   return graph_->Add(std::move(op), std::move(inputs), node_->layer,
-                     absl::StrCat("gradient of ", node_->layer));
+                     absl::StrCat("gradient of ", node_->layer), node_->compute_dtype);
 }
 
 absl::Status GradientBuilder::AddInputGradient(int i, std::shared_ptr<const Op> op,

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
+#include "common/model/compute_dtype.h"
 #include "common/model/op.h"
 #include "common/model/variable.h"
 
@@ -15,6 +18,12 @@ namespace shoal {
 // Index of a value in Graph::values().
 using ValueId = int;
 inline constexpr ValueId kNoValue = -1;
+
+// Which whole numbers an input of a model takes, by its dtype.
+struct WholeNumbers {
+  int64_t least = 0;
+  int64_t most = 0;
+};
 
 struct Value {
   enum class Kind {
@@ -26,6 +35,9 @@ struct Value {
   std::string name;  // for messages: "conv2d/kernel", "conv2d", "gradient of conv2d"
   Shape shape;
   int variable = -1;
+  // Of an input of a dtype of whole numbers, and of what is those numbers moved or chosen: in Keras
+  // they are integers until a layer computes with them.
+  std::optional<WholeNumbers> whole_numbers = {};
 };
 
 struct Node {
@@ -33,6 +45,9 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::string layer;  // Keras name of the layer it came from
+  // What the model says that it is computed in; a backend that lacks it computes in float32
+  // (Backend::compute_dtypes).
+  ComputeDtype compute_dtype = ComputeDtype::kFloat32;
 };
 
 // The most elements that one tensor may have (an example's, where the batch leads): far beyond what
@@ -43,21 +58,23 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 absl::Status CheckElementCount(const Shape& shape);
 
 // A directed acyclic graph of ops over float32 tensors, nodes in an order in which they can run.
-// Built once, then constant; thread-safe when constant. Integer inputs (class ids as target) are
-// held as float32 too: exact up to 2^24.
+// Built once, then constant; thread-safe when constant. Whole numbers (inputs of such a dtype,
+// class ids as target) are held as float32 too: exact up to 2^24.
 class Graph {
  public:
-  ValueId AddInput(std::string name, Shape shape);
+  ValueId AddInput(std::string name, Shape shape, std::optional<WholeNumbers> whole_numbers = {});
   ValueId AddVariable(Variable variable);
   // Appends a node and returns its outputs, which are named `value_name`, or after the layer when
   // that is empty. Errors are InferShapes's, prefixed with the layer, and CheckElementCount's.
   absl::StatusOr<std::vector<ValueId>> AddNode(std::shared_ptr<const Op> op,
                                                std::vector<ValueId> inputs,
                                                const std::string& layer,
-                                               const std::string& value_name = "");
+                                               const std::string& value_name = "",
+                                               ComputeDtype compute_dtype = ComputeDtype::kFloat32);
   // The same for an op with one output.
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs,
-                              const std::string& layer, const std::string& value_name = "");
+                              const std::string& layer, const std::string& value_name = "",
+                              ComputeDtype compute_dtype = ComputeDtype::kFloat32);
 
   // In training, each step pushes `sample` for the moving average whose value `variable` is: a
   // value of the same shape, computed of its batch. Once for each moving average, which all have
@@ -80,6 +97,9 @@ class Graph {
   const Value& value(ValueId id) const { return values_[id]; }
 
  private:
+  // What all of `values` are together; nothing where one is not of whole numbers.
+  std::optional<WholeNumbers> Joined(const std::vector<ValueId>& values) const;
+
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   std::vector<Variable> variables_;       // in the order of Keras's model.weights
@@ -104,7 +124,7 @@ class GradientBuilder {
   // False for inputs whose gradient nobody needs (the images): skip the work.
   bool wanted(int i) const { return input_wanted_[i]; }
 
-  // Appends a gradient node and returns its outputs.
+  // Appends a gradient node, of the precision of the node, and returns its outputs.
   absl::StatusOr<std::vector<ValueId>> AddNode(std::shared_ptr<const Op> op,
                                                std::vector<ValueId> inputs);
   // The same for an op with one output.

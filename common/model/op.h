@@ -31,6 +31,10 @@ class Op {
   // is not computed.
   virtual bool Reads(int i, bool training) const;
 
+  // Whether whole numbers come out as whole numbers because each element is one that went in: it
+  // moves, chooses or leaves out.
+  virtual bool KeepsWholeNumbers() const { return false; }
+
   // Appends the nodes that compute the gradients of the inputs from those of the outputs
   // (GradientBuilder). An op without a gradient (a gradient op itself) leaves this as it is.
   virtual absl::Status Gradient(GradientBuilder& builder) const;

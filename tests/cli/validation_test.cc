@@ -14,6 +14,7 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // A Dense of 6 to `units`: 6 * units + units parameters.
@@ -123,6 +124,21 @@ TEST_F(ValidationTest, CountsWhatAJobNeeds) {
   EXPECT_THAT(NeedsText(*validated, *NeedsOf(*validated, 50), ""),
               HasSubstr("steps: 3 of 50 examples, 1 an epoch of 50 examples, which are fewer than "
                         "the batch_size of 64\n"));
+}
+
+TEST_F(ValidationTest, SaysInWhatMixedLayersAreComputed) {
+  const auto text = [&] {
+    const auto validated = ValidateFiles(spec_, WriteJob(MinimalJob()));
+    EXPECT_TRUE(validated.ok()) << validated.status();
+    return NeedsText(*validated, *NeedsOf(*validated, 100), "");
+  };
+  EXPECT_THAT(text(), Not(HasSubstr("precision")));
+  json model = DenseModel(10);
+  model["config"]["layers"][1]["config"]["dtype"] = "mixed_bfloat16";
+  Write("model.json", model.dump());
+  EXPECT_THAT(text(), HasSubstr("precision: the model's dtype policies ask for bfloat16 (layer "
+                                "\"dense\"); the cpu backend computes these in float32, which is "
+                                "more exact\n"));
 }
 
 TEST_F(ValidationTest, SaysTheMemoryOfEachTask) {

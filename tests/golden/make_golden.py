@@ -20,7 +20,9 @@ L = keras.layers
 
 
 def as_float64(model):
-    text = model.to_json().replace('"float32"', '"float64"')
+    text = model.to_json()
+    for dtype in ("float32", "mixed_bfloat16", "mixed_float16"):
+        text = text.replace(f'"{dtype}"', '"float64"')
     m64 = keras.models.model_from_json(text)
     m64.set_weights([w.astype(np.float64) if w.dtype == np.float32 else w for w in model.get_weights()])
     return m64
@@ -559,6 +561,42 @@ def cases(out, only=()):
     case("class_weight_sparse", dense(4, "softmax"), ox, numbers, SCCE, class_weight={0: 0.5, 1: 2.0, 3: 3.0})
     case("class_weight_categorical", dense(4, None), ox, hot, opt("CategoricalCrossentropy", from_logits=True), class_weight={1: 2.0, 2: 0.25})
     case("class_weight_binary", dense(1, "sigmoid"), ox, yes, opt("BinaryCrossentropy"), class_weight={0: 0.5, 1: 4.0})
+
+    # Cases above keep their numbers.
+    own_rng = np.random.default_rng(14)
+
+    def mixed_precision():
+        """Dtype policies, a layer's own and a nested model's; what the layers compute in float32 is what they ask for and more exact."""
+        i = keras.Input((8, 8, 2))
+        x = L.Conv2D(4, 3, use_bias=False, dtype="mixed_bfloat16", name="conv")(i)
+        x = L.ReLU(dtype="mixed_bfloat16", name="relu")(L.BatchNormalization(dtype="mixed_bfloat16", name="norm")(x))
+        inner = keras.Sequential([keras.Input((6, 6, 4)), L.Conv2D(3, 2, activation="tanh", dtype="mixed_float16", name="deep"), L.Flatten(dtype="mixed_float16")], name="inner")
+        return keras.Model(i, L.Dense(3, activation="softmax", dtype="float32", name="last")(inner(x)))
+    case("mixed_precision", mixed_precision, images(own_rng, 4, 8, 8, 2), own_rng.integers(0, 3, 4), SCCE, FEW)
+
+    def activity():
+        """Penalties of what layers put out: of a convolution whose border a pooling discards, a frozen layer's, a nested one's, of
+        a layer of its own and of the model's output. No shared layer's: Keras on JAX forgets those of all its calls but the last."""
+        R = keras.regularizers
+        i = keras.Input((8, 8, 2))
+        x = L.Conv2D(3, 2, activation="tanh", activity_regularizer=R.L1L2(0.01, 0.02), name="conv")(i)
+        x = L.Flatten(name="flatten")(L.MaxPooling2D(3, name="pool")(x))
+        hidden = L.Dense(x.shape[-1], activation="tanh", activity_regularizer="l2", name="hidden")
+        inner = keras.Sequential([keras.Input(x.shape[1:]), L.Dense(5, activity_regularizer=R.L1(0.05), name="deep")], name="inner")
+        x = L.ActivityRegularization(l1=0.02, l2=0.03, name="activity")(inner(hidden(x)))
+        frozen = L.Dense(4, activity_regularizer=R.L2(0.1), trainable=False, name="frozen")
+        return keras.Model(i, L.Dense(3, activation="sigmoid", activity_regularizer=R.L2(0.3), name="last")(L.Dropout(0.0, name="drop")(frozen(x))))
+    case("activity", activity, images(own_rng, 4, 8, 8, 2), (own_rng.uniform(0, 1, (4, 3)) < 0.5).astype(np.float32), opt("BinaryCrossentropy"), FEW,
+         sample_weight=own_rng.uniform(0.5, 2, 4).astype(np.float32))
+
+    def whole_numbers():
+        """Inputs of whole numbers that layers compute with: cast by Rescaling, moved and chosen from before a convolution casts them."""
+        a, b = keras.Input((6, 6, 2), dtype="uint8", name="a"), keras.Input((3,), dtype="int32", name="b")
+        x = L.Conv2D(3, 2, activation="tanh", name="conv")(L.Rescaling(1 / 127.5, offset=-1, name="rescaling")(L.MaxPooling2D(2, 1, name="pool")(L.ZeroPadding2D(1, name="pad")(a))))
+        y = L.Dense(4, activation="tanh", name="of_b")(b)
+        return keras.Model([a, b], L.Dense(2, name="dense")(L.Concatenate(name="both")([L.Flatten(name="flatten")(x), y])))
+    case("whole_numbers", whole_numbers, {"a": own_rng.integers(0, 256, (4, 6, 6, 2)).astype(np.uint8), "b": own_rng.integers(-3, 4, (4, 3)).astype(np.int32)},
+         own_rng.normal(0, 1, (4, 2)).astype(np.float32), MSE, FEW)
 
 if __name__ == "__main__":
     cases(sys.argv[1], sys.argv[2:])

@@ -232,11 +232,18 @@ def not_decaying(**excluded):
     return optimizer
 
 
+def test_the_optimizer_that_scales_the_loss_is_left_out_with_a_word(tmp_path, data):
+    made = keras.Sequential([keras.Input((5,)), keras.layers.Dense(CLASSES, dtype="mixed_float16")])
+    made.compile(optimizer=keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.3)), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    job, lines = written(tmp_path, made, data["classes"])
+    assert job["optimizer"]["class_name"] == "SGD" and job["optimizer"]["config"]["learning_rate"] == 0.3
+    assert [line.split(",")[0] for line in lines] == ["LossScaleOptimizer: was left out"]
+
+
 @pytest.mark.parametrize("compiled,named", [
     ({"loss": own}, "own"), ({"loss": OwnLoss()}, "OwnLoss"), ({"loss": None}, "without a loss"), ({"metrics": [own]}, "own"),
     ({"metrics": [OwnMetric()]}, "OwnMetric"), ({"optimizer": OwnSGD()}, "OwnSGD"),
     ({"optimizer": keras.optimizers.SGD(OwnSchedule(0.1, 10, 0.9))}, "OwnSchedule"),
-    ({"optimizer": keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())}, "float32"),
     ({"optimizer": not_decaying(var_names=["bias"])}, "exclude_from_weight_decay"),
     ({"optimizer": not_decaying(var_list=[keras.Variable(0.0)])}, "exclude_from_weight_decay"), ({"loss_weights": 2.0}, "loss_weights")],
     ids=lambda value: value if isinstance(value, str) else "")

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <thread>
@@ -163,6 +164,21 @@ TEST_F(ComputeThreadTest, PreparesWhatAJobNeeds) {
   EXPECT_EQ(prepared->parameters.size(), size);
   EXPECT_EQ(prepared->cut_parameters.size(), size);
   EXPECT_EQ(prepared->gradients.size(), size);
+}
+
+TEST_F(ComputeThreadTest, SaysInWhatMixedLayersAreComputed) {
+  Job job = small_.Load();
+  ASSERT_TRUE(Prepare(job.ResolvedText()).ok());
+  nlohmann::json model = nlohmann::json::parse(job.model_json);
+  nlohmann::json& layers = model["config"]["layers"];
+  layers.back()["config"]["dtype"] = "mixed_float16";
+  job.model_json = model.dump();
+  NewComputer();
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(Prepare(job.ResolvedText()).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("the model's dtype policies ask for float16 (layer \""),
+                    HasSubstr("which is more exact")));
 }
 
 TEST_F(ComputeThreadTest, ATextThatIsNoJobIsAnError) {

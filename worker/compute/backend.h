@@ -23,6 +23,9 @@ class Backend {
   // The ops that it has kernels for, by Op::type().
   virtual std::set<std::string> op_types() const = 0;
 
+  // What it computes in when a model asks for it; where a model asks for more, in float32.
+  virtual std::set<ComputeDtype> compute_dtypes() const { return {ComputeDtype::kFloat32}; }
+
   // An equal model that this backend computes faster: same inputs, variables and outputs.
   virtual absl::StatusOr<Graph> Rewrite(const Graph& model) const { return model; }
 
@@ -37,5 +40,9 @@ class Backend {
 // kUnimplemented when `backend` has no kernel for some ops of `graph`: names each, with the layers
 // that need it.
 absl::Status CheckKernels(const Backend& backend, const Graph& graph);
+
+// A line about the layers of `model` that are computed in float32 although their dtype policy says
+// otherwise, because `backend` lacks that precision; empty where there are none.
+std::string DescribePrecision(const Backend& backend, const Graph& model);
 
 }  // namespace shoal

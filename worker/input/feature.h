@@ -7,6 +7,9 @@
 
 namespace shoal {
 
+// Of which and below float32 has every integer.
+inline constexpr int64_t kLargestInteger = 1 << 24;
+
 // What the values of a feature are. All are held as float32, as everything is that is computed
 // with: of integers those up to 2^24, of either sign, and others are refused where they are read.
 enum class FeatureType {
@@ -20,7 +23,9 @@ struct Feature {
   std::string name;  // of the model's input
   Shape shape;       // without the batch axis
   FeatureType type = FeatureType::kFloat;
-  int64_t below = 0;  // of integers that number something: how many there are; 0: any integer
+  // Of integers: the least and the largest that there may be.
+  int64_t least = -kLargestInteger;
+  int64_t most = kLargestInteger;
 };
 
 }  // namespace shoal

@@ -8,11 +8,14 @@
 namespace shoal {
 namespace {
 
-constexpr float kLargestInteger = 1 << 24;  // of which and below float32 has every one
-
 std::string Batched(Shape shape) {
   shape.insert(shape.begin(), kBatch);
   return ShapeToString(shape);
+}
+
+std::string NumberText(int64_t number) {
+  if (number == kLargestInteger) return "2^24";
+  return number == -kLargestInteger ? "-2^24" : std::to_string(number);
 }
 
 std::string NamesOf(const std::vector<Feature>& inputs) {
@@ -79,14 +82,12 @@ absl::Status CheckValues(const Feature& feature, std::span<const float> values) 
   }
   if (feature.type != FeatureType::kInteger) return absl::OkStatus();
   for (const float value : values) {
-    // A comparison that not-a-number fails too.
-    const bool whole = std::abs(value) <= kLargestInteger && value == std::trunc(value);
-    if (whole && (feature.below == 0 || (value >= 0 && value < feature.below))) continue;
+    // Comparisons that not-a-number fails too.
+    if (value >= feature.least && value <= feature.most && value == std::trunc(value)) continue;
     return absl::OutOfRangeError(
         absl::StrCat("the input \"", feature.name, "\" takes integers, but this is ", value,
-                     "; expected a whole number from ",
-                     feature.below == 0 ? std::string("-2^24 to 2^24")
-                                        : absl::StrCat("0 to ", feature.below - 1)));
+                     "; expected a whole number from ", NumberText(feature.least), " to ",
+                     NumberText(feature.most)));
   }
   return absl::OkStatus();
 }

@@ -122,7 +122,8 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadActivation(const JsonNode& json,
   SHOAL_ASSIGN_OR_RETURN(const std::string class_name, json["class_name"].String());
   ConfigReader options(config, class_name);
   for (const char* common : {"name", "trainable"}) options[common];
-  SHOAL_RETURN_IF_ERROR(CheckDtype(options["dtype"]));
+  // It computes in the precision of the layer that it is in.
+  SHOAL_RETURN_IF_ERROR(ReadDtypePolicy(options["dtype"]).status());
   std::shared_ptr<const Op> activation;
   if (const ActivationReader read = FindActivationLayer(class_name); read != nullptr) {
     auto op = std::make_shared<ActivationOp>();

@@ -1,42 +1,67 @@
 #include "common/model/keras/dtype_config.h"
 
+#include <cstdint>
 #include <string>
+#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace shoal {
 namespace {
 
-JsonNode NameOf(const JsonNode& dtype) {
-  return dtype.is_object() ? dtype["config"]["name"] : dtype;
+constexpr int64_t kMost = 1 << 24;
+constexpr std::pair<const char*, WholeNumbers> kWholeNumbers[] = {
+    {"int8", {-128, 127}},      {"int16", {-32768, 32767}}, {"int32", {-kMost, kMost}},
+    {"int64", {-kMost, kMost}}, {"uint8", {0, 255}},        {"uint16", {0, 65535}},
+    {"uint32", {0, kMost}},     {"uint64", {0, kMost}},
+};
+
+// Of a policy object, its name; Keras 2 calls the class Policy, Keras 3.0 FloatDTypePolicy.
+absl::StatusOr<JsonNode> NameOf(const JsonNode& dtype) {
+  if (!dtype.is_object()) return dtype;
+  const JsonNode class_json = dtype["class_name"];
+  SHOAL_ASSIGN_OR_RETURN(const std::string class_name, class_json.String());
+  for (const char* known : {"DTypePolicy", "FloatDTypePolicy", "Policy"}) {
+    if (class_name == known) return dtype["config"]["name"];
+  }
+  return class_json.Unimplemented(
+      absl::StrCat("Shoal has no policy ", class_json.Text(),
+                   ": weights are not quantized, and a policy is of one layer; \"DTypePolicy\" "
+                   "would be right, with the name float32, mixed_bfloat16 or mixed_float16"));
+}
+
+absl::Status Lacking(const JsonNode& name) {
+  return name.Unimplemented(absl::StrCat(
+      "variables are float32 here, under ", name.Text(),
+      " they are not; \"float32\" would be right, or \"mixed_bfloat16\" or \"mixed_float16\", "
+      "whose variables are float32 (keras.config.set_dtype_policy)"));
 }
 
 }  // namespace
 
-absl::Status CheckDtype(const JsonNode& dtype) {
-  const JsonNode name = NameOf(dtype);
+absl::StatusOr<ComputeDtype> ReadDtypePolicy(const JsonNode& dtype) {
+  SHOAL_ASSIGN_OR_RETURN(const JsonNode name, NameOf(dtype));
   SHOAL_ASSIGN_OR_RETURN(const std::string text, name.String("float32"));
-  if (text == "float32") return absl::OkStatus();
-  if (absl::StartsWith(text, "mixed_")) {
-    return name.Unimplemented(
-        absl::StrCat("Shoal computes in float32 and has no mixed precision, got ", name.Text(),
-                     "; write the model under keras.config.set_dtype_policy(\"float32\"): its "
-                     "variables are float32 either way"));
-  }
-  return name.Unimplemented(
-      absl::StrCat("Shoal has no ", name.Text(), " layers; \"float32\" would be right"));
+  if (text == "float32") return ComputeDtype::kFloat32;
+  if (text == "mixed_bfloat16") return ComputeDtype::kBfloat16;
+  if (text == "mixed_float16") return ComputeDtype::kFloat16;
+  return Lacking(name);
 }
 
-absl::Status CheckInputDtype(const JsonNode& dtype) {
-  const JsonNode name = NameOf(dtype);
+absl::StatusOr<std::optional<WholeNumbers>> ReadInputDtype(const JsonNode& dtype) {
+  SHOAL_ASSIGN_OR_RETURN(const JsonNode name, NameOf(dtype));
   SHOAL_ASSIGN_OR_RETURN(const std::string text, name.String("float32"));
-  for (const char* whole :
-       {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}) {
-    if (text == whole) return absl::OkStatus();
+  // A Sequential model that is built by its first layer has an input in what that computes in.
+  for (const char* known : {"float32", "bfloat16", "float16"}) {
+    if (text == known) return std::nullopt;
   }
-  return CheckDtype(dtype);
+  for (const auto& [known, numbers] : kWholeNumbers) {
+    if (text == known) return numbers;
+  }
+  return name.Unimplemented(
+      absl::StrCat("Shoal has no inputs of ", name.Text(),
+                   "; \"float32\" would be right, or a dtype of whole numbers, such as \"int32\""));
 }
 
 }  // namespace shoal

@@ -1,15 +1,20 @@
 #pragma once
 
-#include "absl/status/status.h"
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "common/model/compute_dtype.h"
+#include "common/model/graph.h"
 #include "common/model/keras/json_node.h"
 
 namespace shoal {
 
-// That a layer's or a model's dtype, a name or a Keras 3 policy object, is float32 or absent.
-absl::Status CheckDtype(const JsonNode& dtype);
+// What a layer or a model of that dtype, a name or a policy object of Keras, computes in; float32
+// where there is none. Policies under which variables are anything but float32 are refused.
+absl::StatusOr<ComputeDtype> ReadDtypePolicy(const JsonNode& dtype);
 
-// That the dtype of a model's input is float32 or that of whole numbers, which are held as float32:
-// exact up to 2^24.
-absl::Status CheckInputDtype(const JsonNode& dtype);
+// Which whole numbers a model's input of that dtype takes, of those up to 2^24 of either sign,
+// which float32 holds exactly; nothing where it takes any numbers.
+absl::StatusOr<std::optional<WholeNumbers>> ReadInputDtype(const JsonNode& dtype);
 
 }  // namespace shoal

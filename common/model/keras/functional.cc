@@ -252,7 +252,8 @@ absl::StatusOr<std::vector<ModelInput>> Functional::Inputs() const {
   std::vector<ModelInput> inputs;
   for (const size_t call : inputs_) {
     const Layer& layer = layers_[calls_[call].layer];
-    inputs.push_back({layer.name, static_cast<const InputLayerConfig&>(*layer.config).shape()});
+    const auto& config = static_cast<const InputLayerConfig&>(*layer.config);
+    inputs.push_back({layer.name, config.shape(), config.whole_numbers()});
   }
   return inputs;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "common/base/shape.h"
 #include "common/model/keras/layer.h"
 #include "common/model/keras/layer_options.h"
@@ -20,9 +22,12 @@ class InputLayerConfig : public LayerConfig {
   absl::StatusOr<ValueId> Call(LayerCall& call) override;
 
   const Shape& shape() const { return shape_; }
+  // Which it takes; nothing where it takes any numbers.
+  const std::optional<WholeNumbers>& whole_numbers() const { return whole_numbers_; }
 
  private:
   Shape shape_;
+  std::optional<WholeNumbers> whole_numbers_;
 };
 
 }  // namespace shoal

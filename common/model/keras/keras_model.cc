@@ -44,7 +44,7 @@ absl::StatusOr<KerasModel> BuildModel(const Layer& layer) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<ModelInput> inputs, config.Inputs());
   std::vector<ValueId> values;
   for (const ModelInput& input : inputs) {
-    values.push_back(building.graph.AddInput(input.name, input.shape));
+    values.push_back(building.graph.AddInput(input.name, input.shape, input.whole_numbers));
   }
   SHOAL_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, config.CallLayers(values, &building));
   building.graph.SetOutputs(std::move(outputs));

@@ -92,6 +92,7 @@ absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std
                .path = options.path(),
                .json = json,
                .trainable = options.trainable(),
+               .compute_dtype = options.compute_dtype(),
                .config = std::move(config)};
 }
 

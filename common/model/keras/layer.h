@@ -51,6 +51,7 @@ struct Layer {
   std::string path;  // name after those of the nested models around it: "inner/conv2d"
   JsonNode json;     // {"class_name": ..., "config": ...}
   bool trainable = true;
+  ComputeDtype compute_dtype = ComputeDtype::kFloat32;  // of what its calls compute
   std::unique_ptr<LayerConfig> config = nullptr;
   int calls = 0;
   std::map<std::string, ValueId> variables =

@@ -17,6 +17,15 @@ uint64_t LayerCall::RandomSeed(int64_t seed) const {
   return HashName(absl::StrCat(path(), "/", seed, "/", layer_->calls));
 }
 
+absl::Status LayerCall::ExpectFloats() const {
+  if (!graph_->graph.value(inputs_[0]).whole_numbers.has_value()) return absl::OkStatus();
+  return layer_->json.Unimplemented(absl::StrCat(
+      "layer \"", layer_->name, "\" (", layer_->type->class_name,
+      ") computes in integers in Keras where the model's input is of such a dtype, and "
+      "rounds; Shoal computes in float32: give the input the dtype \"float32\", or put "
+      "a Rescaling layer before this one"));
+}
+
 absl::Status LayerCall::ExpectImages() const {
   if (input_shape().size() == 4) return absl::OkStatus();
   return Invalid(absl::StrCat("takes images of shape (batch, height, width, channels), got ",
@@ -135,7 +144,8 @@ absl::StatusOr<ValueId> LayerCall::Add(std::shared_ptr<const Op> op, std::vector
 absl::StatusOr<std::vector<ValueId>> LayerCall::AddNode(std::shared_ptr<const Op> op,
                                                         std::vector<ValueId> inputs) {
   absl::StatusOr<std::vector<ValueId>> outputs =
-      graph_->graph.AddNode(std::move(op), std::move(inputs), layer_->path);
+      graph_->graph.AddNode(std::move(op), std::move(inputs), layer_->path,
+                            /*value_name=*/"", layer_->compute_dtype);
   if (outputs.ok()) return outputs;
   return absl::Status(outputs.status().code(),
                       absl::StrCat(layer_->json.path(), ": ", outputs.status().message()));

@@ -29,6 +29,11 @@ class LayerCall {
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const Shape& shape(ValueId value) const { return graph_->graph.value(value).shape; }
   const Shape& input_shape(int i = 0) const { return shape(inputs_[i]); }
+  // What the layer computes in.
+  ComputeDtype compute_dtype() const { return layer_->compute_dtype; }
+  // That the input is not one of whole numbers as they were read: of those Keras computes this
+  // layer in integers, which it rounds or cuts off.
+  absl::Status ExpectFloats() const;
   // That the input has the axes (batch, height, width, channels).
   absl::Status ExpectImages() const;
   // That the input has the axes (batch, steps, channels).

@@ -18,7 +18,7 @@ LayerOptions::LayerOptions(const JsonNode& json, const LayerType& type, const st
   // looks at.
   for (const char* common : {"name", "batch_input_shape"}) config_[common];
   const JsonNode dtype = config_["dtype"];
-  Take(type.inputs == LayerType::Inputs::kOfModel ? CheckInputDtype(dtype) : CheckDtype(dtype));
+  if (type.inputs != LayerType::Inputs::kOfModel) compute_dtype_ = Take(ReadDtypePolicy(dtype));
   trainable_ = Bool("trainable", true) && traits_.trainable;
 }
 

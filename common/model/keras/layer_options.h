@@ -59,6 +59,9 @@ class LayerOptions {
   ModelTraits traits_of_layers() const;
   // Whether the layer's own variables are trained.
   bool trainable() const { return trainable_; }
+  // What the layer computes in.
+  ComputeDtype compute_dtype() const { return compute_dtype_; }
+
 
   // An option; a null node where there is none.
   JsonNode operator[](const std::string& key) { return config_[key]; }
@@ -120,6 +123,7 @@ class LayerOptions {
   const ModelTraits traits_;
   ConfigReader config_;
   bool trainable_ = true;
+  ComputeDtype compute_dtype_ = ComputeDtype::kFloat32;
   JsonErrors errors_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace shoal {
 struct ModelInput {
   std::string name;
   Shape shape;
+  std::optional<WholeNumbers> whole_numbers = {};  // by its dtype
 };
 
 // A model as a layer: Sequential or Functional, nested in another or read from a file of its own.

@@ -66,7 +66,8 @@ absl::Status Sequential::AppendLayer(const JsonNode& json, bool first, const Mod
 absl::Status Sequential::ReadInput(const JsonNode& built_shape, const ModelTraits& traits) {
   const Layer& first = layers_[0];
   if (IsInputLayer(first)) {
-    input_ = {first.name, static_cast<const InputLayerConfig&>(*first.config).shape()};
+    const auto& config = static_cast<const InputLayerConfig&>(*first.config);
+    input_ = {first.name, config.shape(), config.whole_numbers()};
     return absl::OkStatus();
   }
   const JsonNode config = first.json["config"];

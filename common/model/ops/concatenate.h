@@ -8,6 +8,7 @@ namespace shoal {
 struct ConcatenateOp : Op {
   int axis = 1;  // not the first
   SHOAL_OP(Concatenate);
+  bool KeepsWholeNumbers() const override { return true; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 

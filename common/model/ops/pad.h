@@ -19,12 +19,14 @@ struct Margins {
 struct PadOp : Op {
   Margins margins;
   SHOAL_OP(Pad);
+  bool KeepsWholeNumbers() const override { return true; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 // (x) -> x without its margins
 struct CropOp : Op {
   Margins margins;
   SHOAL_OP(Crop);
+  bool KeepsWholeNumbers() const override { return true; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 

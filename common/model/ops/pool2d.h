@@ -12,6 +12,7 @@ struct Pool2DOp : Op {
   Kind kind = Kind::kMax;
   Window window;
   SHOAL_OP(Pool2D);
+  bool KeepsWholeNumbers() const override { return kind == Kind::kMax; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 // (x, y, dy) -> dx. Max: the first of equal maxima in row-major order gets all.

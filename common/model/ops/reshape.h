@@ -9,6 +9,7 @@ namespace shoal {
 struct ReshapeOp : Op {
   Shape shape;
   SHOAL_OP(Reshape);
+  bool KeepsWholeNumbers() const override { return true; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 

@@ -16,6 +16,7 @@ struct ResizeOp : Op {
   int64_t width = 1;
   Interpolation interpolation = Interpolation::kNearest;
   SHOAL_OP(Resize);
+  bool KeepsWholeNumbers() const override { return interpolation == Interpolation::kNearest; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 // (dy) -> dx

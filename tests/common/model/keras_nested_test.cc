@@ -172,15 +172,5 @@ TEST(KerasNestedTest, PathsAreCapped) {
               {"$.config.layers[1].config.layers[1].config.name", "1000 bytes at most"});
 }
 
-TEST(KerasNestedTest, InputsOfWholeNumbers) {
-  for (const char* dtype : {"int32", "int64", "uint8"}) {
-    Json json = SequentialJson({nullptr, 4}, {Dense("dense", 2)});
-    json["config"]["layers"][0]["config"]["dtype"] = dtype;
-    EXPECT_EQ(OutputShape(Parse(json)), (Shape{kBatch, 2}));
-    json["config"]["layers"][1]["config"]["dtype"] = dtype;
-    EXPECT_EQ(ParseKerasModel(json.dump()).status().code(), absl::StatusCode::kUnimplemented);
-  }
-}
-
 }  // namespace
 }  // namespace shoal

@@ -391,6 +391,25 @@ TEST_P(GraphRunnerTest, SaysBeforeTheFirstBatchWhatItHasNoKernelFor) {
                 "\"b\", \"c\" and 1 more)");
 }
 
+TEST_P(GraphRunnerTest, SaysWhichLayersItComputesInFloat32) {
+  Graph graph;
+  ValueId value = graph.AddInput("x", {kBatch, 2});
+  const ValueId kernel = graph.AddVariable({.name = "kernel", .shape = {2, 2}});
+  const auto add = [&](const char* layer, ComputeDtype dtype) {
+    value = *graph.Add(std::make_shared<DenseOp>(), {value, kernel}, layer, "", dtype);
+  };
+  const auto backend = CreateBackend(GetParam());
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  add("plain", ComputeDtype::kFloat32);
+  EXPECT_EQ(DescribePrecision(**backend, graph), "");
+  for (const char* layer : {"a", "b", "c", "d", "b"}) add(layer, ComputeDtype::kBfloat16);
+  add("e", ComputeDtype::kFloat16);
+  EXPECT_EQ(DescribePrecision(**backend, graph),
+            "the model's dtype policies ask for bfloat16 (layers \"a\", \"b\", \"c\" and 1 more), "
+            "float16 (layer \"e\"); the " +
+                GetParam() + " backend computes these in float32, which is more exact");
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, GraphRunnerTest, ::testing::ValuesIn(TestedBackends()),
                          [](const auto& info) { return info.param; });
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "common/model/ops/conv2d.h"
 #include "tests/worker/compute/model_building.h"
 
 namespace shoal::cpu {

@@ -240,7 +240,7 @@ TEST_F(FeaturesTest, WhatIsNoIntegerIsNamed) {
   EXPECT_TRUE(CheckValues(integers, std::vector<float>{-16777216, 0, 16777216}).ok());
   EXPECT_FALSE(CheckValues(integers, std::vector<float>{0, 16777218, 0}).ok());
   EXPECT_FALSE(CheckValues(integers, std::vector<float>{0, NAN, 0}).ok());
-  const Feature rows{"id", {2}, FeatureType::kInteger, /*below=*/7};
+  const Feature rows{"id", {2}, FeatureType::kInteger, /*least=*/0, /*most=*/6};
   EXPECT_TRUE(CheckValues(rows, std::vector<float>{0, 6}).ok());
   EXPECT_THAT(std::string(CheckValues(rows, std::vector<float>{0, 7}).message()),
               HasSubstr("this is 7; expected a whole number from 0 to 6"));

@@ -101,6 +101,18 @@ TEST_F(ImageFolderTest, ADamagedPictureFailsByName) {
   EXPECT_THAT(Row(**dataset, 1), HasSubstr("No such file"));  // not damage: it was there
 }
 
+// As an input of a dtype of whole numbers takes them.
+TEST_F(ImageFolderTest, PixelsBetweenWholeNumbersAreRefusedByNameWhereTheInputTakesNone) {
+  const std::string path =
+      Write("set/b/1.jpeg", EncodePng({10, 20, 30, 40, 51, 60, 70, 80, 90}, 3, 3, 1));
+  const Feature whole{"x", {4, 4, 3}, FeatureType::kInteger, 0, 255};
+  const auto dataset = OpenDataset(source_, {whole});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(Row(**dataset, 2),
+              AllOf(HasSubstr(path + ": the input \"x\" takes integers, but this is "),
+                    HasSubstr("expected a whole number from 0 to 255")));
+}
+
 TEST_F(ImageFolderTest, DamagedPicturesAreSkippedNamedAndCounted) {
   std::vector<std::string> lines;
   SendLogTo([&](const std::string& message, const LogFields& fields) {

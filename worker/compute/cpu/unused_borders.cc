@@ -42,7 +42,7 @@ bool IsElementwise(const Op& op) {
          dynamic_cast<const RescaleOp*>(&op) != nullptr;
 }
 
-// By value: how much of an image is read by anything that reaches the model's output.
+// By value: how much of an image is read by anything that reaches the model's output or a penalty.
 std::vector<Extents> ReadExtents(const Graph& model) {
   std::vector<Extents> read(model.values().size(), Extents{0, 0});
   const auto full = [&](ValueId value) {

@@ -10,7 +10,7 @@ GraphCopy::GraphCopy(const Graph& model)
     : model_(model), replacement_(model.values().size(), kNoValue) {
   for (const ValueId input : model.inputs()) {
     const Value& value = model.value(input);
-    replacement_[input] = copy_.AddInput(value.name, value.shape);
+    replacement_[input] = copy_.AddInput(value.name, value.shape, value.whole_numbers);
   }
   for (size_t v = 0; v < model.variables().size(); ++v) {
     replacement_[model.variable_values()[v]] = copy_.AddVariable(model.variables()[v]);
@@ -22,7 +22,8 @@ absl::Status GraphCopy::Add(const Node& node, std::shared_ptr<const Op> op,
   std::vector<ValueId> copied;
   for (const ValueId input : inputs) copied.push_back(replacement_[input]);
   SHOAL_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
-                         copy_.AddNode(std::move(op), std::move(copied), node.layer));
+                         copy_.AddNode(std::move(op), std::move(copied), node.layer,
+                                       /*value_name=*/"", node.compute_dtype));
   for (size_t i = 0; i < outputs.size(); ++i) replacement_[node.outputs[i]] = outputs[i];
   return absl::OkStatus();
 }

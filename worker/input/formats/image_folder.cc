@@ -14,6 +14,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "worker/input/data_formats.h"
+#include "worker/input/feature_shapes.h"
 #include "worker/input/file_content.h"
 #include "worker/input/joined_errors.h"
 #include "worker/input/pictures/picture_loader.h"
@@ -214,7 +215,8 @@ class ImageFolder : public Dataset {
     EncodedBytes content(&memory_);
     const std::string path = (fs::path(folder_) / list_.file(index)).string();
     SHOAL_RETURN_IF_ERROR(ReadWholeFile(path, &content));
-    const absl::Status status = loader_.Load(content.bytes(), &memory_.decoding, out);
+    absl::Status status = loader_.Load(content.bytes(), &memory_.decoding, out);
+    if (status.ok()) status = CheckValues(features_[0], out);
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
   }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/model/keras/dtype_config.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
 
@@ -34,6 +35,7 @@ InputLayerConfig::InputLayerConfig(LayerOptions& options) {
   for (const char* key : {"sparse", "ragged", "optional"}) {
     options.ExpectFalse(key, "Shoal has dense inputs only");
   }
+  whole_numbers_ = options.Take(ReadInputDtype(options["dtype"]));
   // Keras 3 and Keras 2.
   JsonNode shape = options["batch_shape"];
   if (shape.is_null()) shape = options["batch_input_shape"];
@@ -58,7 +60,6 @@ absl::StatusOr<ValueId> InputLayerConfig::Call(LayerCall& call) {
 
 extern const LayerType kInputLayerLayer = {
     "InputLayer", LayerType::Inputs::kOfModel,
-    "An input of the model, of float32 or of whole numbers (held as float32: exact up to 2^24)",
-    ReadAs<InputLayerConfig>};
+    "An input of the model, of float32 or of whole numbers (`dtype`)", ReadAs<InputLayerConfig>};
 
 }  // namespace shoal

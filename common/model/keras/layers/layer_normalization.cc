@@ -28,6 +28,7 @@ class LayerNormalization : public LayerConfig {
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     SHOAL_RETURN_IF_ERROR(call.ExpectLastAxis(axis_, "LayerNormalization"));
+    SHOAL_RETURN_IF_ERROR(call.ExpectFloats());
     const Shape features = {call.input_shape().back()};
     std::vector<ValueId> inputs = call.inputs();
     if (op_.scale) {

@@ -20,12 +20,13 @@ class RandomColor : public LayerConfig {
  public:
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     SHOAL_RETURN_IF_ERROR(call.ExpectImages());
+    SHOAL_RETURN_IF_ERROR(call.ExpectFloats());
     auto random = std::make_shared<RandomUniformOp>();
     random->ranges = {range_};
     random->layer_seed = call.RandomSeed(seed_);
     SHOAL_ASSIGN_OR_RETURN(ValueId number, call.Add(std::move(random)));
     SHOAL_ASSIGN_OR_RETURN(number, call.Reshape(number, {call.input_shape()[0], 1, 1, 1}));
-    FormulaContext context(&call.graph()->graph, call.path());
+    FormulaContext context(&call.graph()->graph, call.path(), call.compute_dtype());
     const Expression x = {&context, call.inputs()[0]};
     const Expression changed =
         Clip(Change(x, {&context, number}), value_range_.low, value_range_.high);

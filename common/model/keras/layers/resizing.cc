@@ -1,5 +1,6 @@
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
@@ -8,6 +9,11 @@
 
 namespace shoal {
 namespace {
+
+absl::StatusOr<ValueId> Resize(std::shared_ptr<const ResizeOp> op, LayerCall& call) {
+  if (!op->KeepsWholeNumbers()) SHOAL_RETURN_IF_ERROR(call.ExpectFloats());
+  return call.Add(std::move(op));
+}
 
 class UpSampling2D : public LayerConfig {
  public:
@@ -21,7 +27,7 @@ class UpSampling2D : public LayerConfig {
     auto op = std::make_shared<ResizeOp>(op_);
     op->height = size_[0] * call.input_shape()[1];
     op->width = size_[1] * call.input_shape()[2];
-    return call.Add(std::move(op));
+    return Resize(std::move(op), call);
   }
 
  private:
@@ -44,7 +50,7 @@ class Resizing : public LayerConfig {
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     SHOAL_RETURN_IF_ERROR(call.ExpectImages());
-    return call.Add(std::make_shared<ResizeOp>(op_));
+    return Resize(std::make_shared<ResizeOp>(op_), call);
   }
 
  private:

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace shoal {
+
+// What a layer computes in, by its dtype policy in Keras: float32, or the compute dtype of
+// mixed_bfloat16 and mixed_float16. Variables are float32 under each of them.
+enum class ComputeDtype { kFloat32, kBfloat16, kFloat16 };
+
+// Keras's name of it: "bfloat16".
+const char* NameOf(ComputeDtype compute_dtype);
+
+}  // namespace shoal

@@ -1,0 +1,156 @@
+// Dtype policies: what each layer computes in, recorded in the graph.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "common/model/training_graph.h"
+#include "tests/common/loss/loss_of.h"
+#include "tests/common/model/test_models.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+
+Json Policy(const std::string& name, const std::string& class_name = "DTypePolicy") {
+  return {{"module", "keras"}, {"class_name", class_name}, {"config", {{"name", name}}}};
+}
+
+Json Dense(const std::string& name, const Json& dtype) {
+  return LayerJson("Dense", name, {{"units", 3}, {"activation", "relu"}, {"dtype", dtype}});
+}
+
+// By layer; fails where the nodes of one differ.
+std::map<std::string, ComputeDtype> Precisions(const Graph& graph) {
+  std::map<std::string, ComputeDtype> precisions;
+  for (const Node& node : graph.nodes()) {
+    const auto [known, first] = precisions.emplace(node.layer, node.compute_dtype);
+    EXPECT_TRUE(first || known->second == node.compute_dtype)
+        << node.layer << ", " << node.op->type();
+  }
+  return precisions;
+}
+
+Graph Parse(const Json& json) {
+  auto model = ParseKerasModel(json.dump());
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model->graph;
+}
+
+TEST(KerasDtypeTest, EachLayerHasThePrecisionOfItsPolicy) {
+  Json inner = SequentialJson({nullptr, 3}, {Dense("deep", Policy("mixed_float16"))});
+  inner["config"]["name"] = "inner";
+  // A nested model's own policy is not that of its layers.
+  inner["config"]["dtype"] = Policy("mixed_bfloat16");
+  const Json json = SequentialJson(
+      {nullptr, 4}, {Dense("first", Policy("mixed_bfloat16")), Dense("name", "mixed_float16"),
+                     Dense("keras2", Policy("mixed_bfloat16", "Policy")), inner,
+                     Dense("none", nullptr), Dense("last", Policy("float32"))});
+  const Graph graph = Parse(json);
+  const std::map<std::string, ComputeDtype> expected = {
+      {"first", ComputeDtype::kBfloat16},  {"name", ComputeDtype::kFloat16},
+      {"keras2", ComputeDtype::kBfloat16}, {"inner/deep", ComputeDtype::kFloat16},
+      {"none", ComputeDtype::kFloat32},    {"last", ComputeDtype::kFloat32}};
+  EXPECT_EQ(Precisions(graph), expected);
+
+  // Gradients have that of what they are gradients of; the loss is float32, as in Keras.
+  const auto training = BuildTrainingGraph(graph, *LossOf("MeanSquaredError"));
+  ASSERT_TRUE(training.ok()) << training.status();
+  auto all = expected;
+  all["loss"] = ComputeDtype::kFloat32;
+  EXPECT_EQ(Precisions(training->graph), all);
+}
+
+// Keras makes the input of a Sequential model without InputLayer in what its first layer computes
+// in.
+TEST(KerasDtypeTest, InputsMayBeOfWhatTheFirstLayerComputesIn) {
+  for (const char* dtype : {"float32", "bfloat16", "float16"}) {
+    Json json = SequentialJson({nullptr, 4}, {Dense("dense", Policy("mixed_bfloat16"))});
+    json["config"]["layers"][0]["config"]["dtype"] = dtype;
+    EXPECT_EQ(Parse(json).inputs().size(), 1u) << dtype;
+  }
+}
+
+TEST(KerasDtypeTest, PoliciesThatChangeVariablesAreRefusedByName) {
+  const auto error = [](const Json& dtype) {
+    const Json json = SequentialJson({nullptr, 4}, {Dense("dense", dtype)});
+    const absl::Status status = ParseKerasModel(json.dump()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << dtype;
+    return std::string(status.message());
+  };
+  for (const char* dtype : {"float16", "bfloat16", "float64"}) {
+    EXPECT_THAT(error(Policy(dtype)),
+                HasSubstr("$.config.layers[1].config.dtype.config.name: variables are float32 "
+                          "here, under \"" +
+                          std::string(dtype) + "\" they are not; \"float32\" would be right, or"));
+  }
+  EXPECT_THAT(error("float16"), HasSubstr("$.config.layers[1].config.dtype: "));
+  Json quantized = Policy("int8_from_mixed_bfloat16", "QuantizedDTypePolicy");
+  EXPECT_THAT(error(quantized), HasSubstr("dtype.class_name: Shoal has no policy "
+                                          "\"QuantizedDTypePolicy\""));
+  // It has no name, and read as float32 once.
+  EXPECT_THAT(error({{"class_name", "DTypePolicyMap"}, {"config", Json::object()}}),
+              HasSubstr("\"DTypePolicyMap\""));
+}
+
+// A model on an input of `dtype` and shape (None, 6, 6, 3).
+Json OnInput(const std::string& dtype, const std::vector<Json>& layers) {
+  Json json = SequentialJson({nullptr, 6, 6, 3}, layers);
+  json["config"]["layers"][0]["config"]["dtype"] = dtype;
+  return json;
+}
+
+TEST(KerasDtypeTest, AnInputSaysWhichWholeNumbersItTakes) {
+  const Json dense = LayerJson("Dense", "dense", {{"units", 3}});
+  const std::map<std::string, std::pair<int64_t, int64_t>> expected = {
+      {"int8", {-128, 127}},
+      {"int16", {-32768, 32767}},
+      {"int32", {-(1 << 24), 1 << 24}},
+      {"int64", {-(1 << 24), 1 << 24}},
+      {"uint8", {0, 255}},
+      {"uint16", {0, 65535}},
+      {"uint32", {0, 1 << 24}},
+      {"uint64", {0, 1 << 24}}};
+  for (const auto& [dtype, range] : expected) {
+    const Graph graph = Parse(OnInput(dtype, {dense}));
+    const auto& numbers = graph.value(graph.inputs()[0]).whole_numbers;
+    ASSERT_TRUE(numbers.has_value()) << dtype;
+    EXPECT_EQ(std::pair(numbers->least, numbers->most), range) << dtype;
+  }
+  const Graph graph = Parse(OnInput("float32", {dense}));
+  EXPECT_FALSE(graph.value(graph.inputs()[0]).whole_numbers.has_value());
+  EXPECT_THAT(std::string(ParseKerasModel(OnInput("bool", {dense}).dump()).status().message()),
+              HasSubstr("$.config.layers[0].config.dtype: Shoal has no inputs of \"bool\"; "));
+}
+
+// Keras rounds what these layers make of integers.
+TEST(KerasDtypeTest, LayersThatRoundWholeNumbersAreRefused) {
+  const Json resize = LayerJson("Resizing", "resize", {{"height", 3}, {"width", 4}});
+  const Json nearest =
+      LayerJson("Resizing", "resize", {{"height", 3}, {"width", 4}, {"interpolation", "nearest"}});
+  const Json pad = LayerJson("ZeroPadding2D", "pad", Json::object());
+  const Json pool = LayerJson("MaxPooling2D", "pool", Json::object());
+  const Json average = LayerJson("AveragePooling2D", "average", {{"pool_size", 2}});
+  const Json rescale = LayerJson("Rescaling", "rescale", {{"scale", 0.5}});
+  const Json normalize = LayerJson("LayerNormalization", "normalize", Json::object());
+  for (const std::vector<Json>& layers : std::vector<std::vector<Json>>{
+           {rescale, resize}, {nearest}, {average, resize}, {pad, pool, rescale, normalize}}) {
+    EXPECT_TRUE(ParseKerasModel(OnInput("uint8", layers).dump()).ok());
+  }
+  for (const std::vector<Json>& layers : std::vector<std::vector<Json>>{
+           {resize},
+           {pad, pool, resize},
+           {nearest, normalize},
+           {LayerJson("RandomBrightness", "bright", {{"factor", 0.1}})},
+           {LayerJson("UpSampling2D", "larger", {{"interpolation", "bilinear"}})}}) {
+    EXPECT_TRUE(ParseKerasModel(OnInput("float32", layers).dump()).ok());
+    const absl::Status status = ParseKerasModel(OnInput("uint8", layers).dump()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("put a Rescaling layer before this one"));
+  }
+}
+
+}  // namespace
+}  // namespace shoal
