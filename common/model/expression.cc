@@ -125,18 +125,22 @@ Expression SumOver(Expression x, const std::vector<int>& axes) {
   return SumTo(x, std::move(shape));
 }
 
-Expression MeanOfExamples(Expression x) {
+Expression SumOfExamples(Expression x) {
   if (x.id == kNoValue || x.shape().size() == 1) return x;
-  const Shape shape = x.shape();
-  Shape ones(shape.size(), 1);
-  ones[0] = shape[0];
+  Shape ones(x.shape().size(), 1);
+  ones[0] = x.shape()[0];
+  auto op = std::make_shared<ReshapeOp>();
+  op->shape = {ones[0]};
+  return Append(SumTo(x, std::move(ones)), std::move(op));
+}
+
+Expression MeanOfExamples(Expression x) {
+  if (x.id == kNoValue) return x;
+  const Shape& shape = x.shape();
   int64_t elements = 1;
   for (size_t i = 1; i < shape.size(); ++i) elements *= shape[i];
-  Expression mean = x;
-  if (elements > 1) mean = (1.0 / static_cast<double>(elements)) * SumTo(x, std::move(ones));
-  auto op = std::make_shared<ReshapeOp>();
-  op->shape = {shape[0]};
-  return Append(mean, std::move(op));
+  const Expression sum = SumOfExamples(x);
+  return elements > 1 ? (1.0 / static_cast<double>(elements)) * sum : sum;
 }
 
 Expression RepeatForExamples(Expression x, Expression like) {

@@ -80,7 +80,8 @@ Expression SumOfRows(Expression x);
 Expression MaximumOfRows(Expression x);
 // Sums along `axes`, which stay, with extent 1; along all, the batch's too, where there are none.
 Expression SumOver(Expression x, const std::vector<int>& axes);
-// The mean of each example, one along the first axis: (None, ...) -> (None).
+// The sum of each example, and the mean, one along the first axis: (None, ...) -> (None).
+Expression SumOfExamples(Expression x);
 Expression MeanOfExamples(Expression x);
 // The mean of x for each example of `like`: -> (None).
 Expression RepeatForExamples(Expression x, Expression like);

@@ -84,6 +84,12 @@ class Graph {
   // momentum that those have together.
   void ReplaceSample(ValueId variable, ValueId sample, double momentum);
 
+  // What the regularizer adds to the loss for `value`, a value for each example: Keras's
+  // activity_regularizer. Several of one value add up.
+  void AddActivityPenalty(ValueId value, const Regularizer& regularizer) {
+    activity_penalties_.push_back({value, regularizer});
+  }
+
   void SetOutputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
 
   const std::vector<Value>& values() const { return values_; }
@@ -92,6 +98,11 @@ class Graph {
   const std::vector<ValueId>& variable_values() const { return variable_values_; }
   // By variable; kNoValue where it is no moving average.
   const std::vector<ValueId>& samples() const { return samples_; }
+  struct ActivityPenalty {
+    ValueId value;
+    Regularizer regularizer;
+  };
+  const std::vector<ActivityPenalty>& activity_penalties() const { return activity_penalties_; }
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   const Value& value(ValueId id) const { return values_[id]; }
@@ -105,6 +116,7 @@ class Graph {
   std::vector<Variable> variables_;       // in the order of Keras's model.weights
   std::vector<ValueId> variable_values_;  // value of each variable
   std::vector<ValueId> samples_;          // of each variable
+  std::vector<ActivityPenalty> activity_penalties_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
 };

@@ -81,6 +81,13 @@ Expression Penalty(const Regularizer& regularizer, Expression w) {
   return Total(terms);
 }
 
+Expression PenaltyOfExamples(const Regularizer& regularizer, Expression outputs) {
+  std::vector<Expression> terms;
+  if (regularizer.l1 != 0) terms.push_back(regularizer.l1 * Abs(outputs));
+  if (regularizer.l2 != 0) terms.push_back(regularizer.l2 * Square(outputs));
+  return SumOfExamples(Total(terms));
+}
+
 Expression PenaltyGradient(const Regularizer& regularizer, Expression w) {
   std::vector<Expression> terms;
   if (regularizer.l1 != 0) terms.push_back(regularizer.l1 * Sign(w));

@@ -121,7 +121,19 @@ class ReversePass {
   std::vector<ValueId> gradients_;
 };
 
-// The loss of each example with what the regularizers add to it.
+// The loss of each example with what the outputs of layers add to it.
+absl::StatusOr<ValueId> AddActivityPenalties(Graph* graph, ValueId loss) {
+  if (graph->activity_penalties().empty()) return loss;
+  FormulaContext context(graph, "regularizer");
+  std::vector<ValueId> terms = {loss};
+  for (const auto& [value, regularizer] : graph->activity_penalties())
+    terms.push_back(PenaltyOfExamples(regularizer, {&context, value}).id);
+  const ValueId total = context.Add(std::make_shared<AddOp>(), std::move(terms));
+  SHOAL_RETURN_IF_ERROR(context.status());
+  return total;
+}
+
+// The loss of each example with what the regularizers of variables add to it.
 absl::StatusOr<ValueId> AddPenalties(Graph* graph, ValueId loss) {
   FormulaContext context(graph, "regularizer");
   std::vector<ValueId> penalties;
@@ -166,7 +178,9 @@ absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss&
         (Expression{&context, loss_of_outputs} * Expression{&context, result.weights}).id;
     SHOAL_RETURN_IF_ERROR(context.status());
   }
-  // Penalties have their gradients from formulas: what is appended from here on is not walked.
+  SHOAL_ASSIGN_OR_RETURN(loss_of_outputs, AddActivityPenalties(&graph, loss_of_outputs));
+  // Those of variables have their gradients from formulas: what is appended from here on is not
+  // walked.
   ReversePass reverse(&graph);
   SHOAL_ASSIGN_OR_RETURN(result.loss_per_example, AddPenalties(&graph, loss_of_outputs));
   result.loss_nodes_end = static_cast<int>(graph.nodes().size());

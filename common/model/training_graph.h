@@ -22,7 +22,8 @@ struct TrainingGraph {
   std::vector<ValueId> pushed_values;
 };
 
-// Adds `loss` of the graph's one output and the penalties of regularizers to a copy of `model`,
+// Adds `loss` of the graph's one output and the penalties of regularizers (variables' and
+// activities', also in evaluation) to a copy of `model`,
 // then the static reverse pass, nodes in an order in which the gradients of the last layers come
 // first. Values used by several nodes get the sum of their gradients. With `weighted` the loss of
 // an example is multiplied by its weight; the mean is still over the number of examples, as Keras's

@@ -254,11 +254,11 @@ def test_what_would_train_otherwise_is_refused(tmp_path, data, compiled, named):
 
 
 def test_all_that_shoal_lacks_is_named_at_once_and_nothing_is_written(tmp_path, data, monkeypatch):
-    lstm = keras.Sequential([keras.Input((5, 1)), keras.layers.LSTM(2), keras.layers.Dense(CLASSES, activity_regularizer="l2")])
+    lstm = keras.Sequential([keras.Input((5, 1)), keras.layers.LSTM(2), keras.layers.Dense(CLASSES, bias_constraint="non_neg")])
     for compiled, named in [({"loss": "categorical_crossentropy", "metrics": [keras.metrics.F1Score()], "optimizer": OwnSGD()},
-                             ["LSTM", "activity_regularizer", "F1Score", "OwnSGD"]),
+                             ["LSTM", "bias_constraint", "F1Score", "OwnSGD"]),
                             ({"loss": own, "metrics": [OwnMetric()], "optimizer": keras.optimizers.Muon(), "loss_weights": 2.0},
-                             ["LSTM", "activity_regularizer", "own", "OwnMetric", "Muon", "loss_weights"])]:
+                             ["LSTM", "bias_constraint", "own", "OwnMetric", "Muon", "loss_weights"])]:
         lstm.compile(**compiled)
         with pytest.raises(ValueError) as refused:
             write_job(lstm, tmp_path / "job", data["values"], epochs=1)

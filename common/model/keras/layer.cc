@@ -48,6 +48,23 @@ absl::StatusOr<const LayerType*> ReadType(const JsonNode& json) {
       "Shoal has no layer ", json["class_name"].Text(), SuggestName(class_name, names)));
 }
 
+// What an example's output adds to the loss must be its own.
+void CheckActivityRegularizer(const LayerType& type, LayerOptions& options) {
+  const RegularizerConfig& regularizer = options.activity_regularizer();
+  if (!regularizer.regularizer.used()) return;
+  if (regularizer.regularizer.orthogonal != 0) {
+    options.Take(regularizer.json.Unimplemented(
+        "outputs of examples cannot be held orthogonal to one another; L1, L2 or L1L2 would be "
+        "right"));
+  }
+  if (type.inputs == LayerType::Inputs::kOfModel || type.inputs == LayerType::Inputs::kAny) {
+    options.Take(regularizer.json.Unimplemented(
+        absl::StrCat(type.class_name,
+                     " has no activity_regularizer here; give it to the layer whose output it "
+                     "is")));
+  }
+}
+
 absl::Status CheckInputs(const Layer& layer, size_t count) {
   const char* wanted = nullptr;
   switch (layer.type->inputs) {
@@ -86,6 +103,7 @@ absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std
                                 const ModelTraits& traits) {
   LayerOptions options(json, type, name, traits);
   std::unique_ptr<LayerConfig> config = type.read(options);
+  CheckActivityRegularizer(type, options);
   SHOAL_RETURN_IF_ERROR(options.Finish());
   return Layer{.type = &type,
                .name = std::move(name),
@@ -93,6 +111,7 @@ absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std
                .json = json,
                .trainable = options.trainable(),
                .compute_dtype = options.compute_dtype(),
+               .activity_regularizer = options.activity_regularizer().regularizer,
                .config = std::move(config)};
 }
 
@@ -110,6 +129,9 @@ absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inpu
   for (size_t i = variables_before; i < variables.size(); ++i) {
     layer.parameters += ElementCount(variables[i].shape);
   }
+  // Of each call. Keras on JAX forgets those of a shared layer but the last.
+  if (layer.activity_regularizer.used())
+    graph->graph.AddActivityPenalty(output, layer.activity_regularizer);
   if (layer.calls == 0) layer.output_shape = graph->graph.value(output).shape;
   ++layer.calls;
   return output;

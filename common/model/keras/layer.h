@@ -52,6 +52,7 @@ struct Layer {
   JsonNode json;     // {"class_name": ..., "config": ...}
   bool trainable = true;
   ComputeDtype compute_dtype = ComputeDtype::kFloat32;  // of what its calls compute
+  Regularizer activity_regularizer = {};                // of each call's output
   std::unique_ptr<LayerConfig> config = nullptr;
   int calls = 0;
   std::map<std::string, ValueId> variables =

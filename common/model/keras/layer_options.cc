@@ -13,12 +13,15 @@ LayerOptions::LayerOptions(const JsonNode& json, const LayerType& type, const st
       path_(traits.path + name),
       traits_(std::move(traits)),
       config_(json["config"], type.class_name),
+      activity_regularizer_{json["config"][""]},
       errors_("") {
   // The name is known. A first layer of Keras 2 has batch_input_shape, which the model's reader
   // looks at.
   for (const char* common : {"name", "batch_input_shape"}) config_[common];
   const JsonNode dtype = config_["dtype"];
   if (type.inputs != LayerType::Inputs::kOfModel) compute_dtype_ = Take(ReadDtypePolicy(dtype));
+  const JsonNode regularizer = config_["activity_regularizer"];
+  activity_regularizer_ = Take(ReadRegularizer(regularizer), {regularizer});
   trainable_ = Bool("trainable", true) && traits_.trainable;
 }
 

@@ -62,6 +62,11 @@ class LayerOptions {
   // What the layer computes in.
   ComputeDtype compute_dtype() const { return compute_dtype_; }
 
+  // What its outputs add to the loss.
+  const RegularizerConfig& activity_regularizer() const { return activity_regularizer_; }
+  void set_activity_regularizer(RegularizerConfig regularizer) {
+    activity_regularizer_ = std::move(regularizer);
+  }
 
   // An option; a null node where there is none.
   JsonNode operator[](const std::string& key) { return config_[key]; }
@@ -124,6 +129,7 @@ class LayerOptions {
   ConfigReader config_;
   bool trainable_ = true;
   ComputeDtype compute_dtype_ = ComputeDtype::kFloat32;
+  RegularizerConfig activity_regularizer_;
   JsonErrors errors_;
 };
 

@@ -7,6 +7,7 @@
 // Every layer, a line each, sorted. kCLASSLayer stands in keras/layers/.
 #define SHOAL_KERAS_LAYERS(LAYER) \
   LAYER(Activation)               \
+  LAYER(ActivityRegularization)   \
   LAYER(Add)                      \
   LAYER(Average)                  \
   LAYER(AveragePooling1D)         \

@@ -23,12 +23,13 @@ absl::StatusOr<double> ReadFactor(ConfigReader& config, const char* key, double 
 }
 
 absl::Status ReadOptions(const std::string& name, ConfigReader& config, Regularizer* result) {
-  if (name == "L1" || name == "L1L2") {
-    SHOAL_ASSIGN_OR_RETURN(result->l1, ReadFactor(config, "l1", name == "L1" ? 0.01 : 0));
+  if (name == "L1") {
+    SHOAL_ASSIGN_OR_RETURN(result->l1, ReadFactor(config, "l1", 0.01));
   }
-  if (name == "L2" || name == "L1L2") {
-    SHOAL_ASSIGN_OR_RETURN(result->l2, ReadFactor(config, "l2", name == "L2" ? 0.01 : 0));
+  if (name == "L2") {
+    SHOAL_ASSIGN_OR_RETURN(result->l2, ReadFactor(config, "l2", 0.01));
   }
+  if (name == "L1L2") SHOAL_RETURN_IF_ERROR(ReadPenaltyFactors(config, result));
   if (name == "OrthogonalRegularizer") {
     SHOAL_ASSIGN_OR_RETURN(result->orthogonal, ReadFactor(config, "factor", 0.01));
     SHOAL_ASSIGN_OR_RETURN(const size_t mode, config["mode"].OneOf({"rows", "columns"}, 0));
@@ -38,6 +39,12 @@ absl::Status ReadOptions(const std::string& name, ConfigReader& config, Regulari
 }
 
 }  // namespace
+
+absl::Status ReadPenaltyFactors(ConfigReader& config, Regularizer* regularizer) {
+  SHOAL_ASSIGN_OR_RETURN(regularizer->l1, ReadFactor(config, "l1", 0));
+  SHOAL_ASSIGN_OR_RETURN(regularizer->l2, ReadFactor(config, "l2", 0));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<RegularizerConfig> ReadRegularizer(const JsonNode& json) {
   RegularizerConfig result = {.json = json};

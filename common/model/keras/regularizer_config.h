@@ -17,6 +17,9 @@ struct RegularizerConfig {
 // Reads a Keras regularizer, "l2" or {"class_name": "L2", "config": {...}}; null is none.
 absl::StatusOr<RegularizerConfig> ReadRegularizer(const JsonNode& json);
 
+// Reads the options l1 and l2, 0 where they are absent.
+absl::Status ReadPenaltyFactors(ConfigReader& config, Regularizer* regularizer);
+
 // That the regularizer can be of a variable of that shape.
 absl::Status CheckShape(const RegularizerConfig& regularizer, const Shape& shape);
 

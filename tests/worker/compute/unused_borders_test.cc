@@ -45,6 +45,44 @@ TEST(CropUnusedBordersTest, KeepsTheSamplesOfMovingAverages) {
   EXPECT_NE(cropped->samples()[2], kNoValue);  // after kernel and bias
 }
 
+TEST(CropUnusedBordersTest, KeepsWhatIsPenalised) {
+  const Window conv = {.size = {2, 2}}, pool = {.size = {3, 3}, .strides = {3, 3}};
+  ModelBuilding model({kBatch, 9, 9, 1});
+  model.Conv2D(2, conv).Pool2D(Pool2DOp::Kind::kMax, pool).Conv2D(2, conv);
+  Graph graph = model.Build();
+  const ValueId last = graph.nodes().back().outputs[0];
+  graph.AddActivityPenalty(last, {.l1 = 0.5});
+  const auto cropped = CropUnusedBorders(graph);
+  ASSERT_TRUE(cropped.ok()) << cropped.status();
+  EXPECT_EQ(NodeShapes(*cropped)[1], (Shape{kBatch, 6, 6, 2}));  // convolution
+  ASSERT_EQ(cropped->activity_penalties().size(), 1u);
+  EXPECT_EQ(cropped->activity_penalties()[0].regularizer.l1, 0.5);
+  EXPECT_EQ(cropped->activity_penalties()[0].value, cropped->nodes().back().outputs[0]);
+
+  graph.AddActivityPenalty(graph.nodes()[0].outputs[0], {.l2 = 1});
+  const auto whole = CropUnusedBorders(graph);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(NodeShapes(*whole), NodeShapes(graph));
+}
+
+TEST(CropUnusedBordersTest, KeepsWhatTheModelSaysOfItsInputAndItsLayers) {
+  Graph graph;
+  const ValueId x = graph.AddInput("x", {kBatch, 9, 9, 1}, WholeNumbers{0, 255});
+  const ValueId kernel = graph.AddVariable({.name = "kernel", .shape = {2, 2, 1, 2}});
+  auto conv = std::make_shared<Conv2DOp>();
+  conv->window.size = {2, 2};
+  auto pool = std::make_shared<Pool2DOp>();
+  pool->window = {.size = {3, 3}, .strides = {3, 3}};
+  const ValueId y = *graph.Add(conv, {x, kernel}, "conv", "", ComputeDtype::kBfloat16);
+  graph.SetOutputs({*graph.Add(pool, {y}, "pool", "", ComputeDtype::kFloat16)});
+  const auto cropped = CropUnusedBorders(graph);
+  ASSERT_TRUE(cropped.ok()) << cropped.status();
+  ASSERT_EQ(cropped->nodes().size(), 3u);
+  EXPECT_EQ(cropped->nodes()[1].compute_dtype, ComputeDtype::kBfloat16);
+  EXPECT_EQ(cropped->nodes()[2].compute_dtype, ComputeDtype::kFloat16);
+  EXPECT_EQ(cropped->value(cropped->inputs()[0]).whole_numbers->most, 255);
+}
+
 TEST(CropUnusedBordersTest, KeepsWhatIsRead) {
   const Window conv = {.size = {3, 3}};
   const Window pool = {.size = {2, 2}, .strides = {2, 2}};

@@ -57,6 +57,9 @@ std::vector<Extents> ReadExtents(const Graph& model) {
   for (const ValueId output : model.outputs()) {
     if (IsImage(model.value(output))) extend(output, full(output));
   }
+  for (const Graph::ActivityPenalty& penalty : model.activity_penalties()) {
+    if (IsImage(model.value(penalty.value))) extend(penalty.value, full(penalty.value));
+  }
   for (int i = static_cast<int>(model.nodes().size()) - 1; i >= 0; --i) {
     const Node& node = model.nodes()[i];
     const Extents& wanted = read[node.outputs[0]];

@@ -33,6 +33,8 @@ Graph GraphCopy::Finish() && {
     if (model_.samples()[v] == kNoValue) continue;
     copy_.SetSample(replacement_[model_.variable_values()[v]], replacement_[model_.samples()[v]]);
   }
+  for (const Graph::ActivityPenalty& penalty : model_.activity_penalties())
+    copy_.AddActivityPenalty(replacement_[penalty.value], penalty.regularizer);
   std::vector<ValueId> outputs;
   for (const ValueId output : model_.outputs()) outputs.push_back(replacement_[output]);
   copy_.SetOutputs(std::move(outputs));
