@@ -188,6 +188,9 @@ void InitializeRows(const Initializer& initializer, const std::string& variable_
     case Initializer::Kind::kIdentity:
       fill([&](int64_t i) { return i / shape.back() == i % shape.back() ? plain.a : 0.0; });
       break;
+    case Initializer::Kind::kFourier:
+      FillFourierKernel(*plain.fourier, shape, begin, out);
+      break;
     case Initializer::Kind::kVarianceScaling:
       SHOAL_CHECK(false, "Resolve() leaves none");
   }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "common/base/shape.h"
+#include "common/model/fourier_kernel.h"
 
 namespace shoal {
 
@@ -18,6 +20,7 @@ struct Initializer {
     kVarianceScaling,  // scale a; fan mode and distribution below (Glorot, He, Lecun)
     kOrthogonal,       // gain a
     kIdentity,         // gain a
+    kFourier,          // `fourier`
   };
   enum class FanMode { kFanIn, kFanOut, kFanAvg };
   enum class Distribution { kUniform, kTruncatedNormal, kUntruncatedNormal };
@@ -27,6 +30,7 @@ struct Initializer {
   double b = 0;
   FanMode fan_mode = FanMode::kFanAvg;
   Distribution distribution = Distribution::kUniform;
+  std::shared_ptr<const FourierKernel> fourier = nullptr;
   int64_t seed = -1;  // from the Keras config; -1: none was given
 };
 

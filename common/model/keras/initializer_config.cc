@@ -1,6 +1,8 @@
 #include "common/model/keras/initializer_config.h"
 
+#include <algorithm>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -64,6 +66,45 @@ absl::Status ReadMatrix(ConfigReader& config, Kind kind, Initializer* result) {
   return absl::OkStatus();
 }
 
+absl::Status ReadWindow(const JsonNode& json, FourierKernel* kernel) {
+  kernel->window = "";
+  if (json.is_null()) return absl::OkStatus();
+  for (size_t i = 0; json.is_array() && i < json.size(); ++i) {
+    SHOAL_ASSIGN_OR_RETURN(kernel->values.emplace_back(), json.at(i).Number());
+  }
+  if (json.is_array()) {
+    return json.size() > 0 ? absl::OkStatus() : json.Invalid("a window of no values");
+  }
+  SHOAL_ASSIGN_OR_RETURN(kernel->window, json.String());
+  const std::vector<std::string> known = FourierWindowNames();
+  if (std::find(known.begin(), known.end(), kernel->window) != known.end()) return absl::OkStatus();
+  return json.Unimplemented(
+      absl::StrCat("Shoal has no window ", json.Text(), SuggestName(kernel->window, known)));
+}
+
+absl::Status ReadFourier(ConfigReader& config, Initializer* result) {
+  using Scaling = FourierKernel::Scaling;
+  FourierKernel kernel;
+  SHOAL_ASSIGN_OR_RETURN(const size_t side, config["side"].OneOf({"real", "imag"}, 0));
+  kernel.imaginary = side == 1;
+  // Null is none of either; absent, they are what `kernel` has.
+  const JsonNode window = config["window"], scaling = config["scaling"];
+  const std::vector<std::string> written = config.config().keys();
+  const auto is_written = [&](const char* key) {
+    return std::find(written.begin(), written.end(), key) != written.end();
+  };
+  if (is_written("window")) SHOAL_RETURN_IF_ERROR(ReadWindow(window, &kernel));
+  SHOAL_ASSIGN_OR_RETURN(const size_t scaled, scaling.OneOf({"density", "spectrum"}, 0));
+  if (is_written("scaling")) {
+    kernel.scaling = scaling.is_null() ? Scaling::kNone
+                     : scaled == 0     ? Scaling::kDensity
+                                       : Scaling::kSpectrum;
+  }
+  SHOAL_ASSIGN_OR_RETURN(kernel.periodic, config["periodic"].Bool(false));
+  *result = {.kind = Kind::kFourier, .fourier = std::make_shared<FourierKernel>(kernel)};
+  return absl::OkStatus();
+}
+
 // A name of variance scaling with everything fixed.
 struct NamedScaling {
   const char* name;
@@ -86,6 +127,7 @@ std::string Canonical(const std::string& name) {
   std::string plain = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", ""}});
   if (plain == "identityinitializer") plain = "identity";
   if (plain == "orthogonalinitializer") plain = "orthogonal";
+  if (plain == "stftinitializer") plain = "stft";
   if (plain == "zero") plain = "zeros";
   if (plain == "one") plain = "ones";
   if (plain == "uniform") plain = "randomuniform";
@@ -123,6 +165,8 @@ absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, In
     status = ReadMatrix(config, Kind::kOrthogonal, result);
   } else if (name == "identity") {
     status = ReadMatrix(config, Kind::kIdentity, result);
+  } else if (name == "stft") {
+    status = ReadFourier(config, result);
   } else {
     return false;
   }
@@ -130,14 +174,27 @@ absl::StatusOr<bool> ReadNamed(const std::string& name, ConfigReader& config, In
   return true;
 }
 
+absl::Status CheckFourierShape(const InitializerConfig& initializer, const Shape& shape) {
+  if (shape.size() != 3 || shape[1] != 1 || shape[2] < 2) {
+    return initializer.json.Invalid(
+        absl::StrCat("this initializer makes a variable (window, 1, frequencies), of two "
+                     "frequencies or more; the variable has shape ",
+                     ShapeToString(shape)));
+  }
+  const size_t values = initializer.initializer.fourier->values.size();
+  if (values == 0 || static_cast<int64_t>(values) == shape[0]) return absl::OkStatus();
+  return initializer.json["config"]["window"].Invalid(
+      absl::StrCat("has ", values, " values; the variable of shape ", ShapeToString(shape),
+                   " needs ", shape[0]));
+}
+
 }  // namespace
 
 std::vector<std::string> KerasInitializerNames() {
-  return {"constant",         "glorot_normal",    "glorot_uniform",
-          "he_normal",        "he_uniform",       "identity",
-          "lecun_normal",     "lecun_uniform",    "ones",
-          "orthogonal",       "random_normal",    "random_uniform",
-          "truncated_normal", "variance_scaling", "zeros"};
+  return {"constant",   "glorot_normal",    "glorot_uniform",   "he_normal",
+          "he_uniform", "identity",         "lecun_normal",     "lecun_uniform",
+          "ones",       "orthogonal",       "random_normal",    "random_uniform",
+          "stft",       "truncated_normal", "variance_scaling", "zeros"};
 }
 
 absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
@@ -165,6 +222,7 @@ absl::StatusOr<InitializerConfig> ReadInitializer(const JsonNode& json,
 
 absl::Status CheckShape(const InitializerConfig& initializer, const Shape& shape) {
   const Kind kind = initializer.initializer.kind;
+  if (kind == Kind::kFourier) return CheckFourierShape(initializer, shape);
   if (kind != Kind::kIdentity && kind != Kind::kOrthogonal) return absl::OkStatus();
   const bool fits = kind == Kind::kIdentity ? shape.size() == 2 : shape.size() >= 2;
   if (!fits) {
