@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "worker/compute/softmax_rows.h"
 
 // .npy (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), version 1.0:
 //
@@ -186,11 +187,8 @@ void MakeProbabilities(size_t classes, std::span<float> values) {
     return;
   }
   for (; values.size() >= classes; values = values.subspan(classes)) {
-    const std::span<float> row = values.first(classes);
-    const float highest = *std::max_element(row.begin(), row.end());
-    float sum = 0;
-    for (float& value : row) sum += value = std::exp(value - highest);
-    for (float& value : row) value /= sum;
+    SoftmaxRow(SoftmaxOp::Kind::kSoftmax, values.data(), static_cast<int64_t>(classes),
+               values.data());
   }
 }
 

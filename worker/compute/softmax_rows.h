@@ -10,6 +10,7 @@
 
 namespace shoal {
 
+// `y` may be `x`.
 template <typename Scalar>
 void SoftmaxRow(SoftmaxOp::Kind kind, const Scalar* x, int64_t columns, Scalar* y) {
   const Scalar largest = *std::max_element(x, x + columns);

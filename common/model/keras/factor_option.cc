@@ -11,12 +11,21 @@ namespace {
 
 using Range = RandomUniformOp::Range;
 
+// Beyond it no image is left, and places in images would be no numbers.
+constexpr double kLargest = 1e9;
+
+absl::StatusOr<double> ReadBounded(const JsonNode& json) {
+  SHOAL_ASSIGN_OR_RETURN(const double number, json.Number());
+  if (std::abs(number) <= kLargest) return number;  // which not-a-number is not
+  return json.Invalid(absl::StrCat(json.Text(), " must be from ", -kLargest, " to ", kLargest));
+}
+
 absl::StatusOr<Range> ReadTwo(const JsonNode& json) {
   if (json.size() != 2) {
     return json.Invalid(absl::StrCat("needs a list of two numbers, got ", json.Text()));
   }
-  SHOAL_ASSIGN_OR_RETURN(const double a, json.at(0).Number());
-  SHOAL_ASSIGN_OR_RETURN(const double b, json.at(1).Number());
+  SHOAL_ASSIGN_OR_RETURN(const double a, ReadBounded(json.at(0)));
+  SHOAL_ASSIGN_OR_RETURN(const double b, ReadBounded(json.at(1)));
   return Range{std::min(a, b), std::max(a, b)};
 }
 
@@ -31,7 +40,7 @@ absl::StatusOr<Range> ReadRange(const JsonNode& json, const FactorRule& rule) {
     right = rule.list_may_exceed ? range.low <= rule.max && range.high >= rule.min
                                  : fits(range.low) && fits(range.high);
   } else {
-    SHOAL_ASSIGN_OR_RETURN(const double number, json.Number());
+    SHOAL_ASSIGN_OR_RETURN(const double number, ReadBounded(json));
     range = {std::max(-std::abs(number), rule.min), std::abs(number)};
     right = fits(number);
   }

@@ -435,6 +435,12 @@ TEST(KerasErrorsTest, Augmentation) {
   expect(contrast, "value_range", 255, kInvalid, {path + "value_range", "two numbers"});
   const Json brightness = LayerJson("RandomBrightness", "light", {{"factor", 1}});
   expect(brightness, "factor", 1.5, kInvalid, {path + "factor"});
+  // As places in an image these were no numbers.
+  expect(brightness, "factor", {-1e300, 1}, kInvalid,
+         {path + "factor[0]: -1e+300 must be from -1e+09 to 1e+09"});
+  expect(turn, "factor", {-1, 1e300}, kInvalid, {path + "factor[1]", "1e+09"});
+  expect(contrast, "factor", {0.5, 1e300}, kInvalid, {path + "factor[1]"});
+  expect(contrast, "value_range", {0, 1e300}, kInvalid, {path + "value_range[1]"});
   expect(brightness, "value_range", {1}, kInvalid, {path + "value_range"});
 
   for (const Json& layer : {flip, move, turn, zoom, crop, contrast, brightness}) {

@@ -107,8 +107,9 @@ class RandomZoom : public RandomWarp {
   }
 };
 
-// A window of the image, at a place that all images of a batch have in common. Where the image is
-// not larger than that along both axes, and in inference, the middle of the image.
+// A window of the image, at a place that all images of a batch have in common. In inference the
+// largest window of that shape in the middle of the image, resized to its size; where the image is
+// not larger along both axes, about that in training too.
 class RandomCrop : public LayerConfig {
  public:
   explicit RandomCrop(LayerOptions& options)
@@ -193,10 +194,12 @@ extern const LayerType kRandomZoomLayer = {
     "RandomZoom", LayerType::Inputs::kOne,
     "In training, stretches or shrinks each image about its middle", ReadAs<RandomZoom>};
 
-extern const LayerType kRandomCropLayer = {
-    "RandomCrop", LayerType::Inputs::kOne,
-    "In training, a window of the images, at one place for a batch; otherwise the largest of that "
-    "shape in the middle, resized",
-    ReadAs<RandomCrop>};
+extern const LayerType kRandomCropLayer = {"RandomCrop", LayerType::Inputs::kOne,
+                                           "In training, a window of the images, at one place for "
+                                           "a batch; in inference the largest window "
+                                           "of that shape in the middle, resized, as Keras "
+                                           "describes it (Keras 3.15 leaves the image as it "
+                                           "is)",
+                                           ReadAs<RandomCrop>};
 
 }  // namespace shoal
