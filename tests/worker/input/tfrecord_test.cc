@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include "common/daemon/logging.h"
-#include "proto/example.pb.h"
 #include "tests/worker/input/format_test.h"
 #include "tests/worker/input/picture_files.h"
 #include "tests/worker/input/record_content.h"
@@ -25,20 +24,11 @@ class TfRecordTest : public FormatTest {
     source_.labels = "y";
     inputs_ = {{.name = "in", .shape = {2}}};
   }
-  static std::string Numbers(float first, float second, int64_t label) {
-    example::Example record;
-    auto& features = *record.mutable_features()->mutable_feature();
-    features["x"].mutable_float_list()->add_value(first);
-    features["x"].mutable_float_list()->add_value(second);
-    features["y"].mutable_int64_list()->add_value(label);
-    return record.SerializeAsString();
+  static std::string Numbers(float first, float second, uint64_t label) {
+    return ExampleOf({{"x", FloatFeature({first, second})}, {"y", IntegerFeature(label)}});
   }
-  static std::string Bytes(const std::string& x, int64_t label) {
-    example::Example record;
-    auto& features = *record.mutable_features()->mutable_feature();
-    features["x"].mutable_bytes_list()->add_value(x);
-    features["y"].mutable_int64_list()->add_value(label);
-    return record.SerializeAsString();
+  static std::string Bytes(const std::string& x, uint64_t label) {
+    return ExampleOf({{"x", BytesFeature(x)}, {"y", IntegerFeature(label)}});
   }
 };
 
