@@ -45,6 +45,8 @@ class EncodedBytes {
   // where there is no memory. `name` is for messages.
   absl::Status Resize(uint64_t size, const std::string& name);
   std::span<uint8_t> bytes() { return bytes_; }
+  // What it holds: no more than kMostKept beyond what it has taken from the budget.
+  uint64_t held_bytes() const { return bytes_.capacity(); }
 
  private:
   ReadingMemory& memory_;

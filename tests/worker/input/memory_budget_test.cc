@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -64,6 +65,16 @@ TEST(EncodedBytesTest, AreNoMoreThanAFileMayHave) {
   ASSERT_TRUE(bytes.Resize(ReadingMemory::kMostEncoded, "").ok());
   ASSERT_TRUE(bytes.Resize(ReadingMemory::kMostEncoded, "").ok()) << "of its own piece";
   EXPECT_EQ(bytes.bytes().size(), ReadingMemory::kMostEncoded);
+}
+
+TEST(EncodedBytesTest, HoldNoMoreThanIsTakenFromTheBudget) {
+  ReadingMemory memory;
+  EncodedBytes bytes(&memory);
+  for (const uint64_t size :
+       {4 * ReadingMemory::kMostKept, 2 * ReadingMemory::kMostKept, uint64_t{1}}) {
+    ASSERT_TRUE(bytes.Resize(size, "").ok());
+    EXPECT_LE(bytes.held_bytes(), std::max(size, ReadingMemory::kMostKept));
+  }
 }
 
 }  // namespace
