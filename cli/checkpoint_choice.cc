@@ -1,6 +1,5 @@
 #include "cli/checkpoint_choice.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -23,21 +22,6 @@ namespace fs = std::filesystem;
 bool IsDirectory(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
-}
-
-// Directories like those of checkpoints that are none, in the order of their names.
-std::vector<std::string> UnfinishedIn(const std::string& checkpoints) {
-  std::vector<std::string> unfinished;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints, error)) {
-    const std::string path = entry.path().string();
-    if (absl::StartsWith(entry.path().filename().string(), "step-") && IsDirectory(path) &&
-        absl::IsNotFound(Manifest::Read(path).status())) {
-      unfinished.push_back(path);
-    }
-  }
-  std::sort(unfinished.begin(), unfinished.end());
-  return unfinished;
 }
 
 absl::StatusOr<FoundCheckpoints> FindOne(const std::string& directory) {
@@ -92,8 +76,9 @@ absl::StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& given) {
   FoundCheckpoints found;
   found.root = IsDirectory(below) ? below : path;
   found.run = IsDirectory(below) ? path : fs::path(path).parent_path().string();
-  SHOAL_ASSIGN_OR_RETURN(found.checkpoints, CheckpointStore(found.root).List(&found.problems));
-  found.unfinished = UnfinishedIn(found.root);
+  const CheckpointStore store(found.root);
+  SHOAL_ASSIGN_OR_RETURN(found.checkpoints, store.List(&found.problems));
+  SHOAL_ASSIGN_OR_RETURN(found.unfinished, store.Unfinished());
   if (found.checkpoints.empty() && found.problems.empty()) {
     return absl::NotFoundError(
         absl::StrCat("there is no checkpoint in ", path,

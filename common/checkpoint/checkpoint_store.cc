@@ -135,6 +135,13 @@ absl::StatusOr<std::vector<StoredCheckpoint>> CheckpointStore::List(
   return checkpoints;
 }
 
+absl::StatusOr<std::vector<std::string>> CheckpointStore::Unfinished() const {
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> directories, StepDirectories(root_, files_));
+  std::erase_if(directories, [this](const std::string& each) { return HasManifest(each, files_); });
+  std::sort(directories.begin(), directories.end());
+  return directories;
+}
+
 absl::Status CheckpointStore::Verify(const StoredCheckpoint& checkpoint) const {
   absl::Status status = VerifyCheckpoint(checkpoint, files_);
   // Whoever committed it may have died before its name was sure to last.

@@ -30,6 +30,9 @@ class CheckpointStore {
   // whose manifest is damaged is skipped and described in `problems` (may be null). None when root
   // does not exist.
   absl::StatusOr<std::vector<StoredCheckpoint>> List(std::vector<std::string>* problems) const;
+  // Directories like those of checkpoints, without a manifest, by name: what is being written, or
+  // was given up.
+  absl::StatusOr<std::vector<std::string>> Unfinished() const;
   // Reads everything: sizes and checksums of every file, safetensors headers, job.json against the
   // fingerprint. The error names the file, what was expected and what is there. A checkpoint that
   // was found whole stays, also when the machine dies.
