@@ -55,10 +55,15 @@ absl::Status Export(const ExportOptions& options) {
       options.output.empty()
           ? absl::StrCat(found.run.empty() ? "." : found.run, "/", job.name, ".", options.format)
           : options.output;
-  SHOAL_RETURN_IF_ERROR(WriteModelFile(checkpoint, {.format = Formats().at(options.format),
-                                                    .path = output,
-                                                    .slot = optimizer->average_slot(),
-                                                    .replace = options.overwrite}));
+  const absl::Status written = WriteModelFile(checkpoint, {.format = Formats().at(options.format),
+                                                           .path = output,
+                                                           .slot = optimizer->average_slot(),
+                                                           .replace = options.overwrite});
+  if (absl::IsUnimplemented(written)) {
+    return absl::UnimplementedError(
+        absl::StrCat(written.message(), "; or give --format safetensors"));
+  }
+  SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(written));
   return PrintReport(absl::StrCat(output, ": the model of ", job.name, " after ",
                                   checkpoint.manifest.cut_step, " steps (", checkpoint.directory,
                                   ")\n"));
@@ -79,7 +84,7 @@ void AddExportCommand(CLI::App* app, Command* chosen) {
       ->capture_default_str();
   command->add_option("-o,--output", options->output,
                       "The file [NAME.FORMAT in the run directory]");
-  command->add_flag("--overwrite", options->overwrite, "Replace the file if it is there");
+  AddOverwriteFlag(command, &options->overwrite);
   command->footer(
       "The checkpoint is verified; the file is there whole or not at all. Where the job's "
       "optimizer\n"

@@ -18,11 +18,11 @@
 #include "cli/display/console.h"
 #include "cli/display/number_text.h"
 #include "cli/local_cluster/daemon_commands.h"
-#include "cli/output_file.h"
 #include "cli/prediction_format.h"
 #include "cli/trained_model.h"
 #include "cli/trained_model_flags.h"
 #include "common/base/status_macros.h"
+#include "common/files/output_file.h"
 #include "worker/job_classes.h"
 #include "worker/job_data.h"
 
@@ -146,13 +146,15 @@ absl::Status Predict(const PredictOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const PredictionRows rows, RowsOf(trained, *dataset, options.top));
   std::unique_ptr<OutputFile> file;
   if (!options.output.empty()) {
-    SHOAL_ASSIGN_OR_RETURN(file, OutputFile::Create(options.output, options.overwrite));
+    auto created = OutputFile::Create(options.output, options.overwrite);
+    SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(created.status()));
+    file = *std::move(created);
   }
   Sink sink(std::move(file));
   DatasetPass pass(dataset, trained.job.batch_size);
   SHOAL_RETURN_IF_ERROR(
       WritePredictions(options, trained, *dataset, *make_format(rows), &pass, &console, &sink));
-  SHOAL_RETURN_IF_ERROR(sink.Finish());
+  SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(sink.Finish()));
   if (!options.output.empty()) {
     console.Print(absl::StrCat(options.output, ": ",
                                FormatCount(static_cast<double>(rows.examples)),
@@ -175,7 +177,7 @@ void AddPredictCommand(CLI::App* app, Command* chosen) {
   predict->add_option("-o,--output", options->output,
                       "The file that is written, by its end: .npy, .csv, .jsonl [standard output, "
                       "as CSV]");
-  predict->add_flag("--overwrite", options->overwrite, "Replace a file that is there");
+  AddOverwriteFlag(predict, &options->overwrite);
   predict->add_flag("--json", options->json, "On standard output, as JSON lines");
   predict
       ->add_option("--top", options->top, "Of each example only the K highest, with their classes")

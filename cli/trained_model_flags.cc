@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "cli/job_flags.h"
 
 namespace shoal {
@@ -20,6 +21,16 @@ void AddCheckpointFlags(CLI::App* command, std::string* path, CheckpointChoice* 
 void AddTrainedModelFlags(CLI::App* command, TrainedModelOptions* options) {
   AddCheckpointFlags(command, &options->path, &options->checkpoint);
   AddTrainedJobFlags(command, &options->overrides);
+}
+
+void AddOverwriteFlag(CLI::App* command, bool* overwrite) {
+  command->add_flag("--overwrite", *overwrite, "Replace the file if it is there");
+}
+
+absl::Status NameOverwriteFlag(const absl::Status& status) {
+  if (!absl::IsAlreadyExists(status)) return status;
+  return absl::AlreadyExistsError(
+      absl::StrCat(status.message(), "; give --overwrite to replace a file"));
 }
 
 }  // namespace shoal

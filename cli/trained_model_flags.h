@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <string>
 
+#include "absl/status/status.h"
 #include "cli/checkpoint_choice.h"
 #include "cli/trained_model.h"
 
@@ -15,5 +16,10 @@ void AddCheckpointFlags(CLI::App* command, std::string* path, CheckpointChoice* 
 // The same, and the fields of the model's job: --batch_size and --set. What was given is in
 // `options`, which outlives `command`.
 void AddTrainedModelFlags(CLI::App* command, TrainedModelOptions* options);
+
+// Adds --overwrite, which goes to OutputFile as `replace`; and says in the words of the command
+// line what can be done where a file is there.
+void AddOverwriteFlag(CLI::App* command, bool* overwrite);
+absl::Status NameOverwriteFlag(const absl::Status& status);
 
 }  // namespace shoal

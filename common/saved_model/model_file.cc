@@ -1,7 +1,6 @@
 #include "common/saved_model/model_file.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/files/durable_file.h"
+#include "common/files/output_file.h"
 #include "common/json/json_text.h"
 #include "common/model/keras_model.h"
 #include "common/saved_model/saved_weights.h"
@@ -71,9 +71,8 @@ absl::StatusOr<std::vector<std::pair<std::string, Shape>>> KerasDatasets(
   SHOAL_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(model_json, kModelName));
   if (!json.contains("module")) {
     return absl::UnimplementedError(
-        "the model's JSON is Keras 2's, which no Keras 3 opens; give --format safetensors, or "
-        "train "
-        "with what to_json() of Keras 3 returns of the model");
+        "the model's JSON is Keras 2's, which no Keras 3 opens; train with what to_json() of Keras "
+        "3 returns of the model");
   }
   SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(model_json));
   std::map<std::string, std::string> place_of;  // by the layer's path
@@ -90,9 +89,15 @@ absl::StatusOr<std::vector<std::pair<std::string, Shape>>> KerasDatasets(
   return datasets;
 }
 
+// How the model was compiled when its JSON was written is not how it was trained here; and Keras
+// would look for the state of an optimizer.
+absl::StatusOr<std::string> WithoutCompileConfig(const std::string& model_json) {
+  SHOAL_ASSIGN_OR_RETURN(nlohmann::json json, ParseJson(model_json, kModelName));
+  return json.erase("compile_config") > 0 ? json.dump() : model_json;
+}
+
 absl::Status WriteKeras(const CheckpointReader& reader, const std::string& slot,
-                        const std::string& model_json, const std::string& directory,
-                        const std::string& path) {
+                        const std::string& model_json, const OutputFile& output) {
   SHOAL_ASSIGN_OR_RETURN(const auto datasets, KerasDatasets(model_json));
   const Hdf5Layout layout = LayOutHdf5(datasets);
   const std::vector<TensorEntry>& variables = reader.variables();
@@ -103,50 +108,29 @@ absl::Status WriteKeras(const CheckpointReader& reader, const std::string& slot,
   std::vector<Place> places;
   for (size_t i = 0; i < variables.size(); ++i)
     places.push_back({variables[i].name, datasets[i].second, layout.begins[i]});
-  const std::string weights = directory + "/model.weights.h5";
+  const std::string weights = output.partial_directory() + "/model.weights.h5";
   SHOAL_RETURN_IF_ERROR(
       WriteValues(reader, slot, layout.header, layout.file_size, places, weights));
-  return WriteKerasArchive(path, model_json, weights);
-}
-
-absl::Status WriteInto(const StoredCheckpoint& checkpoint, const ModelFile& file,
-                       const std::string& directory, const std::string& path) {
-  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
-                         CheckpointReader::Open(checkpoint.directory));
-  if (file.format == ModelFormat::kSafetensors) {
-    SHOAL_RETURN_IF_ERROR(WriteSafetensors(*reader, file.slot, path));
-  } else {
-    SHOAL_ASSIGN_OR_RETURN(
-        const std::string model_json,
-        ReadSmallFile(absl::StrCat(checkpoint.directory, "/", kModelName), kMaxJsonBytes));
-    SHOAL_RETURN_IF_ERROR(WriteKeras(*reader, file.slot, model_json, directory, path));
-  }
-  return reader->Verify();
+  SHOAL_ASSIGN_OR_RETURN(const std::string config, WithoutCompileConfig(model_json));
+  return WriteKerasArchive(output.partial(), config, weights);
 }
 
 }  // namespace
 
 absl::Status WriteModelFile(const StoredCheckpoint& checkpoint, const ModelFile& file) {
-  FileSystem* const files = RealFileSystem();
-  const std::string target = AbsolutePath(file.path);
-  const auto check_free = [&]() -> absl::Status {
-    if (!files->Exists(target) || (file.replace && !files->IsDirectory(target)))
-      return absl::OkStatus();
-    return absl::AlreadyExistsError(absl::StrCat(
-        target, ": is there already",
-        files->IsDirectory(target) ? ", and is a directory" : "; give --overwrite to replace it"));
-  };
-  SHOAL_RETURN_IF_ERROR(check_free());
-  const std::string parent = std::filesystem::path(target).parent_path().string();
-  SHOAL_RETURN_IF_ERROR(MakeDirectories(parent));
-  SHOAL_ASSIGN_OR_RETURN(const std::string partial, MakeNewDirectory(target + ".partial"));
-  const std::string written = partial + "/model";
-  absl::Status status = WriteInto(checkpoint, file, partial, written);
-  if (status.ok()) status = check_free();
-  if (status.ok()) status = files->Rename(written, target);
-  (void)files->RemoveTree(partial);
-  SHOAL_RETURN_IF_ERROR(status);
-  return files->SyncDirectory(parent);
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> output,
+                         OutputFile::Create(file.path, file.replace));
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
+                         CheckpointReader::Open(checkpoint.directory));
+  if (file.format == ModelFormat::kSafetensors) {
+    SHOAL_RETURN_IF_ERROR(WriteSafetensors(*reader, file.slot, output->partial()));
+  } else {
+    SHOAL_ASSIGN_OR_RETURN(
+        const std::string model_json,
+        ReadSmallFile(absl::StrCat(checkpoint.directory, "/", kModelName), kMaxJsonBytes));
+    SHOAL_RETURN_IF_ERROR(WriteKeras(*reader, file.slot, model_json, *output));
+  }
+  return output->Finish();
 }
 
 }  // namespace shoal

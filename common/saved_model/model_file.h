@@ -12,9 +12,10 @@ enum class ModelFormat {
   kSafetensors,  // the variables alone, by their names
 };
 
-// Writes the model of a checkpoint, which is verified, as one file at `path`, whole or not at all.
+// Writes the model of a checkpoint that was verified as one file at `path`, whole or not at all.
 // Where a variable has the slot `slot`, that is written in its place; empty: the variables as they
-// are. kAlreadyExists where something is there and `replace` is false.
+// are. kAlreadyExists where something is there and `replace` is false; kUnimplemented where the
+// model can be written as safetensors alone.
 struct ModelFile {
   ModelFormat format = ModelFormat::kKeras;
   std::string path;

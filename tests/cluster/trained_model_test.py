@@ -341,7 +341,7 @@ def test_a_file_that_is_there_stays_and_one_that_is_not_whole_is_not_there(train
     run, path = trained / "run", tmp_path / "out.csv"
     path.write_text("mine")
     refused = shoal("predict", run, "--output", path)
-    assert refused.returncode == 78 and str(path) in refused.stderr and path.read_text() == "mine"
+    assert refused.returncode == 78 and f"{path} is there already; give --overwrite" in refused.stderr and path.read_text() == "mine"
     predict(run, "--output", path, "--overwrite")
     assert len(rows(path.read_text())) == 65
     for name in ("out.txt", "out"):
@@ -350,7 +350,7 @@ def test_a_file_that_is_there_stays_and_one_that_is_not_whole_is_not_there(train
     running = Process([BIN / "shoal", "predict", run, "--output", tmp_path / "big.npy", *big_test_set(tmp_path, 20_000_000)],
                       tmp_path / "predict.log")
     try:
-        partial = tmp_path / "big.npy.partial"
+        partial = tmp_path / "big.npy.partial/file"
         wait_for(lambda: partial.exists() and partial.stat().st_size > 10_000, "predictions on their way")
         running.signal(signal.SIGINT)
         assert running.wait() == 143, running.output()

@@ -47,7 +47,7 @@ def train(tmp_path, **fields):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_training_begins_with_an_archive_and_keras_opens_the_result(tmp_path, compiled):
+def test_training_begins_with_an_archive_and_keras_opens_the_result(tmp_path, compiled, recwarn):
     model = classifier()
     if compiled:
         model.compile("adam", "sparse_categorical_crossentropy")
@@ -59,6 +59,7 @@ def test_training_begins_with_an_archive_and_keras_opens_the_result(tmp_path, co
     exported = shoal("export", tmp_path / "run", "-o", path)
     assert exported.returncode == 0, exported.stderr
     back = keras.models.load_model(path)
+    assert not back.compiled and not [str(w.message) for w in recwarn if "optimizer" in str(w.message)]
     # Nothing was trained, but for statistics.
     for before, after in zip(model.weights, back.weights, strict=True):
         assert before.path.split("/")[-2:] == after.path.split("/")[-2:]
@@ -86,7 +87,7 @@ def test_a_file_is_not_replaced_unless_it_is_asked_for(tmp_path):
     assert {name.split("/")[-2] for name in tensors} == {"widen", "zeta", "norm", "alpha", "head"}
     path.write_text("mine")
     refused = shoal(*command)
-    assert refused.returncode == 78 and "give --overwrite to replace it" in refused.stderr
+    assert refused.returncode == 78 and "is there already; give --overwrite to replace a file" in refused.stderr
     assert path.read_text() == "mine"
     assert shoal(*command, "--overwrite").returncode == 0
     assert set(load_file(path)) == set(tensors)
@@ -129,5 +130,6 @@ def test_a_model_of_keras_2_is_no_archive_that_keras_3_opens(tmp_path):
     train(tmp_path, model=str(SOURCE / "tests/golden/keras2_fashion_cnn/model.json"), data=data, epochs=1)
     refused = shoal("export", tmp_path / "run")
     assert refused.returncode == 78 and "Keras 2's, which no Keras 3 opens" in refused.stderr
+    assert "give --format safetensors" in refused.stderr
     assert not list((tmp_path / "run").glob("*.keras*"))
     assert shoal("export", tmp_path / "run", "--format", "safetensors").returncode == 0
