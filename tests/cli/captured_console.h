@@ -19,7 +19,7 @@ class CapturedConsole {
   Console* get() { return &console_; }
   // What was printed since the last call.
   std::string Take() {
-    console_.Flush(std::chrono::minutes(1));
+    console_.Flush(std::chrono::minutes(5));
     std::string text;
     char buffer[4096];
     for (ssize_t size; (size = pread(file_, buffer, sizeof(buffer), taken_)) > 0; taken_ += size)

@@ -36,13 +36,13 @@ Result RunProgram(const std::string& program, const std::vector<std::string>& ar
   Result result;
   pollfd readable = {.fd = (*shoal)->output(), .events = POLLIN};
   char buffer[4096];
-  // Until the end of the output, or a minute of silence.
-  while (poll(&readable, 1, 60'000) == 1) {
+  // Until the end of the output, or five minutes of silence.
+  while (poll(&readable, 1, 300'000) == 1) {
     const ssize_t size = read(readable.fd, buffer, sizeof(buffer));
     if (size == 0) break;
     if (size > 0) result.output.append(buffer, size);
   }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
   while (std::chrono::steady_clock::now() < deadline) {
     if (const auto cause = (*shoal)->TryReap()) {
       result.exit = cause->ToString();

@@ -23,7 +23,7 @@
 
 namespace shoal {
 
-inline constexpr auto kDeadline = std::chrono::seconds(120);
+inline constexpr auto kDeadline = std::chrono::minutes(5);
 
 inline std::string Contents(const std::string& path) {
   std::ostringstream text;

@@ -37,7 +37,7 @@ class UnreadPipe {
 
   // Until a writer of more than the pipe takes is held up. For a minute at most.
   void WaitUntilFull() const {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     pollfd writable = {.fd = ends_[1], .events = POLLOUT};
     while (poll(&writable, 1, 0) == 1 && std::chrono::steady_clock::now() < deadline)
       std::this_thread::yield();
@@ -46,7 +46,7 @@ class UnreadPipe {
   // Reads until `text` is in all that was read so far, or to its end; returns all of it. For a
   // minute at most.
   std::string ReadUntil(const std::string& text) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (all_.find(text) == std::string::npos && std::chrono::steady_clock::now() < deadline) {
       pollfd readable = {.fd = ends_[0], .events = POLLIN};
       char buffer[4096];
