@@ -1,10 +1,9 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "cli/command.h"
+#include "cli/local_cluster/daemon_commands.h"
 #include "cli/model_bench.h"
 #include "cli/model_in_file.h"
 #include "common/base/status_macros.h"
@@ -15,8 +14,7 @@ namespace {
 
 struct BenchOptions {
   std::string model;
-  ModelBenchOptions bench = {
-      .threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()))};
+  ModelBenchOptions bench = {.threads = ThreadsPerWorker(1)};
   bool json = false;
 };
 

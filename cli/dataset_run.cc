@@ -1,7 +1,6 @@
 #include "cli/dataset_run.h"
 
 #include <chrono>
-#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "cli/display/number_text.h"
@@ -17,14 +16,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLiveInterval{100};
 // Before there is anything to say of how fast it goes.
 constexpr double kSettledSeconds = 0.5;
-
-absl::Status CatchOutOfMemory(const std::string& what, const std::function<absl::Status()>& work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory(what);
-  }
-}
 
 }  // namespace
 

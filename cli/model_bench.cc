@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>
@@ -15,6 +16,7 @@
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/loss/keras_loss.h"
+#include "common/memory/memory_limit.h"
 #include "common/model/initializer.h"
 #include "worker/compute/model_runner.h"
 
@@ -119,11 +121,19 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
   SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory memory,
                          runner->MemoryOfBatch(options.batch_size));
   result.activation_bytes = memory.activations;
+  const uint64_t parameter_bytes = sizeof(float) * runner->layout().size;
+  SHOAL_RETURN_IF_ERROR(
+      CheckMemory({.task = "the bench",
+                   .held = {{"activations", static_cast<uint64_t>(memory.activations)},
+                            {"a batch", static_cast<uint64_t>(memory.data)},
+                            {"parameters and gradients", 2 * parameter_bytes}}},
+                  ReadMemoryLimit(), "A smaller --batch_size takes less."));
   const std::vector<float> parameters = FirstValues(model.graph, runner->layout());
   std::vector<float> gradients(parameters.size());
   const MadeUpBatch data(model.graph, *loss, options.batch_size);
   constexpr int kPreparingSteps = 2;
   Clock::time_point first;
+  double least = std::numeric_limits<double>::infinity();
   for (int step = -kPreparingSteps;; ++step) {
     op_seconds.clear();
     const double cpu = CpuSeconds();
@@ -134,7 +144,8 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
     if (step < 0) continue;
     const double seconds = Seconds(Clock::now() - begin).count();
     result.step_cpu_seconds.push_back(CpuSeconds() - cpu);
-    if (result.step_seconds.empty() || seconds < Least(result.step_seconds)) {
+    if (seconds < least) {
+      least = seconds;
       result.op_seconds = op_seconds;
     }
     result.step_seconds.push_back(seconds);

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
+#include "common/memory/memory_limit.h"
 #include "common/optimizer/optimizer.h"
 #include "worker/compute/backends.h"
 #include "worker/job_classes.h"
@@ -34,16 +34,6 @@ Time CpuTime() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-// The result of `work`, or an error where the memory for it runs out.
-template <typename Work>
-auto CatchOutOfMemory(const char* what, const Work& work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory(what);
-  }
 }
 
 BatchOutcome OutcomeOf(const BatchResult& result) {

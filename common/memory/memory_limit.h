@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <string>
 
 #include "absl/status/status.h"
@@ -37,5 +38,16 @@ std::string MayRunShort(const MemoryNeeds& needs, const MemoryLimit& limit);
 // For where an allocation for `what` has failed: kFailedPrecondition, with what this process holds
 // now and may have.
 absl::Status OutOfMemory(const std::string& what);
+
+// The result of `work`, a status or one with a value, or OutOfMemory() where the memory for it runs
+// out.
+template <typename Work>
+auto CatchOutOfMemory(const std::string& what, const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory(what);
+  }
+}
 
 }  // namespace shoal

@@ -139,8 +139,7 @@ absl::StatusOr<GraphRunner::Plan*> GraphRunner::RunPlan(
     FindWeights(batch, mode);
     buffers.inputs.push_back(weights_);
   }
-  SHOAL_RETURN_IF_ERROR(
-      plan->program.Run({options_.seed, step}, buffers, arena_, on_variable_done,
+  SHOAL_RETURN_IF_ERROR(plan->program.Run({options_.seed, step}, buffers, arena_, on_variable_done,
                                           options_.on_work_timed));
   return plan;
 }
