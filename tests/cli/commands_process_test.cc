@@ -281,6 +281,15 @@ TEST_F(CommandsTest, BenchModelSaysWhatEachOpTakes) {
   EXPECT_THAT(job.output, HasSubstr("shoal bench model " + example + "model.json"));
 }
 
+TEST_F(CommandsTest, BenchModelRefusesWhatDoesNotFitInMemory) {
+  const Result result =
+      RunProgram("/bin/bash", {"-c", "ulimit -v 4000000; exec \"$@\"", "-", SHOAL_BINARY, "bench",
+                               "model", kSource + "/examples/fashion_mnist/model.json",
+                               "--batch_size", "1048576", "--seconds", "0"});
+  EXPECT_EQ(result.exit, "exit code 78") << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("activations "), HasSubstr("A smaller --batch_size")));
+}
+
 TEST_F(CommandsTest, HelpNamesTheChoiceOfAJobAndItsExitCodes) {
   for (const std::vector<std::string>& command : {std::vector<std::string>{"status", "--help"},
                                                   {"drain", "--help"},
