@@ -52,6 +52,10 @@ absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* dama
     return absl::InvalidArgumentError(
         absl::StrCat("the format \"", source.format, "\" is not known"));
   }
+  std::error_code error;
+  if (!std::filesystem::exists(source.paths[0], error)) {
+    return absl::NotFoundError(source.paths[0] + ": there is no such file or folder");
+  }
   SHOAL_ASSIGN_OR_RETURN(const DataReport report, format->inspect(source));
   *damaged = report.damaged_count;
   std::string text = absl::StrCat("format: ", source.format, "\n");
@@ -60,6 +64,10 @@ absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* dama
   for (const std::string& line : report.damaged) absl::StrAppend(&text, "  ", line, "\n");
   if (report.damaged_count > report.damaged.size()) {
     absl::StrAppend(&text, "  and ", report.damaged_count - report.damaged.size(), " more\n");
+  }
+  if (report.damaged_count > 0 &&
+      (source.format == "image_folder" || source.format == "tfrecord")) {
+    text += "A job leaves such examples out with \"damaged\": \"skip\" in its data.\n";
   }
   return text;
 }

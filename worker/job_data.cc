@@ -20,8 +20,9 @@ namespace {
 // What takes about a second: so many labels, so many numbers in them.
 constexpr uint64_t kMostLabels = 1 << 20;
 constexpr uint64_t kMostNumbers = 1 << 26;
-// Of those for which records are read.
+// Of those for which records are read, and bytes of these.
 constexpr uint64_t kMostRecords = 1 << 12;
+constexpr uint64_t kMostRecordBytes = 256 << 20;
 constexpr uint64_t kNumbersAtOnce = 64 << 10;
 
 uint64_t NumbersOfLabel(const Dataset& dataset) {
@@ -109,7 +110,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, c
 
 uint64_t LabelsLookedAt(const Dataset& dataset, const Loss& loss) {
   if (!AreClasses(loss)) return dataset.size();
-  const uint64_t most = dataset.label_place() == LabelPlace::kApart ? kMostLabels : kMostRecords;
+  const uint64_t bytes = dataset.bytes_for_label();
+  const uint64_t most =
+      bytes == 0 ? kMostLabels : std::clamp<uint64_t>(kMostRecordBytes / bytes, 1, kMostRecords);
   return std::min({dataset.size(), most, kMostNumbers / NumbersOfLabel(dataset)});
 }
 

@@ -37,7 +37,8 @@ TEST_F(DatasetReportTest, AFolderOfPicturesAndWhatIsDamaged) {
   Write("set/b/empty.png", "");
   EXPECT_THAT(Inspect(Path("set")),
               AllOf(HasSubstr("4 pictures"), HasSubstr("damaged: 2\n"),
-                    HasSubstr("  " + bad + ": ends early, at byte 500"), HasSubstr("empty.png")));
+                    HasSubstr("  " + bad + ": ends early, at byte 500"), HasSubstr("empty.png"),
+                    HasSubstr("with \"damaged\": \"skip\"")));
   EXPECT_EQ(damaged_, 2u);
 }
 
@@ -72,6 +73,14 @@ TEST_F(DatasetReportTest, Arrays) {
                     Not(HasSubstr("class 10"))));
   Inspect(Write("c.npy", "junk"));
   EXPECT_EQ(damaged_, 1u);
+}
+
+TEST_F(DatasetReportTest, WhatIsNotThereIsNotDamaged) {
+  for (const char* name : {"nope", "nope.csv", "nope.tfrecord"}) {
+    EXPECT_THAT(Inspect(Path(name)), AllOf(HasSubstr("NOT_FOUND"), HasSubstr(Path(name)),
+                                           HasSubstr("no such file or folder")));
+  }
+  EXPECT_EQ(damaged_, 0u);
 }
 
 TEST_F(DatasetReportTest, FormatsAreToldByTheirNames) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/loss/keras_loss.h"
 #include "common/model/ops/gather.h"
 
 namespace shoal {
@@ -40,6 +41,39 @@ TEST(JobDataTest, AnInputTakesTheWholeNumbersOfItsDtype) {
   // Of both ranges what they share.
   EXPECT_EQ(inputs[1].least, 0);
   EXPECT_EQ(inputs[1].most, 127);
+}
+
+// Of a size, with labels in records of so many bytes.
+class SizedDataset : public Dataset {
+ public:
+  SizedDataset(uint64_t size, uint64_t bytes_for_label)
+      : size_(size), bytes_for_label_(bytes_for_label) {}
+  uint64_t size() const override { return size_; }
+  const std::vector<Feature>& features() const override { return features_; }
+  const Shape& label_shape() const override { return label_shape_; }
+  absl::Status Read(uint64_t, std::span<const std::span<float>>, std::span<float>) const override {
+    return absl::OkStatus();
+  }
+  absl::Status ReadLabel(uint64_t, std::span<float>) const override { return absl::OkStatus(); }
+  std::string LabelSource() const override { return "nowhere"; }
+  uint64_t bytes_for_label() const override { return bytes_for_label_; }
+
+ private:
+  const uint64_t size_, bytes_for_label_;
+  const std::vector<Feature> features_;
+  const Shape label_shape_;
+};
+
+TEST(JobDataTest, SoManyLabelsAreLookedAtAsTakeAboutASecond) {
+  const auto loss = *MakeLoss("\"sparse_categorical_crossentropy\"");
+  const auto looked_at = [&](uint64_t size, uint64_t bytes) {
+    return LabelsLookedAt(SizedDataset(size, bytes), *loss);
+  };
+  EXPECT_EQ(looked_at(1000, 0), 1000u);
+  EXPECT_EQ(looked_at(10'000'000, 0), 1u << 20);
+  EXPECT_EQ(looked_at(10'000'000, 1000), 4096u);
+  EXPECT_EQ(looked_at(10'000'000, 1 << 20), 256u);
+  EXPECT_EQ(looked_at(10'000'000, uint64_t{1} << 30), 1u);
 }
 
 }  // namespace

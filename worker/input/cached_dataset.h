@@ -35,7 +35,7 @@ class CachedDataset : public Dataset {
   std::string LabelSource() const override { return original_->LabelSource(); }
   bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
   DatasetMemory memory() const override;
-  LabelPlace label_place() const override { return original_->label_place(); }
+  uint64_t bytes_for_label() const override { return original_->bytes_for_label(); }
 
  private:
   // empty -> writing -> kept. An example is read first and written then; who finds its row being

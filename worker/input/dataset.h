@@ -26,12 +26,6 @@ struct DatasetMemory {
   }
 };
 
-// Where a label is, and so what it takes to read it alone.
-enum class LabelPlace {
-  kApart,   // from the example
-  kRecord,  // in the record that holds the example, which is read for it
-};
-
 // The shape of a label where there is none.
 inline const Shape kNoLabel = {0};
 
@@ -64,7 +58,9 @@ class Dataset {
   // several threads read.
   virtual bool IsWorkToRead() const { return false; }
   virtual DatasetMemory memory() const { return {}; }
-  virtual LabelPlace label_place() const { return LabelPlace::kApart; }
+  // What is read for a label alone, on average, where labels are in the records that hold the
+  // examples; 0: they are apart from them.
+  virtual uint64_t bytes_for_label() const { return 0; }
 };
 
 // Opens what a job names, for a model with these inputs: the format's file, of which its subset,

@@ -23,6 +23,7 @@ class RecordFile {
   static absl::StatusOr<RecordFile> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
+  uint64_t size_bytes() const { return size_; }
 
   // Calls `on_record` with the offset of each record, in their order. The lengths' checksums are
   // compared; data are not read. kDataLoss, with the offset, where something does not fit.

@@ -10,11 +10,19 @@ constexpr uint64_t kMostInARow = 100;
 constexpr uint64_t kMostNamed = 100;
 constexpr size_t kMostKnown = 1 << 16;
 
+}  // namespace
+
 bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsUnimplemented(status);
 }
 
-}  // namespace
+absl::Status WithAdvice(const absl::Status& damage) {
+  if (!IsDamage(damage)) return damage;
+  return absl::Status(damage.code(),
+                      absl::StrCat(std::string(damage.message()),
+                                   "; mend it, take it out, or leave such examples out with "
+                                   "\"damaged\": \"skip\" in the job's $.data"));
+}
 
 absl::Status SkippingDataset::Read(uint64_t index, std::span<const std::span<float>> features,
                                    std::span<float> label) const {

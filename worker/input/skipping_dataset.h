@@ -12,6 +12,11 @@
 
 namespace shoal {
 
+// Whether `status` is of an example that is damaged, and not, say, of a disk that fails.
+bool IsDamage(const absl::Status& status);
+// The same, with what can be done where a damaged example ends the training.
+absl::Status WithAdvice(const absl::Status& damage);
+
 // Another data set, in which the next example that can be read stands in the place of one that is
 // damaged, so that a batch is as large as it is everywhere. Around a subset, not within it: what
 // stands in is of the same part. Damage is kDataLoss and kUnimplemented; the first damaged examples
@@ -33,7 +38,7 @@ class SkippingDataset : public Dataset {
   std::string LabelSource() const override { return original_->LabelSource(); }
   bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
   DatasetMemory memory() const override { return original_->memory(); }
-  LabelPlace label_place() const override { return original_->label_place(); }
+  uint64_t bytes_for_label() const override { return original_->bytes_for_label(); }
 
  private:
   // `status` is that of example `index`, and `stand_in` the next one that could be read.

@@ -34,7 +34,7 @@ class SubsetDataset : public Dataset {
   std::string LabelSource() const override;
   bool IsWorkToRead() const override { return whole_->IsWorkToRead(); }
   DatasetMemory memory() const override { return whole_->memory(); }
-  LabelPlace label_place() const override { return whole_->label_place(); }
+  uint64_t bytes_for_label() const override { return whole_->bytes_for_label(); }
 
  private:
   SubsetDataset(std::unique_ptr<Dataset> whole, const DataSource& source, uint64_t first,

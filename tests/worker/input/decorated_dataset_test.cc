@@ -134,7 +134,7 @@ TEST(SkippingDatasetTest, LabelsAreReadWithoutTheExamples) {
   original->bad_ = 4;
   for (uint64_t i = 0; i < 5; ++i) EXPECT_EQ(LabelAloneOf(skipping, i), i);
   EXPECT_EQ(original->reads(), 0);
-  EXPECT_EQ(skipping.label_place(), LabelPlace::kApart);
+  EXPECT_EQ(skipping.bytes_for_label(), 0u);
   original->bad_label_ = 4;
   EXPECT_EQ(LabelAloneOf(skipping, 4), 0) << "of the one that stands in";
 }

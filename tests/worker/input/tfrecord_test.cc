@@ -44,6 +44,14 @@ TEST_F(TfRecordTest, KnowsTensorFlowsBytes) {
   EXPECT_THAT(Rows(), ElementsAre("1 : 2"));
 }
 
+// By which it is decided how many labels are looked at before a training.
+TEST_F(TfRecordTest, SaysWhatIsReadForALabel) {
+  Write("data.tfrecord",
+        TfRecordOf(Numbers(1, 2, 7)) + TfRecordOf(Bytes(std::string(1000, 'x'), 8)));
+  const uint64_t bytes = std::filesystem::file_size(Path("data.tfrecord"));
+  EXPECT_EQ((*Open())->bytes_for_label(), bytes / 2);
+}
+
 TEST_F(TfRecordTest, ReadsNumbersBytesAndPictures) {
   Write("1.tfrecord", TfRecordOf(Numbers(1, 2.5, 7)) + TfRecordOf(Numbers(3, 4, 8)));
   Write("2.tfrecord", TfRecordOf(Bytes("\x05\xff", 9)));

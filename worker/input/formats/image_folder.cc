@@ -18,6 +18,7 @@
 #include "worker/input/file_content.h"
 #include "worker/input/joined_errors.h"
 #include "worker/input/pictures/picture_loader.h"
+#include "worker/input/skipping_dataset.h"
 
 namespace shoal {
 namespace {
@@ -177,13 +178,15 @@ class ImageFolder : public Dataset {
         loader_(loader),
         one_hot_(source.label_mode == "categorical"),
         label_shape_(one_hot_ ? Shape{classes} : Shape{}),
+        may_skip_(source.damaged == "skip"),
         list_(std::move(list)) {}
   // Pictures without classes, by their paths from the root.
-  ImageFolder(const Feature& input, PictureLoader loader, PictureList list)
+  ImageFolder(const Feature& input, PictureLoader loader, bool may_skip, PictureList list)
       : features_({input}),
         loader_(loader),
         one_hot_(false),
         label_shape_(kNoLabel),
+        may_skip_(may_skip),
         list_(std::move(list)) {}
 
   uint64_t size() const override { return list_.size(); }
@@ -198,7 +201,8 @@ class ImageFolder : public Dataset {
 
   absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                     std::span<float> label) const override {
-    SHOAL_RETURN_IF_ERROR(ReadPicture(index, features[0]));
+    if (absl::Status status = ReadPicture(index, features[0]); !status.ok())
+      return may_skip_ ? status : WithAdvice(status);
     return ReadLabel(index, label);
   }
 
@@ -226,9 +230,43 @@ class ImageFolder : public Dataset {
   const PictureLoader loader_;
   const bool one_hot_;
   const Shape label_shape_;
+  const bool may_skip_;  // what is damaged
   const PictureList list_;
   mutable ReadingMemory memory_;
 };
+
+// What there is of a picture.
+struct Seen {
+  absl::Status status;
+  int64_t height = 0, width = 0;
+};
+
+Seen LookAt(const std::string& path, ReadingMemory* memory) {
+  EncodedBytes content(memory);
+  if (absl::Status status = ReadWholeFile(path, &content); !status.ok())
+    return {.status = std::move(status)};
+  Picture picture;
+  const absl::Status status =
+      DecodePicture(content.bytes(), {.memory = &memory->decoding}, &picture);
+  if (status.ok()) return {.height = picture.height, .width = picture.width};
+  return {.status =
+              absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())))};
+}
+
+std::vector<Seen> LookAtAll(const std::string& folder, const PictureList& list) {
+  std::vector<Seen> seen(list.size());
+  std::atomic<size_t> next = 0;
+  ReadingMemory memory;
+  const auto look = [&] {
+    for (size_t i; (i = next++) < seen.size();)
+      seen[i] = LookAt((fs::path(folder) / list.file(i)).string(), &memory);
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < ReadingThreads(); ++i) threads.emplace_back(look);
+  look();
+  for (std::thread& thread : threads) thread.join();
+  return seen;
+}
 
 }  // namespace
 
@@ -237,7 +275,6 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
   const std::string& folder = source.paths[0];
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassesOf(folder));
   PictureList list;
-  DataReport report;
   std::vector<std::string> class_lines;
   for (uint32_t i = 0; i < classes.size(); ++i) {
     const size_t before = list.size();
@@ -245,40 +282,15 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
     class_lines.push_back(absl::StrCat("class ", i, ", ", Printable(classes[i], kMostNameBytes),
                                        ": ", list.size() - before));
   }
-  struct Found {
-    absl::Status status;
-    int64_t height = 0, width = 0;
-  };
-  std::vector<Found> found(list.size());
-  std::atomic<size_t> next = 0;
-  ReadingMemory memory;
-  const auto look = [&] {
-    for (size_t i; (i = next++) < found.size();) {
-      const std::string path = (fs::path(folder) / list.file(i)).string();
-      EncodedBytes content(&memory);
-      found[i].status = ReadWholeFile(path, &content);
-      if (!found[i].status.ok()) continue;
-      Picture picture;
-      const absl::Status status =
-          DecodePicture(content.bytes(), {.memory = &memory.decoding}, &picture);
-      if (status.ok()) {
-        found[i] = {.height = picture.height, .width = picture.width};
-      } else {
-        found[i].status =
-            absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
-      }
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int i = 1; i < ReadingThreads(); ++i) threads.emplace_back(look);
-  look();
-  for (std::thread& thread : threads) thread.join();
-
-  const auto larger = [](const Found& a, const Found& b) {
+  DataReport report;
+  report.lines.push_back(absl::StrCat(list.size(), " pictures, ", classes.size(),
+                                      classes.size() == 1 ? " class" : " classes"));
+  const auto larger = [](const Seen& a, const Seen& b) {
     return a.height * a.width < b.height * b.width;
   };
-  const Found *least = nullptr, *most = nullptr;
-  for (const Found& each : found) {
+  const std::vector<Seen> seen = LookAtAll(folder, list);
+  const Seen *least = nullptr, *most = nullptr;
+  for (const Seen& each : seen) {
     if (!each.status.ok()) {
       report.AddDamage(each.status);
       continue;
@@ -286,8 +298,6 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
     if (least == nullptr || larger(each, *least)) least = &each;
     if (most == nullptr || larger(*most, each)) most = &each;
   }
-  report.lines.push_back(absl::StrCat(list.size(), " pictures, ", classes.size(),
-                                      classes.size() == 1 ? " class" : " classes"));
   if (least != nullptr) {
     report.lines.push_back(absl::StrCat("height x width from ", least->height, " x ", least->width,
                                         " to ", most->height, " x ", most->width));
@@ -360,7 +370,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenPictures(const DataSource& source,
     return absl::InvalidArgumentError(
         absl::StrCat(source.paths[0], ": has no picture in it; expected .jpg, .jpeg or .png"));
   }
-  return std::make_unique<ImageFolder>(inputs[0], loader, std::move(list));
+  return std::make_unique<ImageFolder>(inputs[0], loader, source.damaged == "skip",
+                                       std::move(list));
 }
 
 }  // namespace shoal

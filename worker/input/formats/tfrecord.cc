@@ -13,6 +13,7 @@
 #include "worker/input/feature_shapes.h"
 #include "worker/input/file_content.h"
 #include "worker/input/record_file.h"
+#include "worker/input/skipping_dataset.h"
 #include "worker/input/temporary_table.h"
 
 namespace shoal {
@@ -40,6 +41,7 @@ class TfRecord : public Dataset {
     std::vector<Feature> features;
     std::string label_key;
     Shape label_shape;
+    bool may_skip = false;  // what is damaged
   };
   explicit TfRecord(Content content) : content_(std::move(content)) {}
 
@@ -48,7 +50,11 @@ class TfRecord : public Dataset {
   const Shape& label_shape() const override { return content_.label_shape; }
   bool IsWorkToRead() const override { return true; }
   DatasetMemory memory() const override { return {.at_times = ReadingMemory::kMostBytes}; }
-  LabelPlace label_place() const override { return LabelPlace::kRecord; }
+  uint64_t bytes_for_label() const override {
+    uint64_t bytes = 0;
+    for (const RecordFile& file : content_.files) bytes += file.size_bytes();
+    return bytes / size();
+  }
   std::string LabelSource() const override {
     const std::vector<RecordFile>& files = content_.files;
     return files.size() == 1 ? files[0].path()
@@ -88,11 +94,15 @@ class TfRecord : public Dataset {
     const RecordFile& file = content_.files[place >> kOffsetBits];
     const uint64_t offset = place & ((uint64_t{1} << kOffsetBits) - 1);
     EncodedBytes data(&memory_);
-    SHOAL_RETURN_IF_ERROR(file.Read(offset, &data));
-    const absl::Status status = use(ExampleRecord(data.bytes()));
-    if (status.ok()) return status;
-    return absl::Status(status.code(), absl::StrCat(file.path(), ": the record at byte ", offset,
-                                                    ": ", std::string(status.message())));
+    absl::Status status = file.Read(offset, &data);
+    if (status.ok()) {
+      status = use(ExampleRecord(data.bytes()));
+      if (status.ok()) return status;
+      status =
+          absl::Status(status.code(), absl::StrCat(file.path(), ": the record at byte ", offset,
+                                                   ": ", std::string(status.message())));
+    }
+    return content_.may_skip ? status : WithAdvice(status);
   }
 
   const Content content_;
@@ -161,7 +171,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenTfRecord(const DataSource& source,
   TfRecord::Content content{.index = std::move(index),
                             .features = inputs,
                             .label_key = source.labels,
-                            .label_shape = source.unlabelled ? kNoLabel : Shape{}};
+                            .label_shape = source.unlabelled ? kNoLabel : Shape{},
+                            .may_skip = source.damaged == "skip"};
   SHOAL_ASSIGN_OR_RETURN(const auto matched, MatchFeatures(source.features, inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
     Part& part = content.parts.emplace_back(Part{.key = matched[i]->from[0]});

@@ -21,8 +21,8 @@ struct Picture {
   int64_t height = 0;
   int64_t width = 0;
   int channels = 0;
+  MemoryBudget::Piece memory;  // for decoding it; given back after the pixels
   std::vector<uint8_t> pixels;
-  MemoryBudget::Piece memory;  // for decoding it
 };
 
 // How to decode.
