@@ -174,6 +174,14 @@ void ComputeThread::Expect(uint64_t first_step, uint64_t count) {
 
 void ComputeThread::Forget() { training_->Forget(); }
 
+void ComputeThread::ExpectEvaluation(uint64_t batch) {
+  if (test_ != nullptr) test_->Expect(batch, 1);
+}
+
+void ComputeThread::ForgetEvaluations() {
+  if (test_ != nullptr) test_->Forget();
+}
+
 void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                           std::function<void(absl::StatusOr<BatchOutcome>)> done) {
   // More threads than one are those of the compute thread.

@@ -48,6 +48,8 @@ class ComputeThread : public StepComputer {
                std::function<void(absl::StatusOr<Prepared>)> done) override;
   void Expect(uint64_t first_step, uint64_t count) override;
   void Forget() override;
+  void ExpectEvaluation(uint64_t batch) override;
+  void ForgetEvaluations() override;
   void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
   void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;

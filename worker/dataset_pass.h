@@ -17,7 +17,8 @@ Batch BatchOf(const LoadedBatch& loaded, const std::string& label_source);
 
 // One pass over a data set in its own order, for figures or for predictions: a worker computes the
 // batches of the test set that it is given, `shoal evaluate` and `shoal predict` all of theirs. The
-// last batch takes what is left. Expect() may be called on any thread, one other caller at a time.
+// last batch takes what is left. Expect() and Forget() may be called on any thread, one other
+// caller at a time.
 class DatasetPass {
  public:
   DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size);
@@ -29,6 +30,8 @@ class DatasetPass {
 
   // Batches that will be asked for, in this order: they are read ahead.
   void Expect(uint64_t first_batch, uint64_t count) { source_.Expect(first_batch, count); }
+  // They will not.
+  void Forget() { source_.Forget(); }
   // Loss and metrics of a batch below batches(), with `parameters` as the runner lays them out.
   // Errors are the data set's and ModelRunner's.
   absl::StatusOr<BatchResult> Evaluate(uint64_t batch, std::span<const float> parameters,

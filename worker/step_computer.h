@@ -54,6 +54,9 @@ class StepComputer {
   virtual void Expect(uint64_t first_step, uint64_t count) = 0;
   // Drops what is prepared.
   virtual void Forget() = 0;
+  // The same of a batch of the test set that will be evaluated, and of all of them.
+  virtual void ExpectEvaluation(uint64_t batch) = 0;
+  virtual void ForgetEvaluations() = 0;
 
   // Computes the gradient of a step from `parameters` into `gradients`. `on_chunk(ps, chunk)`: this
   // part of the gradient is complete, and this part of the parameters is not read any more.

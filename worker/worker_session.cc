@@ -337,6 +337,7 @@ void WorkerSession::DropWork(uint64_t timeline) {
   unreported_.Clear();
   Begin(Activity::kIdle);
   options_.computer->Forget();
+  options_.computer->ForgetEvaluations();
 }
 
 // --- The end ---

@@ -73,6 +73,7 @@ void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
                                    " are to be evaluated already"));
   }
   evaluations_.push_back({evaluate.cut_step(), evaluate.batch()});
+  options_.computer->ExpectEvaluation(evaluate.batch());
   Next();
 }
 
@@ -198,6 +199,9 @@ void WorkerSession::PullCut(const EvaluationOrder& order) {
       std::erase_if(evaluations_, [&order](const EvaluationOrder& each) {
         return each.cut_step == order.cut_step;
       });
+      options_.computer->ForgetEvaluations();
+      for (const EvaluationOrder& each : evaluations_)
+        options_.computer->ExpectEvaluation(each.batch);
     }
     Next();
   });

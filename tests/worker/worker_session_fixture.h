@@ -42,6 +42,8 @@ class FakeComputer : public StepComputer {
     calls.push_back(absl::StrCat("expect ", first_step, " ", count));
   }
   void Forget() override { calls.push_back("forget"); }
+  void ExpectEvaluation(uint64_t batch) override { expected_evaluations.push_back(batch); }
+  void ForgetEvaluations() override { expected_evaluations.clear(); }
   void Train(uint64_t step, std::function<void(int, int)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override {
     EXPECT_FALSE(busy()) << "one computation at a time";
@@ -86,7 +88,8 @@ class FakeComputer : public StepComputer {
   std::vector<std::string> TakeCalls() { return std::exchange(calls, {}); }
 
   std::vector<std::string> calls;
-  uint64_t test_batches = 5;  // 0: the job has no test set
+  std::vector<uint64_t> expected_evaluations;  // since they were forgotten
+  uint64_t test_batches = 5;                   // 0: the job has no test set
 
  private:
   const SmallModel* const model_;

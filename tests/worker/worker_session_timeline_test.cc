@@ -107,6 +107,7 @@ TEST_F(WorkerSessionTest, EvaluatesBeforeItTrainsOn) {
   OrderEvaluation(13, 3);
   ServePs();
   EXPECT_THAT(computer_.TakeCalls(), IsEmpty()) << "the step at hand first";
+  EXPECT_THAT(computer_.expected_evaluations, ElementsAre(2, 3)) << "read meanwhile";
   const uint64_t pulls = pulls_;
   FinishStep();
   TakeReports();
@@ -140,6 +141,7 @@ TEST_F(WorkerSessionTest, AnEvaluationThatWasGivenUpIsDropped) {
   OrderEvaluation(26, 4);
   ServePs();
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("evaluate 4"));
+  EXPECT_THAT(computer_.expected_evaluations, ElementsAre(4)) << "nobody takes the others";
   EXPECT_THAT(TakeReports(), IsEmpty());
 }
 
@@ -152,6 +154,7 @@ TEST_F(WorkerSessionTest, ATimelineLostWhilePullingACut) {
   loop_.RunUntilIdle();
   EXPECT_THAT(TakeReports(),
               ElementsAre(testing::Property(&proto::WorkerReport::has_timeline_lost, true)));
+  EXPECT_THAT(computer_.expected_evaluations, IsEmpty());
   for (int i = 0; i < 2; ++i) {
     for (const proto::ExchangeRequest& request : ps(i).Take<proto::ExchangeRequest>()) {
       EXPECT_NE(request.pull().timeline(), 0u) << "nothing is asked for in no timeline";
