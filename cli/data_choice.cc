@@ -149,7 +149,6 @@ absl::StatusOr<DataSource> ChooseInputs(const Job& job, const std::vector<std::s
     SHOAL_ASSIGN_OR_RETURN(source, InputsAt(job, given, inputs));
   }
   source.unlabelled = true;
-  source.damaged = "fail";
   source.cache.clear();
   return source;
 }

@@ -19,8 +19,7 @@ absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given);
 
 // Likewise for predictions by a model with these inputs, whose data need no labels: also picture
 // files and folders of pictures, in any number, and a file of examples alone (IDX, NPY, or an .npz
-// of which the array is taken that is the only one or is called like the input). Nothing stands in
-// for what is damaged.
+// of which the array is taken that is the only one or is called like the input).
 absl::StatusOr<DataSource> ChooseInputs(const Job& job, const std::vector<std::string>& given,
                                         const std::vector<Feature>& inputs);
 

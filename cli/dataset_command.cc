@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -8,9 +9,11 @@
 #include "cli/command.h"
 #include "cli/dataset_report.h"
 #include "cli/job_flags.h"
+#include "cli/output_ending.h"
 #include "cli/validation.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
+#include "common/files/durable_file.h"
 #include "common/job/data_source_reader.h"
 #include "common/loss/keras_loss.h"
 #include "worker/augmented_pictures.h"
@@ -74,6 +77,8 @@ std::string LabelText(std::span<const float> label) {
 }
 
 absl::Status Show(const ShowOptions& options) {
+  const std::string endings[] = {".png"};
+  SHOAL_RETURN_IF_ERROR(EndingOf(options.output, endings).status());
   SHOAL_ASSIGN_OR_RETURN(const ValidatedJob validated,
                          ValidateFiles(/*cluster_spec_file=*/"", options.job, options.overrides));
   const Job& job = validated.job;
@@ -89,6 +94,8 @@ absl::Status Show(const ShowOptions& options) {
       const AugmentedPictures pictures,
       AugmentPictures(validated.model.graph, batch->inputs[0],
                       static_cast<int64_t>(batch->examples), job.seed, options.step));
+  SHOAL_RETURN_IF_ERROR(
+      MakeDirectories(std::filesystem::path(AbsolutePath(options.output)).parent_path().string()));
   SHOAL_RETURN_IF_ERROR(WriteContactSheet(pictures.values, pictures.shape, options.output));
   std::string text = absl::StrCat(options.output, ": the ", batch->examples, " examples of step ",
                                   options.step, ", row by row\nexample: label\n");

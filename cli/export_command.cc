@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/checkpoint_choice.h"
 #include "cli/command.h"
 #include "cli/display/console.h"
+#include "cli/output_ending.h"
 #include "cli/trained_model_flags.h"
 #include "common/base/status_macros.h"
 #include "common/optimizer/optimizer.h"
@@ -38,11 +38,14 @@ const std::map<std::string, ModelFormat>& Formats() {
 absl::Status Export(const ExportOptions& options) {
   Console console(STDOUT_FILENO, STDERR_FILENO, TerminalStyle::Detect());
   // Keras opens a file by its ending.
-  const std::string ending = "." + options.format;
-  if (!options.output.empty() && !absl::EndsWith(options.output, ending)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output ", options.output, ": must end in ", ending,
-                     options.format == "keras" ? ", or give --format safetensors" : ""));
+  const std::string endings[] = {"." + options.format};
+  if (!options.output.empty()) {
+    const absl::StatusOr<size_t> ending = EndingOf(options.output, endings);
+    if (!ending.ok() && options.format == "keras") {
+      return absl::InvalidArgumentError(
+          absl::StrCat(ending.status().message(), ", or give --format safetensors"));
+    }
+    SHOAL_RETURN_IF_ERROR(ending.status());
   }
   SHOAL_ASSIGN_OR_RETURN(const FoundCheckpoints found, FindCheckpoints(options.path));
   std::vector<std::string> problems;

@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/data_choice.h"
 #include "cli/dataset_run.h"
 #include "cli/display/console.h"
 #include "cli/display/number_text.h"
+#include "cli/gapped_dataset.h"
 #include "cli/local_cluster/daemon_commands.h"
+#include "cli/output_ending.h"
 #include "cli/prediction_format.h"
 #include "cli/trained_model.h"
 #include "cli/trained_model_flags.h"
@@ -50,13 +51,10 @@ absl::StatusOr<MakeFormat> FormatOf(const PredictOptions& options) {
         "--json is for standard output; in a file, the end of its name says how: .npy, .csv or "
         ".jsonl");
   }
-  if (absl::EndsWithIgnoreCase(path, ".csv")) return CsvPredictions;
-  if (absl::EndsWithIgnoreCase(path, ".jsonl")) return JsonPredictions;
-  if (!absl::EndsWithIgnoreCase(path, ".npy")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output ", path, ": must end in .npy, .csv or .jsonl (JSON lines)"));
-  }
-  if (options.top == 0) return NpyPredictions;
+  const std::string endings[] = {".csv", ".jsonl", ".npy"};
+  const MakeFormat formats[] = {CsvPredictions, JsonPredictions, NpyPredictions};
+  SHOAL_ASSIGN_OR_RETURN(const size_t ending, EndingOf(path, endings));
+  if (options.top == 0 || formats[ending] != NpyPredictions) return formats[ending];
   return absl::InvalidArgumentError("--top is for .csv and .jsonl; .npy holds all of the output");
 }
 
@@ -106,29 +104,23 @@ class Sink {
   const std::unique_ptr<OutputFile> file_;
 };
 
-absl::Status WritePredictions(const PredictOptions& options, const TrainedModel& trained,
-                              const Dataset& dataset, const PredictionFormat& format,
-                              DatasetPass* pass, Console* console, Sink* sink) {
-  ModelRunner::Options runner_options = trained.model.RunnerOptions();
-  runner_options.threads = ThreadsPerWorker(1);
-  runner_options.weighted = false;  // that is the loss's
-  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
-                         ModelRunner::Create(std::move(runner_options)));
-  const std::optional<size_t> logits = options.probabilities ? LogitsOf(trained) : std::nullopt;
-  SHOAL_RETURN_IF_ERROR(sink->Write(format.Head()));
-  return ForEachBatch(pass, "predicting", console, [&](uint64_t batch) {
-    SHOAL_ASSIGN_OR_RETURN(std::vector<float> output,
-                           pass->Predict(batch, trained.parameters, runner.get()));
-    if (logits.has_value()) MakeProbabilities(*logits, output);
-    const StepRange range = pass->Range(batch);
-    const size_t size = output.size() / range.count;
-    std::string text;
-    for (uint64_t i = 0; i < range.count; ++i) {
-      format.AppendRow(dataset.NameOf(range.first + i), std::span(output).subspan(i * size, size),
-                       &text);
-    }
-    return sink->Write(text);
-  });
+absl::StatusOr<std::unique_ptr<ModelRunner>> RunnerOf(const TrainedModel& trained) {
+  ModelRunner::Options options = trained.model.RunnerOptions();
+  options.threads = ThreadsPerWorker(1);
+  options.weighted = false;  // that is the loss's
+  return ModelRunner::Create(std::move(options));
+}
+
+// What of the data could not be read.
+void PrintGaps(const GappedDataset& dataset, Console* console) {
+  const uint64_t gaps = dataset.gaps();
+  if (gaps == 0) return;
+  const std::vector<std::string> reasons = dataset.reasons();
+  for (const std::string& reason : reasons) console->PrintError("damaged: " + reason);
+  console->PrintError(absl::StrCat(
+      gaps > reasons.size() ? absl::StrCat("and ", gaps - reasons.size(), " more; ") : "", gaps,
+      " of ", dataset.size(), gaps == 1 ? " examples has" : " examples have",
+      " no prediction, as the job says \"damaged\": \"skip\""));
 }
 
 absl::Status Predict(const PredictOptions& options) {
@@ -142,8 +134,13 @@ absl::Status Predict(const PredictOptions& options) {
   const std::vector<Feature> inputs = InputsOf(trained.model.model.graph);
   SHOAL_ASSIGN_OR_RETURN(const DataSource source,
                          ChooseInputs(trained.job, options.inputs, inputs));
-  SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset, OpenDataset(source, inputs));
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(source, inputs));
+  const auto dataset =
+      std::make_shared<GappedDataset>(std::move(opened), /*allowed=*/source.damaged == "skip");
   SHOAL_ASSIGN_OR_RETURN(const PredictionRows rows, RowsOf(trained, *dataset, options.top));
+  const std::unique_ptr<PredictionFormat> format = make_format(rows);
+  const std::optional<size_t> logits = options.probabilities ? LogitsOf(trained) : std::nullopt;
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner, RunnerOf(trained));
   std::unique_ptr<OutputFile> file;
   if (!options.output.empty()) {
     auto created = OutputFile::Create(options.output, options.overwrite);
@@ -151,10 +148,25 @@ absl::Status Predict(const PredictOptions& options) {
     file = *std::move(created);
   }
   Sink sink(std::move(file));
+  SHOAL_RETURN_IF_ERROR(sink.Write(format->Head()));
   DatasetPass pass(dataset, trained.job.batch_size);
-  SHOAL_RETURN_IF_ERROR(
-      WritePredictions(options, trained, *dataset, *make_format(rows), &pass, &console, &sink));
+  SHOAL_RETURN_IF_ERROR(ForEachBatch(&pass, "predicting", &console, [&](uint64_t batch) {
+    SHOAL_ASSIGN_OR_RETURN(std::vector<float> output,
+                           pass.Predict(batch, trained.parameters, runner.get()));
+    if (logits.has_value()) MakeProbabilities(*logits, output);
+    const StepRange range = pass.Range(batch);
+    const size_t size = output.size() / range.count;
+    std::string text;
+    for (uint64_t i = 0; i < range.count; ++i) {
+      const uint64_t example = range.first + i;
+      const std::span<const float> values = std::span(output).subspan(i * size, size);
+      format->AppendRow(dataset->NameOf(example),
+                        dataset->IsGap(example) ? std::span<const float>() : values, &text);
+    }
+    return sink.Write(text);
+  }));
   SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(sink.Finish()));
+  PrintGaps(*dataset, &console);
   if (!options.output.empty()) {
     console.Print(absl::StrCat(options.output, ": ",
                                FormatCount(static_cast<double>(rows.examples)),

@@ -79,6 +79,11 @@ class Npy : public PredictionFormat {
   }
   void AppendRow(const std::string&, std::span<const float> values,
                  std::string* text) const override {
+    if (values.empty()) {
+      const std::vector<float> none(ElementCount(rows_.shape),
+                                    std::numeric_limits<float>::quiet_NaN());
+      return AppendRow("", none, text);
+    }
     text->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
   }
 
@@ -114,7 +119,9 @@ class Csv : public NamedValues {
   void AppendRow(const std::string& example, std::span<const float> values,
                  std::string* text) const override {
     text->append(CsvField(example));
-    if (rows_.top > 0) {
+    if (values.empty()) {
+      text->append(rows_.top > 0 ? 2 * rows_.top : ElementCount(rows_.shape), ',');
+    } else if (rows_.top > 0) {
       for (const size_t i : Highest(values, static_cast<size_t>(rows_.top)))
         absl::StrAppend(text, ",", CsvField(NameOf(i)), ",", Digits(values[i]));
     } else {
@@ -132,7 +139,9 @@ class JsonLines : public NamedValues {
   void AppendRow(const std::string& example, std::span<const float> values,
                  std::string* text) const override {
     absl::StrAppend(text, "{\"example\": ", JsonString(example));
-    if (rows_.top > 0) {
+    if (values.empty()) {
+      absl::StrAppend(text, rows_.top > 0 ? ", \"top\": null}\n" : ", \"output\": null}\n");
+    } else if (rows_.top > 0) {
       absl::StrAppend(text, ", \"top\": [");
       const char* between = "";
       for (const size_t i : Highest(values, static_cast<size_t>(rows_.top))) {

@@ -25,18 +25,20 @@ class PredictionFormat {
   virtual ~PredictionFormat() = default;
   // What stands before the first row.
   virtual std::string Head() const = 0;
-  // Adds the row of an example: ElementCount(shape) values.
+  // Adds the row of an example: ElementCount(shape) values, or none of one that cannot be read.
   virtual void AppendRow(const std::string& example, std::span<const float> values,
                          std::string* text) const = 0;
 };
 
 // One array of shape [examples, ...], as numpy.save writes it; takes no heed of names and `top`.
+// Values that there are none of are NaN.
 std::unique_ptr<PredictionFormat> NpyPredictions(const PredictionRows& rows);
 // RFC 4180: "example", then a column for each value; or, with `top`, for each of the highest its
-// class and its value.
+// class and its value. Values that there are none of are empty fields.
 std::unique_ptr<PredictionFormat> CsvPredictions(const PredictionRows& rows);
 // An object a line: {"example": NAME, "output": …}, nested as the output is, or {CLASS: value};
-// with `top` {"example": NAME, "top": [{"class": …, "output": …}]}. What is no number is null.
+// with `top` {"example": NAME, "top": [{"class": …, "output": …}]}. What is no number is null, and
+// so is "output" or "top" where there are no values.
 std::unique_ptr<PredictionFormat> JsonPredictions(const PredictionRows& rows);
 
 // Turns logits into probabilities, in their place: by the softmax along each row's last axis of

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -77,17 +78,19 @@ class PredictProcessTest : public DataFileTest {
     if (!child.ok()) return child.status().ToString();
     output_.clear();
     char buffer[4096];
-    for (;;) {
-      pollfd readable = {.fd = (*child)->output(), .events = POLLIN};
-      poll(&readable, 1, /*timeout_ms=*/-1);
+    pollfd readable = {.fd = (*child)->output(), .events = POLLIN};
+    // Until the end of the output, or a minute of silence.
+    while (poll(&readable, 1, /*timeout_ms=*/60'000) == 1) {
       const ssize_t size = read((*child)->output(), buffer, sizeof(buffer));
       if (size == 0) break;
       if (size > 0) output_.append(buffer, size);
     }
-    for (;;) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (std::chrono::steady_clock::now() < deadline) {
       if (const auto exit = (*child)->TryReap()) return exit->ToString();
       poll(nullptr, 0, /*timeout_ms=*/1);
     }
+    return "not ended after a minute";
   }
 
   std::string output_;

@@ -62,6 +62,20 @@ TEST(PredictionFormatTest, JsonIsNestedAsTheOutputIs) {
             "{\"example\": \"x\", \"output\": null}\n");
 }
 
+// In its place, so that the rows of the others stay where they are.
+TEST(PredictionFormatTest, AnExampleThatCannotBeReadHasARowWithoutValues) {
+  const PredictionRows rows{.shape = {3}}, best{.shape = {3}, .top = 1};
+  EXPECT_EQ(RowOf(*CsvPredictions(rows), "x", {}), "x,,,\n");
+  EXPECT_EQ(RowOf(*CsvPredictions(best), "x", {}), "x,,\n");
+  EXPECT_EQ(RowOf(*JsonPredictions(rows), "x", {}), "{\"example\": \"x\", \"output\": null}\n");
+  EXPECT_EQ(RowOf(*JsonPredictions(best), "x", {}), "{\"example\": \"x\", \"top\": null}\n");
+  const std::string row = RowOf(*NpyPredictions(rows), "x", {});
+  float values[3];
+  ASSERT_EQ(row.size(), sizeof(values));
+  std::memcpy(values, row.data(), sizeof(values));
+  EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[2]));
+}
+
 TEST(PredictionFormatTest, LogitsBecomeProbabilities) {
   std::vector<float> rows = {0, 0, 1000, 1000 + std::log(3.0f)};
   MakeProbabilities(2, rows);

@@ -295,6 +295,15 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
     refused = shoal("predict", run, flat, "--output", tmp_path / "flat.csv")
     assert refused.returncode == 65 and str(flat / "2.png") in refused.stderr
     assert not list(tmp_path.glob("flat.csv*"))
+    # Where the job may skip it, it has a row without values, and the others keep theirs.
+    skip = ["--set", "data.test.damaged=skip"]
+    done = shoal("predict", run, flat, *skip)
+    assert done.returncode == 0 and str(flat / "2.png") in done.stderr and "1 of 3 examples has no prediction" in done.stderr
+    header, *table = rows(done.stdout)
+    assert [row[0] for row in table] == [str(flat / f"{i}.png") for i in (1, 2, 3)] and table[1][1:] == [""] * 4
+    np.testing.assert_allclose(np.array([row[1:] for row in table[::2]], np.float32), outputs(run, images[[1, 3]]), rtol=0, atol=1e-5)
+    predict(run, flat, *skip, "--output", tmp_path / "flat.npy")
+    assert np.isnan(np.load(tmp_path / "flat.npy")).any(axis=1).tolist() == [False, True, False]
 
 
 def test_the_training_folder_numbers_the_classes_of_every_folder(trained, tmp_path):

@@ -46,7 +46,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const DataSource& source,
   if (!source.subset.empty()) {
     SHOAL_ASSIGN_OR_RETURN(dataset, SubsetDataset::Make(std::move(dataset), source));
   }
-  if (source.damaged == "skip") dataset = std::make_unique<SkippingDataset>(std::move(dataset));
+  // Of predictions each is of its own example.
+  if (source.damaged == "skip" && !source.unlabelled)
+    dataset = std::make_unique<SkippingDataset>(std::move(dataset));
   if (source.cache.empty()) return dataset;
   return CachedDataset::Make(std::move(dataset), source.cache == "memory"
                                                      ? CachedDataset::Place::kMemory

@@ -1,0 +1,40 @@
+#include "cli/gapped_dataset.h"
+
+#include <algorithm>
+
+#include "worker/input/skipping_dataset.h"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kMostReasons = 20;
+
+}  // namespace
+
+bool GappedDataset::IsGap(uint64_t index) const {
+  MutexLock lock(&mutex_);
+  return gaps_.contains(index);
+}
+
+uint64_t GappedDataset::gaps() const {
+  MutexLock lock(&mutex_);
+  return gaps_.size();
+}
+
+std::vector<std::string> GappedDataset::reasons() const {
+  MutexLock lock(&mutex_);
+  return reasons_;
+}
+
+absl::Status GappedDataset::Read(uint64_t index, std::span<const std::span<float>> features,
+                                 std::span<float> label) const {
+  const absl::Status status = original_->Read(index, features, label);
+  if (!allowed_ || !IsDamage(status)) return status;
+  for (const std::span<float> feature : features) std::fill(feature.begin(), feature.end(), 0.0f);
+  MutexLock lock(&mutex_);
+  if (gaps_.insert(index).second && reasons_.size() < kMostReasons)
+    reasons_.emplace_back(status.message());
+  return absl::OkStatus();
+}
+
+}  // namespace shoal
