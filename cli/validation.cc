@@ -99,10 +99,13 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
 
 absl::StatusOr<std::string> DescribeInitialWeights(const Job& job, const KerasModel& model) {
   if (job.initial_weights.path.empty()) return "";
-  SHOAL_ASSIGN_OR_RETURN(
-      const InitialWeights weights,
-      FindInitialWeights(job.initial_weights.path, job.model_json, model.graph.variables()));
-  return weights.ToText();
+  const absl::StatusOr<InitialWeights> weights =
+      FindInitialWeights(job.initial_weights.path, job.model_json, model.graph.variables());
+  if (weights.ok()) return weights->ToText();
+  const bool of_model = job.initial_weights.path == job.model_path;
+  return absl::Status(weights.status().code(),
+                      absl::StrCat(of_model ? "$.model: " : "$.initial_weights: ",
+                                   std::string(weights.status().message())));
 }
 
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
@@ -233,7 +236,9 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                     FormatBytes(ps.variable_bytes), ", slots ", FormatBytes(ps.slot_bytes), ", ",
                     ps.chunks, ps.chunks == 1 ? " chunk\n" : " chunks\n");
   }
-  text += "memory:\n";
+  text +=
+      "memory of a process: what it holds, as a sum, then the most, with what it needs at times; "
+      "\"the program\" is code, libraries and threads, rounded up:\n";
   for (const MemoryNeeds& task : needs.memory) {
     absl::StrAppend(&text, "  ", task.task, ": ", task.ToText(), "\n");
   }

@@ -1,5 +1,7 @@
 #include "worker/label_shape.h"
 
+#include <string_view>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
@@ -9,6 +11,21 @@ namespace {
 Shape WithLastAxisOfOne(Shape shape) {
   shape.push_back(1);
   return shape;
+}
+
+// Class numbers and one-hot labels are taken for each other, as Keras has a loss for each.
+std::string OtherLoss(const Loss& loss, const Shape& wanted, const Shape& labels, int64_t classes) {
+  const bool numbers = ElementCount(labels) * classes == ElementCount(wanted) && classes > 1;
+  if (loss.target() == Loss::Target::kClassNumber) {
+    return !labels.empty() && labels.back() == classes
+               ? "; a number for each class (one-hot) is for categorical_crossentropy"
+               : "";
+  }
+  if (!numbers || std::string_view(loss.class_name()).find("Categorical") == std::string::npos) {
+    return "";
+  }
+  return "; class numbers are for sparse_categorical_crossentropy, and a folder of pictures has "
+         "one-hot labels by \"label_mode\": \"categorical\"";
 }
 
 Shape WithoutBatch(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
@@ -31,7 +48,8 @@ absl::Status CheckLabelShape(const Loss& loss, const Shape& output_shape, const 
   return absl::InvalidArgumentError(absl::StrCat(
       "the loss ", loss.class_name(), " does not suit the labels of ", label_file,
       ": on a model output of ", ShapeToString(output_shape), " it takes labels of shape ",
-      ShapeToString(wanted), ", ", what, "; these have shape ", ShapeToString(label_shape)));
+      ShapeToString(wanted), ", ", what, "; these have shape ", ShapeToString(label_shape),
+      OtherLoss(loss, wanted, label_shape, output_shape.back())));
 }
 
 }  // namespace shoal

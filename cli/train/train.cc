@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -130,6 +131,11 @@ class Training {
     SHOAL_ASSIGN_OR_RETURN(
         job_, LoadJob(options_.job_path, /*check_data=*/true, options_.overrides, &overridden));
     for (const std::string& line : overridden) console_.Print(line);
+    if (std::getenv("TF_CONFIG") != nullptr) {
+      console_.PrintError(
+          "TF_CONFIG is set, and not heeded: `shoal train` makes a cluster of its own on this "
+          "machine; a task of another is shoal-coordinator, shoal-ps or shoal-worker");
+    }
     SHOAL_RETURN_IF_ERROR(NameClasses(&job_));
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));

@@ -26,19 +26,24 @@ constexpr KerasType<Callback> kTypes[] = {
     {"ModelCheckpoint", MakeModelCheckpointCallback},
 };
 
-// What there is in the place of Keras's other callbacks.
+// What there is in the place of Keras's other callbacks; a test compares the schedules named with
+// those that there are.
+#define SHOAL_A_SCHEDULE                                                                  \
+  "a schedule as its learning_rate: CosineDecay, CosineDecayRestarts, ExponentialDecay, " \
+  "InverseTimeDecay, PiecewiseConstantDecay or PolynomialDecay"
 constexpr InsteadOfClass kInstead[] = {
     {"BackupAndRestore", "every run does it: start it again with the same run directory"},
     {"CSVLogger", "every run does it: history.csv"},
     {"LearningRateScheduler",
-     "the learning rate is to follow from the step alone: give the optimizer a schedule"},
+     "the learning rate is to follow from the step alone: give the optimizer " SHOAL_A_SCHEDULE},
     {"ReduceLROnPlateau",
      "the learning rate is to follow from the step alone, on whichever ps it is computed: give the "
-     "optimizer a schedule, CosineDecay say"},
+     "optimizer " SHOAL_A_SCHEDULE},
     {"SwapEMAWeights", "the optimizer's use_ema saves the averages"},
     {"TensorBoard", "curves are in history.csv, and Prometheus has the daemons' metrics"},
     {"TerminateOnNaN", "$.stop_after_nan_steps does it: 1 as in Keras"},
 };
+#undef SHOAL_A_SCHEDULE
 
 constexpr KerasTable<Callback> kTable("a callback", kTypes, {}, kInstead);
 

@@ -144,7 +144,7 @@ class DataSourceReader {
   }
 
   void AddPath(const json& value, bool folder) {
-    const std::string path = ReadJobPath(object_, "path", value, options_.base_dir);
+    const std::string path = ReadJobPath(object_, "path", value, options_);
     if (path.empty()) return;
     source_.paths.push_back(path);
     std::error_code error;
@@ -254,7 +254,7 @@ class DataSourceReader {
   }
 
   std::string ReadFile(JsonObject& object, const char* key, const json& value) {
-    const std::string path = ReadJobPath(object, key, value, options_.base_dir);
+    const std::string path = ReadJobPath(object, key, value, options_);
     if (!options_.check_data || path.empty()) return path;
     std::error_code error;
     const fs::file_status status = fs::status(path, error);

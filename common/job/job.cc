@@ -98,8 +98,11 @@ absl::StatusOr<Job> LoadJob(const std::string& path, bool check_data,
   JsonErrors errors(path);
   std::vector<std::string> lines = ApplyJobOverrides(overrides, &root, &errors);
   if (overridden != nullptr) *overridden = std::move(lines);
-  Job job = ReadJob(root, {.base_dir = absolute.parent_path().string(), .check_data = check_data},
-                    &errors);
+  JobReadOptions options{.base_dir = absolute.parent_path().string(), .check_data = check_data};
+  // What is typed means what it means to any other command.
+  options.given_dir = std::filesystem::current_path(error).string();
+  for (const JobOverride& each : overrides) options.given.push_back(PathOfOverride(each));
+  Job job = ReadJob(root, options, &errors);
   return JobOrErrors(std::move(job), errors);
 }
 

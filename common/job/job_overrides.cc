@@ -83,6 +83,12 @@ class Overrides {
 
 }  // namespace
 
+std::string PathOfOverride(const JobOverride& given) {
+  std::string path("$");
+  for (const auto key : absl::StrSplit(given.field, '.')) path = JsonPath(path, std::string(key));
+  return path;
+}
+
 std::vector<std::string> ApplyJobOverrides(const std::vector<JobOverride>& overrides, json* root,
                                            JsonErrors* errors) {
   Overrides applied(root, errors);

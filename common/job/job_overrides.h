@@ -9,6 +9,9 @@
 
 namespace shoal {
 
+// Where it puts its value: "$.data.test.path".
+std::string PathOfOverride(const JobOverride& given);
+
 // Puts `overrides` into the JSON of a job file, as if they stood there. What lies on the way and is
 // absent is made; an optimizer, a loss or a strategy that is there by its name alone is spelt out.
 // Epochs replace steps and steps epochs. What is wrong with a path is added to `errors`, where all

@@ -1,12 +1,25 @@
 #include "common/job/job_path.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace shoal {
 
+const std::string& JobReadOptions::BaseOf(const std::string& path) const {
+  for (const std::string& above : given) {
+    const std::string_view rest =
+        std::string_view(path).substr(std::min(path.size(), above.size()));
+    if (path.starts_with(above) && (rest.empty() || rest[0] == '.' || rest[0] == '['))
+      return given_dir;
+  }
+  return base_dir;
+}
+
 std::string ReadJobPath(JsonObject& object, const char* key, const nlohmann::json& value,
-                        const std::string& base_dir) {
+                        const JobReadOptions& options) {
+  const std::string& base_dir = options.BaseOf(object.PathOf(key));
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   if (text.empty() || text.find('\0') != std::string::npos) {
     object.AddWrong(key, value, "the path of a file");

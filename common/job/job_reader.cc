@@ -112,7 +112,7 @@ class JobReader {
       return;
     }
     if (resolved()) return top.AddWrong("model", *value, "a Keras model as an object");
-    job_.model_path = ReadJobPath(top, "model", *value, options_.base_dir);
+    job_.model_path = ReadJobPath(top, "model", *value, options_);
     if (!job_.model_path.empty()) ReadModelFile(top);
   }
 
@@ -147,7 +147,7 @@ class JobReader {
     if (const json* value = top.Find("initial_weights"); value != nullptr && value->is_object()) {
       JsonObject object(*value, path, errors_);
       if (const json* file = object.Require("path", "what is loaded"))
-        weights->path = ReadJobPath(object, "path", *file, options_.base_dir);
+        weights->path = ReadJobPath(object, "path", *file, options_);
       crc32c = object.Find("crc32c");
       const std::string digits =
           crc32c != nullptr && crc32c->is_string() ? crc32c->get<std::string>() : "";
@@ -157,7 +157,7 @@ class JobReader {
       }
       object.RejectUnknownKeys();
     } else if (value != nullptr) {
-      weights->path = ReadJobPath(top, "initial_weights", *value, options_.base_dir);
+      weights->path = ReadJobPath(top, "initial_weights", *value, options_);
     }
     if (weights->path.empty() || crc32c != nullptr) return;
     const absl::StatusOr<uint32_t> checksum = ChecksumOfWeights(weights->path);
@@ -179,6 +179,12 @@ class JobReader {
     if (const json* test = data.Find("test")) {
       job_.test = ReadDataSource(*test, data.PathOf("test"), options_, errors_);
       CheckParts(data.PathOf("test"));
+    }
+    for (const char* key : {"validation", "validation_data", "val", "evaluation"}) {
+      if (!value->is_object() || !value->contains(key)) continue;
+      errors_->Add(data.PathOf(key),
+                   "is called $.data.test here: what is evaluated after every epoch");
+      data.Ignore(key);
     }
     data.RejectUnknownKeys();
   }

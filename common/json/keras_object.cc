@@ -1,8 +1,12 @@
 #include "common/json/keras_object.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/nearest_name.h"
 #include "common/json/json_text.h"
 
 namespace shoal {
@@ -27,7 +31,18 @@ bool ReadKerasObject(const json& value, const std::string& path, JsonErrors* err
   JsonObject object(value, path, errors);
   const json* class_name = object.Require("class_name", "the name of a Keras class");
   out->config = object.Find("config");
-  for (const char* key : {"module", "registered_name", "build_config"}) object.Ignore(key);
+  const std::vector<std::string> known = {"class_name", "config", "module", "registered_name",
+                                          "build_config"};
+  for (size_t i = 2; i < known.size(); ++i) object.Ignore(known[i].c_str());
+  for (const auto& [key, option] : value.items()) {
+    // What is near to one of them is a slip.
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    if (!NearestName(key, known).empty()) continue;
+    errors->Add(object.PathOf(key),
+                absl::StrCat("stands beside \"config\", where options are; this is ",
+                             JsonPath(object.PathOf("config"), key)));
+    object.Ignore(key.c_str());
+  }
   object.RejectUnknownKeys();
   out->name_path = object.PathOf("class_name");
   out->config_path = object.PathOf("config");

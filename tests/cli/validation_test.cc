@@ -63,6 +63,13 @@ TEST_F(ValidationTest, RefusesASlotWithTheNameOfAVariable) {
                     HasSubstr("variable \"d/kernel\"")));
 }
 
+TEST_F(ValidationTest, WeightsThatAreMissingAreNamedByTheirField) {
+  json root = MinimalJob();
+  root["initial_weights"] = "nope.keras";
+  EXPECT_THAT(std::string(ValidateFiles(spec_, WriteJob(root)).status().message()),
+              AllOf(HasSubstr("$.initial_weights: "), HasSubstr("nope.keras")));
+}
+
 TEST_F(ValidationTest, RefusesWhatDoesNotGoWithTheModelsOutput) {
   json root = MinimalJob();
   const auto error = [&] {

@@ -54,7 +54,10 @@ TEST(CheckLabelShapeTest, TheErrorNamesFileShapesAndWhatWouldBeRight) {
             "the loss SparseCategoricalCrossentropy does not suit the labels of train-labels.idx: "
             "on a model output of " +
                 ShapeToString({kBatch, 10}) + " it takes labels of shape " + ShapeToString({}) +
-                ", one class number an example; these have shape " + ShapeToString({10}));
+                ", one class number an example; these have shape " + ShapeToString({10}) +
+                "; a number for each class (one-hot) is for categorical_crossentropy");
+  EXPECT_THAT(std::string(Check(kCategorical, {kBatch, 10}, {}).message()),
+              testing::HasSubstr("class numbers are for sparse_categorical_crossentropy"));
   const absl::Status number = Check(kMeanSquared, {kBatch, 10}, {});
   EXPECT_TRUE(absl::IsInvalidArgument(number));
   EXPECT_EQ(number.message(),

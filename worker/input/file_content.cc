@@ -59,6 +59,10 @@ absl::StatusOr<std::vector<std::string>> ExpandPaths(const std::vector<std::stri
   absl::Status status;
   for (const std::string& path : paths) {
     if (path.find_first_of("*?[") == std::string::npos) {
+      struct stat info;
+      if (stat(path.c_str(), &info) != 0 && errno == ENOENT) {
+        status = JoinErrors(status, absl::ErrnoToStatus(ENOENT, path));
+      }
       files.push_back(path);
       continue;
     }

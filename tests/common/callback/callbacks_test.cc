@@ -5,6 +5,7 @@
 
 #include "common/callback/callback.h"
 #include "common/json/json_errors.h"
+#include "common/optimizer/schedules/schedule_table.h"
 #include "tests/common/json/documented_rows.h"
 
 namespace shoal {
@@ -106,6 +107,10 @@ TEST_F(CallbacksTest, WhatIsWrongIsNamed) {
 TEST_F(CallbacksTest, ACallbackThatIsLackingIsNamedWithWhatIsThereInstead) {
   EXPECT_THAT(ErrorOf(R"([{"class_name": "ReduceLROnPlateau", "config": {"factor": 0.1}}])"),
               HasSubstr("\"ReduceLROnPlateau\", a callback that Shoal lacks; the learning rate"));
+  for (const std::string& schedule : ScheduleTable().Names()) {
+    EXPECT_THAT(ErrorOf(R"(["ReduceLROnPlateau"])"), HasSubstr(schedule));
+    EXPECT_THAT(ErrorOf(R"(["LearningRateScheduler"])"), HasSubstr(schedule));
+  }
   EXPECT_THAT(ErrorOf(R"(["TerminateOnNaN"])"), HasSubstr("$.stop_after_nan_steps"));
   EXPECT_THAT(ErrorOf(R"(["EarlyStoping"])"), HasSubstr("EarlyStopping"));
 }

@@ -72,16 +72,23 @@ TEST_F(JobOverridesTest, SpellOutWhatIsAPlainName) {
 }
 
 TEST_F(JobOverridesTest, AValueThatIsNotJsonIsAString) {
-  const Job job =
-      Load(MinimalJob(), {Set("name", "second"), Set("loss", "mse"),
-                          Set("metrics", R"(["accuracy"])"), Set("model", "./model.json")});
+  const Job job = Load(
+      MinimalJob(), {Set("name", "second"), Set("loss", "mse"), Set("metrics", R"(["accuracy"])"),
+                     Set("model", (directory_ / "model.json").string())});
   EXPECT_EQ(job.name, "second");
   EXPECT_THAT(job.metrics, ElementsAre("accuracy"));
 }
 
-TEST_F(JobOverridesTest, PathsStartFromTheFolderOfTheFile) {
-  const Job job = Load(MinimalJob(), {Set("data.training.images", "other/x.npy")});
-  EXPECT_EQ(job.training.images, (directory_ / "other/x.npy").string());
+// As those of any command do; in the file they start from its folder.
+TEST_F(JobOverridesTest, PathsStartFromTheCurrentFolder) {
+  const std::string here = std::filesystem::current_path().string();
+  ASSERT_NE(here, directory_.string());
+  const Job job = Load(MinimalJob(), {Set("data.training.images", "other/x.npy"),
+                                      Set("data.test", R"({"images": "a", "labels": "/b"})")});
+  EXPECT_EQ(job.training.images, here + "/other/x.npy");
+  EXPECT_EQ(job.training.labels, Load(MinimalJob(), {}).training.labels);
+  EXPECT_EQ(job.test.images, here + "/a");
+  EXPECT_EQ(job.test.labels, "/b");
 }
 
 TEST_F(JobOverridesTest, EpochsAndStepsReplaceEachOther) {

@@ -198,6 +198,13 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
   }
   EXPECT_EQ(ErrorWith("/optimizer", {{"class_name", "Adam"}, {"config", {{"lr", 0.1}}}}),
             "$.optimizer.config.lr: is not a known key; Keras calls it \"learning_rate\"");
+  EXPECT_EQ(ErrorWith("/optimizer", {{"class_name", "Adam"}, {"learning_rate", 0.1}}),
+            "$.optimizer.learning_rate: stands beside \"config\", where options are; this is "
+            "$.optimizer.config.learning_rate");
+  EXPECT_THAT(ErrorWith("/optimizer", {{"class_name", "Adam"}, {"confg", json::object()}}),
+              StartsWith("$.optimizer.confg: is not a known key; did you mean \"config\"?"));
+  EXPECT_EQ(ErrorWith("/data/validation", {{"images", "x.npy"}, {"labels", "y.npy"}}),
+            "$.data.validation: is called $.data.test here: what is evaluated after every epoch");
   EXPECT_EQ(ErrorWith("/batch_size", "64"),
             "$.batch_size: is \"64\"; must be an integer from 1 to 1048576");
   EXPECT_EQ(ErrorWith("/seed", -1),

@@ -95,6 +95,24 @@ TEST_F(CsvTest, AColumnMaySayWhatARowCounts) {
   EXPECT_THAT(ErrorOf(), HasSubstr("has no column \"v\"; there is a, y, w, b"));
 }
 
+TEST_F(CsvTest, WhereNoFeaturesAreNamedTheColumnsTakenAre) {
+  Write("data.csv", "a,b,y,kind\n1,2,3,4\n");
+  const auto hint =
+      AllOf(HasSubstr("all columns are taken: a, b, kind"), HasSubstr("features=[...]"));
+  EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("(None, 3)"), hint));
+  Write("data.csv", "a,b,y,kind\n1,2,3,red\n");
+  EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("column kind: \"red\" is no number"), hint));
+  source_.features = {{"", {"a", "kind"}}};
+  EXPECT_THAT(ErrorOf(), testing::Not(HasSubstr("features=")));
+}
+
+TEST_F(CsvTest, FilesThatAreMissingAreAllNamed) {
+  source_.paths = {Path("1.csv"), Path("2.csv"), Path("*.tsv")};
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(ErrorOf(),
+              AllOf(HasSubstr(Path("1.csv")), HasSubstr(Path("2.csv")), HasSubstr("*.tsv")));
+}
+
 TEST_F(CsvTest, ColumnsAreChosenByNameAndOtherColumnsMayHoldAnything) {
   Write("data.csv", "name,y,a,b,c\nx,1,2,3,4\n\"y, z\",5,6,7,8\n");
   source_.features = {{"", {"c", "a"}}};

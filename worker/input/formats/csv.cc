@@ -23,6 +23,7 @@ namespace shoal {
 namespace {
 
 constexpr size_t kMostShownBytes = 40;
+constexpr size_t kMostShownNames = 20;
 
 absl::Status Named(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
@@ -89,7 +90,7 @@ class CsvTable : public Dataset {
 absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<size_t>(found - names.begin());
-  const size_t shown = std::min<size_t>(names.size(), 20);
+  const size_t shown = std::min(names.size(), kMostShownNames);
   return absl::InvalidArgumentError(absl::StrCat(
       "has no column \"", name, "\"; there is ",
       Printable(absl::StrJoin(names.begin(), names.begin() + shown, ", "), kMostReasonBytes),
@@ -163,6 +164,21 @@ class TableReader {
     return table;
   }
   size_t chosen() const { return columns_.chosen.size(); }
+  // Where columns were taken that nobody named: which, and how others are.
+  std::string HintOfFeatures() const {
+    if (std::none_of(features_.begin(), features_.end(),
+                     [](const DataSource::Feature& each) { return each.from.empty(); })) {
+      return "";
+    }
+    std::string names;
+    for (size_t i = 0; i < columns_.chosen.size() && i < kMostShownNames; ++i)
+      absl::StrAppend(&names, i == 0 ? "" : ", ", columns_.names[columns_.chosen[i]]);
+    if (columns_.chosen.size() > kMostShownNames) absl::StrAppend(&names, ", ...");
+    return absl::StrCat(
+        "; no \"features\" are named, so that all columns are taken: ",
+        Printable(names, kMostReasonBytes),
+        ". Name those that are features, in the job or by --set 'data.test.features=[...]'");
+  }
 
  private:
   absl::Status ReadFile(DecodedStream& stream, TemporaryTable* table) {
@@ -185,9 +201,9 @@ class TableReader {
       for (size_t i = 0; i < row.size(); ++i) {
         const absl::StatusOr<float> number = ParseNumber(fields[columns_.chosen[i]]);
         if (!number.ok()) {
-          return absl::DataLossError(absl::StrCat("line ", reader.line(), ", column ",
-                                                  columns_.names[columns_.chosen[i]], ": ",
-                                                  std::string(number.status().message())));
+          return absl::DataLossError(
+              absl::StrCat("line ", reader.line(), ", column ", columns_.names[columns_.chosen[i]],
+                           ": ", std::string(number.status().message()), HintOfFeatures()));
         }
         row[i] = *number;
       }
@@ -298,10 +314,13 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto columns =
         static_cast<int64_t>(features[i].from.empty() ? unnamed : features[i].from.size());
-    SHOAL_ASSIGN_OR_RETURN(
-        shaped[i].shape,
-        ShapeForInput(columns == 1 && inputs[i].shape.empty() ? Shape{} : Shape{columns}, inputs[i],
-                      paths[0]));
+    absl::StatusOr<Shape> shape = ShapeForInput(
+        columns == 1 && inputs[i].shape.empty() ? Shape{} : Shape{columns}, inputs[i], paths[0]);
+    if (!shape.ok()) {
+      return absl::Status(shape.status().code(), absl::StrCat(std::string(shape.status().message()),
+                                                              reader.HintOfFeatures()));
+    }
+    shaped[i].shape = *std::move(shape);
   }
   return std::make_unique<CsvTable>(
       paths.size() == 1 ? paths[0] : absl::StrCat(paths[0], " and ", paths.size() - 1, " more"),
