@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST_F(TrainProcessTest, ARunDirectoryOfAnotherJobIsRefused) {
@@ -80,7 +80,8 @@ TEST_F(TrainProcessTest, WhatCannotBePrintedIsAFailure) {
   redirection_ = ">/dev/full";
   Start({"--workers", "1"});
   EXPECT_EQ(AwaitExit(), "exit code 138");
-  EXPECT_THAT(output_, EndsWith("shoal: cannot write to standard output: No space left on device\n"));
+  EXPECT_THAT(output_,
+              EndsWith("shoal: cannot write to standard output: No space left on device\n"));
   redirection_ = ">&-";
   Start({"--workers", "1"});
   EXPECT_EQ(AwaitExit(), "exit code 78");
