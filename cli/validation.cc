@@ -125,6 +125,7 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
     }
     return absl::OkStatus();
   };
+  SHOAL_RETURN_IF_ERROR(CheckClassesOfTraining(job));
   absl::Status status = check(job.training, &found.training_examples);
   if (!job.test.empty()) {
     const absl::StatusOr<DataSource> test = WithClassesOfJob(job, job.test);

@@ -95,6 +95,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
   const Graph& graph = computed.model.graph;
 
+  SHOAL_RETURN_IF_ERROR(CheckClassesOfTraining(job));
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
                          OpenJobData(job.training, *computed.loss, graph));
   training_labels_ = training->LabelSource();

@@ -36,6 +36,23 @@ absl::StatusOr<DataSource> WithClassesOfJob(const Job& job, DataSource data) {
   return data;
 }
 
+absl::Status CheckClassesOfTraining(const Job& job) {
+  if (job.training.format != kImageFolder || job.training.class_names.empty())
+    return absl::OkStatus();
+  DataSource unnamed = job.training;
+  unnamed.class_names.clear();
+  const absl::StatusOr<std::vector<std::string>> folders = ClassNamesOf(unnamed);
+  if (absl::IsNotFound(folders.status())) return absl::OkStatus();
+  SHOAL_RETURN_IF_ERROR(folders.status());
+  for (const std::string& name : job.training.class_names) {
+    if (std::binary_search(folders->begin(), folders->end(), name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(job.training.paths[0], ": has no folder \"", Printable(name, kMostNameBytes),
+                     "\", which \"class_names\" name; the training set must have one for each"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status NameClasses(Job* job) {
   SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> names, ClassNamesOfJob(*job));
   size_t bytes = 0;

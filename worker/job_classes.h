@@ -19,6 +19,10 @@ absl::StatusOr<std::vector<std::string>> ClassNamesOfJob(const Job& job);
 // such class; that its own "class_names" are others is an error here.
 absl::StatusOr<DataSource> WithClassesOfJob(const Job& job, DataSource data);
 
+// That the training set has a folder for each class that the job names: only other data may lack
+// some. OK where the folder is not on this machine.
+absl::Status CheckClassesOfTraining(const Job& job);
+
 // The same job, which says what its classes are called, as far as a job can (UTF-8, 1 MiB in all),
 // so that its run and its checkpoints know them without the training data.
 absl::Status NameClasses(Job* job);

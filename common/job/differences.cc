@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -43,12 +44,15 @@ void Compare(const json* there, const json* now, const std::string& path,
                               " there, ", now == nullptr ? "absent" : ShortJson(*now), " now"));
 }
 
-// `shoal train` names the classes of the folders that it sees; a job file need not.
+// `shoal train` names the classes of the folders that it sees, in sorted order, as they are
+// numbered without names; a job file need not. Any other order numbers them otherwise.
 void ForgetClassesOfOne(json* there, json* now) {
-  const json::json_pointer names("/data/training/class_names");
-  if (there->contains(names) == now->contains(names)) return;
-  json* const names_them = there->contains(names) ? there : now;
-  names_them->at(names.parent_pointer()).erase(names.back());
+  const json::json_pointer path("/data/training/class_names");
+  if (there->contains(path) == now->contains(path)) return;
+  json* const names_them = there->contains(path) ? there : now;
+  const json& names = names_them->at(path);
+  if (std::is_sorted(names.begin(), names.end()))
+    names_them->at(path.parent_pointer()).erase(path.back());
 }
 
 }  // namespace

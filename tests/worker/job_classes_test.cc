@@ -53,6 +53,17 @@ TEST_F(JobClassesTest, TheJobKeepsThemWithoutItsData) {
   EXPECT_THAT(WithClassesOfJob(job_, job_.test)->class_names, IsEmpty());
 }
 
+TEST_F(JobClassesTest, TheTrainingSetHasAFolderForEach) {
+  EXPECT_TRUE(CheckClassesOfTraining(job_).ok());
+  job_.training.class_names = {"dog", "cat", "bee"};
+  EXPECT_TRUE(CheckClassesOfTraining(job_).ok());
+  job_.training.class_names.push_back("eel");
+  EXPECT_THAT(std::string(CheckClassesOfTraining(job_).message()),
+              HasSubstr(directory_ / "training: has no folder \"eel\""));
+  std::filesystem::remove_all(directory_ / "training");
+  EXPECT_TRUE(CheckClassesOfTraining(job_).ok());
+}
+
 // A job is text.
 TEST_F(JobClassesTest, NamesThatNoTextHoldsAreLeftToTheFolder) {
   std::filesystem::create_directory(directory_ / "training/\xff");

@@ -58,6 +58,13 @@ TEST(DescribeDifferencesTest, ClassesThatOnlyOneNamesAreNoDifference) {
   const std::string two = R"({"data": {"training": {"path": "/a", "class_names": ["a", "b"]}}})";
   EXPECT_THAT(DescribeDifferences(without, two), IsEmpty());
   EXPECT_THAT(DescribeDifferences(two, without), IsEmpty());
+  // Without names, "cat" is 0.
+  const std::string turned =
+      R"({"data": {"training": {"path": "/a", "class_names": ["dog", "cat"]}}})";
+  for (const auto& [there, now] : {std::pair(without, turned), {turned, without}}) {
+    EXPECT_THAT(DescribeDifferences(there, now),
+                ElementsAre(HasSubstr("$.data.training.class_names: ")));
+  }
   EXPECT_THAT(DescribeDifferences(
                   two, R"({"data": {"training": {"path": "/a", "class_names": ["a", "c"]}}})"),
               ElementsAre("$.data.training.class_names[1]: \"b\" there, \"c\" now"));
