@@ -48,8 +48,8 @@ Manifest::EpochSums Progress::CutSums(Time now) const {
 }
 
 void Progress::Resume(uint64_t epoch, const Manifest::EpochSums& sums, Time now) {
+  if (sums.examples == 0) return;
   Sums& running = running_[epoch];
-  if (running.examples >= sums.examples) return;
   running = {.examples = sums.examples,
              .loss = sums.loss,
              .metrics = sums.metrics,

@@ -51,7 +51,7 @@ class Progress {
   void BeginCut(uint64_t step, uint64_t epoch);
   // What has come of that so far.
   Manifest::EpochSums CutSums(Time now) const;
-  // Goes on with an epoch from where a cut was, unless more of it is known here.
+  // Goes on with an epoch, of which nothing is known here, from where a cut was.
   void Resume(uint64_t epoch, const Manifest::EpochSums& sums, Time now);
 
   // Loss and metrics of epoch `running` so far once a step of it is done, else of the newest closed

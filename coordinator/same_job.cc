@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
@@ -17,6 +18,11 @@ absl::Status CheckSameJob(const StoredCheckpoint& checkpoint, const std::string&
   SHOAL_ASSIGN_OR_RETURN(
       const std::string its_job,
       ReadSmallFile(checkpoint.directory + "/" + kJobName, kMaxJsonBytes, files));
+  if (const uint32_t crc = Crc32c(its_job); crc != checkpoint.manifest.job_fingerprint) {
+    return absl::DataLossError(absl::StrCat(
+        checkpoint.directory, "/", kJobName, " is damaged: its checksum is ", ChecksumText(crc),
+        ", the manifest says ", ChecksumText(checkpoint.manifest.job_fingerprint)));
+  }
   const std::vector<std::string> differences = DescribeDifferences(its_job, job_text);
   if (differences.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(

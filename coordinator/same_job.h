@@ -10,7 +10,8 @@
 namespace shoal {
 
 // Whether a job goes on from a checkpoint. kFailedPrecondition: that is of another job, with the
-// fields that differ; other errors are those of reading its job. Reads files.
+// fields that differ; kDataLoss: its job is damaged; other errors are those of reading it. Reads
+// files.
 absl::Status CheckSameJob(const StoredCheckpoint& checkpoint, const std::string& job_text,
                           uint32_t job_fingerprint, FileSystem* files);
 

@@ -200,10 +200,8 @@ absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
 
 void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
   checkpointer_->SetStored(newest_first);
-  for (const StoredCheckpoint& each : newest_first) {
-    stored_cuts_.push_back({.step = each.manifest.cut_step, .at = options_.loop->Now() - each.age});
-    stored_manifests_.push_back(each.manifest);
-  }
+  stored_ = newest_first;
+  stored_at_ = options_.loop->Now();
   if (plan_.has_value()) return;
   // Not each has the numbers: who took over and has met no worker may not have known them.
   const auto counted = std::find_if(
@@ -296,12 +294,17 @@ CutPlan::Last TrainingRun::LastCut() const {
   const Time now = options_.loop->Now();
   if (opened_->loaded.has_value()) return {.step = opened_->base, .at = now - opened_->loaded->age};
   if (!opened_->adopted) return {.at = now};
-  // What is above may be of a timeline that this one has replaced.
-  for (const CutPlan::Last& stored : stored_cuts_) {
-    if (stored.step <= opened_->base) return stored;
-  }
+  if (const StoredCheckpoint* stored = NewestStored(); stored != nullptr)
+    return {.step = stored->manifest.cut_step, .at = stored_at_ - stored->age};
   // Nobody knows how old the timeline is.
   return {.at = now - FromSeconds(options_.job.checkpoint.every_seconds)};
+}
+
+const StoredCheckpoint* TrainingRun::NewestStored() const {
+  const auto found = std::find_if(
+      stored_.begin(), stored_.end(),
+      [this](const StoredCheckpoint& each) { return each.manifest.cut_step <= opened_->base; });
+  return found == stored_.end() ? nullptr : &*found;
 }
 
 void TrainingRun::TakeApplied() {
@@ -349,17 +352,16 @@ void TrainingRun::BeginTraining() {
 // timeline was adopted.
 void TrainingRun::ResumeEpoch() {
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();  // or loaded
-  const Manifest* from = nullptr;
+  const StoredCheckpoint* from = nullptr;
   if (last.has_value() && last->manifest.cut_step <= opened_->base) {
-    from = &last->manifest;
+    from = &*last;
   } else if (opened_->adopted) {
-    const auto below =
-        std::find_if(stored_manifests_.begin(), stored_manifests_.end(),
-                     [this](const Manifest& each) { return each.cut_step <= opened_->base; });
-    if (below != stored_manifests_.end()) from = &*below;
+    from = NewestStored();
   }
-  if (from == nullptr || from->epoch_done() || from->epoch != closed_epochs_) return;
-  progress_.Resume(closed_epochs_, from->epoch_sums, options_.loop->Now());
+  if (from == nullptr) return;
+  const Manifest& manifest = from->manifest;
+  if (manifest.epoch_done() || manifest.epoch != closed_epochs_) return;
+  progress_.Resume(closed_epochs_, manifest.epoch_sums, options_.loop->Now());
 }
 
 void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {

@@ -129,6 +129,9 @@ class TrainingRun {
   void LayOutSteps();
   // Where the schedule of checkpoints stands in the open timeline.
   CutPlan::Last LastCut() const;
+  // The newest of what was on disk that has no step above the base of the open timeline: what is
+  // above may be of a timeline that this one has replaced. Null: there is none.
+  const StoredCheckpoint* NewestStored() const;
   // Begins to hand out steps; timeline and plan are known.
   void BeginTraining();
   // Of the epoch that it begins in, what its steps before have come to.
@@ -290,9 +293,9 @@ class TrainingRun {
   uint64_t test_examples_ = 0;
   std::string counted_by_;
   bool worker_came_ = false;  // one that was ready: steps are handed out in each timeline
-  // Step and time of what there was on disk at the start, newest first.
-  std::vector<CutPlan::Last> stored_cuts_;
-  std::vector<Manifest> stored_manifests_;
+  // What there was on disk at the start, newest first; and when that was.
+  std::vector<StoredCheckpoint> stored_;
+  Time stored_at_{};
   std::optional<PsFleet::Opened> opened_;       // the open timeline,
   std::unique_ptr<StepDispatcher> dispatcher_;  // its steps,
   std::optional<CutPlan> cuts_;                 // and its cuts; stays when it is over

@@ -34,6 +34,8 @@ constexpr char kClosing[] = "\"\n}\n";
 constexpr size_t kChecksumDigits = 8;
 // Ours have one for each GiB, and a few.
 constexpr size_t kMostFiles = 10'000;
+// Of an epoch; some thirty years.
+constexpr double kMostSeconds = 1e9;
 
 // JSON has no numbers that are not finite: null stands for them.
 bool IsReal(const Json& json) { return json.is_number() || json.is_null(); }
@@ -140,6 +142,9 @@ absl::StatusOr<Manifest::EpochSums> ParseEpochSums(const Json& json) {
   sums.loss = members.Real("loss");
   const Json& metrics = members.Array("metrics");
   sums.seconds = members.Real("seconds");
+  if (!(sums.seconds >= 0 && sums.seconds <= kMostSeconds)) {
+    members.Fail("seconds", "a number from 0 to 1e9");
+  }
   SHOAL_RETURN_IF_ERROR(members.status());
   for (const Json& sum : metrics) {
     if (!IsReal(sum)) return absl::DataLossError("$.epoch_sums.metrics is not a list of numbers");
@@ -170,6 +175,9 @@ absl::StatusOr<Manifest> ParseMembers(const Json& json) {
   manifest.epoch_position = members.Number("epoch_position");
   if (const Json* sums = members.Any("epoch_sums"); sums != nullptr) {
     SHOAL_ASSIGN_OR_RETURN(manifest.epoch_sums, ParseEpochSums(*sums));
+    if (manifest.epoch_sums.examples > manifest.epoch_position) {
+      members.Fail("epoch_sums.examples", "at most $.epoch_position");
+    }
   }
   if (members.Any("training_examples") != nullptr) {
     manifest.training_examples = members.Number("training_examples");

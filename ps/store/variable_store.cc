@@ -182,15 +182,16 @@ void VariableStore::Optimize(const Message& gradient, int chunk, const State& st
     update->Apply(run, {values + offset, run.size()}, {out + offset, run.size()}, slots);
   };
   if (!options_.optimizer->takes_whole_variables()) return ForEachRun(gradient, apply);
-  whole_gradient_.clear();
+  std::vector<float> whole;
+  whole.reserve(shards().chunks[chunk].size);
   ForEachRun(gradient, [&](size_t, std::span<const float> run) {
     const char* const bytes = reinterpret_cast<const char*>(run.data());  // at any alignment
-    const size_t end = whole_gradient_.size();
-    whole_gradient_.resize(end + run.size());
-    std::memcpy(whole_gradient_.data() + end, bytes, run.size_bytes());
+    const size_t end = whole.size();
+    whole.resize(end + run.size());
+    std::memcpy(whole.data() + end, bytes, run.size_bytes());
   });
   for (const ChunkPiece& piece : shards().chunks[chunk].pieces) {
-    apply(piece.chunk_offset, std::span(whole_gradient_).subspan(piece.chunk_offset, piece.size));
+    apply(piece.chunk_offset, std::span(whole).subspan(piece.chunk_offset, piece.size));
   }
 }
 

@@ -184,8 +184,7 @@ class VariableStore {
   std::vector<AlignedBuffer> slot_slabs_;        // laid out as the values
   std::vector<ChunkState> chunks_;
   std::optional<uint64_t> cut_step_;
-  int chunks_before_cut_ = 0;          // that lack steps below the cut
-  std::vector<float> whole_gradient_;  // of the push that is applied, while it is
+  int chunks_before_cut_ = 0;  // that lack steps below the cut
   Counters counters_;
 };
 

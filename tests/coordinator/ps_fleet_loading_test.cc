@@ -119,6 +119,19 @@ TEST_F(PsFleetTest, ACheckpointOfAnotherJobIsNotLoaded) {
           HasSubstr(R"($.name: "small" there, "other" now)"), HasSubstr("--run_dir"))));
 }
 
+TEST_F(PsFleetTest, ADamagedJobOfTheNewestCheckpointIsNoOtherJob) {
+  const StoredCheckpoint older = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 20);
+  const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 40);
+  WriteAll(newest.directory + "/job.json", R"({"name": "smalm"})");
+  fingerprint_ = 0x12345678;
+  job_text_ = R"({"name": "small", "epochs": 9})";
+  Start();
+  ClaimAllEmpty();
+  for (int i = 0; i < kPsCount; ++i) AnswerLoaded(i, fleet_->term());
+  EXPECT_THAT(TakeEvents(), ElementsAre("opened"));
+  EXPECT_EQ(opened_[0].checkpoint, older.directory);
+}
+
 TEST_F(PsFleetTest, AJobThatTrainsLongerGoesOnFromItsEnd) {
   const StoredCheckpoint end = WriteSmallCheckpoint(&store_, MakeTerm(1, 1), 100);
   fingerprint_ = 0x12345678;

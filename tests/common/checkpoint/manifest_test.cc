@@ -75,6 +75,12 @@ TEST(ManifestTest, SumsOfAnEpochThatAreNoneAreNamed) {
               HasSubstr("$.epoch_sums.metrics is not a list of numbers"));
   EXPECT_THAT(Message(Replaced(text, "\"epoch_sums\": {", "\"epoch_sums\": 7, \"x\": {")),
               HasSubstr("$.epoch_sums.examples is not a number"));
+  for (const char* seconds : {"null", "1e300", "-1"}) {
+    EXPECT_THAT(Message(Replaced(text, "\"seconds\": 3.0", absl::StrCat("\"seconds\": ", seconds))),
+                HasSubstr("$.epoch_sums.seconds is not a number from 0 to 1e9"));
+  }
+  EXPECT_THAT(Message(Replaced(text, "\"examples\": 64", "\"examples\": 65")),
+              HasSubstr("$.epoch_sums.examples is not at most $.epoch_position"));
 }
 
 TEST(ManifestTest, AnyShardMapCanBeReadBack) {

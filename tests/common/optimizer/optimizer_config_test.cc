@@ -107,6 +107,9 @@ TEST(OptimizerConfigTest, UnknownClassIsUnimplementedAndNamesTheNearest) {
       ParseError(R"({"class_name": "Muon", "config": {"epsilon": 1}})",
                  absl::StatusCode::kUnimplemented),
       HasSubstr("$.optimizer.class_name: is \"Muon\", an optimizer that Shoal lacks; it makes"));
+  EXPECT_THAT(ParseError(R"({"class_name": "LossScaleOptimizer", "config": {}})",
+                         absl::StatusCode::kUnimplemented),
+              HasSubstr("give its inner_optimizer"));
 }
 
 TEST(OptimizerConfigTest, RefusesImpossibleValues) {
