@@ -204,13 +204,16 @@ def data_source(given, folder):
     return {"format": "image_folder", "path": here(path)}
 
 
-def lacking(folder, job):
-    """Lines of `shoal` that name what it lacks of the model and the job in `folder`, at once; None where it is not on PATH."""
+def lacking(folder, job, model):
+    """Lines of `shoal` that name what it lacks of `model` and the job in `folder`, at once; None where it is not on PATH."""
     shoal = shutil.which("shoal")
     if shoal is None:
         return None
+    shoal = os.path.abspath(shoal)
     # Data that are on other machines are not looked at, and this is about what Keras was told.
     absent = {"images": "absent.npy", "labels": "absent.npy"}
+    if len(model.inputs) > 1:
+        absent = {"features": {each.name: "absent.npy" for each in model.inputs}, "labels": "absent.npy"}
     (folder / "job.json").write_text(json.dumps(job | {"data": {part: absent for part in job["data"]}}))
     lines = []
     for command in (["model", "summary", job["model"]], ["validate", "job.json"]):
@@ -283,7 +286,7 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
             (beside / "model.json").write_text(json.dumps(json.loads(model.to_json()), indent=1) + "\n")
         else:
             model.save(beside / "model.keras")
-        found = lacking(beside, job)
+        found = lacking(beside, job, model)
         problems.lines += found or []
         if problems.lines:
             raise ValueError("\n".join(problems.lines))
