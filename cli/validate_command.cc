@@ -31,6 +31,7 @@ absl::Status Validate(const ValidateOptions& options) {
   if (found.test_examples.has_value()) {
     absl::StrAppend(&text, "test set: ", *found.test_examples, " examples\n");
   }
+  if (!found.classes.empty()) absl::StrAppend(&text, found.classes, "\n");
   text += found.not_read_all;
   if (!found.missing.empty()) {
     absl::StrAppend(&text, "data not looked at, because it is not on this machine:\n  ",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
@@ -108,6 +109,23 @@ absl::StatusOr<std::string> DescribeInitialWeights(const Job& job, const KerasMo
                                    std::string(weights.status().message())));
 }
 
+std::string DescribeClasses(const std::vector<std::string>& names, const Loss& loss,
+                            const Shape& output) {
+  constexpr size_t kMostNames = 10;
+  if (names.empty()) return "";
+  const size_t shown = std::min(names.size(), kMostNames);
+  std::string text = absl::StrCat(names.size(), names.size() == 1 ? " class: " : " classes: ",
+                                  absl::StrJoin(names.begin(), names.begin() + shown, ", "));
+  if (names.size() > shown) absl::StrAppend(&text, " and ", names.size() - shown, " more");
+  const auto outputs = static_cast<size_t>(output.back());
+  if (loss.target() == Loss::Target::kClassNumber && outputs > names.size()) {
+    absl::StrAppend(&text, "; the model puts out ", outputs,
+                    " numbers, one for each class: the last ", outputs - names.size(),
+                    outputs - names.size() == 1 ? " stands for none" : " stand for none");
+  }
+  return text;
+}
+
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
   SHOAL_RETURN_IF_ERROR(CheckModelOfJob(model));
   SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
@@ -132,6 +150,9 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
     status = JoinErrors(status, test.ok() ? check(*test, &found.test_examples) : test.status());
   }
   if (!status.ok() && !absl::IsNotFound(status)) return status;
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassNamesOfJob(job));
+  const Graph& graph = model.graph;
+  found.classes = DescribeClasses(classes, *loss, graph.value(graph.outputs().front()).shape);
   found.missing = std::string(status.message());
   return found;
 }

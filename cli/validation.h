@@ -10,6 +10,7 @@
 #include "common/job/job.h"
 #include "common/memory/memory_needs.h"
 #include "common/model/keras_model.h"
+#include "common/model/loss.h"
 #include "worker/input/dataset.h"
 
 namespace shoal {
@@ -45,9 +46,15 @@ struct FoundData {
   DatasetMemory memory;      // that a worker takes for it
   std::string missing;       // a line for each file that is not here
   std::string not_read_all;  // a line for each file of which not all was looked at
+  std::string classes;       // as DescribeClasses() has them
 };
 // Opens them; errors are those of what is here and wrong.
 absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model);
+
+// "3 classes: cat, dog, fish", the first ten of them; and, of a loss that takes their numbers,
+// whether an output of the model stands for none. Empty without names.
+std::string DescribeClasses(const std::vector<std::string>& names, const Loss& loss,
+                            const Shape& output);
 
 struct TaskCounts {
   int ps = 1;

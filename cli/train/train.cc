@@ -111,6 +111,7 @@ class Training {
     SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));
     SHOAL_ASSIGN_OR_RETURN(const FoundData found, CheckData(job_, model));
     if (!found.missing.empty()) return absl::NotFoundError(found.missing);
+    if (!found.classes.empty()) console_.Print(found.classes);
     SHOAL_ASSIGN_OR_RETURN(
         const MemoryNeeds all,
         MemoryOfAllTasks(job_, model, {.ps = options_.ps, .workers = options_.workers},

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/loss/keras_loss.h"
 #include "tests/common/job/job_files.h"
 
 namespace shoal {
@@ -295,6 +296,20 @@ TEST_F(ValidationTest, SaysWhichLabelsItHasNotLookedAt) {
 }
 
 // 7 numbers an example, and what says whether it is there.
+TEST(DescribeClassesTest, NamesThemAndOutputsThatStandForNone) {
+  const auto sparse = MakeLoss("\"sparse_categorical_crossentropy\"");
+  const auto one_hot = MakeLoss("\"categorical_crossentropy\"");
+  ASSERT_TRUE(sparse.ok() && one_hot.ok());
+  EXPECT_EQ(DescribeClasses({}, **sparse, {kBatch, 5}), "");
+  EXPECT_EQ(DescribeClasses({"cat", "dog"}, **sparse, {kBatch, 2}), "2 classes: cat, dog");
+  EXPECT_EQ(DescribeClasses({"cat", "dog"}, **one_hot, {kBatch, 5}), "2 classes: cat, dog");
+  EXPECT_EQ(DescribeClasses({"cat", "dog"}, **sparse, {kBatch, 5}),
+            "2 classes: cat, dog; the model puts out 5 numbers, one for each class: the last 3 "
+            "stand for none");
+  EXPECT_EQ(DescribeClasses(std::vector<std::string>(12, "c"), **sparse, {kBatch, 12}),
+            "12 classes: c, c, c, c, c, c, c, c, c, c and 2 more");
+}
+
 TEST_F(ValidationTest, ACacheInMemoryCountsAmongWhatAWorkerNeeds) {
   json root = MinimalJob();
   root["data"]["training"]["cache"] = "memory";
