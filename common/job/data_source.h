@@ -37,7 +37,8 @@ struct DataSource {
   // Which label an example gets: of image_folder "int", "categorical" or "binary", of cifar100
   // "fine" or "coarse"; empty: the first of these.
   std::string label_mode;
-  std::vector<std::string> class_names;  // empty: the folders in sorted order
+  // Empty: the folders, in sorted order; of a test set, those of the training set.
+  std::vector<std::string> class_names;
 
   std::string delimiter = ",";  // of csv
   bool header = true;           // of csv: its first row has the columns' names
