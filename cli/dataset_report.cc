@@ -53,7 +53,8 @@ absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* dama
         absl::StrCat("the format \"", source.format, "\" is not known"));
   }
   std::error_code error;
-  if (!std::filesystem::exists(source.paths[0], error)) {
+  const bool pattern = source.paths[0].find_first_of("*?[") != std::string::npos;
+  if (!pattern && !std::filesystem::exists(source.paths[0], error) && !error) {
     return absl::NotFoundError(source.paths[0] + ": there is no such file or folder");
   }
   SHOAL_ASSIGN_OR_RETURN(const DataReport report, format->inspect(source));

@@ -38,6 +38,8 @@ void TrainingRun::PlanCut() {
     if (training() || NoWorkerLeft()) BeginCut({next});
     return;
   }
+  // What is evaluated already is not known before that.
+  if (training() && !history_read_) return;
   if (decides && DecisionIsDue()) return Decide();
   const bool asked = !checkpoint_requests_.empty();
   if ((final_is_stored && !decides) || !(training() || asked)) return;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/checkpoint/checkpoint_verification.h"
 #include "common/checkpoint/model_export.h"
 #include "common/daemon/logging.h"
 #include "coordinator/training_run.h"
@@ -273,14 +274,20 @@ void TrainingRun::SaveModel(const StoredCheckpoint& final_checkpoint) {
   options_.loop->Offload(
       [files = options_.files, slot = optimizer_->average_slot(), final_checkpoint, directory,
        saved, last = checkpointer_->last()] {
-        *saved = ExportModel(final_checkpoint, directory, slot, files);
         // Only the best epoch's is another than the last one, which was verified.
-        if (!absl::IsDataLoss(*saved) || !last.has_value()) return;
-        if (last->directory == final_checkpoint.directory) return;
-        LogWarning(
-            absl::StrCat("the model gets the values of the last epoch, and not of the best: ",
-                         std::string(saved->message())));
-        *saved = ExportModel(*last, directory, slot, files);
+        if (last.has_value() && last->directory != final_checkpoint.directory) {
+          *saved = VerifyCheckpoint(final_checkpoint, files);
+          const bool lost = absl::IsDataLoss(*saved) || absl::IsNotFound(*saved);
+          if (lost && last->manifest.finite()) {
+            LogWarning(
+                absl::StrCat("the model gets the values of the last epoch, and not of the best: ",
+                             std::string(saved->message())));
+            *saved = ExportModel(*last, directory, slot, files);
+            return;
+          }
+          if (!saved->ok()) return;
+        }
+        *saved = ExportModel(final_checkpoint, directory, slot, files);
       },
       [this, alive = alive_, saved, directory] {
         if (!*alive || over_) return;

@@ -452,6 +452,7 @@ void TrainingRun::ReadEarlierHistory() {
         if (!training()) return;
         progress_.Restore(earlier_epochs_, closed_epochs_);
         WriteHistory(0);
+        Advance();
       });
 }
 

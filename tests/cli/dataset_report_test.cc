@@ -83,6 +83,11 @@ TEST_F(DatasetReportTest, WhatIsNotThereIsNotDamaged) {
   EXPECT_EQ(damaged_, 0u);
 }
 
+TEST_F(DatasetReportTest, APatternStandsForFiles) {
+  for (const char* name : {"a-1.tfrecord", "a-2.tfrecord"}) Write(name, "");
+  EXPECT_THAT(Inspect(Path("a-*.tfrecord")), HasSubstr("in 2 files"));
+}
+
 TEST_F(DatasetReportTest, FormatsAreToldByTheirNames) {
   for (const auto& [name, format] :
        std::map<std::string, std::string>{{"x.npz", "npz"},

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "tests/common/checkpoint/small_checkpoint.h"
 #include "tests/coordinator/scripted_cluster.h"
@@ -112,6 +115,42 @@ TEST(TrainingCallbacksTest, TheBestEpochsValuesAreTheResultWhereThatIsAskedFor) 
            "config": {"patience": 2, "restore_best_weights": true}}])"));
   Drive(&cluster, cluster.Join(0));
   EXPECT_THAT(SavedModel(cluster), HasSubstr(R"("steps":"26")"));
+}
+
+TEST(TrainingCallbacksTest, WhereTheBestIsDamagedTheLastValuesAreTheResult) {
+  using Damage = std::function<void(const std::string& file)>;
+  const std::vector<std::pair<const char*, Damage>> damages = {
+      {"missing", [](const std::string& file) { std::filesystem::remove(file); }},
+      {"cut off", [](const std::string& file) { std::filesystem::resize_file(file, 5); }},
+      {"a wrong header",
+       [](const std::string& file) {
+         std::string content = ReadAll(file);
+         content[8] ^= 1;
+         WriteAll(file, content);
+       }},
+  };
+  for (const auto& [what, damage] : damages) {
+    SCOPED_TRACE(what);
+    ScriptedCluster cluster(WithCallbacks(
+        R"([{"class_name": "EarlyStopping",
+             "config": {"patience": 2, "restore_best_weights": true}}])"));
+    ScriptedWorker& worker = cluster.Join(0);
+    while (worker.evaluations.empty() || EpochOf(worker.evaluations.front()) < 3)
+      ASSERT_EQ(Drive(&cluster, worker, 1), 1);
+    const auto best = BestCheckpointOf(RunPaths{cluster.run_dir()});
+    ASSERT_TRUE(best.ok()) << best.status();
+    bool damaged = false;
+    for (const auto& each : std::filesystem::directory_iterator(best->directory)) {
+      const std::string name = each.path().filename();
+      if (damaged || !name.starts_with("model-")) continue;
+      damage(each.path());
+      damaged = true;
+    }
+    ASSERT_TRUE(damaged);
+    Drive(&cluster, worker);
+    EXPECT_TRUE(worker.job_done);
+    EXPECT_THAT(SavedModel(cluster), HasSubstr(R"("steps":"52")"));
+  }
 }
 
 // What comes of it is the same wherever a coordinator was killed, and whether the ps live or not.
