@@ -118,7 +118,7 @@ TEST_P(AnyOptimizerTest, SameValuesInAnotherBufferAndFromUnalignedGradients) {
 // However the elements are cut into runs, which slices of messages and chunks decide.
 TEST_P(AnyOptimizerTest, AnElementDoesNotDependOnWhatLiesBesideIt) {
   const auto optimizer = Make(GetParam());
-  if (optimizer->takes_whole_variables()) GTEST_SKIP();
+  if (optimizer->takes_whole_variables()) GTEST_SKIP() << "it is given whole variables";
   std::mt19937_64 random(13);
   std::normal_distribution<float> normal;
   std::vector<float> whole(kSize), gradient(kSize);
