@@ -1,0 +1,124 @@
+// What a worker answers who asks for a GPU. In the cuda preset these tests run on machines without
+// a driver too: that the program starts there is a part of what is tested.
+
+#include "worker/compute/cuda/device_survey.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shoal::cuda {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+DeviceSurvey OneH100() {
+  return {.built_with_cuda = true,
+          .least_compute_capability = 90,
+          .runtime_version = 13000,
+          .driver_version = 13000,
+          .devices = {{.index = 0, .name = "NVIDIA H100", .compute_capability = 90}}};
+}
+
+// The error that asking `survey` for device `index` gives.
+absl::Status Answer(const DeviceSurvey& survey, int index = 0) {
+  return FindDevice(survey, index).status();
+}
+
+TEST(DeviceSurveyTest, FindsADevice) {
+  const auto device = FindDevice(OneH100(), 0);
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_EQ(device->name, "NVIDIA H100");
+}
+
+TEST(DeviceSurveyTest, ADriverOfAnEarlierMinorVersionWillDo) {
+  DeviceSurvey survey = OneH100();
+  survey.runtime_version = 13020;
+  EXPECT_TRUE(Answer(survey).ok()) << Answer(survey);
+}
+
+TEST(DeviceSurveyTest, SaysThatTheProgramHasNoCuda) {
+  const absl::Status status = Answer({});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), HasSubstr("cmake --preset cuda"));
+}
+
+TEST(DeviceSurveyTest, SaysThatThereIsNoDriver) {
+  DeviceSurvey survey = OneH100();
+  survey.driver_version = 0;
+  survey.devices.clear();
+  const absl::Status status = Answer(survey);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("no NVIDIA driver"));
+}
+
+TEST(DeviceSurveyTest, SaysThatTheDriverIsTooOld) {
+  DeviceSurvey survey = OneH100();
+  survey.driver_version = 12040;
+  EXPECT_THAT(Answer(survey).message(),
+              AllOf(HasSubstr("too old"), HasSubstr("knows CUDA 12.4"), HasSubstr("CUDA 13.0")));
+  survey.runtime_version = 12080;
+  EXPECT_TRUE(Answer(survey).ok()) << Answer(survey);
+  // One of the same major version that says itself that it cannot.
+  survey.devices.clear();
+  survey.error = absl::FailedPreconditionError("cudaErrorInsufficientDriver");
+  EXPECT_THAT(Answer(survey).message(), HasSubstr("too old"));
+}
+
+TEST(DeviceSurveyTest, SaysThatThereIsNoDevice) {
+  DeviceSurvey survey = OneH100();
+  survey.devices.clear();
+  const absl::Status status = Answer(survey);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("CUDA_VISIBLE_DEVICES"));
+}
+
+TEST(DeviceSurveyTest, SaysWhichDevicesThereAre) {
+  DeviceSurvey survey = OneH100();
+  EXPECT_THAT(Answer(survey, 1).message(),
+              AllOf(HasSubstr("no cuda:1"), HasSubstr("one GPU, cuda:0")));
+  EXPECT_THAT(Answer(survey, -1).message(), HasSubstr("no cuda:-1"));
+  survey.devices.push_back(survey.devices[0]);
+  EXPECT_THAT(Answer(survey, 2).message(), HasSubstr("2 GPUs, cuda:0 to cuda:1"));
+}
+
+TEST(DeviceSurveyTest, SaysThatADeviceIsTooOld) {
+  DeviceSurvey survey = OneH100();
+  survey.devices[0] = {.index = 0, .name = "Tesla T4", .compute_capability = 75};
+  EXPECT_THAT(Answer(survey).message(),
+              AllOf(HasSubstr("Tesla T4 of compute capability 7.5"), HasSubstr("8.0")));
+  survey.devices[0] = {.index = 0, .name = "NVIDIA A100", .compute_capability = 80};
+  EXPECT_THAT(Answer(survey).message(), AllOf(HasSubstr("built for 9.0 and later"),
+                                              HasSubstr("-DCMAKE_CUDA_ARCHITECTURES=80")));
+}
+
+TEST(DeviceSurveyTest, PassesOnWhatCudaSays) {
+  DeviceSurvey survey = OneH100();
+  survey.devices.clear();
+  survey.error = absl::UnavailableError("cudaGetDeviceCount: system not yet initialized");
+  EXPECT_EQ(Answer(survey), survey.error);
+}
+
+TEST(DeviceSurveyTest, LooksAtThisMachine) {
+  const DeviceSurvey survey = SurveyDevices();
+  const auto device = FindDevice(survey, 0);
+#ifdef SHOAL_CUDA
+  EXPECT_TRUE(survey.built_with_cuda);
+  EXPECT_GE(survey.runtime_version, 12000);
+  if (device.ok()) {
+    EXPECT_FALSE(device->name.empty());
+    EXPECT_GT(device->total_bytes, 0u);
+    return;
+  }
+  EXPECT_NE(device.status().code(), absl::StatusCode::kUnimplemented);
+  if (survey.driver_version == 0) {
+    EXPECT_THAT(device.status().message(), HasSubstr("no NVIDIA driver"));
+  }
+  GTEST_SKIP() << "No GPU here: " << device.status().message();
+#else
+  EXPECT_EQ(device.status().code(), absl::StatusCode::kUnimplemented);
+#endif
+}
+
+}  // namespace
+}  // namespace shoal::cuda

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace shoal::cuda {
+
+// The node of the model that a call is made for: for messages. Empty where there is none.
+struct NodeName {
+  std::string_view op = {};     // "DepthwiseConv2D"
+  std::string_view layer = {};  // "block_1/depthwise"
+};
+
+// The status of a call whose text begins with the function's name: "cudaMalloc of DepthwiseConv2D
+// in the layer conv: out of memory (cudaErrorMemoryAllocation)". The only place where CUDA's errors
+// become ours: kResourceExhausted where memory has run out, kUnavailable where the device is lost
+// to this process, which no later call brings back, kFailedPrecondition for driver and devices as
+// they were found, and kInternal for what only a mistake of ours makes.
+absl::Status ToStatus(cudaError_t error, std::string_view call, const NodeName& node = {});
+
+// SHOAL_CUDA(cudaMalloc(&pointer, size)): the call's status, with the function's name. A node may
+// follow as a second argument.
+#define SHOAL_CUDA(CALL, ...) ::shoal::cuda::ToStatus((CALL), #CALL __VA_OPT__(, ) __VA_ARGS__)
+
+}  // namespace shoal::cuda

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace shoal::cuda {
+
+// A GPU, as CUDA describes it.
+struct DeviceInfo {
+  int index = 0;
+  std::string name = {};
+  int compute_capability = 0;  // 90: 9.0
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
+};
+
+// What there is of CUDA in this program and on this machine. Versions are CUDA's own numbers: 13000
+// is 13.0.
+struct DeviceSurvey {
+  bool built_with_cuda = false;
+  // The lowest compute capability that the program's code runs on; later ones do too.
+  int least_compute_capability = 0;
+  int runtime_version = 0;
+  int driver_version = 0;  // the newest CUDA that the driver knows; 0: no driver
+  std::vector<DeviceInfo> devices = {};
+  absl::Status error = absl::OkStatus();  // what CUDA said when the devices were looked for
+};
+
+// Looks at this machine; of a build without CUDA says only that. Neither needs a driver nor starts
+// anything on a device but what asking for its memory does.
+DeviceSurvey SurveyDevices();
+
+// "13.0" of 13000.
+std::string VersionText(int version);
+
+// The device with this index ("cuda:INDEX"). An error says what is missing and what to do about it:
+// kUnimplemented without CUDA in the program, kFailedPrecondition without a driver, with one that
+// is too old, or for a device that is too old, kNotFound where there is no such device, and
+// `error`.
+absl::StatusOr<DeviceInfo> FindDevice(const DeviceSurvey& survey, int index);
+
+}  // namespace shoal::cuda

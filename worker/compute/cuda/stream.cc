@@ -1,0 +1,37 @@
+#include "worker/compute/cuda/stream.h"
+
+#include "common/base/status_macros.h"
+#include "worker/compute/cuda/cuda_status.h"
+
+namespace shoal::cuda {
+
+absl::StatusOr<Stream> Stream::Create() {
+  cudaStream_t stream = nullptr;
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)));
+  return Stream(stream);
+}
+
+absl::Status Stream::WaitFor(const Event& event) {
+  return SHOAL_CUDA(cudaStreamWaitEvent(get(), event.get()));
+}
+
+absl::Status Stream::Synchronize() { return SHOAL_CUDA(cudaStreamSynchronize(get())); }
+
+absl::StatusOr<Event> Event::Create() {
+  cudaEvent_t event = nullptr;
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)));
+  return Event(event);
+}
+
+absl::Status Event::Record(const Stream& stream) {
+  return SHOAL_CUDA(cudaEventRecord(get(), stream.get()));
+}
+
+absl::StatusOr<bool> Event::Happened() const {
+  const cudaError_t state = cudaEventQuery(get());
+  if (state == cudaErrorNotReady) return false;
+  SHOAL_RETURN_IF_ERROR(ToStatus(state, "cudaEventQuery"));
+  return true;
+}
+
+}  // namespace shoal::cuda

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+
+namespace shoal::cuda {
+
+class Event;
+
+// A queue of work on the current device, which runs in order. Owns it; who destroys it waits for
+// nothing: CUDA finishes what is in it. To be used by one thread at a time.
+class Stream {
+ public:
+  // One that does not wait for the device's default stream.
+  static absl::StatusOr<Stream> Create();
+
+  cudaStream_t get() const { return stream_.get(); }
+
+  // What is put in from now on waits until `event` has happened. Does not block.
+  absl::Status WaitFor(const Event& event);
+  // Blocks until all that was put in has run. Says what went wrong in it.
+  absl::Status Synchronize();
+
+ private:
+  struct Destroy {
+    void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+  };
+  explicit Stream(cudaStream_t stream) : stream_(stream) {}
+
+  std::unique_ptr<CUstream_st, Destroy> stream_;
+};
+
+// A point in a stream that others wait for or that the host asks after. Owns it.
+class Event {
+ public:
+  // One without a time of its own, which costs less.
+  static absl::StatusOr<Event> Create();
+
+  cudaEvent_t get() const { return event_.get(); }
+
+  // The point is after all that is in `stream` now.
+  absl::Status Record(const Stream& stream);
+  // Whether it has been reached. Does not block; one that was never recorded has.
+  absl::StatusOr<bool> Happened() const;
+
+ private:
+  struct Destroy {
+    void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+  };
+  explicit Event(cudaEvent_t event) : event_(event) {}
+
+  std::unique_ptr<CUevent_st, Destroy> event_;
+};
+
+}  // namespace shoal::cuda
