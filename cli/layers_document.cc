@@ -33,6 +33,15 @@ constexpr char kIntroduction[] =
     "up to 2^24; layers of which Keras makes integers again\n"
     "(bilinear `Resizing`, `LayerNormalization`) need a `Rescaling` before them.\n";
 
+constexpr char kOfActivations[] =
+    "\n"
+    "`sparsemax` is what Keras computes by that name, which is not the function of the paper that "
+    "Keras refers to (Martins and Astudillo, 2016): where more than one element\n"
+    "is above the threshold, a row does not sum to 1. `threshold` alone of Keras's activations is "
+    "refused: it takes two numbers, a model file gives the name alone, and\n"
+    "Keras itself fails when it computes such a model. A `ReLU` layer with `threshold` is that "
+    "function with 0 below.\n";
+
 std::string List(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   return absl::StrCat("`", absl::StrJoin(names, "`, `"), "`");
@@ -47,7 +56,8 @@ std::string LayersDocument() {
     absl::StrAppend(&text, "| `", layer.class_name, "` | ", layer.documentation, " | ",
                     List(layer.options), layer.options.empty() ? "|\n" : " |\n");
   }
-  absl::StrAppend(&text, "\n## Activations\n\n", List(KerasActivationNames()), "\n");
+  absl::StrAppend(&text, "\n## Activations\n\n", List(KerasActivationNames()), "\n",
+                  kOfActivations);
   absl::StrAppend(&text, "\n## Initializers\n\n", List(KerasInitializerNames()), "\n");
   return text;
 }

@@ -511,6 +511,16 @@ def cases(out, only=()):
         return keras.Model(i, L.Dense(4, activation="glu", name="dense")(L.Concatenate(name="all")(all)))
     case("activations", activations, augment.normal(0, 1.5, (4, 12)).astype(np.float32), augment.normal(0, 1, (4, 2)).astype(np.float32), MSE, MOMENTUM)
 
+    def sparsemax():
+        """Rows of small numbers, of which several are in the support, and of large ones, of which one is; of an image's channels too."""
+        i = keras.Input((2, 3, 4))
+        x = L.Conv2D(5, 1, activation="sparsemax", name="pixels")(i)
+        x = L.Add(name="sum")([L.Activation("sparsemax", name="of_half")(L.Rescaling(0.5, name="half")(x)), L.Conv2D(5, 1, activation="tanh", name="beside")(i)])
+        return keras.Model(i, L.Dense(4, activation="sparsemax", name="dense")(L.Flatten(name="flatten")(x)))
+    sparse = np.random.default_rng(13)
+    sizes = np.array([0.1, 0.3, 0.6, 1, 2, 4], np.float32)[:, None, None, None]
+    case("sparsemax", sparsemax, images(sparse, 6, 2, 3, 4) * sizes, sparse.uniform(0, 1, (6, 4)).astype(np.float32), MSE, MOMENTUM)
+
     def shared_normalization():
         """BatchNormalization that is called three times, and one in a nested model that is called twice."""
         i = keras.Input((5, 4, 3))

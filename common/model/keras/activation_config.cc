@@ -12,6 +12,7 @@
 #include "common/model/keras_layers.h"
 #include "common/model/ops/glu.h"
 #include "common/model/ops/softmax.h"
+#include "common/model/ops/sparsemax.h"
 
 namespace shoal {
 namespace {
@@ -65,21 +66,18 @@ absl::StatusOr<std::shared_ptr<const Op>> ReadNamed(const JsonNode& json,
   SHOAL_ASSIGN_OR_RETURN(const std::string name, json.String());
   if (name == "linear") return nullptr;
   if (name == "glu") return std::make_shared<const GluOp>();
+  if (name == "sparsemax") return std::make_shared<const SparsemaxOp>();
   for (const NamedSoftmax& known : kSoftmaxes) {
     if (name != known.name) continue;
     auto op = std::make_shared<SoftmaxOp>();
     op->kind = known.kind;
     return op;
   }
-  if (name == "sparsemax") {
-    return json.Unimplemented(
-        "Shoal has no \"sparsemax\": what Keras 3.15 computes by that name is another function, "
-        "whose "
-        "results do not sum to 1");
-  }
   if (name == "threshold") {
     return json.Unimplemented(
-        "\"threshold\" takes numbers that a name does not give; a ReLU layer has them");
+        "\"threshold\" takes two numbers that a model file does not give: Keras writes the name "
+        "alone, and fails too when it computes such a model; a ReLU layer with \"threshold\" is "
+        "that function with 0 below");
   }
   for (const NamedActivation& known : kActivations) {
     if (name != known.name) continue;
@@ -104,7 +102,7 @@ ActivationReader FindActivationLayer(const std::string& class_name) {
 }  // namespace
 
 std::vector<std::string> KerasActivationNames() {
-  std::vector<std::string> names = {"glu", "linear"};
+  std::vector<std::string> names = {"glu", "linear", "sparsemax"};
   for (const NamedSoftmax& known : kSoftmaxes) names.push_back(known.name);
   for (const NamedActivation& known : kActivations) names.push_back(known.name);
   std::sort(names.begin(), names.end());

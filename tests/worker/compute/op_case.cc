@@ -86,8 +86,10 @@ std::vector<float> OpCase::Random(const Shape& shape, Fill fill) {
   std::vector<float> values(ElementCount(shape));
   const auto draw = [&](size_t i) {
     float value = normal(random_);
-    // On a grid, half a step away from the numbers where functions have their kinks.
-    if (small_) value = (std::floor(value * 16384) + 0.5f) / 16384;
+    // On a grid, half a step away from the numbers where functions have their kinks, and of which
+    // no whole number of half steps is 1, where those of differences have theirs.
+    constexpr double kSteps = 16384.25;
+    if (small_) value = static_cast<float>((std::floor(value * kSteps) + 0.5) / kSteps);
     if (fill == Fill::kPositive) value = std::abs(value) + 0.1f;
     if (fill == Fill::kFar && i > 0) value += 1000;
     return value;

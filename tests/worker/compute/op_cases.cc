@@ -23,6 +23,7 @@
 #include "common/model/ops/reshape.h"
 #include "common/model/ops/resize.h"
 #include "common/model/ops/softmax.h"
+#include "common/model/ops/sparsemax.h"
 #include "common/model/ops/unary.h"
 #include "common/model/ops/warp.h"
 #include "tests/worker/compute/op_case.h"
@@ -243,6 +244,13 @@ void Softmax(OpCase& c, SoftmaxOp::Kind kind) {
   auto op = std::make_shared<SoftmaxOp>();
   op->kind = kind;
   c.SetOutput(c.Add(std::move(op), {c.Tensor(shape)}));
+}
+
+// Narrow rows: wide ones are all zero.
+void Sparsemax(OpCase& c) {
+  Shape shape = {c.Pick(1, 9), c.Pick(2, 9)};
+  if (c.Flip()) shape.insert(shape.begin() + 1, c.Pick(1, 4));
+  c.SetOutput(c.Add(std::make_shared<SparsemaxOp>(), {c.Tensor(shape)}));
 }
 
 void Glu(OpCase& c) {
@@ -490,6 +498,7 @@ std::vector<NamedOpCase> OpCases() {
       {"MeanGradient", MeanGradient},
       {"Softmax", [](OpCase& c) { Softmax(c, SoftmaxOp::Kind::kSoftmax); }},
       {"LogSoftmax", [](OpCase& c) { Softmax(c, SoftmaxOp::Kind::kLogSoftmax); }},
+      {"Sparsemax", Sparsemax},
       {"Glu", Glu},
       {"Dropout", Dropout},
       {"Rescale", Rescale},
