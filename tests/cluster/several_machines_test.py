@@ -3,10 +3,10 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 
 import pytest
 
+from namespaces import can_make_namespaces, delete_namespaces, ip
 from real_cluster import BIN, SOURCE, Process, wait_for, write_job
 
 DOCUMENT = SOURCE / "docs/running-on-several-machines.md"
@@ -16,20 +16,6 @@ def blocks(attribute):
     """{value: shell text} of the fenced blocks that carry `attribute=value`."""
     text = DOCUMENT.read_text()
     return {value: body for value, body in re.findall(r"```sh " + attribute + r"=(\S+)\n(.*?)```", text, re.S)}
-
-
-def ip(*arguments):
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
-
-
-def can_make_namespaces():
-    name = f"shoal-try-{os.getpid()}"
-    try:
-        ip("netns", "add", name)
-        ip("netns", "delete", name)
-        return True
-    except (OSError, subprocess.CalledProcessError):
-        return False
 
 
 pytestmark = pytest.mark.skipif(not can_make_namespaces(), reason="network namespaces need root and iproute2")
@@ -57,8 +43,7 @@ class Namespaces:
         return self
 
     def __exit__(self, *_):
-        for name in (*self.names.values(), self.hub):
-            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+        delete_namespaces((*self.names.values(), self.hub))
 
 
 def run_blocks(commands, namespace_of, tmp_path):

@@ -1,0 +1,140 @@
+"""The links themselves, and a cluster whose workers are far away."""
+import ctypes
+import json
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from links import MOBILE, VPN, Link, Star  # first: it says where the modules of tests/cluster are
+from namespaces import can_make_namespaces
+from real_cluster import BIN, PATIENCE_SECONDS, Process, write_job
+
+pytestmark = pytest.mark.skipif(not can_make_namespaces() or not os.path.exists("/dev/net/tun"),
+                                reason="network namespaces need root, iproute2 and /dev/net/tun")
+
+
+def socket_in(namespace, kind):
+    """A socket belongs to the namespace in which it is made, whoever uses it."""
+    made = []
+
+    def make():
+        with open(f"/run/netns/{namespace}", "rb") as file:
+            if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0) != 0:
+                raise OSError(ctypes.get_errno(), f"setns {namespace}")
+        made.append(socket.socket(socket.AF_INET, kind))
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    made[0].settimeout(PATIENCE_SECONDS)
+    return made[0]
+
+
+def two_sockets(star, kind):
+    """One of each host, the second bound; and the second's address."""
+    near, far = (socket_in(name, kind) for name in star.names[:2])
+    far.bind((star.addresses[1], 0))
+    return near, far, far.getsockname()
+
+
+def test_an_answer_takes_the_delay(tmp_path):
+    with Star([VPN, VPN], tmp_path) as star:
+        near, far, address = two_sockets(star, socket.SOCK_DGRAM)
+        began = time.monotonic()
+        near.sendto(b"?", address)
+        _, back = far.recvfrom(1)
+        far.sendto(b"!", back)
+        near.recv(1)
+        assert time.monotonic() - began >= 0.040
+
+
+def test_bytes_take_their_time_and_are_counted(tmp_path):
+    size = 200_000
+    with Star([VPN, VPN], tmp_path) as star:
+        near, far, address = two_sockets(star, socket.SOCK_STREAM)
+        far.listen()
+        near.connect(address)
+        stream, _ = far.accept()
+        began = time.monotonic()
+        sender = threading.Thread(target=lambda: (near.sendall(bytes(size)), near.shutdown(socket.SHUT_WR)))
+        sender.start()
+        got = 0
+        while part := stream.recv(65536):
+            got += len(part)
+        sender.join()
+        # The first bytes lie in queues that are empty.
+        assert time.monotonic() - began >= (size - 65536) * 8 / 20e6
+        star.end()
+        assert got == size
+        up, down = star.counts(0)["up"], star.counts(1)["down"]
+        assert size <= down["bytes"] <= up["bytes"]
+        assert up["packets"] >= size // 1500  # as small as on a real link of that kind
+        assert star.counts(1)["up"]["bytes"] < size // 10
+
+
+def test_lost_packets_are_lost_and_tcp_sends_them_again(tmp_path):
+    with Star([Link(100, 2, loss_percent=20), Link(100, 2, loss_percent=20)], tmp_path) as star:
+        near, far, address = two_sockets(star, socket.SOCK_STREAM)
+        far.listen()
+        near.connect(address)
+        stream, _ = far.accept()
+        sent = os.urandom(300_000)
+        sender = threading.Thread(target=lambda: (near.sendall(sent), near.shutdown(socket.SHUT_WR)))
+        sender.start()
+        got = b""
+        while part := stream.recv(65536):
+            got += part
+        sender.join()
+        star.end()
+        assert got == sent
+        assert star.counts(0)["up"]["lost"] > 0
+        assert star.counts(1)["down"]["lost"] > 0
+
+
+def test_a_host_that_is_not_one_is_named():
+    process = Process([BIN / "shoal-test-links", "nowhere,10.88.0.1,5"], os.devnull)
+    assert process.wait() == 64
+
+
+# 803,600 bytes of weights: on this link an answer of the ps is on its way for more than a second, and so is a push.
+WIDE_MODEL = {"class_name": "Sequential", "config": {"name": "wide", "layers": [
+    {"class_name": "InputLayer", "config": {"batch_shape": [None, 8, 8, 1], "dtype": "float32", "name": "input"}},
+    {"class_name": "Rescaling", "config": {"name": "rescaling", "scale": 1 / 255, "offset": 0.0}},
+    {"class_name": "Flatten", "config": {"name": "flatten"}},
+    {"class_name": "Dense", "config": {"name": "hidden", "units": 2911, "activation": "relu"}},
+    {"class_name": "Dense", "config": {"name": "classes", "units": 4, "activation": "linear"}}]}}
+
+
+def test_a_worker_behind_a_mobile_link_trains(tmp_path):
+    """Nobody takes a slow link for a dead machine: no lease runs out, no connection is given up."""
+    job = write_job(tmp_path, examples=96, epochs=1)
+    (tmp_path / "model.json").write_text(json.dumps(WIDE_MODEL))
+    with Star([Link(1000, 0), MOBILE], tmp_path) as star:
+        home, away = star.addresses
+        spec = {"chief": [f"{home}:4100"], "ps": [f"{home}:4101"], "worker": [f"{away}:4102"]}
+        processes = []
+        try:
+            for kind, program, host, arguments in (
+                    ("chief", "coordinator", 0, [f"--job={job}", f"--run_dir={tmp_path / 'run'}"]),
+                    ("ps", "ps", 0, []), ("worker", "worker", 1, ["--threads=1"])):
+                config = json.dumps({"cluster": spec, "task": {"type": kind, "index": 0}})
+                processes.append(Process([BIN / f"shoal-{program}", *arguments], tmp_path / f"{kind}.log",
+                                         {"TF_CONFIG": config}, star.prefix(host)))
+            for process in processes:
+                assert process.wait() == 0, process.output()[-3000:]
+        finally:
+            for process in processes:
+                process.kill()
+        star.end()
+        # Six steps, each with all values down and all gradients up.
+        assert star.counts(1)["down"]["bytes"] > 6 * 803_600
+        assert star.counts(1)["up"]["bytes"] > 6 * 803_600
+        assert star.counts(1)["up"]["lost"] > 0
+    assert (tmp_path / "run/model/model.safetensors").exists()
+    chief = (tmp_path / "chief.log").read_text()
+    assert chief.count("worker 0 has joined") == 1, chief
+    assert "leased again" not in chief and "lost ps" not in chief, chief
+
+
