@@ -4,12 +4,13 @@
 #include <cmath>
 
 #include "common/model/ops/activation.h"
+#include "worker/compute/host_device.h"
 
 namespace shoal {
 
 // Keras's activations (keras.activations), one element at a time.
 template <typename Scalar>
-Scalar Activate(const ActivationAttributes& attributes, Scalar x) {
+SHOAL_HOST_DEVICE Scalar Activate(const ActivationAttributes& attributes, Scalar x) {
   using Kind = ActivationAttributes::Kind;
   const Scalar slope = static_cast<Scalar>(attributes.negative_slope);
   switch (attributes.kind) {
@@ -68,7 +69,8 @@ Scalar Activate(const ActivationAttributes& attributes, Scalar x) {
 
 // The derivative at x, where y = Activate(x).
 template <typename Scalar>
-Scalar ActivationDerivative(const ActivationAttributes& attributes, Scalar x, Scalar y) {
+SHOAL_HOST_DEVICE Scalar ActivationDerivative(const ActivationAttributes& attributes, Scalar x,
+                                              Scalar y) {
   using Kind = ActivationAttributes::Kind;
   const Scalar slope = static_cast<Scalar>(attributes.negative_slope);
   switch (attributes.kind) {

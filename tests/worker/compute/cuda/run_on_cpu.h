@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "worker/compute/cuda/kernels/kernel.h"
+
+namespace shoal::cuda {
+
+// Runs a whole grid on this thread: items, blocks and the threads of each phase in an order that
+// `random` draws, as a device promises none; what a block shares begins as not-a-number.
+template <ItemKernel Kernel>
+void RunOnCpu(const Kernel& kernel, std::mt19937_64& random) {
+  std::vector<int32_t> items(kernel.items());
+  std::iota(items.begin(), items.end(), 0);
+  std::shuffle(items.begin(), items.end(), random);
+  for (const int32_t item : items) kernel(item);
+}
+
+template <int phase, BlockKernel Kernel>
+void RunPhasesOnCpu(const Kernel& kernel, int64_t block, typename Kernel::Shared& shared,
+                    std::vector<typename Kernel::Own>& own, std::vector<int>& threads,
+                    std::mt19937_64& random) {
+  std::shuffle(threads.begin(), threads.end(), random);
+  for (const int thread : threads) {
+    kernel.template Run<phase>({.block = block, .thread = thread}, shared, own[thread]);
+  }
+  if constexpr (phase + 1 < Kernel::kPhases) {
+    RunPhasesOnCpu<phase + 1>(kernel, block, shared, own, threads, random);
+  }
+}
+
+template <BlockKernel Kernel>
+void RunOnCpu(const Kernel& kernel, std::mt19937_64& random) {
+  std::vector<int64_t> blocks(kernel.blocks());
+  std::iota(blocks.begin(), blocks.end(), 0);
+  std::shuffle(blocks.begin(), blocks.end(), random);
+  std::vector<int> threads(Kernel::kThreads);
+  std::iota(threads.begin(), threads.end(), 0);
+  for (const int64_t block : blocks) {
+    typename Kernel::Shared shared;
+    std::memset(&shared, 0xff, sizeof(shared));
+    std::vector<typename Kernel::Own> own(Kernel::kThreads);
+    std::memset(static_cast<void*>(own.data()), 0xff, own.size() * sizeof(own[0]));
+    RunPhasesOnCpu<0>(kernel, block, shared, own, threads, random);
+  }
+}
+
+}  // namespace shoal::cuda

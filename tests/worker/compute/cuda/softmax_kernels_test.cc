@@ -1,0 +1,73 @@
+#include "common/model/ops/loss.h"
+#include "common/model/ops/softmax.h"
+#include "tests/worker/compute/cuda/kernel_test.h"
+#include "worker/compute/cuda/kernels/cross_entropy.h"
+#include "worker/compute/cuda/kernels/softmax.h"
+
+namespace shoal::cuda {
+namespace {
+
+class SoftmaxKernelsTest : public KernelTest {
+ protected:
+  int64_t PickColumns() { return Flip() ? Pick(1, 20) : Pick(60, 300); }
+};
+SHOAL_KERNEL_TEST_SUITE(SoftmaxKernelsTest);
+
+TEST_P(SoftmaxKernelsTest, EqualTheReference) {
+  ForElements(12, [&]<typename Element>(Element) {
+    SoftmaxOp op;
+    op.kind = Flip() ? SoftmaxOp::Kind::kSoftmax : SoftmaxOp::Kind::kLogSoftmax;
+    SoftmaxBackwardOp backward;
+    backward.kind = op.kind;
+    const int64_t rows = Pick(1, 70), columns = PickColumns();
+    const auto x = Normal<Element>(rows * columns, 200, 5), dy = Normal<Element>(rows * columns);
+    const auto y = Empty<Element>(rows * columns), dx = Empty<Element>(rows * columns);
+    WithGroup(columns, [&](auto group) {
+      Run(SoftmaxKernel<Element, group>{op.kind, x.data(), y.data(), rows, columns});
+      Run(SoftmaxBackwardKernel<Element, group>{op.kind, y.data(), dy.data(), dx.data(), rows,
+                                                columns});
+    });
+    const Shape shape = {rows, columns};
+    ExpectNear(y, Reference(op, {{x.doubles(), shape}})[0], 5e-6, "y");
+    ExpectNear(dx, Reference(backward, {{y.doubles(), shape}, {dy.doubles(), shape}})[0], 1e-5,
+               "dx");
+  });
+}
+
+TEST_P(SoftmaxKernelsTest, CrossEntropyEqualsTheReference) {
+  ForElements(24, [&]<typename Element>(Element) {
+    LossOp op;
+    const bool sparse = Flip();
+    op.attributes.kind = sparse ? LossAttributes::Kind::kSparseCategoricalCrossentropy
+                                : LossAttributes::Kind::kCategoricalCrossentropy;
+    op.attributes.from_logits = Flip();
+    if (!sparse && Flip()) op.attributes.label_smoothing = 0.1;
+    LossBackwardOp backward;
+    backward.attributes = op.attributes;
+    const int64_t rows = Pick(1, 70), columns = PickColumns() + 1;
+    const auto x = Normal<Element>(rows * columns, 0, 3);
+    if (!op.attributes.from_logits) {
+      // Some of them beyond what is clipped.
+      for (int64_t i = 0; i < x.size(); ++i) {
+        x[i] = FromFloat<Element>(std::exp(4 * ToFloat(x[i])));
+      }
+    }
+    const auto target =
+        sparse ? Classes(rows, columns) : Normal<float>(rows * columns, 1.0f / columns, 0.01f);
+    const auto loss = Empty<float>(rows);
+    const auto gradient = Empty<Element>(rows * columns);
+    const float scale = 1.0f / rows;
+    WithGroup(columns, [&](auto group) {
+      Run(CrossEntropyKernel<Element, group>{op.attributes, x.data(), target.data(), loss.data(),
+                                             gradient.data(), rows, columns, scale});
+    });
+    const Shape shape = {rows, columns};
+    const Operand prediction = {x.doubles(), shape};
+    const Operand targets = {target.doubles(), sparse ? Shape{rows} : shape};
+    ExpectNear(loss, Reference(op, {prediction, targets})[0], 1e-5, "loss");
+    ExpectNear(gradient, Reference(backward, {prediction, targets})[0], 1e-5, "gradient");
+  });
+}
+
+}  // namespace
+}  // namespace shoal::cuda

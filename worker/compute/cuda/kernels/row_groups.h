@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "worker/compute/host_device.h"
+
+namespace shoal::cuda {
+
+// Short reductions along rows: `group` threads a row, neighbours in a block, so that they read
+// neighbouring columns; thread `lane` of them has the columns lane, lane + group, ... Each writes
+// its share into memory of the block, and after the barrier each adds up all shares of its row, in
+// their order: reads of the same address, which cost a warp one.
+template <int group>
+struct RowGroups {
+  static constexpr int kThreads = 256;
+  static_assert(kThreads % group == 0);
+  static constexpr int kRows = kThreads / group;  // of a block
+
+  static int64_t Blocks(int64_t rows) { return (rows + kRows - 1) / kRows; }
+  SHOAL_HOST_DEVICE static int64_t Row(int64_t block, int thread) {
+    return block * kRows + thread / group;
+  }
+  SHOAL_HOST_DEVICE static int Lane(int thread) { return thread % group; }
+
+  SHOAL_HOST_DEVICE static float Sum(const float (&shares)[kThreads], int thread) {
+    float sum = 0;
+    for (int i = 0; i < group; ++i) sum += shares[thread / group * group + i];
+    return sum;
+  }
+  SHOAL_HOST_DEVICE static float Largest(const float (&shares)[kThreads], int thread) {
+    float largest = shares[thread / group * group];
+    for (int i = 1; i < group; ++i) {
+      const float share = shares[thread / group * group + i];
+      if (share > largest || share != share) largest = share;
+    }
+    return largest;
+  }
+};
+
+// Calls use(group) with the threads that a row of `columns` is given, as a constant.
+template <typename Use>
+void WithGroup(int64_t columns, const Use& use) {
+  if (columns > 64) {
+    use(std::integral_constant<int, 32>());
+  } else {
+    use(std::integral_constant<int, 8>());
+  }
+}
+
+}  // namespace shoal::cuda

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "worker/compute/cuda/cuda_status.h"
+#include "worker/compute/cuda/kernels/kernel.h"
+#include "worker/compute/cuda/stream.h"
+
+// For files that nvcc compiles.
+
+namespace shoal::cuda {
+
+inline constexpr int kItemThreads = 256;
+
+template <ItemKernel Kernel>
+__global__ void __launch_bounds__(kItemThreads) RunItems(const Kernel kernel, int64_t items) {
+  const int64_t item = int64_t{blockIdx.x} * kItemThreads + threadIdx.x;
+  if (item < items) kernel(static_cast<int32_t>(item));
+}
+
+template <int phase, BlockKernel Kernel>
+__device__ void RunPhases(const Kernel& kernel, const Place& place, typename Kernel::Shared& shared,
+                          typename Kernel::Own& own) {
+  kernel.template Run<phase>(place, shared, own);
+  if constexpr (phase + 1 < Kernel::kPhases) {
+    __syncthreads();
+    RunPhases<phase + 1>(kernel, place, shared, own);
+  }
+}
+
+template <BlockKernel Kernel>
+__global__ void __launch_bounds__(Kernel::kThreads) RunBlocks(const Kernel kernel) {
+  __shared__ typename Kernel::Shared shared;
+  typename Kernel::Own own;
+  RunPhases<0>(kernel, {.block = blockIdx.x, .thread = static_cast<int>(threadIdx.x)}, shared, own);
+}
+
+// Puts `kernel` into `stream`. What it does comes later; an error is about the launch alone, or of
+// what ran before.
+template <typename Kernel>
+absl::Status Launch(const Kernel& kernel, const Stream& stream, const NodeName& node = {}) {
+  int64_t blocks = 0;
+  if constexpr (ItemKernel<Kernel>) {
+    blocks = (kernel.items() + kItemThreads - 1) / kItemThreads;
+    if (kernel.items() > INT32_MAX) {
+      return absl::OutOfRangeError(absl::StrCat(kernel.items(), " items of ", std::string(node.op),
+                                                " in the layer ", std::string(node.layer),
+                                                " are more than a kernel takes; a smaller batch "
+                                                "has fewer"));
+    }
+  } else {
+    blocks = kernel.blocks();
+  }
+  if (blocks == 0) return absl::OkStatus();
+  if constexpr (ItemKernel<Kernel>) {
+    RunItems<<<static_cast<unsigned>(blocks), kItemThreads, 0, stream.get()>>>(kernel,
+                                                                               kernel.items());
+  } else {
+    RunBlocks<<<static_cast<unsigned>(blocks), Kernel::kThreads, 0, stream.get()>>>(kernel);
+  }
+  return ToStatus(cudaGetLastError(), "cudaLaunchKernel", node);
+}
+
+}  // namespace shoal::cuda
