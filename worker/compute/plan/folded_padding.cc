@@ -25,6 +25,12 @@ bool CanFold(const Window& window, const Margins& margins) {
   return true;
 }
 
+// Whether `node` computes with the values that `pad` was given. A padding layer of a narrower dtype
+// rounds them first.
+bool ReadsUnrounded(const Node& node, const Node& pad) {
+  return pad.compute_dtype == ComputeDtype::kFloat32 || pad.compute_dtype == node.compute_dtype;
+}
+
 // The op with the zeros in its window; null where it is not an OpType or cannot have them.
 template <typename OpType>
 std::shared_ptr<const Op> WithZeros(const Op& op, const Margins& margins) {
@@ -50,7 +56,7 @@ absl::StatusOr<Graph> FoldPadding(const Graph& model) {
   for (const Node& node : model.nodes()) {
     const Node* pad = node.inputs.empty() ? nullptr : padding[node.inputs[0]];
     std::shared_ptr<const Op> folded;
-    if (pad != nullptr) {
+    if (pad != nullptr && ReadsUnrounded(node, *pad)) {
       const Margins& margins = static_cast<const PadOp&>(*pad->op).margins;
       folded = WithZeros<Conv2DOp>(*node.op, margins);
       if (folded == nullptr) folded = WithZeros<DepthwiseConv2DOp>(*node.op, margins);

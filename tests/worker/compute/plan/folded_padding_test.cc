@@ -8,6 +8,7 @@
 
 #include "common/model/ops/conv2d.h"
 #include "common/model/ops/depthwise_conv2d.h"
+#include "common/model/ops/pad.h"
 #include "tests/worker/compute/model_building.h"
 
 namespace shoal {
@@ -81,6 +82,29 @@ TEST(FoldPaddingTest, OnlyWhereTheWindowCanHaveTheZeros) {
   for (ModelBuilding* model : {&padded_twice, &pooled, &far, &deeper}) {
     EXPECT_EQ(ReadersOfInput(Fold(model->Build())), std::vector<std::string>{"Pad"});
   }
+}
+
+// A padding layer in bfloat16 rounds what a convolution in float32 would read.
+TEST(FoldPaddingTest, OnlyWhereNoDtypeIsLostWithTheLayer) {
+  const auto readers = [](ComputeDtype padding, ComputeDtype convolution) {
+    Graph graph;
+    const ValueId x = graph.AddInput("x", {kBatch, 8, 8, 2});
+    const ValueId kernel = graph.AddVariable({.name = "kernel", .shape = {3, 3, 2, 4}});
+    auto pad = std::make_shared<PadOp>();
+    pad->margins = kBelowAndRight;
+    const ValueId padded = *graph.Add(std::move(pad), {x}, "pad", "", padding);
+    auto conv = std::make_shared<Conv2DOp>();
+    conv->window = kThree;
+    graph.SetOutputs({*graph.Add(std::move(conv), {padded, kernel}, "conv", "", convolution)});
+    return ReadersOfInput(Fold(graph)).size();
+  };
+  const auto f32 = ComputeDtype::kFloat32, bf16 = ComputeDtype::kBfloat16,
+             f16 = ComputeDtype::kFloat16;
+  EXPECT_EQ(readers(f32, f32), 2u);
+  EXPECT_EQ(readers(bf16, bf16), 2u);
+  EXPECT_EQ(readers(f32, bf16), 2u);
+  EXPECT_EQ(readers(bf16, f32), 1u);
+  EXPECT_EQ(readers(bf16, f16), 1u);
 }
 
 }  // namespace
