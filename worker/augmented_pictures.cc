@@ -4,12 +4,9 @@
 #include <memory>
 
 #include "common/base/status_macros.h"
-#include "common/model/model_layout.h"
 #include "common/model/ops/mode_switch.h"
 #include "common/model/training_graph.h"
-#include "worker/compute/arena.h"
 #include "worker/compute/backends.h"
-#include "worker/compute/program_builder.h"
 
 namespace shoal {
 namespace {
@@ -45,21 +42,21 @@ absl::StatusOr<AugmentedPictures> AugmentPictures(const Graph& model,
   SHOAL_ASSIGN_OR_RETURN(training.graph, AugmentationOf(model));
   training.forward_nodes = static_cast<int>(training.graph.nodes().size());
   training.prediction = training.graph.outputs()[0];
-  const ModelLayout layout(training.graph.variables());
-  ProgramBuilder builder(training, layout, ProgramMode::kPredictTraining, examples);
+  const Plan plan(training, PlanMode::kPredictTraining, examples);
+  const Shape shape = plan.shape(training.prediction);
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, CreateBackend("cpu"));
-  SHOAL_RETURN_IF_ERROR(backend->AddSteps(builder));
-  const Shape shape = builder.shape(training.prediction);
-  const TensorId result = builder.tensor(training.prediction);
-  Program program = std::move(builder).Build();
-  Arena arena;
-  SHOAL_RETURN_IF_ERROR(arena.Reserve(program.arena_size_bytes()));
-  SHOAL_RETURN_IF_ERROR(program.Run({.job_seed = seed, .step = step},
-                                    {.inputs = {pictures}, .parameters = {}, .gradients = {}},
-                                    arena, nullptr));
-  const float* values = program.address(result);
-  return AugmentedPictures{.values = {values, values + ElementCount(shape)},
-                           .shape = Shape(shape.begin() + 1, shape.end())};
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Executable> executable, backend->Compile(plan));
+  AugmentedPictures augmented = {.values = std::vector<float>(ElementCount(shape)),
+                                 .shape = Shape(shape.begin() + 1, shape.end())};
+  SHOAL_RETURN_IF_ERROR(executable
+                            ->Run({.job_seed = seed, .step = step},
+                                  {.inputs = {pictures},
+                                   .parameters = {},
+                                   .gradients = {},
+                                   .prediction = augmented.values},
+                                  nullptr, nullptr)
+                            .status());
+  return augmented;
 }
 
 }  // namespace shoal

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -7,12 +8,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/model/graph.h"
-#include "worker/compute/program_builder.h"
+#include "worker/compute/executable.h"
+#include "worker/compute/plan/plan.h"
 
 namespace shoal {
 
-// Turns graphs into programs: a kernel per node, from a table of the backend's own. Those that
-// there are: backends.h. Thread-safe when constant.
+// A device, and how graphs are computed there: a kernel per node, from a table of the backend's
+// own. It owns the memory of the device that its executables run in. Those that there are:
+// backends.h. Thread-safe when constant.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -29,12 +32,16 @@ class Backend {
   // An equal model that this backend computes faster: same inputs, variables and outputs.
   virtual absl::StatusOr<Graph> Rewrite(const Graph& model) const { return model; }
 
-  // Adds the steps of all of builder.nodes(). CheckKernels has been asked about the graph.
-  virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;
+  // Makes a plan ready to run. CheckKernels has been asked about its graph.
+  virtual absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) = 0;
 
-  // Called on the thread that runs or builds programs, before it does: its threads for what
+  // Called on the thread that compiles or runs, before it does: its threads for what
   // follows.
   virtual void UseThreads(int threads) const = 0;
+
+  // For tests: fills the memory that runs share, as much as there is and `size_bytes` at least,
+  // with not-a-number. A run must write there before it reads.
+  virtual absl::Status Poison(int64_t size_bytes) = 0;
 };
 
 // kUnimplemented when `backend` has no kernel for some ops of `graph`: names each, with the layers

@@ -12,7 +12,7 @@ namespace shoal {
 namespace {
 
 // Training and evaluation with a full and a last, smaller batch each need four.
-constexpr size_t kMaxPlans = 8;
+constexpr size_t kMaxCompiled = 8;
 
 absl::Status CheckSize(const std::string& what, size_t actual, int64_t expected) {
   if (static_cast<int64_t>(actual) == expected) return absl::OkStatus();
@@ -39,14 +39,14 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
 
 absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t examples) {
   backend_->UseThreads(options_.threads);
-  SHOAL_ASSIGN_OR_RETURN(const Plan* plan, FindPlan(ProgramMode::kTrain, examples));
+  SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, examples));
   int64_t values = ElementCount(BatchShape(training_.target, examples));
   if (training_.weights != kNoValue) values += examples;
   for (const ValueId input : options_.model.inputs()) {
     values += ElementCount(BatchShape(input, examples));
   }
   return BatchMemory{.data = values * static_cast<int64_t>(sizeof(float)),
-                     .activations = plan->program.arena_size_bytes()};
+                     .activations = executable->memory_bytes()};
 }
 
 absl::StatusOr<BatchResult> GraphRunner::Train(
@@ -54,27 +54,25 @@ absl::StatusOr<BatchResult> GraphRunner::Train(
     std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {
   SHOAL_RETURN_IF_ERROR(CheckBatch(batch, parameters, /*needs_target=*/true));
   SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of gradients", gradients.size(), layout_.size));
-  SHOAL_ASSIGN_OR_RETURN(const Plan* plan, RunPlan(ProgramMode::kTrain, batch, step, parameters,
-                                                   gradients, on_variable_done));
-  return Results(*plan, batch);
+  return Run(PlanMode::kTrain, batch, step, {.parameters = parameters, .gradients = gradients},
+             on_variable_done);
 }
 
 absl::StatusOr<BatchResult> GraphRunner::Evaluate(const Batch& batch,
                                                   std::span<const float> parameters) {
   SHOAL_RETURN_IF_ERROR(CheckBatch(batch, parameters, /*needs_target=*/true));
-  SHOAL_ASSIGN_OR_RETURN(const Plan* plan,
-                         RunPlan(ProgramMode::kEvaluate, batch, 0, parameters, {}, nullptr));
-  return Results(*plan, batch);
+  return Run(PlanMode::kEvaluate, batch, 0, {.parameters = parameters}, nullptr);
 }
 
 absl::StatusOr<std::vector<float>> GraphRunner::Predict(const Batch& batch,
                                                         std::span<const float> parameters,
                                                         bool training) {
   SHOAL_RETURN_IF_ERROR(CheckBatch(batch, parameters, /*needs_target=*/false));
-  const ProgramMode mode = training ? ProgramMode::kPredictTraining : ProgramMode::kPredict;
-  SHOAL_ASSIGN_OR_RETURN(const Plan* plan, RunPlan(mode, batch, 0, parameters, {}, nullptr));
-  const std::span<const float> prediction = Prediction(*plan);
-  return std::vector<float>(prediction.begin(), prediction.end());
+  const PlanMode mode = training ? PlanMode::kPredictTraining : PlanMode::kPredict;
+  std::vector<float> prediction(ElementCount(BatchShape(training_.prediction, batch.examples)));
+  SHOAL_RETURN_IF_ERROR(
+      Run(mode, batch, 0, {.parameters = parameters, .prediction = prediction}, nullptr).status());
+  return prediction;
 }
 
 absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> parameters,
@@ -109,49 +107,44 @@ absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> 
   return CheckLabels(batch, training_.graph.value(training_.prediction).shape.back());
 }
 
-absl::StatusOr<GraphRunner::Plan*> GraphRunner::FindPlan(ProgramMode mode, int64_t examples) {
-  const auto found = std::find_if(plans_.begin(), plans_.end(), [&](const Plan& plan) {
-    return plan.mode == mode && plan.examples == examples;
-  });
-  if (found != plans_.end()) {
-    plans_.splice(plans_.begin(), plans_, found);
-    return &plans_.front();
+absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {
+  const auto found =
+      std::find_if(compiled_.begin(), compiled_.end(), [&](const Compiled& compiled) {
+        return compiled.mode == mode && compiled.examples == examples;
+      });
+  if (found != compiled_.end()) {
+    compiled_.splice(compiled_.begin(), compiled_, found);
+    return compiled_.front().executable.get();
   }
-  ProgramBuilder builder(training_, layout_, mode, examples);
-  SHOAL_RETURN_IF_ERROR(backend_->AddSteps(builder));
-  const TensorId prediction = builder.tensor(training_.prediction);
-  const bool has_loss = mode == ProgramMode::kTrain || mode == ProgramMode::kEvaluate;
-  const TensorId loss = has_loss ? builder.tensor(training_.loss_per_example) : -1;
-  plans_.push_front({mode, examples, prediction, loss, std::move(builder).Build()});
-  if (plans_.size() > kMaxPlans) plans_.pop_back();
-  return &plans_.front();
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable,
+                         backend_->Compile(Plan(training_, mode, examples, options_.metrics)));
+  compiled_.push_front({mode, examples, std::move(executable)});
+  if (compiled_.size() > kMaxCompiled) compiled_.pop_back();
+  return compiled_.front().executable.get();
 }
 
-absl::StatusOr<GraphRunner::Plan*> GraphRunner::RunPlan(
-    ProgramMode mode, const Batch& batch, uint64_t step, std::span<const float> parameters,
-    std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {
+absl::StatusOr<BatchResult> GraphRunner::Run(
+    PlanMode mode, const Batch& batch, uint64_t step, RunBuffers buffers,
+    const std::function<void(int variable)>& on_variable_done) {
   backend_->UseThreads(options_.threads);
-  SHOAL_ASSIGN_OR_RETURN(Plan * plan, FindPlan(mode, batch.examples));
-  SHOAL_RETURN_IF_ERROR(arena_.Reserve(plan->program.arena_size_bytes()));
-  Program::Buffers buffers = {batch.inputs, parameters, gradients};
+  SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(mode, batch.examples));
+  buffers.inputs = batch.inputs;
   buffers.inputs.push_back(batch.target);  // the training graph's inputs after the model's
   if (training_.weights != kNoValue) {
     FindWeights(batch, mode);
     buffers.inputs.push_back(weights_);
   }
-  SHOAL_RETURN_IF_ERROR(plan->program.Run({options_.seed, step}, buffers, arena_, on_variable_done,
-                                          options_.on_work_timed));
-  return plan;
+  return executable->Run({options_.seed, step}, buffers, on_variable_done, options_.on_work_timed);
 }
 
 // keras.src.trainers.data_adapters.data_adapter_utils.class_weight_to_sample_weights
-void GraphRunner::FindWeights(const Batch& batch, ProgramMode mode) {
+void GraphRunner::FindWeights(const Batch& batch, PlanMode mode) {
   if (batch.weights.empty()) {
     weights_.assign(batch.examples, 1);
   } else {
     weights_.assign(batch.weights.begin(), batch.weights.end());
   }
-  if (options_.class_weights.empty() || mode != ProgramMode::kTrain) return;
+  if (options_.class_weights.empty() || mode != PlanMode::kTrain) return;
   const size_t size = batch.target.size() / batch.examples;
   for (int64_t i = 0; i < batch.examples; ++i) {
     const std::span<const float> label = batch.target.subspan(i * size, size);
@@ -162,27 +155,10 @@ void GraphRunner::FindWeights(const Batch& batch, ProgramMode mode) {
   }
 }
 
-BatchResult GraphRunner::Results(const Plan& plan, const Batch& batch) const {
-  BatchResult result;
-  result.examples = batch.examples;
-  const float* losses = plan.program.address(plan.loss_per_example);
-  for (int64_t i = 0; i < batch.examples; ++i) result.loss_sum += losses[i];
-  const Shape shape = BatchShape(training_.prediction, batch.examples);
-  result.metric_sums.resize(SumCount(options_.metrics));
-  AddToSums(options_.metrics, {shape, Prediction(plan), batch.target, weights_},
-            result.metric_sums);
-  return result;
-}
-
 Shape GraphRunner::BatchShape(ValueId value, int64_t examples) const {
   Shape shape = training_.graph.value(value).shape;
   std::replace(shape.begin(), shape.end(), kBatch, examples);
   return shape;
-}
-
-std::span<const float> GraphRunner::Prediction(const Plan& plan) const {
-  const Shape shape = BatchShape(training_.prediction, plan.examples);
-  return {plan.program.address(plan.prediction), static_cast<size_t>(ElementCount(shape))};
 }
 
 }  // namespace shoal

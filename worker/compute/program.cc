@@ -1,5 +1,7 @@
 #include "worker/compute/program.h"
 
+#include <chrono>
+
 #include "common/base/status_macros.h"
 
 namespace shoal {
@@ -10,7 +12,7 @@ char* Writable(const void* address) { return static_cast<char*>(const_cast<void*
 
 }  // namespace
 
-absl::Status Program::Run(const RunContext& context, const Buffers& buffers, const Arena& arena,
+absl::Status Program::Run(const RunContext& context, const RunBuffers& buffers, const Arena& arena,
                           const std::function<void(int variable)>& on_variable_done,
                           const OnStepTimed& on_step_timed) {
   using Clock = std::chrono::steady_clock;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "worker/compute/arena.h"
+#include "worker/compute/executable.h"
 
 namespace shoal {
 
@@ -39,12 +39,6 @@ struct Tensor {
   int64_t offset = 0;  // bytes, within the arena, parameters or gradients
 };
 
-// What differs from one run to the next beside the tensors.
-struct RunContext {
-  uint64_t job_seed = 0;
-  uint64_t step = 0;
-};
-
 // One computation with everything decided but the addresses: shapes, layouts, attributes.
 class Kernel {
  public:
@@ -53,9 +47,6 @@ class Kernel {
   // order.
   virtual absl::Status Run(const RunContext& context, std::span<void* const> tensors) = 0;
 };
-
-// Called after each step with what it computed and how long it took.
-using OnStepTimed = std::function<void(const std::string& work, std::chrono::nanoseconds)>;
 
 // Kernels in the order in which they run, for one batch size, with a place for every tensor.
 // Made by ProgramBuilder. Not thread-safe: kernels keep state between Run's calls.
@@ -67,13 +58,6 @@ class Program {
     std::vector<int> variables_done;  // those whose value and gradient no later step touches
     std::string work;                 // what it computes: an op's type, or "Reorder"
   };
-  // The caller's memory for one run.
-  struct Buffers {
-    std::vector<std::span<const float>> inputs;  // in the order of the graph's inputs
-    std::span<const float> parameters;
-    std::span<float> gradients;
-  };
-
   Program(std::vector<Tensor> tensors, std::vector<Step> steps, int64_t arena_size_bytes)
       : tensors_(std::move(tensors)),
         steps_(std::move(steps)),
@@ -83,9 +67,9 @@ class Program {
   // Runs all steps in `arena`, which must have arena_size_bytes(). `on_variable_done` may be empty;
   // so may `on_step_timed`: then no clock is read.
   // Tensors with `kept` stay readable through address() until the arena is used again.
-  absl::Status Run(const RunContext& context, const Buffers& buffers, const Arena& arena,
+  absl::Status Run(const RunContext& context, const RunBuffers& buffers, const Arena& arena,
                    const std::function<void(int variable)>& on_variable_done,
-                   const OnStepTimed& on_step_timed = {});
+                   const OnStepTimed& on_step_timed);
 
   // Where a tensor lay in the last run.
   const float* address(TensorId id) const { return static_cast<const float*>(addresses_[id]); }

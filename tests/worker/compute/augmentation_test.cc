@@ -16,7 +16,7 @@
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/tested_backends.h"
 #include "worker/compute/model_runner.h"
-#include "worker/compute/program_builder.h"
+#include "worker/compute/plan/plan.h"
 
 namespace shoal {
 namespace {
@@ -119,24 +119,23 @@ TEST_P(AugmentationTest, DoesNothingInInference) {
   EXPECT_EQ(Augment(layers, 12, 30, images, {.training = false}), images);
 }
 
-// The ops that a program of that mode computes.
-std::vector<std::string> ComputedOps(ProgramMode mode) {
+// The ops that a plan of that mode computes.
+std::vector<std::string> ComputedOps(PlanMode mode) {
   const auto model = ParseKerasModel(SequentialJson({nullptr, 12, 9, 1}, Everything()).dump());
   EXPECT_TRUE(model.ok()) << model.status();
   const auto training = BuildTrainingGraph(model->graph, *LossOf("MeanSquaredError"));
   EXPECT_TRUE(training.ok()) << training.status();
-  const ModelLayout layout(training->graph.variables());
-  const ProgramBuilder builder(*training, layout, mode, 2);
+  const Plan plan(*training, mode, 2);
   std::vector<std::string> ops;
-  for (const int node : builder.nodes()) ops.push_back(training->graph.nodes()[node].op->type());
+  for (const int node : plan.nodes()) ops.push_back(training->graph.nodes()[node].op->type());
   return ops;
 }
 
 TEST(ComputedOpsTest, AreThoseOfTheMode) {
-  EXPECT_THAT(ComputedOps(ProgramMode::kPredict),
+  EXPECT_THAT(ComputedOps(PlanMode::kPredict),
               ElementsAre("ModeSwitch", "ModeSwitch", "ModeSwitch", "ModeSwitch", "ModeSwitch",
                           "ModeSwitch", "Crop", "Resize", "ModeSwitch"));
-  for (const ProgramMode mode : {ProgramMode::kTrain, ProgramMode::kPredictTraining}) {
+  for (const PlanMode mode : {PlanMode::kTrain, PlanMode::kPredictTraining}) {
     EXPECT_THAT(ComputedOps(mode), Contains("Warp").Times(5));
     EXPECT_THAT(ComputedOps(mode), Not(Contains("Resize")));
   }

@@ -6,21 +6,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "common/base/status_macros.h"
 #include "common/model/model_layout.h"
 #include "tests/fakes/test_seed.h"
 #include "tests/worker/compute/double_interpreter.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/op_case.h"
 #include "tests/worker/compute/tested_backends.h"
-#include "worker/compute/arena.h"
 #include "worker/compute/backends.h"
-#include "worker/compute/program_builder.h"
+#include "worker/compute/plan/plan.h"
 
 namespace shoal {
 namespace {
@@ -88,34 +88,29 @@ class OpConformanceTest : public ::testing::TestWithParam<std::tuple<std::string
     std::vector<float> prediction;
     std::vector<float> gradients;  // as `layout` has them
   };
-  static Computed Compute(const Backend& backend, const OpCase& test_case,
-                          const TrainingGraph& training, const ModelLayout& layout,
-                          ProgramMode mode) {
-    ProgramBuilder builder(training, layout, mode, /*examples=*/1);
-    EXPECT_TRUE(backend.AddSteps(builder).ok());
-    const TensorId prediction = builder.tensor(training.prediction);
-    const int64_t size = ElementCount(builder.shape(training.prediction));
-    Program program = std::move(builder).Build();
-    Arena arena;
-    EXPECT_TRUE(arena.Reserve(program.arena_size_bytes()).ok());
-    // Not-a-number: what reads before it writes, shows.
-    std::memset(arena.data(), 0xff, arena.size_bytes());
+  static absl::StatusOr<Computed> Compute(Backend& backend, const OpCase& test_case,
+                                          const Plan& plan) {
+    SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Executable> executable, backend.Compile(plan));
+    // What reads before it writes, shows.
+    SHOAL_RETURN_IF_ERROR(backend.Poison(executable->memory_bytes()));
+    const ModelLayout& layout = plan.layout();
     std::vector<float> parameters(layout.size);
     for (size_t v = 0; v < layout.variables.size(); ++v) {
       std::copy(test_case.variables()[v].begin(), test_case.variables()[v].end(),
                 parameters.begin() + layout.variables[v].offset);
     }
-    Computed computed;
-    computed.gradients.resize(layout.size);
-    Program::Buffers buffers = {.inputs = {test_case.inputs().begin(), test_case.inputs().end()},
-                                .parameters = parameters,
-                                .gradients = computed.gradients};
-    EXPECT_TRUE(
-        program
-            .Run({.job_seed = DoubleInterpreter::kJobSeed, .step = DoubleInterpreter::kStep},
-                 buffers, arena, nullptr)
-            .ok());
-    computed.prediction.assign(program.address(prediction), program.address(prediction) + size);
+    const Shape prediction = plan.shape(plan.training_graph().prediction);
+    Computed computed = {.prediction = std::vector<float>(ElementCount(prediction)),
+                         .gradients = std::vector<float>(layout.size)};
+    SHOAL_RETURN_IF_ERROR(
+        executable
+            ->Run({.job_seed = DoubleInterpreter::kJobSeed, .step = DoubleInterpreter::kStep},
+                  {.inputs = {test_case.inputs().begin(), test_case.inputs().end()},
+                   .parameters = parameters,
+                   .gradients = computed.gradients,
+                   .prediction = computed.prediction},
+                  nullptr, nullptr)
+            .status());
     return computed;
   }
 };
@@ -140,13 +135,14 @@ TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
     SetValues(test_case, interpreter);
     (*backend)->UseThreads(1 + static_cast<int>(seed % 2));
     const ModelLayout layout(training.graph.variables());
-    for (const ProgramMode mode :
-         {ProgramMode::kPredict, ProgramMode::kPredictTraining, ProgramMode::kTrain}) {
-      const Computed computed = Compute(**backend, test_case, training, layout, mode);
-      interpreter.Predict(/*training=*/mode != ProgramMode::kPredict);
-      ExpectNear(computed.prediction, ToFloat(interpreter.value(training.prediction)), named.bound,
+    for (const PlanMode mode : {PlanMode::kPredict, PlanMode::kPredictTraining, PlanMode::kTrain}) {
+      const Plan plan(training, mode, /*examples=*/1);
+      const auto computed = Compute(**backend, test_case, plan);
+      ASSERT_TRUE(computed.ok()) << computed.status();
+      interpreter.Predict(/*training=*/mode != PlanMode::kPredict);
+      ExpectNear(computed->prediction, ToFloat(interpreter.value(training.prediction)), named.bound,
                  1e-6, "prediction");
-      if (mode != ProgramMode::kTrain) continue;
+      if (mode != PlanMode::kTrain) continue;
       interpreter.Train();
       double largest = 0;
       for (const ValueId gradient : training.pushed_values) {
@@ -155,7 +151,7 @@ TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
       for (size_t v = 0; v < layout.variables.size(); ++v) {
         const ModelLayout::Extent& extent = layout.variables[v];
         // Some gradients are small differences of large sums.
-        ExpectNear(std::span(computed.gradients).subspan(extent.offset, extent.size),
+        ExpectNear(std::span(computed->gradients).subspan(extent.offset, extent.size),
                    ToFloat(interpreter.value(training.pushed_values[v])), named.bound,
                    0.01 * largest, "gradient of " + training.graph.variables()[v].name);
       }

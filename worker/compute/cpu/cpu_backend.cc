@@ -9,9 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/cpu/cpu_program.h"
-#include "worker/compute/cpu/fusions.h"
-#include "worker/compute/cpu/unused_borders.h"
+#include "worker/compute/host_backend.h"
 #include "worker/compute/plan/folded_padding.h"
+#include "worker/compute/plan/fusions.h"
+#include "worker/compute/plan/unused_borders.h"
 
 namespace shoal {
 namespace cpu {
@@ -27,7 +28,7 @@ const std::map<std::string, StepFactory>& Factories() {
   return factories;
 }
 
-class CpuBackend : public Backend {
+class CpuBackend : public HostBackend {
  public:
   std::string name() const override { return "cpu"; }
 
@@ -42,6 +43,9 @@ class CpuBackend : public Backend {
     return FoldPadding(cropped);
   }
 
+  void UseThreads(int threads) const override { omp_set_num_threads(threads); }
+
+ protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override {
     try {
       return AddStepsOrThrow(builder);
@@ -50,24 +54,22 @@ class CpuBackend : public Backend {
     }
   }
 
-  void UseThreads(int threads) const override { omp_set_num_threads(threads); }
-
  private:
   absl::Status AddStepsOrThrow(ProgramBuilder& builder) const {
     const Graph& graph = builder.graph();
-    const Fusions fusions = FindFusions(builder);
+    const Fusions fusions = FindFusions(builder.plan());
     // Measured: with AVX-512 oneDNN's matrix products win at a few dozen rows, without it
     // OpenBLAS's.
     const bool prefer_onednn_matmul = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
     CpuProgram program(&builder, &fusions, engine_, prefer_onednn_matmul);
-    for (const int index : builder.nodes()) {
+    for (const int index : builder.plan().nodes()) {
       if (fusions.absorbed[index]) continue;
       const Node& node = graph.nodes()[index];
       builder.BeginWork(node.op->type());
       SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));
     }
     // The caller reads row-major.
-    const ValueId prediction = builder.prediction();
+    const ValueId prediction = builder.plan().training_graph().prediction;
     builder.Bind(prediction, program.RowMajor(prediction));
     return absl::OkStatus();
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "worker/compute/cpu/fusions.h"
+#include "worker/compute/plan/fusions.h"
 #include "worker/compute/program_builder.h"
 
 namespace shoal::cpu {

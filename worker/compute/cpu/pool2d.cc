@@ -55,7 +55,7 @@ dnnl::pooling_v2_backward::primitive_desc Backward(
 // Whether a node of the program needs what the pooling found out about its input.
 bool HasGradient(CpuProgram& program, ValueId pooled) {
   const std::vector<Node>& nodes = program.graph().nodes();
-  const std::vector<int>& consumers = program.builder().consumers(pooled);
+  const std::vector<int>& consumers = program.builder().plan().consumers(pooled);
   return std::any_of(consumers.begin(), consumers.end(), [&](int consumer) {
     return dynamic_cast<const Pool2DBackwardOp*>(nodes[consumer].op.get()) != nullptr;
   });
@@ -71,7 +71,7 @@ Shape PooledShape(const Shape& x) { return {x[0], 1, 1, x[3]}; }
 memory::desc AveragedImage(int index, CpuProgram& program) {
   const std::vector<Node>& nodes = program.graph().nodes();
   const Shape shape = program.builder().shape(nodes[index].outputs[0]);
-  for (const int other : program.builder().nodes()) {
+  for (const int other : program.builder().plan().nodes()) {
     const bool forward =
         dynamic_cast<const GlobalAveragePool2DOp*>(nodes[other].op.get()) != nullptr;
     if (!forward || nodes[other].layer != nodes[index].layer) continue;

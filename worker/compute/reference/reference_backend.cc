@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "worker/compute/host_backend.h"
 #include "worker/compute/reference/kernels.h"
 
 namespace shoal {
@@ -71,7 +72,7 @@ class ReferenceKernel : public Kernel {
   std::vector<Shape> output_shapes_;
 };
 
-class ReferenceBackend : public Backend {
+class ReferenceBackend : public HostBackend {
  public:
   std::string name() const override { return "reference"; }
 
@@ -81,8 +82,11 @@ class ReferenceBackend : public Backend {
     return types;
   }
 
+  void UseThreads(int) const override {}
+
+ protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override {
-    for (const int index : builder.nodes()) {
+    for (const int index : builder.plan().nodes()) {
       const Node& node = builder.graph().nodes()[index];
       builder.BeginWork(node.op->type());
       auto kernel = std::make_unique<ReferenceKernel>(Kernels().at(node.op->type()), node, builder);
@@ -96,8 +100,6 @@ class ReferenceBackend : public Backend {
     }
     return absl::OkStatus();
   }
-
-  void UseThreads(int) const override {}
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "absl/status/statusor.h"
 #include "common/model/graph.h"
 
-namespace shoal::cpu {
+namespace shoal {
 
 // The same model without the rows and columns that nothing reads. A pooling without padding whose
 // windows do not cover its input leaves some over, and with them a part of every convolution before
@@ -12,4 +12,4 @@ namespace shoal::cpu {
 // smaller comes back as it is.
 absl::StatusOr<Graph> CropUnusedBorders(const Graph& model);
 
-}  // namespace shoal::cpu
+}  // namespace shoal

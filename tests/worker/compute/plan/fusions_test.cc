@@ -1,4 +1,4 @@
-#include "worker/compute/cpu/fusions.h"
+#include "worker/compute/plan/fusions.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/model_building.h"
 
-namespace shoal::cpu {
+namespace shoal {
 namespace {
 
 const auto kLoss = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
@@ -18,14 +18,13 @@ int Count(const std::vector<int>& by_node) {
       std::count_if(by_node.begin(), by_node.end(), [](int other) { return other >= 0; }));
 }
 
-Fusions Find(const Graph& model, ProgramMode mode) {
+Fusions Find(const Graph& model, PlanMode mode) {
   const TrainingGraph training = BuildTrainingGraph(model, *kLoss).value();
-  const ModelLayout layout(training.graph.variables());
-  return FindFusions(ProgramBuilder(training, layout, mode, 2));
+  return FindFusions(Plan(training, mode, 2));
 }
 
 TEST(FusionsTest, OfTheFashionCnn) {
-  const Fusions fusions = Find(FashionCnn(), ProgramMode::kTrain);
+  const Fusions fusions = Find(FashionCnn(), PlanMode::kTrain);
   EXPECT_EQ(Count(fusions.relu), 3);
   EXPECT_EQ(Count(fusions.bias_gradient), 2);
   EXPECT_EQ(Count(fusions.relu_gradient), 2);
@@ -33,7 +32,7 @@ TEST(FusionsTest, OfTheFashionCnn) {
 }
 
 TEST(FusionsTest, OnlyTheForwardOnesInPrediction) {
-  const Fusions fusions = Find(FashionCnn(), ProgramMode::kPredict);
+  const Fusions fusions = Find(FashionCnn(), PlanMode::kPredict);
   EXPECT_EQ(Count(fusions.relu), 3);
   EXPECT_EQ(Count(fusions.bias_gradient), 0);
   EXPECT_EQ(Count(fusions.relu_gradient), 0);
@@ -44,14 +43,14 @@ TEST(FusionsTest, NotWhereTheUnactivatedValueIsRead) {
   model.Dense(4);
   const ValueId unactivated = model.current();
   model.Relu().Add(unactivated).Dense(3);
-  EXPECT_EQ(Count(Find(model.Build(), ProgramMode::kTrain).relu), 0);
+  EXPECT_EQ(Count(Find(model.Build(), PlanMode::kTrain).relu), 0);
 }
 
 TEST(FusionsTest, OfANormalization) {
   ModelBuilding model({kBatch, 4, 4, 2});
   model.Conv2D(3, {}).BatchNormalization().Activation({.max_value = 6});
   model.Conv2D(3, {}).BatchNormalization().Relu().Flatten().Dense(3);
-  const Fusions fusions = Find(model.Build(), ProgramMode::kTrain);
+  const Fusions fusions = Find(model.Build(), PlanMode::kTrain);
   EXPECT_EQ(Count(fusions.relu), 2);
   EXPECT_EQ(std::count_if(fusions.cut_off.begin(), fusions.cut_off.end(),
                           [](const Fusions::CutOff& fused) { return fused.relu_gradient >= 0; }),
@@ -66,7 +65,7 @@ TEST(FusionsTest, OfASum) {
   model.Conv2D(3, {}, 1, false);
   const ValueId shortcut = model.current();
   model.Conv2D(3, {}, 1, false).Add(shortcut).Relu().Flatten().Dense(3);
-  const Fusions fusions = Find(model.Build(), ProgramMode::kTrain);
+  const Fusions fusions = Find(model.Build(), PlanMode::kTrain);
   EXPECT_EQ(Count(fusions.relu), 1);
   EXPECT_EQ(std::count(fusions.absorbed.begin(), fusions.absorbed.end(), true), 1);
 }
@@ -74,7 +73,7 @@ TEST(FusionsTest, OfASum) {
 TEST(FusionsTest, APoolingsReluIsNotANormalizationsToo) {
   ModelBuilding model({kBatch, 4, 4, 2});
   model.BatchNormalization().Relu().Pool2D(Pool2DOp::Kind::kMax, {.size = {2, 2}});
-  const Fusions fusions = Find(model.Flatten().Dense(3).Build(), ProgramMode::kTrain);
+  const Fusions fusions = Find(model.Flatten().Dense(3).Build(), PlanMode::kTrain);
   EXPECT_EQ(Count(fusions.relu_gradient), 1);
   for (const Fusions::CutOff& fused : fusions.cut_off) EXPECT_EQ(fused.relu_gradient, -1);
 }
@@ -86,9 +85,9 @@ TEST(FusionsTest, NotWhatItsResultDoesNotTell) {
     EXPECT_FALSE(IsPlainRelu(attributes));
     ModelBuilding model({kBatch, 4});
     model.Dense(4).Activation(attributes).Dense(3);
-    EXPECT_EQ(Count(Find(model.Build(), ProgramMode::kTrain).relu), 0);
+    EXPECT_EQ(Count(Find(model.Build(), PlanMode::kTrain).relu), 0);
   }
 }
 
 }  // namespace
-}  // namespace shoal::cpu
+}  // namespace shoal

@@ -1,4 +1,4 @@
-#include "worker/compute/cpu/fusions.h"
+#include "worker/compute/plan/fusions.h"
 
 #include <algorithm>
 #include <string>
@@ -7,13 +7,12 @@
 #include "common/model/ops/bias.h"
 #include "common/model/ops/pool2d.h"
 
-namespace shoal::cpu {
+namespace shoal {
 namespace {
 
 class FusionSearch {
  public:
-  explicit FusionSearch(const ProgramBuilder& builder)
-      : builder_(builder), nodes_(builder.graph().nodes()) {
+  explicit FusionSearch(const Plan& plan) : plan_(plan), nodes_(plan.graph().nodes()) {
     fusions_.relu.assign(nodes_.size(), -1);
     fusions_.bias_gradient.assign(nodes_.size(), -1);
     fusions_.relu_gradient.assign(nodes_.size(), -1);
@@ -22,7 +21,7 @@ class FusionSearch {
   }
 
   Fusions Run() && {
-    for (const int index : builder_.nodes()) {
+    for (const int index : plan_.nodes()) {
       const std::string type = nodes_[index].op->type();
       if (type == "Conv2D" || type == "DepthwiseConv2D" || type == "Dense" ||
           type == "BatchNormalization" || type == "Add") {
@@ -56,9 +55,9 @@ class FusionSearch {
   // The ReLU that alone reads the output, but for its own gradient, which can do with the result.
   int FindRelu(int index) const {
     const ValueId output = nodes_[index].outputs[0];
-    if (builder_.wanted_outside(output)) return -1;
+    if (plan_.wanted_outside(output)) return -1;
     int relu = -1;
-    for (const int consumer : builder_.consumers(output)) {
+    for (const int consumer : plan_.consumers(output)) {
       const auto* gradient = OpAt<ActivationBackwardOp>(consumer);
       if (gradient != nullptr && IsPlainRelu(gradient->attributes) &&
           nodes_[consumer].inputs[0] == output && nodes_[consumer].inputs[1] != output &&
@@ -73,7 +72,7 @@ class FusionSearch {
   }
 
   int FindBiasGradient(int index) const {
-    for (const int consumer : builder_.consumers(nodes_[index].inputs[1])) {
+    for (const int consumer : plan_.consumers(nodes_[index].inputs[1])) {
       const bool same_layer = nodes_[consumer].layer == nodes_[index].layer;
       if (same_layer && OpAt<BiasBackwardOp>(consumer) != nullptr && !fusions_.absorbed[consumer]) {
         return consumer;
@@ -84,9 +83,9 @@ class FusionSearch {
 
   int FindReluGradient(int index) const {
     const Node& pooling = nodes_[index];
-    const std::vector<int>& consumers = builder_.consumers(pooling.outputs[0]);
+    const std::vector<int>& consumers = plan_.consumers(pooling.outputs[0]);
     if (OpAt<Pool2DBackwardOp>(index)->kind != Pool2DOp::Kind::kMax || consumers.size() != 1 ||
-        builder_.wanted_outside(pooling.outputs[0])) {
+        plan_.wanted_outside(pooling.outputs[0])) {
       return -1;
     }
     const auto* relu = OpAt<ActivationBackwardOp>(consumers[0]);
@@ -98,7 +97,7 @@ class FusionSearch {
 
   // The node that computes `value`; -1: none does.
   int NodeOf(ValueId value) const {
-    for (const int index : builder_.nodes()) {
+    for (const int index : plan_.nodes()) {
       const std::vector<ValueId>& outputs = nodes_[index].outputs;
       if (std::count(outputs.begin(), outputs.end(), value) > 0) return index;
     }
@@ -112,7 +111,7 @@ class FusionSearch {
     const Fusions::CutOff found = {.relu_gradient = NodeOf(dy)};
     // A pooling may have taken it along.
     if (found.relu_gradient < 0 || fusions_.absorbed[found.relu_gradient] ||
-        builder_.consumers(dy).size() != 1 || builder_.wanted_outside(dy)) {
+        plan_.consumers(dy).size() != 1 || plan_.wanted_outside(dy)) {
       return {};
     }
     const auto* relu = OpAt<ActivationBackwardOp>(found.relu_gradient);
@@ -126,7 +125,7 @@ class FusionSearch {
     return {.relu_gradient = found.relu_gradient, .normalization = normalization};
   }
 
-  const ProgramBuilder& builder_;
+  const Plan& plan_;
   const std::vector<Node>& nodes_;
   Fusions fusions_;
 };
@@ -138,6 +137,6 @@ bool IsPlainRelu(const ActivationAttributes& attributes) {
          attributes.threshold == 0 && attributes.max_value != 0;
 }
 
-Fusions FindFusions(const ProgramBuilder& builder) { return FusionSearch(builder).Run(); }
+Fusions FindFusions(const Plan& plan) { return FusionSearch(plan).Run(); }
 
-}  // namespace shoal::cpu
+}  // namespace shoal

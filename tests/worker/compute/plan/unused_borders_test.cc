@@ -1,4 +1,4 @@
-#include "worker/compute/cpu/unused_borders.h"
+#include "worker/compute/plan/unused_borders.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "common/model/ops/conv2d.h"
 #include "tests/worker/compute/model_building.h"
 
-namespace shoal::cpu {
+namespace shoal {
 namespace {
 
 // Shapes of the outputs of all nodes.
@@ -107,4 +107,4 @@ TEST(CropUnusedBordersTest, KeepsWhatIsRead) {
 }
 
 }  // namespace
-}  // namespace shoal::cpu
+}  // namespace shoal

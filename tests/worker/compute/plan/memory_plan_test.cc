@@ -1,4 +1,4 @@
-#include "worker/compute/memory_plan.h"
+#include "worker/compute/plan/memory_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "worker/compute/cpu/unused_borders.h"
+#include "worker/compute/plan/unused_borders.h"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 #include "common/model/ops/rescale.h"
 #include "worker/compute/plan/graph_copy.h"
 
-namespace shoal::cpu {
+namespace shoal {
 namespace {
 
 using Extents = std::array<int64_t, 2>;  // height, width
@@ -110,4 +110,4 @@ absl::StatusOr<Graph> CropUnusedBorders(const Graph& model) {
   return std::move(cropped).Finish();
 }
 
-}  // namespace shoal::cpu
+}  // namespace shoal

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "common/model/ops/activation.h"
-#include "worker/compute/program_builder.h"
+#include "worker/compute/plan/plan.h"
 
-namespace shoal::cpu {
+namespace shoal {
 
 // Nodes that are computed as a part of another node. By node index; -1: none.
 struct Fusions {
@@ -30,7 +30,7 @@ struct Fusions {
 // Whether an activation is a ReLU whose derivative its result tells: y > 0, and below the maximum.
 bool IsPlainRelu(const ActivationAttributes& attributes);
 
-// The fusions among builder.nodes(), before any step is added.
-Fusions FindFusions(const ProgramBuilder& builder);
+// The fusions among plan.nodes().
+Fusions FindFusions(const Plan& plan);
 
-}  // namespace shoal::cpu
+}  // namespace shoal

@@ -1,0 +1,81 @@
+#include "worker/compute/plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/model/ops/dense.h"
+#include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/model_building.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsSubsetOf;
+
+const auto kLoss = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
+
+// The types of the ops, of the layers' order.
+std::vector<std::string> Types(const Plan& plan) {
+  std::vector<std::string> types;
+  for (const int node : plan.nodes()) types.push_back(plan.graph().nodes()[node].op->type());
+  return types;
+}
+
+TEST(PlanTest, OfEachModeIsWhatTheCallerReadsOfIt) {
+  ModelBuilding model({kBatch, 4});
+  model.Dense(5).Relu().Dense(3);
+  const TrainingGraph training = BuildTrainingGraph(model.Build(), *kLoss).value();
+  EXPECT_THAT(Types(Plan(training, PlanMode::kPredict, 2)),
+              ElementsAre("Dense", "Activation", "Dense"));
+  const Plan evaluation(training, PlanMode::kEvaluate, 2), step(training, PlanMode::kTrain, 2);
+  EXPECT_EQ(evaluation.nodes().size(), static_cast<size_t>(training.loss_nodes_end));
+  EXPECT_THAT(evaluation.nodes(), IsSubsetOf(step.nodes()));
+  EXPECT_THAT(Types(step), Contains("DenseBackwardWeights").Times(2));
+  // The gradient of the batch, which nobody wants, is not computed.
+  EXPECT_THAT(Types(step), Contains("DenseBackwardData").Times(1));
+  EXPECT_FALSE(Plan(training, PlanMode::kPredict, 2).has_loss());
+  EXPECT_TRUE(evaluation.has_loss() && !evaluation.trains() && !evaluation.training());
+  EXPECT_TRUE(step.has_loss() && step.trains() && step.training());
+}
+
+// y = dense(x); the other layer's output is read by nothing.
+TEST(PlanTest, LeavesOutWhatNothingReads) {
+  Graph graph;
+  const ValueId x = graph.AddInput("x", {kBatch, 2});
+  const ValueId kernel = graph.AddVariable({.name = "kernel", .shape = {2, 2}});
+  const ValueId unread = *graph.Add(std::make_shared<DenseOp>(), {x, kernel}, "unread");
+  const ValueId y = *graph.Add(std::make_shared<DenseOp>(), {x, kernel}, "read");
+  graph.SetOutputs({y});
+  const TrainingGraph training = BuildTrainingGraph(graph, *kLoss).value();
+  const Plan plan(training, PlanMode::kPredict, 1);
+  EXPECT_THAT(plan.nodes(), ElementsAre(1));
+  EXPECT_THAT(plan.consumers(x), ElementsAre(1));
+  EXPECT_THAT(plan.consumers(unread), ElementsAre());
+  EXPECT_TRUE(plan.wanted_outside(y));
+  EXPECT_FALSE(plan.wanted_outside(unread));
+}
+
+TEST(PlanTest, GradientsAreReadByTheCallerWhereItTrains) {
+  const TrainingGraph training =
+      BuildTrainingGraph(ModelBuilding({kBatch, 2}).Dense(3).Build(), *kLoss).value();
+  const Plan step(training, PlanMode::kTrain, 1), evaluation(training, PlanMode::kEvaluate, 1);
+  for (const ValueId gradient : training.pushed_values) {
+    EXPECT_TRUE(step.wanted_outside(gradient));
+    EXPECT_FALSE(evaluation.wanted_outside(gradient));
+  }
+}
+
+TEST(PlanTest, ShapesHaveTheExamplesOfTheBatch) {
+  const TrainingGraph training =
+      BuildTrainingGraph(ModelBuilding({kBatch, 2}).Dense(3).Build(), *kLoss).value();
+  EXPECT_EQ(Plan(training, PlanMode::kPredict, 7).shape(training.prediction), (Shape{7, 3}));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,32 @@
+#include "worker/compute/batch_sums.h"
+
+#include <algorithm>
+
+#include "common/training_metric/metric.h"
+
+namespace shoal {
+namespace {
+
+// What the caller gives for an input of the training graph; empty where it has none.
+std::span<const float> InputOf(const Plan& plan, const RunBuffers& buffers, ValueId value) {
+  const std::vector<ValueId>& inputs = plan.graph().inputs();
+  const auto found = std::find(inputs.begin(), inputs.end(), value);
+  return found == inputs.end() ? std::span<const float>() : buffers.inputs[found - inputs.begin()];
+}
+
+}  // namespace
+
+BatchResult SumsOf(const Plan& plan, const RunBuffers& buffers, std::span<const float> losses,
+                   std::span<const float> prediction) {
+  const TrainingGraph& training = plan.training_graph();
+  BatchResult result = {.examples = plan.examples()};
+  for (const float loss : losses) result.loss_sum += loss;
+  result.metric_sums.resize(SumCount(plan.metrics()));
+  AddToSums(plan.metrics(),
+            {plan.shape(training.prediction), prediction, InputOf(plan, buffers, training.target),
+             InputOf(plan, buffers, training.weights)},
+            result.metric_sums);
+  return result;
+}
+
+}  // namespace shoal

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <span>
+
+#include "worker/compute/executable.h"
+#include "worker/compute/plan/plan.h"
+
+namespace shoal {
+
+// The sums of a run of `plan`, which has a loss, from what lies on the host: the loss of each
+// example and the prediction, row-major.
+BatchResult SumsOf(const Plan& plan, const RunBuffers& buffers, std::span<const float> losses,
+                   std::span<const float> prediction);
+
+}  // namespace shoal

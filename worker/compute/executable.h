@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/compute/model_runner.h"
+
+namespace shoal {
+
+// What differs from one run to the next beside the tensors.
+struct RunContext {
+  uint64_t job_seed = 0;
+  uint64_t step = 0;
+};
+
+// The caller's memory for one run, on the host.
+struct RunBuffers {
+  std::vector<std::span<const float>> inputs = {};  // in the order of the graph's inputs
+  std::span<const float> parameters = {};
+  std::span<float> gradients = {};   // of a plan that trains
+  std::span<float> prediction = {};  // where the model's output is wanted; empty: nowhere
+};
+
+// Called after each step with what it computed and how long it took.
+using OnStepTimed = std::function<void(const std::string& work, std::chrono::nanoseconds)>;
+
+// A plan made ready on a device, to be run as often as is wanted: kernels chosen, memory planned.
+// Made by Backend::Compile, which it does not outlive. Not thread-safe, nor are two of one backend:
+// they share its memory.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  // Memory that its runs take on the device for what lies between their steps, all of the backend's
+  // the same.
+  virtual int64_t memory_bytes() const = 0;
+
+  // Runs the plan on `buffers` and gives the sums of its loss and metrics, where it has a loss.
+  // `on_variable_done` is ModelRunner::Train's. Both callbacks may be empty: without
+  // `on_step_timed` no clock is read.
+  virtual absl::StatusOr<BatchResult> Run(const RunContext& context, const RunBuffers& buffers,
+                                          const std::function<void(int variable)>& on_variable_done,
+                                          const OnStepTimed& on_step_timed) = 0;
+};
+
+}  // namespace shoal

@@ -1,0 +1,70 @@
+#include "worker/compute/host_backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "worker/compute/batch_sums.h"
+
+namespace shoal {
+namespace {
+
+class HostExecutable : public Executable {
+ public:
+  HostExecutable(Plan plan, Program program, TensorId prediction, TensorId losses, Arena* arena)
+      : plan_(std::move(plan)),
+        program_(std::move(program)),
+        prediction_(prediction),
+        losses_(losses),
+        arena_(*arena) {}
+
+  int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
+
+  absl::StatusOr<BatchResult> Run(const RunContext& context, const RunBuffers& buffers,
+                                  const std::function<void(int variable)>& on_variable_done,
+                                  const OnStepTimed& on_step_timed) override {
+    SHOAL_RETURN_IF_ERROR(arena_.Reserve(program_.arena_size_bytes()));
+    SHOAL_RETURN_IF_ERROR(program_.Run(context, buffers, arena_, on_variable_done, on_step_timed));
+    const std::span<const float> prediction = Values(prediction_);
+    if (!buffers.prediction.empty()) {
+      std::copy(prediction.begin(), prediction.end(), buffers.prediction.begin());
+    }
+    if (!plan_.has_loss()) return BatchResult{.examples = plan_.examples()};
+    return SumsOf(plan_, buffers, Values(losses_), prediction);
+  }
+
+ private:
+  // Of the last run.
+  std::span<const float> Values(TensorId id) const {
+    return {program_.address(id), program_.tensors()[id].size_bytes / sizeof(float)};
+  }
+
+  const Plan plan_;
+  Program program_;
+  const TensorId prediction_;
+  const TensorId losses_;  // -1 when it is not computed
+  Arena& arena_;           // of the backend
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Executable>> HostBackend::Compile(Plan plan) {
+  ProgramBuilder builder(plan);
+  SHOAL_RETURN_IF_ERROR(AddSteps(builder));
+  const TensorId prediction = builder.tensor(plan.training_graph().prediction);
+  const TensorId losses =
+      plan.has_loss() ? builder.tensor(plan.training_graph().loss_per_example) : -1;
+  Program program = std::move(builder).Build();
+  return std::make_unique<HostExecutable>(std::move(plan), std::move(program), prediction, losses,
+                                          &arena_);
+}
+
+absl::Status HostBackend::Poison(int64_t size_bytes) {
+  SHOAL_RETURN_IF_ERROR(arena_.Reserve(size_bytes));
+  if (arena_.size_bytes() > 0) std::memset(arena_.data(), 0xff, arena_.size_bytes());
+  return absl::OkStatus();
+}
+
+}  // namespace shoal
