@@ -9,14 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/model_runner.h"
+#include "worker/compute/run_context.h"
 
 namespace shoal {
-
-// What differs from one run to the next beside the tensors.
-struct RunContext {
-  uint64_t job_seed = 0;
-  uint64_t step = 0;
-};
 
 // The caller's memory for one run, on the host.
 struct RunBuffers {

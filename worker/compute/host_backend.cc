@@ -13,12 +13,8 @@ namespace {
 
 class HostExecutable : public Executable {
  public:
-  HostExecutable(Plan plan, Program program, TensorId prediction, TensorId losses, Arena* arena)
-      : plan_(std::move(plan)),
-        program_(std::move(program)),
-        prediction_(prediction),
-        losses_(losses),
-        arena_(*arena) {}
+  HostExecutable(Plan plan, Program program, Arena* arena)
+      : plan_(std::move(plan)), program_(std::move(program)), arena_(*arena) {}
 
   int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
 
@@ -27,12 +23,12 @@ class HostExecutable : public Executable {
                                   const OnStepTimed& on_step_timed) override {
     SHOAL_RETURN_IF_ERROR(arena_.Reserve(program_.arena_size_bytes()));
     SHOAL_RETURN_IF_ERROR(program_.Run(context, buffers, arena_, on_variable_done, on_step_timed));
-    const std::span<const float> prediction = Values(prediction_);
+    const std::span<const float> prediction = Values(program_.results().prediction);
     if (!buffers.prediction.empty()) {
       std::copy(prediction.begin(), prediction.end(), buffers.prediction.begin());
     }
     if (!plan_.has_loss()) return BatchResult{.examples = plan_.examples()};
-    return SumsOf(plan_, buffers, Values(losses_), prediction);
+    return SumsOf(plan_, buffers, Values(program_.results().losses), prediction);
   }
 
  private:
@@ -43,9 +39,7 @@ class HostExecutable : public Executable {
 
   const Plan plan_;
   Program program_;
-  const TensorId prediction_;
-  const TensorId losses_;  // -1 when it is not computed
-  Arena& arena_;           // of the backend
+  Arena& arena_;  // of the backend
 };
 
 }  // namespace
@@ -53,12 +47,8 @@ class HostExecutable : public Executable {
 absl::StatusOr<std::unique_ptr<Executable>> HostBackend::Compile(Plan plan) {
   ProgramBuilder builder(plan);
   SHOAL_RETURN_IF_ERROR(AddSteps(builder));
-  const TensorId prediction = builder.tensor(plan.training_graph().prediction);
-  const TensorId losses =
-      plan.has_loss() ? builder.tensor(plan.training_graph().loss_per_example) : -1;
   Program program = std::move(builder).Build();
-  return std::make_unique<HostExecutable>(std::move(plan), std::move(program), prediction, losses,
-                                          &arena_);
+  return std::make_unique<HostExecutable>(std::move(plan), std::move(program), &arena_);
 }
 
 absl::Status HostBackend::Poison(int64_t size_bytes) {

@@ -39,7 +39,7 @@ absl::Status Program::Run(const RunContext& context, const RunBuffers& buffers, 
   for (const Step& step : steps_) {
     step_addresses.clear();
     for (const TensorId id : step.tensors) step_addresses.push_back(addresses_[id]);
-    SHOAL_RETURN_IF_ERROR(step.kernel->Run(context, step_addresses));
+    SHOAL_RETURN_IF_ERROR(step.kernel->Run(&context, step_addresses));
     if (on_step_timed) {
       const Clock::time_point end = Clock::now();
       on_step_timed(step.work, end - begin);

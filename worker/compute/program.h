@@ -43,9 +43,9 @@ struct Tensor {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Computes. `tensors` are the addresses of the tensors that the kernel was added with, in that
-  // order.
-  virtual absl::Status Run(const RunContext& context, std::span<void* const> tensors) = 0;
+  // Computes, or has its device do so. `tensors` are the addresses of the tensors that the kernel
+  // was added with, in that order; they and `context` are in the memory that it computes in.
+  virtual absl::Status Run(const RunContext* context, std::span<void* const> tensors) = 0;
 };
 
 // Kernels in the order in which they run, for one batch size, with a place for every tensor.
@@ -55,18 +55,27 @@ class Program {
   struct Step {
     std::unique_ptr<Kernel> kernel;
     std::vector<TensorId> tensors;
+    std::vector<int> variables_read;  // those whose value no earlier step touches
     std::vector<int> variables_done;  // those whose value and gradient no later step touches
     std::string work;                 // what it computes: an op's type, or "Reorder"
   };
-  Program(std::vector<Tensor> tensors, std::vector<Step> steps, int64_t arena_size_bytes)
+  // What the caller reads, row-major. -1: not computed.
+  struct Results {
+    TensorId prediction = -1;
+    TensorId losses = -1;  // of each example
+  };
+
+  Program(std::vector<Tensor> tensors, std::vector<Step> steps, const Results& results,
+          int64_t arena_size_bytes)
       : tensors_(std::move(tensors)),
         steps_(std::move(steps)),
+        results_(results),
         arena_size_bytes_(arena_size_bytes),
         addresses_(tensors_.size()) {}
 
-  // Runs all steps in `arena`, which must have arena_size_bytes(). `on_variable_done` may be empty;
-  // so may `on_step_timed`: then no clock is read.
-  // Tensors with `kept` stay readable through address() until the arena is used again.
+  // Runs all steps on the host, in `arena`, which must have arena_size_bytes(). `on_variable_done`
+  // may be empty; so may `on_step_timed`: then no clock is read. Tensors with `kept` stay readable
+  // through address() until the arena is used again.
   absl::Status Run(const RunContext& context, const RunBuffers& buffers, const Arena& arena,
                    const std::function<void(int variable)>& on_variable_done,
                    const OnStepTimed& on_step_timed);
@@ -74,6 +83,7 @@ class Program {
   // Where a tensor lay in the last run.
   const float* address(TensorId id) const { return static_cast<const float*>(addresses_[id]); }
 
+  const Results& results() const { return results_; }
   int64_t arena_size_bytes() const { return arena_size_bytes_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const std::vector<Step>& steps() const { return steps_; }
@@ -81,6 +91,7 @@ class Program {
  private:
   std::vector<Tensor> tensors_;
   std::vector<Step> steps_;
+  Results results_;
   int64_t arena_size_bytes_;
   std::vector<void*> addresses_;  // by tensor, of the current run
 };

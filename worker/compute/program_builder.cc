@@ -13,7 +13,7 @@ namespace {
 class CopyKernel : public Kernel {
  public:
   explicit CopyKernel(int64_t size_bytes) : size_bytes_(size_bytes) {}
-  absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
     std::memcpy(tensors[1], tensors[0], size_bytes_);
     return absl::OkStatus();
   }
@@ -26,7 +26,7 @@ class CopyKernel : public Kernel {
 class ZeroKernel : public Kernel {
  public:
   explicit ZeroKernel(int64_t size_bytes) : size_bytes_(size_bytes) {}
-  absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
     std::memset(tensors[0], 0, size_bytes_);
     return absl::OkStatus();
   }
@@ -106,7 +106,7 @@ TensorId ProgramBuilder::AddTensor(int64_t size_bytes, std::shared_ptr<const Ten
 }
 
 void ProgramBuilder::AddStep(std::unique_ptr<Kernel> kernel, std::vector<TensorId> tensors) {
-  steps_.push_back({std::move(kernel), std::move(tensors), {}, work_});
+  steps_.push_back({.kernel = std::move(kernel), .tensors = std::move(tensors), .work = work_});
 }
 
 Program ProgramBuilder::Build() && {
@@ -117,16 +117,18 @@ Program ProgramBuilder::Build() && {
     if (computed == gradients_[i]) continue;
     AddStep(std::make_unique<CopyKernel>(tensors_[computed].size_bytes), {computed, gradients_[i]});
   }
-  for (const ValueId value :
-       {plan_.training_graph().prediction, plan_.training_graph().loss_per_example}) {
-    if (value != kNoValue && bound(value)) tensors_[tensor(value)].kept = true;
+  const TrainingGraph& training = plan_.training_graph();
+  Program::Results results = {.prediction = tensor(training.prediction)};
+  if (plan_.has_loss()) results.losses = tensor(training.loss_per_example);
+  for (const TensorId id : {results.prediction, results.losses}) {
+    if (id >= 0) tensors_[id].kept = true;
   }
   std::vector<std::vector<TensorId>> touched;
   for (const Program::Step& step : steps_) touched.push_back(step.tensors);
   const std::vector<Lifetime> lifetimes = FindLifetimes(touched, static_cast<int>(tensors_.size()));
-  MarkVariablesDone(lifetimes);
+  MarkVariables(lifetimes);
   const int64_t arena_size_bytes = PlaceArenaTensors(lifetimes);
-  return Program(std::move(tensors_), std::move(steps_), arena_size_bytes);
+  return Program(std::move(tensors_), std::move(steps_), results, arena_size_bytes);
 }
 
 int64_t ProgramBuilder::PlaceArenaTensors(std::vector<Lifetime> by_tensor) {
@@ -144,13 +146,15 @@ int64_t ProgramBuilder::PlaceArenaTensors(std::vector<Lifetime> by_tensor) {
   return plan.size_bytes;
 }
 
-void ProgramBuilder::MarkVariablesDone(const std::vector<Lifetime>& lifetimes) {
-  for (size_t variable = 0; variable < gradients_.size(); ++variable) {
-    if (gradients_[variable] < 0) continue;
+void ProgramBuilder::MarkVariables(const std::vector<Lifetime>& lifetimes) {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const int variable = static_cast<int>(i);
+    const Lifetime& value = lifetimes[parameters_[i]];
+    if (value.first_step >= 0) steps_[value.first_step].variables_read.push_back(variable);
+    if (gradients_[i] < 0) continue;
     // Some step writes the gradient.
-    const int last = std::max(lifetimes[parameters_[variable]].last_step,
-                              lifetimes[gradients_[variable]].last_step);
-    steps_[last].variables_done.push_back(static_cast<int>(variable));
+    const int last = std::max(value.last_step, lifetimes[gradients_[i]].last_step);
+    steps_[last].variables_done.push_back(variable);
   }
 }
 

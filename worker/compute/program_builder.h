@@ -56,7 +56,8 @@ class ProgramBuilder {
   bool is_pushed(ValueId value) const;
   // The offsets in the arena; returns how large it must be.
   int64_t PlaceArenaTensors(std::vector<Lifetime> lifetimes);
-  void MarkVariablesDone(const std::vector<Lifetime>& lifetimes);
+  // Which steps are the first to read a variable, and the last to touch it.
+  void MarkVariables(const std::vector<Lifetime>& lifetimes);
 
   const Plan& plan_;
   std::vector<TensorId> bindings_;    // by value; -1: not computed yet

@@ -21,7 +21,7 @@ class PrimitiveKernel : public Kernel {
     addresses_.resize(memories_.size());
   }
 
-  absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
     try {
       for (size_t i = 0; i < memories_.size(); ++i) {
         if (addresses_[i] == tensors[i]) continue;

@@ -25,7 +25,7 @@ class BlasKernel : public Kernel {
   };
   explicit BlasKernel(const Product& product) : p_(product) {}
 
-  absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
     const auto* a = static_cast<const float*>(tensors[0]);
     const auto* b = static_cast<const float*>(tensors[1]);
     auto* c = static_cast<float*>(tensors.back());
@@ -49,7 +49,7 @@ class TransposedProductKernel : public Kernel {
  public:
   TransposedProductKernel(int64_t m, int64_t k, int64_t n) : m_(m), k_(k), n_(n) {}
 
-  absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
     const dnnl_status_t status = dnnl_sgemm(
         'T', 'N', k_, n_, m_, 1.0f, static_cast<const float*>(tensors[0]), k_,
         static_cast<const float*>(tensors[1]), n_, 0.0f, static_cast<float*>(tensors[2]), n_);

@@ -18,10 +18,10 @@ class LoopKernel : public Kernel {
   LoopKernel(int64_t count, int64_t grain, size_t tensors, RunRange run)
       : count_(count), grain_(grain), run_(std::move(run)), data_(tensors) {}
 
-  absl::Status Run(const RunContext& context, std::span<void* const> tensors) override {
+  absl::Status Run(const RunContext* context, std::span<void* const> tensors) override {
     for (size_t i = 0; i < tensors.size(); ++i) data_[i] = static_cast<float*>(tensors[i]);
     ParallelFor(count_, grain_,
-                [&](int64_t begin, int64_t end) { run_(context, data_.data(), begin, end); });
+                [&](int64_t begin, int64_t end) { run_(*context, data_.data(), begin, end); });
     return absl::OkStatus();
   }
 

@@ -30,7 +30,7 @@ class ReduceKernel : public Kernel {
       : repetition_(std::move(repetition)), sums_(results) {}
 
   // (x, y)
-  absl::Status Run(const RunContext&, std::span<void* const> tensors) override {
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
     const auto* x = static_cast<const float*>(tensors[0]);
     auto* y = static_cast<float*>(tensors[1]);
     std::fill(sums_.begin(), sums_.end(), Reduction::kFirst);

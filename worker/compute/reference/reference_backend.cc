@@ -40,9 +40,9 @@ class ReferenceKernel : public Kernel {
     for (const ValueId output : node.outputs) output_shapes_.push_back(builder.shape(output));
   }
 
-  absl::Status Run(const RunContext& context, std::span<void* const> tensors) override {
+  absl::Status Run(const RunContext* context, std::span<void* const> tensors) override {
     Arguments arguments = {
-        .op = *op_, .training = training_, .job_seed = context.job_seed, .step = context.step};
+        .op = *op_, .training = training_, .job_seed = context->job_seed, .step = context->step};
     std::vector<std::vector<double>> inputs, outputs;
     for (size_t i = 0; i < input_shapes_.size(); ++i) {
       arguments.inputs.push_back({nullptr, input_shapes_[i]});
@@ -86,24 +86,29 @@ class ReferenceBackend : public HostBackend {
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override {
-    for (const int index : builder.plan().nodes()) {
-      const Node& node = builder.graph().nodes()[index];
-      builder.BeginWork(node.op->type());
-      auto kernel = std::make_unique<ReferenceKernel>(Kernels().at(node.op->type()), node, builder);
-      std::vector<TensorId> tensors;
-      for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (!node.op->Reads(static_cast<int>(i), builder.training())) continue;
-        tensors.push_back(builder.tensor(node.inputs[i]));
-      }
-      for (const ValueId output : node.outputs) tensors.push_back(builder.Output(output));
-      builder.AddStep(std::move(kernel), std::move(tensors));
-    }
+    AddReferenceSteps(builder);
     return absl::OkStatus();
   }
 };
 
 }  // namespace
 }  // namespace reference
+
+void AddReferenceSteps(ProgramBuilder& builder) {
+  for (const int index : builder.plan().nodes()) {
+    const Node& node = builder.graph().nodes()[index];
+    builder.BeginWork(node.op->type());
+    auto kernel = std::make_unique<reference::ReferenceKernel>(
+        reference::Kernels().at(node.op->type()), node, builder);
+    std::vector<TensorId> tensors;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!node.op->Reads(static_cast<int>(i), builder.training())) continue;
+      tensors.push_back(builder.tensor(node.inputs[i]));
+    }
+    for (const ValueId output : node.outputs) tensors.push_back(builder.Output(output));
+    builder.AddStep(std::move(kernel), std::move(tensors));
+  }
+}
 
 std::unique_ptr<Backend> CreateReferenceBackend() {
   return std::make_unique<reference::ReferenceBackend>();

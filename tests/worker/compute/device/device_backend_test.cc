@@ -1,0 +1,264 @@
+#include "worker/compute/device/device_backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/device/fake_device.h"
+#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/random_batch.h"
+#include "worker/compute/graph_runner.h"
+#include "worker/compute/reference/reference_backend.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::ElementsAreArray;
+
+const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+// Orders of what the streams do. Few would do: most orders show a wait that is missing.
+constexpr uint64_t kSeeds = 30;
+
+class FailingKernel : public Kernel {
+ public:
+  absl::Status Run(const RunContext*, std::span<void* const>) override {
+    return absl::InternalError("the kernel of this test fails");
+  }
+};
+
+// The reference's kernels, on a FakeDevice.
+class FakeDeviceBackend : public DeviceBackend {
+ public:
+  FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes, bool fails)
+      : DeviceBackend(std::move(device), least_copied_bytes), fails_(fails) {}
+
+  std::string name() const override { return "fake"; }
+  std::set<std::string> op_types() const override { return CreateReferenceBackend()->op_types(); }
+  void UseThreads(int) const override {}
+
+ protected:
+  absl::Status AddSteps(ProgramBuilder& builder) const override {
+    AddReferenceSteps(builder);
+    if (fails_) builder.AddStep(std::make_unique<FailingKernel>(), {});
+    return absl::OkStatus();
+  }
+
+ private:
+  const bool fails_;
+};
+
+// Branches, a normalization, whose samples are pushed, dropout, which draws by seed and step.
+Graph SmallModel() {
+  ModelBuilding model({kBatch, 6, 6, 2});
+  model.Conv2D(3, {.size = {3, 3}, .padding = Padding::kSame}).BatchNormalization().Relu();
+  const ValueId shared = model.current();
+  model.Conv2D(3, {.size = {1, 1}}).Relu().Add(shared);
+  return model.Flatten().Dropout(0.3).Dense(6).Relu().Dense(4).Build();
+}
+
+class DeviceBackendTest : public ::testing::Test {
+ protected:
+  static GraphRunner::Options Options(Graph model) {
+    return {.model = std::move(model),
+            .loss = kSparse,
+            .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
+            .seed = 3};
+  }
+  std::unique_ptr<GraphRunner> MakeRunner(GraphRunner::Options options, uint64_t seed,
+                                          int64_t least_copied_bytes = 64, bool fails = false) {
+    auto device = std::make_unique<FakeDevice>(seed);
+    device_ = device.get();
+    auto runner = GraphRunner::Create(
+        std::move(options),
+        std::make_unique<FakeDeviceBackend>(std::move(device), least_copied_bytes, fails));
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    return *std::move(runner);
+  }
+  static std::unique_ptr<GraphRunner> MakeReference(Graph model) {
+    return *GraphRunner::Create(Options(std::move(model)), CreateReferenceBackend());
+  }
+
+  // None is negative: some are variances.
+  std::vector<float> Parameters(const ModelRunner& runner) {
+    std::vector<float> parameters = RandomFloats(random_, runner.layout().size, 0.3f);
+    for (float& value : parameters) value = std::abs(value);
+    return parameters;
+  }
+
+  FakeDevice* device_ = nullptr;  // of the last runner
+  std::mt19937 random_{5};
+};
+
+TEST_F(DeviceBackendTest, ComputesInAnyOrderWhatTheReferenceDoes) {
+  const Graph model = SmallModel();
+  const auto reference = MakeReference(model);
+  const RandomBatch data(random_, model, *kSparse, 4), smaller(random_, model, *kSparse, 2);
+  const size_t size = reference->layout().size;
+  const std::vector<float> first = Parameters(*reference), second = Parameters(*reference);
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto runner = MakeRunner(Options(model), seed);
+    uint64_t step = 0;
+    for (const auto& [batch, parameters] :
+         {std::pair(data.batch(), first), std::pair(smaller.batch(), second),
+          std::pair(data.batch(), second)}) {
+      ++step;
+      std::vector<float> expected(size), gradients(size);
+      const auto wanted = reference->Train(batch, step, parameters, expected, nullptr);
+      const auto trained = runner->Train(batch, step, parameters, gradients, nullptr);
+      ASSERT_TRUE(trained.ok()) << trained.status();
+      ASSERT_FALSE(std::isnan(wanted->loss_sum));
+      EXPECT_EQ(trained->loss_sum, wanted->loss_sum);
+      EXPECT_EQ(trained->metric_sums, wanted->metric_sums);
+      EXPECT_EQ(gradients, expected);
+      ASSERT_TRUE(runner->backend().Poison(0).ok());
+      const auto evaluated = runner->Evaluate(batch, parameters);
+      ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+      EXPECT_EQ(evaluated->loss_sum, reference->Evaluate(batch, parameters)->loss_sum);
+      ASSERT_TRUE(runner->backend().Poison(0).ok());
+      EXPECT_EQ(*runner->Predict(batch, parameters, true),
+                *reference->Predict(batch, parameters, true));
+      ASSERT_TRUE(runner->backend().Poison(0).ok());
+      EXPECT_TRUE(device_->idle());
+    }
+  }
+}
+
+TEST_F(DeviceBackendTest, AVariableThatIsDoneIsTheCallers) {
+  const Graph model = SmallModel();
+  const auto reference = MakeReference(model);
+  const RandomBatch data(random_, model, *kSparse, 3);
+  const std::vector<float> original = Parameters(*reference);
+  std::vector<float> expected(original.size());
+  const auto wanted = reference->Train(data.batch(), 1, original, expected, nullptr);
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto runner = MakeRunner(Options(model), seed);
+    std::vector<float> parameters = original, gradients(original.size());
+    std::map<int, int> calls;
+    const auto on_done = [&](int variable) {
+      ++calls[variable];
+      const auto& extent = runner->layout().variables[variable];
+      for (int64_t i = extent.offset; i < extent.offset + extent.size; ++i) {
+        ASSERT_EQ(gradients[i], expected[i]) << "of variable " << variable;
+        gradients[i] = parameters[i] = kNan;
+      }
+    };
+    const auto result = runner->Train(data.batch(), 1, parameters, gradients, on_done);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->loss_sum, wanted->loss_sum);
+    for (const auto& [variable, count] : calls) EXPECT_EQ(count, 1) << variable;
+    EXPECT_EQ(calls.size(), runner->layout().variables.size());
+  }
+}
+
+// Two layers with a kernel each, a (48 bytes, variable 0) and b (96 bytes). What computes waits for
+// what it is the first to read, and a gradient leaves when it is there, before the rest is
+// computed.
+TEST_F(DeviceBackendTest, GivesEachStreamItsWorkInOrder) {
+  ModelBuilding model({kBatch, 2});
+  model.Dense(6, false).Dense(4, false);
+  const auto runner = MakeRunner(Options(model.Build()), 0, /*least_copied_bytes=*/1);
+  const std::vector<float> parameters(runner->layout().size);
+  std::vector<float> gradients(parameters.size());
+  const std::vector<float> x = {1, 2}, y = {3};
+  const Batch batch = {.examples = 1, .inputs = {x}, .target = y};
+  const auto result = runner->Train(batch, 0, parameters, gradients, [&](int variable) {
+    device_->log().push_back("host: done " + std::to_string(variable));
+  });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(
+      device_->log(),
+      ElementsAreArray({
+          "in: copy 16",      "in: copy 8",       "in: copy 4",       "in: event 6",  // the batch
+          "in: copy 48",      "in: event 0",      "in: copy 96",      "in: event 1",  // a, b
+          "compute: wait 6",  "compute: wait 0",  "compute: kernel",                  // a's product
+          "compute: wait 1",  "compute: kernel",                                      // b's
+          "compute: kernel",  "compute: kernel",                       // loss, gradient
+          "compute: kernel",  "compute: kernel",  "compute: event 2",  // of a's output, b
+          "out: wait 2",      "out: copy 96",     "out: event 3",      // gradient of b
+          "compute: kernel",  "compute: event 4",                      // of a
+          "out: wait 4",      "out: copy 48",     "out: event 5",      //
+          "compute: event 7", "out: wait 7",                           // all computed
+          "out: copy 4",      "out: copy 16",     "out: event 8",      // loss, prediction
+          "host: wait 3",     "host: done 1",     "host: wait 5",     "host: done 0",  //
+          "host: wait 8",
+      }));
+}
+
+TEST_F(DeviceBackendTest, AFailureLeavesNothingThatRuns) {
+  const Graph model = SmallModel();
+  const auto runner = MakeRunner(Options(model), 1, 64, /*fails=*/true);
+  const RandomBatch data(random_, model, *kSparse, 3);
+  const std::vector<float> parameters(runner->layout().size);
+  std::vector<float> gradients(parameters.size());
+  const auto result = runner->Train(data.batch(), 1, parameters, gradients, nullptr);
+  EXPECT_EQ(result.status().message(), "the kernel of this test fails");
+  EXPECT_TRUE(device_->idle());
+}
+
+TEST_F(DeviceBackendTest, TimesEachStep) {
+  ModelBuilding model({kBatch, 2});
+  model.Dense(6).Dense(4);
+  GraphRunner::Options options = Options(model.Build());
+  std::map<std::string, int> timed;
+  options.on_work_timed = [&](const std::string& work, std::chrono::nanoseconds) { ++timed[work]; };
+  const auto runner = MakeRunner(std::move(options), 0);
+  const std::vector<float> parameters(runner->layout().size);
+  const std::vector<float> x = {1, 2};
+  ASSERT_TRUE(
+      runner->Predict({.examples = 1, .inputs = {x}, .target = {}}, parameters, false).ok());
+  EXPECT_EQ(timed, (std::map<std::string, int>{{"Dense", 2}}));
+}
+
+// The fake itself: without the wait, some seed computes before the copy.
+TEST(FakeDeviceTest, ShowsAWaitThatIsMissing) {
+  class Double : public Kernel {
+   public:
+    absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
+      static_cast<float*>(tensors[1])[0] = 2 * static_cast<float*>(tensors[0])[0];
+      return absl::OkStatus();
+    }
+  };
+  const auto wrong = [](bool waits) {
+    int count = 0;
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      FakeDevice device(seed);
+      const auto memory = *device.Allocate(8);
+      const auto copied = *device.NewEvent(), computed = *device.NewEvent();
+      Double kernel;
+      const float three = 3;
+      float result = 0;
+      EXPECT_TRUE(device.CopyIn(&three, memory->data(), 4).ok());
+      EXPECT_TRUE(device.Record(Device::Stream::kIn, *copied).ok());
+      if (waits) {
+        EXPECT_TRUE(device.Wait(Device::Stream::kCompute, *copied).ok());
+      }
+      void* const tensors[] = {memory->data(), memory->data() + 4};
+      EXPECT_TRUE(device.Launch(kernel, nullptr, tensors).ok());
+      EXPECT_TRUE(device.Record(Device::Stream::kCompute, *computed).ok());
+      EXPECT_TRUE(device.Wait(Device::Stream::kOut, *computed).ok());
+      EXPECT_TRUE(device.CopyOut(memory->data() + 4, &result, 4).ok());
+      EXPECT_TRUE(device.Record(Device::Stream::kOut, *computed).ok());
+      EXPECT_TRUE(device.Await(*computed).ok());
+      count += result != 6;
+    }
+    return count;
+  };
+  EXPECT_GT(wrong(false), 0);
+  EXPECT_EQ(wrong(true), 0);
+}
+
+}  // namespace
+}  // namespace shoal

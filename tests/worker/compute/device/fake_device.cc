@@ -1,0 +1,129 @@
+#include "tests/worker/compute/device/fake_device.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+namespace {
+
+class FakeMemory : public Device::Memory {
+ public:
+  explicit FakeMemory(int64_t size_bytes) : bytes_(size_bytes, '\xff') {}  // not-a-number
+  char* data() const override { return bytes_.data(); }
+
+ private:
+  mutable std::vector<char> bytes_;
+};
+
+const char* NameOf(Device::Stream stream) {
+  constexpr const char* kNames[] = {"in", "compute", "out"};
+  return kNames[static_cast<int>(stream)];
+}
+
+}  // namespace
+
+struct FakeDevice::FakeEvent : Device::Event {
+  int number = 0;
+  int64_t recorded = 0;  // times
+  std::shared_ptr<int64_t> reached = std::make_shared<int64_t>(0);
+};
+
+absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::Allocate(int64_t size_bytes) {
+  return std::make_unique<FakeMemory>(size_bytes);
+}
+
+absl::StatusOr<std::unique_ptr<Device::Event>> FakeDevice::NewEvent() {
+  auto event = std::make_unique<FakeEvent>();
+  event->number = events_++;
+  return event;
+}
+
+absl::Status FakeDevice::CopyIn(const void* from, char* to, int64_t size_bytes) {
+  log_.push_back(absl::StrCat("in: copy ", size_bytes));
+  Give(Stream::kIn, {.run = [=] {
+         std::memcpy(to, from, size_bytes);
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+absl::Status FakeDevice::CopyOut(const char* from, void* to, int64_t size_bytes) {
+  log_.push_back(absl::StrCat("out: copy ", size_bytes));
+  Give(Stream::kOut, {.run = [=] {
+         std::memcpy(to, from, size_bytes);
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+absl::Status FakeDevice::Launch(Kernel& kernel, const RunContext* context,
+                                std::span<void* const> tensors) {
+  log_.push_back("compute: kernel");
+  Give(Stream::kCompute,
+       {.run = [&kernel, context, given = std::vector<void*>(tensors.begin(), tensors.end())] {
+         return kernel.Run(context, given);
+       }});
+  return absl::OkStatus();
+}
+
+absl::Status FakeDevice::Record(Stream stream, Event& event) {
+  auto& fake = static_cast<FakeEvent&>(event);
+  log_.push_back(absl::StrCat(NameOf(stream), ": event ", fake.number));
+  ++fake.recorded;
+  Give(stream, {.reached = fake.reached});
+  return absl::OkStatus();
+}
+
+absl::Status FakeDevice::Wait(Stream stream, Event& event) {
+  auto& fake = static_cast<FakeEvent&>(event);
+  log_.push_back(absl::StrCat(NameOf(stream), ": wait ", fake.number));
+  Give(stream, {.awaited = fake.reached, .times = fake.recorded});
+  return absl::OkStatus();
+}
+
+absl::Status FakeDevice::Await(Event& event) {
+  const auto& fake = static_cast<FakeEvent&>(event);
+  log_.push_back(absl::StrCat("host: wait ", fake.number));
+  while (*fake.reached < fake.recorded) {
+    if (!DoOne()) return absl::InternalError("the streams wait for each other");
+  }
+  return error_;
+}
+
+void FakeDevice::Finish() {
+  log_.push_back("host: finish");
+  while (DoOne()) {
+  }
+  error_ = absl::OkStatus();
+}
+
+bool FakeDevice::idle() const {
+  for (const std::deque<Item>& stream : streams_) {
+    if (!stream.empty()) return false;
+  }
+  return true;
+}
+
+void FakeDevice::Give(Stream stream, Item item) {
+  streams_[static_cast<int>(stream)].push_back(std::move(item));
+}
+
+bool FakeDevice::DoOne() {
+  std::vector<std::deque<Item>*> ready;
+  for (std::deque<Item>& stream : streams_) {
+    if (stream.empty()) continue;
+    const Item& next = stream.front();
+    if (next.awaited == nullptr || *next.awaited >= next.times) ready.push_back(&stream);
+  }
+  if (ready.empty()) return false;
+  std::deque<Item>& stream = *ready[random_() % ready.size()];
+  const Item item = std::move(stream.front());
+  stream.pop_front();
+  if (item.run != nullptr && error_.ok()) error_ = item.run();
+  if (item.reached != nullptr) ++*item.reached;
+  return true;
+}
+
+}  // namespace shoal

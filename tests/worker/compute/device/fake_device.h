@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/compute/device/device.h"
+
+namespace shoal {
+
+// A Device in the memory of the host. It does nothing before the host waits, and then what one of
+// its streams has next, drawn by the seed, until what the host waits for has come to pass: over
+// some seeds whatever order the events allow, so that who reads before a copy or a kernel that is
+// not waited for, reads not-a-number. It writes down all that it is told.
+class FakeDevice : public Device {
+ public:
+  explicit FakeDevice(uint64_t seed) : random_(seed) {}
+
+  absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
+  absl::Status CopyIn(const void* from, char* to, int64_t size_bytes) override;
+  absl::Status CopyOut(const char* from, void* to, int64_t size_bytes) override;
+  absl::Status Launch(Kernel& kernel, const RunContext* context,
+                      std::span<void* const> tensors) override;
+  absl::Status Record(Stream stream, Event& event) override;
+  absl::Status Wait(Stream stream, Event& event) override;
+  absl::Status Await(Event& event) override;
+  void Finish() override;
+
+  // "in: copy 12", bytes; "compute: kernel"; "out: copy 12"; "in: event 0", a number for each in
+  // the order of NewEvent(); "compute: wait 0"; "host: wait 0".
+  std::vector<std::string>& log() { return log_; }
+  // Whether all that was given has run.
+  bool idle() const;
+
+ private:
+  struct FakeEvent;
+  // One thing to do, once `awaited` has been reached so many times; then `recorded` is.
+  struct Item {
+    std::shared_ptr<int64_t> awaited = nullptr;
+    int64_t times = 0;
+    std::function<absl::Status()> run = nullptr;
+    std::shared_ptr<int64_t> reached = nullptr;
+  };
+
+  void Give(Stream stream, Item item);
+  // Does what a stream has next; false where none has anything that it may do.
+  bool DoOne();
+
+  std::mt19937_64 random_;
+  std::array<std::deque<Item>, 3> streams_;
+  int events_ = 0;
+  absl::Status error_;  // the first; what comes after it is not done
+  std::vector<std::string> log_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/compute/program.h"
+
+namespace shoal {
+
+// A device with memory of its own, as DeviceExecutable drives it. It works beside the host: what is
+// given to a stream begins when all that was given to that stream before has ended, and the calls
+// return before that. Streams wait for each other by events alone. Not thread-safe.
+class Device {
+ public:
+  enum class Stream {
+    kIn,       // copies from the host
+    kCompute,  // kernels
+    kOut,      // copies to the host
+  };
+  // A piece of its memory, given back with this. Outlived by the device.
+  class Memory {
+   public:
+    virtual ~Memory() = default;
+    virtual char* data() const = 0;
+  };
+  // A point in a stream, made once and recorded anew in each run. Outlived by the device.
+  class Event {
+   public:
+    virtual ~Event() = default;
+  };
+
+  virtual ~Device() = default;
+
+  // kFailedPrecondition where there is no such memory.
+  virtual absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Event>> NewEvent() = 0;
+
+  // On kIn and kOut. The host's memory must stay until the copy has ended.
+  virtual absl::Status CopyIn(const void* from, char* to, int64_t size_bytes) = 0;
+  virtual absl::Status CopyOut(const char* from, void* to, int64_t size_bytes) = 0;
+  // On kCompute. `context` and `tensors` are in the device's memory; the span is read before the
+  // call returns.
+  virtual absl::Status Launch(Kernel& kernel, const RunContext* context,
+                              std::span<void* const> tensors) = 0;
+
+  // `event` stands for all that was given to `stream` until now.
+  virtual absl::Status Record(Stream stream, Event& event) = 0;
+  // What is given to `stream` from now on begins after what `event` stands for.
+  virtual absl::Status Wait(Stream stream, Event& event) = 0;
+  // The calling thread waits for it. An error of what ran before may be given here.
+  virtual absl::Status Await(Event& event) = 0;
+  // Waits until nothing runs or waits to run, whatever became of it.
+  virtual void Finish() = 0;
+};
+
+}  // namespace shoal

@@ -1,0 +1,32 @@
+#include "worker/compute/device/device_backend.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/base/status_macros.h"
+
+namespace shoal {
+
+absl::StatusOr<std::unique_ptr<Executable>> DeviceBackend::Compile(Plan plan) {
+  ProgramBuilder builder(plan);
+  SHOAL_RETURN_IF_ERROR(AddSteps(builder));
+  Program program = std::move(builder).Build();
+  return DeviceExecutable::Create(std::move(plan), std::move(program), least_copied_bytes_,
+                                  device_.get(), &memory_);
+}
+
+absl::Status DeviceBackend::Poison(int64_t size_bytes) {
+  SHOAL_RETURN_IF_ERROR(memory_.arena.Reserve(*device_, size_bytes));
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Device::Event> copied, device_->NewEvent());
+  for (const GrowingDeviceMemory* memory :
+       {&memory_.arena, &memory_.parameters, &memory_.gradients, &memory_.inputs}) {
+    const std::vector<char> poison(memory->size_bytes(), '\xff');
+    SHOAL_RETURN_IF_ERROR(device_->CopyIn(poison.data(), memory->data(), memory->size_bytes()));
+    SHOAL_RETURN_IF_ERROR(device_->Record(Device::Stream::kIn, *copied));
+    SHOAL_RETURN_IF_ERROR(device_->Await(*copied));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shoal

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/compute/backend.h"
+#include "worker/compute/device/device.h"
+#include "worker/compute/device/device_executable.h"
+#include "worker/compute/program_builder.h"
+
+namespace shoal {
+
+// A backend whose kernels compute in the memory of a Device: its executables copy in what a run
+// reads, in the order in which it is read, and copy out what it leaves while the rest is computed.
+class DeviceBackend : public Backend {
+ public:
+  // Parameters and gradients are copied so many bytes at a time, at least.
+  DeviceBackend(std::unique_ptr<Device> device, int64_t least_copied_bytes)
+      : device_(std::move(device)), least_copied_bytes_(least_copied_bytes) {}
+
+  absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
+  absl::Status Poison(int64_t size_bytes) final;
+
+ protected:
+  // As HostBackend's.
+  virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;
+
+ private:
+  const std::unique_ptr<Device> device_;
+  const int64_t least_copied_bytes_;
+  SharedDeviceMemory memory_;
+};
+
+}  // namespace shoal

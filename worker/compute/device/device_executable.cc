@@ -1,0 +1,216 @@
+#include "worker/compute/device/device_executable.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "worker/compute/batch_sums.h"
+
+namespace shoal {
+namespace {
+
+using Stream = Device::Stream;
+
+// What a device's vector loads ask for, and then some.
+constexpr int64_t kAlignment = 256;
+
+int64_t Aligned(int64_t size_bytes) {
+  return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+int64_t SizeBytes(std::span<const float> values) {
+  return static_cast<int64_t>(values.size_bytes());
+}
+
+}  // namespace
+
+absl::Status GrowingDeviceMemory::Reserve(Device& device, int64_t size_bytes) {
+  if (size_bytes <= size_bytes_) return absl::OkStatus();
+  memory_.reset();
+  size_bytes_ = 0;
+  SHOAL_ASSIGN_OR_RETURN(memory_, device.Allocate(size_bytes));
+  size_bytes_ = size_bytes;
+  return absl::OkStatus();
+}
+
+DeviceExecutable::DeviceExecutable(Plan plan, Program program, Device* device,
+                                   SharedDeviceMemory* memory)
+    : plan_(std::move(plan)),
+      program_(std::move(program)),
+      device_(*device),
+      memory_(*memory),
+      inputs_size_bytes_(Aligned(sizeof(RunContext))),
+      addresses_(program_.tensors().size()) {
+  for (const ValueId input : plan_.graph().inputs()) {
+    input_offsets_.push_back(inputs_size_bytes_);
+    inputs_size_bytes_ += Aligned(ElementCount(plan_.shape(input)) * sizeof(float));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(Plan plan, Program program,
+                                                                     int64_t least_copied_bytes,
+                                                                     Device* device,
+                                                                     SharedDeviceMemory* memory) {
+  std::unique_ptr<DeviceExecutable> executable(
+      new DeviceExecutable(std::move(plan), std::move(program), device, memory));
+  SHOAL_RETURN_IF_ERROR(executable->MakeCopies(least_copied_bytes));
+  return executable;
+}
+
+absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes) {
+  std::vector<VariableAtStep> read, done;
+  for (int step = 0; step < static_cast<int>(program_.steps().size()); ++step) {
+    const Program::Step& each = program_.steps()[step];
+    for (const int variable : each.variables_read) read.push_back({variable, step});
+    for (const int variable : each.variables_done) done.push_back({variable, step});
+  }
+  for (Transfer& transfer : PlanTransfers(read, plan_.layout(), least_copied_bytes)) {
+    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> copied, device_.NewEvent());
+    copies_in_.push_back({std::move(transfer), std::move(copied)});
+  }
+  for (Transfer& transfer : PlanTransfers(done, plan_.layout(), least_copied_bytes)) {
+    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> computed, device_.NewEvent());
+    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> copied, device_.NewEvent());
+    copies_out_.push_back({std::move(transfer), std::move(computed), std::move(copied)});
+  }
+  SHOAL_ASSIGN_OR_RETURN(inputs_copied_, device_.NewEvent());
+  SHOAL_ASSIGN_OR_RETURN(computed_, device_.NewEvent());
+  SHOAL_ASSIGN_OR_RETURN(results_copied_, device_.NewEvent());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BatchResult> DeviceExecutable::Run(
+    const RunContext& context, const RunBuffers& buffers,
+    const std::function<void(int variable)>& on_variable_done, const OnStepTimed& on_step_timed) {
+  SHOAL_RETURN_IF_ERROR(TakeMemory());
+  absl::Status status = StartCopyingIn(context, buffers);
+  if (status.ok()) status = StartComputing(buffers, on_step_timed);
+  if (status.ok()) status = StartCopyingResults(buffers);
+  if (status.ok()) status = AwaitAll(on_variable_done);
+  if (!status.ok()) {
+    device_.Finish();  // it may still read and write the caller's memory
+    return status;
+  }
+  if (!plan_.has_loss()) return BatchResult{.examples = plan_.examples()};
+  return SumsOf(plan_, buffers, losses_, prediction_);
+}
+
+absl::Status DeviceExecutable::TakeMemory() {
+  const int64_t model_bytes = plan_.layout().size * static_cast<int64_t>(sizeof(float));
+  SHOAL_RETURN_IF_ERROR(memory_.arena.Reserve(device_, program_.arena_size_bytes()));
+  SHOAL_RETURN_IF_ERROR(memory_.parameters.Reserve(device_, model_bytes));
+  SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes : 0));
+  SHOAL_RETURN_IF_ERROR(memory_.inputs.Reserve(device_, inputs_size_bytes_));
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    const Tensor& tensor = program_.tensors()[i];
+    switch (tensor.place) {
+      case Tensor::Place::kArena:
+        addresses_[i] = memory_.arena.data() + tensor.offset;
+        break;
+      case Tensor::Place::kInput:
+        addresses_[i] = memory_.inputs.data() + input_offsets_[tensor.index];
+        break;
+      case Tensor::Place::kParameter:
+        addresses_[i] = memory_.parameters.data() + tensor.offset;
+        break;
+      case Tensor::Place::kGradient:
+        addresses_[i] = memory_.gradients.data() + tensor.offset;
+        break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
+                                              const RunBuffers& buffers) {
+  context_ = context;
+  SHOAL_RETURN_IF_ERROR(device_.CopyIn(&context_, memory_.inputs.data(), sizeof(context_)));
+  for (size_t i = 0; i < buffers.inputs.size(); ++i) {
+    const std::span<const float> input = buffers.inputs[i];
+    if (input.empty()) continue;  // a target that nobody reads
+    SHOAL_RETURN_IF_ERROR(
+        device_.CopyIn(input.data(), memory_.inputs.data() + input_offsets_[i], SizeBytes(input)));
+  }
+  SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kIn, *inputs_copied_));
+  const auto* parameters = reinterpret_cast<const char*>(buffers.parameters.data());
+  for (const CopyIn& copy : copies_in_) {
+    for (const auto& [offset, size] : copy.transfer.ranges) {
+      SHOAL_RETURN_IF_ERROR(
+          device_.CopyIn(parameters + offset, memory_.parameters.data() + offset, size));
+    }
+    SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kIn, *copy.copied));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers,
+                                              const OnStepTimed& on_step_timed) {
+  using Clock = std::chrono::steady_clock;
+  const auto* context = reinterpret_cast<const RunContext*>(memory_.inputs.data());
+  SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *inputs_copied_));
+  auto in = copies_in_.begin();
+  auto out = copies_out_.begin();
+  std::vector<void*> tensors;
+  for (int i = 0; i < static_cast<int>(program_.steps().size()); ++i) {
+    const Program::Step& step = program_.steps()[i];
+    for (; in != copies_in_.end() && in->transfer.first_step == i; ++in) {
+      SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *in->copied));
+    }
+    tensors.clear();
+    for (const TensorId id : step.tensors) tensors.push_back(addresses_[id]);
+    const Clock::time_point begin = on_step_timed ? Clock::now() : Clock::time_point();
+    SHOAL_RETURN_IF_ERROR(device_.Launch(*step.kernel, context, tensors));
+    if (on_step_timed) {
+      SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *computed_));
+      SHOAL_RETURN_IF_ERROR(device_.Await(*computed_));
+      on_step_timed(step.work, Clock::now() - begin);
+    }
+    for (; out != copies_out_.end() && out->transfer.last_step == i; ++out) {
+      SHOAL_RETURN_IF_ERROR(CopyGradients(*out, buffers.gradients));
+    }
+  }
+  return device_.Record(Stream::kCompute, *computed_);
+}
+
+absl::Status DeviceExecutable::CopyGradients(const CopyOut& copy, std::span<float> gradients) {
+  SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *copy.computed));
+  SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *copy.computed));
+  for (const auto& [offset, size] : copy.transfer.ranges) {
+    SHOAL_RETURN_IF_ERROR(device_.CopyOut(memory_.gradients.data() + offset,
+                                          reinterpret_cast<char*>(gradients.data()) + offset,
+                                          size));
+  }
+  return device_.Record(Stream::kOut, *copy.copied);
+}
+
+absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
+  SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
+  const auto copy = [&](TensorId id, float* to) {
+    return device_.CopyOut(static_cast<const char*>(addresses_[id]), to,
+                           program_.tensors()[id].size_bytes);
+  };
+  if (plan_.has_loss()) {
+    losses_.resize(plan_.examples());
+    SHOAL_RETURN_IF_ERROR(copy(program_.results().losses, losses_.data()));
+  }
+  if (!buffers.prediction.empty()) {
+    SHOAL_RETURN_IF_ERROR(copy(program_.results().prediction, buffers.prediction.data()));
+  }
+  if (plan_.has_loss() && !plan_.metrics().empty()) {
+    prediction_.resize(ElementCount(plan_.shape(plan_.training_graph().prediction)));
+    SHOAL_RETURN_IF_ERROR(copy(program_.results().prediction, prediction_.data()));
+  }
+  return device_.Record(Stream::kOut, *results_copied_);
+}
+
+absl::Status DeviceExecutable::AwaitAll(const std::function<void(int variable)>& on_variable_done) {
+  for (const CopyOut& copy : copies_out_) {
+    SHOAL_RETURN_IF_ERROR(device_.Await(*copy.copied));
+    if (!on_variable_done) continue;
+    for (const int variable : copy.transfer.variables) on_variable_done(variable);
+  }
+  return device_.Await(*results_copied_);
+}
+
+}  // namespace shoal

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/compute/device/device.h"
+#include "worker/compute/executable.h"
+#include "worker/compute/plan/plan.h"
+#include "worker/compute/plan/transfers.h"
+#include "worker/compute/program.h"
+
+namespace shoal {
+
+// A piece of a device's memory that grows.
+class GrowingDeviceMemory {
+ public:
+  // Makes it at least `size_bytes` large. What it held is lost when it has to grow.
+  absl::Status Reserve(Device& device, int64_t size_bytes);
+
+  char* data() const { return memory_ == nullptr ? nullptr : memory_->data(); }
+  int64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  std::unique_ptr<Device::Memory> memory_;
+  int64_t size_bytes_ = 0;
+};
+
+// The memory that the executables of a backend run in, in turn. Parameters and gradients lie as
+// they do on the host.
+struct SharedDeviceMemory {
+  GrowingDeviceMemory arena;
+  GrowingDeviceMemory parameters;
+  GrowingDeviceMemory gradients;
+  GrowingDeviceMemory inputs;
+};
+
+// A program on a Device. All of a run is given to the device at once:
+//
+//   kIn       context, inputs | parameters, in the order of their first use
+//   kCompute  waits for the inputs; each step, when the parameters that it is the first to read
+//             are there
+//   kOut      gradients, when the last step that touches them has ended | losses, prediction
+//
+// then the host waits for one copy of gradients after the other, and at last for the results.
+class DeviceExecutable : public Executable {
+ public:
+  // Both pointers outlive this. Parameters and gradients are copied `least_copied_bytes` at a time,
+  // at least.
+  static absl::StatusOr<std::unique_ptr<Executable>> Create(Plan plan, Program program,
+                                                            int64_t least_copied_bytes,
+                                                            Device* device,
+                                                            SharedDeviceMemory* memory);
+
+  int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
+  absl::StatusOr<BatchResult> Run(const RunContext& context, const RunBuffers& buffers,
+                                  const std::function<void(int variable)>& on_variable_done,
+                                  const OnStepTimed& on_step_timed) override;
+
+ private:
+  struct CopyIn {
+    Transfer transfer;
+    std::unique_ptr<Device::Event> copied;
+  };
+  struct CopyOut {
+    Transfer transfer;
+    std::unique_ptr<Device::Event> computed, copied;
+  };
+
+  DeviceExecutable(Plan plan, Program program, Device* device, SharedDeviceMemory* memory);
+  absl::Status MakeCopies(int64_t least_copied_bytes);
+
+  absl::Status TakeMemory();
+  // Gives the device its work.
+  absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
+  absl::Status StartComputing(const RunBuffers& buffers, const OnStepTimed& on_step_timed);
+  absl::Status StartCopyingResults(const RunBuffers& buffers);
+  absl::Status CopyGradients(const CopyOut& copy, std::span<float> gradients);
+  // Waits for what the device leaves, piece by piece.
+  absl::Status AwaitAll(const std::function<void(int variable)>& on_variable_done);
+
+  const Plan plan_;
+  Program program_;
+  Device& device_;
+  SharedDeviceMemory& memory_;
+  std::vector<int64_t> input_offsets_;  // by input of the graph, behind the context; bytes
+  int64_t inputs_size_bytes_ = 0;
+  std::vector<CopyIn> copies_in_;    // by first step
+  std::vector<CopyOut> copies_out_;  // by last step
+  std::unique_ptr<Device::Event> inputs_copied_, computed_, results_copied_;
+
+  // Of the run.
+  RunContext context_;
+  std::vector<void*> addresses_;  // by tensor
+  std::vector<float> losses_, prediction_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+namespace shoal {
+
+// What differs from one run to the next beside the tensors. Kernels read it where they compute, so
+// that a recorded sequence of them runs unchanged in the next step.
+struct RunContext {
+  uint64_t job_seed = 0;
+  uint64_t step = 0;
+};
+
+}  // namespace shoal
