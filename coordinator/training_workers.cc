@@ -294,9 +294,9 @@ std::string TrainingRun::AfterNan() const {
   const std::optional<StoredCheckpoint>& finite = checkpointer_->last_finite();
   const std::string where = " with --run_dir=" + options_.run_dir;
   if (!checkpointer_->newest().has_value()) {
-    return absl::StrCat(
-        "Lower the learning rate, or mend the data if there is NaN in it, and start again", where,
-        ": it has no checkpoint yet, and training begins at step 0");
+    return absl::StrCat("If there is NaN in the data, mend it and start again", where,
+                        ", which has no checkpoint yet: training begins at step 0; if the learning "
+                        "rate is too high, lower it and begin anew with another --run_dir");
   }
   if (!finite.has_value()) {
     return absl::StrCat(

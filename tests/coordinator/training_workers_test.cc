@@ -243,9 +243,9 @@ TEST(TrainingRunTest, SaysWhetherThereIsACheckpointThatIsFinite) {
   cluster.ps[0]->value = NAN;
   EXPECT_THAT(
       log_of_next_step(worker),
-      HasSubstr("Lower the learning rate, or mend the data if there is NaN in it, and start "
-                "again with --run_dir=" +
-                cluster.run_dir() + ": it has no checkpoint yet"));
+      AllOf(HasSubstr("If there is NaN in the data, mend it and start again with --run_dir=" +
+                      cluster.run_dir() + ", which has no checkpoint yet"),
+            HasSubstr("lower it and begin anew with another --run_dir")));
   for (int i = 0; i < 3; ++i) cluster.FinishStep(worker);
   EXPECT_THAT(log_of_next_step(worker),
               AllOf(HasSubstr("of " + cluster.run_dir() + "/checkpoints/step-000000000005"),
