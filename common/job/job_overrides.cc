@@ -59,6 +59,14 @@ class Overrides {
     return absl::StrCat(given.flag, ": ", path, " is ", ShortJson(*place), "; ", before);
   }
 
+  // Where both of two of which a job has one are given: an error, of the second alone.
+  void RefuseBoth(const char* one, const char* other) {
+    const auto first = flags_.find(JsonPath("$", one));
+    if (first == flags_.end() || !flags_.contains(JsonPath("$", other))) return;
+    errors_->Add(JsonPath("$", other), absl::StrCat("is given, and ", first->first, " by ",
+                                                    first->second, "; give one of the two"));
+    root_->erase(one);
+  }
   // Has `field` make room for the other of two of which a job has one.
   std::string Replace(const char* field, const char* by) {
     if (!root_->is_object() || !root_->contains(field)) return "";
@@ -97,6 +105,7 @@ std::vector<std::string> ApplyJobOverrides(const std::vector<JobOverride>& overr
     if (!line.empty()) lines.push_back(std::move(line));
   };
   for (const JobOverride& each : overrides) add(applied.Apply(each));
+  applied.RefuseBoth("epochs", "steps");
   add(applied.Replace("steps", "epochs"));
   add(applied.Replace("epochs", "steps"));
   return lines;

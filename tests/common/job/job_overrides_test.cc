@@ -121,6 +121,8 @@ TEST_F(JobOverridesTest, ErrorsNameTheFlag) {
             "--set: $.epochs.of: $.epochs is 1, an integer, and has no fields");
   EXPECT_EQ(LoadError(root, {{"--epochs", "epochs", "3"}, Set("epochs", "4")}),
             "--set: $.epochs: is given twice; by --epochs too");
+  EXPECT_EQ(LoadError(root, {Set("steps", "4"), {"--epochs", "epochs", "3"}}),
+            "--set: $.steps: is given, and $.epochs by --epochs; give one of the two");
 }
 
 TEST_F(JobOverridesTest, ErrorsOfTheFileNameTheFile) {
