@@ -89,7 +89,7 @@ absl::StatusOr<FoundCheckpoints> FindCheckpoints(const std::string& given) {
 
 absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
                                                   const CheckpointChoice& choice,
-                                                  std::vector<std::string>* problems) {
+                                                  std::vector<std::string>* said) {
   if (found.root.empty() && (choice.best || !choice.name.empty())) {
     return absl::InvalidArgumentError(
         "a checkpoint was given itself; to choose one, give the run directory");
@@ -101,9 +101,10 @@ absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
   }
   if (!choice.name.empty()) return FindNamed(found, choice.name);
   if (choice.best) {
-    SHOAL_ASSIGN_OR_RETURN(StoredCheckpoint best, BestCheckpointOf(RunPaths{found.run}));
-    SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(best));
-    return best;
+    SHOAL_ASSIGN_OR_RETURN(const RunVerdict::Best best, BestOf(RunPaths{found.run}));
+    SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(*best.checkpoint));
+    said->push_back(DescribeBest(best));
+    return *best.checkpoint;
   }
   std::vector<std::string> passed_over;
   SHOAL_ASSIGN_OR_RETURN(std::optional<StoredCheckpoint> newest,
@@ -112,7 +113,7 @@ absl::StatusOr<StoredCheckpoint> ChooseCheckpoint(const FoundCheckpoints& found,
     return absl::DataLossError(absl::StrCat("no checkpoint in ", found.root, " can be read:\n  ",
                                             absl::StrJoin(passed_over, "\n  ")));
   }
-  problems->insert(problems->end(), passed_over.begin(), passed_over.end());
+  said->insert(said->end(), passed_over.begin(), passed_over.end());
   SHOAL_ASSIGN_OR_RETURN(StoredCheckpoint result, ResultOf(RunPaths{found.run}, *newest));
   if (result.directory != newest->directory) SHOAL_RETURN_IF_ERROR(VerifyCheckpoint(result));
   return result;

@@ -48,10 +48,10 @@ absl::Status Export(const ExportOptions& options) {
     SHOAL_RETURN_IF_ERROR(ending.status());
   }
   SHOAL_ASSIGN_OR_RETURN(const FoundCheckpoints found, FindCheckpoints(options.path));
-  std::vector<std::string> problems;
+  std::vector<std::string> said;
   SHOAL_ASSIGN_OR_RETURN(const StoredCheckpoint checkpoint,
-                         ChooseCheckpoint(found, options.choice, &problems));
-  for (const std::string& problem : problems) console.PrintError(problem);
+                         ChooseCheckpoint(found, options.choice, &said));
+  for (const std::string& line : said) console.PrintError(line);
   SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(checkpoint));
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
   const std::string output =

@@ -23,7 +23,7 @@ struct TrainedModel {
   std::vector<float> parameters;
   bool averaged = false;
   std::vector<std::string> overridden;  // a line for each field that is not as it was trained
-  std::vector<std::string> problems;    // of checkpoints that were passed over
+  std::vector<std::string> said;        // of the choice of the checkpoint
 };
 
 struct TrainedModelOptions {

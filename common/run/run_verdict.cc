@@ -115,6 +115,14 @@ std::set<std::string> DirectoriesOf(const RunVerdict& verdict) {
   return directories;
 }
 
+std::string DescribeBest(const RunVerdict::Best& best) {
+  return absl::StrFormat(
+      "best %s: %.6g, of epoch %d%s", best.figure, best.value, best.epoch + 1,
+      best.checkpoint.has_value()
+          ? ", in " + best.checkpoint->directory
+          : "; there is no checkpoint of it, so that no model can be made of its values");
+}
+
 std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
   std::vector<std::string> lines;
   if (verdict.ended_after.has_value()) {
@@ -125,11 +133,7 @@ std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
     if (verdict.best.empty()) lines.push_back("no epoch had a figure that could be the best");
   }
   for (const RunVerdict::Best& best : verdict.best) {
-    std::string line = absl::StrFormat(
-        "best %s: %.6g, of epoch %d%s", best.figure, best.value, best.epoch + 1,
-        best.checkpoint.has_value()
-            ? ", in " + best.checkpoint->directory
-            : "; there is no checkpoint of it, so that no model can be made of its values");
+    std::string line = DescribeBest(best);
     // Two callbacks may follow the same figure.
     if (std::find(lines.begin(), lines.end(), line) == lines.end())
       lines.push_back(std::move(line));
@@ -152,7 +156,7 @@ absl::StatusOr<RunVerdict> VerdictOf(const RunPaths& run, FileSystem* files) {
   return ReadRunVerdict(job.callbacks, run, files);
 }
 
-absl::StatusOr<StoredCheckpoint> BestCheckpointOf(const RunPaths& run, FileSystem* files) {
+absl::StatusOr<RunVerdict::Best> BestOf(const RunPaths& run, FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
                          CheckpointStore(run.checkpoints(), files).List(nullptr));
   if (stored.empty()) return NoCheckpoint(run);
@@ -172,7 +176,7 @@ absl::StatusOr<StoredCheckpoint> BestCheckpointOf(const RunPaths& run, FileSyste
     return absl::NotFoundError(
         absl::StrCat("no epoch of ", run.directory, " has a figure yet that could be the best"));
   }
-  if (chosen->checkpoint.has_value()) return *chosen->checkpoint;
+  if (chosen->checkpoint.has_value()) return *chosen;
   return absl::NotFoundError(
       absl::StrCat("the best ", chosen->figure, " is that of epoch ", chosen->epoch + 1,
                    ", but there is no checkpoint of it in ", run.checkpoints()));

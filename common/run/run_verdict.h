@@ -64,7 +64,9 @@ std::optional<RunEnd> ReadEndOfRun(const std::vector<Callback>& callbacks, const
 // Of the best checkpoints: those that stay.
 std::set<std::string> DirectoriesOf(const RunVerdict& verdict);
 
-// For people, a line each: why the training has ended early, and where the best checkpoints are.
+// For people, a line each: which epoch is the best by a figure; why the training has ended early,
+// and where the best checkpoints are.
+std::string DescribeBest(const RunVerdict::Best& best);
 std::vector<std::string> DescribeVerdict(const RunVerdict& verdict);
 
 // --- For whoever uses a run, with no job at hand ---
@@ -73,11 +75,10 @@ std::vector<std::string> DescribeVerdict(const RunVerdict& verdict);
 // training that is over its result, else `newest`. Not verified.
 absl::StatusOr<StoredCheckpoint> ResultOf(const RunPaths& run, const StoredCheckpoint& newest,
                                           FileSystem* files = RealFileSystem());
-// The checkpoint of the best epoch: as ModelCheckpoint has it where the job has one, else as
+// The best epoch, which has a checkpoint: as ModelCheckpoint has it where the job has one, else as
 // EarlyStopping. kNotFound: the job has no such callback, no epoch was evaluated yet, or there is
 // no checkpoint of it; the message says which. Not verified.
-absl::StatusOr<StoredCheckpoint> BestCheckpointOf(const RunPaths& run,
-                                                  FileSystem* files = RealFileSystem());
+absl::StatusOr<RunVerdict::Best> BestOf(const RunPaths& run, FileSystem* files = RealFileSystem());
 // What the job of the run says of it; with no callbacks for a run without a checkpoint.
 absl::StatusOr<RunVerdict> VerdictOf(const RunPaths& run, FileSystem* files = RealFileSystem());
 

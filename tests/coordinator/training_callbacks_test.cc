@@ -137,10 +137,10 @@ TEST(TrainingCallbacksTest, WhereTheBestIsDamagedTheLastValuesAreTheResult) {
     ScriptedWorker& worker = cluster.Join(0);
     while (worker.evaluations.empty() || EpochOf(worker.evaluations.front()) < 3)
       ASSERT_EQ(Drive(&cluster, worker, 1), 1);
-    const auto best = BestCheckpointOf(RunPaths{cluster.run_dir()});
+    const auto best = BestOf(RunPaths{cluster.run_dir()});
     ASSERT_TRUE(best.ok()) << best.status();
     bool damaged = false;
-    for (const auto& each : std::filesystem::directory_iterator(best->directory)) {
+    for (const auto& each : std::filesystem::directory_iterator(best->checkpoint->directory)) {
       const std::string name = each.path().filename();
       if (damaged || !name.starts_with("model-")) continue;
       damage(each.path());
@@ -179,9 +179,9 @@ TEST(TrainingCallbacksTest, WhoTakesOverDecidesTheSame) {
       }
       EXPECT_THAT(cluster.StoredSteps(), AllOf(Contains(26), Contains(52), Not(Contains(53))));
       EXPECT_THAT(SavedModel(cluster), HasSubstr(R"("steps":"26")"));
-      const auto best = BestCheckpointOf(RunPaths{cluster.run_dir()});
+      const auto best = BestOf(RunPaths{cluster.run_dir()});
       ASSERT_TRUE(best.ok()) << best.status();
-      EXPECT_EQ(best->manifest.cut_step, 2 * kEpochSteps);
+      EXPECT_EQ(best->checkpoint->manifest.cut_step, 2 * kEpochSteps);
     }
   }
   EXPECT_GT(actions, 4 * static_cast<int>(kEpochSteps)) << "up to the end";

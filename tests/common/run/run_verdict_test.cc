@@ -147,7 +147,7 @@ TEST(RunVerdictTest, WithCallbacksTheLastEpochIsToBeEvaluated) {
 TEST(RunVerdictTest, WithoutCheckpointThereIsNoneToFind) {
   const TemporaryDirectory directory;
   const RunPaths run{directory.path()};
-  EXPECT_EQ(BestCheckpointOf(run).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(BestOf(run).status().code(), absl::StatusCode::kNotFound);
 }
 
 // What cannot be read may hold the best epoch: nothing may be removed for it.
