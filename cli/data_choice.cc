@@ -31,8 +31,8 @@ DataSource LikeTheJobs(const DataSource& guessed, const Job& job,
   return guessed;
 }
 
-DataSource DataAt(const std::string& path, const Job& job) {
-  const DataSource guessed = GuessDataSource(AbsolutePath(path));
+absl::StatusOr<DataSource> DataAt(const std::string& path, const Job& job) {
+  SHOAL_ASSIGN_OR_RETURN(const DataSource guessed, GuessDataSource(AbsolutePath(path)));
   return LikeTheJobs(guessed, job,
                      [&](const DataSource& data) { return data.format == guessed.format; });
 }
@@ -58,9 +58,9 @@ absl::StatusOr<std::vector<DataSource::Feature>> ArraysFor(const std::string& pa
 // Of several files, or of pictures: all are of one kind.
 absl::StatusOr<DataSource> InputsAt(const Job& job, const std::vector<std::string>& given,
                                     const std::vector<Feature>& inputs) {
-  DataSource guessed = GuessDataSource(given[0]);
+  SHOAL_ASSIGN_OR_RETURN(DataSource guessed, GuessDataSource(given[0]));
   for (const std::string& path : given) {
-    const DataSource other = GuessDataSource(path);
+    SHOAL_ASSIGN_OR_RETURN(const DataSource other, GuessDataSource(path));
     if (other.format == guessed.format || (IsOfPictures(other) && IsOfPictures(guessed))) continue;
     return absl::InvalidArgumentError(absl::StrCat(given[0], " is ", guessed.format, " and ", path,
                                                    " ", other.format, "; give data of one kind"));
@@ -109,7 +109,7 @@ absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given) 
   } else if (given == "training") {
     source = job.training;
   } else {
-    source = DataAt(given, job);
+    SHOAL_ASSIGN_OR_RETURN(source, DataAt(given, job));
     if (source.format == "pictures") {
       return absl::InvalidArgumentError(absl::StrCat(
           given,

@@ -30,8 +30,12 @@ struct InspectOptions {
 };
 
 int Inspect(const InspectOptions& options) {
-  DataSource source = GuessDataSource(options.path);
-  if (!options.format.empty()) source.format = options.format;
+  DataSource source{.format = options.format, .paths = {options.path}};
+  if (options.format.empty()) {
+    absl::StatusOr<DataSource> guessed = GuessDataSource(options.path);
+    if (!guessed.ok()) return ReportStatus(guessed.status());
+    source = *std::move(guessed);
+  }
   uint64_t damaged = 0;
   const absl::StatusOr<std::string> text = InspectData(source, &damaged);
   if (!text.ok()) return ReportStatus(text.status());

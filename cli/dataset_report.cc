@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/missing_path.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "worker/input/data_formats.h"
+#include "worker/input/idx_format.h"
+#include "worker/input/npy_format.h"
 
 namespace shoal {
 namespace {
@@ -14,9 +19,25 @@ namespace {
 // Of the files of CIFAR's binary versions, by their own names.
 bool HasCifar100Name(const std::string& name) { return name == "train.bin" || name == "test.bin"; }
 
+// A file whose name says nothing is an array, if it begins as one. One that cannot be read is left
+// to whoever opens it.
+absl::Status CheckIsArray(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(16, 0);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(file.gcount()));
+  const bool packed = head.starts_with("\x1f\x8b") || head.starts_with("PK\x03\x04");
+  if (head.empty() || packed || IsIdx(head) || IsNpy(head)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": is nothing that Shoal reads by its name, nor by its content, which begins with \"",
+      Printable(head, 24),
+      "\"; expected a folder of pictures, a picture (.jpg, .jpeg, .png), .npz, .csv, .tsv, "
+      ".tfrecord, CIFAR's .bin, or an IDX or NPY array"));
+}
+
 }  // namespace
 
-DataSource GuessDataSource(const std::string& path) {
+absl::StatusOr<DataSource> GuessDataSource(const std::string& path) {
   const std::filesystem::path name = std::filesystem::path(path).filename();
   std::string extension = name.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
@@ -37,11 +58,18 @@ DataSource GuessDataSource(const std::string& path) {
     source.format = "tfrecord";
   } else if (extension == ".bin") {
     source.format = HasCifar100Name(name.string()) ? "cifar100" : "cifar10";
+  } else if (extension != ".npy" && extension != ".idx") {
+    SHOAL_RETURN_IF_ERROR(CheckIsArray(path));
   }
   return source;
 }
 
 absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* damaged) {
+  std::error_code error;
+  const bool pattern = source.paths[0].find_first_of("*?[") != std::string::npos;
+  if (!pattern && !std::filesystem::exists(source.paths[0], error) && !error) {
+    return MissingPath(source.paths[0]);
+  }
   const DataFormat* format = FindDataFormat(source.format);
   if (format != nullptr && format->inspect == nullptr) {
     return absl::InvalidArgumentError(
@@ -51,11 +79,6 @@ absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* dama
   if (format == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("the format \"", source.format, "\" is not known"));
-  }
-  std::error_code error;
-  const bool pattern = source.paths[0].find_first_of("*?[") != std::string::npos;
-  if (!pattern && !std::filesystem::exists(source.paths[0], error) && !error) {
-    return absl::NotFoundError(source.paths[0] + ": there is no such file or folder");
   }
   SHOAL_ASSIGN_OR_RETURN(const DataReport report, format->inspect(source));
   *damaged = report.damaged_count;

@@ -9,7 +9,8 @@
 namespace shoal {
 
 // What is at `path`, as a data source says it: its format told by name and content.
-DataSource GuessDataSource(const std::string& path);
+// kInvalidArgument for a file of no format.
+absl::StatusOr<DataSource> GuessDataSource(const std::string& path);
 
 // The lines of `shoal dataset inspect`: what is there, then what is damaged. `*damaged` counts it.
 absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* damaged);

@@ -34,7 +34,9 @@ absl::Status Validate(const ValidateOptions& options) {
   if (!found.classes.empty()) absl::StrAppend(&text, found.classes, "\n");
   text += found.not_read_all;
   if (!found.missing.empty()) {
-    absl::StrAppend(&text, "data not looked at, because it is not on this machine:\n  ",
+    absl::StrAppend(&text,
+                    "warning: data that is not on this machine was not looked at, and cannot be "
+                    "trained on here; on other machines it may be:\n  ",
                     absl::StrReplaceAll(found.missing, {{"\n", "\n  "}}), "\n");
   }
   return PrintReport(text);

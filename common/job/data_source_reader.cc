@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/missing_path.h"
 #include "common/job/job_path.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
@@ -150,7 +151,7 @@ class DataSourceReader {
     std::error_code error;
     if (!options_.check_data || path.find_first_of("*?[") != std::string::npos) return;
     if (!fs::exists(path, error)) {
-      object_.errors()->Add(object_.PathOf("path"), path + ": is missing");
+      object_.errors()->Add(object_.PathOf("path"), std::string(MissingPath(path).message()));
     } else if (fs::is_directory(path, error) != folder) {
       object_.errors()->Add(object_.PathOf("path"),
                             path + (folder ? ": is not a folder" : ": is a folder, not a file"));
@@ -258,9 +259,10 @@ class DataSourceReader {
     if (!options_.check_data || path.empty()) return path;
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
-    if (!fs::exists(status)) {
-      object_.errors()->Add(object.PathOf(key),
-                            absl::StrCat(path, ": ", error ? error.message() : "is missing"));
+    if (status.type() == fs::file_type::not_found) {
+      object_.errors()->Add(object.PathOf(key), std::string(MissingPath(path).message()));
+    } else if (!fs::status_known(status)) {
+      object_.errors()->Add(object.PathOf(key), absl::StrCat(path, ": ", error.message()));
     } else if (!fs::is_regular_file(status)) {
       object_.errors()->Add(object.PathOf(key), absl::StrCat(path, ": is not a regular file"));
     }

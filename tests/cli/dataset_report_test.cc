@@ -17,7 +17,9 @@ class DatasetReportTest : public DataFileTest {
  protected:
   // What is said of `path`, with how much of it is damaged.
   std::string Inspect(const std::string& path) {
-    const auto text = InspectData(GuessDataSource(path), &damaged_);
+    const auto source = GuessDataSource(path);
+    if (!source.ok()) return source.status().ToString();
+    const auto text = InspectData(*source, &damaged_);
     return text.ok() ? *text : text.status().ToString();
   }
 
@@ -78,9 +80,26 @@ TEST_F(DatasetReportTest, Arrays) {
 TEST_F(DatasetReportTest, WhatIsNotThereIsNotDamaged) {
   for (const char* name : {"nope", "nope.csv", "nope.tfrecord"}) {
     EXPECT_THAT(Inspect(Path(name)), AllOf(HasSubstr("NOT_FOUND"), HasSubstr(Path(name)),
-                                           HasSubstr("no such file or folder")));
+                                           HasSubstr("No such file or directory")));
   }
   EXPECT_EQ(damaged_, 0u);
+}
+
+TEST_F(DatasetReportTest, APictureThatIsMissingIsNoPicture) {
+  Write("cat.jpg", PlainJpeg(3, 3, 3));
+  EXPECT_THAT(Inspect(Path("cta.jpg")),
+              AllOf(HasSubstr("No such file"), HasSubstr("did you mean \"" + Path("cat.jpg"))));
+}
+
+TEST_F(DatasetReportTest, AFileOfNoFormatIsNotCalledADamagedArray) {
+  for (const char* name : {"notes.txt", "moving.gif"}) {
+    EXPECT_THAT(Inspect(Write(name, "GIF89a of a cat")),
+                AllOf(HasSubstr(Path(name) + ": is nothing that Shoal reads"),
+                      HasSubstr("\"GIF89a"), HasSubstr("(.jpg, .jpeg, .png)")));
+  }
+  EXPECT_EQ(damaged_, 0u);
+  EXPECT_EQ(GuessDataSource(Write("t10k-images-idx3-ubyte", IdxHeader(0x08, {1}) + "a"))->format,
+            "arrays");
 }
 
 TEST_F(DatasetReportTest, APatternStandsForFiles) {
@@ -98,7 +117,7 @@ TEST_F(DatasetReportTest, FormatsAreToldByTheirNames) {
                                           {"data_batch_1.bin", "cifar10"},
                                           {"train-00000-of-00010.tfrecord", "tfrecord"},
                                           {"train.tfrecords", "tfrecord"}}) {
-    EXPECT_EQ(GuessDataSource(Path(name)).format, format) << name;
+    EXPECT_EQ(GuessDataSource(Path(name))->format, format) << name;
   }
 }
 

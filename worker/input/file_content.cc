@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/missing_path.h"
 #include "common/base/status_macros.h"
 #include "worker/input/joined_errors.h"
 
@@ -18,7 +19,8 @@ absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, const ch
                                                uint64_t* size) {
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
-  if (!file.ok() || fstat(file.get(), &info) != 0) return absl::ErrnoToStatus(errno, path);
+  if (!file.ok() || fstat(file.get(), &info) != 0)
+    return errno == ENOENT ? MissingPath(path) : absl::ErrnoToStatus(errno, path);
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is ", S_ISDIR(info.st_mode) ? "a directory" : "not a regular file",
@@ -61,7 +63,7 @@ absl::StatusOr<std::vector<std::string>> ExpandPaths(const std::vector<std::stri
     if (path.find_first_of("*?[") == std::string::npos) {
       struct stat info;
       if (stat(path.c_str(), &info) != 0 && errno == ENOENT) {
-        status = JoinErrors(status, absl::ErrnoToStatus(ENOENT, path));
+        status = JoinErrors(status, MissingPath(path));
       }
       files.push_back(path);
       continue;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/missing_path.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "worker/input/data_formats.h"
@@ -63,7 +64,7 @@ FileKind KindOf(const fs::path& file) {
 bool IsHidden(const std::string& name) { return name.starts_with("."); }
 
 absl::Status CannotList(const std::string& folder, const std::error_code& error) {
-  return absl::ErrnoToStatus(error.value(), folder);
+  return error.value() == ENOENT ? MissingPath(folder) : absl::ErrnoToStatus(error.value(), folder);
 }
 
 absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder) {
@@ -357,8 +358,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenPictures(const DataSource& source,
     std::error_code error;
     const fs::file_status there = fs::status(path, error);
     if (!fs::is_directory(there)) {
-      if (!fs::exists(there))
-        status = JoinErrors(status, absl::NotFoundError(path + ": is missing"));
+      if (!fs::exists(there)) status = JoinErrors(status, MissingPath(path));
       list.Add(path, 0);
       continue;
     }

@@ -1,0 +1,49 @@
+#include "common/base/missing_path.h"
+
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/nearest_name.h"
+#include "common/base/printable.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of a folder; nobody waits for a message.
+constexpr size_t kMostNames = 10000;
+
+std::string NearestIn(const fs::path& folder, const std::string& name) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end;
+       !error && entry != end && names.size() < kMostNames; entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  return NearestName(name, names);
+}
+
+}  // namespace
+
+absl::Status MissingPath(const std::string& path) {
+  std::string text = path + ": No such file or directory";
+  fs::path there;
+  for (const fs::path& name : fs::path(path)) {
+    std::error_code error;
+    if (fs::exists(there / name, error) || error) {
+      there /= name;
+      continue;
+    }
+    const std::string nearest = NearestIn(there, name.string());
+    if (!nearest.empty()) {
+      absl::StrAppend(&text, "; did you mean \"",
+                      Printable((there / nearest).string(), kMostReasonBytes), "\"?");
+    }
+    break;
+  }
+  return absl::NotFoundError(text);
+}
+
+}  // namespace shoal
