@@ -1,8 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -10,15 +11,18 @@
 #include "cli/dataset_report.h"
 #include "cli/job_flags.h"
 #include "cli/output_ending.h"
+#include "cli/trained_model_flags.h"
 #include "cli/validation.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
-#include "common/files/durable_file.h"
+#include "common/files/output_file.h"
 #include "common/job/data_source_reader.h"
 #include "common/loss/keras_loss.h"
 #include "worker/augmented_pictures.h"
 #include "worker/input/batch_source.h"
 #include "worker/input/pictures/contact_sheet.h"
+#include "worker/job_classes.h"
 #include "worker/job_data.h"
 
 namespace shoal {
@@ -68,10 +72,19 @@ struct ShowOptions {
   std::vector<JobOverride> overrides;
   uint64_t step = 0;
   std::string output = "batch.png";
+  bool overwrite = false;
 };
 
-// Numbers of a label, cut short.
-std::string LabelText(std::span<const float> label) {
+// The name of the class that a label is, where it has one; else its numbers, cut short.
+std::string LabelText(std::span<const float> label, const std::vector<std::string>& class_names) {
+  const bool one_hot = label.size() > 1 && label.size() == class_names.size();
+  const auto number =
+      one_hot ? static_cast<float>(std::max_element(label.begin(), label.end()) - label.begin())
+              : label[0];
+  if ((one_hot || label.size() == 1) && number >= 0 &&
+      number < static_cast<float>(class_names.size())) {
+    return Printable(class_names[static_cast<size_t>(number)], kMostNameBytes);
+  }
   constexpr size_t kMostShown = 10;
   std::string text;
   for (size_t i = 0; i < std::min(label.size(), kMostShown); ++i) {
@@ -87,6 +100,9 @@ absl::Status Show(const ShowOptions& options) {
                          ValidateFiles(/*cluster_spec_file=*/"", options.job, options.overrides));
   const Job& job = validated.job;
   SHOAL_RETURN_IF_ERROR(CheckModelOfJob(validated.model));
+  auto created = OutputFile::Create(options.output, options.overwrite);
+  SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(created.status()));
+  const std::unique_ptr<OutputFile> file = *std::move(created);
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
                          OpenJobData(job.training, *loss, validated.model.graph));
@@ -98,15 +114,18 @@ absl::Status Show(const ShowOptions& options) {
       const AugmentedPictures pictures,
       AugmentPictures(validated.model.graph, batch->inputs[0],
                       static_cast<int64_t>(batch->examples), job.seed, options.step));
-  SHOAL_RETURN_IF_ERROR(
-      MakeDirectories(std::filesystem::path(AbsolutePath(options.output)).parent_path().string()));
-  SHOAL_RETURN_IF_ERROR(WriteContactSheet(pictures.values, pictures.shape, options.output));
+  SHOAL_ASSIGN_OR_RETURN(const std::string png, DrawContactSheet(pictures.values, pictures.shape));
+  SHOAL_RETURN_IF_ERROR(file->Append(png));
+  SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(file->Finish()));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> class_names, ClassNamesOfJob(job));
   std::string text = absl::StrCat(options.output, ": the ", batch->examples, " examples of step ",
                                   options.step, ", row by row\nexample: label\n");
   const size_t label_size = batch->targets.size() / batch->examples;
   for (uint64_t i = 0; i < batch->examples; ++i) {
-    absl::StrAppend(&text, batch->indices[i], ": ",
-                    LabelText(std::span(batch->targets).subspan(i * label_size, label_size)), "\n");
+    absl::StrAppend(
+        &text, batch->indices[i], ": ",
+        LabelText(std::span(batch->targets).subspan(i * label_size, label_size), class_names),
+        "\n");
   }
   return PrintReport(text);
 }
@@ -119,6 +138,7 @@ void AddShow(CLI::App* dataset, Command* chosen) {
   show->add_option("--step", options->step, "Which step's")->capture_default_str();
   show->add_option("-o,--output", options->output, "The PNG that is written")
       ->capture_default_str();
+  AddOverwriteFlag(show, &options->overwrite);
   AddJobFlags(show, &options->overrides);
   show->footer(
       "Writes a sheet with all pictures of the batch, and says which examples they are and their "

@@ -84,6 +84,8 @@ def test_the_best_checkpoint_is_the_callbacks_one(tmp_path):
     assert max(losses) != losses[-1]
     assert evaluate(tmp_path / "run", "--best")["loss"] == pytest.approx(max(losses), rel=1e-6)
     assert evaluate(tmp_path / "run")["loss"] == pytest.approx(losses[-1], rel=1e-6)
+    said = shoal("evaluate", tmp_path / "run", "--best").stderr
+    assert f"best val_loss: {max(losses):.6g}, of epoch {losses.index(max(losses)) + 1}, in " in said, said
     both = shoal("evaluate", tmp_path / "run", "--best", "--checkpoint", "step-1")
     assert both.returncode == 64
 
@@ -268,6 +270,19 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
     folder = {"format": "image_folder", "path": "pictures"}
     job = write_job(tmp_path, 64, data={"training": folder, "test": folder}, epochs=3)
     run = tmp_path / "run"
+    sheet = tmp_path / "batch.png"
+    shown = shoal("dataset", "show", job, "--output", sheet)
+    assert shown.returncode == 0, shown.stderr
+    for line in shown.stdout.splitlines()[2:]:
+        example, name = line.split(": ")
+        assert name == sorted(classes[label] for label in labels)[int(example)]
+    sheet.write_text("mine")
+    refused = shoal("dataset", "show", job, "--output", sheet)
+    assert refused.returncode == 78 and "give --overwrite" in refused.stderr and sheet.read_text() == "mine"
+    assert shoal("dataset", "show", job, "--output", sheet, "--overwrite").returncode == 0
+    # A typing error in the path is no error here, as the data may be elsewhere, but it is said.
+    checked = shoal("validate", job, "--set", f"data.training.path={tmp_path}/picturse")
+    assert checked.returncode == 0 and f'warning: ' in checked.stdout and f'did you mean "{tmp_path}/pictures"?' in checked.stdout
     done = shoal("train", job, "--run_dir", run)
     assert done.returncode == 0, done.stdout + done.stderr
     # The job's own, in the order of image_dataset_from_directory, by their paths in the folder.
@@ -283,6 +298,8 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
     for i in (3, 1, 2):
         (flat / f"{i}.png").write_bytes(png(images[i]))
     (flat / "readme.txt").write_text("no picture")
+    refused = shoal("predict", run, flat / "readme.txt", flat / "1.png")
+    assert refused.returncode == 78 and f'{flat}/readme.txt: is nothing that Shoal reads' in refused.stderr
     names = [row[0] for row in rows(predict(run, flat))[1:]]
     assert names == [str(flat / f"{i}.png") for i in (1, 2, 3)]
     one, two = [json.loads(line) for line in predict(run, flat / "3.png", flat / "1.png", "--json", "--top", 1).splitlines()]

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/worker/input/data_file_content.h"
-#include "worker/input/file_content.h"
 #include "worker/input/pictures/picture.h"
 
 namespace shoal {
@@ -11,16 +9,14 @@ namespace {
 
 using testing::HasSubstr;
 
-class ContactSheetTest : public DataFileTest {
+class ContactSheetTest : public testing::Test {
  protected:
-  Picture Sheet(const std::vector<float>& values, const Shape& shape) {
-    const absl::Status written = WriteContactSheet(values, shape, Path("sheet.png"));
-    EXPECT_TRUE(written.ok()) << written;
-    ReadingMemory memory;
-    EncodedBytes file(&memory);
-    EXPECT_TRUE(ReadWholeFile(Path("sheet.png"), &file).ok());
+  static Picture Sheet(const std::vector<float>& values, const Shape& shape) {
+    const absl::StatusOr<std::string> png = DrawContactSheet(values, shape);
+    EXPECT_TRUE(png.ok()) << png.status();
+    const auto* bytes = reinterpret_cast<const uint8_t*>(png->data());
     Picture picture;
-    EXPECT_TRUE(DecodePicture(file.bytes(), {.channels = 1}, &picture).ok());
+    EXPECT_TRUE(DecodePicture({bytes, png->size()}, {.channels = 1}, &picture).ok());
     return picture;
   }
 };
@@ -46,12 +42,10 @@ TEST_F(ContactSheetTest, ValuesUpToOneAreStretched) {
 
 TEST_F(ContactSheetTest, WhatIsNoPictureIsRefused) {
   const std::vector<float> values(8);
-  EXPECT_THAT(std::string(WriteContactSheet(values, {8}, Path("x.png")).message()),
+  EXPECT_THAT(std::string(DrawContactSheet(values, {8}).status().message()),
               HasSubstr("(8,) are no pictures"));
-  EXPECT_FALSE(WriteContactSheet(values, {2, 2, 2}, Path("x.png")).ok());
-  EXPECT_FALSE(WriteContactSheet({}, {2, 2, 1}, Path("x.png")).ok());
-  EXPECT_THAT(std::string(WriteContactSheet(values, {2, 4}, Path("missing/x.png")).message()),
-              HasSubstr(Path("missing/x.png")));
+  EXPECT_FALSE(DrawContactSheet(values, {2, 2, 2}).ok());
+  EXPECT_FALSE(DrawContactSheet({}, {2, 2, 1}).ok());
 }
 
 }  // namespace

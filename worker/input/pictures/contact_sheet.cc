@@ -3,7 +3,6 @@
 #include <png.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <vector>
 
@@ -18,8 +17,7 @@ constexpr uint8_t kGapLevel = 128;
 
 }  // namespace
 
-absl::Status WriteContactSheet(std::span<const float> values, const Shape& shape,
-                               const std::string& path) {
+absl::StatusOr<std::string> DrawContactSheet(std::span<const float> values, const Shape& shape) {
   const int64_t channels = shape.size() == 3 ? shape[2] : 1;
   if ((shape.size() != 2 && shape.size() != 3) || channels == 2 || channels > 4) {
     return absl::InvalidArgumentError(
@@ -58,12 +56,12 @@ absl::Status WriteContactSheet(std::span<const float> values, const Shape& shape
   image.height = static_cast<png_uint_32>(sheet_height);
   image.width = static_cast<png_uint_32>(sheet_width);
   image.format = channels == 1 ? PNG_FORMAT_GRAY : channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_RGBA;
-  errno = 0;
-  if (png_image_write_to_file(&image, path.c_str(), 0, sheet.data(), 0, nullptr) == 0) {
-    if (errno != 0) return absl::ErrnoToStatus(errno, path);
-    return absl::UnavailableError(absl::StrCat(path, ": ", image.message));
-  }
-  return absl::OkStatus();
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string png(size, 0);
+  if (png_image_write_to_memory(&image, png.data(), &size, 0, sheet.data(), 0, nullptr) == 0)
+    return absl::InternalError(absl::StrCat("the sheet cannot be written: ", image.message));
+  png.resize(size);
+  return png;
 }
 
 }  // namespace shoal
