@@ -28,7 +28,7 @@ std::vector<std::string> GappedDataset::reasons() const {
 
 absl::Status GappedDataset::Read(uint64_t index, std::span<const std::span<float>> features,
                                  std::span<float> label) const {
-  const absl::Status status = original_->Read(index, features, label);
+  const absl::Status status = original().Read(index, features, label);
   if (!allowed_ || !IsDamage(status)) return status;
   for (const std::span<float> feature : features) std::fill(feature.begin(), feature.end(), 0.0f);
   MutexLock lock(&mutex_);

@@ -68,16 +68,16 @@ absl::StatusOr<std::unique_ptr<Dataset>> CachedDataset::Make(std::unique_ptr<Dat
 }
 
 CachedDataset::CachedDataset(std::unique_ptr<Dataset> original, Place place, std::span<float> rows)
-    : original_(std::move(original)),
+    : DecoratedDataset(std::move(original)),
       place_(place),
       rows_(rows),
-      row_numbers_(NumbersOfExample(*original_)),
-      states_(std::make_unique<std::atomic<Row>[]>(original_->size())) {}
+      row_numbers_(NumbersOfExample(*this)),
+      states_(std::make_unique<std::atomic<Row>[]>(size())) {}
 
 CachedDataset::~CachedDataset() { munmap(rows_.data(), rows_.size_bytes()); }
 
 DatasetMemory CachedDataset::memory() const {
-  DatasetMemory memory = original_->memory();
+  DatasetMemory memory = original().memory();
   memory.held += size() * sizeof(states_[0]);
   if (place_ == Place::kMemory) memory.held += rows_.size_bytes();
   return memory;
@@ -85,7 +85,7 @@ DatasetMemory CachedDataset::memory() const {
 
 absl::Status CachedDataset::Read(uint64_t index, std::span<const std::span<float>> features,
                                  std::span<float> label) const {
-  if (index >= size()) return original_->Read(index, features, label);
+  if (index >= size()) return original().Read(index, features, label);
   std::atomic<Row>& state = states_[index];
   float* row = rows_.data() + index * row_numbers_;
   if (state.load(std::memory_order_acquire) == Row::kKept) {
@@ -96,7 +96,7 @@ absl::Status CachedDataset::Read(uint64_t index, std::span<const std::span<float
     std::copy_n(row, label.size(), label.data());
     return absl::OkStatus();
   }
-  SHOAL_RETURN_IF_ERROR(original_->Read(index, features, label));
+  SHOAL_RETURN_IF_ERROR(original().Read(index, features, label));
   Row empty = Row::kEmpty;
   if (!state.compare_exchange_strong(empty, Row::kWriting, std::memory_order_relaxed)) {
     return absl::OkStatus();

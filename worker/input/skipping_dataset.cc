@@ -31,11 +31,11 @@ absl::Status SkippingDataset::Read(uint64_t index, std::span<const std::span<flo
     MutexLock lock(&mutex_);
     if (const auto known = stand_ins_.find(index); known != stand_ins_.end()) begin = known->second;
   }
-  const absl::Status first = original_->Read(begin, features, label);
+  const absl::Status first = original().Read(begin, features, label);
   if (!IsDamage(first)) return first;
   for (uint64_t i = 1; i < kMostInARow; ++i) {
     const uint64_t next = (begin + i) % size();
-    const absl::Status status = original_->Read(next, features, label);
+    const absl::Status status = original().Read(next, features, label);
     if (IsDamage(status)) continue;
     if (status.ok()) Note(index, first, next);
     return status;
@@ -45,7 +45,7 @@ absl::Status SkippingDataset::Read(uint64_t index, std::span<const std::span<flo
 }
 
 absl::Status SkippingDataset::ReadLabel(uint64_t index, std::span<float> label) const {
-  const absl::Status status = original_->ReadLabel(index, label);
+  const absl::Status status = original().ReadLabel(index, label);
   if (!IsDamage(status)) return status;
   std::vector<std::vector<float>> numbers;
   for (const Feature& feature : features()) numbers.emplace_back(ElementCount(feature.shape));

@@ -3,12 +3,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
-#include "worker/input/dataset.h"
+#include "worker/input/decorated_dataset.h"
 
 namespace shoal {
 
@@ -22,29 +21,21 @@ absl::Status WithAdvice(const absl::Status& damage);
 // stands in is of the same part. Damage is kDataLoss and kUnimplemented; the first damaged examples
 // are logged by their message, with how many there were so far. Where a hundred in a row are
 // damaged, reading is the error of the first.
-class SkippingDataset : public Dataset {
+class SkippingDataset : public DecoratedDataset {
  public:
-  explicit SkippingDataset(std::unique_ptr<Dataset> original) : original_(std::move(original)) {}
+  explicit SkippingDataset(std::unique_ptr<Dataset> original)
+      : DecoratedDataset(std::move(original)) {}
 
-  uint64_t size() const override { return original_->size(); }
-  const std::vector<Feature>& features() const override { return original_->features(); }
-  const Shape& label_shape() const override { return original_->label_shape(); }
   absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                     std::span<float> label) const override;
   // Of the original, where it can be read: whose label is out of place is to be heard of without
   // reading every picture.
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
-  std::string NameOf(uint64_t index) const override { return original_->NameOf(index); }
-  std::string LabelSource() const override { return original_->LabelSource(); }
-  bool IsWorkToRead() const override { return original_->IsWorkToRead(); }
-  DatasetMemory memory() const override { return original_->memory(); }
-  uint64_t bytes_for_label() const override { return original_->bytes_for_label(); }
 
  private:
   // `status` is that of example `index`, and `stand_in` the next one that could be read.
   void Note(uint64_t index, const absl::Status& status, uint64_t stand_in) const;
 
-  const std::unique_ptr<Dataset> original_;
   mutable Mutex mutex_;
   mutable uint64_t skipped_ ABSL_GUARDED_BY(mutex_) = 0;
   // Damaged examples, and what stands in for each: they are named once, and not read again. No

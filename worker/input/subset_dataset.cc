@@ -39,23 +39,23 @@ absl::StatusOr<std::unique_ptr<Dataset>> SubsetDataset::Make(std::unique_ptr<Dat
 
 SubsetDataset::SubsetDataset(std::unique_ptr<Dataset> whole, const DataSource& source,
                              uint64_t first, uint64_t size)
-    : whole_(std::move(whole)),
+    : DecoratedDataset(std::move(whole)),
       subset_(source.subset),
-      place_(whole_->size(), source.seed, kNoEpoch),
+      place_(original().size(), source.seed, kNoEpoch),
       first_(first),
       size_(size) {}
 
 absl::Status SubsetDataset::Read(uint64_t index, std::span<const std::span<float>> features,
                                  std::span<float> label) const {
-  return whole_->Read(place_(first_ + index), features, label);
+  return original().Read(place_(first_ + index), features, label);
 }
 
 absl::Status SubsetDataset::ReadLabel(uint64_t index, std::span<float> label) const {
-  return whole_->ReadLabel(place_(first_ + index), label);
+  return original().ReadLabel(place_(first_ + index), label);
 }
 
 std::string SubsetDataset::LabelSource() const {
-  return absl::StrCat(whole_->LabelSource(), " (subset ", subset_, ")");
+  return absl::StrCat(original().LabelSource(), " (subset ", subset_, ")");
 }
 
 }  // namespace shoal

@@ -2,11 +2,10 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/step_plan/index_permutation.h"
-#include "worker/input/dataset.h"
+#include "worker/input/decorated_dataset.h"
 
 namespace shoal {
 
@@ -15,7 +14,7 @@ namespace shoal {
 // the parts have no example in common, each has its exact share, and it takes no table to know
 // them: they are the same on every machine and in every run, as long as the data set has as many
 // examples.
-class SubsetDataset : public Dataset {
+class SubsetDataset : public DecoratedDataset {
  public:
   // As the source's subset, validation_split, test_split and seed have it. A part without an
   // example is an error.
@@ -23,24 +22,18 @@ class SubsetDataset : public Dataset {
                                                        const DataSource& source);
 
   uint64_t size() const override { return size_; }
-  const std::vector<Feature>& features() const override { return whole_->features(); }
-  const Shape& label_shape() const override { return whole_->label_shape(); }
   absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
                     std::span<float> label) const override;
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
   std::string NameOf(uint64_t index) const override {
-    return whole_->NameOf(place_(first_ + index));
+    return original().NameOf(place_(first_ + index));
   }
   std::string LabelSource() const override;
-  bool IsWorkToRead() const override { return whole_->IsWorkToRead(); }
-  DatasetMemory memory() const override { return whole_->memory(); }
-  uint64_t bytes_for_label() const override { return whole_->bytes_for_label(); }
 
  private:
   SubsetDataset(std::unique_ptr<Dataset> whole, const DataSource& source, uint64_t first,
                 uint64_t size);
 
-  const std::unique_ptr<Dataset> whole_;
   const std::string subset_;
   const IndexPermutation place_;
   const uint64_t first_;  // of the permutation
