@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -82,9 +81,7 @@ absl::StatusOr<PredictionRows> RowsOf(const TrainedModel& trained, const Dataset
 
 // How the output becomes probabilities: for MakeProbabilities; none where it is left as it is.
 std::optional<size_t> LogitsOf(const TrainedModel& trained) {
-  const auto loss = nlohmann::json::parse(trained.job.loss, nullptr, /*allow_exceptions=*/false);
-  if (!loss.is_object() || !loss.contains("config")) return std::nullopt;
-  if (!loss["config"].value("from_logits", false)) return std::nullopt;
+  if (!trained.model.loss->from_logits()) return std::nullopt;
   if (trained.model.loss->target() == Loss::Target::kValuePerOutput) return 0;
   const Graph& graph = trained.model.model.graph;
   return static_cast<size_t>(graph.value(graph.outputs()[0]).shape.back());

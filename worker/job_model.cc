@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/loss/keras_loss.h"
 #include "worker/job_data.h"
 
 namespace shoal {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "common/job/job.h"
+#include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
-#include "common/model/loss.h"
 #include "common/training_metric/metric.h"
 #include "worker/compute/model_runner.h"
 
@@ -17,7 +17,7 @@ namespace shoal {
 // What a job computes, made from its texts: the same wherever it is computed. Plain data.
 struct JobModel {
   KerasModel model;
-  std::shared_ptr<const Loss> loss;
+  std::shared_ptr<const KerasLoss> loss;
   std::vector<std::shared_ptr<const Metric>> metrics;  // those that suit the loss and the output
   std::vector<std::string> metric_names;               // that the figures have in the job
   bool weighted = false;                               // whether data have weights

@@ -127,6 +127,7 @@ std::unique_ptr<const KerasLoss> ReadLoss(const json& value, const std::string& 
   std::unique_ptr<KerasLoss> loss = std::move(read->made);
   loss->class_name_ = read->class_name;
   loss->config_ = read->canonical.dump();
+  loss->from_logits_ = read->canonical["config"].value("from_logits", false);
   return loss;
 }
 

@@ -24,6 +24,10 @@ class KerasLoss : public Loss {
   // back. Canonical: equal losses give equal texts.
   const std::string& config() const { return config_; }
 
+  // Whether it takes logits: then a sigmoid of each value that the model puts out is a probability,
+  // or, of a loss of classes, the softmax of a row.
+  bool from_logits() const { return from_logits_; }
+
  protected:
   // Reads the options that all classes have; a class reads its own after it.
   explicit KerasLoss(KerasOptions& options);
@@ -34,6 +38,7 @@ class KerasLoss : public Loss {
 
   const char* class_name_ = "";
   std::string config_;
+  bool from_logits_ = false;
 };
 
 // A loss that is a formula of predictions and target.

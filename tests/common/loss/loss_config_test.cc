@@ -54,6 +54,17 @@ TEST(LossConfigTest, ReadsWhatKeras2Writes) {
       R"({"class_name":"SparseCategoricalCrossentropy","config":{"from_logits":true}})");
 }
 
+TEST(LossConfigTest, KnowsWhetherItTakesLogits) {
+  for (const char* name :
+       {"BinaryCrossentropy", "BinaryFocalCrossentropy", "CategoricalCrossentropy",
+        "CategoricalFocalCrossentropy", "SparseCategoricalCrossentropy"}) {
+    const nlohmann::json logits = {{"class_name", name}, {"config", {{"from_logits", true}}}};
+    EXPECT_TRUE((*MakeLoss(logits.dump()))->from_logits()) << name;
+    EXPECT_FALSE((*MakeLoss('"' + std::string(name) + '"'))->from_logits()) << name;
+  }
+  EXPECT_FALSE((*MakeLoss("\"mse\""))->from_logits());
+}
+
 TEST(LossConfigTest, EveryClassReadsBackWhatItWrites) {
   for (const std::string& name : LossTable().Names()) {
     const std::string config = Config('"' + name + '"');
