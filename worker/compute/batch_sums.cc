@@ -29,4 +29,10 @@ BatchResult SumsOf(const Plan& plan, const RunBuffers& buffers, std::span<const 
   return result;
 }
 
+BatchResult ResultOf(const Plan& plan, std::span<const double> sums) {
+  return {.examples = plan.examples(),
+          .loss_sum = sums[0],
+          .metric_sums = std::vector<double>(sums.begin() + 1, sums.end())};
+}
+
 }  // namespace shoal

@@ -12,4 +12,7 @@ namespace shoal {
 BatchResult SumsOf(const Plan& plan, const RunBuffers& buffers, std::span<const float> losses,
                    std::span<const float> prediction);
 
+// The same from the sums themselves, as ProgramBuilder::SetSums has them.
+BatchResult ResultOf(const Plan& plan, std::span<const double> sums);
+
 }  // namespace shoal

@@ -11,6 +11,42 @@
 namespace shoal {
 namespace {
 
+// (from, to)
+class CopyKernel : public Kernel {
+ public:
+  explicit CopyKernel(int64_t size_bytes) : size_bytes_(size_bytes) {}
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
+    std::memcpy(tensors[1], tensors[0], size_bytes_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t size_bytes_;
+};
+
+// (to)
+class ZeroKernel : public Kernel {
+ public:
+  explicit ZeroKernel(int64_t size_bytes) : size_bytes_(size_bytes) {}
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
+    std::memset(tensors[0], 0, size_bytes_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t size_bytes_;
+};
+
+class HostMoveKernels : public MoveKernels {
+ public:
+  std::unique_ptr<Kernel> Copy(int64_t size_bytes) const override {
+    return std::make_unique<CopyKernel>(size_bytes);
+  }
+  std::unique_ptr<Kernel> Zero(int64_t size_bytes) const override {
+    return std::make_unique<ZeroKernel>(size_bytes);
+  }
+};
+
 class HostExecutable : public Executable {
  public:
   HostExecutable(Plan plan, Program program, Arena* arena)
@@ -45,7 +81,8 @@ class HostExecutable : public Executable {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Executable>> HostBackend::Compile(Plan plan) {
-  ProgramBuilder builder(plan);
+  const HostMoveKernels moves;
+  ProgramBuilder builder(plan, moves);
   SHOAL_RETURN_IF_ERROR(AddSteps(builder));
   Program program = std::move(builder).Build();
   return std::make_unique<HostExecutable>(std::move(plan), std::move(program), &arena_);

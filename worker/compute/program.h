@@ -63,6 +63,7 @@ class Program {
   struct Results {
     TensorId prediction = -1;
     TensorId losses = -1;  // of each example
+    TensorId sums = -1;    // ProgramBuilder::SetSums
   };
 
   Program(std::vector<Tensor> tensors, std::vector<Step> steps, const Results& results,

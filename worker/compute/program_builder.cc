@@ -1,7 +1,6 @@
 #include "worker/compute/program_builder.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "common/base/check.h"
 #include "worker/compute/plan/memory_plan.h"
@@ -9,40 +8,15 @@
 namespace shoal {
 namespace {
 
-// (from, to)
-class CopyKernel : public Kernel {
- public:
-  explicit CopyKernel(int64_t size_bytes) : size_bytes_(size_bytes) {}
-  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
-    std::memcpy(tensors[1], tensors[0], size_bytes_);
-    return absl::OkStatus();
-  }
-
- private:
-  const int64_t size_bytes_;
-};
-
-// (to)
-class ZeroKernel : public Kernel {
- public:
-  explicit ZeroKernel(int64_t size_bytes) : size_bytes_(size_bytes) {}
-  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
-    std::memset(tensors[0], 0, size_bytes_);
-    return absl::OkStatus();
-  }
-
- private:
-  const int64_t size_bytes_;
-};
-
 int64_t SizeBytes(const Shape& shape) {
   return ElementCount(shape) * static_cast<int64_t>(sizeof(float));
 }
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(const Plan& plan)
+ProgramBuilder::ProgramBuilder(const Plan& plan, const MoveKernels& moves)
     : plan_(plan),
+      moves_(moves),
       bindings_(plan.graph().values().size(), -1),
       gradients_(plan.graph().variables().size(), -1) {
   const Graph& graph = plan_.graph();
@@ -68,7 +42,7 @@ ProgramBuilder::ProgramBuilder(const Plan& plan)
     tensors_.push_back(tensor);
     // What does not reach the loss has a gradient of zero.
     if (plan_.training_graph().pushed_values[i] == kNoValue) {
-      AddStep(std::make_unique<ZeroKernel>(tensor.size_bytes), {gradients_[i]});
+      AddStep(moves_.Zero(tensor.size_bytes), {gradients_[i]});
     }
   }
 }
@@ -97,7 +71,7 @@ void ProgramBuilder::Bind(ValueId value, TensorId tensor) {
     return;
   }
   SHOAL_CHECK(tensors_[tensor].layout == nullptr, "tensor ", tensor);
-  AddStep(std::make_unique<CopyKernel>(SizeBytes(shape(value))), {tensor, Output(value)});
+  AddStep(moves_.Copy(SizeBytes(shape(value))), {tensor, Output(value)});
 }
 
 TensorId ProgramBuilder::AddTensor(int64_t size_bytes, std::shared_ptr<const TensorLayout> layout) {
@@ -115,12 +89,12 @@ Program ProgramBuilder::Build() && {
     if (gradients_[i] < 0 || plan_.training_graph().pushed_values[i] == kNoValue) continue;
     const TensorId computed = tensor(plan_.training_graph().pushed_values[i]);
     if (computed == gradients_[i]) continue;
-    AddStep(std::make_unique<CopyKernel>(tensors_[computed].size_bytes), {computed, gradients_[i]});
+    AddStep(moves_.Copy(tensors_[computed].size_bytes), {computed, gradients_[i]});
   }
   const TrainingGraph& training = plan_.training_graph();
-  Program::Results results = {.prediction = tensor(training.prediction)};
+  Program::Results results = {.prediction = tensor(training.prediction), .sums = sums_};
   if (plan_.has_loss()) results.losses = tensor(training.loss_per_example);
-  for (const TensorId id : {results.prediction, results.losses}) {
+  for (const TensorId id : {results.prediction, results.losses, results.sums}) {
     if (id >= 0) tensors_[id].kept = true;
   }
   std::vector<std::vector<TensorId>> touched;

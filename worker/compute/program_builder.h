@@ -14,14 +14,22 @@
 
 namespace shoal {
 
+// The kernels that a ProgramBuilder adds of itself.
+class MoveKernels {
+ public:
+  virtual ~MoveKernels() = default;
+  virtual std::unique_ptr<Kernel> Copy(int64_t size_bytes) const = 0;  // (from, to)
+  virtual std::unique_ptr<Kernel> Zero(int64_t size_bytes) const = 0;  // (to)
+};
+
 // Collects the steps of a program while a backend goes through the nodes of a graph, then plans
 // memory. Every value that a later node reads must be bound to a tensor: by Output (a new one) or
 // Bind (one that is there). Variables, inputs and what is pushed for variables
-// (below: their gradients) are bound from the start, to the caller's memory. Not thread-safe;
-// outlived by the plan.
+// (below: their gradients) are bound from the start, to the caller's memory. Not thread-safe.
 class ProgramBuilder {
  public:
-  explicit ProgramBuilder(const Plan& plan);
+  // Both outlive this.
+  ProgramBuilder(const Plan& plan, const MoveKernels& moves);
 
   const Plan& plan() const { return plan_; }
   // The plan's, which kernels ask for most.
@@ -48,6 +56,11 @@ class ProgramBuilder {
   // Appends a kernel and the tensors it touches, in the order in which it expects them.
   void AddStep(std::unique_ptr<Kernel> kernel, std::vector<TensorId> tensors);
 
+  // Says that `sums` will hold what the caller otherwise adds up on the host from the losses and
+  // the prediction: in double, the sum of the loss, then those of plan().metrics(). For a device,
+  // from which these few bytes are read instead.
+  void SetSums(TensorId sums) { sums_ = sums; }
+
   // Plans memory and ends the building.
   Program Build() &&;
 
@@ -60,11 +73,13 @@ class ProgramBuilder {
   void MarkVariables(const std::vector<Lifetime>& lifetimes);
 
   const Plan& plan_;
+  const MoveKernels& moves_;
   std::vector<TensorId> bindings_;    // by value; -1: not computed yet
   std::vector<TensorId> parameters_;  // by variable
   std::vector<TensorId> gradients_;   // by variable; -1: none
   std::vector<Tensor> tensors_;
   std::vector<Program::Step> steps_;
+  TensorId sums_ = -1;
   std::string work_;
 };
 

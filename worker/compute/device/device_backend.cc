@@ -9,7 +9,7 @@
 namespace shoal {
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceBackend::Compile(Plan plan) {
-  ProgramBuilder builder(plan);
+  ProgramBuilder builder(plan, moves());
   SHOAL_RETURN_IF_ERROR(AddSteps(builder));
   Program program = std::move(builder).Build();
   return DeviceExecutable::Create(std::move(plan), std::move(program), least_copied_bytes_,

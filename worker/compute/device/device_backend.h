@@ -27,6 +27,8 @@ class DeviceBackend : public Backend {
  protected:
   // As HostBackend's.
   virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;
+  // Kernels of the device.
+  virtual const MoveKernels& moves() const = 0;
 
  private:
   const std::unique_ptr<Device> device_;

@@ -93,6 +93,7 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
     return status;
   }
   if (!plan_.has_loss()) return BatchResult{.examples = plan_.examples()};
+  if (program_.results().sums >= 0) return ResultOf(plan_, sums_);
   return SumsOf(plan_, buffers, losses_, prediction_);
 }
 
@@ -186,20 +187,24 @@ absl::Status DeviceExecutable::CopyGradients(const CopyOut& copy, std::span<floa
 
 absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
-  const auto copy = [&](TensorId id, float* to) {
+  const auto copy = [&](TensorId id, auto* to) {
     return device_.CopyOut(static_cast<const char*>(addresses_[id]), to,
                            program_.tensors()[id].size_bytes);
   };
-  if (plan_.has_loss()) {
-    losses_.resize(plan_.examples());
-    SHOAL_RETURN_IF_ERROR(copy(program_.results().losses, losses_.data()));
-  }
+  const auto& [prediction, losses, sums] = program_.results();
   if (!buffers.prediction.empty()) {
-    SHOAL_RETURN_IF_ERROR(copy(program_.results().prediction, buffers.prediction.data()));
+    SHOAL_RETURN_IF_ERROR(copy(prediction, buffers.prediction.data()));
   }
-  if (plan_.has_loss() && !plan_.metrics().empty()) {
-    prediction_.resize(ElementCount(plan_.shape(plan_.training_graph().prediction)));
-    SHOAL_RETURN_IF_ERROR(copy(program_.results().prediction, prediction_.data()));
+  if (sums >= 0) {
+    sums_.resize(1 + SumCount(plan_.metrics()));
+    SHOAL_RETURN_IF_ERROR(copy(sums, sums_.data()));
+  } else if (plan_.has_loss()) {
+    losses_.resize(plan_.examples());
+    SHOAL_RETURN_IF_ERROR(copy(losses, losses_.data()));
+    if (!plan_.metrics().empty()) {
+      prediction_.resize(ElementCount(plan_.shape(plan_.training_graph().prediction)));
+      SHOAL_RETURN_IF_ERROR(copy(prediction, prediction_.data()));
+    }
   }
   return device_.Record(Stream::kOut, *results_copied_);
 }

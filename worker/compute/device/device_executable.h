@@ -43,7 +43,7 @@ struct SharedDeviceMemory {
 //   kIn       context, inputs | parameters, in the order of their first use
 //   kCompute  waits for the inputs; each step, when the parameters that it is the first to read
 //             are there
-//   kOut      gradients, when the last step that touches them has ended | losses, prediction
+//   kOut      gradients, when the last step that touches them has ended | results
 //
 // then the host waits for one copy of gradients after the other, and at last for the results.
 class DeviceExecutable : public Executable {
@@ -96,6 +96,7 @@ class DeviceExecutable : public Executable {
   RunContext context_;
   std::vector<void*> addresses_;  // by tensor
   std::vector<float> losses_, prediction_;
+  std::vector<double> sums_;
 };
 
 }  // namespace shoal

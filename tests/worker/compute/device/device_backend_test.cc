@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -13,10 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "common/model/ops/bias.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
+#include "worker/compute/batch_sums.h"
 #include "worker/compute/graph_runner.h"
 #include "worker/compute/reference/reference_backend.h"
 
@@ -37,25 +41,93 @@ class FailingKernel : public Kernel {
   }
 };
 
-// The reference's kernels, on a FakeDevice.
-class FakeDeviceBackend : public DeviceBackend {
+// (prediction, losses, target, sums)
+class SumsKernel : public Kernel {
  public:
-  FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes, bool fails)
-      : DeviceBackend(std::move(device), least_copied_bytes), fails_(fails) {}
-
-  std::string name() const override { return "fake"; }
-  std::set<std::string> op_types() const override { return CreateReferenceBackend()->op_types(); }
-  void UseThreads(int) const override {}
-
- protected:
-  absl::Status AddSteps(ProgramBuilder& builder) const override {
-    AddReferenceSteps(builder);
-    if (fails_) builder.AddStep(std::make_unique<FailingKernel>(), {});
+  explicit SumsKernel(Plan plan) : plan_(std::move(plan)) {}
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
+    const auto values = [&](int i, ValueId value) {
+      return std::span(static_cast<const float*>(tensors[i]), ElementCount(plan_.shape(value)));
+    };
+    const TrainingGraph& training = plan_.training_graph();
+    const BatchResult result =
+        SumsOf(plan_, {.inputs = {{}, values(2, training.target)}},
+               values(1, training.loss_per_example), values(0, training.prediction));
+    auto* sums = static_cast<double*>(tensors[3]);
+    sums[0] = result.loss_sum;
+    std::copy(result.metric_sums.begin(), result.metric_sums.end(), sums + 1);
     return absl::OkStatus();
   }
 
  private:
-  const bool fails_;
+  const Plan plan_;
+};
+
+// Copies and zeros that are counted.
+class CountedMoves : public MoveKernels {
+ public:
+  std::unique_ptr<Kernel> Copy(int64_t size_bytes) const override {
+    ++copies;
+    return std::make_unique<Move>([size_bytes](std::span<void* const> tensors) {
+      std::memcpy(tensors[1], tensors[0], size_bytes);
+    });
+  }
+  std::unique_ptr<Kernel> Zero(int64_t size_bytes) const override {
+    ++zeros;
+    return std::make_unique<Move>(
+        [size_bytes](std::span<void* const> tensors) { std::memset(tensors[0], 0, size_bytes); });
+  }
+
+  mutable int copies = 0, zeros = 0;
+
+ private:
+  class Move : public Kernel {
+   public:
+    explicit Move(std::function<void(std::span<void* const>)> move) : move_(std::move(move)) {}
+    absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
+      move_(tensors);
+      return absl::OkStatus();
+    }
+
+   private:
+    const std::function<void(std::span<void* const>)> move_;
+  };
+};
+
+// The reference's kernels, on a FakeDevice.
+class FakeDeviceBackend : public DeviceBackend {
+ public:
+  enum class Kind { kPlain, kSums, kFails };
+  FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes, Kind kind)
+      : DeviceBackend(std::move(device), least_copied_bytes), kind_(kind) {}
+
+  std::string name() const override { return "fake"; }
+  std::set<std::string> op_types() const override { return CreateReferenceBackend()->op_types(); }
+  void UseThreads(int) const override {}
+  const CountedMoves& counted_moves() const { return moves_; }
+
+ protected:
+  absl::Status AddSteps(ProgramBuilder& builder) const override {
+    AddReferenceSteps(builder);
+    if (kind_ == Kind::kFails) builder.AddStep(std::make_unique<FailingKernel>(), {});
+    if (kind_ == Kind::kSums && builder.plan().has_loss()) AddSums(builder);
+    return absl::OkStatus();
+  }
+  const MoveKernels& moves() const override { return moves_; }
+
+ private:
+  static void AddSums(ProgramBuilder& builder) {
+    const TrainingGraph& training = builder.plan().training_graph();
+    const TensorId sums =
+        builder.AddTensor(sizeof(double) * (1 + SumCount(builder.plan().metrics())));
+    builder.AddStep(std::make_unique<SumsKernel>(builder.plan()),
+                    {builder.tensor(training.prediction), builder.tensor(training.loss_per_example),
+                     builder.tensor(training.target), sums});
+    builder.SetSums(sums);
+  }
+
+  const Kind kind_;
+  CountedMoves moves_;
 };
 
 // Branches, a normalization, whose samples are pushed, dropout, which draws by seed and step.
@@ -69,6 +141,8 @@ Graph SmallModel() {
 
 class DeviceBackendTest : public ::testing::Test {
  protected:
+  using Kind = FakeDeviceBackend::Kind;
+
   static GraphRunner::Options Options(Graph model) {
     return {.model = std::move(model),
             .loss = kSparse,
@@ -76,12 +150,13 @@ class DeviceBackendTest : public ::testing::Test {
             .seed = 3};
   }
   std::unique_ptr<GraphRunner> MakeRunner(GraphRunner::Options options, uint64_t seed,
-                                          int64_t least_copied_bytes = 64, bool fails = false) {
+                                          int64_t least_copied_bytes = 64,
+                                          Kind kind = Kind::kPlain) {
     auto device = std::make_unique<FakeDevice>(seed);
     device_ = device.get();
     auto runner = GraphRunner::Create(
         std::move(options),
-        std::make_unique<FakeDeviceBackend>(std::move(device), least_copied_bytes, fails));
+        std::make_unique<FakeDeviceBackend>(std::move(device), least_copied_bytes, kind));
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }
@@ -197,9 +272,64 @@ TEST_F(DeviceBackendTest, GivesEachStreamItsWorkInOrder) {
       }));
 }
 
+// Of three examples with four classes: two sums, and nothing else.
+TEST_F(DeviceBackendTest, ReadsOneSmallResultWhereTheDeviceAddsUp) {
+  const Graph model = SmallModel();
+  const auto reference = MakeReference(model);
+  const RandomBatch data(random_, model, *kSparse, 3);
+  const std::vector<float> parameters = Parameters(*reference);
+  const auto wanted = reference->Evaluate(data.batch(), parameters);
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto runner = MakeRunner(Options(model), seed, 64, Kind::kSums);
+    const auto evaluated = runner->Evaluate(data.batch(), parameters);
+    ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+    EXPECT_EQ(evaluated->examples, 3);
+    EXPECT_EQ(evaluated->loss_sum, wanted->loss_sum);
+    EXPECT_EQ(evaluated->metric_sums, wanted->metric_sums);
+    std::vector<std::string> copied;
+    for (const std::string& line : device_->log()) {
+      if (line.starts_with("out: copy")) copied.push_back(line);
+    }
+    EXPECT_EQ(copied, std::vector<std::string>{"out: copy 16"});
+  }
+}
+
+// A sample of two averages, and a variable that the loss does not depend on: by kernels of the
+// device, as those of the host have no business there.
+TEST_F(DeviceBackendTest, CopiesAndZerosAreTheDevices) {
+  Graph graph;
+  const ValueId x = graph.AddInput("x", {kBatch, 4});
+  const ValueId sum = *graph.Add(std::make_shared<BiasBackwardOp>(), {x}, "sum");
+  for (const char* name : {"one", "other"}) {
+    graph.SetSample(
+        graph.AddVariable(
+            {.name = name, .shape = {4}, .rule = UpdateRule::kMovingAverage, .momentum = 0.9}),
+        sum);
+  }
+  graph.AddVariable({.name = "unread", .shape = {4}});
+  graph.SetOutputs({x});
+  const auto runner = MakeRunner(Options(graph), 0);
+  const std::vector<float> parameters(runner->layout().size), batch = {1, 2, 3, 4};
+  std::vector<float> pushed(parameters.size(), kNan);
+  const std::vector<float> target = {1};
+  ASSERT_TRUE(runner
+                  ->Train({.examples = 1, .inputs = {batch}, .target = target}, 0, parameters,
+                          pushed, nullptr)
+                  .ok());
+  const auto& moves = static_cast<const FakeDeviceBackend&>(runner->backend()).counted_moves();
+  EXPECT_EQ(moves.copies, 1);
+  EXPECT_EQ(moves.zeros, 1);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(pushed[i], batch[i]);
+    EXPECT_EQ(pushed[16 + i], batch[i]);
+    EXPECT_EQ(pushed[32 + i], 0);
+  }
+}
+
 TEST_F(DeviceBackendTest, AFailureLeavesNothingThatRuns) {
   const Graph model = SmallModel();
-  const auto runner = MakeRunner(Options(model), 1, 64, /*fails=*/true);
+  const auto runner = MakeRunner(Options(model), 1, 64, Kind::kFails);
   const RandomBatch data(random_, model, *kSparse, 3);
   const std::vector<float> parameters(runner->layout().size);
   std::vector<float> gradients(parameters.size());
