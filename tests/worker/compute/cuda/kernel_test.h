@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <new>
+#include <ostream>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -100,6 +101,8 @@ inline std::vector<Doubles> Reference(const Op& op, const std::vector<Operand>& 
 }
 
 enum class RunsOn { kCpu, kDevice };
+inline std::string Name(RunsOn runs_on) { return runs_on == RunsOn::kCpu ? "OnCpu" : "OnDevice"; }
+inline void PrintTo(RunsOn runs_on, std::ostream* out) { *out << Name(runs_on); }
 
 class KernelTest : public ::testing::TestWithParam<RunsOn> {
  protected:
@@ -190,14 +193,12 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
 };
 
 #ifdef __CUDACC__
-#define SHOAL_KERNEL_TEST_SUITE(SUITE)                           \
-  INSTANTIATE_TEST_SUITE_P(                                      \
-      , SUITE, ::testing::Values(RunsOn::kCpu, RunsOn::kDevice), \
-      [](const auto& info) { return info.param == RunsOn::kCpu ? "OnCpu" : "OnDevice"; })
+#define SHOAL_KERNELS_RUN_ON ::testing::Values(RunsOn::kCpu, RunsOn::kDevice)
 #else
-#define SHOAL_KERNEL_TEST_SUITE(SUITE)                               \
-  INSTANTIATE_TEST_SUITE_P(, SUITE, ::testing::Values(RunsOn::kCpu), \
-                           [](const auto&) { return "OnCpu"; })
+#define SHOAL_KERNELS_RUN_ON ::testing::Values(RunsOn::kCpu)
 #endif
+#define SHOAL_KERNEL_TEST_SUITE(SUITE)                    \
+  INSTANTIATE_TEST_SUITE_P(, SUITE, SHOAL_KERNELS_RUN_ON, \
+                           [](const auto& info) { return Name(info.param); })
 
 }  // namespace shoal::cuda

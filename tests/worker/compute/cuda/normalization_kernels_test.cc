@@ -1,0 +1,202 @@
+#include "common/model/ops/activation.h"
+#include "common/model/ops/batch_normalization.h"
+#include "common/model/ops/layer_normalization.h"
+#include "tests/worker/compute/cuda/kernel_test.h"
+#include "worker/compute/cuda/kernels/batch_normalization.h"
+#include "worker/compute/cuda/kernels/layer_normalization.h"
+
+namespace shoal::cuda {
+namespace {
+
+class NormalizationKernelsTest : public KernelTest {
+ protected:
+  // Columns that packs are made of, or not.
+  int64_t PickColumns(int64_t least) { return Flip() ? Pick(least, 50) : 8 * Pick(1, 40); }
+};
+SHOAL_KERNEL_TEST_SUITE(NormalizationKernelsTest);
+
+void Add(Doubles& sum, const Doubles& other) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
+}
+
+TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
+  ForElements(12, [&]<typename Element>(Element) {
+    const int64_t rows = Pick(16, 400), columns = PickColumns(1), size = rows * columns;
+    BatchNormalizationOp op;
+    op.scale = Flip();
+    op.center = Flip();
+    op.frozen = Pick(0, 3) == 0;
+    const bool with_residual = Flip();
+    ActivationOp activation;
+    Clamp clamp;
+    const int64_t kind = Pick(0, 2);  // none, ReLU, ReLU6
+    if (kind > 0) clamp.low = 0;
+    if (kind == 2) activation.attributes.max_value = clamp.high = 1.5;
+    SCOPED_TRACE(testing::Message() << rows << " x " << columns << ", residual " << with_residual
+                                    << ", clamp " << kind << ", frozen " << op.frozen);
+
+    const auto x = Normal<Element>(size, 3, 2), residual = Normal<Element>(size);
+    const auto gamma = Normal<float>(columns, 1, 0.2f), beta = Normal<float>(columns);
+    const auto moving_mean = Normal<float>(columns, 3),
+               moving_variance = Normal<float>(columns, 5, 0.2f);
+
+    // By the reference.
+    const Shape shape = {rows, columns}, channels = {columns};
+    std::vector<Operand> inputs = {{x.doubles(), shape},
+                                   {moving_mean.doubles(), channels},
+                                   {moving_variance.doubles(), channels}};
+    if (op.scale) inputs.push_back({gamma.doubles(), channels});
+    if (op.center) inputs.push_back({beta.doubles(), channels});
+    const std::vector<Doubles> expected = Reference(op, inputs);
+    Doubles sum = expected[0];
+    if (with_residual) Add(sum, residual.doubles());
+    const Doubles y_expected = kind == 0 ? sum : Reference(activation, {{sum, shape}})[0];
+
+    // By the kernels.
+    const auto y = Empty<Element>(size), dx = Empty<Element>(size),
+               dresidual = Empty<Element>(size);
+    const auto mean = op.frozen ? Normal<float>(0) : Empty<float>(columns);
+    const auto variance = op.frozen ? Normal<float>(0) : Empty<float>(columns);
+    const auto factor = Empty<float>(columns);
+    float* const mean_used = op.frozen ? moving_mean.data() : mean.data();
+    float* const variance_used = op.frozen ? moving_variance.data() : variance.data();
+    const float* const gamma_used = op.scale ? gamma.data() : nullptr;
+    const float epsilon = static_cast<float>(op.epsilon);
+    const auto dgamma = Empty<float>(columns), dbeta = Empty<float>(columns);
+    const auto by_mean = Empty<float>(columns), by_variance = Empty<float>(columns);
+    const auto dy = Normal<Element>(size);
+    // Where a rounding more or less decides whether the activation passes it, nothing is to pass.
+    for (int64_t i = 0; i < size; ++i) {
+      if (std::abs(sum[i] - clamp.low) < 0.02 || std::abs(sum[i] - clamp.high) < 0.02) {
+        dy[i] = FromFloat<Element>(0);
+      }
+    }
+    WithWidth<Element>(columns, [&](auto width) {
+      const ColumnSlices slices(rows, columns / width, Pick(1, 20));
+      const auto partial = Empty<float>(slices.count * 2 * columns);
+      if (op.frozen) {
+        Run(NormalizationFactorKernel{variance_used, gamma_used, epsilon, columns, factor.data()});
+      } else {
+        Run(ColumnSumsKernel<BatchNormalizationTerms<Element, width>>{
+            {x.data(), columns}, slices, columns, partial.data()});
+        Run(BatchNormalizationStatisticsKernel<Element>{x.data(), partial.data(), slices.count,
+                                                        rows, columns, gamma_used, epsilon,
+                                                        mean_used, variance_used, factor.data()});
+      }
+      const Normalization<width> normalization = {mean_used, factor.data(),
+                                                  op.center ? beta.data() : nullptr};
+      Run(BatchNormalizationKernel<Element, width>{
+          x.data(), with_residual ? residual.data() : nullptr, normalization, clamp, rows,
+          static_cast<int32_t>(columns), y.data()});
+      const ClampedGradient<Element, width> gradient = {
+          dy.data(), with_residual ? y.data() : nullptr, normalization, clamp};
+      Run(ColumnSumsKernel<BatchNormalizationBackwardTerms<Element, width>>{
+          {x.data(), gradient, columns}, slices, columns, partial.data()});
+      Run(BatchNormalizationCoefficientsKernel{partial.data(), slices.count, rows, columns,
+                                               variance_used, epsilon, op.frozen, dgamma.data(),
+                                               dbeta.data(), by_mean.data(), by_variance.data()});
+      Run(BatchNormalizationBackwardKernel<Element, width>{
+          x.data(), gradient, by_mean.data(), by_variance.data(), rows,
+          static_cast<int32_t>(columns), dx.data(), with_residual ? dresidual.data() : nullptr});
+    });
+    ExpectNear(y, y_expected, 1e-5, "y");
+    if (!op.frozen) {
+      ExpectNear(mean, expected[1], 1e-6, "mean");
+      ExpectNear(variance, expected[2], 1e-5, "variance");
+    }
+
+    // Backward by the reference.
+    BatchNormalizationBackwardOp backward;
+    backward.scale = op.scale;
+    backward.frozen = op.frozen;
+    ActivationBackwardOp activation_backward;
+    activation_backward.attributes = activation.attributes;
+    const Doubles passed =
+        kind == 0 ? dy.doubles()
+                  : Reference(activation_backward,
+                              {{sum, shape}, {y_expected, shape}, {dy.doubles(), shape}})[0];
+    std::vector<Operand> backward_inputs = {
+        {x.doubles(), shape}, {passed, shape}, {expected[1], channels}, {expected[2], channels}};
+    if (op.scale) backward_inputs.push_back({gamma.doubles(), channels});
+    const std::vector<Doubles> gradients = Reference(backward, backward_inputs);
+    ExpectNear(dx, gradients[0], 2e-5, "dx");
+    ExpectNear(dgamma, gradients[1], 2e-5, "dgamma");
+    ExpectNear(dbeta, gradients[2], 2e-5, "dbeta");
+    if (with_residual) ExpectNear(dresidual, passed, 0, "dresidual");
+  });
+}
+
+// The mean may be a thousand times the deviation: float alone would lose the variance.
+TEST_P(NormalizationKernelsTest, VarianceFarFromZeroIsKept) {
+  const int64_t rows = 3000, columns = 4;
+  const auto x = Normal<float>(rows * columns, 1000);
+  const auto mean = Empty<float>(columns), variance = Empty<float>(columns);
+  const auto factor = Empty<float>(columns);
+  const ColumnSlices slices(rows, 1, 7);
+  const auto partial = Empty<float>(slices.count * 2 * columns);
+  Run(ColumnSumsKernel<BatchNormalizationTerms<float, 4>>{
+      {x.data(), columns}, slices, columns, partial.data()});
+  Run(BatchNormalizationStatisticsKernel<float>{x.data(), partial.data(), slices.count, rows,
+                                                columns, nullptr, 0, mean.data(), variance.data(),
+                                                factor.data()});
+  for (int64_t column = 0; column < columns; ++column) {
+    double sum = 0, squares = 0;
+    for (int64_t row = 0; row < rows; ++row) sum += x[row * columns + column];
+    for (int64_t row = 0; row < rows; ++row) {
+      squares += std::pow(x[row * columns + column] - sum / rows, 2);
+    }
+    EXPECT_NEAR(variance[column], squares / rows, 1e-4);
+  }
+}
+
+TEST_P(NormalizationKernelsTest, LayerNormalizationEqualsTheReference) {
+  ForElements(12, [&]<typename Element>(Element) {
+    const int64_t rows = Pick(1, 200), columns = PickColumns(8), size = rows * columns;
+    SCOPED_TRACE(testing::Message() << rows << " x " << columns);
+    LayerNormalizationOp op;
+    op.scale = Flip();
+    op.center = Flip();
+    LayerNormalizationBackwardOp backward;
+    backward.scale = op.scale;
+    const auto x = Normal<Element>(size, 3, 2), dy = Normal<Element>(size);
+    const auto gamma = Normal<float>(columns, 1, 0.2f), beta = Normal<float>(columns);
+    const auto y = Empty<Element>(size), dx = Empty<Element>(size);
+    const auto row_mean = Empty<float>(rows), row_factor = Empty<float>(rows);
+    const auto dgamma = Empty<float>(columns), dbeta = Empty<float>(columns);
+    const float* const gamma_used = op.scale ? gamma.data() : nullptr;
+    const float epsilon = static_cast<float>(op.epsilon);
+    WithGroup(columns, [&](auto group) {
+      Run(LayerNormalizationKernel<Element, group>{x.data(), gamma_used,
+                                                   op.center ? beta.data() : nullptr, y.data(),
+                                                   rows, columns, epsilon});
+      Run(LayerNormalizationBackwardKernel<Element, group>{
+          x.data(), dy.data(), gamma_used, dx.data(), row_mean.data(), row_factor.data(), rows,
+          columns, epsilon});
+    });
+    WithWidth<Element>(columns, [&](auto width) {
+      const ColumnSlices slices(rows, columns / width, Pick(1, 20));
+      const auto partial = Empty<float>(slices.count * 2 * columns);
+      Run(ColumnSumsKernel<LayerNormalizationTerms<Element, width>>{
+          {x.data(), dy.data(), row_mean.data(), row_factor.data(), columns},
+          slices,
+          columns,
+          partial.data()});
+      Run(SumOfSlicesKernel<2>{
+          partial.data(), slices.count, columns, {dgamma.data(), dbeta.data()}});
+    });
+    const Shape shape = {rows, columns}, channels = {columns};
+    std::vector<Operand> inputs = {{x.doubles(), shape}};
+    std::vector<Operand> backward_inputs = {{x.doubles(), shape}, {dy.doubles(), shape}};
+    if (op.scale) inputs.push_back({gamma.doubles(), channels});
+    if (op.scale) backward_inputs.push_back({gamma.doubles(), channels});
+    if (op.center) inputs.push_back({beta.doubles(), channels});
+    ExpectNear(y, Reference(op, inputs)[0], 1e-5, "y");
+    const std::vector<Doubles> gradients = Reference(backward, backward_inputs);
+    ExpectNear(dx, gradients[0], 2e-5, "dx");
+    ExpectNear(dgamma, gradients[1], 2e-5, "dgamma");
+    ExpectNear(dbeta, gradients[2], 2e-5, "dbeta");
+  });
+}
+
+}  // namespace
+}  // namespace shoal::cuda

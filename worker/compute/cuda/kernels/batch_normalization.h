@@ -1,0 +1,234 @@
+#pragma once
+
+#include <cmath>
+
+#include "worker/compute/cuda/kernels/column_sums.h"
+#include "worker/compute/cuda/kernels/kernel.h"
+#include "worker/compute/cuda/kernels/pack.h"
+
+// BatchNormalizationOp with what models put behind it, in the same pass: the sum with a residual
+// branch, and ReLU or ReLU6. x is [rows, columns], statistics and parameters are float, one a
+// column.
+//
+// Training: ColumnSumsKernel<BatchNormalizationTerms>, BatchNormalizationStatisticsKernel,
+// BatchNormalizationKernel. Inference, or frozen: NormalizationFactorKernel,
+// BatchNormalizationKernel. Backward: ColumnSumsKernel<BatchNormalizationBackwardTerms>,
+// BatchNormalizationCoefficientsKernel, BatchNormalizationBackwardKernel.
+//
+// Bound by bandwidth. Forward reads x twice and writes y, backward reads x and dy twice and writes
+// dx: the statistics are needed before the first element can be written. Without a residual the
+// activation's mask is computed again from x; reading y would be a third more.
+
+namespace shoal::cuda {
+
+// Neither, ReLU (high infinite) or ReLU6.
+struct Clamp {
+  float low = -INFINITY;
+  float high = INFINITY;
+
+  SHOAL_HOST_DEVICE float operator()(float x) const { return x < low ? low : x > high ? high : x; }
+  // Whether a gradient passes where the result, or what is clamped, is `y`.
+  SHOAL_HOST_DEVICE bool Passes(float y) const { return !(y <= low || y >= high); }
+};
+
+// Of x less the first row, which keeps the difference of the sums from cancelling: sum, sum of
+// squares.
+template <typename Element, int width>
+struct BatchNormalizationTerms {
+  static constexpr int kSums = 2;
+  static constexpr int kWidth = width;
+
+  const Element* x;
+  int64_t columns;
+
+  SHOAL_HOST_DEVICE void Add(int64_t row, int64_t column, Pack<width> (&sums)[kSums]) const {
+    const Pack<width> first = Load<width>(x + column);
+    const Pack<width> values = Load<width>(x + row * columns + column);
+    for (int i = 0; i < width; ++i) {
+      const float difference = values[i] - first[i];
+      sums[0][i] += difference;
+      sums[1][i] += difference * difference;
+    }
+  }
+};
+
+// Mean, mean square and gamma / sqrt(variance + epsilon) from these sums.
+template <typename Element>
+struct BatchNormalizationStatisticsKernel {
+  const Element* x;
+  const float* partial;
+  int64_t slices;
+  int64_t rows;
+  int64_t columns;
+  const float* gamma;  // null: 1
+  float epsilon;
+  float* mean;
+  float* variance;
+  float* factor;
+
+  int64_t items() const { return columns; }
+  SHOAL_HOST_DEVICE void operator()(int32_t column) const {
+    const double sum = SumOfSlices(partial, slices, 2, 0, columns, column) / rows;
+    const double squares = SumOfSlices(partial, slices, 2, 1, columns, column) / rows;
+    const double difference = squares - sum * sum;
+    const float result = static_cast<float>(difference < 0 ? 0 : difference);
+    mean[column] = static_cast<float>(ToFloat(x[column]) + sum);
+    variance[column] = result;
+    factor[column] = (gamma == nullptr ? 1 : gamma[column]) / std::sqrt(result + epsilon);
+  }
+};
+
+// gamma / sqrt(variance + epsilon)
+struct NormalizationFactorKernel {
+  const float* variance;
+  const float* gamma;  // null: 1
+  float epsilon;
+  int64_t columns;
+  float* factor;
+
+  int64_t items() const { return columns; }
+  SHOAL_HOST_DEVICE void operator()(int32_t column) const {
+    factor[column] = (gamma == nullptr ? 1 : gamma[column]) / std::sqrt(variance[column] + epsilon);
+  }
+};
+
+// What one column has of the parameters, for a pack of columns.
+template <int width>
+struct Normalization {
+  const float* mean;
+  const float* factor;
+  const float* beta;  // null: 0
+
+  SHOAL_HOST_DEVICE Pack<width> operator()(const Pack<width>& x, int64_t column) const {
+    const Pack<width> means = Load<width>(mean + column), factors = Load<width>(factor + column);
+    const Pack<width> betas = beta == nullptr ? Pack<width>{} : Load<width>(beta + column);
+    Pack<width> y;
+    for (int i = 0; i < width; ++i) y[i] = (x[i] - means[i]) * factors[i] + betas[i];
+    return y;
+  }
+};
+
+// y = clamp((x - mean) factor + beta + residual). `y` may be `x` or `residual`.
+template <typename Element, int width>
+struct BatchNormalizationKernel {
+  const Element* x;
+  const Element* residual;  // null: none
+  Normalization<width> normalization;
+  Clamp clamp;
+  int64_t rows;
+  int32_t columns;
+  Element* y;
+
+  int64_t items() const { return rows * (columns / width); }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const int64_t at = int64_t{item} * width;
+    const int32_t column = item % (columns / width) * width;
+    Pack<width> result = normalization(Load<width>(x + at), column);
+    if (residual != nullptr) {
+      const Pack<width> other = Load<width>(residual + at);
+      for (int i = 0; i < width; ++i) result[i] += other[i];
+    }
+    for (int i = 0; i < width; ++i) result[i] = clamp(result[i]);
+    Store(result, y + at);
+  }
+};
+
+// dy where the activation passes it, which is also the gradient of the residual.
+template <typename Element, int width>
+struct ClampedGradient {
+  const Element* dy;
+  const Element* y;  // null without a residual: it is computed again
+  Normalization<width> normalization;
+  Clamp clamp;
+
+  SHOAL_HOST_DEVICE Pack<width> operator()(const Pack<width>& x, int64_t at, int64_t column) const {
+    const Pack<width> result = y == nullptr ? normalization(x, column) : Load<width>(y + at);
+    Pack<width> gradient = Load<width>(dy + at);
+    for (int i = 0; i < width; ++i) {
+      if (!clamp.Passes(result[i])) gradient[i] = 0;
+    }
+    return gradient;
+  }
+};
+
+// Of the clamped gradient: sum, sum of its products with x - mean.
+template <typename Element, int width>
+struct BatchNormalizationBackwardTerms {
+  static constexpr int kSums = 2;
+  static constexpr int kWidth = width;
+
+  const Element* x;
+  ClampedGradient<Element, width> gradient;
+  int64_t columns;
+
+  SHOAL_HOST_DEVICE void Add(int64_t row, int64_t column, Pack<width> (&sums)[kSums]) const {
+    const int64_t at = row * columns + column;
+    const Pack<width> values = Load<width>(x + at);
+    const Pack<width> gradients = gradient(values, at, column);
+    const Pack<width> means = Load<width>(gradient.normalization.mean + column);
+    for (int i = 0; i < width; ++i) {
+      sums[0][i] += gradients[i];
+      sums[1][i] += gradients[i] * (values[i] - means[i]);
+    }
+  }
+};
+
+// dgamma and dbeta from these sums, and by way of mean and variance what each dx lacks:
+// dx = factor (dy - by_mean - (x - mean) by_variance).
+struct BatchNormalizationCoefficientsKernel {
+  const float* partial;
+  int64_t slices;
+  int64_t rows;
+  int64_t columns;
+  const float* variance;
+  float epsilon;
+  bool frozen;
+  float* dgamma;
+  float* dbeta;
+  float* by_mean;
+  float* by_variance;
+
+  int64_t items() const { return columns; }
+  SHOAL_HOST_DEVICE void operator()(int32_t column) const {
+    const double sum = SumOfSlices(partial, slices, 2, 0, columns, column);
+    const double product = SumOfSlices(partial, slices, 2, 1, columns, column);
+    const float inverse = 1 / std::sqrt(variance[column] + epsilon);
+    dbeta[column] = static_cast<float>(sum);
+    dgamma[column] = static_cast<float>(product * inverse);
+    by_mean[column] = frozen ? 0 : static_cast<float>(sum / rows);
+    by_variance[column] = frozen ? 0 : static_cast<float>(product * inverse * inverse / rows);
+  }
+};
+
+// `dx` may be `dy`, where `dresidual` is not.
+template <typename Element, int width>
+struct BatchNormalizationBackwardKernel {
+  const Element* x;
+  ClampedGradient<Element, width> gradient;
+  const float* by_mean;
+  const float* by_variance;
+  int64_t rows;
+  int32_t columns;
+  Element* dx;
+  Element* dresidual;  // null: not wanted
+
+  int64_t items() const { return rows * (columns / width); }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const int64_t at = int64_t{item} * width;
+    const int32_t column = item % (columns / width) * width;
+    const Pack<width> values = Load<width>(x + at);
+    Pack<width> result = gradient(values, at, column);
+    if (dresidual != nullptr) Store(result, dresidual + at);
+    const Pack<width> means = Load<width>(gradient.normalization.mean + column);
+    const Pack<width> factors = Load<width>(gradient.normalization.factor + column);
+    const Pack<width> of_mean = Load<width>(by_mean + column);
+    const Pack<width> of_variance = Load<width>(by_variance + column);
+    for (int i = 0; i < width; ++i) {
+      const float lacking = of_mean[i] + (values[i] - means[i]) * of_variance[i];
+      result[i] = factors[i] * (result[i] - lacking);
+    }
+    Store(result, dx + at);
+  }
+};
+
+}  // namespace shoal::cuda
