@@ -8,9 +8,9 @@
 
 namespace shoal::cuda {
 
-// `width` neighbouring elements, read or written by one thread in one access of at most 16 bytes
-// (the widest that there is): a warp then moves 512 bytes, and instructions do not bound it.
-// Addresses are multiples of the pack's size.
+// `width` neighbouring elements, read or written by one thread in accesses of 16 bytes, the widest
+// that there are: a warp then moves 512 bytes, and instructions do not bound it. Addresses are
+// multiples of 16 bytes, or of the pack's size where that is less.
 template <int width>
 struct Pack {
   float values[width];
@@ -22,7 +22,7 @@ struct Pack {
 namespace pack_internal {
 
 template <typename Element, int width>
-struct alignas(sizeof(Element) * width) Raw {
+struct alignas(sizeof(Element) * width < 16 ? sizeof(Element) * width : 16) Raw {
   Element elements[width];
 };
 

@@ -1,0 +1,159 @@
+#include "common/model/ops/depthwise_conv2d.h"
+#include "common/model/ops/pool2d.h"
+#include "tests/worker/compute/cuda/kernel_test.h"
+#include "worker/compute/cuda/kernels/depthwise_conv2d.h"
+#include "worker/compute/cuda/kernels/pool2d.h"
+
+namespace shoal::cuda {
+namespace {
+
+class WindowKernelsTest : public KernelTest {
+ protected:
+  Shape PickImages() {
+    return {Pick(1, 3), Pick(1, 12), Pick(1, 12), Flip() ? Pick(1, 20) : 8 * Pick(1, 9)};
+  }
+
+  // One that fits into `images`. A convolution's may be dilated and have zeros around the image.
+  Window PickWindow(const Shape& images, bool convolution) {
+    Window window;
+    do {
+      const bool dilated = convolution && Flip();
+      window.padding = Flip() ? Padding::kSame : Padding::kValid;
+      for (int axis = 0; axis < 2; ++axis) {
+        window.size[axis] = Pick(1, 4);
+        window.strides[axis] = dilated ? 1 : Pick(1, 4);
+        window.dilation[axis] = dilated ? Pick(1, 3) : 1;
+        window.zeros_before[axis] = window.zeros_after[axis] = 0;
+        if (!convolution || window.padding == Padding::kSame) continue;
+        const int64_t most = (window.size[axis] - 1) * window.dilation[axis];
+        window.zeros_before[axis] = Pick(0, most);
+        window.zeros_after[axis] = Pick(0, most);
+      }
+    } while (!window.OutputShape(images).ok());
+    return window;
+  }
+};
+SHOAL_KERNEL_TEST_SUITE(WindowKernelsTest);
+
+TEST_P(WindowKernelsTest, DepthwiseConvolutionEqualsTheReference) {
+  ForElements(15, [&]<typename Element>(Element) {
+    const Shape images = PickImages();
+    const int64_t multiplier = Flip() ? 1 : Pick(2, 3), filters = images[3] * multiplier;
+    DepthwiseConv2DOp op;
+    op.window = PickWindow(images, /*convolution=*/true);
+    const Shape kernel_shape = {op.window.size[0], op.window.size[1], images[3], multiplier};
+    Shape y_shape = op.window.OutputShape(images).value();
+    y_shape[3] = filters;
+    SCOPED_TRACE(testing::Message()
+                 << ShapeToString(images) << " by " << ShapeToString(kernel_shape) << " to "
+                 << ShapeToString(y_shape));
+    const auto x = Normal<Element>(ElementCount(images));
+    const auto kernel = Normal<float>(ElementCount(kernel_shape));
+    const auto bias = Normal<float>(filters);
+    const bool with_bias = Flip();
+    const auto y = Empty<Element>(ElementCount(y_shape));
+    const auto dy = Normal<Element>(y.size());
+    const auto dx = Empty<Element>(x.size());
+    const auto dkernel = Empty<float>(kernel.size());
+    const SlidingWindow window(op.window, images);
+    const int32_t channels = static_cast<int32_t>(images[3]), m = static_cast<int32_t>(multiplier);
+    const auto run = [&](auto width) {
+      Run(DepthwiseConv2DKernel<Element, width>{window, images[0], channels, m, x.data(),
+                                                kernel.data(), with_bias ? bias.data() : nullptr,
+                                                y.data()});
+      Run(DepthwiseConv2DBackwardDataKernel<Element, width>{window, images[0], channels, m,
+                                                            dy.data(), kernel.data(), dx.data()});
+      constexpr int kSumWidth = std::min<int>(width, kWidestWeightPack);
+      using Terms = DepthwiseConv2DWeightTerms<Element, kSumWidth>;
+      const int64_t rows = y.size() / filters;
+      const ColumnSlices slices(rows, filters / kSumWidth, Pick(1, 20));
+      const auto partial = Empty<float>(slices.count * Terms::kTaps * filters);
+      const int32_t taps = window.h.size * window.w.size;
+      for (int32_t tap = 0; tap < taps; tap += Terms::kTaps) {
+        Run(ColumnSumsKernel<Terms>{
+            {window, channels, m, x.data(), dy.data(), tap}, slices, filters, partial.data()});
+        SumOfSlicesKernel<Terms::kTaps> sum = {partial.data(), slices.count, filters, {}};
+        for (int32_t s = 0; s < Terms::kTaps && tap + s < taps; ++s) {
+          sum.to[s] = dkernel.data() + (tap + s) * filters;
+        }
+        Run(sum);
+      }
+    };
+    if (multiplier == 1) {
+      WithWidth<Element>(channels, run);
+    } else {
+      run(std::integral_constant<int, 1>());
+    }
+    std::vector<Operand> inputs = {{x.doubles(), images}, {kernel.doubles(), kernel_shape}};
+    if (with_bias) inputs.push_back({bias.doubles(), {filters}});
+    ExpectNear(y, Reference(op, inputs)[0], 2e-6, "y");
+    DepthwiseConv2DBackwardDataOp data;
+    data.window = op.window;
+    data.x_shape = images;
+    ExpectNear(dx, Reference(data, {{dy.doubles(), y_shape}, {kernel.doubles(), kernel_shape}})[0],
+               2e-6, "dx");
+    DepthwiseConv2DBackwardWeightsOp weights;
+    weights.window = op.window;
+    weights.kernel_shape = kernel_shape;
+    ExpectNear(dkernel, Reference(weights, {{x.doubles(), images}, {dy.doubles(), y_shape}})[0],
+               1e-5, "dkernel");
+  });
+}
+
+TEST_P(WindowKernelsTest, PoolingEqualsTheReference) {
+  ForElements(20, [&]<typename Element>(Element) {
+    const Shape images = PickImages();
+    Pool2DOp op;
+    op.kind = Flip() ? Pool2DOp::Kind::kMax : Pool2DOp::Kind::kAverage;
+    op.window = PickWindow(images, /*convolution=*/false);
+    const Shape y_shape = op.window.OutputShape(images).value();
+    SCOPED_TRACE(testing::Message() << ShapeToString(images) << " to " << ShapeToString(y_shape));
+    const auto x = Normal<Element>(ElementCount(images));
+    if (Flip()) {
+      // Many are equal, of which the first counts.
+      for (int64_t i = 0; i < x.size(); ++i) x[i] = FromFloat<Element>(std::round(ToFloat(x[i])));
+    }
+    const auto y = Empty<Element>(ElementCount(y_shape));
+    const auto dy = Normal<Element>(y.size());
+    const auto dx = Empty<Element>(x.size());
+    const SlidingWindow window(op.window, images);
+    const int32_t channels = static_cast<int32_t>(images[3]);
+    WithWidth<Element>(channels, [&](auto width) {
+      Run(Pool2DKernel<Element, width>{op.kind, window, images[0], channels, x.data(), y.data()});
+      Run(Pool2DBackwardKernel<Element, width>{op.kind, window, images[0], channels, x.data(),
+                                               y.data(), dy.data(), dx.data()});
+    });
+    ExpectNear(y, Reference(op, {{x.doubles(), images}})[0], 1e-6, "y");
+    Pool2DBackwardOp backward;
+    backward.kind = op.kind;
+    backward.window = op.window;
+    ExpectNear(
+        dx,
+        Reference(backward,
+                  {{x.doubles(), images}, {y.doubles(), y_shape}, {dy.doubles(), y_shape}})[0],
+        1e-6, "dx");
+  });
+}
+
+TEST_P(WindowKernelsTest, GlobalAverageEqualsTheReference) {
+  ForElements(5, [&]<typename Element>(Element) {
+    const Shape images = PickImages(), y_shape = {images[0], images[3]};
+    const int32_t pixels = static_cast<int32_t>(images[1] * images[2]);
+    const int32_t channels = static_cast<int32_t>(images[3]);
+    const auto x = Normal<Element>(ElementCount(images)), dx = Empty<Element>(x.size());
+    const auto y = Empty<Element>(ElementCount(y_shape)), dy = Normal<Element>(y.size());
+    WithWidth<Element>(channels, [&](auto width) {
+      Run(GlobalAveragePool2DKernel<Element, width>{images[0], pixels, channels, x.data(),
+                                                    y.data()});
+      Run(GlobalAveragePool2DBackwardKernel<Element, width>{images[0], pixels, channels, dy.data(),
+                                                            dx.data()});
+    });
+    ExpectNear(y, Reference(GlobalAveragePool2DOp(), {{x.doubles(), images}})[0], 2e-6, "y");
+    GlobalAveragePool2DBackwardOp backward;
+    backward.x_shape = images;
+    ExpectNear(dx, Reference(backward, {{dy.doubles(), y_shape}})[0], 2e-6, "dx");
+  });
+}
+
+}  // namespace
+}  // namespace shoal::cuda

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+
+#include "common/model/ops/window.h"
+#include "worker/compute/host_device.h"
+
+namespace shoal::cuda {
+
+// A window that slides over images [B, H, W, C] and makes [B, H', W', ...] of them: Window with the
+// extents, in plain numbers. Zeros before and after need not be equal.
+struct SlidingWindow {
+  struct Axis {
+    int32_t size;
+    int32_t stride;
+    int32_t dilation;
+    int32_t before;  // zeros
+    int32_t in;
+    int32_t out;
+
+    // Where tap `tap` of the window at `output` reads; outside the image where that is not below
+    // `in` as an unsigned number.
+    SHOAL_HOST_DEVICE int32_t Input(int32_t output, int32_t tap) const {
+      return output * stride + tap * dilation - before;
+    }
+    SHOAL_HOST_DEVICE bool Inside(int32_t input) const {
+      return static_cast<uint32_t>(input) < static_cast<uint32_t>(in);
+    }
+    // The window whose tap `tap` reads `input`; -1 where there is none.
+    SHOAL_HOST_DEVICE int32_t Output(int32_t input, int32_t tap) const {
+      const int32_t shifted = input + before - tap * dilation;
+      if (shifted < 0 || shifted % stride != 0) return -1;
+      const int32_t output = shifted / stride;
+      return output < out ? output : -1;
+    }
+    // The taps of the window at `output` that are inside.
+    SHOAL_HOST_DEVICE int32_t InsideTaps(int32_t output) const {
+      int32_t inside = 0;
+      for (int32_t tap = 0; tap < size; ++tap) inside += Inside(Input(output, tap));
+      return inside;
+    }
+  };
+
+  // Of images with this shape.
+  SlidingWindow(const Window& window, const Shape& image)
+      : h(AxisOf(window, 0, image[1])), w(AxisOf(window, 1, image[2])) {}
+
+  Axis h;
+  Axis w;
+
+ private:
+  static Axis AxisOf(const Window& window, int axis, int64_t in) {
+    return {.size = static_cast<int32_t>(window.size[axis]),
+            .stride = static_cast<int32_t>(window.strides[axis]),
+            .dilation = static_cast<int32_t>(window.dilation[axis]),
+            .before = static_cast<int32_t>(window.PaddingBefore(axis, in)),
+            .in = static_cast<int32_t>(in),
+            .out = static_cast<int32_t>(window.OutputExtent(axis, in))};
+  }
+};
+
+// Which pack of a pixel an item is, where consecutive items are consecutive packs of [B, h, w, C].
+struct PixelOfItem {
+  SHOAL_HOST_DEVICE PixelOfItem(int32_t item, int32_t packs, int32_t height, int32_t width) {
+    pack = item % packs;
+    const int32_t pixel = item / packs;
+    w = pixel % width;
+    h = pixel / width % height;
+    image = pixel / width / height;
+  }
+
+  int32_t image, h, w, pack;
+};
+
+}  // namespace shoal::cuda
