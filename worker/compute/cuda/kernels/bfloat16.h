@@ -14,6 +14,7 @@ struct BFloat16 {
 };
 
 SHOAL_HOST_DEVICE inline float ToFloat(float value) { return value; }
+SHOAL_HOST_DEVICE inline float ToFloat(uint8_t value) { return value; }
 SHOAL_HOST_DEVICE inline float ToFloat(BFloat16 value) {
   const uint32_t bits = uint32_t{value.bits} << 16;
   float result;

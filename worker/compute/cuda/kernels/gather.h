@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cmath>
+
+#include "worker/compute/cuda/kernels/kernel.h"
+#include "worker/compute/cuda/kernels/pack.h"
+#include "worker/compute/row_of_id.h"
+
+// GatherOp, an embedding's rows by their ids, and its gradient. Bound by bandwidth: whole rows are
+// read and written, in packs.
+
+namespace shoal::cuda {
+
+// y[i] = table[ids[i]]; not-a-number where an id stands for no row.
+template <typename Element, int width>
+struct GatherKernel {
+  const float* table;  // [rows, columns]
+  const float* ids;    // [count]
+  int64_t rows;
+  int32_t columns;
+  int64_t count;
+  Element* y;  // [count, columns]
+
+  int64_t items() const { return count * (columns / width); }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const int32_t packs = columns / width;
+    const int64_t row = RowOfId(ids[item / packs], rows);
+    Pack<width> pack;
+    if (row < 0) {
+      for (int i = 0; i < width; ++i) pack[i] = NAN;
+    } else {
+      pack = Load<width>(table + row * columns + item % packs * width);
+    }
+    Store(pack, y + int64_t{item} * width);
+  }
+};
+
+// What a sort is to order, stably, with the places 0, 1, 2, ... as its values: the row of each id,
+// and `rows` for one that stands for none, so that these come last.
+struct RowKeysKernel {
+  const float* ids;
+  int64_t rows;
+  int64_t count;
+  int32_t* keys;
+
+  int64_t items() const { return count; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const int64_t row = RowOfId(ids[item], rows);
+    keys[item] = static_cast<int32_t>(row < 0 ? rows : row);
+  }
+};
+
+// dtable[row] = sum of dy at the places of its ids, in their order, so that the bits are the same
+// each time: `keys` and `places` are sorted by row and then by place. A thread at the first place
+// of a row adds all of them up. Rows without an id are left as they are: zero them before. A row
+// that very many ids stand for takes as long as they are many.
+template <typename Element, int width>
+struct GatherBackwardKernel {
+  const int32_t* keys;    // [count]
+  const int32_t* places;  // [count]
+  const Element* dy;      // [count, columns]
+  int64_t rows;
+  int32_t columns;
+  int64_t count;
+  float* dtable;
+
+  int64_t items() const { return count * (columns / width); }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const int32_t packs = columns / width;
+    const int32_t first = item / packs, column = item % packs * width;
+    const int32_t row = keys[first];
+    if (row >= rows || (first > 0 && keys[first - 1] == row)) return;
+    Pack<width> sum = {};
+    for (int64_t i = first; i < count && keys[i] == row; ++i) {
+      const Pack<width> gradient = Load<width>(dy + int64_t{places[i]} * columns + column);
+      for (int w = 0; w < width; ++w) sum[w] += gradient[w];
+    }
+    Store(sum, dtable + int64_t{row} * columns + column);
+  }
+};
+
+}  // namespace shoal::cuda

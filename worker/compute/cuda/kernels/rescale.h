@@ -1,0 +1,32 @@
+#pragma once
+
+#include "worker/compute/cuda/kernels/kernel.h"
+#include "worker/compute/cuda/kernels/pack.h"
+
+namespace shoal::cuda {
+
+// RescaleOp of bytes, as pictures arrive: y = x scale + offset, where scale and offset are one a
+// channel. Bound by bandwidth, most of it that of y.
+template <typename Element, int width>
+struct RescaleBytesKernel {
+  const uint8_t* x;
+  const float* scale;   // [channels]
+  const float* offset;  // [channels]
+  int32_t channels;
+  int64_t size;  // a multiple of width; the channels need not be
+  Element* y;
+
+  int64_t items() const { return size / width; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const int64_t at = int64_t{item} * width;
+    Pack<width> pack = Load<width>(x + at);
+    int32_t channel = static_cast<int32_t>(at % channels);
+    for (int i = 0; i < width; ++i) {
+      pack[i] = pack[i] * scale[channel] + offset[channel];
+      channel = channel + 1 == channels ? 0 : channel + 1;
+    }
+    Store(pack, y + at);
+  }
+};
+
+}  // namespace shoal::cuda
