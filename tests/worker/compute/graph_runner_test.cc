@@ -16,7 +16,7 @@
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
-#include "tests/worker/compute/tested_backends.h"
+#include "tests/worker/compute/suite_backends.h"
 
 namespace shoal {
 namespace {
@@ -47,9 +47,8 @@ class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
     options.model = std::move(model);
     options.loss = loss;
     options.metrics = *MakeMetrics({"sparse_categorical_accuracy"});
-    options.backend = GetParam();
     options.seed = seed;
-    auto backend = CreateBackend(GetParam());
+    auto backend = CreateSuiteBackend(GetParam());
     EXPECT_TRUE(backend.ok()) << backend.status();
     auto runner = GraphRunner::Create(std::move(options), *std::move(backend));
     EXPECT_TRUE(runner.ok()) << runner.status();
@@ -295,13 +294,13 @@ TEST_P(GraphRunnerTest, BatchIsTheSumOfItsExamples) {
 // An example that counts twice is as if it were there twice, but for the number that is divided by.
 TEST_P(GraphRunnerTest, ExamplesCountByTheirWeightsAndInTrainingByTheirClass) {
   const auto make = [](bool weighted, std::map<int64_t, double> class_weights) {
-    return *ModelRunner::Create(
+    return *GraphRunner::Create(
         {.model = SmallModel(),
          .loss = kSparse,
          .metrics = *MakeMetrics({"sparse_categorical_accuracy"}, {"sparse_categorical_accuracy"}),
          .weighted = weighted,
-         .class_weights = std::move(class_weights),
-         .backend = GetParam()});
+         .class_weights = std::move(class_weights)},
+        *CreateSuiteBackend(GetParam()));
   };
   const auto plain = make(false, {}), weighted = make(true, {{0, 2}, {3, 0.5}});
   RandomBatch data(random_, SmallModel(), *kSparse, 4);
@@ -382,7 +381,8 @@ TEST_P(GraphRunnerTest, SaysBeforeTheFirstBatchWhatItHasNoKernelFor) {
     value = *graph.Add(std::make_shared<UnheardOp>(), {value}, layer);
   }
   graph.SetOutputs({value});
-  const auto runner = ModelRunner::Create({.model = graph, .loss = kSparse, .backend = GetParam()});
+  const auto runner =
+      GraphRunner::Create({.model = graph, .loss = kSparse}, *CreateSuiteBackend(GetParam()));
   EXPECT_EQ(runner.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(runner.status().message(),
             "the " + GetParam() +
@@ -397,7 +397,7 @@ TEST_P(GraphRunnerTest, SaysWhichLayersItComputesInFloat32) {
   const auto add = [&](const char* layer, ComputeDtype dtype) {
     value = *graph.Add(std::make_shared<DenseOp>(), {value, kernel}, layer, "", dtype);
   };
-  const auto backend = CreateBackend(GetParam());
+  const auto backend = CreateSuiteBackend(GetParam());
   ASSERT_TRUE(backend.ok()) << backend.status();
   add("plain", ComputeDtype::kFloat32);
   EXPECT_EQ(DescribePrecision(**backend, graph), "");
@@ -409,7 +409,7 @@ TEST_P(GraphRunnerTest, SaysWhichLayersItComputesInFloat32) {
                 GetParam() + " backend computes these in float32, which is more exact");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, GraphRunnerTest, ::testing::ValuesIn(TestedBackends()),
+INSTANTIATE_TEST_SUITE_P(Backends, GraphRunnerTest, ::testing::ValuesIn(SuiteBackends()),
                          [](const auto& info) { return info.param; });
 
 TEST(ModelRunnerTest, RefusesUnknownBackendsAndNoThreads) {

@@ -18,7 +18,7 @@
 #include "tests/worker/compute/double_interpreter.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/op_case.h"
-#include "tests/worker/compute/tested_backends.h"
+#include "tests/worker/compute/suite_backends.h"
 #include "worker/compute/backends.h"
 #include "worker/compute/plan/plan.h"
 
@@ -121,7 +121,7 @@ std::vector<float> ToFloat(const std::vector<double>& values) {
 
 TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
   const auto& [backend_name, named] = GetParam();
-  const auto backend = CreateBackend(backend_name);
+  const auto backend = CreateSuiteBackend(backend_name);
   ASSERT_TRUE(backend.ok()) << backend.status();
   const uint64_t first_seed = TestSeed();
   for (uint64_t seed = first_seed; seed < first_seed + kDraws; ++seed) {
@@ -160,7 +160,7 @@ TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpConformanceTest,
-                         ::testing::Combine(::testing::ValuesIn(TestedBackends()),
+                         ::testing::Combine(::testing::ValuesIn(SuiteBackends()),
                                             ::testing::ValuesIn(OpCases())),
                          [](const auto& info) {
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;

@@ -187,24 +187,23 @@ absl::Status DeviceExecutable::CopyGradients(const CopyOut& copy, std::span<floa
 
 absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
-  const auto copy = [&](TensorId id, auto* to) {
+  const auto copy = [&](TensorId id, void* to) {
     return device_.CopyOut(static_cast<const char*>(addresses_[id]), to,
                            program_.tensors()[id].size_bytes);
+  };
+  const auto copy_all = [&](TensorId id, auto* to) {
+    to->resize(program_.tensors()[id].size_bytes / sizeof(to->front()));
+    return copy(id, to->data());
   };
   const auto& [prediction, losses, sums] = program_.results();
   if (!buffers.prediction.empty()) {
     SHOAL_RETURN_IF_ERROR(copy(prediction, buffers.prediction.data()));
   }
   if (sums >= 0) {
-    sums_.resize(1 + SumCount(plan_.metrics()));
-    SHOAL_RETURN_IF_ERROR(copy(sums, sums_.data()));
+    SHOAL_RETURN_IF_ERROR(copy_all(sums, &sums_));
   } else if (plan_.has_loss()) {
-    losses_.resize(plan_.examples());
-    SHOAL_RETURN_IF_ERROR(copy(losses, losses_.data()));
-    if (!plan_.metrics().empty()) {
-      prediction_.resize(ElementCount(plan_.shape(plan_.training_graph().prediction)));
-      SHOAL_RETURN_IF_ERROR(copy(prediction, prediction_.data()));
-    }
+    SHOAL_RETURN_IF_ERROR(copy_all(losses, &losses_));
+    if (!plan_.metrics().empty()) SHOAL_RETURN_IF_ERROR(copy_all(prediction, &prediction_));
   }
   return device_.Record(Stream::kOut, *results_copied_);
 }

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -15,9 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/status_macros.h"
 #include "common/model/ops/bias.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
+#include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
 #include "worker/compute/batch_sums.h"
@@ -63,57 +63,20 @@ class SumsKernel : public Kernel {
   const Plan plan_;
 };
 
-// Copies and zeros that are counted.
-class CountedMoves : public MoveKernels {
- public:
-  std::unique_ptr<Kernel> Copy(int64_t size_bytes) const override {
-    ++copies;
-    return std::make_unique<Move>([size_bytes](std::span<void* const> tensors) {
-      std::memcpy(tensors[1], tensors[0], size_bytes);
-    });
-  }
-  std::unique_ptr<Kernel> Zero(int64_t size_bytes) const override {
-    ++zeros;
-    return std::make_unique<Move>(
-        [size_bytes](std::span<void* const> tensors) { std::memset(tensors[0], 0, size_bytes); });
-  }
-
-  mutable int copies = 0, zeros = 0;
-
- private:
-  class Move : public Kernel {
-   public:
-    explicit Move(std::function<void(std::span<void* const>)> move) : move_(std::move(move)) {}
-    absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
-      move_(tensors);
-      return absl::OkStatus();
-    }
-
-   private:
-    const std::function<void(std::span<void* const>)> move_;
-  };
-};
-
-// The reference's kernels, on a FakeDevice.
-class FakeDeviceBackend : public DeviceBackend {
+// One that adds up on the device, or fails.
+class OddBackend : public FakeDeviceBackend {
  public:
   enum class Kind { kPlain, kSums, kFails };
-  FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes, Kind kind)
-      : DeviceBackend(std::move(device), least_copied_bytes), kind_(kind) {}
-
-  std::string name() const override { return "fake"; }
-  std::set<std::string> op_types() const override { return CreateReferenceBackend()->op_types(); }
-  void UseThreads(int) const override {}
-  const CountedMoves& counted_moves() const { return moves_; }
+  OddBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes, Kind kind)
+      : FakeDeviceBackend(std::move(device), least_copied_bytes), kind_(kind) {}
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override {
-    AddReferenceSteps(builder);
+    SHOAL_RETURN_IF_ERROR(FakeDeviceBackend::AddSteps(builder));
     if (kind_ == Kind::kFails) builder.AddStep(std::make_unique<FailingKernel>(), {});
     if (kind_ == Kind::kSums && builder.plan().has_loss()) AddSums(builder);
     return absl::OkStatus();
   }
-  const MoveKernels& moves() const override { return moves_; }
 
  private:
   static void AddSums(ProgramBuilder& builder) {
@@ -127,7 +90,6 @@ class FakeDeviceBackend : public DeviceBackend {
   }
 
   const Kind kind_;
-  CountedMoves moves_;
 };
 
 // Branches, a normalization, whose samples are pushed, dropout, which draws by seed and step.
@@ -141,7 +103,7 @@ Graph SmallModel() {
 
 class DeviceBackendTest : public ::testing::Test {
  protected:
-  using Kind = FakeDeviceBackend::Kind;
+  using Kind = OddBackend::Kind;
 
   static GraphRunner::Options Options(Graph model) {
     return {.model = std::move(model),
@@ -156,7 +118,7 @@ class DeviceBackendTest : public ::testing::Test {
     device_ = device.get();
     auto runner = GraphRunner::Create(
         std::move(options),
-        std::make_unique<FakeDeviceBackend>(std::move(device), least_copied_bytes, kind));
+        std::make_unique<OddBackend>(std::move(device), least_copied_bytes, kind));
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }
@@ -317,9 +279,9 @@ TEST_F(DeviceBackendTest, CopiesAndZerosAreTheDevices) {
                   ->Train({.examples = 1, .inputs = {batch}, .target = target}, 0, parameters,
                           pushed, nullptr)
                   .ok());
-  const auto& moves = static_cast<const FakeDeviceBackend&>(runner->backend()).counted_moves();
-  EXPECT_EQ(moves.copies, 1);
-  EXPECT_EQ(moves.zeros, 1);
+  const auto& backend = static_cast<const FakeDeviceBackend&>(runner->backend());
+  EXPECT_EQ(backend.copies(), 1);
+  EXPECT_EQ(backend.zeros(), 1);
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(pushed[i], batch[i]);
     EXPECT_EQ(pushed[16 + i], batch[i]);

@@ -1,0 +1,63 @@
+#include "tests/worker/compute/device/fake_device_backend.h"
+
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "worker/compute/reference/reference_backend.h"
+
+namespace shoal {
+namespace {
+
+class Move : public Kernel {
+ public:
+  explicit Move(std::function<void(std::span<void* const>)> move) : move_(std::move(move)) {}
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
+    move_(tensors);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::function<void(std::span<void* const>)> move_;
+};
+
+}  // namespace
+
+class FakeDeviceBackend::CountedMoves : public MoveKernels {
+ public:
+  std::unique_ptr<Kernel> Copy(int64_t size_bytes) const override {
+    ++copies;
+    return std::make_unique<Move>([size_bytes](std::span<void* const> tensors) {
+      std::memcpy(tensors[1], tensors[0], size_bytes);
+    });
+  }
+  std::unique_ptr<Kernel> Zero(int64_t size_bytes) const override {
+    ++zeros;
+    return std::make_unique<Move>(
+        [size_bytes](std::span<void* const> tensors) { std::memset(tensors[0], 0, size_bytes); });
+  }
+
+  mutable int copies = 0, zeros = 0;
+};
+
+FakeDeviceBackend::FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes)
+    : DeviceBackend(std::move(device), least_copied_bytes),
+      moves_(std::make_unique<CountedMoves>()) {}
+
+FakeDeviceBackend::~FakeDeviceBackend() = default;
+
+std::set<std::string> FakeDeviceBackend::op_types() const {
+  return CreateReferenceBackend()->op_types();
+}
+
+int FakeDeviceBackend::copies() const { return moves_->copies; }
+int FakeDeviceBackend::zeros() const { return moves_->zeros; }
+
+absl::Status FakeDeviceBackend::AddSteps(ProgramBuilder& builder) const {
+  AddReferenceSteps(builder);
+  return absl::OkStatus();
+}
+
+const MoveKernels& FakeDeviceBackend::moves() const { return *moves_; }
+
+}  // namespace shoal

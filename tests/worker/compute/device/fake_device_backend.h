@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "tests/worker/compute/device/fake_device.h"
+#include "worker/compute/device/device_backend.h"
+
+namespace shoal {
+
+// The reference's kernels, on a FakeDevice.
+class FakeDeviceBackend : public DeviceBackend {
+ public:
+  FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes);
+  ~FakeDeviceBackend() override;
+
+  std::string name() const override { return "fake_device"; }
+  std::set<std::string> op_types() const override;
+  void UseThreads(int) const override {}
+
+  // Kernels that the builders of programs have asked for.
+  int copies() const;
+  int zeros() const;
+
+ protected:
+  absl::Status AddSteps(ProgramBuilder& builder) const override;
+  const MoveKernels& moves() const override;
+
+ private:
+  class CountedMoves;
+  const std::unique_ptr<const CountedMoves> moves_;
+};
+
+}  // namespace shoal
