@@ -282,7 +282,7 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
     assert shoal("dataset", "show", job, "--output", sheet, "--overwrite").returncode == 0
     # A typing error in the path is no error here, as the data may be elsewhere, but it is said.
     checked = shoal("validate", job, "--set", f"data.training.path={tmp_path}/picturse")
-    assert checked.returncode == 0 and f'warning: ' in checked.stdout and f'did you mean "{tmp_path}/pictures"?' in checked.stdout
+    assert checked.returncode == 0 and "warning: " in checked.stdout and f'did you mean "{tmp_path}/pictures"?' in checked.stdout
     done = shoal("train", job, "--run_dir", run)
     assert done.returncode == 0, done.stdout + done.stderr
     # The job's own, in the order of image_dataset_from_directory, by their paths in the folder.
@@ -299,7 +299,7 @@ def test_pictures_are_named_and_so_are_the_classes_of_their_folders(trained, tmp
         (flat / f"{i}.png").write_bytes(png(images[i]))
     (flat / "readme.txt").write_text("no picture")
     refused = shoal("predict", run, flat / "readme.txt", flat / "1.png")
-    assert refused.returncode == 78 and f'{flat}/readme.txt: is nothing that Shoal reads' in refused.stderr
+    assert refused.returncode == 78 and f"{flat}/readme.txt: is nothing that Shoal reads" in refused.stderr
     names = [row[0] for row in rows(predict(run, flat))[1:]]
     assert names == [str(flat / f"{i}.png") for i in (1, 2, 3)]
     one, two = [json.loads(line) for line in predict(run, flat / "3.png", flat / "1.png", "--json", "--top", 1).splitlines()]
