@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "common/base/status_macros.h"
+#include "worker/compute/tensor_addresses.h"
 
 namespace shoal {
 namespace {
@@ -16,23 +17,10 @@ absl::Status Program::Run(const RunContext& context, const RunBuffers& buffers, 
                           const std::function<void(int variable)>& on_variable_done,
                           const OnStepTimed& on_step_timed) {
   using Clock = std::chrono::steady_clock;
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    const Tensor& tensor = tensors_[i];
-    switch (tensor.place) {
-      case Tensor::Place::kArena:
-        addresses_[i] = arena.data() + tensor.offset;
-        break;
-      case Tensor::Place::kInput:
-        addresses_[i] = Writable(buffers.inputs[tensor.index].data());
-        break;
-      case Tensor::Place::kParameter:
-        addresses_[i] = Writable(buffers.parameters.data()) + tensor.offset;
-        break;
-      case Tensor::Place::kGradient:
-        addresses_[i] = Writable(buffers.gradients.data()) + tensor.offset;
-        break;
-    }
-  }
+  FindAddresses(
+      tensors_,
+      {arena.data(), Writable(buffers.parameters.data()), Writable(buffers.gradients.data())},
+      [&](int input) { return Writable(buffers.inputs[input].data()); }, addresses_);
   std::vector<void*> step_addresses;
   Clock::time_point begin;
   if (on_step_timed) begin = Clock::now();

@@ -6,6 +6,7 @@
 
 #include "common/base/status_macros.h"
 #include "worker/compute/batch_sums.h"
+#include "worker/compute/tensor_addresses.h"
 
 namespace shoal {
 namespace {
@@ -103,23 +104,10 @@ absl::Status DeviceExecutable::TakeMemory() {
   SHOAL_RETURN_IF_ERROR(memory_.parameters.Reserve(device_, model_bytes));
   SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes : 0));
   SHOAL_RETURN_IF_ERROR(memory_.inputs.Reserve(device_, inputs_size_bytes_));
-  for (size_t i = 0; i < addresses_.size(); ++i) {
-    const Tensor& tensor = program_.tensors()[i];
-    switch (tensor.place) {
-      case Tensor::Place::kArena:
-        addresses_[i] = memory_.arena.data() + tensor.offset;
-        break;
-      case Tensor::Place::kInput:
-        addresses_[i] = memory_.inputs.data() + input_offsets_[tensor.index];
-        break;
-      case Tensor::Place::kParameter:
-        addresses_[i] = memory_.parameters.data() + tensor.offset;
-        break;
-      case Tensor::Place::kGradient:
-        addresses_[i] = memory_.gradients.data() + tensor.offset;
-        break;
-    }
-  }
+  FindAddresses(
+      program_.tensors(),
+      {memory_.arena.data(), memory_.parameters.data(), memory_.gradients.data()},
+      [&](int input) { return memory_.inputs.data() + input_offsets_[input]; }, addresses_);
   return absl::OkStatus();
 }
 
