@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
 #include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
@@ -176,6 +178,7 @@ TEST_F(ComputeThreadTest, SaysInWhatMixedLayersAreComputed) {
   NewComputer();
   testing::internal::CaptureStderr();
   ASSERT_TRUE(Prepare(job.ResolvedText()).ok());
+  FlushLog(std::chrono::minutes(1));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               AllOf(HasSubstr("the model's dtype policies ask for float16 (layer \""),
                     HasSubstr("which is more exact")));
