@@ -608,5 +608,34 @@ def cases(out, only=()):
     case("whole_numbers", whole_numbers, {"a": own_rng.integers(0, 256, (4, 6, 6, 2)).astype(np.uint8), "b": own_rng.integers(-3, 4, (4, 3)).astype(np.int32)},
          own_rng.normal(0, 1, (4, 2)).astype(np.float32), MSE, FEW)
 
+    option_rng = np.random.default_rng(15)  # cases above keep their numbers
+
+    def options_of_images():
+        """Options of layers of images that no case before has, regularizers of what those are not of, and Softmax as a layer."""
+        R = keras.regularizers
+        i = keras.Input((11, 9, 4))
+        x = L.Conv2D(6, 3, groups=2, activation="tanh", name="groups")(i)
+        x = L.DepthwiseConv2D(2, dilation_rate=2, activation="tanh", depthwise_regularizer=R.L2(0.02), bias_regularizer=R.L1(0.03), name="dilated")(x)
+        x = L.SeparableConv2D(5, 3, strides=2, padding="same", bias_regularizer=R.L2(0.02), name="strides")(x)
+        x = L.Conv2DTranspose(4, 2, strides=2, activation="tanh", kernel_regularizer=R.L1L2(0.01, 0.02), bias_regularizer="l2", name="transpose")(x)
+        x = L.LayerNormalization(beta_regularizer=R.L2(0.05), name="layer_normalization")(x)
+        x = L.Flatten(name="flatten")(L.GlobalAveragePooling2D(keepdims=True, name="keep")(L.Softmax(name="of_channels")(x)))
+        return keras.Model(i, L.Softmax(axis=1, name="softmax")(L.Dense(3, use_bias=False, name="no_bias")(x)))
+    case("options_of_images", options_of_images, images(option_rng, 4, 11, 9, 4), np.eye(3, dtype=np.float32)[option_rng.integers(0, 3, 4)],
+         opt("CategoricalCrossentropy", reduction="mean_with_sample_weight"), FEW)
+
+    def options_of_sequences():
+        """The same of layers of sequences."""
+        R = keras.regularizers
+        i = keras.Input((21, 3))
+        x = L.DepthwiseConv1D(3, strides=2, depth_multiplier=2, use_bias=False, activation="tanh", depthwise_regularizer=R.L1(0.02), name="strides")(i)
+        x = L.DepthwiseConv1D(2, dilation_rate=3, padding="same", activation="tanh", bias_regularizer="l2", name="dilated")(x)
+        x = L.SpatialDropout1D(0.0, name="channels")(x)
+        x = L.SeparableConv1D(5, 3, dilation_rate=2, padding="same", use_bias=False, depthwise_regularizer=R.L2(0.01), pointwise_regularizer=R.L1(0.01), name="separable")(x)
+        x = L.Conv1D(4, 2, activation="tanh", kernel_regularizer=R.L2(0.02), bias_regularizer=R.L1L2(0.01, 0.02), name="conv")(x)
+        return keras.Model(i, L.Dense(2, name="dense")(L.Flatten(name="flatten")(L.Softmax(name="softmax")(x))))
+    case("options_of_sequences", options_of_sequences, option_rng.normal(0, 1, (4, 21, 3)).astype(np.float32), option_rng.normal(0, 1, (4, 2)).astype(np.float32),
+         opt("MeanSquaredError", reduction="mean"), FEW, sample_weight=option_rng.uniform(0.2, 2, 4).astype(np.float32))
+
 if __name__ == "__main__":
     cases(sys.argv[1], sys.argv[2:])
