@@ -1,13 +1,13 @@
-// What a TrainingRun does for Cluster.Drain and Cluster.Checkpoint.
+#include "coordinator/operator_requests.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/printable.h"
 #include "common/daemon/logging.h"
-#include "coordinator/training_run.h"
 
 namespace shoal {
 namespace {
@@ -21,19 +21,25 @@ std::string WorkerName(const Worker& worker) {
 
 }  // namespace
 
-void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& drain) {
-  if (drain.type() == "chief") {
-    if (chief_drains_.size() >= kMaxRequests) {
-      return cluster_service_.Refuse(
-          request, absl::ResourceExhaustedError("too many ask to drain it already"));
-    }
-    chief_drains_.push_back(request);
-    return over_.has_value() ? AnswerChiefDrains() : Stop();
-  }
-  if (over_.has_value())
-    return cluster_service_.Refuse(request, absl::UnavailableError("the coordinator stops"));
-  if (drain.type() == "ps" && drain.index() < options_.ps_addresses.size()) {
-    return cluster_service_.Refuse(
+OperatorRequests::OperatorRequests(Options options)
+    : options_(std::move(options)),
+      service_({.status = options_.status,
+                .on_drain = [this](uint64_t request,
+                                   const proto::DrainRequest& drain) { OnDrain(request, drain); },
+                .on_checkpoint = [this](uint64_t request) { OnCheckpoint(request); },
+                .on_gone = [this](uint64_t request) { Forget(request); }}) {}
+
+absl::StatusOr<StreamCallbacks> OperatorRequests::Accept(const std::string& method,
+                                                         std::unique_ptr<Stream> stream) {
+  return service_.Accept(method, std::move(stream));
+}
+
+void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drain) {
+  if (drain.type() == "chief") return DrainChief(request);
+  if (drained_.has_value())
+    return service_.Refuse(request, absl::UnavailableError("the coordinator stops"));
+  if (drain.type() == "ps" && int64_t{drain.index()} < options_.ps_count) {
+    return service_.Refuse(
         request,
         absl::FailedPreconditionError(absl::StrCat(
             "ps ", drain.index(),
@@ -42,116 +48,113 @@ void TrainingRun::OnDrainRequest(uint64_t request, const proto::DrainRequest& dr
             "with the same run directory")));
   }
   std::set<int> connected;
-  for (const auto& [key, worker] : membership_->workers()) {
+  for (const auto& [key, worker] : options_.membership->workers()) {
     if (worker->index < 0) continue;  // it has not said who it is
     connected.insert(worker->index);
     if (drain.type() != "worker" || int64_t{worker->index} != int64_t{drain.index()}) continue;
     if (drains_.count(key) >= kMaxRequests) {
-      return cluster_service_.Refuse(
-          request, absl::ResourceExhaustedError("too many ask to drain it already"));
+      return service_.Refuse(request,
+                             absl::ResourceExhaustedError("too many ask to drain it already"));
     }
     LogInfo("draining " + WorkerName(*worker) + ", as an operator asks");
     proto::WorkerOrder order;
     order.mutable_drain()->set_reason("drained by an operator");
     worker->Send(order);
     worker->ready = false;  // no more work for it
-    membership_->record(*worker).state = Membership::Record::State::kDraining;
+    options_.membership->record(*worker).state = Membership::Record::State::kDraining;
     drains_.emplace(key, request);
     return;
   }
-  cluster_service_.Refuse(
-      request, absl::NotFoundError(
-                   absl::StrCat("no ", Printable(drain.type(), kMostNameBytes), " ", drain.index(),
-                                " is connected; workers that are: ",
-                                connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
+  service_.Refuse(request, absl::NotFoundError(absl::StrCat(
+                               "no ", Printable(drain.type(), kMostNameBytes), " ", drain.index(),
+                               " is connected; workers that are: ",
+                               connected.empty() ? "none" : absl::StrJoin(connected, ", "))));
 }
 
-void TrainingRun::AnswerChiefDrains() {
-  proto::DrainReply reply;
-  const bool stopped = absl::IsCancelled(*over_);
-  reply.set_detail(over_->ok()
-                       ? "the job is done, and the coordinator with it"
-                       : absl::StrCat("the coordinator has ",
-                                      stopped ? "" : "failed: ", std::string(over_->message())));
-  const bool in_order = over_->ok() || (stopped && !steps_lost_);
+void OperatorRequests::DrainChief(uint64_t request) {
+  if (chief_drains_.size() >= kMaxRequests) {
+    return service_.Refuse(request,
+                           absl::ResourceExhaustedError("too many ask to drain it already"));
+  }
+  chief_drains_.push_back(request);
+  return drained_.has_value() ? AnswerChiefDrains() : options_.stop();
+}
+
+void OperatorRequests::OnOver(const absl::Status& status, bool kept) {
+  RefuseCheckpoints("the coordinator stops");
+  const bool stopped = absl::IsCancelled(status);
+  const std::string detail =
+      status.ok() ? "the job is done, and the coordinator with it"
+                  : absl::StrCat("the coordinator has ",
+                                 stopped ? "" : "failed: ", std::string(status.message()));
+  if (status.ok() || (stopped && kept)) {
+    proto::DrainReply reply;
+    reply.set_detail(detail);
+    drained_ = std::move(reply);
+  } else {
+    drained_ = absl::UnavailableError(detail);
+  }
+  AnswerChiefDrains();
+}
+
+void OperatorRequests::AnswerChiefDrains() {
   for (const uint64_t request : std::exchange(chief_drains_, {})) {
-    if (in_order) {
-      cluster_service_.Answer(request, reply);
+    if (drained_->ok()) {
+      service_.Answer(request, **drained_);
     } else {
-      cluster_service_.Refuse(request, absl::UnavailableError(reply.detail()));
+      service_.Refuse(request, drained_->status());
     }
   }
 }
 
-void TrainingRun::AnswerDrains(const Worker& worker, const std::string& why) {
+void OperatorRequests::OnWorkerGone(const Worker& worker, const std::string& why) {
   const auto [first, last] = drains_.equal_range(worker.key);
   proto::DrainReply reply;
-  const bool in_order = membership_->record(worker).state == Membership::Record::State::kLeft;
+  const bool in_order =
+      options_.membership->record(worker).state == Membership::Record::State::kLeft;
   reply.set_detail(WorkerName(worker) +
                    (in_order ? " has left" : " is gone without a word: " + why));
-  for (auto drain = first; drain != last; ++drain) cluster_service_.Answer(drain->second, reply);
+  for (auto drain = first; drain != last; ++drain) service_.Answer(drain->second, reply);
   drains_.erase(first, last);
 }
 
-void TrainingRun::OnCheckpointRequest(uint64_t request) {
-  if (over_.has_value()) {
-    return cluster_service_.Refuse(request,
-                                   absl::UnavailableError("no checkpoint: the coordinator stops"));
+void OperatorRequests::OnCheckpoint(uint64_t request) {
+  const absl::StatusOr<Wanted> wanted = options_.wanted_now();
+  if (!wanted.ok()) return service_.Refuse(request, wanted.status());
+  if (checkpoints_.size() >= kMaxRequests) {
+    return service_.Refuse(request,
+                           absl::ResourceExhaustedError("too many ask for a checkpoint already"));
   }
-  if (finishing_ && checkpointer_->last().has_value()) {  // the final one
-    return AnswerCheckpoint(request, *checkpointer_->last());
-  }
-  if (dispatcher_ == nullptr || NothingToKeep()) {
-    const std::vector<std::string> waiting = Waiting();
-    return cluster_service_.Refuse(
-        request, absl::UnavailableError(absl::StrCat("no steps are being done now",
-                                                     waiting.empty() ? "" : ", waiting for ",
-                                                     absl::StrJoin(waiting, "; "))));
-  }
-  if (checkpoint_requests_.size() >= kMaxRequests) {
-    return cluster_service_.Refuse(
-        request, absl::ResourceExhaustedError("too many ask for a checkpoint already"));
-  }
-  const uint64_t at_least = dispatcher_->done_below();
-  checkpoint_requests_.push_back({request, opened_->timeline, at_least});
-  if (checkpointer_->last().has_value()) AnswerCheckpoints(*checkpointer_->last());
-  Advance();
+  checkpoints_.push_back({request, *wanted});
+  if (const auto newest = options_.newest(); newest.has_value()) OnCommitted(*newest);
+  options_.on_asked();
 }
 
-void TrainingRun::ForgetRequest(uint64_t request) {
-  std::erase_if(checkpoint_requests_,
-                [request](const CheckpointRequest& each) { return each.request == request; });
-  std::erase_if(drains_, [request](const auto& drain) { return drain.second == request; });
-  std::erase(chief_drains_, request);
-}
-
-bool TrainingRun::StoredCutAt(uint64_t step) const {
-  return checkpointer_->last().has_value() && checkpointer_->last()->manifest.cut_step == step &&
-         checkpointer_->last()->manifest.timeline == opened_->timeline;
-}
-
-void TrainingRun::AnswerCheckpoint(uint64_t request, const StoredCheckpoint& checkpoint) {
-  proto::CheckpointReply reply;
-  reply.set_directory(checkpoint.directory);
-  reply.set_step(checkpoint.manifest.cut_step);
-  cluster_service_.Answer(request, reply);
-}
-
-void TrainingRun::AnswerCheckpoints(const StoredCheckpoint& checkpoint) {
-  std::erase_if(checkpoint_requests_, [&](const CheckpointRequest& each) {
-    if (checkpoint.manifest.timeline != each.timeline ||
-        checkpoint.manifest.cut_step < each.at_least) {
+void OperatorRequests::OnCommitted(const StoredCheckpoint& checkpoint) {
+  std::erase_if(checkpoints_, [&](const Checkpoint& each) {
+    if (checkpoint.manifest.timeline != each.wanted.timeline ||
+        checkpoint.manifest.cut_step < each.wanted.at_least) {
       return false;
     }
-    AnswerCheckpoint(each.request, checkpoint);
+    proto::CheckpointReply reply;
+    reply.set_directory(checkpoint.directory);
+    reply.set_step(checkpoint.manifest.cut_step);
+    service_.Answer(each.request, reply);
     return true;
   });
 }
 
-void TrainingRun::RefuseCheckpoints(const std::string& why) {
-  for (const CheckpointRequest& each : std::exchange(checkpoint_requests_, {})) {
-    cluster_service_.Refuse(each.request, absl::UnavailableError("no checkpoint: " + why));
+void OperatorRequests::RefuseCheckpoints(const std::string& why) {
+  for (const Checkpoint& each : std::exchange(checkpoints_, {})) {
+    service_.Refuse(each.request, absl::UnavailableError("no checkpoint: " + why));
   }
+}
+
+void OperatorRequests::Forget(uint64_t request) {
+  std::erase_if(checkpoints_,
+                [request](const Checkpoint& each) { return each.request == request; });
+  std::erase_if(drains_, [request](const auto& drain) { return drain.second == request; });
+  std::erase(chief_drains_, request);
 }
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/daemon/logging.h"
 #include "coordinator/training_run.h"
 
@@ -41,7 +42,7 @@ void TrainingRun::PlanCut() {
   // What is evaluated already is not known before that.
   if (training() && !history_read_) return;
   if (decides && DecisionIsDue()) return Decide();
-  const bool asked = !checkpoint_requests_.empty();
+  const bool asked = requests_->checkpoint_wanted();
   if ((final_is_stored && !decides) || !(training() || asked)) return;
   const bool evaluated = IsEvaluated(cuts_->epoch());
   if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
@@ -103,12 +104,12 @@ void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
     LogWarning(absl::StrCat("values in \"", checkpoint.manifest.not_finite, "\" of ",
                             checkpoint.directory, " are not finite numbers. ", AfterNan()));
   }
-  AnswerCheckpoints(checkpoint);
+  requests_->OnCommitted(checkpoint);
 }
 
 void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
                                std::optional<uint64_t> highest_step) {
-  RefuseCheckpoints(why);
+  requests_->RefuseCheckpoints(why);
   evaluation_.reset();
   const bool over = dispatcher_ == nullptr;  // the timeline
   cuts_->GivenUp(step, highest_step, over ? CutPlan::Steps() : Steps(), options_.loop->Now());
@@ -119,6 +120,25 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   const bool refused_below = highest_step.has_value() && step < CutTarget();
   // What became of a cut that was begun before says nothing of the last one.
   if (closing() && closing_cut_ && step <= CutTarget() && !refused_below) NotWritten(why);
+}
+
+absl::StatusOr<OperatorRequests::Wanted> TrainingRun::WantedNow() const {
+  if (over_.has_value()) return absl::UnavailableError("no checkpoint: the coordinator stops");
+  const std::optional<StoredCheckpoint>& last = checkpointer_->last();
+  if (finishing_ && last.has_value())  // the final one
+    return OperatorRequests::Wanted{last->manifest.timeline, last->manifest.cut_step};
+  if (dispatcher_ == nullptr || NothingToKeep()) {
+    const std::vector<std::string> waiting = Waiting();
+    return absl::UnavailableError(absl::StrCat("no steps are being done now",
+                                               waiting.empty() ? "" : ", waiting for ",
+                                               absl::StrJoin(waiting, "; ")));
+  }
+  return OperatorRequests::Wanted{opened_->timeline, dispatcher_->done_below()};
+}
+
+bool TrainingRun::StoredCutAt(uint64_t step) const {
+  return checkpointer_->last().has_value() && checkpointer_->last()->manifest.cut_step == step &&
+         checkpointer_->last()->manifest.timeline == opened_->timeline;
 }
 
 bool TrainingRun::IsEvaluated(uint64_t epoch) const {

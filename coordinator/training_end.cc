@@ -332,8 +332,7 @@ void TrainingRun::EndForNan(const std::string& why) {
 void TrainingRun::Over(const absl::Status& status) {
   if (over_.has_value()) return;
   over_ = status;
-  RefuseCheckpoints("the coordinator stops");
-  AnswerChiefDrains();
+  requests_->OnOver(status, !steps_lost_);
   if (!status.ok() && status.code() != absl::StatusCode::kCancelled)
     failure_ = std::string(status.message());
   fleet_->Close();

@@ -48,13 +48,7 @@ TrainingRun::TrainingRun(Options options)
       started_(options_.loop->Now()),
       progress_(MetricsOf(options_.job)),
       history_file_(std::make_shared<HistoryFile>(
-          paths_.history(), HistoryHeader(progress_.metric_names()), options_.files)),
-      cluster_service_(
-          {.status = [this] { return Status(); },
-           .on_drain = [this](uint64_t request,
-                              const proto::DrainRequest& drain) { OnDrainRequest(request, drain); },
-           .on_checkpoint = [this](uint64_t request) { OnCheckpointRequest(request); },
-           .on_gone = [this](uint64_t request) { ForgetRequest(request); }}) {}
+          paths_.history(), HistoryHeader(progress_.metric_names()), options_.files)) {}
 
 TrainingRun::~TrainingRun() {
   *alive_ = false;
@@ -176,10 +170,18 @@ absl::Status TrainingRun::Prepare() {
       .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
       .on_ready = [this](uint64_t step) { OnCutReady(step); },
       .on_committed = [this](const StoredCheckpoint& checkpoint) { OnCommitted(checkpoint); },
-      .on_error = [this](const std::string& why) { RefuseCheckpoints(why); },
+      .on_error = [this](const std::string& why) { requests_->RefuseCheckpoints(why); },
       .on_given_up = [this](uint64_t step, const std::string& why,
                             std::optional<uint64_t> highest) { OnCutGivenUp(step, why, highest); },
       .on_idle = [this] { Advance(); }});
+  requests_ = std::make_unique<OperatorRequests>(
+      OperatorRequests::Options{.membership = membership_.get(),
+                                .ps_count = static_cast<int>(options_.ps_addresses.size()),
+                                .status = [this] { return Status(); },
+                                .stop = [this] { Stop(); },
+                                .wanted_now = [this] { return WantedNow(); },
+                                .newest = [this] { return checkpointer_->last(); },
+                                .on_asked = [this] { Advance(); }});
   return absl::OkStatus();
 }
 
@@ -192,7 +194,7 @@ void TrainingRun::Start() {
 absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
                                                     std::unique_ptr<Stream> stream) {
   if (method == kWorkMethod) return membership_->Accept(std::move(stream));
-  if (ClusterService::Serves(method)) return cluster_service_.Accept(method, std::move(stream));
+  if (ClusterService::Serves(method)) return requests_->Accept(method, std::move(stream));
   return absl::UnimplementedError("a coordinator has no method " + method);
 }
 
@@ -263,7 +265,7 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
   evaluation_.reset();
   opened_.reset();
   checkpointer_->GiveUp(why);
-  RefuseCheckpoints(why);
+  requests_->RefuseCheckpoints(why);
   if (!stopping_) return;
   steps_lost_ = true;
   Over(absl::CancelledError("stopped while the ps were being restored: " + why));

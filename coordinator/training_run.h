@@ -25,11 +25,11 @@
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
 #include "coordinator/checkpointer.h"
-#include "coordinator/cluster_service.h"
 #include "coordinator/cut_plan.h"
 #include "coordinator/evaluation.h"
 #include "coordinator/first_checkpoint.h"
 #include "coordinator/membership.h"
+#include "coordinator/operator_requests.h"
 #include "coordinator/progress.h"
 #include "coordinator/ps_fleet.h"
 #include "coordinator/run_lease.h"
@@ -247,19 +247,10 @@ class TrainingRun {
   void CollectTasks(MetricSamples* out) const;
   void CollectCheckpoints(MetricSamples* out) const;
 
-  // What operators ask for.
-  void OnDrainRequest(uint64_t request, const proto::DrainRequest& drain);
-  void AnswerDrains(const Worker& worker, const std::string& why);
-  // Of the chief, which goes: what has become of the last steps.
-  void AnswerChiefDrains();
-  void OnCheckpointRequest(uint64_t request);
-  void ForgetRequest(uint64_t request);
+  // What a checkpoint has to hold that is asked for now, or why there will be none.
+  absl::StatusOr<OperatorRequests::Wanted> WantedNow() const;
   // The newest checkpoint is one of this timeline at `step`.
   bool StoredCutAt(uint64_t step) const;
-  void AnswerCheckpoint(uint64_t request, const StoredCheckpoint& checkpoint);
-  // All requests that a new checkpoint satisfies; all there are.
-  void AnswerCheckpoints(const StoredCheckpoint& checkpoint);
-  void RefuseCheckpoints(const std::string& why);
 
   Options options_;
   std::string job_text_;
@@ -276,6 +267,7 @@ class TrainingRun {
   std::unique_ptr<PsFleet> fleet_;
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<Checkpointer> checkpointer_;
+  std::unique_ptr<OperatorRequests> requests_;
   Progress progress_;
   std::vector<proto::EpochResult> earlier_epochs_;  // of the coordinators before this one
   bool history_read_ = false;                       // these are known
@@ -347,17 +339,6 @@ class TrainingRun {
   EventLoop::TimerId dismiss_deadline_ = 0;
   EventLoop::TimerId over_deadline_ = 0;
   std::string failure_;
-
-  // A request for a checkpoint of this timeline that holds at least the steps below `at_least`.
-  struct CheckpointRequest {
-    uint64_t request = 0;
-    uint64_t timeline = 0;
-    uint64_t at_least = 0;
-  };
-  ClusterService cluster_service_;
-  std::vector<CheckpointRequest> checkpoint_requests_;
-  std::multimap<StepDispatcher::WorkerKey, uint64_t> drains_;  // requests, by who is to leave
-  std::vector<uint64_t> chief_drains_;                         // those for this coordinator
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

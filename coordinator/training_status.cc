@@ -217,7 +217,7 @@ std::vector<std::string> TrainingRun::Waiting() const {
         WholeSeconds(now - *checkpointer_->failing_since()), " s (", checkpointer_->last_error(),
         "); it is tried again every ", WholeSeconds(kRetryCutAfter), " s"));
   }
-  if (!checkpoint_requests_.empty() && evaluation_ != nullptr) {
+  if (requests_->checkpoint_wanted() && evaluation_ != nullptr) {
     lines.push_back(absl::StrCat("the evaluation of epoch ", evaluation_->epoch() + 1, " (",
                                  evaluation_->batches().done_count(), " of ",
                                  evaluation_->batches().total_steps(),
@@ -240,7 +240,7 @@ std::vector<std::string> TrainingRun::Waiting() const {
 // The cut in progress is not held up, and nobody waits for it: it lacks steps, of which the oldest
 // one is being computed, as its worker says of a slow one.
 bool TrainingRun::CutIsComing(Time now) const {
-  if (!training() || closing() || !checkpoint_requests_.empty()) return false;
+  if (!training() || closing() || requests_->checkpoint_wanted()) return false;
   if (!checkpointer_->accepted() || dispatcher_->base() >= checkpointer_->step()) return false;
   const Worker* const holder = HolderOfOldestStep();
   if (holder != nullptr && !holder->waiting.what().empty()) return holder->Computing(now);

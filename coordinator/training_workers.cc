@@ -150,7 +150,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
 }
 
 void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
-  AnswerDrains(worker, why);
+  requests_->OnWorkerGone(worker, why);
   std::erase(line_, worker.key);
   if (take_back_.has_value()) take_back_->unanswered.erase(worker.key);
   uint64_t returned = 0;

@@ -1,293 +1,169 @@
-// What operators ask a TrainingRun for: Cluster.Drain and Cluster.Checkpoint.
+#include "coordinator/operator_requests.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/coordinator/operator_request.h"
-#include "tests/coordinator/scripted_cluster.h"
+#include "tests/coordinator/joined_workers.h"
 
 namespace shoal {
 namespace {
 
-using std::chrono::seconds;
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
-using Request = OperatorRequest;
-
-Request Drain(ScriptedCluster* cluster, const std::string& type, uint32_t index) {
-  return Request::Drain(cluster, type, index);
-}
-
-Request Checkpoint(ScriptedCluster* cluster) { return Request::Checkpoint(cluster); }
-
-TEST(OperatorRequestsTest, ADrainedWorkerIsToldAndGetsNoMoreWork) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  ScriptedWorker& other = cluster.Join(1);
-  Request drain = Drain(&cluster, "worker", 0);
-  EXPECT_THAT(worker.drained, HasSubstr("operator"));
-  EXPECT_FALSE(drain.answered()) << "it is still there";
-  cluster.FinishStep(worker);
-  EXPECT_THAT(worker.leased, ElementsAre(0, 1)) << "nothing new";
-  worker.Leave("drained");
-  cluster.Disconnect(worker);
-  EXPECT_TRUE(drain.status().ok()) << drain.status();
-  EXPECT_THAT(drain.reply<proto::DrainReply>().detail(),
-              AllOf(HasSubstr("worker 0"), HasSubstr("has left")));
-  cluster.FinishAll(other);
-  EXPECT_TRUE(other.leased.contains(1)) << "what it handed back";
-}
-
-TEST(OperatorRequestsTest, WhatCannotBeDrainedIsRefusedWithWhatToDo) {
-  ScriptedCluster cluster({});
-  for (const int index : {2, 0, 1}) cluster.Join(index);
-  Request ps = Drain(&cluster, "ps", 0);
-  EXPECT_TRUE(absl::IsFailedPrecondition(ps.status())) << ps.status();
-  EXPECT_THAT(std::string(ps.status().message()), HasSubstr("drain the chief"));
-  Request endless = Drain(&cluster, std::string(1 << 20, 'x'), 3);
-  EXPECT_LT(endless.status().message().size(), 1000u);
-  EXPECT_TRUE(absl::IsNotFound(Drain(&cluster, "ps", 1).status())) << "it is in no cluster spec";
-  Request unknown = Drain(&cluster, "worker", 3);
-  EXPECT_TRUE(absl::IsNotFound(unknown.status()));
-  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("workers that are: 0, 1, 2"));
-}
-
-// Its index is -1, until it says one.
-TEST(OperatorRequestsTest, WhoHasNotSaidWhoItIsIsNobodyToDrain) {
-  ScriptedCluster cluster({});
-  const auto far = std::make_shared<FarEnd>(&cluster.loop, "host", kWorkMethod);
-  far->set_callbacks(*cluster.run->Accept(kWorkMethod, far->MakeStream()));
-  Request last = Drain(&cluster, "worker", UINT32_MAX);
-  EXPECT_TRUE(absl::IsNotFound(last.status())) << last.status();
-}
-
-TEST(OperatorRequestsTest, ADrainedChiefStopsWithACheckpoint) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  Request drain = Drain(&cluster, "chief", 0);
-  Request again = Drain(&cluster, "chief", 0);
-  Drain(&cluster, "chief", 0).Cancel();
-  EXPECT_FALSE(drain.answered()) << "nothing is written yet";
-  cluster.FinishAll(worker);
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(absl::IsCancelled(*cluster.over));
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
-  ASSERT_TRUE(drain.status().ok()) << drain.status();
-  EXPECT_THAT(drain.reply<proto::DrainReply>().detail(),
-              HasSubstr("the checkpoint is written: " + cluster.run_dir() +
-                        "/checkpoints/step-000000000002"));
-  EXPECT_TRUE(again.status().ok());
-  EXPECT_TRUE(Drain(&cluster, "chief", 0).status().ok()) << "it has stopped already";
-}
-
-TEST(OperatorRequestsTest, ADrainedChiefSaysWhyThereIsNoCheckpoint) {
-  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 5})"});
-  ScriptedWorker& worker = cluster.Join(0);
-  while (cluster.StoredSteps().empty()) cluster.FinishStep(worker);
-  cluster.ps[0]->write_error = "no space left";
-  const Request drain = Drain(&cluster, "chief", 0);
-  cluster.FinishAll(worker);
-  cluster.Advance(std::chrono::minutes(1));
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(absl::IsUnavailable(drain.status())) << drain.status();
-  EXPECT_THAT(
-      std::string(drain.status().message()),
-      AllOf(HasSubstr("without a checkpoint of the last steps"), HasSubstr("no space left"),
-            HasSubstr("5 steps done since " + cluster.run_dir() + "/checkpoints/step-000000000005"),
-            HasSubstr("lost with the ps")));
-}
-
-TEST(OperatorRequestsTest, ADrainedChiefThatHadNothingToDoHasLostNothing) {
-  ScriptedCluster cluster({});
-  Request drain = Drain(&cluster, "chief", 0);
-  ASSERT_TRUE(drain.status().ok()) << drain.status();
-  EXPECT_THAT(drain.reply<proto::DrainReply>().detail(), HasSubstr("before training began"));
-}
-
-TEST(OperatorRequestsTest, ACheckpointHasAllThatIsDone) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  Request first = Checkpoint(&cluster);
-  EXPECT_FALSE(first.answered()) << "leased steps belong to it";
-  cluster.FinishStep(worker);
-  cluster.FinishStep(worker);
-  ASSERT_TRUE(first.status().ok()) << first.status();
-  const auto reply = first.reply<proto::CheckpointReply>();
-  EXPECT_EQ(reply.step(), 3u);
-  EXPECT_THAT(reply.directory(), HasSubstr("/checkpoints/step-000000000003"));
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(3));
-}
-
-// What it has to hold is what is done, not what is leased: a stop takes some of that back.
-TEST(OperatorRequestsTest, WhoAsksBeforeAStopGetsItsCheckpoint) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  const Request first = Checkpoint(&cluster);
-  cluster.FinishStep(worker);
-  Request request = Checkpoint(&cluster);
-  EXPECT_FALSE(request.answered());
-  EXPECT_EQ(*worker.leased.rbegin(), 2u) << "above the cut";
-  worker.begun_below = 2;
-  cluster.run->Stop();
-  cluster.Settle();
-  cluster.FinishAll(worker);
-  ASSERT_TRUE(cluster.over.has_value());
-  EXPECT_TRUE(request.status().ok()) << request.status();
-  EXPECT_EQ(request.reply<proto::CheckpointReply>().step(), 2u);
-}
-
-TEST(OperatorRequestsTest, TwoWhoAskAtOnceGetOneCheckpoint) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  Request first = Checkpoint(&cluster), second = Checkpoint(&cluster);
-  cluster.FinishStep(worker);
-  cluster.FinishStep(worker);
-  EXPECT_TRUE(first.answered() && second.answered());
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(2));
-}
-
-TEST(OperatorRequestsTest, ACallIsOneRequest) {
-  ScriptedCluster cluster({});
-  cluster.Join(0);
-  const auto ask = [&cluster](int requests) {
-    auto stream = std::make_shared<FarEnd>(&cluster.loop, "operator", kCheckpointMethod);
-    auto callbacks = cluster.run->Accept(kCheckpointMethod, stream->MakeStream());
-    const std::function<void()> half_closed = callbacks->on_half_closed;
-    stream->set_callbacks(*std::move(callbacks));
-    for (int i = 0; i < requests; ++i) stream->Send(proto::CheckpointRequest());
-    cluster.loop.Post(half_closed);
-    cluster.Settle();
-    return stream->finished().value_or(absl::OkStatus());
-  };
-  EXPECT_THAT(std::string(ask(0).message()), HasSubstr("without a request"));
-  EXPECT_THAT(std::string(ask(2).message()), HasSubstr("one request"));
-  EXPECT_TRUE(ask(1).ok());
-}
-
-TEST(OperatorRequestsTest, WhoDoesNotWaitAnyMoreDoesNotCount) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  for (int i = 0; i < 70; ++i) {
-    Request cancelled = Checkpoint(&cluster);
-    EXPECT_FALSE(cancelled.answered()) << i << ": " << cancelled.status();
-    cancelled.Cancel();
-    cluster.Settle();
+class OperatorRequestsTest : public testing::Test {
+ protected:
+  OperatorRequestsTest() {
+    workers_.on_gone = [this](Worker& worker, const std::string& why) {
+      requests_.OnWorkerGone(worker, why);
+    };
   }
-  for (int i = 0; i < 70; ++i) {
-    Request cancelled = Drain(&cluster, "worker", 0);
-    EXPECT_FALSE(cancelled.answered()) << i << ": " << cancelled.status();
-    cancelled.Cancel();
-    cluster.Settle();
+
+  std::shared_ptr<FarEnd> Ask(const char* method, const google::protobuf::MessageLite& request) {
+    auto far = std::make_shared<FarEnd>(&loop_, "operator", method);
+    auto callbacks = requests_.Accept(method, far->MakeStream());
+    EXPECT_TRUE(callbacks.ok()) << callbacks.status();
+    far->set_callbacks(*std::move(callbacks));
+    far->Send(request);
+    loop_.RunUntilIdle();
+    return far;
   }
-  Request waiting = Checkpoint(&cluster);
-  EXPECT_FALSE(waiting.answered()) << waiting.status();
-  cluster.FinishStep(worker);
-  cluster.FinishStep(worker);
-  EXPECT_TRUE(waiting.status().ok()) << waiting.status();
-}
-
-TEST(OperatorRequestsTest, ACheckpointThatFailsSaysWhyAndTheJobGoesOn) {
-  ScriptedCluster cluster({});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.ps[0]->write_error = "no space left";
-  Request request = Checkpoint(&cluster);
-  cluster.FinishStep(worker);
-  cluster.FinishStep(worker);
-  EXPECT_TRUE(absl::IsUnavailable(request.status())) << request.status();
-  EXPECT_THAT(std::string(request.status().message()), HasSubstr("ps 0: no space left"));
-  EXPECT_THAT(cluster.run->Status().last_checkpoint().last_error(), HasSubstr("no space left"));
-  cluster.ps[0]->write_error.clear();
-  cluster.FinishAll(worker);
-  cluster.Advance(seconds(6));
-  EXPECT_TRUE(cluster.over.has_value() || worker.job_done);
-}
-
-TEST(OperatorRequestsTest, WithoutWorkersThereIsNoCheckpointAndItSaysWhy) {
-  ScriptedCluster cluster({});
-  Request request = Checkpoint(&cluster);
-  EXPECT_THAT(std::string(request.status().message()), HasSubstr("none is ready"));
-}
-
-// Its cut is kept until then, and there is one at a time.
-TEST(OperatorRequestsTest, ACheckpointThatWaitsForAnEvaluationSaysSo) {
-  ScriptedCluster cluster({.test_examples = 50});
-  ScriptedWorker& worker = cluster.Join(0);
-  while (worker.evaluations.empty()) cluster.FinishStep(worker);
-  cluster.FinishStep(worker);
-  const Request request = Checkpoint(&cluster);
-  cluster.Advance(seconds(10));
-  EXPECT_FALSE(request.answered());
-  EXPECT_THAT(cluster.run->Status().waiting(),
-              testing::Contains(AllOf(HasSubstr("the evaluation of epoch 1 (0 of 4 batches done)"),
-                                      HasSubstr("the checkpoint that is asked for"))));
-  while (!worker.evaluations.empty()) {
-    worker.Evaluate();
-    cluster.Settle();
+  std::shared_ptr<FarEnd> Drain(const std::string& type, uint32_t index) {
+    proto::DrainRequest request;
+    request.set_type(type);
+    request.set_index(index);
+    return Ask(kDrainMethod, request);
   }
-  while (!request.answered() && !worker.leases.empty()) cluster.FinishStep(worker);
-  EXPECT_TRUE(request.status().ok()) << request.status();
-}
-
-// A periodic cut that failed is not left until the next period.
-TEST(OperatorRequestsTest, AFailedCutIsTriedAgainSoon) {
-  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 4})"});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.ps[0]->write_error = "no space left";
-  for (int i = 0; i < 4; ++i) cluster.FinishStep(worker);
-  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
-  cluster.ps[0]->write_error.clear();
-  cluster.Advance(seconds(6));
-  cluster.FinishStep(worker);
-  cluster.FinishStep(worker);
-  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(6));
-  EXPECT_THAT(cluster.run->Status().last_checkpoint().last_error(), IsEmpty());
-}
-
-TEST(OperatorRequestsTest, WaitsNameThePeerTheTimeAndTheReason) {
-  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 4})"});
-  cluster.Advance(seconds(3));
-  EXPECT_THAT(
-      cluster.run->Status().waiting(),
-      ElementsAre(AllOf(HasSubstr("none is ready since 3 s"), HasSubstr("none has come yet"),
-                        HasSubstr("shoal-worker --chief=chief:1"))));
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());
-  // It holds two steps of the cut at 4, and does nothing. A slow step is not worth a word yet.
-  cluster.Advance(seconds(8));
-  EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());
-  cluster.Advance(seconds(4));
-  EXPECT_THAT(cluster.run->Status().waiting(),
-              ElementsAre(AllOf(HasSubstr("the cut at step 4 since 12 s"),
-                                HasSubstr("ps 0 to have all steps below 4"),
-                                HasSubstr("step 1 is with worker 0"))));
-  cluster.Disconnect(worker);
-  EXPECT_THAT(cluster.run->Status().waiting(0),
-              AllOf(HasSubstr("none is ready"), HasSubstr("worker 0: lost, connection reset")));
-}
-
-// Steps may be as slow as they are; who waits for the checkpoint hears of them all the same.
-TEST(OperatorRequestsTest, ACutThatLacksStepsThatAreComputedIsNotHeldUp) {
-  ScriptedCluster cluster({.checkpoint = R"({"every_steps": 4})"});
-  ScriptedWorker& worker = cluster.Join(0);
-  cluster.FinishStep(worker);
-  proto::WorkerReport report;
-  report.mutable_waiting()->set_what("computing step 1 since 10 s");
-  report.mutable_waiting()->set_computing(true);
-  for (int i = 0; i < 4; ++i) {
-    cluster.Advance(seconds(10));
-    worker.stream().Send(report);
-    cluster.Settle();
-    EXPECT_THAT(cluster.run->Status().waiting(), IsEmpty());
+  std::shared_ptr<FarEnd> Checkpoint() {
+    return Ask(kCheckpointMethod, proto::CheckpointRequest());
   }
-  const OperatorRequest request = OperatorRequest::Checkpoint(&cluster);
-  EXPECT_THAT(cluster.run->Status().waiting(),
-              ElementsAre(AllOf(HasSubstr("the cut at step 4 since 40 s"),
-                                HasSubstr("which is computing step 1"))));
+  static StoredCheckpoint Stored(uint64_t timeline, uint64_t step) {
+    StoredCheckpoint checkpoint{.directory = absl::StrCat("step-", step)};
+    checkpoint.manifest.timeline = timeline;
+    checkpoint.manifest.cut_step = step;
+    return checkpoint;
+  }
+  static std::string Refusal(const std::shared_ptr<FarEnd>& asker) {
+    const absl::Status status = asker->finished().value_or(absl::OkStatus());
+    EXPECT_FALSE(status.ok());
+    return std::string(status.message());
+  }
+  static uint64_t Step(const std::shared_ptr<FarEnd>& asker) {
+    EXPECT_TRUE(asker->finished().has_value() && asker->finished()->ok());
+    const auto replies = asker->Take<proto::CheckpointReply>();
+    return replies.empty() ? 0 : replies[0].step();
+  }
+  static std::string Detail(const std::shared_ptr<FarEnd>& asker) {
+    EXPECT_TRUE(asker->finished().has_value() && asker->finished()->ok());
+    const auto replies = asker->Take<proto::DrainReply>();
+    return replies.empty() ? "" : replies[0].detail();
+  }
+
+  FakeLoop loop_;
+  JoinedWorkers workers_{&loop_};
+  absl::StatusOr<OperatorRequests::Wanted> wanted_ =
+      OperatorRequests::Wanted{.timeline = 5, .at_least = 7};
+  std::optional<StoredCheckpoint> newest_;
+  int asked_ = 0;
+  int stops_ = 0;
+  OperatorRequests requests_{{.membership = workers_.membership(),
+                              .ps_count = 2,
+                              .status = [] { return proto::StatusReply(); },
+                              .stop = [this] { ++stops_; },
+                              .wanted_now = [this] { return wanted_; },
+                              .newest = [this] { return newest_; },
+                              .on_asked = [this] { ++asked_; }}};
+};
+
+TEST_F(OperatorRequestsTest, ACheckpointIsAnsweredByOneOfItsTimelineThatHasAllThatWasDone) {
+  const auto first = Checkpoint();
+  EXPECT_TRUE(requests_.checkpoint_wanted());
+  EXPECT_EQ(asked_, 1);
+  wanted_->at_least = 9;
+  const auto second = Checkpoint();
+  requests_.OnCommitted(Stored(5, 6));
+  requests_.OnCommitted(Stored(4, 30));
+  EXPECT_FALSE(first->finished().has_value());
+  requests_.OnCommitted(Stored(5, 8));
+  EXPECT_EQ(Step(first), 8u);
+  EXPECT_FALSE(second->finished().has_value());
+  EXPECT_TRUE(requests_.checkpoint_wanted());
+  requests_.OnCommitted(Stored(5, 9));
+  EXPECT_EQ(Step(second), 9u);
+  EXPECT_FALSE(requests_.checkpoint_wanted());
+}
+
+TEST_F(OperatorRequestsTest, ACheckpointThatIsThereAlreadyIsTheAnswer) {
+  newest_ = Stored(5, 7);
+  EXPECT_EQ(Step(Checkpoint()), 7u);
+  EXPECT_FALSE(requests_.checkpoint_wanted());
+}
+
+TEST_F(OperatorRequestsTest, WhereThereWillBeNoneItSaysWhy) {
+  wanted_ = absl::UnavailableError("no steps are being done now");
+  EXPECT_EQ(Refusal(Checkpoint()), "no steps are being done now");
+  wanted_ = OperatorRequests::Wanted{};
+  const auto waiting = Checkpoint();
+  requests_.RefuseCheckpoints("the disk is full");
+  EXPECT_EQ(Refusal(waiting), "no checkpoint: the disk is full");
+  EXPECT_FALSE(requests_.checkpoint_wanted());
+}
+
+TEST_F(OperatorRequestsTest, OnlySoManyWaitForACheckpointAndWhoGoesMakesRoom) {
+  std::vector<std::shared_ptr<FarEnd>> asking;
+  for (int i = 0; i < 64; ++i) asking.push_back(Checkpoint());
+  EXPECT_THAT(Refusal(Checkpoint()), HasSubstr("too many ask for a checkpoint"));
+  asking[3]->Close(absl::CancelledError("Ctrl-C"));
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(Checkpoint()->finished().has_value());
+}
+
+TEST_F(OperatorRequestsTest, AWorkerIsToldToLeaveAndItsEndIsTheAnswer) {
+  Worker& leaves = workers_.Join(1);
+  workers_.Join(2);
+  const auto drain = Drain("worker", 1);
+  const auto orders = workers_.Orders(1);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].drain().reason(), "drained by an operator");
+  EXPECT_TRUE(workers_.Orders(2).empty());
+  EXPECT_FALSE(leaves.ready) << "it would get more work";
+  EXPECT_FALSE(drain->finished().has_value());
+  workers_.membership()->record(leaves).state = Membership::Record::State::kLeft;
+  workers_.Break(1);
+  EXPECT_EQ(Detail(drain), "worker 1 (node, pid 101) has left");
+  const auto lost = Drain("worker", 2);
+  workers_.Break(2);
+  EXPECT_THAT(Detail(lost), AllOf(HasSubstr("without a word"), HasSubstr("connection reset")));
+}
+
+TEST_F(OperatorRequestsTest, WhatCannotBeDrainedIsNamed) {
+  workers_.Join(3);
+  EXPECT_THAT(Refusal(Drain("ps", 1)), HasSubstr("drain the chief"));
+  EXPECT_THAT(Refusal(Drain("ps", 2)), HasSubstr("no ps 2 is connected")) << "it is in no spec";
+  EXPECT_THAT(Refusal(Drain("worker", 0)), HasSubstr("workers that are: 3"));
+}
+
+TEST_F(OperatorRequestsTest, TheChiefIsStoppedAndTheEndIsTheAnswer) {
+  const auto drain = Drain("chief", 0);
+  const auto checkpoint = Checkpoint();
+  EXPECT_EQ(stops_, 1);
+  EXPECT_FALSE(drain->finished().has_value());
+  requests_.OnOver(absl::CancelledError("stopped: all is kept"), /*kept=*/true);
+  EXPECT_EQ(Detail(drain), "the coordinator has stopped: all is kept");
+  EXPECT_EQ(Refusal(checkpoint), "no checkpoint: the coordinator stops");
+  EXPECT_EQ(Detail(Drain("chief", 0)), "the coordinator has stopped: all is kept");
+  EXPECT_EQ(stops_, 1) << "it has stopped";
+  EXPECT_EQ(Refusal(Drain("worker", 0)), "the coordinator stops");
+}
+
+TEST_F(OperatorRequestsTest, ADrainThatLosesStepsOrFailsIsNoSuccess) {
+  const auto drain = Drain("chief", 0);
+  requests_.OnOver(absl::CancelledError("stopped: no room"), /*kept=*/false);
+  EXPECT_EQ(Refusal(drain), "the coordinator has stopped: no room");
+  requests_.OnOver(absl::InternalError("another leads"), /*kept=*/true);
+  EXPECT_EQ(Refusal(Drain("chief", 0)), "the coordinator has failed: another leads");
+  requests_.OnOver(absl::OkStatus(), /*kept=*/true);
+  EXPECT_EQ(Detail(Drain("chief", 0)), "the job is done, and the coordinator with it");
 }
 
 }  // namespace
