@@ -18,16 +18,17 @@ void TrainingRun::PlanCut() {
   const bool final_is_stored = training() && last.has_value() && last->manifest.finished() &&
                                last->manifest.cut_step == plan_->total_steps();
   const bool decides = training() && awaits_results();
-  if (dispatcher_->finished() && final_is_stored && evaluation_ == nullptr && !decides) {
+  if (handout_->steps().finished() && final_is_stored && handout_->evaluation() == nullptr &&
+      !decides) {
     return SaveModel(*last);
   }
   if (closing()) {
     if (!stopping_ && !ps_asks_to_leave()) return;  // it is on its way
     if (options_.loop->Now() < write_again_at_) return;
-    if (training() && !TakeBackSteps()) return;
+    if (training() && !handout_->TakeBack()) return;
     const uint64_t next = CutTarget();
     // One whose stream has just broken may be on its way here with steps that it holds.
-    const bool away = next < dispatcher_->first_unleased() && !membership_->AllLeft();
+    const bool away = next < handout_->steps().first_unleased() && !membership_->AllLeft();
     if (away && !NoWorkerLeft()) return;
     const std::string written = "the checkpoint is written: ";
     if (StoredCutAt(next)) return Closed(written + last->directory);
@@ -40,25 +41,25 @@ void TrainingRun::PlanCut() {
     return;
   }
   // What is evaluated already is not known before that.
-  if (training() && !history_read_) return;
+  if (training() && !history_->read()) return;
   if (decides && DecisionIsDue()) return Decide();
   const bool asked = requests_->checkpoint_wanted();
   if ((final_is_stored && !decides) || !(training() || asked)) return;
-  const bool evaluated = IsEvaluated(cuts_->epoch());
+  const bool evaluated = history_->IsEvaluated(cuts_->epoch());
   if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
 }
 
 // A cut waits for all steps that were leased; where nobody is left who might do those that came
 // back, it takes what is done.
 uint64_t TrainingRun::CutTarget() const {
-  const bool nobody = dispatcher_->leased_count() == 0 && !membership_->AnyReady();
-  return nobody && dispatcher_->done_after_base().empty() ? dispatcher_->base()
-                                                          : dispatcher_->first_unleased();
+  const bool nobody = handout_->steps().leased_count() == 0 && !membership_->AnyReady();
+  return nobody && handout_->steps().done_after_base().empty() ? handout_->steps().base()
+                                                               : handout_->steps().first_unleased();
 }
 
 CutPlan::Steps TrainingRun::Steps() const {
   return {.first_unleased = CutTarget(),
-          .leased = dispatcher_->leased_count(),
+          .leased = handout_->steps().leased_count(),
           .per_second = progress_.steps_per_second(options_.loop->Now())};
 }
 
@@ -82,7 +83,7 @@ void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
 }
 
 void TrainingRun::OnCutAccepted(uint64_t step) {
-  if (dispatcher_ == nullptr) return;
+  if (!handout_->open()) return;
   cuts_->Accepted(step, options_.loop->Now());
   Advance();
 }
@@ -91,9 +92,9 @@ void TrainingRun::OnCutReady(uint64_t step) {
   // Only a held cut is evaluated; it was the one of the epoch before that of the next.
   if (!training() || !checkpointer_->held()) return;
   const uint64_t batch_size = options_.job.batch_size;
-  evaluation_ = std::make_unique<Evaluation>(
+  handout_->BeginEvaluation(std::make_unique<Evaluation>(
       cuts_->cut_epoch(), step, (test_examples_ - 1) / batch_size + 1, progress_.metric_sum_count(),
-      FromSeconds(options_.job.strategy.lease_timeout_seconds));
+      FromSeconds(options_.job.strategy.lease_timeout_seconds)));
   Advance();
 }
 
@@ -110,13 +111,14 @@ void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
 void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
                                std::optional<uint64_t> highest_step) {
   requests_->RefuseCheckpoints(why);
-  evaluation_.reset();
-  const bool over = dispatcher_ == nullptr;  // the timeline
+  handout_->EndEvaluation();
+  const bool over = !handout_->open();  // the timeline
   cuts_->GivenUp(step, highest_step, over ? CutPlan::Steps() : Steps(), options_.loop->Now());
   if (over) return;
   // A ps may refuse it because more is applied than was known when it was begun: after a takeover,
   // a step of a worker that was lost before.
-  if (training() && closing() && highest_step.has_value()) dispatcher_->WasBegun(*highest_step);
+  if (training() && closing() && highest_step.has_value())
+    handout_->steps().WasBegun(*highest_step);
   const bool refused_below = highest_step.has_value() && step < CutTarget();
   // What became of a cut that was begun before says nothing of the last one.
   if (closing() && closing_cut_ && step <= CutTarget() && !refused_below) NotWritten(why);
@@ -127,13 +129,13 @@ absl::StatusOr<OperatorRequests::Wanted> TrainingRun::WantedNow() const {
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();
   if (finishing_ && last.has_value())  // the final one
     return OperatorRequests::Wanted{last->manifest.timeline, last->manifest.cut_step};
-  if (dispatcher_ == nullptr || NothingToKeep()) {
+  if (!handout_->open() || NothingToKeep()) {
     const std::vector<std::string> waiting = Waiting();
     return absl::UnavailableError(absl::StrCat("no steps are being done now",
                                                waiting.empty() ? "" : ", waiting for ",
                                                absl::StrJoin(waiting, "; ")));
   }
-  return OperatorRequests::Wanted{opened_->timeline, dispatcher_->done_below()};
+  return OperatorRequests::Wanted{opened_->timeline, handout_->steps().done_below()};
 }
 
 bool TrainingRun::StoredCutAt(uint64_t step) const {
@@ -141,53 +143,27 @@ bool TrainingRun::StoredCutAt(uint64_t step) const {
          checkpointer_->last()->manifest.timeline == opened_->timeline;
 }
 
-bool TrainingRun::IsEvaluated(uint64_t epoch) const {
-  const auto result = progress_.history().find(epoch);
-  return result != progress_.history().end() && result->second.has_test_loss();
-}
-
 bool TrainingRun::DecisionIsDue() const {
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();
-  return cuts_->epoch() < closed_epochs_ && IsEvaluated(cuts_->epoch()) && last.has_value() &&
-         last->manifest.cut_step == cuts_->mandatory();
+  return cuts_->epoch() < history_->closed_epochs() && history_->IsEvaluated(cuts_->epoch()) &&
+         last.has_value() && last->manifest.cut_step == cuts_->mandatory();
 }
 
 void TrainingRun::Decide() {
-  if (deciding_ || writing_history_ || !history_read_) return;
-  if (options_.loop->Now() < decide_again_at_) return;
-  if (history_changed_.has_value()) return WriteHistory(*history_changed_);
-  deciding_ = true;
-  auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
-  options_.loop->Offload(
-      [verdict, callbacks = options_.job.callbacks, paths = paths_, files = options_.files] {
-        *verdict = ReadRunVerdict(callbacks, paths, files);
-      },
-      [this, alive = alive_, verdict, timeline = opened_->timeline] {
-        if (!*alive) return;
-        deciding_ = false;
-        OnVerdict(timeline, *verdict);
-      });
+  const uint64_t epoch = cuts_->epoch();
+  const auto asked = [this, epoch, timeline = opened_->timeline] {
+    if (!training() || opened_->timeline != timeline || finishing_ || over_) return false;
+    return cuts_->epoch() == epoch && DecisionIsDue();
+  };
+  history_->Decide(epoch, asked, [this] { OnDecided(); });
 }
 
-void TrainingRun::OnVerdict(uint64_t timeline, const absl::StatusOr<RunVerdict>& verdict) {
-  if (dispatcher_ == nullptr || opened_->timeline != timeline || finishing_ || over_) return;
-  if (!training() || !DecisionIsDue()) return;
-  const uint64_t epoch = cuts_->epoch();
-  if (!verdict.ok() || !verdict->evaluated.contains(epoch)) {
-    LogWarning(absl::StrCat("whether the training goes on after epoch ", epoch + 1,
-                            " cannot be decided: ",
-                            verdict.ok() ? paths_.history() + " does not have it"
-                                         : std::string(verdict.status().message()),
-                            "; the file is written anew"));
-    history_changed_ = 0;
-    decide_again_at_ = options_.loop->Now() + kRetryCutAfter;
-    return;
-  }
-  verdict_ = *verdict;
+void TrainingRun::OnDecided() {
   StoredCheckpoint newest = *checkpointer_->last();
   newest.manifest.total_steps = plan_->total_steps();  // a run may have become longer since
-  if (const auto end = EndOfRun(options_.job.callbacks, verdict_, newest)) {
-    for (const std::string& line : DescribeVerdict(verdict_)) LogInfo(line);
+  const RunVerdict& verdict = history_->verdict();
+  if (const auto end = EndOfRun(options_.job.callbacks, verdict, newest)) {
+    for (const std::string& line : DescribeVerdict(verdict)) LogInfo(line);
     return SaveModel(end->result);
   }
   cuts_->EpochDecided();
@@ -195,16 +171,8 @@ void TrainingRun::OnVerdict(uint64_t timeline, const absl::StatusOr<RunVerdict>&
 }
 
 void TrainingRun::FinishEvaluation() {
-  const std::unique_ptr<Evaluation> done = std::move(evaluation_);
-  const std::vector<double> metrics = progress_.MetricsOf(done->metric_sums(), done->examples());
-  progress_.SetTestResult(done->epoch(), done->loss(), metrics);
-  std::string text = absl::StrFormat("epoch %d of %d: test loss %.4f", done->epoch() + 1,
-                                     plan_->epochs(), done->loss());
-  for (size_t i = 0; i < metrics.size(); ++i) {
-    absl::StrAppendFormat(&text, ", test %s %.4f", progress_.metric_names()[i], metrics[i]);
-  }
-  LogInfo(text);
-  WriteHistory(done->epoch());
+  const std::unique_ptr<Evaluation> done = handout_->EndEvaluation();
+  history_->SetTestResult(done->epoch(), done->loss(), done->metric_sums(), done->examples());
   checkpointer_->Release();
   Advance();
 }

@@ -15,8 +15,6 @@ namespace {
 
 // Workers and ps that do not answer at the end are gone.
 constexpr Time kDismissTimeout = std::chrono::seconds(5);
-// A worker that does not say how far it is stands still; it keeps what it holds.
-constexpr Time kHaltPatience = std::chrono::seconds(1);
 // An orderly stop without a worker waits this long for one.
 constexpr Time kStopPatience = std::chrono::seconds(5);
 // How long a stop waits while nobody gets on, nor says that it computes.
@@ -100,54 +98,19 @@ void TrainingRun::ForgetDeparture(Time now) {
                             " s and is still there: the training goes on"));
     fleet_->ForgetDeparture(ps);
   }
-  if (!closing()) take_back_.reset();
+  if (!closing()) handout_->ForgetTakeBack();
 }
 
 // While an evaluation keeps its cut there is no other one, and a ps that goes meanwhile takes all
 // steps since with it.
 void TrainingRun::EndEvaluationForDeparture(Time now) {
   const std::optional<Time> since = fleet_->DepartureSince(PsFleet::Departure::kAsked);
-  if (!since.has_value() || evaluation_ == nullptr || now - *since < kEvaluationPatience) return;
-  LogWarning(absl::StrCat("the evaluation of epoch ", evaluation_->epoch() + 1,
+  if (!since.has_value() || handout_->evaluation() == nullptr || now - *since < kEvaluationPatience)
+    return;
+  LogWarning(absl::StrCat("the evaluation of epoch ", handout_->evaluation()->epoch() + 1,
                           " is given up: a ps leaves, and cannot wait for its end"));
-  evaluation_.reset();
+  handout_->EndEvaluation();
   checkpointer_->Release();
-}
-
-// Section 5. What is below a step that is begun has to be done too, or there is no cut; so nobody
-// begins one until it is known how far all of them are.
-bool TrainingRun::TakeBackSteps() {
-  const Time now = options_.loop->Now();
-  if (!take_back_.has_value()) {
-    take_back_ = TakeBack{.asked_at = now};
-    proto::WorkerOrder order;
-    order.mutable_halt()->set_timeline(opened_->timeline);
-    for (const auto& [key, worker] : membership_->workers()) {
-      if (dispatcher_->held(key) == 0) continue;
-      take_back_->unanswered.insert(key);
-      worker->Send(order);
-    }
-  }
-  if (take_back_->done) return true;
-  if (!take_back_->unanswered.empty() && now - take_back_->asked_at < kHaltPatience) return false;
-  take_back_->done = true;
-  dispatcher_->TakeBack(take_back_->begun_below);
-  membership_->Broadcast(GoOn());
-  return true;
-}
-
-proto::WorkerOrder TrainingRun::GoOn() const {
-  proto::WorkerOrder order;
-  order.mutable_go_on()->set_timeline(opened_->timeline);
-  order.mutable_go_on()->set_below(dispatcher_->first_unleased());
-  return order;
-}
-
-void TrainingRun::OnHalted(const Worker& worker, const proto::Halted& halted) {
-  if (!take_back_.has_value() || take_back_->done || halted.timeline() != opened_->timeline) return;
-  if (take_back_->unanswered.erase(worker.key) == 0) return;
-  take_back_->begun_below[worker.key] = halted.begun_below();
-  Advance();
 }
 
 void TrainingRun::Closed(const std::string& outcome, bool kept) {
@@ -181,7 +144,7 @@ void TrainingRun::ClosedWithout(const std::string& why) {
 
 std::string TrainingRun::NotKept() const {
   const std::optional<StoredCheckpoint>& newest = checkpointer_->newest();
-  const uint64_t done = dispatcher_->done_count();
+  const uint64_t done = handout_->steps().done_count();
   const uint64_t kept = newest.has_value() ? std::min(newest->manifest.cut_step, done) : 0;
   if (kept == done) return "no step that is done is lost";
   return absl::StrCat(
@@ -197,14 +160,14 @@ bool TrainingRun::NoWorkerLeft() const {
 
 // Nobody is left to do what is waited for: what is done is kept, where that can be.
 void TrainingRun::CloseWithoutWorkers() {
-  if (!(stopping_ || ps_asks_to_leave()) || dispatcher_ == nullptr || over_) return;
-  if (evaluation_ != nullptr) {
-    evaluation_.reset();
+  if (!(stopping_ || ps_asks_to_leave()) || !handout_->open() || over_) return;
+  if (handout_->evaluation() != nullptr) {
+    handout_->EndEvaluation();
     return checkpointer_->Release();
   }
   // What a worker did whose last report was lost with its stream.
   CountApplied();
-  if (CutTarget() > dispatcher_->base()) {
+  if (CutTarget() > handout_->steps().base()) {
     return ClosedWithout("no worker is left to do them");
   }
   if (!checkpointer_->idle() && checkpointer_->step() > CutTarget())
@@ -218,23 +181,23 @@ void TrainingRun::CountApplied() {
   const Time now = options_.loop->Now();
   const PsFleet::Applied applied = fleet_->AppliedEverywhere();
   // Beyond what was leased nobody can have applied anything.
-  const uint64_t end = dispatcher_->first_unleased();
-  for (uint64_t step = dispatcher_->base(); step < std::min(applied.base, end); ++step)
-    dispatcher_->Done(StepDispatcher::kNobody, step, now);
+  const uint64_t end = handout_->steps().first_unleased();
+  for (uint64_t step = handout_->steps().base(); step < std::min(applied.base, end); ++step)
+    handout_->steps().Done(StepDispatcher::kNobody, step, now);
   for (const uint64_t step : applied.after_base) {
-    if (step < end) dispatcher_->Done(StepDispatcher::kNobody, step, now);
+    if (step < end) handout_->steps().Done(StepDispatcher::kNobody, step, now);
   }
 }
 
 void TrainingRun::CloseIfStalled(Time now) {
-  if (!stopping_ || dispatcher_ == nullptr || finishing_ || over_) return;
+  if (!stopping_ || !handout_->open() || finishing_ || over_) return;
   // Many workers that share a core finish no step for long, and then all of them at once.
   uint64_t applied_chunks = 0;
   for (int ps = 0; ps < fleet_->size(); ++ps) {
     const std::optional<proto::Claimed>& latest = fleet_->peer(ps).claimed;
     if (latest.has_value()) applied_chunks += latest->applied_chunks();
   }
-  const std::array<uint64_t, 5> headway = {applied_chunks, dispatcher_->done_count(),
+  const std::array<uint64_t, 5> headway = {applied_chunks, handout_->steps().done_count(),
                                            counters_.evaluation_batches, checkpointer_->committed(),
                                            checkpointer_->headway()};
   const bool writing = checkpointer_->writing() && fleet_->Waiting().empty();
@@ -344,7 +307,7 @@ void TrainingRun::Over(const absl::Status& status) {
                             " s what was being written"));
     options_.on_over(*over_);
   });
-  if (!writing_history_) EndAfterWrites();
+  if (!history_->writing()) EndAfterWrites();
 }
 
 // Whoever comes next finds all files of this one: the lease is given back after them, and not at

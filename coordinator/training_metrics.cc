@@ -45,23 +45,22 @@ void TrainingRun::CollectJob(MetricSamples* out) const {
     out->Add("shoal_job_epochs", Number(plan_->epochs()));
   }
   // Of the update that comes after the steps that are done, as far as these have no hole.
-  const uint64_t done = dispatcher_ == nullptr ? 0 : dispatcher_->base();
+  const uint64_t done = !handout_->open() ? 0 : handout_->steps().base();
   out->Add("shoal_learning_rate", optimizer_->LearningRate(done + 1));
 }
 
 void TrainingRun::CollectProgress(MetricSamples* out) const {
-  out->Add("shoal_steps_leased_total", Number(counters_.steps_leased));
-  out->Add("shoal_steps_leased_again_total",
-           Number(leased_again_before_ + (training() ? dispatcher_->leased_again() : 0)));
+  out->Add("shoal_steps_leased_total", Number(handout_->counters().steps_leased));
+  out->Add("shoal_steps_leased_again_total", Number(handout_->leased_again()));
   out->Add("shoal_steps_done_total", Number(steps_done_here_));
-  out->Add("shoal_steps_repeated_total", Number(counters_.steps_repeated));
-  out->Add("shoal_lease_expiries_total", Number(counters_.lease_expiries));
+  out->Add("shoal_steps_repeated_total", Number(handout_->counters().steps_repeated));
+  out->Add("shoal_lease_expiries_total", Number(handout_->counters().lease_expiries));
   out->Add("shoal_examples_total", Number(counters_.examples));
   out->Add("shoal_evaluation_batches_total", Number(counters_.evaluation_batches));
-  if (dispatcher_ != nullptr) out->Add("shoal_base_step", Number(dispatcher_->base()));
+  if (handout_->open()) out->Add("shoal_base_step", Number(handout_->steps().base()));
   const std::optional<uint64_t> epoch = RunningEpoch();
   if (epoch.has_value()) out->Add("shoal_epoch", Number(*epoch + 1));
-  if (const auto latest = progress_.Latest(epoch.value_or(closed_epochs_))) {
+  if (const auto latest = progress_.Latest(epoch.value_or(history_->closed_epochs()))) {
     out->Add("shoal_loss", latest->loss());
     AddMetrics("shoal_metric", latest->metrics(), out);
   }
@@ -89,7 +88,7 @@ void TrainingRun::CollectTasks(MetricSamples* out) const {
   for (const auto& [key, worker] : membership_->workers()) {
     if (worker->index < 0) continue;
     ready += worker->ready ? 1 : 0;
-    out->Add("shoal_leased_steps", training() ? Number(dispatcher_->held(key)) : 0,
+    out->Add("shoal_leased_steps", training() ? Number(handout_->steps().held(key)) : 0,
              {absl::StrCat(worker->index)});
   }
   out->Add("shoal_workers_ready", Number(ready));

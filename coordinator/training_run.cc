@@ -46,9 +46,7 @@ TrainingRun::TrainingRun(Options options)
       paths_{options_.run_dir},
       store_(paths_.checkpoints(), options_.files),
       started_(options_.loop->Now()),
-      progress_(MetricsOf(options_.job)),
-      history_file_(std::make_shared<HistoryFile>(
-          paths_.history(), HistoryHeader(progress_.metric_names()), options_.files)) {}
+      progress_(MetricsOf(options_.job)) {}
 
 TrainingRun::~TrainingRun() {
   *alive_ = false;
@@ -131,7 +129,7 @@ absl::Status TrainingRun::Prepare() {
       .on_job_finished = [this](const RunEnd& end) { OnJobFinished(end); },
       .nobody_trains = [this] { return !finishing_ && !membership_->AnyReady(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
-      .done_below = [this] { return training() ? dispatcher_->base() : 0; },
+      .done_below = [this] { return training() ? handout_->steps().base() : 0; },
       .on_applied = [this](int ps, const proto::Claimed& claimed) { CompareWithPs(ps, claimed); },
       .on_reconnected = [this](int) { checkpointer_->Resend(); },
       .on_failed = [this](const absl::Status& status) { Over(status); }});
@@ -145,6 +143,31 @@ absl::Status TrainingRun::Prepare() {
       .on_report = [this](Worker& worker,
                           const proto::WorkerReport& report) { OnWorkerReport(worker, report); },
       .on_gone = [this](Worker& worker, const std::string& why) { OnWorkerGone(worker, why); }});
+  handout_ = std::make_unique<WorkHandout>(
+      WorkHandout::Options{.loop = options_.loop,
+                           .membership = membership_.get(),
+                           .window_steps = job.strategy.window_steps,
+                           .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
+                           .on_leased = [this](uint64_t step) {
+                             progress_.EpochBegins(plan_->EpochOf(step), options_.loop->Now());
+                           }});
+  history_ = std::make_unique<RunHistory>(RunHistory::Options{.loop = options_.loop,
+                                                              .files = options_.files,
+                                                              .progress = &progress_,
+                                                              .paths = paths_,
+                                                              .callbacks = job.callbacks,
+                                                              .on_read =
+                                                                  [this] {
+                                                                    if (!training()) return;
+                                                                    history_->TakeEarlier();
+                                                                    Advance();
+                                                                  },
+                                                              .on_idle =
+                                                                  [this] {
+                                                                    if (over_.has_value())
+                                                                      return EndAfterWrites();
+                                                                    if (awaits_results()) Advance();
+                                                                  }});
   checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Options{
       .loop = options_.loop,
       .store = &store_,
@@ -163,7 +186,7 @@ absl::Status TrainingRun::Prepare() {
       .texts = texts,
       .manifest = manifest,
       .all_reported =
-          [this](uint64_t step) { return dispatcher_ == nullptr || dispatcher_->base() >= step; },
+          [this](uint64_t step) { return !handout_->open() || handout_->steps().base() >= step; },
       .epoch_sums = [this] { return progress_.CutSums(options_.loop->Now()); },
       .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
       .send = [this](int ps, const proto::ControlRequest& request) { fleet_->Send(ps, request); },
@@ -186,7 +209,7 @@ absl::Status TrainingRun::Prepare() {
 }
 
 void TrainingRun::Start() {
-  ReadEarlierHistory();
+  history_->ReadEarlier();
   fleet_->Start();
   Tick();
 }
@@ -225,7 +248,7 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   nan_steps_ = 0;
   const bool went_back = ++counters_.timelines_opened > 1 && !opened.adopted;
   // Until its ps were claimed another coordinator may have led the run, and gone on with the file.
-  if (counters_.timelines_opened == 1) ReadEarlierHistory();
+  if (counters_.timelines_opened == 1) history_->ReadEarlier();
   const std::string from = opened.loaded.has_value()
                                ? absl::StrCat(opened.base == 0 ? "begun with " : "resumed from ",
                                               opened.checkpoint, " at step ", opened.base)
@@ -258,11 +281,7 @@ void TrainingRun::Announce(Worker& worker) {
 }
 
 void TrainingRun::OnTimelineOver(const std::string& why) {
-  if (dispatcher_ != nullptr) leased_again_before_ += dispatcher_->leased_again();
-  dispatcher_.reset();
-  take_back_.reset();
-  reporters_.clear();
-  evaluation_.reset();
+  handout_->Close();
   opened_.reset();
   checkpointer_->GiveUp(why);
   requests_->RefuseCheckpoints(why);
@@ -272,13 +291,11 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
 }
 
 void TrainingRun::LayOutSteps() {
-  dispatcher_ = std::make_unique<StepDispatcher>(
-      StepDispatcher::Options{
-          .total_steps =
-              plan_.has_value() ? plan_->total_steps() : std::numeric_limits<uint64_t>::max(),
-          .window_steps = options_.job.strategy.window_steps,
-          .lease_timeout = FromSeconds(options_.job.strategy.lease_timeout_seconds)},
-      opened_->base, opened_->done_after_base);
+  handout_->Open({.timeline = opened_->timeline,
+                  .total_steps = plan_.has_value() ? plan_->total_steps()
+                                                   : std::numeric_limits<uint64_t>::max(),
+                  .base = opened_->base,
+                  .done_after_base = opened_->done_after_base});
   cuts_.emplace(CutPlan::Options{.timeline = opened_->timeline,
                                  .when = options_.job.checkpoint,
                                  .plan = worker_came_ ? plan_ : std::nullopt,
@@ -319,51 +336,30 @@ void TrainingRun::TakeApplied() {
 
 void TrainingRun::BeginTraining() {
   LayOutSteps();
+  handout_->Begin();
   if (opened_->base > plan_->total_steps()) {
     return Over(absl::FailedPreconditionError(absl::StrCat(
         opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint,
         " has the first ", opened_->base, " steps, and the job has only ", plan_->total_steps(),
         " now; raise $.epochs or $.steps, or choose another --run_dir")));
   }
-  closed_epochs_ = 0;
-  while (closed_epochs_ < plan_->epochs() && plan_->EpochEnd(closed_epochs_) <= opened_->base)
-    ++closed_epochs_;
-  const auto& history = progress_.history();
-  const bool rewinds =
-      history.lower_bound(closed_epochs_) != history.end() ||
-      std::any_of(earlier_epochs_.begin(), earlier_epochs_.end(),
-                  [this](const auto& each) { return each.epoch() >= closed_epochs_; });
-  progress_.Rewind(closed_epochs_);
-  progress_.Restore(earlier_epochs_, closed_epochs_);
-  ResumeEpoch();
-  history_changed_ = 0;
-  // Before anything is read from it: what it says of epochs that did not happen is void.
-  if (rewinds) WriteHistory(0);
+  const StoredCheckpoint* const newest = NewestBelowBase();
+  history_->Begin(*plan_, opened_->base, newest == nullptr ? nullptr : &newest->manifest);
   // Also those of workers that are draining.
   for (const auto& [key, worker] : membership_->workers()) {
-    if (worker->index >= 0) HoldSteps(*worker);
+    if (worker->index >= 0) handout_->Hold(*worker);
   }
   LogInfo(absl::StrCat("training: ", plan_->examples(), " examples, ", plan_->total_steps(),
-                       " steps in ", plan_->epochs(), " epochs, from step ", dispatcher_->base(),
-                       " on"));
+                       " steps in ", plan_->epochs(), " epochs, from step ",
+                       handout_->steps().base(), " on"));
   Advance();
 }
 
-// The figures of an epoch that is gone on with are those of all its steps: of those below the
-// newest checkpoint too. What others of them came to only a coordinator knew that is gone, if the
-// timeline was adopted.
-void TrainingRun::ResumeEpoch() {
+// Whoever has adopted the timeline has no checkpoint of its own yet.
+const StoredCheckpoint* TrainingRun::NewestBelowBase() const {
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();  // or loaded
-  const StoredCheckpoint* from = nullptr;
-  if (last.has_value() && last->manifest.cut_step <= opened_->base) {
-    from = &*last;
-  } else if (opened_->adopted) {
-    from = NewestStored();
-  }
-  if (from == nullptr) return;
-  const Manifest& manifest = from->manifest;
-  if (manifest.epoch_done() || manifest.epoch != closed_epochs_) return;
-  progress_.Resume(closed_epochs_, manifest.epoch_sums, options_.loop->Now());
+  if (last.has_value() && last->manifest.cut_step <= opened_->base) return &*last;
+  return opened_->adopted ? NewestStored() : nullptr;
 }
 
 void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
@@ -393,13 +389,13 @@ void TrainingRun::OnJobFinished(const RunEnd& end) {
 
 void TrainingRun::Advance() {
   if (!Plan()) return;
-  for (Worker* worker : membership_->Ready()) OfferWork(*worker);
-  ServeLine();
+  for (Worker* worker : membership_->Ready()) handout_->Offer(*worker);
+  handout_->ServeLine();
 }
 
 bool TrainingRun::Plan() {
-  if (dispatcher_ == nullptr || finishing_ || over_) return false;
-  if (training()) CloseEpochs();
+  if (!handout_->open() || finishing_ || over_) return false;
+  if (training()) history_->CloseUpTo(handout_->steps().base());
   PlanCut();
   if (!training() || over_ || finishing_) return false;
   uint64_t limit = cuts_->mandatory();
@@ -408,95 +404,22 @@ bool TrainingRun::Plan() {
   if (closing()) {
     // Nothing new, but all that the last checkpoints need, also when a worker hands steps back.
     const uint64_t needed = checkpointer_->idle() ? 0 : checkpointer_->step();
-    limit = std::min(limit, std::max(needed, dispatcher_->first_unleased()));
-    if (take_back_.has_value() && !take_back_->done) limit = 0;
+    limit = std::min(limit, std::max(needed, handout_->steps().first_unleased()));
+    if (handout_->taking_back()) limit = 0;
   }
-  dispatcher_->set_limit(limit);
+  handout_->steps().set_limit(limit);
   return true;
-}
-
-void TrainingRun::CloseEpochs() {
-  while (closed_epochs_ < plan_->epochs() &&
-         dispatcher_->base() >= plan_->EpochEnd(closed_epochs_)) {
-    const proto::EpochResult& result = progress_.CloseEpoch(closed_epochs_, options_.loop->Now());
-    std::string text = absl::StrFormat("epoch %d of %d: loss %.4f", closed_epochs_ + 1,
-                                       plan_->epochs(), result.loss());
-    for (const proto::MetricValue& metric : result.metrics()) {
-      absl::StrAppendFormat(&text, ", %s %.4f", metric.name(), metric.value());
-    }
-    absl::StrAppendFormat(&text, ", %.1f s, %.0f examples/s", result.seconds(),
-                          result.examples_per_second());
-    LogInfo(text);
-    ++closed_epochs_;
-    WriteHistory(closed_epochs_ - 1);
-  }
-}
-
-// The curves of the coordinators before this one. No step waits for them: a disk may hang.
-void TrainingRun::ReadEarlierHistory() {
-  history_read_ = false;
-  earlier_epochs_.clear();
-  const bool leads = counters_.timelines_opened > 0;
-  const auto earlier = std::make_shared<History>();
-  const auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
-  options_.loop->Offload(
-      [earlier, verdict, paths = paths_, callbacks = options_.job.callbacks,
-       files = options_.files] {
-        *earlier = ReadHistory(paths.history(), files);
-        *verdict = ReadRunVerdict(callbacks, paths, files);
-      },
-      [this, alive = alive_, leads, earlier, verdict] {
-        if (!*alive || (!leads && counters_.timelines_opened > 0)) return;  // it is read again
-        if (!earlier->problem.empty()) LogWarning(earlier->problem);
-        earlier_epochs_ = std::move(earlier->epochs);
-        history_read_ = true;
-        if (verdict->ok()) verdict_ = **verdict;
-        if (!training()) return;
-        progress_.Restore(earlier_epochs_, closed_epochs_);
-        WriteHistory(0);
-        Advance();
-      });
-}
-
-// One write at a time: epochs may end faster than a disk writes. None before the lines of the
-// coordinators before this one are known, which it would take out.
-void TrainingRun::WriteHistory(uint64_t from) {
-  history_changed_ = std::min(history_changed_.value_or(from), from);
-  if (writing_history_ || !history_read_) return;
-  writing_history_ = true;
-  const uint64_t first = *std::exchange(history_changed_, std::nullopt);
-  std::vector<HistoryLine> lines;
-  const auto& history = progress_.history();
-  for (auto epoch = history.lower_bound(first); epoch != history.end(); ++epoch)
-    lines.push_back(FormatHistoryLine(progress_.metric_names(), epoch->second));
-  auto written = std::make_shared<absl::Status>();
-  options_.loop->Offload([file = history_file_, first, lines = std::move(lines),
-                          written] { *written = file->Write(first, lines); },
-                         [this, alive = alive_, first, written] {
-                           if (!*alive) return;
-                           writing_history_ = false;
-                           const bool again =
-                               history_changed_.has_value() || (!written->ok() && first > 0);
-                           if (!written->ok()) {
-                             LogWarning("history.csv: " + std::string(written->message()));
-                             history_changed_ = 0;
-                             decide_again_at_ = options_.loop->Now() + kRetryCutAfter;
-                           }
-                           history_error_ = std::string(written->message());
-                           if (again) return WriteHistory(*history_changed_);
-                           if (over_.has_value()) return EndAfterWrites();
-                           if (awaits_results()) Advance();
-                         });
 }
 
 void TrainingRun::Tick() {
   tick_ = options_.loop->CallAfter(kTickPeriod, [this] { Tick(); });
   const Time now = options_.loop->Now();
-  DropSilentWorkers(now);
+  // A stop has a patience of its own; nobody else is to begin those steps then.
+  handout_->DropSilent(/*patient=*/stopping_);
   for (Worker* worker : membership_->Ready()) {
     if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
   }
-  const bool at_work = dispatcher_ != nullptr && dispatcher_->leased_count() > 0;
+  const bool at_work = handout_->open() && handout_->steps().leased_count() > 0;
   if (membership_->AnyReady() || at_work || finishing_) {
     no_worker_since_.reset();
   } else if (!no_worker_since_.has_value()) {

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,21 +18,19 @@
 #include "common/model/keras_model.h"
 #include "common/optimizer/optimizer.h"
 #include "common/rpc/network.h"
-#include "common/run/history.h"
 #include "common/run/run_paths.h"
-#include "common/run/run_verdict.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
 #include "coordinator/checkpointer.h"
 #include "coordinator/cut_plan.h"
-#include "coordinator/evaluation.h"
 #include "coordinator/first_checkpoint.h"
 #include "coordinator/membership.h"
 #include "coordinator/operator_requests.h"
 #include "coordinator/progress.h"
 #include "coordinator/ps_fleet.h"
+#include "coordinator/run_history.h"
 #include "coordinator/run_lease.h"
-#include "coordinator/step_dispatcher.h"
+#include "coordinator/work_handout.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {
@@ -85,7 +82,9 @@ class TrainingRun {
   // Why it takes no more work, in a line; empty while it does.
   std::string NotReady() const;
   // The steps of the open timeline; null while there is none.
-  const StepDispatcher* dispatcher() const { return dispatcher_.get(); }
+  const StepDispatcher* dispatcher() const {
+    return handout_->open() ? &handout_->steps() : nullptr;
+  }
   // The open timeline; 0 without one.
   uint64_t timeline() const { return opened_.has_value() ? opened_->timeline : 0; }
 
@@ -106,7 +105,6 @@ class TrainingRun {
   void OnJobFinished(const RunEnd& end);
   // Membership.
   void OnWorkerReady(Worker& worker, const proto::WorkerReady& ready);
-  void HoldSteps(Worker& worker);
   void OnWorkerReport(Worker& worker, const proto::WorkerReport& report);
   void OnWorkerGone(Worker& worker, const std::string& why);
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
@@ -132,17 +130,16 @@ class TrainingRun {
   // The newest of what was on disk that has no step above the base of the open timeline: what is
   // above may be of a timeline that this one has replaced. Null: there is none.
   const StoredCheckpoint* NewestStored() const;
+  // The newest of this timeline, or the newest stored, that is known; null: there is none.
+  const StoredCheckpoint* NewestBelowBase() const;
   // Begins to hand out steps; timeline and plan are known.
   void BeginTraining();
-  // Of the epoch that it begins in, what its steps before have come to.
-  void ResumeEpoch();
   // Nobody trains here yet: what the ps have applied counts.
   void TakeApplied();
   // After anything that may have changed what is to be done: plans, and offers work to everybody.
   void Advance();
   // Closes epochs, begins cuts, says how far leases may go; false when there is no more to give.
   bool Plan();
-  void CloseEpochs();
   void PlanCut();
   void BeginCut(const CutPlan::Cut& cut);
   uint64_t CutTarget() const;
@@ -171,11 +168,6 @@ class TrainingRun {
   void OnPsDeparting(int ps);
   void ForgetDeparture(Time now);
   void EndEvaluationForDeparture(Time now);
-  // Takes back what no worker has begun, so that no step is waited for without need: asks them how
-  // far they are. True once that is done.
-  bool TakeBackSteps();
-  proto::WorkerOrder GoOn() const;
-  void OnHalted(const Worker& worker, const proto::Halted& halted);
   CutPlan::Steps Steps() const;
   // None is ready, nor was for some time.
   bool NoWorkerLeft() const;
@@ -186,17 +178,7 @@ class TrainingRun {
   void CloseIfStalled(Time now);
   // How long it waits while nobody gets on.
   Time StallPatience(Time now) const;
-  // Gives a worker evaluation batches, and puts it in line for steps.
-  void OfferWork(Worker& worker);
-  // Leases to those in line, as far as there are steps.
-  void ServeLine();
-  // Of the steps that a worker should have now.
-  enum class Given { kNothing, kSome, kAll };
-  Given GiveSteps(Worker& worker);
   void Tick();
-  // Ends the streams of workers whose leases have expired.
-  void DropSilentWorkers(Time now);
-  std::string WhyExpired(const Worker& worker, Time now);
   // Whom the run waits for, a line each, for console and status.
   std::vector<std::string> Waiting() const;
   void LogWaiting(Time now);
@@ -211,15 +193,11 @@ class TrainingRun {
   // The job has callbacks: no step of the next epoch begins before it is decided whether there is
   // to be one.
   bool awaits_results() const { return !options_.job.callbacks.empty() && test_examples_ > 0; }
-  bool IsEvaluated(uint64_t epoch) const;
   // All that this is decided from is there, history.csv apart, and the decision is not.
   bool DecisionIsDue() const;
-  // Decides it from what is on disk.
+  // Has it decided from what is on disk.
   void Decide();
-  void OnVerdict(uint64_t timeline, const absl::StatusOr<RunVerdict>& verdict);
-  void ReadEarlierHistory();
-  // The epochs from `from` on have changed in history.csv's matter.
-  void WriteHistory(uint64_t from);
+  void OnDecided();
   void SaveModel(const StoredCheckpoint& final_checkpoint);
   // Nothing is left to do; the ps follow when the workers have gone.
   void DismissWorkers();
@@ -230,7 +208,7 @@ class TrainingRun {
   void Over(const absl::Status& status);
   // Says that it is over once what is being written is on disk.
   void EndAfterWrites();
-  bool training() const { return dispatcher_ != nullptr && worker_came_; }
+  bool training() const { return handout_->begun(); }
 
   enum class Phase { kClaiming, kLoading, kTraining, kStopping, kFinished, kFailed };
   static constexpr Phase kPhases[] = {Phase::kClaiming, Phase::kLoading,  Phase::kTraining,
@@ -269,15 +247,8 @@ class TrainingRun {
   std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<OperatorRequests> requests_;
   Progress progress_;
-  std::vector<proto::EpochResult> earlier_epochs_;  // of the coordinators before this one
-  bool history_read_ = false;                       // these are known
-  RunVerdict verdict_;                              // as it was read last
-  bool deciding_ = false;
-  Time decide_again_at_{};  // after a failure
-  bool writing_history_ = false;
-  std::string history_error_;                        // of the newest write
-  std::optional<uint64_t> history_changed_;          // from which epoch on, since that write began
-  const std::shared_ptr<HistoryFile> history_file_;  // used in Offload only
+  std::unique_ptr<WorkHandout> handout_;
+  std::unique_ptr<RunHistory> history_;
 
   // Of as many examples as the run's newest checkpoint says, or else the first worker.
   std::optional<StepPlan> plan_;
@@ -288,42 +259,25 @@ class TrainingRun {
   // What there was on disk at the start, newest first; and when that was.
   std::vector<StoredCheckpoint> stored_;
   Time stored_at_{};
-  std::optional<PsFleet::Opened> opened_;       // the open timeline,
-  std::unique_ptr<StepDispatcher> dispatcher_;  // its steps,
-  std::optional<CutPlan> cuts_;                 // and its cuts; stays when it is over
-  // Who reported the steps that are done and that some ps may not have been asked for since.
-  std::map<uint64_t, StepDispatcher::WorkerKey> reporters_;
-  bool closing_cut_ = false;  // the cut begun last is that of closing()
-  std::unique_ptr<Evaluation> evaluation_;
-  std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
+  std::optional<PsFleet::Opened> opened_;  // the open timeline
+  std::optional<CutPlan> cuts_;            // and its cuts; stays when it is over
+  bool closing_cut_ = false;               // the cut begun last is that of closing()
 
-  uint64_t closed_epochs_ = 0;  // epochs whose steps are all done
   uint64_t steps_done_here_ = 0;
   struct Counters {
     uint64_t timelines_opened = 0;
-    uint64_t steps_leased = 0;
-    uint64_t steps_repeated = 0;
-    uint64_t lease_expiries = 0;
     uint64_t examples = 0;
     uint64_t evaluation_batches = 0;
   };
   Counters counters_;  // since the start
   bool warned_of_loss_ = false;
-  uint64_t nan_steps_ = 0;            // with a loss that is not finite, in a row
-  uint64_t leased_again_before_ = 0;  // in former timelines
+  uint64_t nan_steps_ = 0;  // with a loss that is not finite, in a row
 
   bool stopping_ = false;
   Time stop_began_{};
   bool steps_lost_ = false;  // some of those done are in no checkpoint when the run stops
   std::optional<Time> not_written_since_;  // when the checkpoint of a stop failed first,
   Time write_again_at_{};                  // and when it is tried again
-  struct TakeBack {
-    Time asked_at{};
-    std::set<StepDispatcher::WorkerKey> unanswered;
-    std::map<StepDispatcher::WorkerKey, uint64_t> begun_below;
-    bool done = false;
-  };
-  std::optional<TakeBack> take_back_;  // in this timeline, while closing()
   std::optional<Time> no_worker_since_;
   // What was done when a stop last saw that something is, and when that was.
   std::optional<std::array<uint64_t, 5>> headway_;

@@ -39,24 +39,25 @@ proto::StatusReply TrainingRun::Status() const {
   }
   FillProgress(&reply);
   FillCheckpoint(&reply);
-  for (const RunVerdict::Best& best : verdict_.best) {
+  for (const RunVerdict::Best& best : history_->verdict().best) {
     proto::BestEpoch* out = reply.add_best();
     out->set_figure(best.figure);
     out->set_value(best.value);
     out->set_epoch(best.epoch);
     if (best.checkpoint.has_value()) out->set_directory(best.checkpoint->directory);
   }
-  if (verdict_.ended_after.has_value()) reply.set_ended_after_epoch(*verdict_.ended_after);
+  if (history_->verdict().ended_after.has_value())
+    reply.set_ended_after_epoch(*history_->verdict().ended_after);
   FillTasks(&reply);
   return reply;
 }
 
 void TrainingRun::FillProgress(proto::StatusReply* reply) const {
   const Time now = options_.loop->Now();
-  if (dispatcher_ != nullptr) {
-    reply->set_base_step(dispatcher_->base());
-    reply->set_steps_done(dispatcher_->done_count());
-    reply->set_steps_leased_again(leased_again_before_ + dispatcher_->leased_again());
+  if (handout_->open()) {
+    reply->set_base_step(handout_->steps().base());
+    reply->set_steps_done(handout_->steps().done_count());
+    reply->set_steps_leased_again(handout_->leased_again());
   }
   if (const std::optional<uint64_t> epoch = RunningEpoch()) {
     reply->set_epoch(*epoch);
@@ -72,9 +73,9 @@ void TrainingRun::FillProgress(proto::StatusReply* reply) const {
                                                 : history.begin();
   for (; epoch != history.end(); ++epoch) *reply->add_history() = epoch->second;
   reply->set_steps_done_here(steps_done_here_);
-  if (evaluation_ != nullptr) {
-    reply->set_evaluation_batches_done(evaluation_->batches().done_count());
-    reply->set_evaluation_batches(evaluation_->batches().total_steps());
+  if (handout_->evaluation() != nullptr) {
+    reply->set_evaluation_batches_done(handout_->evaluation()->batches().done_count());
+    reply->set_evaluation_batches(handout_->evaluation()->batches().total_steps());
   }
 }
 
@@ -128,8 +129,8 @@ const char* TrainingRun::PhaseName(Phase phase) {
 }
 
 std::optional<uint64_t> TrainingRun::RunningEpoch() const {
-  if (dispatcher_ == nullptr || !plan_.has_value()) return std::nullopt;
-  return plan_->EpochOf(std::min(dispatcher_->base(), plan_->total_steps() - 1));
+  if (!handout_->open() || !plan_.has_value()) return std::nullopt;
+  return plan_->EpochOf(std::min(handout_->steps().base(), plan_->total_steps() - 1));
 }
 
 void TrainingRun::FillTasks(proto::StatusReply* reply) const {
@@ -180,7 +181,7 @@ void TrainingRun::FillTasks(proto::StatusReply* reply) const {
                        " s, ", record.expiries, record.expiries == 1 ? " time" : " times",
                        ": raise $.strategy.lease_timeout_seconds where steps take so long"));
     }
-    if (training()) task->set_held(dispatcher_->held(worker.key));
+    if (training()) task->set_held(handout_->steps().held(worker.key));
     if (worker.step_seconds > 0) task->set_steps_per_second(1 / worker.step_seconds);
   }
 }
@@ -202,12 +203,13 @@ std::vector<std::string> TrainingRun::Waiting() const {
         "); one more joins with shoal-worker --chief=", options_.chief_address));
   }
   const bool all_done =
-      (training() &&
-       dispatcher_->base() >= (awaits_results() ? cuts_->mandatory() : plan_->total_steps())) ||
+      (training() && handout_->steps().base() >=
+                         (awaits_results() ? cuts_->mandatory() : plan_->total_steps())) ||
       not_written_since_.has_value();
-  const bool is_final = not_written_since_.has_value() || (all_done && dispatcher_->finished());
-  if (all_done && !history_error_.empty() && awaits_results()) {
-    lines.push_back(absl::StrCat("the epoch's result to be written (", history_error_,
+  const bool is_final =
+      not_written_since_.has_value() || (all_done && handout_->steps().finished());
+  if (all_done && !history_->error().empty() && awaits_results()) {
+    lines.push_back(absl::StrCat("the epoch's result to be written (", history_->error(),
                                  "); it is tried again every ", WholeSeconds(kRetryCutAfter),
                                  " s"));
   }
@@ -217,10 +219,10 @@ std::vector<std::string> TrainingRun::Waiting() const {
         WholeSeconds(now - *checkpointer_->failing_since()), " s (", checkpointer_->last_error(),
         "); it is tried again every ", WholeSeconds(kRetryCutAfter), " s"));
   }
-  if (requests_->checkpoint_wanted() && evaluation_ != nullptr) {
-    lines.push_back(absl::StrCat("the evaluation of epoch ", evaluation_->epoch() + 1, " (",
-                                 evaluation_->batches().done_count(), " of ",
-                                 evaluation_->batches().total_steps(),
+  if (requests_->checkpoint_wanted() && handout_->evaluation() != nullptr) {
+    lines.push_back(absl::StrCat("the evaluation of epoch ", handout_->evaluation()->epoch() + 1,
+                                 " (", handout_->evaluation()->batches().done_count(), " of ",
+                                 handout_->evaluation()->batches().total_steps(),
                                  " batches done), after which the checkpoint that is asked for "
                                  "begins"));
   }
@@ -241,7 +243,7 @@ std::vector<std::string> TrainingRun::Waiting() const {
 // one is being computed, as its worker says of a slow one.
 bool TrainingRun::CutIsComing(Time now) const {
   if (!training() || closing() || requests_->checkpoint_wanted()) return false;
-  if (!checkpointer_->accepted() || dispatcher_->base() >= checkpointer_->step()) return false;
+  if (!checkpointer_->accepted() || handout_->steps().base() >= checkpointer_->step()) return false;
   const Worker* const holder = HolderOfOldestStep();
   if (holder != nullptr && !holder->waiting.what().empty()) return holder->Computing(now);
   return now - std::max(progress_.last_step_at(), cuts_->last().at) < kStepUnexplained;
@@ -250,7 +252,7 @@ bool TrainingRun::CutIsComing(Time now) const {
 // Of the oldest step that is not done, on which a cut may depend; null: nobody.
 const Worker* TrainingRun::HolderOfOldestStep() const {
   for (const auto& [key, worker] : membership_->workers()) {
-    if (dispatcher_->Holds(key, dispatcher_->base())) return worker.get();
+    if (handout_->steps().Holds(key, handout_->steps().base())) return worker.get();
   }
   return nullptr;
 }
@@ -259,7 +261,7 @@ std::string TrainingRun::OldestStep() const {
   const Worker* const holder = HolderOfOldestStep();
   if (holder == nullptr) return "";
   const std::string& what = holder->waiting.what();
-  return absl::StrCat("step ", dispatcher_->base(), " is with worker ", holder->index,
+  return absl::StrCat("step ", handout_->steps().base(), " is with worker ", holder->index,
                       what.empty() ? "" : ", which is ", what);
 }
 

@@ -13,31 +13,8 @@
 namespace shoal {
 namespace {
 
-// How much work a worker holds ahead, so that its next step is there before it is needed.
-constexpr double kLeaseAheadSeconds = 0.2;
-constexpr uint64_t kMinLeasesAhead = 2;
-constexpr uint64_t kMaxLeasesAhead = 64;
-// In so many portions, so that workers take turns and steps are done nearly in their order; with
-// short steps, one worker would else be epochs ahead of another.
-// Workers report in portions as large.
-constexpr uint64_t kLeasePortions = 4;
-constexpr uint64_t kEvaluationsAhead = 2;
-// Who reported what is remembered for so many steps; a ps is asked every second.
-constexpr size_t kMostReporters = 1 << 16;
 // Steps that one line names.
 constexpr size_t kMostNamedSteps = 8;
-
-// How many steps a worker should hold, of which `share` is the most: what each could hold if all
-// held equally many of the window.
-uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
-  const uint64_t most = std::clamp<uint64_t>(share, 1, kMaxLeasesAhead);
-  const uint64_t least = std::min(most, kMinLeasesAhead);
-  if (worker.step_seconds <= 0) return least;
-  // Compared as numbers that may be too large for an integer.
-  return static_cast<uint64_t>(std::clamp<double>(kLeaseAheadSeconds / worker.step_seconds,
-                                                  static_cast<double>(least),
-                                                  static_cast<double>(most)));
-}
 
 }  // namespace
 
@@ -81,25 +58,11 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
     if (first) {
       BeginTraining();
     } else {
-      HoldSteps(worker);
+      handout_->Hold(worker);
     }
   }
-  OfferWork(worker);
-  ServeLine();
-}
-
-// After a takeover: these are its own already. Not those that were taken back for a stop, which it
-// has not heard of where its stream broke meanwhile.
-void TrainingRun::HoldSteps(Worker& worker) {
-  if (worker.hello.timeline() != opened_->timeline) return;
-  uint64_t end = dispatcher_->total_steps();
-  if (take_back_.has_value() && take_back_->done) {
-    end = dispatcher_->first_unleased();
-    worker.Send(GoOn());
-  }
-  for (const uint64_t step : worker.hello.held_steps()) {
-    if (step < end) dispatcher_->Hold(worker.key, step, options_.loop->Now());
-  }
+  handout_->Offer(worker);
+  handout_->ServeLine();
 }
 
 void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& report) {
@@ -115,14 +78,14 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       record.detail = leaving.reason();
       LogWarning(absl::StrCat("worker ", worker.index, " leaves: ", leaving.reason()));
       worker.ready = false;
-      if (dispatcher_ != nullptr) dispatcher_->Release(worker.key);
-      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      handout_->Release(worker);
       return Advance();
     }
     case proto::WorkerReport::kDraining: {
       worker.ready = false;
       membership_->record(worker).state = Membership::Record::State::kDraining;
-      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      if (Evaluation* const evaluation = handout_->evaluation())
+        evaluation->batches().Release(worker.key);
       // It leaves when it has this, and has done all that was leased to it before.
       proto::WorkerOrder order;
       order.mutable_drain()->set_reason("as it says itself");
@@ -130,7 +93,8 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       return Advance();
     }
     case proto::WorkerReport::kHalted:
-      return OnHalted(worker, report.halted());
+      if (handout_->OnHalted(worker, report.halted())) Advance();
+      return;
     case proto::WorkerReport::kWaiting:
       worker.waiting = report.waiting();
       worker.waiting_at = options_.loop->Now();
@@ -141,8 +105,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
       // it back.
       if (!opened_.has_value() || report.timeline_lost().timeline() != opened_->timeline) return;
       worker.lost_timeline = true;
-      if (dispatcher_ != nullptr) dispatcher_->Release(worker.key);
-      if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+      handout_->Release(worker);
       return Advance();
     default:
       return;
@@ -151,11 +114,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
 
 void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   requests_->OnWorkerGone(worker, why);
-  std::erase(line_, worker.key);
-  if (take_back_.has_value()) take_back_->unanswered.erase(worker.key);
-  uint64_t returned = 0;
-  if (dispatcher_ != nullptr) returned = dispatcher_->Release(worker.key);
-  if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+  const uint64_t returned = handout_->Forget(worker);
   if (finishing_) {
     if (workers_may_go_ && membership_->workers().empty() && !found_finished_) DismissPs();
     return;
@@ -185,22 +144,12 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
   membership_->record(worker).expiries = 0;
   if (!training() || done.timeline() != opened_->timeline) return;
   const Time now = options_.loop->Now();
-  const double seconds = ToSeconds(now - worker.last_report);
-  worker.last_report = now;
-  if (worker.steps_done > 0 && done.steps_size() > 0) {
-    const double each = seconds / done.steps_size();
-    worker.step_seconds = worker.step_seconds == 0 ? each : 0.9 * worker.step_seconds + 0.1 * each;
-  }
+  handout_->OnReport(worker, done.steps_size());
   for (const proto::StepDone& step : done.steps()) {
     if (const std::string wrong = WrongResult(step); !wrong.empty())
       return membership_->Reject(worker, wrong, true);
-    if (!dispatcher_->Done(worker.key, step.step(), now)) {
-      ++counters_.steps_repeated;
-      continue;
-    }
-    reporters_[step.step()] = worker.key;
+    if (!handout_->Done(worker, step.step())) continue;
     counters_.examples += step.examples();
-    ++worker.steps_done;
     ++membership_->record(worker).steps_done;
     ++steps_done_here_;
     progress_.StepDone({.step = step.step(),
@@ -212,12 +161,11 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     NoteLoss(step.step(), step.loss_sum(), worker);
     if (finishing_) return;
   }
-  while (reporters_.size() > kMostReporters) reporters_.erase(reporters_.begin());
   // Nobody is looked at but this worker and those in line: a report costs the same however many
   // there are.
   if (!Plan()) return;
-  OfferWork(worker);
-  ServeLine();
+  handout_->Offer(worker);
+  handout_->ServeLine();
 }
 
 // Section 5: what is done is applied on every ps, or somebody says what is not so. The steps of the
@@ -225,41 +173,30 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
 void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
   if (finishing_) return;
   if (!training()) return TakeApplied();
-  const uint64_t done = std::min(claimed.done_below(), dispatcher_->base());
+  const uint64_t done = std::min(claimed.done_below(), handout_->steps().base());
   uint64_t confirmed = done;
   for (int each = 0; each < fleet_->size(); ++each) {
     const std::optional<proto::Claimed>& latest = fleet_->peer(each).claimed;
     confirmed = std::min(confirmed, latest.has_value() ? latest->base() : 0);
   }
-  reporters_.erase(reporters_.begin(), reporters_.lower_bound(confirmed));
-  if (claimed.base() >= done) return;
+  handout_->reports().Confirm(confirmed);
+  const StepReports::Lack lack =
+      handout_->reports().LackOf(claimed, done, options_.job.strategy.window_steps);
+  if (!lack.any()) return;
   const std::string where = absl::StrCat("ps ", ps, " at ", options_.ps_addresses[ps]);
-  const std::set<uint64_t> applied(claimed.applied_after_base().begin(),
-                                   claimed.applied_after_base().end());
-  std::map<StepDispatcher::WorkerKey, uint64_t> liars;  // and a step that each reported
-  for (auto reporter = reporters_.lower_bound(claimed.base());
-       reporter != reporters_.lower_bound(done); ++reporter) {
-    if (!applied.contains(reporter->first)) liars.try_emplace(reporter->second, reporter->first);
-  }
-  if (done - claimed.base() > options_.job.strategy.window_steps) {
-    // More than the applied set of a ps tells of: all of them are asked anew.
+  if (lack.untold) {
     fleet_->ClaimAgain(absl::StrCat("all steps below ", done, " were reported as done, but ", where,
                                     " has applied only those below ", claimed.base()));
   } else {
-    std::vector<uint64_t> lacking;
-    for (uint64_t step = claimed.base(); step < done; ++step) {
-      if (!applied.contains(step)) lacking.push_back(step);
-    }
-    if (lacking.empty()) return;
-    const std::vector<uint64_t> named(lacking.begin(),
-                                      lacking.begin() + std::min(lacking.size(), kMostNamedSteps));
-    LogError(absl::StrCat(where, " has not applied ", lacking.size(),
-                          lacking.size() == 1 ? " step" : " steps", " reported as done (",
-                          absl::StrJoin(named, ", "), lacking.size() > named.size() ? ", ..." : "",
-                          "); they are leased again"));
-    dispatcher_->Undo(lacking);
+    const std::vector<uint64_t> named(
+        lack.steps.begin(), lack.steps.begin() + std::min(lack.steps.size(), kMostNamedSteps));
+    LogError(absl::StrCat(
+        where, " has not applied ", lack.steps.size(), lack.steps.size() == 1 ? " step" : " steps",
+        " reported as done (", absl::StrJoin(named, ", "),
+        lack.steps.size() > named.size() ? ", ..." : "", "); they are leased again"));
+    handout_->steps().Undo(lack.steps);
   }
-  for (const auto& [key, step] : liars) {
+  for (const auto& [key, step] : lack.reporters) {
     const auto worker = membership_->workers().find(key);
     if (worker == membership_->workers().end()) continue;
     membership_->Reject(*worker->second,
@@ -312,112 +249,21 @@ std::string TrainingRun::AfterNan() const {
 }
 
 void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done) {
-  if (evaluation_ == nullptr || done.timeline() != opened_->timeline ||
-      done.cut_step() != evaluation_->cut_step()) {
+  if (handout_->evaluation() == nullptr || done.timeline() != opened_->timeline ||
+      done.cut_step() != handout_->evaluation()->cut_step()) {
     return;
   }
   if (const std::string wrong = WrongResult(done); !wrong.empty())
     return membership_->Reject(worker, wrong, true);
   worker.last_report = options_.loop->Now();
-  const uint64_t before = evaluation_->batches().done_count();
-  evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
-                    {done.metric_sums().begin(), done.metric_sums().end()}, options_.loop->Now());
-  counters_.evaluation_batches += evaluation_->batches().done_count() - before;
-  if (evaluation_->finished()) return FinishEvaluation();
-  OfferWork(worker);
-  ServeLine();
-}
-
-void TrainingRun::OfferWork(Worker& worker) {
-  if (!training() || finishing_ || !worker.ready || worker.lost_timeline) return;
-  if (evaluation_ != nullptr) {
-    while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
-      const StepRun batch = evaluation_->batches().Take(worker.key, 1, options_.loop->Now());
-      if (batch.count == 0) break;
-      proto::WorkerOrder order;
-      proto::Evaluate* evaluate = order.mutable_evaluate();
-      evaluate->set_timeline(opened_->timeline);
-      evaluate->set_cut_step(evaluation_->cut_step());
-      evaluate->set_batch(batch.first);
-      worker.Send(order);
-    }
-  }
-  if (!std::exchange(worker.in_line, true)) line_.push_back(worker.key);
-}
-
-// Who came first is served first, and whoever gets less than it should goes to the end: where there
-// are fewer steps than are wanted, before a cut or at the end of the window, workers of equal speed
-// get equally many.
-void TrainingRun::ServeLine() {
-  while (!line_.empty()) {
-    Worker& worker = *membership_->workers().at(line_.front());
-    const Given given = GiveSteps(worker);
-    if (given == Given::kNothing) return;  // nor would those behind it get any
-    line_.pop_front();
-    worker.in_line = given == Given::kSome;
-    if (worker.in_line) line_.push_back(worker.key);
-  }
-}
-
-TrainingRun::Given TrainingRun::GiveSteps(Worker& worker) {
-  if (!training() || finishing_ || !worker.ready || worker.lost_timeline) return Given::kAll;
-  const Time now = options_.loop->Now();
-  const uint64_t ahead =
-      LeasesAhead(worker, options_.job.strategy.window_steps / membership_->workers().size());
-  const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
-  const uint64_t held = dispatcher_->held(worker.key);
-  uint64_t wanted = held + portion <= ahead ? portion : 0;
-  const uint64_t least = std::min(ahead, kMinLeasesAhead);
-  if (held < least) wanted = std::max(wanted, least - held);
-  Given given = Given::kNothing;
-  while (wanted > 0) {
-    const StepRun run = dispatcher_->Take(worker.key, wanted, now);
-    if (run.count == 0) return given;
-    given = Given::kSome;
-    wanted -= run.count;
-    counters_.steps_leased += run.count;
-    progress_.EpochBegins(plan_->EpochOf(run.first), now);
-    proto::WorkerOrder order;
-    proto::Lease* lease = order.mutable_lease();
-    lease->set_timeline(opened_->timeline);
-    lease->set_first(run.first);
-    lease->set_count(run.count);
-    lease->set_timeout_ms(
-        static_cast<uint64_t>(options_.job.strategy.lease_timeout_seconds * 1000));
-    worker.Send(order);
-  }
-  return Given::kAll;
-}
-
-std::string TrainingRun::WhyExpired(const Worker& worker, Time now) {
-  const double timeout = options_.job.strategy.lease_timeout_seconds;
-  if (!worker.Computing(now))
-    return absl::StrCat("reported nothing for ", timeout, " s; its steps are leased again");
-  ++membership_->record(worker).expiries;
-  return absl::StrCat("is alive and ", worker.waiting.what(), ", but has finished no step for ",
-                      timeout,
-                      " s, the job's $.strategy.lease_timeout_seconds: its steps are "
-                      "leased again. Raise that field where steps take so long");
-}
-
-// A worker that has stopped would be leased the same steps for ever. One that lives comes back at
-// once and says what it holds.
-void TrainingRun::DropSilentWorkers(Time now) {
-  std::set<StepDispatcher::WorkerKey> silent;
-  const auto expire = [this, &silent, now](StepDispatcher& leases) {
-    // A stop has a patience of its own; nobody else is to begin those steps then.
-    for (const auto& [key, worker] : membership_->workers())
-      if (stopping_ && worker->Computing(now)) leases.Extend(key, now);
-    for (const StepDispatcher::WorkerKey worker : leases.Expire(now)) silent.insert(worker);
-  };
-  if (dispatcher_ != nullptr) expire(*dispatcher_);
-  if (evaluation_ != nullptr) expire(evaluation_->batches());
-  for (const StepDispatcher::WorkerKey key : silent) {
-    auto worker = membership_->workers().find(key);
-    if (worker == membership_->workers().end()) continue;
-    ++counters_.lease_expiries;
-    membership_->Reject(*worker->second, WhyExpired(*worker->second, now), /*final=*/false);
-  }
+  const uint64_t before = handout_->evaluation()->batches().done_count();
+  handout_->evaluation()->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
+                               {done.metric_sums().begin(), done.metric_sums().end()},
+                               options_.loop->Now());
+  counters_.evaluation_batches += handout_->evaluation()->batches().done_count() - before;
+  if (handout_->evaluation()->finished()) return FinishEvaluation();
+  handout_->Offer(worker);
+  handout_->ServeLine();
 }
 
 }  // namespace shoal

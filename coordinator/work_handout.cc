@@ -1,0 +1,223 @@
+#include "coordinator/work_handout.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shoal {
+namespace {
+
+// How much work a worker holds ahead, so that its next step is there before it is needed.
+constexpr double kLeaseAheadSeconds = 0.2;
+constexpr uint64_t kMinLeasesAhead = 2;
+constexpr uint64_t kMaxLeasesAhead = 64;
+// In so many portions, so that workers take turns and steps are done nearly in their order; with
+// short steps, one worker would else be epochs ahead of another.
+// Workers report in portions as large.
+constexpr uint64_t kLeasePortions = 4;
+constexpr uint64_t kEvaluationsAhead = 2;
+// A worker that does not say how far it is stands still; it keeps what it holds.
+constexpr Time kHaltPatience = std::chrono::seconds(1);
+
+// How many steps a worker should hold, of which `share` is the most: what each could hold if all
+// held equally many of the window.
+uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
+  const uint64_t most = std::clamp<uint64_t>(share, 1, kMaxLeasesAhead);
+  const uint64_t least = std::min(most, kMinLeasesAhead);
+  if (worker.step_seconds <= 0) return least;
+  // Compared as numbers that may be too large for an integer.
+  return static_cast<uint64_t>(std::clamp<double>(kLeaseAheadSeconds / worker.step_seconds,
+                                                  static_cast<double>(least),
+                                                  static_cast<double>(most)));
+}
+
+}  // namespace
+
+void WorkHandout::Open(const Timeline& timeline) {
+  timeline_ = timeline.timeline;
+  steps_ = std::make_unique<StepDispatcher>(
+      StepDispatcher::Options{.total_steps = timeline.total_steps,
+                              .window_steps = options_.window_steps,
+                              .lease_timeout = FromSeconds(options_.lease_timeout_seconds)},
+      timeline.base, timeline.done_after_base);
+}
+
+void WorkHandout::Close() {
+  leased_again_before_ = leased_again();
+  steps_.reset();
+  reports_.Clear();
+  evaluation_.reset();
+  take_back_.reset();
+  begun_ = false;
+}
+
+bool WorkHandout::MayHave(const Worker& worker) const {
+  return begun_ && !ended_ && worker.ready && !worker.lost_timeline;
+}
+
+void WorkHandout::Offer(Worker& worker) {
+  if (!MayHave(worker)) return;
+  if (evaluation_ != nullptr) {
+    while (evaluation_->batches().held(worker.key) < kEvaluationsAhead) {
+      const StepRun batch = evaluation_->batches().Take(worker.key, 1, options_.loop->Now());
+      if (batch.count == 0) break;
+      proto::WorkerOrder order;
+      proto::Evaluate* evaluate = order.mutable_evaluate();
+      evaluate->set_timeline(timeline_);
+      evaluate->set_cut_step(evaluation_->cut_step());
+      evaluate->set_batch(batch.first);
+      worker.Send(order);
+    }
+  }
+  if (!std::exchange(worker.in_line, true)) line_.push_back(worker.key);
+}
+
+void WorkHandout::ServeLine() {
+  while (!line_.empty()) {
+    Worker& worker = *options_.membership->workers().at(line_.front());
+    const Given given = GiveSteps(worker);
+    if (given == Given::kNothing) return;  // nor would those behind it get any
+    line_.pop_front();
+    worker.in_line = given == Given::kSome;
+    if (worker.in_line) line_.push_back(worker.key);
+  }
+}
+
+WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
+  if (!MayHave(worker)) return Given::kAll;
+  const Time now = options_.loop->Now();
+  const uint64_t ahead =
+      LeasesAhead(worker, options_.window_steps / options_.membership->workers().size());
+  const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
+  const uint64_t held = steps_->held(worker.key);
+  uint64_t wanted = held + portion <= ahead ? portion : 0;
+  const uint64_t least = std::min(ahead, kMinLeasesAhead);
+  if (held < least) wanted = std::max(wanted, least - held);
+  Given given = Given::kNothing;
+  while (wanted > 0) {
+    const StepRun run = steps_->Take(worker.key, wanted, now);
+    if (run.count == 0) return given;
+    given = Given::kSome;
+    wanted -= run.count;
+    counters_.steps_leased += run.count;
+    options_.on_leased(run.first);
+    proto::WorkerOrder order;
+    proto::Lease* lease = order.mutable_lease();
+    lease->set_timeline(timeline_);
+    lease->set_first(run.first);
+    lease->set_count(run.count);
+    lease->set_timeout_ms(static_cast<uint64_t>(options_.lease_timeout_seconds * 1000));
+    worker.Send(order);
+  }
+  return Given::kAll;
+}
+
+void WorkHandout::Hold(Worker& worker) {
+  if (worker.hello.timeline() != timeline_) return;
+  uint64_t end = steps_->total_steps();
+  if (take_back_.has_value() && take_back_->done) {
+    end = steps_->first_unleased();
+    worker.Send(GoOn());
+  }
+  for (const uint64_t step : worker.hello.held_steps()) {
+    if (step < end) steps_->Hold(worker.key, step, options_.loop->Now());
+  }
+}
+
+void WorkHandout::OnReport(Worker& worker, int steps) {
+  const Time now = options_.loop->Now();
+  const double seconds = ToSeconds(now - worker.last_report);
+  worker.last_report = now;
+  if (worker.steps_done == 0 || steps == 0) return;
+  const double each = seconds / steps;
+  worker.step_seconds = worker.step_seconds == 0 ? each : 0.9 * worker.step_seconds + 0.1 * each;
+}
+
+bool WorkHandout::Done(Worker& worker, uint64_t step) {
+  if (!steps_->Done(worker.key, step, options_.loop->Now())) {
+    ++counters_.steps_repeated;
+    return false;
+  }
+  reports_.Add(step, worker.key);
+  ++worker.steps_done;
+  return true;
+}
+
+uint64_t WorkHandout::Release(const Worker& worker) {
+  if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
+  return open() ? steps_->Release(worker.key) : 0;
+}
+
+uint64_t WorkHandout::Forget(const Worker& worker) {
+  std::erase(line_, worker.key);
+  if (take_back_.has_value()) take_back_->unanswered.erase(worker.key);
+  return Release(worker);
+}
+
+std::string WorkHandout::WhyExpired(const Worker& worker, Time now) {
+  const double timeout = options_.lease_timeout_seconds;
+  if (!worker.Computing(now))
+    return absl::StrCat("reported nothing for ", timeout, " s; its steps are leased again");
+  ++options_.membership->record(worker).expiries;
+  return absl::StrCat("is alive and ", worker.waiting.what(), ", but has finished no step for ",
+                      timeout,
+                      " s, the job's $.strategy.lease_timeout_seconds: its steps are "
+                      "leased again. Raise that field where steps take so long");
+}
+
+void WorkHandout::DropSilent(bool patient) {
+  const Time now = options_.loop->Now();
+  const auto& workers = options_.membership->workers();
+  std::set<StepDispatcher::WorkerKey> silent;
+  const auto expire = [&](StepDispatcher& leases) {
+    for (const auto& [key, worker] : workers)
+      if (patient && worker->Computing(now)) leases.Extend(key, now);
+    for (const StepDispatcher::WorkerKey worker : leases.Expire(now)) silent.insert(worker);
+  };
+  if (open()) expire(*steps_);
+  if (evaluation_ != nullptr) expire(evaluation_->batches());
+  for (const StepDispatcher::WorkerKey key : silent) {
+    const auto worker = workers.find(key);
+    if (worker == workers.end()) continue;
+    ++counters_.lease_expiries;
+    options_.membership->Reject(*worker->second, WhyExpired(*worker->second, now),
+                                /*final=*/false);
+  }
+}
+
+bool WorkHandout::TakeBack() {
+  const Time now = options_.loop->Now();
+  if (!take_back_.has_value()) {
+    take_back_ = TakenBack{.asked_at = now};
+    proto::WorkerOrder order;
+    order.mutable_halt()->set_timeline(timeline_);
+    for (const auto& [key, worker] : options_.membership->workers()) {
+      if (steps_->held(key) == 0) continue;
+      take_back_->unanswered.insert(key);
+      worker->Send(order);
+    }
+  }
+  if (take_back_->done) return true;
+  if (!take_back_->unanswered.empty() && now - take_back_->asked_at < kHaltPatience) return false;
+  take_back_->done = true;
+  steps_->TakeBack(take_back_->begun_below);
+  options_.membership->Broadcast(GoOn());
+  return true;
+}
+
+proto::WorkerOrder WorkHandout::GoOn() const {
+  proto::WorkerOrder order;
+  order.mutable_go_on()->set_timeline(timeline_);
+  order.mutable_go_on()->set_below(steps_->first_unleased());
+  return order;
+}
+
+bool WorkHandout::OnHalted(const Worker& worker, const proto::Halted& halted) {
+  if (!taking_back() || halted.timeline() != timeline_) return false;
+  if (take_back_->unanswered.erase(worker.key) == 0) return false;
+  take_back_->begun_below[worker.key] = halted.begun_below();
+  return true;
+}
+
+}  // namespace shoal

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/evaluation.h"
+#include "coordinator/membership.h"
+#include "coordinator/step_dispatcher.h"
+#include "coordinator/step_reports.h"
+#include "proto/coordinator.pb.h"
+
+namespace shoal {
+
+// Who gets which work when: leases the steps of the open timeline, and the batches of an
+// evaluation, to the workers that are ready, so that each holds enough to be never without and none
+// is far ahead of the others. How far steps may go at all its owner says, by their limit.
+//
+//   closed ── Open ──▶ open ── Begin ──▶ handing out ── End ──▶ never again
+//     ▲                  │                    │
+//     └──────── Close: the timeline is over ──┘
+//
+// Workers stand in line for steps, over timelines too: who came first is served first, and whoever
+// gets less than it should goes to the end. Where there are fewer steps than are wanted, before a
+// cut or at the end of the window, workers of equal speed get equally many. Loop thread only.
+class WorkHandout {
+ public:
+  struct Options {
+    EventLoop* loop = nullptr;  // these outlive this
+    Membership* membership = nullptr;
+    uint64_t window_steps = 0;  // of the job's strategy,
+    double lease_timeout_seconds = 0;
+    // Steps were leased, of which this is the first.
+    std::function<void(uint64_t step)> on_leased;
+  };
+  explicit WorkHandout(Options options) : options_(std::move(options)) {}
+
+  // --- The timeline ---
+
+  struct Timeline {
+    uint64_t timeline = 0;
+    uint64_t total_steps = 0;
+    uint64_t base = 0;                      // all steps below are done,
+    std::vector<uint64_t> done_after_base;  // and these
+  };
+  // Also in place of the open one, nobody having anything of it.
+  void Open(const Timeline& timeline);
+  void Begin() { begun_ = true; }
+  void Close();
+  // The job is at its end: nobody gets anything any more, in whichever timeline.
+  void End() { ended_ = true; }
+  bool open() const { return steps_ != nullptr; }
+  // Of an open timeline.
+  bool begun() const { return begun_; }
+  // Of an open timeline, as those below.
+  StepDispatcher& steps() { return *steps_; }
+  const StepDispatcher& steps() const { return *steps_; }
+  StepReports& reports() { return reports_; }
+  // In this and all former timelines.
+  uint64_t leased_again() const {
+    return leased_again_before_ + (open() ? steps_->leased_again() : 0);
+  }
+
+  // Its batches are handed out, too.
+  void BeginEvaluation(std::unique_ptr<Evaluation> evaluation) {
+    evaluation_ = std::move(evaluation);
+  }
+  // It is finished or given up; returns it.
+  std::unique_ptr<Evaluation> EndEvaluation() { return std::move(evaluation_); }
+  // Null: there is none.
+  Evaluation* evaluation() { return evaluation_.get(); }
+  const Evaluation* evaluation() const { return evaluation_.get(); }
+
+  // --- Workers ---
+
+  // Gives a worker batches, and puts it in line for steps.
+  void Offer(Worker& worker);
+  // Leases to those in line, as far as there are steps.
+  void ServeLine();
+  // After a takeover: what it says that it holds is its own already. Not what was taken back, which
+  // it has not heard of where its stream broke meanwhile.
+  void Hold(Worker& worker);
+  // It has reported so many steps: how fast it is.
+  void OnReport(Worker& worker, int steps);
+  // False when the step was done before.
+  bool Done(Worker& worker, uint64_t step);
+  // It hands everything back; returns how many steps.
+  uint64_t Release(const Worker& worker);
+  // The same, as its stream is gone.
+  uint64_t Forget(const Worker& worker);
+  // A worker that has stopped would be leased the same steps for ever: the streams of those whose
+  // leases have expired are ended. One that lives comes back at once and says what it holds.
+  // `patient`: not of those that say that they compute.
+  void DropSilent(bool patient);
+
+  // --- The end of what is begun (section 5) ---
+
+  // What is below a step that is begun has to be done too, or there is no cut; so nobody begins one
+  // until it is known how far all of them are: takes back what no worker has begun, so that no step
+  // is waited for without need. Asks them first; true once that is done.
+  bool TakeBack();
+  // Its answer; false when nobody waits for it.
+  bool OnHalted(const Worker& worker, const proto::Halted& halted);
+  // They have been asked, and nothing may be leased before it is done.
+  bool taking_back() const { return take_back_.has_value() && !take_back_->done; }
+  // What is begun goes on: the next TakeBack asks anew.
+  void ForgetTakeBack() { take_back_.reset(); }
+
+  struct Counters {
+    uint64_t steps_leased = 0;
+    uint64_t steps_repeated = 0;
+    uint64_t lease_expiries = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct TakenBack {
+    Time asked_at{};
+    std::set<StepDispatcher::WorkerKey> unanswered;
+    std::map<StepDispatcher::WorkerKey, uint64_t> begun_below;
+    bool done = false;
+  };
+  bool MayHave(const Worker& worker) const;
+  // Of the steps that a worker should have now.
+  enum class Given { kNothing, kSome, kAll };
+  Given GiveSteps(Worker& worker);
+  std::string WhyExpired(const Worker& worker, Time now);
+  proto::WorkerOrder GoOn() const;
+
+  const Options options_;
+  uint64_t timeline_ = 0;
+  std::unique_ptr<StepDispatcher> steps_;
+  StepReports reports_;
+  std::unique_ptr<Evaluation> evaluation_;
+  bool begun_ = false;
+  bool ended_ = false;
+  std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
+  std::optional<TakenBack> take_back_;          // in this timeline
+  uint64_t leased_again_before_ = 0;            // in former timelines
+  Counters counters_;
+};
+
+}  // namespace shoal

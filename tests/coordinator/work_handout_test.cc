@@ -1,0 +1,290 @@
+#include "coordinator/work_handout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "tests/coordinator/joined_workers.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Le;
+
+constexpr uint64_t kTimeline = 9;
+
+class WorkHandoutTest : public testing::Test {
+ protected:
+  WorkHandoutTest() {
+    workers_.on_gone = [this](Worker& worker, const std::string& why) {
+      gone_ = why;
+      handout_.Forget(worker);
+    };
+  }
+  void Begin(uint64_t base = 0) {
+    handout_.Open({.timeline = kTimeline, .total_steps = 100, .base = base});
+    handout_.Begin();
+  }
+  void OfferAll() {
+    for (Worker* worker : workers_.membership()->Ready()) handout_.Offer(*worker);
+    handout_.ServeLine();
+  }
+  // It has reported the steps, each of which took so long; what follows.
+  void Report(Worker& worker, const std::vector<uint64_t>& steps, Time each = milliseconds(200)) {
+    loop_.Advance(each * steps.size());
+    handout_.OnReport(worker, static_cast<int>(steps.size()));
+    for (const uint64_t step : steps) EXPECT_TRUE(handout_.Done(worker, step));
+    handout_.Offer(worker);
+    handout_.ServeLine();
+  }
+  static proto::Halted Halted(uint64_t begun_below) {
+    proto::Halted halted;
+    halted.set_timeline(kTimeline);
+    halted.set_begun_below(begun_below);
+    return halted;
+  }
+
+  FakeLoop loop_;
+  JoinedWorkers workers_{&loop_};
+  std::vector<uint64_t> leased_;
+  std::string gone_;
+  WorkHandout handout_{{.loop = &loop_,
+                        .membership = workers_.membership(),
+                        .window_steps = 64,
+                        .lease_timeout_seconds = 10,
+                        .on_leased = [this](uint64_t step) { leased_.push_back(step); }}};
+};
+
+TEST_F(WorkHandoutTest, EachWorkerGetsTheLowestStepsAndTheNextBeforeItNeedsThem) {
+  Worker& first = workers_.Join(0);
+  workers_.Join(1);
+  Begin();
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
+  EXPECT_THAT(workers_.Leases(1), ElementsAre(2, 3));
+  EXPECT_THAT(leased_, ElementsAre(0, 2));
+  Report(first, {0});
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(4));
+  EXPECT_FALSE(handout_.Done(first, 0)) << "once";
+  EXPECT_EQ(handout_.counters().steps_leased, 5u);
+  EXPECT_EQ(handout_.counters().steps_repeated, 1u);
+}
+
+TEST_F(WorkHandoutTest, AWorkerOfShortStepsHoldsAFifthOfASecondOfThem) {
+  Worker& worker = workers_.Join(0);
+  Begin();
+  OfferAll();
+  // The first report tells nothing: what came before it was no step.
+  Report(worker, {0, 1}, milliseconds(10));
+  EXPECT_EQ(handout_.steps().held(worker.key), 2u);
+  // What is missing of 20 comes in portions of 5.
+  for (int i = 0; i < 20; ++i) {
+    Report(worker, {handout_.steps().base()}, milliseconds(10));
+  }
+  EXPECT_THAT(handout_.steps().held(worker.key), AllOf(Gt(15), Le(20)));
+}
+
+TEST_F(WorkHandoutTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {
+  Worker& worker = workers_.Join(0);
+  OfferAll();
+  handout_.Open({.timeline = kTimeline, .total_steps = 100});
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(0), IsEmpty());
+  handout_.Begin();
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
+  handout_.End();
+  Report(worker, {0, 1});
+  handout_.Close();
+  Begin();
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(0), IsEmpty());
+}
+
+TEST_F(WorkHandoutTest, WhoIsNotReadyOrHasLostTheTimelineGetsNothing) {
+  workers_.Join(0).ready = false;
+  workers_.Join(1).lost_timeline = true;
+  workers_.Join(2);
+  Begin();
+  for (const auto& [key, worker] : workers_.membership()->workers()) handout_.Offer(*worker);
+  handout_.ServeLine();
+  EXPECT_THAT(workers_.Leases(0), IsEmpty());
+  EXPECT_THAT(workers_.Leases(1), IsEmpty());
+  EXPECT_THAT(workers_.Leases(2), ElementsAre(0, 1));
+}
+
+// Below the limit there are fewer than are wanted.
+TEST_F(WorkHandoutTest, WorkersTakeTurnsWhereThereAreTooFewSteps) {
+  workers_.Join(0);
+  workers_.Join(1);
+  Begin();
+  std::vector<std::vector<uint64_t>> got(2);
+  for (uint64_t limit = 1; limit <= 4; ++limit) {
+    handout_.steps().set_limit(limit);
+    OfferAll();
+    for (int i : {0, 1}) {
+      for (const uint64_t step : workers_.Leases(i)) got[i].push_back(step);
+    }
+  }
+  EXPECT_THAT(got[0], ElementsAre(0, 2));
+  EXPECT_THAT(got[1], ElementsAre(1, 3));
+}
+
+TEST_F(WorkHandoutTest, WhatAWorkerLosesIsLeasedAgain) {
+  workers_.Join(0);
+  Begin();
+  OfferAll();
+  workers_.Leases(0);
+  workers_.Break(0);
+  workers_.Join(1);
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(1), ElementsAre(0, 1));
+  EXPECT_EQ(handout_.leased_again(), 2u);
+  handout_.Close();
+  EXPECT_EQ(handout_.leased_again(), 2u) << "of former timelines too";
+}
+
+TEST_F(WorkHandoutTest, WhatAWorkerOfTheTimelineHoldsIsItsOwn) {
+  proto::WorkerHello hello;
+  hello.set_timeline(kTimeline);
+  hello.add_held_steps(1);
+  Worker& successor = workers_.Join(0, hello);
+  hello.set_timeline(kTimeline + 1);
+  hello.add_held_steps(0);
+  Worker& stranger = workers_.Join(1, hello);
+  Begin();
+  handout_.Hold(successor);
+  handout_.Hold(stranger);
+  EXPECT_TRUE(handout_.steps().Holds(successor.key, 1));
+  EXPECT_EQ(handout_.steps().held(stranger.key), 0u);
+}
+
+TEST_F(WorkHandoutTest, WhoReportsNothingForTooLongLosesItsStepsAndItsStream) {
+  workers_.Join(0);
+  Begin();
+  OfferAll();
+  loop_.Advance(seconds(9));
+  handout_.DropSilent(/*patient=*/false);
+  EXPECT_THAT(gone_, IsEmpty());
+  loop_.Advance(seconds(2));
+  handout_.DropSilent(/*patient=*/false);
+  EXPECT_THAT(gone_, HasSubstr("reported nothing for 10 s"));
+  EXPECT_EQ(handout_.counters().lease_expiries, 1u);
+  workers_.Join(1);
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(1), ElementsAre(0, 1));
+}
+
+TEST_F(WorkHandoutTest, WhoSaysThatItComputesIsToldOfTheFieldOrWaitedFor) {
+  Worker& worker = workers_.Join(0);
+  Begin();
+  OfferAll();
+  worker.waiting.set_what("computing step 0");
+  worker.waiting.set_computing(true);
+  for (int i = 0; i < 3; ++i) {
+    loop_.Advance(seconds(8));
+    worker.waiting_at = loop_.Now();
+    handout_.DropSilent(/*patient=*/true);
+  }
+  EXPECT_THAT(gone_, IsEmpty());
+  loop_.Advance(seconds(11));
+  handout_.DropSilent(/*patient=*/false);
+  EXPECT_THAT(gone_, HasSubstr("$.strategy.lease_timeout_seconds"));
+  EXPECT_EQ(workers_.membership()->records().at(0).expiries, 1u);
+}
+
+TEST_F(WorkHandoutTest, BatchesOfAnEvaluationAreHandedOutBesideSteps) {
+  Worker& worker = workers_.Join(0);
+  Begin();
+  handout_.BeginEvaluation(std::make_unique<Evaluation>(0, 13, 3, 0, seconds(10)));
+  OfferAll();
+  std::vector<uint64_t> batches, steps;
+  for (const proto::WorkerOrder& order : workers_.Orders(0)) {
+    if (order.has_lease()) steps.push_back(order.lease().first());
+    if (!order.has_evaluate()) continue;
+    EXPECT_EQ(order.evaluate().cut_step(), 13u);
+    EXPECT_EQ(order.evaluate().timeline(), kTimeline);
+    batches.push_back(order.evaluate().batch());
+  }
+  EXPECT_THAT(batches, ElementsAre(0, 1));
+  EXPECT_THAT(steps, ElementsAre(0));
+  handout_.Release(worker);
+  EXPECT_EQ(handout_.evaluation()->batches().held(worker.key), 0u);
+  handout_.Close();
+  EXPECT_EQ(handout_.evaluation(), nullptr);
+}
+
+TEST_F(WorkHandoutTest, WhatNobodyHasBegunIsTakenBackOnceAllHaveSaidHowFarTheyAre) {
+  Worker& first = workers_.Join(0);
+  Worker& second = workers_.Join(1);
+  Begin();
+  OfferAll();
+  workers_.Orders(0);
+  workers_.Orders(1);
+  EXPECT_FALSE(handout_.TakeBack());
+  EXPECT_TRUE(handout_.taking_back());
+  const auto halts = workers_.Orders(0);
+  ASSERT_EQ(halts.size(), 1u) << "once";
+  EXPECT_EQ(halts[0].halt().timeline(), kTimeline);
+  EXPECT_TRUE(handout_.OnHalted(first, Halted(1)));
+  EXPECT_FALSE(handout_.OnHalted(first, Halted(1))) << "again";
+  EXPECT_FALSE(handout_.TakeBack());
+  EXPECT_TRUE(handout_.OnHalted(second, Halted(2)));
+  EXPECT_TRUE(handout_.TakeBack());
+  EXPECT_FALSE(handout_.taking_back());
+  EXPECT_EQ(handout_.steps().first_unleased(), 1u) << "only step 0 was begun";
+  const auto orders = workers_.Orders(0);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].go_on().below(), 1u);
+}
+
+TEST_F(WorkHandoutTest, WhoDoesNotSayHowFarItIsKeepsWhatItHolds) {
+  workers_.Join(0);
+  Begin();
+  OfferAll();
+  EXPECT_FALSE(handout_.TakeBack());
+  loop_.Advance(seconds(1));
+  EXPECT_TRUE(handout_.TakeBack());
+  EXPECT_EQ(handout_.steps().first_unleased(), 2u);
+}
+
+TEST_F(WorkHandoutTest, NobodyWaitsForAWorkerThatIsGone) {
+  workers_.Join(0);
+  Begin();
+  OfferAll();
+  EXPECT_FALSE(handout_.TakeBack());
+  workers_.Break(0);
+  EXPECT_TRUE(handout_.TakeBack());
+}
+
+// Its stream broke before it was told what it may do.
+TEST_F(WorkHandoutTest, WhoComesBackAfterATakeBackHearsWhatIsLeftOfItsSteps) {
+  workers_.Join(0);
+  Begin();
+  OfferAll();
+  handout_.TakeBack();
+  handout_.OnHalted(*workers_.Find(0), Halted(1));
+  ASSERT_TRUE(handout_.TakeBack());
+  workers_.Break(0);
+  proto::WorkerHello hello;
+  hello.set_timeline(kTimeline);
+  for (const uint64_t step : {0, 1}) hello.add_held_steps(step);
+  Worker& again = workers_.Join(0, hello);
+  handout_.Hold(again);
+  const auto orders = workers_.Orders(0);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].go_on().below(), 1u);
+  EXPECT_TRUE(handout_.steps().Holds(again.key, 0));
+  EXPECT_FALSE(handout_.steps().Holds(again.key, 1));
+}
+
+}  // namespace
+}  // namespace shoal
