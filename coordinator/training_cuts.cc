@@ -22,24 +22,7 @@ void TrainingRun::PlanCut() {
       !decides) {
     return SaveModel(*last);
   }
-  if (closing()) {
-    if (!stopping_ && !ps_asks_to_leave()) return;  // it is on its way
-    if (options_.loop->Now() < write_again_at_) return;
-    if (training() && !handout_->TakeBack()) return;
-    const uint64_t next = CutTarget();
-    // One whose stream has just broken may be on its way here with steps that it holds.
-    const bool away = next < handout_->steps().first_unleased() && !membership_->AllLeft();
-    if (away && !NoWorkerLeft()) return;
-    const std::string written = "the checkpoint is written: ";
-    if (StoredCutAt(next)) return Closed(written + last->directory);
-    if (next == opened_->base && !opened_->adopted) {
-      return Closed(opened_->checkpoint.empty() ? "there is nothing to keep"
-                                                : written + opened_->checkpoint);
-    }
-    // So may those of the former coordinator.
-    if (training() || NoWorkerLeft()) BeginCut({next});
-    return;
-  }
+  if (closing_->closing()) return closing_->Plan();
   // What is evaluated already is not known before that.
   if (training() && !history_->read()) return;
   if (decides && DecisionIsDue()) return Decide();
@@ -49,16 +32,8 @@ void TrainingRun::PlanCut() {
   if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
 }
 
-// A cut waits for all steps that were leased; where nobody is left who might do those that came
-// back, it takes what is done.
-uint64_t TrainingRun::CutTarget() const {
-  const bool nobody = handout_->steps().leased_count() == 0 && !membership_->AnyReady();
-  return nobody && handout_->steps().done_after_base().empty() ? handout_->steps().base()
-                                                               : handout_->steps().first_unleased();
-}
-
 CutPlan::Steps TrainingRun::Steps() const {
-  return {.first_unleased = CutTarget(),
+  return {.first_unleased = handout_->CutTarget(),
           .leased = handout_->steps().leased_count(),
           .per_second = progress_.steps_per_second(options_.loop->Now())};
 }
@@ -66,7 +41,7 @@ CutPlan::Steps TrainingRun::Steps() const {
 void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
   if (cuts_->NeedsFreshTerm(cut.step)) fleet_->RenewTerm();
   cuts_->Began(cut.step, options_.loop->Now());
-  closing_cut_ = closing();
+  closing_cut_ = closing_->closing();
   Checkpointer::Cut begun = {
       .timeline = opened_->timeline, .step = cut.step, .term = fleet_->term(), .hold = cut.hold};
   if (plan_.has_value()) {
@@ -117,30 +92,26 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   if (over) return;
   // A ps may refuse it because more is applied than was known when it was begun: after a takeover,
   // a step of a worker that was lost before.
-  if (training() && closing() && highest_step.has_value())
+  if (training() && closing_->closing() && highest_step.has_value())
     handout_->steps().WasBegun(*highest_step);
-  const bool refused_below = highest_step.has_value() && step < CutTarget();
+  const bool refused_below = highest_step.has_value() && step < handout_->CutTarget();
   // What became of a cut that was begun before says nothing of the last one.
-  if (closing() && closing_cut_ && step <= CutTarget() && !refused_below) NotWritten(why);
+  if (closing_->closing() && closing_cut_ && step <= handout_->CutTarget() && !refused_below)
+    closing_->NotWritten(why);
 }
 
 absl::StatusOr<OperatorRequests::Wanted> TrainingRun::WantedNow() const {
-  if (over_.has_value()) return absl::UnavailableError("no checkpoint: the coordinator stops");
+  if (ending_->over()) return absl::UnavailableError("no checkpoint: the coordinator stops");
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();
-  if (finishing_ && last.has_value())  // the final one
+  if (!ending_->working() && last.has_value())  // the final one
     return OperatorRequests::Wanted{last->manifest.timeline, last->manifest.cut_step};
-  if (!handout_->open() || NothingToKeep()) {
+  if (!handout_->open() || closing_->NothingToKeep()) {
     const std::vector<std::string> waiting = Waiting();
     return absl::UnavailableError(absl::StrCat("no steps are being done now",
                                                waiting.empty() ? "" : ", waiting for ",
                                                absl::StrJoin(waiting, "; ")));
   }
   return OperatorRequests::Wanted{opened_->timeline, handout_->steps().done_below()};
-}
-
-bool TrainingRun::StoredCutAt(uint64_t step) const {
-  return checkpointer_->last().has_value() && checkpointer_->last()->manifest.cut_step == step &&
-         checkpointer_->last()->manifest.timeline == opened_->timeline;
 }
 
 bool TrainingRun::DecisionIsDue() const {
@@ -152,7 +123,7 @@ bool TrainingRun::DecisionIsDue() const {
 void TrainingRun::Decide() {
   const uint64_t epoch = cuts_->epoch();
   const auto asked = [this, epoch, timeline = opened_->timeline] {
-    if (!training() || opened_->timeline != timeline || finishing_ || over_) return false;
+    if (!training() || opened_->timeline != timeline || !ending_->working()) return false;
     return cuts_->epoch() == epoch && DecisionIsDue();
   };
   history_->Decide(epoch, asked, [this] { OnDecided(); });
@@ -175,6 +146,20 @@ void TrainingRun::FinishEvaluation() {
   history_->SetTestResult(done->epoch(), done->loss(), done->metric_sums(), done->examples());
   checkpointer_->Release();
   Advance();
+}
+
+void TrainingRun::SaveModel(const StoredCheckpoint& result, bool found) {
+  if (!result.manifest.finite()) {
+    return EndForNan(absl::StrCat("all steps are done, but values in \"",
+                                  result.manifest.not_finite, "\" of the last checkpoint, ",
+                                  result.directory, ", are not finite numbers; no model is saved. ",
+                                  AfterNan()));
+  }
+  ending_->Save({.values = result, .last = checkpointer_->last(), .found = found});
+}
+
+void TrainingRun::EndForNan(const std::string& why) {
+  if (ending_->working()) ending_->Fail(why);
 }
 
 }  // namespace shoal

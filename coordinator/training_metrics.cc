@@ -21,8 +21,8 @@ void AddMetrics(MetricName name,
 }  // namespace
 
 std::string TrainingRun::NotReady() const {
-  if (over_) return "the run is over";
-  return stopping_ ? "stopping" : "";
+  if (ending_->over()) return "the run is over";
+  return closing_->stopping() ? "stopping" : "";
 }
 
 void TrainingRun::Collect(MetricSamples* out) const {
@@ -56,7 +56,7 @@ void TrainingRun::CollectProgress(MetricSamples* out) const {
   out->Add("shoal_steps_repeated_total", Number(handout_->counters().steps_repeated));
   out->Add("shoal_lease_expiries_total", Number(handout_->counters().lease_expiries));
   out->Add("shoal_examples_total", Number(counters_.examples));
-  out->Add("shoal_evaluation_batches_total", Number(counters_.evaluation_batches));
+  out->Add("shoal_evaluation_batches_total", Number(handout_->counters().evaluation_batches));
   if (handout_->open()) out->Add("shoal_base_step", Number(handout_->steps().base()));
   const std::optional<uint64_t> epoch = RunningEpoch();
   if (epoch.has_value()) out->Add("shoal_epoch", Number(*epoch + 1));
@@ -92,8 +92,8 @@ void TrainingRun::CollectTasks(MetricSamples* out) const {
              {absl::StrCat(worker->index)});
   }
   out->Add("shoal_workers_ready", Number(ready));
-  if (no_worker_since_.has_value())
-    out->Add("shoal_waiting_seconds", ToSeconds(now - *no_worker_since_),
+  if (handout_->nobody_since().has_value())
+    out->Add("shoal_waiting_seconds", ToSeconds(now - *handout_->nobody_since()),
              {"worker", "", "none is ready"});
   for (const auto& [worker, record] : membership_->records()) {
     if (record.state == Membership::Record::State::kLeft) continue;

@@ -49,11 +49,7 @@ TrainingRun::TrainingRun(Options options)
       progress_(MetricsOf(options_.job)) {}
 
 TrainingRun::~TrainingRun() {
-  *alive_ = false;
   if (tick_ != 0) options_.loop->CancelTimer(tick_);
-  for (const EventLoop::TimerId timer : {dismiss_deadline_, over_deadline_}) {
-    if (timer != 0) options_.loop->CancelTimer(timer);
-  }
 }
 
 absl::Status TrainingRun::Prepare() {
@@ -89,7 +85,7 @@ absl::Status TrainingRun::Prepare() {
                         .directory = paths_.lease(),
                         .self = std::move(self),
                         .is_gone = options_.is_gone,
-                        .on_lost = [this](const absl::Status& status) { Over(status); },
+                        .on_lost = [this](const absl::Status& status) { ending_->Over(status); },
                         .on_lead = options_.on_lead});
   const std::map<std::string, std::string> texts = {{kJobName, job_text_},
                                                     {kModelName, job.model_json}};
@@ -127,12 +123,12 @@ absl::Status TrainingRun::Prepare() {
             return ReadEndOfRun(callbacks, paths, newest, files);
           },
       .on_job_finished = [this](const RunEnd& end) { OnJobFinished(end); },
-      .nobody_trains = [this] { return !finishing_ && !membership_->AnyReady(); },
+      .nobody_trains = [this] { return ending_->working() && !membership_->AnyReady(); },
       .on_reply = [this](int ps, const proto::ControlReply& reply) { OnPsReply(ps, reply); },
       .done_below = [this] { return training() ? handout_->steps().base() : 0; },
       .on_applied = [this](int ps, const proto::Claimed& claimed) { CompareWithPs(ps, claimed); },
       .on_reconnected = [this](int) { checkpointer_->Resend(); },
-      .on_failed = [this](const absl::Status& status) { Over(status); }});
+      .on_failed = [this](const absl::Status& status) { ending_->Over(status); }});
   membership_ = std::make_unique<Membership>(Membership::Options{
       .loop = options_.loop,
       .listed = options_.listed_workers,
@@ -164,10 +160,22 @@ absl::Status TrainingRun::Prepare() {
                                                                   },
                                                               .on_idle =
                                                                   [this] {
-                                                                    if (over_.has_value())
-                                                                      return EndAfterWrites();
+                                                                    ending_->OnWritten();
                                                                     if (awaits_results()) Advance();
                                                                   }});
+  ending_ = std::make_unique<RunEnding>(RunEnding::Options{
+      .loop = options_.loop,
+      .files = options_.files,
+      .membership = membership_.get(),
+      .fleet = fleet_.get(),
+      .lease = lease_.get(),
+      .paths = paths_,
+      .average_slot = optimizer_->average_slot(),
+      .on_ending = [this] { handout_->End(); },
+      .on_outcome =
+          [this](const absl::Status& status) { requests_->OnOver(status, closing_->kept()); },
+      .writing = [this] { return history_->writing(); },
+      .on_over = options_.on_over});
   checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Options{
       .loop = options_.loop,
       .store = &store_,
@@ -197,6 +205,18 @@ absl::Status TrainingRun::Prepare() {
       .on_given_up = [this](uint64_t step, const std::string& why,
                             std::optional<uint64_t> highest) { OnCutGivenUp(step, why, highest); },
       .on_idle = [this] { Advance(); }});
+  closing_ = std::make_unique<ClosingCut>(
+      ClosingCut::Options{.loop = options_.loop,
+                          .fleet = fleet_.get(),
+                          .membership = membership_.get(),
+                          .handout = handout_.get(),
+                          .checkpointer = checkpointer_.get(),
+                          .ending = ending_.get(),
+                          .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
+                          .checkpoints = paths_.checkpoints(),
+                          .opened = [this] { return opened_.has_value() ? &*opened_ : nullptr; },
+                          .waiting = [this] { return Waiting(); },
+                          .begin_cut = [this](uint64_t step) { BeginCut({step}); }});
   requests_ = std::make_unique<OperatorRequests>(
       OperatorRequests::Options{.membership = membership_.get(),
                                 .ps_count = static_cast<int>(options_.ps_addresses.size()),
@@ -212,6 +232,11 @@ void TrainingRun::Start() {
   history_->ReadEarlier();
   fleet_->Start();
   Tick();
+}
+
+void TrainingRun::Stop() {
+  closing_->Stop();
+  Advance();
 }
 
 absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
@@ -267,10 +292,12 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
               opened.loaded.has_value() ? TermText(opened.loaded->manifest.timeline) : "seed"}});
   }
   for (Worker* worker : membership_->Ready()) Announce(*worker);
-  if (worker_came_) return BeginTraining();
-  LayOutSteps();
-  // Who is on its way out may have been loaded once more, or has just been found by its claim.
-  if (closing() && NothingToKeep()) Closed("there is nothing to keep");
+  if (worker_came_) {
+    BeginTraining();
+  } else {
+    LayOutSteps();
+  }
+  closing_->OnTimelineOpened();
 }
 
 void TrainingRun::Announce(Worker& worker) {
@@ -285,9 +312,7 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
   opened_.reset();
   checkpointer_->GiveUp(why);
   requests_->RefuseCheckpoints(why);
-  if (!stopping_) return;
-  steps_lost_ = true;
-  Over(absl::CancelledError("stopped while the ps were being restored: " + why));
+  closing_->OnTimelineOver(why);
 }
 
 void TrainingRun::LayOutSteps() {
@@ -338,7 +363,7 @@ void TrainingRun::BeginTraining() {
   LayOutSteps();
   handout_->Begin();
   if (opened_->base > plan_->total_steps()) {
-    return Over(absl::FailedPreconditionError(absl::StrCat(
+    return ending_->Over(absl::FailedPreconditionError(absl::StrCat(
         opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint,
         " has the first ", opened_->base, " steps, and the job has only ", plan_->total_steps(),
         " now; raise $.epochs or $.steps, or choose another --run_dir")));
@@ -365,12 +390,10 @@ const StoredCheckpoint* TrainingRun::NewestBelowBase() const {
 void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
   switch (reply.kind_case()) {
     case proto::ControlReply::kDeparting:
-      return OnPsDeparting(ps);
+      closing_->OnPsDeparting(ps);
+      return Advance();
     case proto::ControlReply::kStopping:
-      if (!fleet_->dismissed()) return;  // it only leaves
-      stopping_ps_.insert(ps);
-      if (static_cast<int>(stopping_ps_.size()) == fleet_->size()) Over(outcome_);
-      return;
+      return ending_->OnPsStopping(ps);
     default:
       return checkpointer_->OnReply(ps, reply);
   }
@@ -378,11 +401,10 @@ void TrainingRun::OnPsReply(int ps, const proto::ControlReply& reply) {
 
 // Section 8: a successor finds the final checkpoint and does the rest.
 void TrainingRun::OnJobFinished(const RunEnd& end) {
-  if (finishing_) return;
+  if (!ending_->working()) return;
   LogInfo("the job is finished already: " + end.last.directory);
-  found_finished_ = true;
   checkpointer_->SetLast(end.last);
-  SaveModel(end.result);
+  SaveModel(end.result, /*found=*/true);
 }
 
 // --- Progress ---
@@ -394,14 +416,14 @@ void TrainingRun::Advance() {
 }
 
 bool TrainingRun::Plan() {
-  if (!handout_->open() || finishing_ || over_) return false;
+  if (!handout_->open() || !ending_->working()) return false;
   if (training()) history_->CloseUpTo(handout_->steps().base());
   PlanCut();
-  if (!training() || over_ || finishing_) return false;
+  if (!training() || !ending_->working()) return false;
   uint64_t limit = cuts_->mandatory();
   if (!checkpointer_->idle() && !checkpointer_->accepted())
     limit = std::min(limit, checkpointer_->step());
-  if (closing()) {
+  if (closing_->closing()) {
     // Nothing new, but all that the last checkpoints need, also when a worker hands steps back.
     const uint64_t needed = checkpointer_->idle() ? 0 : checkpointer_->step();
     limit = std::min(limit, std::max(needed, handout_->steps().first_unleased()));
@@ -415,23 +437,15 @@ void TrainingRun::Tick() {
   tick_ = options_.loop->CallAfter(kTickPeriod, [this] { Tick(); });
   const Time now = options_.loop->Now();
   // A stop has a patience of its own; nobody else is to begin those steps then.
-  handout_->DropSilent(/*patient=*/stopping_);
+  handout_->DropSilent(/*patient=*/closing_->stopping());
   for (Worker* worker : membership_->Ready()) {
     if (worker->lost_timeline && opened_.has_value()) Announce(*worker);
   }
-  const bool at_work = handout_->open() && handout_->steps().leased_count() > 0;
-  if (membership_->AnyReady() || at_work || finishing_) {
-    no_worker_since_.reset();
-  } else if (!no_worker_since_.has_value()) {
-    no_worker_since_ = now;
-  }
+  handout_->NoteWhoIsThere();
   LogWaiting(now);
-  ForgetDeparture(now);
-  EndUnopenedStop(now);
-  EndEvaluationForDeparture(now);
+  closing_->BeforePlan();
   Advance();
-  if (NoWorkerLeft()) CloseWithoutWorkers();
-  CloseIfStalled(now);
+  closing_->AfterPlan();
 }
 
 // Promise 8: nothing waits in silence.

@@ -22,12 +22,14 @@
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/step_plan.h"
 #include "coordinator/checkpointer.h"
+#include "coordinator/closing_cut.h"
 #include "coordinator/cut_plan.h"
 #include "coordinator/first_checkpoint.h"
 #include "coordinator/membership.h"
 #include "coordinator/operator_requests.h"
 #include "coordinator/progress.h"
 #include "coordinator/ps_fleet.h"
+#include "coordinator/run_ending.h"
 #include "coordinator/run_history.h"
 #include "coordinator/run_lease.h"
 #include "coordinator/work_handout.h"
@@ -142,42 +144,7 @@ class TrainingRun {
   bool Plan();
   void PlanCut();
   void BeginCut(const CutPlan::Cut& cut);
-  uint64_t CutTarget() const;
-  // The last checkpoint is wanted, and nothing new is begun: this coordinator stops, or a ps
-  // leaves.
-  bool closing() const { return stopping_ || ps_leaves(); }
-  // The timeline ends with it.
-  bool ps_leaves() const { return ps_asks_to_leave() || ps_may_leave(); }
-  bool ps_asks_to_leave() const {
-    return fleet_->DepartureSince(PsFleet::Departure::kAsked).has_value();
-  }
-  bool ps_may_leave() const {
-    return fleet_->DepartureSince(PsFleet::Departure::kAllowed).has_value();
-  }
-  // No step was applied in this timeline, or in none.
-  bool NothingToKeep() const;
-  // That checkpoint is written, there is nothing to write, or it cannot be: then not all is kept.
-  void Closed(const std::string& outcome, bool kept = true);
-  // It could not be written: a stop tries again for a while.
-  void NotWritten(const std::string& why);
-  void ClosedWithout(const std::string& why);
-  // The steps that are done and that no checkpoint has, for people.
-  std::string NotKept() const;
-  // A stop that came before what the ps hold is known.
-  void EndUnopenedStop(Time now);
-  void OnPsDeparting(int ps);
-  void ForgetDeparture(Time now);
-  void EndEvaluationForDeparture(Time now);
   CutPlan::Steps Steps() const;
-  // None is ready, nor was for some time.
-  bool NoWorkerLeft() const;
-  void CloseWithoutWorkers();
-  // Steps that all ps have applied are done, whoever did not come to report them.
-  void CountApplied();
-  // A stop waits for those who get on, and for files, not for who stands still.
-  void CloseIfStalled(Time now);
-  // How long it waits while nobody gets on.
-  Time StallPatience(Time now) const;
   void Tick();
   // Whom the run waits for, a line each, for console and status.
   std::vector<std::string> Waiting() const;
@@ -198,16 +165,11 @@ class TrainingRun {
   // Has it decided from what is on disk.
   void Decide();
   void OnDecided();
-  void SaveModel(const StoredCheckpoint& final_checkpoint);
-  // Nothing is left to do; the ps follow when the workers have gone.
-  void DismissWorkers();
-  void DismissPs();
+  // `found`: by a former coordinator.
+  void SaveModel(const StoredCheckpoint& result, bool found = false);
   // The variables have become useless: the run fails, and the ps go too, so that the next start
   // loads a checkpoint.
   void EndForNan(const std::string& why);
-  void Over(const absl::Status& status);
-  // Says that it is over once what is being written is on disk.
-  void EndAfterWrites();
   bool training() const { return handout_->begun(); }
 
   enum class Phase { kClaiming, kLoading, kTraining, kStopping, kFinished, kFailed };
@@ -227,8 +189,6 @@ class TrainingRun {
 
   // What a checkpoint has to hold that is asked for now, or why there will be none.
   absl::StatusOr<OperatorRequests::Wanted> WantedNow() const;
-  // The newest checkpoint is one of this timeline at `step`.
-  bool StoredCutAt(uint64_t step) const;
 
   Options options_;
   std::string job_text_;
@@ -245,10 +205,12 @@ class TrainingRun {
   std::unique_ptr<PsFleet> fleet_;
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<Checkpointer> checkpointer_;
+  std::unique_ptr<ClosingCut> closing_;
   std::unique_ptr<OperatorRequests> requests_;
   Progress progress_;
   std::unique_ptr<WorkHandout> handout_;
   std::unique_ptr<RunHistory> history_;
+  std::unique_ptr<RunEnding> ending_;
 
   // Of as many examples as the run's newest checkpoint says, or else the first worker.
   std::optional<StepPlan> plan_;
@@ -261,39 +223,19 @@ class TrainingRun {
   Time stored_at_{};
   std::optional<PsFleet::Opened> opened_;  // the open timeline
   std::optional<CutPlan> cuts_;            // and its cuts; stays when it is over
-  bool closing_cut_ = false;               // the cut begun last is that of closing()
+  bool closing_cut_ = false;               // the cut begun last is that of closing_
 
   uint64_t steps_done_here_ = 0;
   struct Counters {
     uint64_t timelines_opened = 0;
     uint64_t examples = 0;
-    uint64_t evaluation_batches = 0;
   };
   Counters counters_;  // since the start
   bool warned_of_loss_ = false;
   uint64_t nan_steps_ = 0;  // with a loss that is not finite, in a row
 
-  bool stopping_ = false;
-  Time stop_began_{};
-  bool steps_lost_ = false;  // some of those done are in no checkpoint when the run stops
-  std::optional<Time> not_written_since_;  // when the checkpoint of a stop failed first,
-  Time write_again_at_{};                  // and when it is tried again
-  std::optional<Time> no_worker_since_;
-  // What was done when a stop last saw that something is, and when that was.
-  std::optional<std::array<uint64_t, 5>> headway_;
-  Time headway_at_{};
-  bool finishing_ = false;            // the model is being saved, or is; or the job ends for NaN
-  bool workers_may_go_ = false;       // they have been told
-  absl::Status outcome_;              // how the run ends, once the ps are gone
-  bool found_finished_ = false;       // by a former coordinator
-  std::optional<absl::Status> over_;  // as on_over is told, or will be once all is written
-  std::set<int> stopping_ps_;         // those that answered Stop
   EventLoop::TimerId tick_ = 0;
   Time log_waiting_at_{};  // 0 while nobody is waited for
-  EventLoop::TimerId dismiss_deadline_ = 0;
-  EventLoop::TimerId over_deadline_ = 0;
-  std::string failure_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace shoal

@@ -28,7 +28,7 @@ proto::StatusReply TrainingRun::Status() const {
   reply.set_process(lease_->Process());
   reply.set_uptime_seconds(ToSeconds(now - started_));
   reply.set_phase(PhaseName(phase()));
-  reply.set_error(failure_);
+  reply.set_error(ending_->failure());
   for (const std::string& line : Waiting()) reply.add_waiting(line);
   reply.set_term(fleet_->term());
   reply.set_timeline(fleet_->timeline());
@@ -95,9 +95,18 @@ void TrainingRun::FillCheckpoint(proto::StatusReply* reply) const {
 }
 
 TrainingRun::Phase TrainingRun::phase() const {
-  if (!failure_.empty()) return Phase::kFailed;
-  if (finishing_) return Phase::kFinished;
-  if (stopping_) return Phase::kStopping;
+  if (!ending_->failure().empty()) return Phase::kFailed;
+  switch (ending_->phase()) {
+    case RunEnding::Phase::kWorking:
+      break;
+    case RunEnding::Phase::kSaving:
+    case RunEnding::Phase::kDismissingWorkers:
+    case RunEnding::Phase::kDismissingPs:
+      return Phase::kFinished;
+    case RunEnding::Phase::kOver:
+      return ending_->outcome().ok() ? Phase::kFinished : Phase::kStopping;
+  }
+  if (closing_->stopping()) return Phase::kStopping;
   switch (fleet_->phase()) {
     case PsFleet::Phase::kClaiming:
       return Phase::kClaiming;
@@ -190,24 +199,25 @@ std::vector<std::string> TrainingRun::Waiting() const {
   std::vector<std::string> lines = fleet_->Waiting();
   const Time now = options_.loop->Now();
   if (const std::string holder = lease_->Waiting(); !holder.empty()) lines.push_back(holder);
-  if (finishing_ || fleet_->phase() != PsFleet::Phase::kLeading) return lines;
+  if (!ending_->working() || fleet_->phase() != PsFleet::Phase::kLeading) return lines;
   if (!membership_->AnyReady()) {
     std::vector<std::string> known;
     for (const auto& [index, record] : membership_->records()) {
       known.push_back(absl::StrCat("worker ", index, ": ", StateName(record.state),
                                    record.detail.empty() ? "" : ", ", record.detail));
     }
-    lines.push_back(absl::StrCat(
-        "a worker: none is ready since ", WholeSeconds(now - no_worker_since_.value_or(now)),
-        " s (", known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
-        "); one more joins with shoal-worker --chief=", options_.chief_address));
+    lines.push_back(
+        absl::StrCat("a worker: none is ready since ",
+                     WholeSeconds(now - handout_->nobody_since().value_or(now)), " s (",
+                     known.empty() ? "none has come yet" : absl::StrJoin(known, "; "),
+                     "); one more joins with shoal-worker --chief=", options_.chief_address));
   }
   const bool all_done =
       (training() && handout_->steps().base() >=
                          (awaits_results() ? cuts_->mandatory() : plan_->total_steps())) ||
-      not_written_since_.has_value();
+      closing_->not_written_since().has_value();
   const bool is_final =
-      not_written_since_.has_value() || (all_done && handout_->steps().finished());
+      closing_->not_written_since().has_value() || (all_done && handout_->steps().finished());
   if (all_done && !history_->error().empty() && awaits_results()) {
     lines.push_back(absl::StrCat("the epoch's result to be written (", history_->error(),
                                  "); it is tried again every ", WholeSeconds(kRetryCutAfter),
@@ -242,7 +252,7 @@ std::vector<std::string> TrainingRun::Waiting() const {
 // The cut in progress is not held up, and nobody waits for it: it lacks steps, of which the oldest
 // one is being computed, as its worker says of a slow one.
 bool TrainingRun::CutIsComing(Time now) const {
-  if (!training() || closing() || requests_->checkpoint_wanted()) return false;
+  if (!training() || closing_->closing() || requests_->checkpoint_wanted()) return false;
   if (!checkpointer_->accepted() || handout_->steps().base() >= checkpointer_->step()) return false;
   const Worker* const holder = HolderOfOldestStep();
   if (holder != nullptr && !holder->waiting.what().empty()) return holder->Computing(now);

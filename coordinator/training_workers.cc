@@ -47,12 +47,7 @@ void TrainingRun::OnWorkerReady(Worker& worker, const proto::WorkerReady& ready)
   worker.ready = record.state != Membership::Record::State::kDraining;
   if (worker.ready) record.state = Membership::Record::State::kUp;
   LogInfo(absl::StrCat("worker ", worker.index, " is ready"));
-  if (finishing_) {
-    if (!workers_may_go_) return;  // it is told when that is sure
-    proto::WorkerOrder order;
-    order.mutable_job_done()->set_failure(failure_);
-    return worker.Send(order);
-  }
+  if (!ending_->working()) return ending_->OnWorkerReady(worker);
   if (opened_.has_value()) {
     Announce(worker);
     if (first) {
@@ -115,10 +110,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
 void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   requests_->OnWorkerGone(worker, why);
   const uint64_t returned = handout_->Forget(worker);
-  if (finishing_) {
-    if (workers_may_go_ && membership_->workers().empty() && !found_finished_) DismissPs();
-    return;
-  }
+  if (!ending_->working()) return ending_->OnWorkerGone();
   LogWarning(absl::StrCat(
       "worker ", worker.index, " is gone (", why, ")",
       returned > 0 ? absl::StrCat("; ", returned, " of its steps are leased again") : ""));
@@ -159,7 +151,7 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
                         .metric_sums = {step.metric_sums().begin(), step.metric_sums().end()}},
                        now);
     NoteLoss(step.step(), step.loss_sum(), worker);
-    if (finishing_) return;
+    if (!ending_->working()) return;
   }
   // Nobody is looked at but this worker and those in line: a report costs the same however many
   // there are.
@@ -171,7 +163,7 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
 // Section 5: what is done is applied on every ps, or somebody says what is not so. The steps of the
 // claim answered had been reported before it was made, so they had been applied before, too.
 void TrainingRun::CompareWithPs(int ps, const proto::Claimed& claimed) {
-  if (finishing_) return;
+  if (!ending_->working()) return;
   if (!training()) return TakeApplied();
   const uint64_t done = std::min(claimed.done_below(), handout_->steps().base());
   uint64_t confirmed = done;
@@ -255,12 +247,7 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
   }
   if (const std::string wrong = WrongResult(done); !wrong.empty())
     return membership_->Reject(worker, wrong, true);
-  worker.last_report = options_.loop->Now();
-  const uint64_t before = handout_->evaluation()->batches().done_count();
-  handout_->evaluation()->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
-                               {done.metric_sums().begin(), done.metric_sums().end()},
-                               options_.loop->Now());
-  counters_.evaluation_batches += handout_->evaluation()->batches().done_count() - before;
+  handout_->BatchDone(worker, done);
   if (handout_->evaluation()->finished()) return FinishEvaluation();
   handout_->Offer(worker);
   handout_->ServeLine();

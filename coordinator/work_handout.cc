@@ -144,6 +144,14 @@ bool WorkHandout::Done(Worker& worker, uint64_t step) {
   return true;
 }
 
+void WorkHandout::BatchDone(Worker& worker, const proto::EvaluationDone& done) {
+  worker.last_report = options_.loop->Now();
+  const uint64_t before = evaluation_->batches().done_count();
+  evaluation_->Done(worker.key, done.batch(), done.examples(), done.loss_sum(),
+                    {done.metric_sums().begin(), done.metric_sums().end()}, worker.last_report);
+  counters_.evaluation_batches += evaluation_->batches().done_count() - before;
+}
+
 uint64_t WorkHandout::Release(const Worker& worker) {
   if (evaluation_ != nullptr) evaluation_->batches().Release(worker.key);
   return open() ? steps_->Release(worker.key) : 0;
@@ -184,6 +192,20 @@ void WorkHandout::DropSilent(bool patient) {
     options_.membership->Reject(*worker->second, WhyExpired(*worker->second, now),
                                 /*final=*/false);
   }
+}
+
+void WorkHandout::NoteWhoIsThere() {
+  const bool at_work = open() && steps_->leased_count() > 0;
+  if (options_.membership->AnyReady() || at_work || ended_) {
+    nobody_since_.reset();
+  } else if (!nobody_since_.has_value()) {
+    nobody_since_ = options_.loop->Now();
+  }
+}
+
+uint64_t WorkHandout::CutTarget() const {
+  const bool nobody = steps_->leased_count() == 0 && !options_.membership->AnyReady();
+  return nobody && steps_->done_after_base().empty() ? steps_->base() : steps_->first_unleased();
 }
 
 bool WorkHandout::TakeBack() {

@@ -90,6 +90,8 @@ class WorkHandout {
   void OnReport(Worker& worker, int steps);
   // False when the step was done before.
   bool Done(Worker& worker, uint64_t step);
+  // A batch of the evaluation, which is there.
+  void BatchDone(Worker& worker, const proto::EvaluationDone& done);
   // It hands everything back; returns how many steps.
   uint64_t Release(const Worker& worker);
   // The same, as its stream is gone.
@@ -98,6 +100,11 @@ class WorkHandout {
   // leases have expired are ended. One that lives comes back at once and says what it holds.
   // `patient`: not of those that say that they compute.
   void DropSilent(bool patient);
+
+  // To be called from time to time: since when nobody is ready, nor any step leased. None: somebody
+  // is, or need not be any more.
+  void NoteWhoIsThere();
+  const std::optional<Time>& nobody_since() const { return nobody_since_; }
 
   // --- The end of what is begun (section 5) ---
 
@@ -112,10 +119,15 @@ class WorkHandout {
   // What is begun goes on: the next TakeBack asks anew.
   void ForgetTakeBack() { take_back_.reset(); }
 
+  // Where a cut would be now. It waits for all steps that were leased; where nobody is left who
+  // might do those that came back, it takes what is done.
+  uint64_t CutTarget() const;
+
   struct Counters {
     uint64_t steps_leased = 0;
     uint64_t steps_repeated = 0;
     uint64_t lease_expiries = 0;
+    uint64_t evaluation_batches = 0;
   };
   const Counters& counters() const { return counters_; }
 
@@ -143,6 +155,7 @@ class WorkHandout {
   std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
   std::optional<TakenBack> take_back_;          // in this timeline
   uint64_t leased_again_before_ = 0;            // in former timelines
+  std::optional<Time> nobody_since_;
   Counters counters_;
 };
 

@@ -1,0 +1,152 @@
+#include "coordinator/run_ending.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_verification.h"
+#include "common/checkpoint/model_export.h"
+#include "common/daemon/logging.h"
+
+namespace shoal {
+namespace {
+
+// Workers and ps that do not answer at the end are gone.
+constexpr Time kDismissTimeout = std::chrono::seconds(5);
+// A disk that does not answer at the end is waited for so long, and by the process as long again.
+constexpr Time kDiskPatience = std::chrono::seconds(3);
+
+absl::Status ExportResult(const RunEnding::Result& result, const std::string& directory,
+                          const std::string& slot, FileSystem* files) {
+  const std::optional<StoredCheckpoint>& last = result.last;
+  // Only the best epoch's is another than the last one, which was verified.
+  if (last.has_value() && last->directory != result.values.directory) {
+    const absl::Status sound = VerifyCheckpoint(result.values, files);
+    const bool lost = absl::IsDataLoss(sound) || absl::IsNotFound(sound);
+    if (lost && last->manifest.finite()) {
+      LogWarning(absl::StrCat("the model gets the values of the last epoch, and not of the best: ",
+                              std::string(sound.message())));
+      return ExportModel(*last, directory, slot, files);
+    }
+    if (!sound.ok()) return sound;
+  }
+  return ExportModel(result.values, directory, slot, files);
+}
+
+}  // namespace
+
+RunEnding::RunEnding(Options options) : options_(std::move(options)) {}
+
+RunEnding::~RunEnding() {
+  *alive_ = false;
+  for (const EventLoop::TimerId timer : {dismiss_deadline_, over_deadline_}) {
+    if (timer != 0) options_.loop->CancelTimer(timer);
+  }
+}
+
+void RunEnding::Enter(Phase phase) {
+  if (std::exchange(phase_, phase) == Phase::kWorking) options_.on_ending();
+}
+
+void RunEnding::Save(const Result& result) {
+  Enter(Phase::kSaving);
+  found_ = result.found;
+  auto saved = std::make_shared<absl::Status>();
+  const std::string directory = options_.paths.model();
+  options_.loop->Offload([files = options_.files, slot = options_.average_slot, result, directory,
+                          saved] { *saved = ExportResult(result, directory, slot, files); },
+                         [this, alive = alive_, saved, directory] {
+                           if (!*alive || phase_ != Phase::kSaving) return;
+                           if (!saved->ok()) return Over(*saved);
+                           LogInfo("the model is saved in " + directory);
+                           job_outcome_ = absl::OkStatus();
+                           DismissWorkers();
+                         });
+}
+
+void RunEnding::Fail(const std::string& why) {
+  failure_ = why;
+  job_outcome_ = absl::DataLossError(why);
+  DismissWorkers();
+}
+
+void RunEnding::DismissWorkers() {
+  Enter(Phase::kDismissingWorkers);
+  proto::WorkerOrder order;
+  order.mutable_job_done()->set_failure(failure_);
+  options_.membership->Broadcast(order);
+  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+    dismiss_deadline_ = 0;
+    DismissPs();
+  });
+  OnWorkerGone();  // if none is there
+}
+
+void RunEnding::OnWorkerReady(Worker& worker) {
+  if (!job_outcome_.has_value()) return;
+  proto::WorkerOrder order;
+  order.mutable_job_done()->set_failure(failure_);
+  worker.Send(order);
+}
+
+// Workers that have not found this successor yet hear it when they do.
+void RunEnding::OnWorkerGone() {
+  if (options_.membership->workers().empty() && !found_) DismissPs();
+}
+
+// Those that can't be reached count as stopped.
+void RunEnding::DismissPs() {
+  if (phase_ != Phase::kDismissingWorkers) return;
+  Enter(Phase::kDismissingPs);
+  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(dismiss_deadline_);
+  options_.fleet->Dismiss();
+  dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
+    dismiss_deadline_ = 0;
+    Over(*job_outcome_);
+  });
+}
+
+void RunEnding::OnPsStopping(int ps) {
+  if (phase_ != Phase::kDismissingPs) return;  // it only leaves
+  stopping_ps_.insert(ps);
+  if (static_cast<int>(stopping_ps_.size()) == options_.fleet->size()) Over(*job_outcome_);
+}
+
+void RunEnding::Over(const absl::Status& status) {
+  if (over()) return;
+  Enter(Phase::kOver);
+  outcome_ = status;
+  options_.on_outcome(outcome_);
+  if (!status.ok() && !absl::IsCancelled(status)) failure_ = std::string(status.message());
+  options_.fleet->Close();
+  options_.lease->Pause();
+  over_deadline_ = options_.loop->CallAfter(kDiskPatience, [this] {
+    over_deadline_ = 0;
+    LogWarning(absl::StrCat("stopping without waiting longer for the disk of ",
+                            options_.paths.directory, ", which has not taken within ",
+                            WholeSeconds(kDiskPatience), " s what was being written"));
+    options_.on_over(outcome_);
+  });
+  if (!options_.writing()) EndAfterWrites();
+}
+
+void RunEnding::OnWritten() {
+  if (over()) EndAfterWrites();
+}
+
+// Whoever comes next finds all files of this one: the lease is given back after them, and not at
+// all where they may still be written.
+void RunEnding::EndAfterWrites() {
+  const auto end = [this, alive = alive_] {
+    if (!*alive || over_deadline_ == 0) return;
+    options_.loop->CancelTimer(std::exchange(over_deadline_, 0));
+    options_.on_over(outcome_);
+  };
+  options_.loop->Offload([] {},
+                         [this, alive = alive_, end] {
+                           if (!*alive || over_deadline_ == 0) return;
+                           options_.lease->Release();
+                           options_.loop->OffloadBrief([] {}, end);
+                         });
+}
+
+}  // namespace shoal

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/rpc/event_loop.h"
+#include "common/run/run_paths.h"
+#include "coordinator/membership.h"
+#include "coordinator/ps_fleet.h"
+#include "coordinator/run_lease.h"
+
+namespace shoal {
+
+// How a run ends (section 8 of the protocol): the model is saved, the workers go, the ps go after
+// them, and what is being written is on disk before the lease is given back.
+//
+//   working ── Save ──▶ saving ── saved ──▶ dismissing workers ── gone, ──▶ dismissing ps
+//     │ └────── Fail ──────┼─────────────────────▲                or 5 s       │ gone, or 5 s
+//     └─────── Over ───────┴─ Over, not saved ──────── Over ─────────────────▶ over
+//
+// No threads of its own; loop thread only; the model is written in Offload.
+class RunEnding {
+ public:
+  enum class Phase { kWorking, kSaving, kDismissingWorkers, kDismissingPs, kOver };
+  struct Options {
+    EventLoop* loop = nullptr;  // these outlive this
+    FileSystem* files = nullptr;
+    Membership* membership = nullptr;
+    PsFleet* fleet = nullptr;
+    RunLease* lease = nullptr;
+    RunPaths paths;
+    std::string average_slot;  // as ExportModel has it
+    // The run is not working any more; once.
+    std::function<void()> on_ending;
+    // How it ends is known, and changes no more; once.
+    std::function<void(const absl::Status&)> on_outcome;
+    // Something that this does not know of is being written; OnWritten follows.
+    std::function<bool()> writing;
+    // All is on disk, or was waited for long enough; the last call.
+    std::function<void(const absl::Status&)> on_over;
+  };
+  explicit RunEnding(Options options);
+  ~RunEnding();
+
+  Phase phase() const { return phase_; }
+  bool working() const { return phase_ == Phase::kWorking; }
+  bool over() const { return phase_ == Phase::kOver; }
+  // When it is over: how.
+  const absl::Status& outcome() const { return outcome_; }
+  // The job cannot be done, for people; empty while it may.
+  const std::string& failure() const { return failure_; }
+
+  struct Result {
+    StoredCheckpoint values;               // what the model is made of, and all of it is finite
+    std::optional<StoredCheckpoint> last;  // all that was trained
+    // By a former coordinator: workers that have not come yet are told to go when they do.
+    bool found = false;
+  };
+  // Nothing is left to do but this. Only while working, as Fail.
+  void Save(const Result& result);
+  // The job ends without a model; the ps go too, so that the next start loads a checkpoint.
+  void Fail(const std::string& why);
+  // At once, whatever the phase: only files are waited for. No effect when it is over.
+  void Over(const absl::Status& status);
+
+  // While not working. A worker is told to go as soon as that is sure.
+  void OnWorkerReady(Worker& worker);
+  void OnWorkerGone();
+  // It ends, as it was told to or not.
+  void OnPsStopping(int ps);
+  void OnWritten();
+
+ private:
+  // Leaves kWorking, if it has not yet.
+  void Enter(Phase phase);
+  void DismissWorkers();
+  void DismissPs();
+  void EndAfterWrites();
+
+  const Options options_;
+  Phase phase_ = Phase::kWorking;
+  bool found_ = false;
+  std::optional<absl::Status> job_outcome_;  // of the job, once workers may go
+  std::string failure_;
+  absl::Status outcome_;       // as on_over is told
+  std::set<int> stopping_ps_;  // those that answered Stop
+  EventLoop::TimerId dismiss_deadline_ = 0;
+  EventLoop::TimerId over_deadline_ = 0;  // until on_over
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace shoal

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/checkpointer.h"
+#include "coordinator/closing_cut.h"
+#include "coordinator/run_ending.h"
+#include "coordinator/work_handout.h"
+#include "tests/coordinator/joined_workers.h"
+#include "tests/coordinator/ps_fleet_fixture.h"
+#include "tests/coordinator/small_cut.h"
+
+namespace shoal {
+
+// What a run is made of, without the run: two ps that are led (after Lead), workers that a test
+// lets join, the handing out of steps and the ending.
+class RunPartsTest : public PsFleetTest {
+ protected:
+  RunPartsTest() {
+    workers_.on_gone = [this](Worker& worker, const std::string&) {
+      handout_.Forget(worker);
+      if (ending_ != nullptr && !ending_->working()) ending_->OnWorkerGone();
+    };
+  }
+  // After Lead. The Checkpointer has no ps.
+  void MakeParts() {
+    ending_ = std::make_unique<RunEnding>(
+        RunEnding::Options{.loop = &loop_,
+                           .files = RealFileSystem(),
+                           .membership = workers_.membership(),
+                           .fleet = fleet_.get(),
+                           .lease = &lease_,
+                           .paths = {directory_.path()},
+                           .on_ending = [this] { ++endings_; },
+                           .on_outcome = [this](const absl::Status& status) { outcome_ = status; },
+                           .writing = [this] { return writing_; },
+                           .on_over = [this](const absl::Status& status) { over_ = status; }});
+    checkpointer_ = std::make_unique<Checkpointer>(
+        Checkpointer::Options{.loop = &loop_,
+                              .store = &store_,
+                              .layout = &layout_,
+                              .shard_map = &shard_map_,
+                              .variables = &variables_,
+                              .ps_count = kPsCount,
+                              .texts = SmallTexts(),
+                              .manifest = SmallManifest(0, 0),
+                              .broadcast = [](const proto::ControlRequest&) {},
+                              .on_idle = [] {}});
+    closing_ = std::make_unique<ClosingCut>(ClosingCut::Options{
+        .loop = &loop_,
+        .fleet = fleet_.get(),
+        .membership = workers_.membership(),
+        .handout = &handout_,
+        .checkpointer = checkpointer_.get(),
+        .ending = ending_.get(),
+        .lease_timeout_seconds = 20,
+        .checkpoints = "RUN/checkpoints",
+        .opened = [this] { return now_open_.has_value() ? &*now_open_ : nullptr; },
+        .waiting = [] { return std::vector<std::string>{"worker 0"}; },
+        .begin_cut = [this](uint64_t step) { cuts_.push_back(step); }});
+  }
+  // What a ps was told to do since the last call.
+  bool ToldToStop(int index) {
+    loop_.RunUntilIdle();
+    bool stop = false;
+    for (const proto::ControlRequest& request : ps(index).Take<proto::ControlRequest>())
+      stop = stop || request.has_stop();
+    return stop;
+  }
+  void SayDeparting(int index) {
+    proto::ControlReply reply;
+    reply.mutable_departing();
+    ps(index).Send(reply);
+    loop_.RunUntilIdle();
+  }
+  static std::string Message(const std::optional<absl::Status>& status) {
+    return status.has_value() ? std::string(status->message()) : "not yet";
+  }
+
+  JoinedWorkers workers_{&loop_};
+  RunLease lease_{{.loop = &loop_, .files = RealFileSystem(), .directory = directory_.path()}};
+  WorkHandout handout_{{.loop = &loop_,
+                        .membership = workers_.membership(),
+                        .window_steps = 64,
+                        .lease_timeout_seconds = 20,
+                        .on_leased = [](uint64_t) {}}};
+  bool writing_ = false;
+  int endings_ = 0;
+  std::optional<absl::Status> outcome_;
+  std::optional<absl::Status> over_;
+  std::unique_ptr<RunEnding> ending_;
+  const CheckpointLayout layout_ = SmallLayout();
+  const std::vector<Variable> variables_ = SmallVariables();
+  const ShardMap shard_map_ = SmallShardMap();
+  std::unique_ptr<Checkpointer> checkpointer_;
+  std::optional<PsFleet::Opened> now_open_;
+  std::vector<uint64_t> cuts_;  // that closing_ has begun
+  std::unique_ptr<ClosingCut> closing_;
+};
+
+}  // namespace shoal
