@@ -113,7 +113,7 @@ void RunEnding::OnPsStopping(int ps) {
 
 void RunEnding::Over(const absl::Status& status) {
   if (over()) return;
-  Enter(Phase::kOver);
+  Enter(working() ? Phase::kBrokenOff : Phase::kOver);
   outcome_ = status;
   options_.on_outcome(outcome_);
   if (!status.ok() && !absl::IsCancelled(status)) failure_ = std::string(status.message());

@@ -22,12 +22,13 @@ namespace shoal {
 //
 //   working ── Save ──▶ saving ── saved ──▶ dismissing workers ── gone, ──▶ dismissing ps
 //     │ └────── Fail ──────┼─────────────────────▲                or 5 s       │ gone, or 5 s
-//     └─────── Over ───────┴─ Over, not saved ──────── Over ─────────────────▶ over
+//     │                    └─ Over, not saved ──────── Over ─────────────────▶ over
+//     └─────── Over ─────▶ broken off
 //
 // No threads of its own; loop thread only; the model is written in Offload.
 class RunEnding {
  public:
-  enum class Phase { kWorking, kSaving, kDismissingWorkers, kDismissingPs, kOver };
+  enum class Phase { kWorking, kSaving, kDismissingWorkers, kDismissingPs, kOver, kBrokenOff };
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
     FileSystem* files = nullptr;
@@ -50,9 +51,9 @@ class RunEnding {
 
   Phase phase() const { return phase_; }
   bool working() const { return phase_ == Phase::kWorking; }
-  bool over() const { return phase_ == Phase::kOver; }
-  // When it is over: how.
-  const absl::Status& outcome() const { return outcome_; }
+  bool over() const { return phase_ == Phase::kOver || phase_ == Phase::kBrokenOff; }
+  // Nothing was left to do but this: who goes is not missed.
+  bool job_ended() const { return !working() && phase_ != Phase::kBrokenOff; }
   // The job cannot be done, for people; empty while it may.
   const std::string& failure() const { return failure_; }
 

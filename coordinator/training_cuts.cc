@@ -1,4 +1,4 @@
-// When a TrainingRun takes cuts, and what becomes of them.
+// When a TrainingRun takes cuts, what becomes of them, and how the last one ends it.
 
 #include <algorithm>
 #include <utility>
@@ -106,7 +106,7 @@ absl::StatusOr<OperatorRequests::Wanted> TrainingRun::WantedNow() const {
   if (!ending_->working() && last.has_value())  // the final one
     return OperatorRequests::Wanted{last->manifest.timeline, last->manifest.cut_step};
   if (!handout_->open() || closing_->NothingToKeep()) {
-    const std::vector<std::string> waiting = Waiting();
+    const std::vector<std::string> waiting = View().Waiting();
     return absl::UnavailableError(absl::StrCat("no steps are being done now",
                                                waiting.empty() ? "" : ", waiting for ",
                                                absl::StrJoin(waiting, "; ")));

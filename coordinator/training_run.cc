@@ -71,12 +71,29 @@ absl::Status TrainingRun::Prepare() {
       ShardMapOf(job, variables, static_cast<int>(options_.ps_addresses.size())));
   shard_map_ = std::make_unique<ShardMap>(std::move(shard_map));
   layout_ = LayOutCheckpoint(variables, slots);
+  MakePs();
+  MakeWorkers();
+  MakeCheckpoints();
+  MakeEnd();
+  return absl::OkStatus();
+}
+
+Manifest TrainingRun::ManifestOfJob() const {
   Manifest manifest;
   manifest.program_version = kVersion;
-  manifest.job_name = job.name;
+  manifest.job_name = options_.job.name;
   manifest.job_fingerprint = fingerprint_;
-  manifest.slots = slots;
+  manifest.slots = optimizer_->slot_names();
   manifest.shard_map = shard_map_->ToText();
+  return manifest;
+}
+
+std::map<std::string, std::string> TrainingRun::TextsOfJob() const {
+  return {{kJobName, job_text_}, {kModelName, options_.job.model_json}};
+}
+
+void TrainingRun::MakePs() {
+  const Job& job = options_.job;
   LeaseHolder self = options_.holder;
   self.address = options_.chief_address;
   lease_ = std::make_unique<RunLease>(
@@ -87,17 +104,15 @@ absl::Status TrainingRun::Prepare() {
                         .is_gone = options_.is_gone,
                         .on_lost = [this](const absl::Status& status) { ending_->Over(status); },
                         .on_lead = options_.on_lead});
-  const std::map<std::string, std::string> texts = {{kJobName, job_text_},
-                                                    {kModelName, job.model_json}};
   // A run that begins with the seed needs none.
   std::function<absl::StatusOr<StoredCheckpoint>(uint64_t)> make_first;
   if (!job.initial_weights.path.empty()) {
     make_first = [this, first = FirstCheckpoint{.job = &job,
-                                                .variables = &variables,
+                                                .variables = &model_.graph.variables(),
                                                 .optimizer = optimizer_.get(),
                                                 .layout = &layout_,
-                                                .texts = texts,
-                                                .manifest = manifest}](uint64_t term) {
+                                                .texts = TextsOfJob(),
+                                                .manifest = ManifestOfJob()}](uint64_t term) {
       return WriteFirstCheckpoint(first, term, &store_);
     };
   }
@@ -129,6 +144,10 @@ absl::Status TrainingRun::Prepare() {
       .on_applied = [this](int ps, const proto::Claimed& claimed) { CompareWithPs(ps, claimed); },
       .on_reconnected = [this](int) { checkpointer_->Resend(); },
       .on_failed = [this](const absl::Status& status) { ending_->Over(status); }});
+}
+
+void TrainingRun::MakeWorkers() {
+  const Job& job = options_.job;
   membership_ = std::make_unique<Membership>(Membership::Options{
       .loop = options_.loop,
       .listed = options_.listed_workers,
@@ -147,6 +166,10 @@ absl::Status TrainingRun::Prepare() {
                            .on_leased = [this](uint64_t step) {
                              progress_.EpochBegins(plan_->EpochOf(step), options_.loop->Now());
                            }});
+}
+
+void TrainingRun::MakeCheckpoints() {
+  const Job& job = options_.job;
   history_ = std::make_unique<RunHistory>(RunHistory::Options{.loop = options_.loop,
                                                               .files = options_.files,
                                                               .progress = &progress_,
@@ -163,6 +186,38 @@ absl::Status TrainingRun::Prepare() {
                                                                     ending_->OnWritten();
                                                                     if (awaits_results()) Advance();
                                                                   }});
+  checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Options{
+      .loop = options_.loop,
+      .store = &store_,
+      .layout = &layout_,
+      .shard_map = shard_map_.get(),
+      .variables = &model_.graph.variables(),
+      .coordinator_id = options_.coordinator_id,
+      .ps_count = static_cast<int>(options_.ps_addresses.size()),
+      .keep = job.checkpoint.keep,
+      .spared = [callbacks = job.callbacks, paths = paths_,
+                 files = options_.files]() -> absl::StatusOr<std::set<std::string>> {
+        SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, paths, files));
+        return DirectoriesOf(verdict);
+      },
+      .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),
+      .texts = TextsOfJob(),
+      .manifest = ManifestOfJob(),
+      .all_reported =
+          [this](uint64_t step) { return !handout_->open() || handout_->steps().base() >= step; },
+      .epoch_sums = [this] { return progress_.CutSums(options_.loop->Now()); },
+      .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
+      .send = [this](int ps, const proto::ControlRequest& request) { fleet_->Send(ps, request); },
+      .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
+      .on_ready = [this](uint64_t step) { OnCutReady(step); },
+      .on_committed = [this](const StoredCheckpoint& checkpoint) { OnCommitted(checkpoint); },
+      .on_error = [this](const std::string& why) { requests_->RefuseCheckpoints(why); },
+      .on_given_up = [this](uint64_t step, const std::string& why,
+                            std::optional<uint64_t> highest) { OnCutGivenUp(step, why, highest); },
+      .on_idle = [this] { Advance(); }});
+}
+
+void TrainingRun::MakeEnd() {
   ending_ = std::make_unique<RunEnding>(RunEnding::Options{
       .loop = options_.loop,
       .files = options_.files,
@@ -176,35 +231,6 @@ absl::Status TrainingRun::Prepare() {
           [this](const absl::Status& status) { requests_->OnOver(status, closing_->kept()); },
       .writing = [this] { return history_->writing(); },
       .on_over = options_.on_over});
-  checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Options{
-      .loop = options_.loop,
-      .store = &store_,
-      .layout = &layout_,
-      .shard_map = shard_map_.get(),
-      .variables = &variables,
-      .coordinator_id = options_.coordinator_id,
-      .ps_count = static_cast<int>(options_.ps_addresses.size()),
-      .keep = job.checkpoint.keep,
-      .spared = [callbacks = job.callbacks, paths = paths_,
-                 files = options_.files]() -> absl::StatusOr<std::set<std::string>> {
-        SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, paths, files));
-        return DirectoriesOf(verdict);
-      },
-      .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),
-      .texts = texts,
-      .manifest = manifest,
-      .all_reported =
-          [this](uint64_t step) { return !handout_->open() || handout_->steps().base() >= step; },
-      .epoch_sums = [this] { return progress_.CutSums(options_.loop->Now()); },
-      .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
-      .send = [this](int ps, const proto::ControlRequest& request) { fleet_->Send(ps, request); },
-      .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
-      .on_ready = [this](uint64_t step) { OnCutReady(step); },
-      .on_committed = [this](const StoredCheckpoint& checkpoint) { OnCommitted(checkpoint); },
-      .on_error = [this](const std::string& why) { requests_->RefuseCheckpoints(why); },
-      .on_given_up = [this](uint64_t step, const std::string& why,
-                            std::optional<uint64_t> highest) { OnCutGivenUp(step, why, highest); },
-      .on_idle = [this] { Advance(); }});
   closing_ = std::make_unique<ClosingCut>(
       ClosingCut::Options{.loop = options_.loop,
                           .fleet = fleet_.get(),
@@ -212,10 +238,10 @@ absl::Status TrainingRun::Prepare() {
                           .handout = handout_.get(),
                           .checkpointer = checkpointer_.get(),
                           .ending = ending_.get(),
-                          .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
+                          .lease_timeout_seconds = options_.job.strategy.lease_timeout_seconds,
                           .checkpoints = paths_.checkpoints(),
                           .opened = [this] { return opened_.has_value() ? &*opened_ : nullptr; },
-                          .waiting = [this] { return Waiting(); },
+                          .waiting = [this] { return View().Waiting(); },
                           .begin_cut = [this](uint64_t step) { BeginCut({step}); }});
   requests_ = std::make_unique<OperatorRequests>(
       OperatorRequests::Options{.membership = membership_.get(),
@@ -225,7 +251,6 @@ absl::Status TrainingRun::Prepare() {
                                 .wanted_now = [this] { return WantedNow(); },
                                 .newest = [this] { return checkpointer_->last(); },
                                 .on_asked = [this] { Advance(); }});
-  return absl::OkStatus();
 }
 
 void TrainingRun::Start() {
@@ -448,9 +473,40 @@ void TrainingRun::Tick() {
   closing_->AfterPlan();
 }
 
+std::string TrainingRun::NotReady() const {
+  if (ending_->over()) return "the run is over";
+  return closing_->stopping() ? "stopping" : "";
+}
+
+RunView TrainingRun::View() const {
+  return RunView({.now = options_.loop->Now(),
+                  .started = started_,
+                  .job_fingerprint = fingerprint_,
+                  .timeline = timeline(),
+                  .awaits_results = awaits_results(),
+                  .counters = counters_,
+                  .job = &options_.job,
+                  .paths = &paths_,
+                  .chief_address = &options_.chief_address,
+                  .ps_addresses = &options_.ps_addresses,
+                  .optimizer = optimizer_.get(),
+                  .plan = &plan_,
+                  .cuts = &cuts_,
+                  .lease = lease_.get(),
+                  .fleet = fleet_.get(),
+                  .membership = membership_.get(),
+                  .handout = handout_.get(),
+                  .progress = &progress_,
+                  .history = history_.get(),
+                  .checkpointer = checkpointer_.get(),
+                  .closing = closing_.get(),
+                  .ending = ending_.get(),
+                  .requests = requests_.get()});
+}
+
 // Promise 8: nothing waits in silence.
 void TrainingRun::LogWaiting(Time now) {
-  const std::vector<std::string> lines = Waiting();
+  const std::vector<std::string> lines = View().Waiting();
   if (lines.empty()) {
     log_waiting_at_ = Time{};
   } else if (log_waiting_at_ == Time{}) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,17 +31,20 @@
 #include "coordinator/run_ending.h"
 #include "coordinator/run_history.h"
 #include "coordinator/run_lease.h"
+#include "coordinator/run_view.h"
 #include "coordinator/work_handout.h"
 #include "proto/cluster.pb.h"
 
 namespace shoal {
 
 // The training of one job, from the first claim to the saved model: brings together who computes
-// (Membership), what is to be computed (StepDispatcher), where the variables are (PsFleet), what is
-// kept (Checkpointer) and what it has come to (Progress, Evaluation).
+// (Membership), who gets which work (WorkHandout), where the variables are (PsFleet), what is kept
+// when (CutPlan, Checkpointer), what it has come to (Progress, RunHistory), what is done before a
+// stop (ClosingCut), the end (RunEnding), and what people ask for and are told (OperatorRequests,
+// RunView). What is left here is what one of them has to know of the others.
 //
-//   waiting ── timeline open, examples counted ──▶ training ──▶ saving ──▶ over
-//      ▲                                             │    └───── Stop ──────▲
+//   waiting ── timeline open, examples counted ──▶ training ──▶ ending (RunEnding)
+//      ▲                                             │
 //      └───────────────── timeline over ─────────────┘
 //
 // A coordinator that took over live ps waits too until a worker has come, and keeps
@@ -78,9 +80,9 @@ class TrainingRun {
   // on_over(kCancelled).
   void Stop();
 
-  proto::StatusReply Status() const;
+  proto::StatusReply Status() const { return View().Status(); }
   // Its figures for Prometheus.
-  void Collect(MetricSamples* out) const;
+  void Collect(MetricSamples* out) const { View().Collect(out); }
   // Why it takes no more work, in a line; empty while it does.
   std::string NotReady() const;
   // The steps of the open timeline; null while there is none.
@@ -92,7 +94,15 @@ class TrainingRun {
 
  private:
   explicit TrainingRun(Options options);
+  // Reads the model and makes the parts, in the order of the members.
   absl::Status Prepare();
+  void MakePs();
+  void MakeWorkers();
+  void MakeCheckpoints();
+  void MakeEnd();
+  // What every checkpoint of this job says, and has beside it by name.
+  Manifest ManifestOfJob() const;
+  std::map<std::string, std::string> TextsOfJob() const;
 
   // PsFleet.
   void OnStored(const std::vector<StoredCheckpoint>& newest_first);
@@ -146,12 +156,7 @@ class TrainingRun {
   void BeginCut(const CutPlan::Cut& cut);
   CutPlan::Steps Steps() const;
   void Tick();
-  // Whom the run waits for, a line each, for console and status.
-  std::vector<std::string> Waiting() const;
   void LogWaiting(Time now);
-  bool CutIsComing(Time now) const;
-  const Worker* HolderOfOldestStep() const;
-  std::string OldestStep() const;
   // A new step's loss: says when it is not finite, and ends the run after too many of them.
   void NoteLoss(uint64_t step, double loss_sum, const Worker& worker);
   // What to do where values are not finite, and which checkpoint there is to go on from.
@@ -172,20 +177,8 @@ class TrainingRun {
   void EndForNan(const std::string& why);
   bool training() const { return handout_->begun(); }
 
-  enum class Phase { kClaiming, kLoading, kTraining, kStopping, kFinished, kFailed };
-  static constexpr Phase kPhases[] = {Phase::kClaiming, Phase::kLoading,  Phase::kTraining,
-                                      Phase::kStopping, Phase::kFinished, Phase::kFailed};
-  static const char* PhaseName(Phase phase);
-  Phase phase() const;
-  // Of the first step that is not done; none before the examples are counted.
-  std::optional<uint64_t> RunningEpoch() const;
-  void FillProgress(proto::StatusReply* reply) const;
-  void FillCheckpoint(proto::StatusReply* reply) const;
-  void FillTasks(proto::StatusReply* reply) const;
-  void CollectJob(MetricSamples* out) const;
-  void CollectProgress(MetricSamples* out) const;
-  void CollectTasks(MetricSamples* out) const;
-  void CollectCheckpoints(MetricSamples* out) const;
+  // How it stands now.
+  RunView View() const;
 
   // What a checkpoint has to hold that is asked for now, or why there will be none.
   absl::StatusOr<OperatorRequests::Wanted> WantedNow() const;
@@ -201,16 +194,17 @@ class TrainingRun {
   CheckpointStore store_;  // used in Offload only
   Time started_{};
 
+  // Each knows of those above it at most.
+  Progress progress_;
   std::unique_ptr<RunLease> lease_;
   std::unique_ptr<PsFleet> fleet_;
   std::unique_ptr<Membership> membership_;
-  std::unique_ptr<Checkpointer> checkpointer_;
-  std::unique_ptr<ClosingCut> closing_;
-  std::unique_ptr<OperatorRequests> requests_;
-  Progress progress_;
   std::unique_ptr<WorkHandout> handout_;
   std::unique_ptr<RunHistory> history_;
+  std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<RunEnding> ending_;
+  std::unique_ptr<ClosingCut> closing_;
+  std::unique_ptr<OperatorRequests> requests_;
 
   // Of as many examples as the run's newest checkpoint says, or else the first worker.
   std::optional<StepPlan> plan_;
@@ -225,12 +219,7 @@ class TrainingRun {
   std::optional<CutPlan> cuts_;            // and its cuts; stays when it is over
   bool closing_cut_ = false;               // the cut begun last is that of closing_
 
-  uint64_t steps_done_here_ = 0;
-  struct Counters {
-    uint64_t timelines_opened = 0;
-    uint64_t examples = 0;
-  };
-  Counters counters_;  // since the start
+  RunView::Counters counters_;  // since the start
   bool warned_of_loss_ = false;
   uint64_t nan_steps_ = 0;  // with a loss that is not finite, in a row
 

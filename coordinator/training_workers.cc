@@ -110,7 +110,7 @@ void TrainingRun::OnWorkerReport(Worker& worker, const proto::WorkerReport& repo
 void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   requests_->OnWorkerGone(worker, why);
   const uint64_t returned = handout_->Forget(worker);
-  if (!ending_->working()) return ending_->OnWorkerGone();
+  if (ending_->job_ended()) return ending_->OnWorkerGone();
   LogWarning(absl::StrCat(
       "worker ", worker.index, " is gone (", why, ")",
       returned > 0 ? absl::StrCat("; ", returned, " of its steps are leased again") : ""));
@@ -143,7 +143,7 @@ void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
     if (!handout_->Done(worker, step.step())) continue;
     counters_.examples += step.examples();
     ++membership_->record(worker).steps_done;
-    ++steps_done_here_;
+    ++counters_.steps_done;
     progress_.StepDone({.step = step.step(),
                         .epoch = plan_->EpochOf(step.step()),
                         .examples = step.examples(),

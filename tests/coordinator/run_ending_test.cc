@@ -140,6 +140,7 @@ TEST_F(RunEndingTest, AStopWhileTheModelIsSavedEndsAtOnce) {
   ending_->Over(absl::CancelledError("stopped"));
   ending_->Over(absl::InternalError("too late"));
   EXPECT_EQ(JobDone(0), std::nullopt);
+  EXPECT_EQ(ending_->phase(), Phase::kOver);
   EXPECT_EQ(Message(outcome_), "stopped");
   EXPECT_EQ(Message(over_), "stopped");
   EXPECT_EQ(ending_->failure(), "") << "a stop is none";
@@ -150,6 +151,8 @@ TEST_F(RunEndingTest, WhatIsBeingWrittenIsWaitedForButNotForEver) {
   writing_ = true;
   ending_->Over(absl::CancelledError("stopped"));
   loop_.Advance(seconds(2));
+  EXPECT_EQ(ending_->phase(), Phase::kBrokenOff);
+  EXPECT_FALSE(ending_->job_ended()) << "who goes now is missed";
   EXPECT_EQ(Message(outcome_), "stopped");
   EXPECT_FALSE(over_.has_value());
   ending_->OnWritten();
