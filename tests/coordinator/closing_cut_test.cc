@@ -155,6 +155,20 @@ TEST_F(ClosingCutTest, WithoutWorkersWhatTheyHeldIsGivenUp) {
   EXPECT_FALSE(closing_->kept());
 }
 
+// With steps that it holds, over another stream.
+TEST_F(ClosingCutTest, WhoHasNotSaidThatItLeavesMayComeBack) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  Worker& worker = Train();
+  closing_->Stop();
+  closing_->Plan();
+  Halt(worker, 2);
+  workers_.Break(0);
+  closing_->Plan();
+  EXPECT_FALSE(outcome_.has_value());
+  Pass(seconds(6));
+  EXPECT_THAT(Message(outcome_), HasSubstr("there is nothing to keep"));
+}
+
 TEST_F(ClosingCutTest, APsThatLeavesMayGoOnceItsCheckpointIsWritten) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Worker& worker = Train();
