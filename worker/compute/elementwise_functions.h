@@ -4,6 +4,7 @@
 
 #include "common/model/ops/binary.h"
 #include "common/model/ops/unary.h"
+#include "worker/compute/host_device.h"
 
 // What BinaryOp and UnaryOp compute, for one element. A result of not-a-number is what not-a-number
 // gives, so that a ruined model shows.
@@ -11,7 +12,7 @@
 namespace shoal {
 
 template <BinaryOp::Kind kind, typename Scalar>
-Scalar Binary(Scalar a, Scalar b) {
+SHOAL_HOST_DEVICE Scalar Binary(Scalar a, Scalar b) {
   using Kind = BinaryOp::Kind;
   if constexpr (kind == Kind::kAdd) return a + b;
   if constexpr (kind == Kind::kSubtract) return a - b;

@@ -1,6 +1,8 @@
 #include "common/model/ops/activation.h"
+#include "common/model/ops/binary.h"
 #include "tests/worker/compute/cuda/kernel_test.h"
 #include "worker/compute/cuda/kernels/activation.h"
+#include "worker/compute/cuda/kernels/binary.h"
 
 namespace shoal::cuda {
 namespace {
@@ -32,6 +34,26 @@ TEST_P(ActivationKernelsTest, EqualTheReference) {
                  Reference(backward,
                            {{x.doubles(), shape}, {y.doubles(), shape}, {dy.doubles(), shape}})[0],
                  1e-5, "dx");
+    });
+  }
+}
+
+TEST_P(ActivationKernelsTest, BinaryOnesEqualTheReference) {
+  for (int kind = 0; kind <= static_cast<int>(BinaryOp::Kind::kGreater); ++kind) {
+    SCOPED_TRACE(testing::Message() << "kind " << kind);
+    BinaryOp op;
+    op.kind = static_cast<BinaryOp::Kind>(kind);
+    ForElements(2, [&]<typename Element>(Element) {
+      const int64_t size = Flip() ? Pick(1, 2000) : 8 * Pick(1, 300);
+      const auto a = Normal<Element>(size), b = Normal<Element>(size, 5), y = Empty<Element>(size);
+      b[0] = a[0];
+      WithWidth<Element>(size, [&](auto width) {
+        WithConstantKind(op.kind, [&](auto constant) {
+          Run(BinaryKernel<constant(), Element, width>{a.data(), b.data(), size, y.data()});
+        });
+      });
+      const Shape shape = {size};
+      ExpectNear(y, Reference(op, {{a.doubles(), shape}, {b.doubles(), shape}})[0], 1e-6, "y");
     });
   }
 }

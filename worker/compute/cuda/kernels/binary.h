@@ -1,0 +1,29 @@
+#pragma once
+
+#include "common/model/ops/binary.h"
+#include "worker/compute/cuda/kernels/kernel.h"
+#include "worker/compute/cuda/kernels/pack.h"
+#include "worker/compute/elementwise_functions.h"
+
+namespace shoal::cuda {
+
+// BinaryOp of two tensors of one shape; a sum of more is several of these. `y` may be one of them.
+// Bound by bandwidth.
+template <BinaryOp::Kind kind, typename Element, int width>
+struct BinaryKernel {
+  const Element* a;
+  const Element* b;
+  int64_t size;  // a multiple of width
+  Element* y;
+
+  int64_t items() const { return size / width; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const int64_t at = int64_t{item} * width;
+    Pack<width> pack = Load<width>(a + at);
+    const Pack<width> other = Load<width>(b + at);
+    for (int i = 0; i < width; ++i) pack[i] = Binary<kind>(pack[i], other[i]);
+    Store(pack, y + at);
+  }
+};
+
+}  // namespace shoal::cuda
