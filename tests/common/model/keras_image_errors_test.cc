@@ -120,7 +120,9 @@ TEST(KerasImageErrorsTest, NormalizationEmbeddingAndResizing) {
   expect(image, given, "invert", true, kLacking, {path + "invert"});
   expect(image, given, "axis", 1, kLacking, {path + "axis", "last axis"});
   const Json prelu = LayerJson("PReLU", "prelu", {{"shared_axes", {1, 2}}});
-  expect(image, prelu, "shared_axes", {0}, kInvalid, {path + "shared_axes[0]: 0 is no axis"});
+  // Keras's axis 0 is the last, -3 the first behind the batch.
+  expect(image, prelu, "shared_axes", {4}, kInvalid, {path + "shared_axes[0]: 4 is no axis"});
+  expect(image, prelu, "shared_axes", {0, -3}, kInvalid, {path + "shared_axes[1]: -3 is no axis"});
   expect(image, prelu, "shared_axes", 1, kInvalid, {path + "shared_axes: needs a list"});
 }
 

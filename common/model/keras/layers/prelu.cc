@@ -1,6 +1,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
@@ -25,8 +26,15 @@ class PReLU : public LayerConfig {
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     Shape shape = call.input_shape();
+    const int64_t rank = static_cast<int64_t>(shape.size());
     for (const AxisOption& option : shared_) {
-      SHOAL_ASSIGN_OR_RETURN(const int axis, call.InnerAxis(option));
+      // Not above 0, Keras counts from the end: 0 is the last axis, -1 the one before.
+      const int64_t axis = option.axis > 0 ? option.axis : option.axis + rank - 1;
+      if (axis < 1 || axis >= rank) {
+        return option.json.Invalid(
+            absl::StrCat(option.axis, " is no axis behind the batch of an input of shape ",
+                         ShapeToString(call.input_shape())));
+      }
       shape[axis] = 1;
     }
     if (shape.size() < 2) return call.Invalid("takes an input with an axis behind the batch");
