@@ -36,9 +36,27 @@ absl::Status RefuseCustomClass(const JsonNode& json, const std::string& class_na
   return absl::OkStatus();
 }
 
+// A function of keras.ops called on tensors of a model, which Keras writes as it does a layer.
+bool IsOperation(const JsonNode& json) {
+  const std::string module = json["module"].String("").value_or("");
+  return absl::StartsWith(module, "keras.src.ops.") || absl::StartsWith(module, "keras.ops.");
+}
+
+// Only some compute what the layer of the same name does.
+absl::Status RefuseOtherOperation(const JsonNode& json, const std::string& class_name) {
+  for (const char* alike :
+       {"Add", "Concatenate", "Maximum", "Minimum", "Multiply", "Softmax", "Subtract"}) {
+    if (class_name == alike) return absl::OkStatus();
+  }
+  return json["class_name"].Unimplemented(
+      absl::StrCat("Shoal has no operation ", json["class_name"].Text(), " of ",
+                   *json["module"].String(), "; a layer that computes the same would be right"));
+}
+
 absl::StatusOr<const LayerType*> ReadType(const JsonNode& json) {
   SHOAL_ASSIGN_OR_RETURN(const std::string class_name, json["class_name"].String());
   SHOAL_RETURN_IF_ERROR(RefuseCustomClass(json, class_name));
+  if (IsOperation(json)) SHOAL_RETURN_IF_ERROR(RefuseOtherOperation(json, class_name));
   // Keras before 2.4 called Functional models so.
   const LayerType* type = FindLayerType(class_name == "Model" ? "Functional" : class_name);
   if (type != nullptr) return type;
@@ -83,6 +101,22 @@ absl::Status CheckInputs(const Layer& layer, size_t count) {
                                          ") takes ", wanted, ", got ", count));
 }
 
+// An operation aligns the last axes of its inputs, a layer the batches.
+absl::Status CheckOperation(const Layer& layer, const std::vector<ValueId>& inputs,
+                            const Graph& graph) {
+  const Shape& first = graph.value(inputs[0]).shape;
+  for (const ValueId input : inputs) {
+    const Shape& shape = graph.value(input).shape;
+    if (shape.size() == first.size()) continue;
+    return layer.json.Unimplemented(
+        absl::StrCat("operation \"", layer.name, "\" (", layer.type->class_name,
+                     ") of inputs of shapes ", ShapeToString(first), " and ", ShapeToString(shape),
+                     " lays the batch of one along another axis; the layer keras.layers.",
+                     layer.type->class_name, ", or inputs with as many axes, would be right"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const ModelTraits& traits) {
@@ -118,6 +152,9 @@ absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std
 absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inputs,
                                   GraphInProgress* graph) {
   SHOAL_RETURN_IF_ERROR(CheckInputs(layer, inputs.size()));
+  if (IsOperation(layer.json)) {
+    SHOAL_RETURN_IF_ERROR(CheckOperation(layer, inputs, graph->graph));
+  }
   if (++graph->calls > kMaxCalls) {
     return layer.json.Invalid(
         absl::StrCat("the model calls its layers more than ", kMaxCalls, " times"));

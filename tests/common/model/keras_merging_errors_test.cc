@@ -40,6 +40,38 @@ TEST(KerasMergingErrorsTest, MergingAndPooling) {
   }
 }
 
+// What keras.ops makes of tensors is written as a layer is, some of it under a layer's name.
+TEST(KerasMergingErrorsTest, Operations) {
+  const auto model = [](const std::string& class_name, const Json& config,
+                        const std::vector<std::string>& inputs) {
+    Json operation = CalledJson(LayerJson(class_name, "it", config), inputs);
+    operation["module"] = "keras.src.ops.numpy";
+    return FunctionalJson(
+               {CalledJson(LayerJson("InputLayer", "x", {{"batch_shape", {nullptr, 5, 3}}}), {}),
+                CalledJson(LayerJson("GlobalAveragePooling1D", "flat", Json::object()), {"x"}),
+                operation},
+               "x", "it")
+        .dump();
+  };
+  const std::string path = "$.config.layers[2]";
+  for (const char* merging : {"Add", "Maximum", "Minimum", "Multiply", "Subtract"}) {
+    const auto good = ParseKerasModel(model(merging, Json::object(), {"x", "x"}));
+    EXPECT_TRUE(good.ok()) << good.status();
+    // The layer would lay the batches alongside; the operation lays that of "flat" along the steps.
+    ExpectError(model(merging, Json::object(), {"x", "flat"}), kLacking,
+                {path, "operation \"it\" (" + std::string(merging) + ")", "(None, 5, 3)",
+                 "(None, 3)", "keras.layers." + std::string(merging)});
+  }
+  EXPECT_TRUE(ParseKerasModel(model("Concatenate", {{"axis", 1}}, {"x", "x"})).ok());
+  EXPECT_TRUE(ParseKerasModel(model("Softmax", {{"axis", -1}}, {"x"})).ok());
+  ExpectError(model("Softmax", {{"axis", nullptr}}, {"x"}), kLacking,
+              {path + ".config.axis", "-1 would be right, got null"});
+  // The mean of one tensor; the layer's is over several.
+  ExpectError(model("Average", {{"axis", nullptr}}, {"x"}), kLacking,
+              {path + ".class_name", "no operation \"Average\" of keras.src.ops.numpy"});
+  ExpectError(model("Relu", Json::object(), {"x"}), kLacking, {"no operation \"Relu\""});
+}
+
 TEST(KerasMergingErrorsTest, MarginsAndConcatenation) {
   const std::string at = "/config/layers/1/config/";
   const std::string path = "$.config.layers[1].config.";

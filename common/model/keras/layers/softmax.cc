@@ -1,6 +1,9 @@
 #include "common/model/ops/softmax.h"
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
@@ -11,7 +14,14 @@ namespace {
 
 class Softmax : public LayerConfig {
  public:
-  explicit Softmax(LayerOptions& options) : axis_(options.Axis("axis", -1)) {}
+  explicit Softmax(LayerOptions& options) : axis_(options.Axis("axis", -1)) {
+    // Null is no default, but all axes at once.
+    const std::vector<std::string> keys = options.config().config().keys();
+    if (!axis_.json.is_null() || std::find(keys.begin(), keys.end(), "axis") == keys.end()) return;
+    options.Take(axis_.json.Unimplemented(
+        "Shoal has softmax along the last axis only, not over all that there is; -1 would be "
+        "right, got null"));
+  }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     SHOAL_RETURN_IF_ERROR(call.ExpectLastAxis(axis_, "softmax"));
