@@ -62,6 +62,10 @@ int Verify(const VerifyOptions& options) {
       continue;
     }
     all_within = all_within && row.ok;
+    if (!row.left_over.empty()) {
+      table.AddRow({row.what, "", "", "NOT COMPARED: " + row.left_over});
+      continue;
+    }
     table.AddRow({row.what, ErrorText(row.largest_relative_error), ErrorText(row.tolerance),
                   row.ok ? "ok" : "TOO FAR"});
   }
@@ -81,7 +85,8 @@ void AddVerify(CLI::App* model, Command* chosen) {
       ->capture_default_str();
   verify->footer(
       "Example:\n  shoal model verify tests/golden/fashion_cnn\n"
-      "\nExit codes: 0 all within tolerance, 65 something is not, 78 Shoal lacks what the case "
+      "\nExit codes: 0 all within tolerance, 65 something is not or was not compared, 78 Shoal "
+      "lacks what the case "
       "uses.");
   verify->callback([=] { *chosen = [=] { return Verify(*options); }; });
 }

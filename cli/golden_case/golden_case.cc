@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/moving_average.h"
@@ -45,7 +47,8 @@ class Verification {
         batch_{.examples = golden.examples,
                .inputs = {golden.inputs.begin(), golden.inputs.end()},
                .target = golden.target,
-               .weights = golden.weights} {}
+               .weights = golden.weights},
+        asked_for_(golden.batch_tensors) {}
 
   absl::StatusOr<std::vector<GoldenRow>> Run() && {
     SHOAL_RETURN_IF_ERROR(ReadWeights());
@@ -54,11 +57,12 @@ class Verification {
     for (const GoldenCase::Optimizer& optimizer : golden_.optimizers) {
       SHOAL_RETURN_IF_ERROR(CompareOptimizer(optimizer));
     }
+    AddLeftOver();
     return std::move(rows_);
   }
 
  private:
-  absl::StatusOr<std::vector<float>> Expected(const std::string& name, size_t size) const {
+  absl::StatusOr<std::vector<float>> Expected(const std::string& name, size_t size) {
     const SafetensorsFile& file = *golden_.tensors;
     const TensorEntry* entry = file.Find(name);
     if (entry == nullptr) {
@@ -66,6 +70,7 @@ class Verification {
           absl::StrCat(file.path(), ": there is no tensor \"", name, "\""));
     }
     SHOAL_ASSIGN_OR_RETURN(std::vector<float> values, file.ReadFloats(*entry));
+    asked_for_.insert(name);
     if (values.size() == size) return values;
     return absl::InvalidArgumentError(
         absl::StrCat(file.path(), ": tensor \"", name, "\" of shape ", ShapeToString(entry->shape),
@@ -157,6 +162,7 @@ class Verification {
       GoldenRow row;
       row.what = absl::StrCat("after/", optimizer.name);
       row.not_supported = std::string(made.status().message());
+      skipped_.push_back(row.what + "/");
       rows_.push_back(std::move(row));
       return absl::OkStatus();
     }
@@ -176,6 +182,26 @@ class Verification {
     const std::string prefix = absl::StrCat("after/", optimizer.name, "/");
     SHOAL_RETURN_IF_ERROR(Compare({{prefix + "loss", std::move(losses)}}, golden_.after_tolerance));
     return Compare(Named(prefix, parameters, false), golden_.after_tolerance);
+  }
+
+  // What Keras computed and Shoal does not is a difference too.
+  void AddLeftOver() {
+    for (const TensorEntry& tensor : golden_.tensors->tensors()) {
+      const auto holds = [&](const std::string& prefix) {
+        return absl::StartsWith(tensor.name, prefix);
+      };
+      if (asked_for_.contains(tensor.name) || std::any_of(skipped_.begin(), skipped_.end(), holds))
+        continue;
+      GoldenRow row;
+      row.what = tensor.name;
+      row.left_over = "Shoal computes nothing of this name";
+      for (const Variable& variable : variables_) {
+        if (tensor.name == "gradient/" + variable.name)
+          row.left_over =
+              "Shoal computes no gradient of this variable: the optimizer does not update it here";
+      }
+      rows_.push_back(std::move(row));
+    }
   }
 
   // Returns the mean of the loss.
@@ -206,6 +232,8 @@ class Verification {
   const std::unique_ptr<ModelRunner> runner_;
   const Batch batch_;
   std::vector<float> weights_;
+  std::set<std::string> asked_for_;   // tensors of the file
+  std::vector<std::string> skipped_;  // prefixes of those that belong to rows "not supported"
   std::vector<GoldenRow> rows_;
 };
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct GoldenCase {
   std::vector<float> weights;               // of the examples; empty: all 1
   std::map<int64_t, double> class_weights;  // empty: all 1
   int64_t examples = 0;
+  std::set<std::string> batch_tensors;  // the names in the file of inputs, target and weights
 };
 
 // How far one tensor is from Keras's.
@@ -48,11 +50,14 @@ struct GoldenRow {
   bool ok = false;
   // Not empty: not compared, since Shoal lacks what it takes; says what that is. `ok` is false.
   std::string not_supported;
+  // Not empty: the file has this tensor, and nothing was compared with it; says why. `ok` is false.
+  std::string left_over;
 };
 
 // Computes everything in the case with the backend ("cpu" or "reference") on one thread: outputs in
 // inference and training, loss, gradients, then for each optimizer the losses and the variables. An
-// optimizer that Shoal lacks is one row. Errors are Load's and ModelRunner's.
+// optimizer that Shoal lacks is one row, and so is each tensor of the file that was not asked for.
+// Errors are Load's and ModelRunner's.
 absl::StatusOr<std::vector<GoldenRow>> VerifyGoldenCase(const std::string& directory,
                                                         const std::string& backend);
 

@@ -50,8 +50,9 @@ absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<float>> ReadTensor(const SafetensorsFile& file,
-                                              const std::string& name) {
+absl::StatusOr<std::vector<float>> ReadTensor(const std::string& name, GoldenCase* result) {
+  const SafetensorsFile& file = *result->tensors;
+  result->batch_tensors.insert(name);
   const TensorEntry* entry = file.Find(name);
   if (entry == nullptr) {
     return absl::InvalidArgumentError(
@@ -66,14 +67,14 @@ absl::Status ReadBatch(GoldenCase* result) {
   for (const ValueId input : graph.inputs()) {
     std::string name = absl::StrCat("input/", graph.value(input).name);
     if (graph.inputs().size() == 1 && file.Find(name) == nullptr) name = "input/x";
-    SHOAL_ASSIGN_OR_RETURN(std::vector<float> values, ReadTensor(file, name));
+    SHOAL_ASSIGN_OR_RETURN(std::vector<float> values, ReadTensor(name, result));
     const Shape& shape = file.Find(name)->shape;
     if (!shape.empty()) result->examples = shape[0];
     result->inputs.push_back(std::move(values));
   }
-  SHOAL_ASSIGN_OR_RETURN(result->target, ReadTensor(file, "target"));
+  SHOAL_ASSIGN_OR_RETURN(result->target, ReadTensor("target", result));
   if (file.Find("sample_weight") != nullptr) {
-    SHOAL_ASSIGN_OR_RETURN(result->weights, ReadTensor(file, "sample_weight"));
+    SHOAL_ASSIGN_OR_RETURN(result->weights, ReadTensor("sample_weight", result));
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -17,7 +18,12 @@
 namespace shoal {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
 
 const std::string kGolden = std::string(SHOAL_SOURCE_DIR) + "/tests/golden/";
 
@@ -40,7 +46,7 @@ TEST_P(GoldenCaseTest, EqualsKeras) {
   for (const GoldenRow& row : *rows) {
     if (!row.not_supported.empty()) continue;
     EXPECT_TRUE(row.ok) << row.what << " is off by " << row.largest_relative_error << " of "
-                        << row.tolerance;
+                        << row.tolerance << " " << row.left_over;
   }
 }
 
@@ -74,6 +80,18 @@ class ChangedCaseTest : public ::testing::Test {
     const size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos);
     Write(file, text.replace(at, from.size(), to));
+  }
+  // Why nothing was compared with a tensor, by its name.
+  std::map<std::string, std::string> LeftOver() {
+    const auto rows = VerifyGoldenCase(directory_.string(), "reference");
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    std::map<std::string, std::string> left_over;
+    for (const GoldenRow& row : rows.ok() ? *rows : std::vector<GoldenRow>()) {
+      if (row.left_over.empty()) continue;
+      EXPECT_FALSE(row.ok) << row.what;
+      left_over[row.what] = row.left_over;
+    }
+    return left_over;
   }
   absl::Status Verify() { return VerifyGoldenCase(directory_.string(), "reference").status(); }
 
@@ -124,6 +142,28 @@ TEST_F(ChangedCaseTest, MissingTensorsAndFilesAreNamed) {
   std::filesystem::remove(directory_ / "case.safetensors");
   EXPECT_THAT(Verify().ToString(), HasSubstr("case.safetensors"));
   EXPECT_EQ(VerifyGoldenCase("/nowhere", "cpu").status().code(), absl::StatusCode::kNotFound);
+}
+
+// What Keras computed and nothing was compared with.
+TEST_F(ChangedCaseTest, TensorsLeftOverAreNamed) {
+  EXPECT_THAT(LeftOver(), IsEmpty());
+  // The first layer, not the model.
+  Replace("model.json", "     \"trainable\": true", "     \"trainable\": false");
+  EXPECT_THAT(LeftOver(),
+              ElementsAre(Pair("gradient/dense/bias", HasSubstr("does not update it")),
+                          Pair("gradient/dense/kernel", HasSubstr("does not update it"))));
+}
+
+TEST_F(ChangedCaseTest, TensorsOfNothingKnownAreLeftOver) {
+  Json golden = Json::parse(Read("case.json"));
+  golden["optimizers"].erase("adam");
+  Write("case.json", golden.dump());
+  EXPECT_THAT(LeftOver(), Contains(Pair("after/adam/loss", HasSubstr("nothing of this name"))));
+  EXPECT_THAT(LeftOver(), SizeIs(7));
+  // That Shoal lacks the optimizer is said once.
+  golden["optimizers"]["adam"] = {{"class_name", "Muon"}, {"config", Json::object()}};
+  Write("case.json", golden.dump());
+  EXPECT_THAT(LeftOver(), IsEmpty());
 }
 
 TEST_F(ChangedCaseTest, AWrongValueIsSeen) {
