@@ -32,6 +32,10 @@ absl::StatusOr<Layer> ReadModelLayer(const JsonNode& root) {
   SHOAL_ASSIGN_OR_RETURN(const std::string version, root["keras_version"].String("3"));
   ModelTraits around;
   around.keras2 = absl::StartsWith(version, "2.") || absl::StartsWith(version, "1.");
+  // Of an outer model that is not trainable Keras trains nothing; but a Sequential one forgets that
+  // it is not when it is read.
+  SHOAL_ASSIGN_OR_RETURN(const bool trainable, config["trainable"].Bool(true));
+  around.optimized = sequential || trainable;
   const LayerType* type = FindLayerType(sequential ? "Sequential" : "Functional");
   SHOAL_ASSIGN_OR_RETURN(Layer layer, ReadLayer(root, *type, "", around));
   layer.name = std::move(name);

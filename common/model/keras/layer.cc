@@ -144,6 +144,7 @@ absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const LayerType& type, std
                .path = options.path(),
                .json = json,
                .trainable = options.trainable(),
+               .optimized = traits.optimized,
                .compute_dtype = options.compute_dtype(),
                .activity_regularizer = options.activity_regularizer().regularizer,
                .config = std::move(config)};

@@ -30,8 +30,9 @@ class LayerConfig {
 
 // What holds for every layer of a model.
 struct ModelTraits {
-  bool keras2 = false;    // written by Keras 1 or 2, some of whose options mean something else
-  bool trainable = true;  // false: the model is frozen as a whole
+  bool keras2 = false;  // written by Keras 1 or 2, some of whose options mean something else
+  // False: the outer model has nothing to train, and its layers compute as they would otherwise.
+  bool optimized = true;
   std::string path = {};  // before the names of its layers: "inner/"; empty for the outer model
 
   bool nested() const { return !path.empty(); }
@@ -51,6 +52,7 @@ struct Layer {
   std::string path;  // name after those of the nested models around it: "inner/conv2d"
   JsonNode json;     // {"class_name": ..., "config": ...}
   bool trainable = true;
+  bool optimized = true;                                // ModelTraits::optimized
   ComputeDtype compute_dtype = ComputeDtype::kFloat32;  // of what its calls compute
   Regularizer activity_regularizer = {};                // of each call's output
   std::unique_ptr<LayerConfig> config = nullptr;

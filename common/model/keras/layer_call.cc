@@ -90,13 +90,14 @@ absl::StatusOr<ValueId> LayerCall::AddVariable(const VariableOptions& options, S
                      "\" is there already: that of a layer whose name and those of the "
                      "models around it read the same; rename one"));
   }
-  const ValueId value =
-      graph.AddVariable({.name = std::move(name),
-                         .shape = std::move(shape),
-                         .rule = layer_->trainable ? options.rule : UpdateRule::kFrozen,
-                         .momentum = options.momentum,
-                         .initializer = options.initializer.initializer,
-                         .regularizer = options.regularizer.regularizer});
+  const bool frozen =
+      !layer_->trainable || (options.rule == UpdateRule::kOptimizer && !layer_->optimized);
+  const ValueId value = graph.AddVariable({.name = std::move(name),
+                                           .shape = std::move(shape),
+                                           .rule = frozen ? UpdateRule::kFrozen : options.rule,
+                                           .momentum = options.momentum,
+                                           .initializer = options.initializer.initializer,
+                                           .regularizer = options.regularizer.regularizer});
   layer_->variables[options.name] = value;
   return value;
 }

@@ -22,12 +22,13 @@ LayerOptions::LayerOptions(const JsonNode& json, const LayerType& type, const st
   if (type.inputs != LayerType::Inputs::kOfModel) compute_dtype_ = Take(ReadDtypePolicy(dtype));
   const JsonNode regularizer = config_["activity_regularizer"];
   activity_regularizer_ = Take(ReadRegularizer(regularizer), {regularizer});
-  trainable_ = Bool("trainable", true) && traits_.trainable;
+  trainable_ = Bool("trainable", true);
 }
 
 ModelTraits LayerOptions::traits_of_layers() const {
-  return {
-      .keras2 = traits_.keras2, .trainable = trainable_, .path = path_.empty() ? "" : path_ + "/"};
+  ModelTraits traits = traits_;
+  traits.path = path_.empty() ? "" : path_ + "/";
+  return traits;
 }
 
 int64_t LayerOptions::Integer(const std::string& key, IntegerRange range,

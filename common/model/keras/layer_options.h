@@ -57,7 +57,8 @@ class LayerOptions {
   const ModelTraits& traits() const { return traits_; }
   // Of a model: what holds for its layers.
   ModelTraits traits_of_layers() const;
-  // Whether the layer's own variables are trained.
+  // The layer's own flag. That of a nested model means nothing, as in Keras: a model sets those of
+  // all its layers when it is frozen, and any may have been set again since.
   bool trainable() const { return trainable_; }
   // What the layer computes in.
   ComputeDtype compute_dtype() const { return compute_dtype_; }

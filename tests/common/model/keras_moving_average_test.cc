@@ -70,12 +70,6 @@ TEST(KerasMovingAverageTest, WhatIsNotTrainableIsFrozen) {
   const auto* op = dynamic_cast<const BatchNormalizationOp*>(training.graph.nodes()[0].op.get());
   ASSERT_NE(op, nullptr);
   EXPECT_TRUE(op->frozen);
-
-  Json model = Normalized(Json::object());
-  model["config"]["trainable"] = false;
-  const KerasModel frozen = Parse(model);
-  for (const Variable& variable : frozen.graph.variables())
-    EXPECT_EQ(variable.rule, UpdateRule::kFrozen) << variable.name;
 }
 
 // Its calls are one after the other; the golden case shared_normalization has the numbers.

@@ -98,13 +98,48 @@ TEST(KerasNestedTest, CallsAreCountedAsKerasDoes) {
   EXPECT_EQ(OutputShape(Parse(keras2)), (Shape{kBatch, 2}));
 }
 
-TEST(KerasNestedTest, FrozenModelsFreezeAllTheirLayers) {
-  Json inner = Named(SequentialJson({nullptr, 4}, {Dense("a", 4)}), "inner");
-  inner["config"]["trainable"] = false;
-  const Json around = Named(SequentialJson({nullptr, 4}, {inner, Dense("b", 4)}), "around");
-  const KerasModel model = Parse(SequentialJson({nullptr, 4}, {around}));
-  EXPECT_EQ(model.graph.variables()[0].rule, UpdateRule::kFrozen);
-  EXPECT_EQ(model.graph.variables()[2].rule, UpdateRule::kOptimizer);
+// What is trained, in order of the model's layers. The golden case "fine_tuned" has such a model.
+std::vector<std::string> TrainedVariables(const Json& json) {
+  const KerasModel model = Parse(json);
+  std::vector<std::string> names;
+  for (const Variable& variable : model.graph.variables()) {
+    if (variable.rule != UpdateRule::kFrozen) names.push_back(variable.name);
+  }
+  return names;
+}
+
+// Freezing a model in Keras sets the flags of all its layers, which are written; any of them can be
+// set again.
+TEST(KerasNestedTest, LayersAreTrainedWhateverTheFlagsOfNestedModels) {
+  Json fixed =
+      LayerJson("Dense", "fixed", {{"units", 4}, {"trainable", false}, {"use_bias", false}});
+  Json free = LayerJson("Dense", "free", {{"units", 4}, {"trainable", true}, {"use_bias", false}});
+  for (const bool trainable : {false, true}) {
+    Json sequential = Named(SequentialJson({nullptr, 4}, {fixed, free}), "sequential");
+    sequential["config"]["trainable"] = trainable;
+    Json functional = Named(FunctionalJson({Input("i", {nullptr, 4}), CalledJson(sequential, {"i"}),
+                                            CalledJson(free, {"sequential"})},
+                                           "i", "free"),
+                            "functional");
+    functional["config"]["trainable"] = trainable;
+    EXPECT_THAT(TrainedVariables(SequentialJson({nullptr, 4}, {functional})),
+                ElementsAre("functional/sequential/free/kernel", "functional/free/kernel"));
+  }
+}
+
+// Of the outer model Keras keeps the flag where it is Functional and forgets it where it is
+// Sequential. Statistics move all the same.
+TEST(KerasNestedTest, AnOuterFunctionalModelMayTrainNothing) {
+  const Json norm = LayerJson("BatchNormalization", "norm", {{"scale", false}});
+  const Json inner = Named(SequentialJson({nullptr, 4}, {Dense("dense", 4), norm}), "inner");
+  Json functional =
+      FunctionalJson({Input("x", {nullptr, 4}), CalledJson(inner, {"x"})}, "x", "inner");
+  functional["config"]["trainable"] = false;
+  EXPECT_THAT(TrainedVariables(functional),
+              ElementsAre("inner/norm/moving_mean", "inner/norm/moving_variance"));
+  Json sequential = SequentialJson({nullptr, 4}, {inner});
+  sequential["config"]["trainable"] = false;
+  EXPECT_EQ(TrainedVariables(sequential).size(), 5u);
 }
 
 // A part that takes images of any size, as keras.applications make it for transfer.

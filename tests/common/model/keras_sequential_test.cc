@@ -269,17 +269,13 @@ TEST(KerasSequentialTest, ReadsWhatKerasWrote) {
               ElementsAre("Conv2D", "Reshape", "Dropout", "Dense", "Dense", "Activation"));
 }
 
-TEST(KerasSequentialTest, FrozenLayersAndModels) {
-  Json json =
+TEST(KerasSequentialTest, FrozenLayers) {
+  const Json json =
       SequentialJson({nullptr, 4}, {LayerJson("Dense", "a", {{"units", 3}, {"trainable", false}}),
                                     LayerJson("Dense", "b", {{"units", 3}})});
   const KerasModel partly = Parse(json);
   EXPECT_EQ(partly.graph.variables()[0].rule, UpdateRule::kFrozen);
   EXPECT_EQ(partly.graph.variables()[2].rule, UpdateRule::kOptimizer);
-  json["config"]["trainable"] = false;
-  const KerasModel frozen = Parse(json);
-  for (const Variable& variable : frozen.graph.variables())
-    EXPECT_EQ(variable.rule, UpdateRule::kFrozen);
 }
 
 // A fixed batch size is no more than a hint.

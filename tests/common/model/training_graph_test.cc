@@ -117,7 +117,7 @@ TEST(TrainingGraphTest, FrozenLayersHaveNoGradient) {
   EXPECT_THAT(GradientTypes(training),
               ElementsAre("Loss", "LossBackward", "BiasBackward", "DenseBackwardWeights"));
 
-  json["config"]["trainable"] = false;
+  json["config"]["layers"][2]["config"]["trainable"] = false;
   EXPECT_THAT(GradientTypes(Build(Parse(json).graph, kSparse)), ElementsAre("Loss"));
 }
 
