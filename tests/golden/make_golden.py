@@ -637,5 +637,33 @@ def cases(out, only=()):
     case("options_of_sequences", options_of_sequences, option_rng.normal(0, 1, (4, 21, 3)).astype(np.float32), option_rng.normal(0, 1, (4, 2)).astype(np.float32),
          opt("MeanSquaredError", reduction="mean"), FEW, sample_weight=option_rng.uniform(0.2, 2, 4).astype(np.float32))
 
+    tuning_rng = np.random.default_rng(15)
+
+    case("prelu_axes", lambda: keras.Sequential([keras.Input((4, 5, 3)), L.PReLU(shared_axes=[1, 2], name="pixels"), L.PReLU(shared_axes=[-1], name="columns"),
+         L.PReLU(shared_axes=[0, -2], name="rest"), L.Flatten(name="flatten"), L.Dense(2, name="top")]),
+         images(tuning_rng, 6, 4, 5, 3), tuning_rng.normal(0, 1, (6, 2)).astype(np.float32), MSE, FEW)
+
+    def operations():
+        """keras.ops between layers: those that a layer computes too."""
+        i, ops = keras.Input((5, 6)), keras.ops
+        x = L.Dense(6, activation="tanh", name="a")(i)
+        x = ops.subtract(ops.add(x, L.Dense(6, name="b")(i)), ops.multiply(i, L.Dense(1, name="c")(i)))
+        x = ops.concatenate([ops.softmax(x), ops.maximum(x, i), ops.minimum(x, L.Dense(6, name="d")(x))], axis=1)
+        return keras.Model(i, L.Dense(2, name="top")(L.Flatten(name="flatten")(x)))
+    case("operations", operations, tuning_rng.normal(0, 1, (6, 5, 6)).astype(np.float32), tuning_rng.normal(0, 1, (6, 2)).astype(np.float32), MSE, FEW)
+
+    def fine_tuned():
+        """A frozen model of which some layers are trained again, one of a model in it too, and one BatchNormalization of two."""
+        i = keras.Input((8, 8, 2))
+        deep = keras.Sequential([keras.Input((6, 6, 4)), L.BatchNormalization(name="norm"), L.Conv2D(3, 2, activation="tanh", name="conv")], name="deep")
+        x = L.Conv2D(4, 3, kernel_regularizer="l2", name="conv")(i)
+        x = L.GlobalAveragePooling2D(name="pool")(deep(L.ReLU(name="relu")(L.BatchNormalization(name="norm")(x))))
+        base = keras.Model(i, L.Dense(5, activation="tanh", kernel_regularizer="l2", name="last")(x), name="base")
+        base.trainable = False
+        for layer in (base.get_layer("last"), base.get_layer("norm"), deep.get_layer("conv")):
+            layer.trainable = True
+        return keras.Sequential([keras.Input((8, 8, 2)), base, L.Dense(3, name="top")])
+    case("fine_tuned", fine_tuned, images(tuning_rng, 5, 8, 8, 2), tuning_rng.integers(0, 3, 5), SCCE_LOGITS, FEW)
+
 if __name__ == "__main__":
     cases(sys.argv[1], sys.argv[2:])
