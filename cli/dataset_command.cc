@@ -114,10 +114,10 @@ absl::Status Show(const ShowOptions& options) {
       const AugmentedPictures pictures,
       AugmentPictures(validated.model.graph, batch->inputs[0],
                       static_cast<int64_t>(batch->examples), job.seed, options.step));
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> class_names, ClassNamesOfJob(job));
   SHOAL_ASSIGN_OR_RETURN(const std::string png, DrawContactSheet(pictures.values, pictures.shape));
   SHOAL_RETURN_IF_ERROR(file->Append(png));
   SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(file->Finish()));
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> class_names, ClassNamesOfJob(job));
   std::string text = absl::StrCat(options.output, ": the ", batch->examples, " examples of step ",
                                   options.step, ", row by row\nexample: label\n");
   const size_t label_size = batch->targets.size() / batch->examples;

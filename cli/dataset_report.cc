@@ -19,9 +19,11 @@ namespace {
 // Of the files of CIFAR's binary versions, by their own names.
 bool HasCifar100Name(const std::string& name) { return name == "train.bin" || name == "test.bin"; }
 
-// A file whose name says nothing is an array, if it begins as one. One that cannot be read is left
-// to whoever opens it.
+// A file whose name says nothing is an array, if it begins as one. One that cannot be read, or is
+// no file (a pipe, where one would wait for a writer), is left to whoever opens it.
 absl::Status CheckIsArray(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
   std::ifstream file(path, std::ios::binary);
   std::string head(16, 0);
   file.read(head.data(), static_cast<std::streamsize>(head.size()));

@@ -1,6 +1,7 @@
 #include "cli/dataset_report.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "tests/worker/input/data_file_content.h"
 #include "tests/worker/input/picture_files.h"
@@ -100,6 +101,11 @@ TEST_F(DatasetReportTest, AFileOfNoFormatIsNotCalledADamagedArray) {
   EXPECT_EQ(damaged_, 0u);
   EXPECT_EQ(GuessDataSource(Write("t10k-images-idx3-ubyte", IdxHeader(0x08, {1}) + "a"))->format,
             "arrays");
+}
+
+TEST_F(DatasetReportTest, APipeIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(Inspect(Path("pipe")), HasSubstr("not a regular file"));
 }
 
 TEST_F(DatasetReportTest, APatternStandsForFiles) {

@@ -1,35 +1,32 @@
 """The links themselves, and a cluster whose workers are far away."""
+import concurrent.futures
 import ctypes
 import json
 import os
 import socket
-import threading
 import time
 
 import pytest
 
-from links import MOBILE, VPN, Link, Star  # first: it says where the modules of tests/cluster are
+from links import LAN, MOBILE, VPN, Link, Star  # first: it says where the modules of tests/cluster are
 from namespaces import can_make_namespaces
 from real_cluster import BIN, PATIENCE_SECONDS, Process, write_job
 
-pytestmark = pytest.mark.skipif(not can_make_namespaces() or not os.path.exists("/dev/net/tun"),
-                                reason="network namespaces need root, iproute2 and /dev/net/tun")
+needs_namespaces = pytest.mark.skipif(not can_make_namespaces() or not os.path.exists("/dev/net/tun"),
+                                      reason="network namespaces need root, iproute2 and /dev/net/tun")
 
 
 def socket_in(namespace, kind):
     """A socket belongs to the namespace in which it is made, whoever uses it."""
-    made = []
-
     def make():
         with open(f"/run/netns/{namespace}", "rb") as file:
             if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0) != 0:
                 raise OSError(ctypes.get_errno(), f"setns {namespace}")
-        made.append(socket.socket(socket.AF_INET, kind))
-    thread = threading.Thread(target=make)
-    thread.start()
-    thread.join()
-    made[0].settimeout(PATIENCE_SECONDS)
-    return made[0]
+        return socket.socket(socket.AF_INET, kind)
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        made = thread.submit(make).result()
+    made.settimeout(PATIENCE_SECONDS)
+    return made
 
 
 def two_sockets(star, kind):
@@ -39,6 +36,27 @@ def two_sockets(star, kind):
     return near, far, far.getsockname()
 
 
+def carried(star, content):
+    """What the second host receives of `content`, which the first sends over TCP."""
+    near, far, address = two_sockets(star, socket.SOCK_STREAM)
+    far.listen()
+    near.connect(address)
+    stream, _ = far.accept()
+    stream.settimeout(PATIENCE_SECONDS)
+
+    def send():
+        with near:
+            near.sendall(content)
+    got = b""
+    with stream, concurrent.futures.ThreadPoolExecutor(1) as thread:
+        sending = thread.submit(send)
+        while part := stream.recv(65536):
+            got += part
+        sending.result()
+    return got
+
+
+@needs_namespaces
 def test_an_answer_takes_the_delay(tmp_path):
     with Star([VPN, VPN], tmp_path) as star:
         near, far, address = two_sockets(star, socket.SOCK_DGRAM)
@@ -50,45 +68,36 @@ def test_an_answer_takes_the_delay(tmp_path):
         assert time.monotonic() - began >= 0.040
 
 
+@needs_namespaces
 def test_bytes_take_their_time_and_are_counted(tmp_path):
     size = 200_000
     with Star([VPN, VPN], tmp_path) as star:
-        near, far, address = two_sockets(star, socket.SOCK_STREAM)
-        far.listen()
-        near.connect(address)
-        stream, _ = far.accept()
         began = time.monotonic()
-        sender = threading.Thread(target=lambda: (near.sendall(bytes(size)), near.shutdown(socket.SHUT_WR)))
-        sender.start()
-        got = 0
-        while part := stream.recv(65536):
-            got += len(part)
-        sender.join()
+        assert carried(star, bytes(size)) == bytes(size)
         # The first bytes lie in queues that are empty.
         assert time.monotonic() - began >= (size - 65536) * 8 / 20e6
         star.end()
-        assert got == size
         up, down = star.counts(0)["up"], star.counts(1)["down"]
         assert size <= down["bytes"] <= up["bytes"]
-        assert up["packets"] >= size // 1500  # as small as on a real link of that kind
         assert star.counts(1)["up"]["bytes"] < size // 10
 
 
+@needs_namespaces
+@pytest.mark.parametrize("sender", [VPN, LAN], ids=["vpn", "lan"])
+def test_packets_of_a_slow_link_are_small(tmp_path, sender):
+    size = 200_000
+    with Star([sender, VPN], tmp_path) as star:
+        carried(star, bytes(size))
+        star.end()
+        assert star.counts(1)["down"]["packets"] >= size // 1500
+
+
+@needs_namespaces
 def test_lost_packets_are_lost_and_tcp_sends_them_again(tmp_path):
     with Star([Link(100, 2, loss_percent=20), Link(100, 2, loss_percent=20)], tmp_path) as star:
-        near, far, address = two_sockets(star, socket.SOCK_STREAM)
-        far.listen()
-        near.connect(address)
-        stream, _ = far.accept()
         sent = os.urandom(300_000)
-        sender = threading.Thread(target=lambda: (near.sendall(sent), near.shutdown(socket.SHUT_WR)))
-        sender.start()
-        got = b""
-        while part := stream.recv(65536):
-            got += part
-        sender.join()
+        assert carried(star, sent) == sent
         star.end()
-        assert got == sent
         assert star.counts(0)["up"]["lost"] > 0
         assert star.counts(1)["down"]["lost"] > 0
 
@@ -98,7 +107,8 @@ def test_a_host_that_is_not_one_is_named():
     assert process.wait() == 64
 
 
-# 803,600 bytes of weights: on this link an answer of the ps is on its way for more than a second, and so is a push.
+# On this link an answer of the ps with all of its weights is on its way for more than a second, and so is a push.
+WIDE_BYTES = 4 * (64 * 2911 + 2911 + 2911 * 4 + 4)
 WIDE_MODEL = {"class_name": "Sequential", "config": {"name": "wide", "layers": [
     {"class_name": "InputLayer", "config": {"batch_shape": [None, 8, 8, 1], "dtype": "float32", "name": "input"}},
     {"class_name": "Rescaling", "config": {"name": "rescaling", "scale": 1 / 255, "offset": 0.0}},
@@ -107,6 +117,7 @@ WIDE_MODEL = {"class_name": "Sequential", "config": {"name": "wide", "layers": [
     {"class_name": "Dense", "config": {"name": "classes", "units": 4, "activation": "linear"}}]}}
 
 
+@needs_namespaces
 def test_a_worker_behind_a_mobile_link_trains(tmp_path):
     """Nobody takes a slow link for a dead machine: no lease runs out, no connection is given up."""
     job = write_job(tmp_path, examples=96, epochs=1)
@@ -129,8 +140,8 @@ def test_a_worker_behind_a_mobile_link_trains(tmp_path):
                 process.kill()
         star.end()
         # Six steps, each with all values down and all gradients up.
-        assert star.counts(1)["down"]["bytes"] > 6 * 803_600
-        assert star.counts(1)["up"]["bytes"] > 6 * 803_600
+        assert star.counts(1)["down"]["bytes"] > 6 * WIDE_BYTES
+        assert star.counts(1)["up"]["bytes"] > 6 * WIDE_BYTES
         assert star.counts(1)["up"]["lost"] > 0
     assert (tmp_path / "run/model/model.safetensors").exists()
     chief = (tmp_path / "chief.log").read_text()

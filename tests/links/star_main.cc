@@ -44,8 +44,8 @@
 namespace shoal {
 namespace {
 
-// From here on packets are up to 64 KiB, as network cards take them from TCP: at such rates the
-// wire has each for half a millisecond. Slower links carry packets of the usual 1500 bytes.
+// Where all links are so fast, packets are up to 64 KiB, as network cards take them from TCP: the
+// wire has each for half a millisecond. Else they are of the usual 1500 bytes.
 constexpr double kLargePacketsFromMbit = 900;
 // Before each packet stands what network cards are told of it: struct virtio_net_hdr, whose own
 // header is not C++. It goes along unread.
@@ -79,7 +79,7 @@ absl::StatusOr<HostOptions> ReadHost(const std::string& text) {
 }
 
 // A TUN device in that namespace, not blocking. This thread is in that namespace afterwards.
-absl::StatusOr<int> OpenDevice(const HostOptions& host) {
+absl::StatusOr<int> OpenDevice(const HostOptions& host, bool large_packets) {
   const std::string path = absl::StrCat("/run/netns/", host.net_namespace);
   const int entered = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (entered < 0) return absl::ErrnoToStatus(errno, path);
@@ -91,8 +91,7 @@ absl::StatusOr<int> OpenDevice(const HostOptions& host) {
   ifreq request{};
   request.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR;
   std::strncpy(request.ifr_name, "link0", IFNAMSIZ - 1);
-  const unsigned offloads =
-      host.mbit >= kLargePacketsFromMbit ? unsigned{TUN_F_CSUM | TUN_F_TSO4} : 0;
+  const unsigned offloads = large_packets ? unsigned{TUN_F_CSUM | TUN_F_TSO4} : 0;
   if (ioctl(device, TUNSETIFF, &request) != 0 || ioctl(device, TUNSETOFFLOAD, offloads) != 0) {
     const absl::Status status = absl::ErrnoToStatus(errno, "a TUN device");
     close(device);
@@ -103,8 +102,8 @@ absl::StatusOr<int> OpenDevice(const HostOptions& host) {
 
 class Star {
  public:
-  absl::Status Add(const HostOptions& host) {
-    SHOAL_ASSIGN_OR_RETURN(const int device, OpenDevice(host));
+  absl::Status Add(const HostOptions& host, bool large_packets) {
+    SHOAL_ASSIGN_OR_RETURN(const int device, OpenDevice(host, large_packets));
     EmulatedLink::Options link{
         .bits_per_second = static_cast<int64_t>(host.mbit * 1e6),
         .delay = FromSeconds(host.delay_ms / 4000),    // a packet and its answer pass four links
@@ -228,11 +227,14 @@ absl::Status RunStar(const std::vector<std::string>& arguments) {
   if (stop < 0) return absl::ErrnoToStatus(errno, "signalfd");
   prctl(PR_SET_TIMERSLACK, 1);  // the kernel may else wake it 50 µs late
 
-  Star star;
-  for (const std::string& argument : arguments) {
-    SHOAL_ASSIGN_OR_RETURN(const HostOptions host, ReadHost(argument));
-    SHOAL_RETURN_IF_ERROR(star.Add(host));
+  std::vector<HostOptions> hosts(arguments.size());
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    SHOAL_ASSIGN_OR_RETURN(hosts[i], ReadHost(arguments[i]));
   }
+  const bool all_fast = std::ranges::all_of(
+      hosts, [](const HostOptions& host) { return host.mbit >= kLargePacketsFromMbit; });
+  Star star;
+  for (const HostOptions& host : hosts) SHOAL_RETURN_IF_ERROR(star.Add(host, all_fast));
   std::printf("ready\n");
   std::fflush(stdout);
   star.Run(stop);
