@@ -11,7 +11,30 @@
 namespace shoal::cuda {
 namespace {
 
-class MemoryKernelsTest : public KernelTest {};
+struct GradientPlaces {
+  ModelLayout layout;
+  std::vector<GradientRange> ranges;
+};
+GradientPlaces PlacesOf(const std::vector<Variable>& variables) {
+  const ModelLayout layout(variables);
+  return {layout, GradientRanges(variables, layout)};
+}
+
+class MemoryKernelsTest : public KernelTest {
+ protected:
+  GradientCheck Check(const Buffer<float>& gradients, const GradientPlaces& places, float scale) {
+    const int64_t grid = Pick(1, 9), count = static_cast<int64_t>(places.ranges.size());
+    const auto ranges = Empty<GradientRange>(count);
+    std::copy(places.ranges.begin(), places.ranges.end(), ranges.data());
+    const auto loss_scale = Empty<float>(1);
+    loss_scale[0] = scale;
+    const auto partial = Empty<GradientCheck>(grid), result = Empty<GradientCheck>(1);
+    Run(GradientCheckKernel{gradients.data(), ranges.data(), count, PackCount(places.ranges),
+                            loss_scale.data(), grid, partial.data()});
+    Run(GradientCheckSumKernel{partial.data(), grid, result.data()});
+    return result[0];
+  }
+};
 SHOAL_KERNEL_TEST_SUITE(MemoryKernelsTest);
 
 TEST_P(MemoryKernelsTest, RescaledBytesEqualTheReference) {
@@ -87,35 +110,74 @@ TEST_P(MemoryKernelsTest, GradientsAreUnscaledAndChecked) {
   constexpr float kInfinite = std::numeric_limits<float>::infinity();
   for (const float put : {0.0f, kInfinite, -kInfinite, std::nanf("")}) {
     SCOPED_TRACE(put);
-    const int64_t size = 4 * Pick(1, 5000), grid = Pick(1, 9);
-    const auto gradients = Normal<float>(size), loss_scale = Empty<float>(1);
-    loss_scale[0] = 1024;
+    const int64_t size = Pick(1, 20000);
+    const GradientPlaces places = PlacesOf({{.name = "dense", .shape = {size}}});
+    const auto gradients = Normal<float>(places.layout.size);
     gradients[Pick(0, size - 1)] = put;
-    Doubles expected = gradients.doubles();
-    double squares = 0;
-    for (double& value : expected) {
-      value /= 1024;
-      squares += value * value;
-    }
-    const auto partial = Empty<GradientCheck>(grid), result = Empty<GradientCheck>(1);
-    Run(GradientCheckKernel<4>{gradients.data(), size, loss_scale.data(), grid, partial.data()});
-    Run(GradientCheckSumKernel{partial.data(), grid, result.data()});
-    EXPECT_EQ(result[0].not_finite_sum > 0, !std::isfinite(put));
+    const Doubles before = gradients.doubles();
+    const GradientCheck check = Check(gradients, places, 1024);
+    EXPECT_EQ(check.not_finite_sum > 0, !std::isfinite(put));
     if (!std::isfinite(put)) continue;
-    ExpectNear(gradients, expected, 0, "gradients");
-    EXPECT_NEAR(result[0].square_sum, squares, 1e-5 * squares);
+    double squares = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      EXPECT_EQ(gradients[i], before[i] / 1024);
+      squares += gradients[i] * gradients[i];
+    }
+    EXPECT_NEAR(check.square_sum, squares, 1e-5 * squares);
   }
+}
+
+// What a layout has between and besides the gradients is no gradient: gaps, here not-a-number, a
+// frozen variable, of which nothing is there, and the sample of a moving average.
+TEST_P(MemoryKernelsTest, OnlyGradientsAreUnscaledAndChecked) {
+  std::vector<Variable> variables;
+  for (int i = 0; i < 40; ++i) {
+    const int64_t kind = Pick(0, 3);
+    variables.push_back({.name = std::to_string(i),
+                         .shape = {Flip() ? Pick(1, 100) : 16 * Pick(1, 200)},
+                         .rule = kind == 0   ? UpdateRule::kFrozen
+                                 : kind == 1 ? UpdateRule::kMovingAverage
+                                             : UpdateRule::kOptimizer});
+  }
+  const GradientPlaces places = PlacesOf(variables);
+  const auto gradients = Empty<float>(places.layout.size);  // not-a-number
+  double squares = 0;
+  for (size_t v = 0; v < variables.size(); ++v) {
+    if (variables[v].rule == UpdateRule::kFrozen) continue;
+    const auto [offset, size] = places.layout.variables[v];
+    for (int64_t i = offset; i < offset + size; ++i) {
+      gradients[i] = static_cast<float>(Pick(1, 9));
+      if (variables[v].rule == UpdateRule::kOptimizer) squares += std::pow(gradients[i] / 4, 2);
+    }
+  }
+  const Doubles before = gradients.doubles();
+  const GradientCheck check = Check(gradients, places, 4);
+  EXPECT_EQ(check.not_finite_sum, 0);
+  EXPECT_NEAR(check.square_sum, squares, 1e-5 * squares);
+  for (size_t v = 0; v < variables.size(); ++v) {
+    if (variables[v].rule == UpdateRule::kFrozen) continue;
+    const double factor = variables[v].rule == UpdateRule::kOptimizer ? 0.25 : 1;
+    const auto [offset, size] = places.layout.variables[v];
+    for (int64_t i = offset; i < offset + size; ++i) {
+      ASSERT_EQ(gradients[i], factor * before[i]) << "variable " << v;
+    }
+  }
+}
+
+TEST_P(MemoryKernelsTest, AModelMayHaveNoGradients) {
+  const GradientPlaces places =
+      PlacesOf({{.name = "frozen", .shape = {20}, .rule = UpdateRule::kFrozen}});
+  const GradientCheck check = Check(Empty<float>(places.layout.size), places, 4);
+  EXPECT_EQ(check.not_finite_sum, 0);
+  EXPECT_EQ(check.square_sum, 0);
 }
 
 // Finite they are, although the square of one is not.
 TEST_P(MemoryKernelsTest, LargeGradientsAreFinite) {
-  const auto gradients = Zeros<float>(8), loss_scale = Empty<float>(1);
-  loss_scale[0] = 1;
+  const GradientPlaces places = PlacesOf({{.name = "dense", .shape = {8}}});
+  const auto gradients = Zeros<float>(places.layout.size);
   gradients[3] = 1e30f;
-  const auto partial = Empty<GradientCheck>(2), result = Empty<GradientCheck>(1);
-  Run(GradientCheckKernel<4>{gradients.data(), 8, loss_scale.data(), 2, partial.data()});
-  Run(GradientCheckSumKernel{partial.data(), 2, result.data()});
-  EXPECT_EQ(result[0].not_finite_sum, 0);
+  EXPECT_EQ(Check(gradients, places, 1).not_finite_sum, 0);
 }
 
 }  // namespace

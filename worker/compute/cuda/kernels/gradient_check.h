@@ -1,13 +1,20 @@
 #pragma once
 
 #include <cmath>
+#include <vector>
 
+#include "common/model/model_layout.h"
+#include "common/model/variable.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
 
 // What is asked of all gradients of a step at once, in one pass over their buffer: they are divided
 // by the loss scale in place, and it is found whether all are finite, and their global norm. Bound
 // by bandwidth: each is read and written once.
+//
+// The buffer is a ModelLayout's, in which more lies than gradients: samples of moving averages,
+// which have no loss scale and no part in the norm, and what is not defined: gaps, and the places
+// of frozen variables.
 
 namespace shoal::cuda {
 
@@ -16,9 +23,40 @@ struct GradientCheck {
   float not_finite_sum = 0;  // 0: all are finite
 };
 
+// Neighbouring gradients, without gaps.
+struct GradientRange {
+  int64_t offset = 0;  // in floats; a multiple of 16
+  int64_t size = 0;
+  int64_t first_pack = 0;  // packs of the ranges before it
+};
+
+constexpr int kGradientWidth = 4;
+
+// How many packs `ranges` are made of, the last of each not always full.
+inline int64_t PackCount(const std::vector<GradientRange>& ranges) {
+  if (ranges.empty()) return 0;
+  const GradientRange& last = ranges.back();
+  return last.first_pack + (last.size + kGradientWidth - 1) / kGradientWidth;
+}
+
+// Where the gradients lie of those variables that the optimizer updates.
+inline std::vector<GradientRange> GradientRanges(const std::vector<Variable>& variables,
+                                                 const ModelLayout& layout) {
+  std::vector<GradientRange> ranges;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const auto& [offset, size] = layout.variables[i];
+    if (variables[i].rule != UpdateRule::kOptimizer || size == 0) continue;
+    if (!ranges.empty() && ranges.back().offset + ranges.back().size == offset) {
+      ranges.back().size += size;
+    } else {
+      ranges.push_back({offset, size, PackCount(ranges)});
+    }
+  }
+  return ranges;
+}
+
 // Leaves a result a block. The loss scale is in device memory, so that a captured graph runs with
 // another one.
-template <int width>
 struct GradientCheckKernel {
   static constexpr int kThreads = 256;
   static constexpr int kPhases = 2;
@@ -29,7 +67,9 @@ struct GradientCheckKernel {
   struct Own {};
 
   float* gradients;
-  int64_t size;  // a multiple of width
+  const GradientRange* ranges;  // GradientRanges; in device memory
+  int64_t range_count;
+  int64_t packs;  // PackCount
   const float* loss_scale;
   int64_t grid;            // blocks: a few times the multiprocessors
   GradientCheck* partial;  // [grid]
@@ -41,16 +81,17 @@ struct GradientCheckKernel {
     if constexpr (phase == 0) {
       const float factor = 1 / *loss_scale;
       float squares = 0, not_finite = 0;
-      const int64_t step = grid * kThreads * width;
-      for (int64_t i = (place.block * kThreads + place.thread) * width; i < size; i += step) {
-        Pack<width> pack = Load<width>(gradients + i);
-        for (int w = 0; w < width; ++w) {
-          pack[w] *= factor;
-          squares += pack[w] * pack[w];
-          // Less itself, only what is finite is 0.
-          if (pack[w] - pack[w] != 0) not_finite = 1;
+      int64_t range = 0;
+      for (int64_t i = place.block * kThreads + place.thread; i < packs; i += grid * kThreads) {
+        while (range + 1 < range_count && ranges[range + 1].first_pack <= i) ++range;
+        const int64_t at = (i - ranges[range].first_pack) * kGradientWidth;
+        const int64_t left = ranges[range].size - at;
+        float* const from = gradients + ranges[range].offset + at;
+        if (left >= kGradientWidth) {
+          Unscale<kGradientWidth>(factor, from, squares, not_finite);
+        } else {
+          for (int64_t j = 0; j < left; ++j) Unscale<1>(factor, from + j, squares, not_finite);
         }
-        Store(pack, gradients + i);
       }
       shared.squares[place.thread] = squares;
       shared.not_finite[place.thread] = not_finite;
@@ -62,6 +103,20 @@ struct GradientCheckKernel {
       }
       partial[place.block] = check;
     }
+  }
+
+ private:
+  template <int width>
+  SHOAL_HOST_DEVICE static void Unscale(float factor, float* gradients, float& squares,
+                                        float& not_finite) {
+    Pack<width> pack = Load<width>(gradients);
+    for (int i = 0; i < width; ++i) {
+      pack[i] *= factor;
+      squares += pack[i] * pack[i];
+      // Less itself, only what is finite is 0.
+      if (pack[i] - pack[i] != 0) not_finite = 1;
+    }
+    Store(pack, gradients);
   }
 };
 
