@@ -172,6 +172,14 @@ TEST_P(MemoryKernelsTest, AModelMayHaveNoGradients) {
   EXPECT_EQ(check.square_sum, 0);
 }
 
+// On the CPU; on a device it is an error of the launch.
+TEST(PackDeathTest, AnAddressIsAMultipleOfThePack) {
+  alignas(16) float values[8] = {};
+  EXPECT_DEATH(Load<4>(values + 1), "");
+  EXPECT_DEATH(Store(Pack<4>{}, values + 2), "");
+  Store(Load<4>(values + 4), values);
+}
+
 // Finite they are, although the square of one is not.
 TEST_P(MemoryKernelsTest, LargeGradientsAreFinite) {
   const GradientPlaces places = PlacesOf({{.name = "dense", .shape = {8}}});

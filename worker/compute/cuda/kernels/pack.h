@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -26,6 +27,12 @@ struct alignas(sizeof(Element) * width < 16 ? sizeof(Element) * width : 16) Raw 
   Element elements[width];
 };
 
+// On a device such an access is an error; the host is not to let it pass.
+template <typename Raw>
+void AbortUnlessAligned(const void* address) {
+  if (reinterpret_cast<uintptr_t>(address) % alignof(Raw) != 0) std::abort();
+}
+
 }  // namespace pack_internal
 
 template <int width, typename Element>
@@ -34,6 +41,7 @@ SHOAL_HOST_DEVICE Pack<width> Load(const Element* from) {
 #ifdef __CUDA_ARCH__
   const Raw raw = *reinterpret_cast<const Raw*>(from);
 #else
+  pack_internal::AbortUnlessAligned<Raw>(from);
   Raw raw;
   std::memcpy(&raw, from, sizeof(raw));
 #endif
@@ -50,6 +58,7 @@ SHOAL_HOST_DEVICE void Store(const Pack<width>& pack, Element* to) {
 #ifdef __CUDA_ARCH__
   *reinterpret_cast<Raw*>(to) = raw;
 #else
+  pack_internal::AbortUnlessAligned<Raw>(to);
   std::memcpy(to, &raw, sizeof(raw));
 #endif
 }
