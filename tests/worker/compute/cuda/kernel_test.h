@@ -165,6 +165,22 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
     for (int64_t i = 0; i < size; ++i) buffer[i] = FromFloat<Element>(normal(random_));
     return buffer;
   }
+  // Where a kernel reads an input, and where it writes: the same place, or two.
+  template <typename Element>
+  struct Places {
+    Buffer<Element> to;
+    const Element* from;
+  };
+  // Those of a kernel that may work in place on what `input` holds, which stays as it is.
+  template <typename Element>
+  Places<Element> DrawPlaces(const Buffer<Element>& input) {
+    Places<Element> places = {Empty<Element>(input.size()), input.data()};
+    if (Flip()) {
+      std::copy(input.data(), input.data() + input.size(), places.to.data());
+      places.from = places.to.data();
+    }
+    return places;
+  }
   // From 0 to classes - 1.
   Buffer<float> Classes(int64_t size, int64_t classes) {
     Buffer<float> buffer = Empty<float>(size);

@@ -53,8 +53,12 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     const Doubles y_expected = kind == 0 ? sum : Reference(activation, {{sum, shape}})[0];
 
     // By the kernels.
-    const auto y = Empty<Element>(size), dx = Empty<Element>(size),
-               dresidual = Empty<Element>(size);
+    const bool over_residual = with_residual && Flip();
+    const auto y = DrawPlaces(over_residual ? residual : x);
+    const Element* const residual_used = !with_residual  ? nullptr
+                                         : over_residual ? y.from
+                                                         : residual.data();
+    const auto dresidual = Empty<Element>(size);
     const auto mean = op.frozen ? Normal<float>(0) : Empty<float>(columns);
     const auto variance = op.frozen ? Normal<float>(0) : Empty<float>(columns);
     const auto factor = Empty<float>(columns);
@@ -71,6 +75,7 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
         dy[i] = FromFloat<Element>(0);
       }
     }
+    const auto dx = DrawPlaces(dy);
     WithWidth<Element>(columns, [&](auto width) {
       const ColumnSlices slices(rows, columns / width, Pick(1, 20));
       const auto partial = Empty<float>(slices.count * 2 * columns);
@@ -85,11 +90,11 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
       }
       const Normalization<width> normalization = {mean_used, factor.data(),
                                                   op.center ? beta.data() : nullptr};
-      Run(BatchNormalizationKernel<Element, width>{
-          x.data(), with_residual ? residual.data() : nullptr, normalization, clamp, rows,
-          static_cast<int32_t>(columns), y.data()});
+      Run(BatchNormalizationKernel<Element, width>{over_residual ? x.data() : y.from, residual_used,
+                                                   normalization, clamp, rows,
+                                                   static_cast<int32_t>(columns), y.to.data()});
       const ClampedGradient<Element, width> gradient = {
-          dy.data(), with_residual ? y.data() : nullptr, normalization, clamp};
+          dx.from, with_residual ? y.to.data() : nullptr, normalization, clamp};
       Run(ColumnSumsKernel<BatchNormalizationBackwardTerms<Element, width>>{
           {x.data(), gradient, columns}, slices, columns, partial.data()});
       Run(BatchNormalizationCoefficientsKernel{partial.data(), slices.count, rows, columns,
@@ -97,9 +102,9 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
                                                dbeta.data(), by_mean.data(), by_variance.data()});
       Run(BatchNormalizationBackwardKernel<Element, width>{
           x.data(), gradient, by_mean.data(), by_variance.data(), rows,
-          static_cast<int32_t>(columns), dx.data(), with_residual ? dresidual.data() : nullptr});
+          static_cast<int32_t>(columns), dx.to.data(), with_residual ? dresidual.data() : nullptr});
     });
-    ExpectNear(y, y_expected, 1e-5, "y");
+    ExpectNear(y.to, y_expected, 1e-5, "y");
     if (!op.frozen) {
       ExpectNear(mean, expected[1], 1e-6, "mean");
       ExpectNear(variance, expected[2], 1e-5, "variance");
@@ -119,7 +124,7 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
         {x.doubles(), shape}, {passed, shape}, {expected[1], channels}, {expected[2], channels}};
     if (op.scale) backward_inputs.push_back({gamma.doubles(), channels});
     const std::vector<Doubles> gradients = Reference(backward, backward_inputs);
-    ExpectNear(dx, gradients[0], 2e-5, "dx");
+    ExpectNear(dx.to, gradients[0], 2e-5, "dx");
     ExpectNear(dgamma, gradients[1], 2e-5, "dgamma");
     ExpectNear(dbeta, gradients[2], 2e-5, "dbeta");
     if (with_residual) ExpectNear(dresidual, passed, 0, "dresidual");
@@ -160,14 +165,15 @@ TEST_P(NormalizationKernelsTest, LayerNormalizationEqualsTheReference) {
     backward.scale = op.scale;
     const auto x = Normal<Element>(size, 3, 2), dy = Normal<Element>(size);
     const auto gamma = Normal<float>(columns, 1, 0.2f), beta = Normal<float>(columns);
-    const auto y = Empty<Element>(size), dx = Empty<Element>(size);
+    const auto y = DrawPlaces(x);
+    const auto dx = Empty<Element>(size);
     const auto row_mean = Empty<float>(rows), row_factor = Empty<float>(rows);
     const auto dgamma = Empty<float>(columns), dbeta = Empty<float>(columns);
     const float* const gamma_used = op.scale ? gamma.data() : nullptr;
     const float epsilon = static_cast<float>(op.epsilon);
     WithGroup(columns, [&](auto group) {
-      Run(LayerNormalizationKernel<Element, group>{x.data(), gamma_used,
-                                                   op.center ? beta.data() : nullptr, y.data(),
+      Run(LayerNormalizationKernel<Element, group>{y.from, gamma_used,
+                                                   op.center ? beta.data() : nullptr, y.to.data(),
                                                    rows, columns, epsilon});
       Run(LayerNormalizationBackwardKernel<Element, group>{
           x.data(), dy.data(), gamma_used, dx.data(), row_mean.data(), row_factor.data(), rows,
@@ -190,7 +196,7 @@ TEST_P(NormalizationKernelsTest, LayerNormalizationEqualsTheReference) {
     if (op.scale) inputs.push_back({gamma.doubles(), channels});
     if (op.scale) backward_inputs.push_back({gamma.doubles(), channels});
     if (op.center) inputs.push_back({beta.doubles(), channels});
-    ExpectNear(y, Reference(op, inputs)[0], 1e-5, "y");
+    ExpectNear(y.to, Reference(op, inputs)[0], 1e-5, "y");
     const std::vector<Doubles> gradients = Reference(backward, backward_inputs);
     ExpectNear(dx, gradients[0], 2e-5, "dx");
     ExpectNear(dgamma, gradients[1], 2e-5, "dgamma");

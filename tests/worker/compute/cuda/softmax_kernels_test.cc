@@ -34,17 +34,17 @@ TEST_P(SoftmaxKernelsTest, EqualTheReference) {
     backward.kind = op.kind;
     const int64_t rows = Pick(1, 70), columns = PickColumns();
     const auto x = Normal<Element>(rows * columns, 200, 5), dy = Normal<Element>(rows * columns);
-    const auto y = Empty<Element>(rows * columns), dx = Empty<Element>(rows * columns);
+    const auto y = DrawPlaces(x), dx = DrawPlaces(dy);
     WithGroup(columns, [&](auto group) {
-      Run(SoftmaxKernel<Element, group>{op.kind, x.data(), y.data(), rows, columns});
-      Run(SoftmaxBackwardKernel<Element, group>{op.kind, y.data(), dy.data(), dx.data(), rows,
+      Run(SoftmaxKernel<Element, group>{op.kind, y.from, y.to.data(), rows, columns});
+      Run(SoftmaxBackwardKernel<Element, group>{op.kind, y.to.data(), dx.from, dx.to.data(), rows,
                                                 columns});
     });
     const Shape shape = {rows, columns};
-    ExpectNear(y, Reference(op, {{x.doubles(), shape}})[0], 5e-6, "y");
+    ExpectNear(y.to, Reference(op, {{x.doubles(), shape}})[0], 5e-6, "y");
     // Of a single column it is nothing.
-    ExpectNear(dx, Reference(backward, {{y.doubles(), shape}, {dy.doubles(), shape}})[0], 1e-5,
-               "dx", 1);
+    ExpectNear(dx.to, Reference(backward, {{y.to.doubles(), shape}, {dy.doubles(), shape}})[0],
+               1e-5, "dx", 1);
   });
 }
 
@@ -58,25 +58,35 @@ TEST_P(SoftmaxKernelsTest, CrossEntropyEqualsTheReference) {
     if (!sparse && Flip()) op.attributes.label_smoothing = 0.1;
     LossBackwardOp backward;
     backward.attributes = op.attributes;
-    const int64_t rows = Pick(1, 70), columns = PickColumns() + 1;
+    const int64_t examples = Pick(1, 30), inner = Flip() ? 1 : Pick(2, 5);
+    const int64_t rows = examples * inner, columns = PickColumns() + 1;
     const auto x = Normal<Element>(rows * columns, 0, 3);
     if (!op.attributes.from_logits) {
       for (int64_t row = 0; row < rows; ++row) DrawProbabilities(x, row * columns, columns);
     }
     const auto target =
         sparse ? Classes(rows, columns) : Normal<float>(rows * columns, 1.0f / columns, 0.01f);
-    const auto loss = Empty<float>(rows);
-    const auto gradient = Empty<Element>(rows * columns);
+    const auto row_loss = Empty<float>(rows), loss = Empty<float>(examples);
+    const auto gradient = DrawPlaces(x);
+    const bool with_gradient = Pick(0, 3) > 0, with_loss = !with_gradient || Pick(0, 3) > 0;
     const float scale = 1.0f / rows;
     WithGroup(columns, [&](auto group) {
-      Run(CrossEntropyKernel<Element, group>{op.attributes, x.data(), target.data(), loss.data(),
-                                             gradient.data(), rows, columns, scale});
+      Run(CrossEntropyKernel<Element, group>{
+          op.attributes, gradient.from, target.data(), with_loss ? row_loss.data() : nullptr,
+          with_gradient ? gradient.to.data() : nullptr, rows, columns, scale});
     });
-    const Shape shape = {rows, columns};
+    const Shape shape = inner == 1 ? Shape{rows, columns} : Shape{examples, inner, columns};
     const Operand prediction = {x.doubles(), shape};
-    const Operand targets = {target.doubles(), sparse ? Shape{rows} : shape};
-    ExpectNear(loss, Reference(op, {prediction, targets})[0], 1e-5, "loss", 0.01);
-    ExpectNear(gradient, Reference(backward, {prediction, targets})[0], 1e-5, "gradient", scale);
+    const Operand targets = {target.doubles(),
+                             sparse ? Shape(shape.begin(), shape.end() - 1) : shape};
+    if (with_loss) {
+      Run(ExampleLossKernel{row_loss.data(), examples, inner, loss.data()});
+      ExpectNear(loss, Reference(op, {prediction, targets})[0], 1e-5, "loss", 0.01);
+    }
+    if (with_gradient) {
+      ExpectNear(gradient.to, Reference(backward, {prediction, targets})[0], 1e-5, "gradient",
+                 scale);
+    }
   });
 }
 

@@ -10,8 +10,9 @@
 namespace shoal::cuda {
 
 // LossOp and LossBackwardOp of a cross-entropy, both in one pass over the predictions: the loss of
-// each row, and `scale` times its gradient. With logits that is softmax and cross-entropy in one:
-// loss = sum_i t_i (log sum_j exp(x_j) - x_i), gradient = softmax(x) sum_i t_i - t.
+// each row, and `scale` times its gradient. Where an example has several rows (of [B, T, C] it has
+// T) its loss is their mean: ExampleLossKernel. With logits that is softmax and cross-entropy in
+// one: loss = sum_i t_i (log sum_j exp(x_j) - x_i), gradient = softmax(x) sum_i t_i - t.
 //
 // Bound by bandwidth: a row is read from memory once and then, being a few kilobytes, from the
 // cache.
@@ -134,6 +135,21 @@ struct CrossEntropyKernel {
   }
 
   SHOAL_HOST_DEVICE static bool IsClipped(float q) { return q < kEpsilon || q > 1 - kEpsilon; }
+};
+
+// The losses of examples from those of their rows.
+struct ExampleLossKernel {
+  const float* row_loss;
+  int64_t examples;
+  int64_t inner;  // rows of an example
+  float* loss;    // [examples]
+
+  int64_t items() const { return examples; }
+  SHOAL_HOST_DEVICE void operator()(int32_t example) const {
+    double sum = 0;
+    for (int64_t i = 0; i < inner; ++i) sum += row_loss[example * inner + i];
+    loss[example] = static_cast<float>(sum / inner);
+  }
 };
 
 }  // namespace shoal::cuda
