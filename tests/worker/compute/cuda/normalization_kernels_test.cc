@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "common/model/ops/activation.h"
 #include "common/model/ops/batch_normalization.h"
 #include "common/model/ops/layer_normalization.h"
@@ -129,6 +131,19 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     ExpectNear(dbeta, gradients[2], 2e-5, "dbeta");
     if (with_residual) ExpectNear(dresidual, passed, 0, "dresidual");
   });
+}
+
+// The result too, which has overflowed: its gradient is to be seen by the check for what is not
+// finite.
+TEST_P(NormalizationKernelsTest, WhatIsNotClampedPassesAnyGradient) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  for (const float y : {kInfinite, -kInfinite, std::nanf("")}) {
+    EXPECT_TRUE(Clamp{}.Passes(y)) << y;
+  }
+  EXPECT_TRUE(Clamp{.low = 0}.Passes(kInfinite));
+  EXPECT_FALSE(Clamp{.low = 0}.Passes(-kInfinite));
+  const Clamp relu6 = {.low = 0, .high = 6};
+  EXPECT_FALSE(relu6.Passes(kInfinite) || relu6.Passes(-kInfinite));
 }
 
 // The mean may be a thousand times the deviation: float alone would lose the variance.

@@ -27,8 +27,11 @@ struct Clamp {
   float high = INFINITY;
 
   SHOAL_HOST_DEVICE float operator()(float x) const { return x < low ? low : x > high ? high : x; }
-  // Whether a gradient passes where the result, or what is clamped, is `y`.
-  SHOAL_HOST_DEVICE bool Passes(float y) const { return !(y <= low || y >= high); }
+  // Whether a gradient passes where the result, or what is clamped, is `y`. Where nothing is
+  // clamped, it does so where y has overflowed, too: the gradient is to show it.
+  SHOAL_HOST_DEVICE bool Passes(float y) const {
+    return !((low > -INFINITY && y <= low) || (high < INFINITY && y >= high));
+  }
 };
 
 // Of x less the first row, which keeps the difference of the sums from cancelling: sum, sum of
