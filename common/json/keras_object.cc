@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,15 +14,22 @@ namespace shoal {
 
 using nlohmann::json;
 
+namespace {
+
+bool TakePlainName(const json& name, KerasObject* out) {
+  out->class_name = name.get<std::string>();
+  out->plain_name = true;
+  return true;
+}
+
+}  // namespace
+
 bool ReadKerasObject(const json& value, const std::string& path, JsonErrors* errors,
                      KerasObject* out) {
   *out = KerasObject{};
   out->name_path = path;
   out->config_path = path;
-  if (value.is_string()) {
-    out->class_name = value.get<std::string>();
-    return true;
-  }
+  if (value.is_string()) return TakePlainName(value, out);
   if (!value.is_object()) {
     errors->Add(path,
                 absl::StrCat("is ", ShortJsonAndType(value),
@@ -49,6 +57,13 @@ bool ReadKerasObject(const json& value, const std::string& path, JsonErrors* err
   if (class_name == nullptr) return false;
   if (!class_name->is_string()) {
     object.AddWrong("class_name", *class_name, "a string");
+    return false;
+  }
+  if (*class_name == "function") {
+    if (object.Require("config", "the name of the function") == nullptr) return false;
+    out->name_path = out->config_path;
+    if (out->config->is_string()) return TakePlainName(*std::exchange(out->config, nullptr), out);
+    object.AddWrong("config", *out->config, "the name of the function");
     return false;
   }
   out->class_name = class_name->get<std::string>();

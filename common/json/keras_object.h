@@ -9,10 +9,12 @@
 namespace shoal {
 
 // A loss or optimizer as Keras writes it: {"class_name": "Adam", "config": {…}}, with Keras 3's
-// "module", "registered_name" and "build_config" left aside, or the plain name.
+// "module", "registered_name" and "build_config" left aside; or the plain name, for which a
+// function of Keras's stands too: {"class_name": "function", "config": "mean_squared_error"}.
 struct KerasObject {
-  std::string class_name;  // as it stands in the JSON
-  std::string name_path;   // where: "$.optimizer" or "$.optimizer.class_name"
+  std::string class_name;   // as it stands in the JSON
+  std::string name_path;    // where: "$.optimizer" or "$.optimizer.class_name"
+  bool plain_name = false;  // no config comes with it
   // Null: no config was given. Points into the JSON that was read.
   const nlohmann::json* config = nullptr;
   std::string config_path;  // "$.optimizer.config"

@@ -65,7 +65,7 @@ class KerasTable {
   // What was read.
   struct Object {
     Made made;
-    std::string given_name;    // as it stands in the JSON: "mse"
+    std::string plain_name;    // that it was given by: "mse"; empty where by a class
     const char* class_name;    // as it stands in the table
     nlohmann::json canonical;  // {"class_name", "config"} with every option; reads back as the same
   };
@@ -76,9 +76,8 @@ class KerasTable {
                        std::span<const InsteadOfClass> instead = {})
       : what_(what), types_(types), foreign_(foreign), instead_(instead) {}
 
-  // Reads `value`, which stands at `path`: a Keras config ({"class_name", "config"}) or a plain
-  // name ("mse"). What is wrong is added to `errors`, and what is returned then, if anything, is of
-  // no use.
+  // Reads `value`, which stands at `path`: what ReadKerasObject() takes. What is wrong is added to
+  // `errors`, and what is returned then, if anything, is of no use.
   std::optional<Object> Read(const nlohmann::json& value, const std::string& path,
                              JsonErrors* errors) const {
     KerasObject object;
@@ -90,7 +89,7 @@ class KerasTable {
       options.Ignore("name");  // every object of Keras has one
       options.RejectUnknown();
       return Object{std::move(made),
-                    object.class_name,
+                    object.plain_name ? object.class_name : "",
                     type.class_name,
                     {{"class_name", type.class_name}, {"config", options.resolved()}}};
     }

@@ -87,7 +87,8 @@ std::unique_ptr<const Metric> ReadMetric(const json& value, const std::string& p
   std::unique_ptr<Metric> metric = std::move(read->made);
   const bool picked = absl::EqualsIgnoreCase(read->class_name, kAccuracy);
   if (metric->name_.empty()) {
-    metric->name_ = value.is_string() && !picked ? read->given_name : SnakeCase(read->class_name);
+    const bool by_class = read->plain_name.empty() || picked;
+    metric->name_ = by_class ? SnakeCase(read->class_name) : read->plain_name;
   }
   metric->weighted_ = weighted;
   read->canonical["config"]["name"] = metric->name_;

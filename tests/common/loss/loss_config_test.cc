@@ -46,6 +46,26 @@ TEST(LossConfigTest, ReadsWhatKeras3Writes) {
             R"("label_smoothing":0.1}})");
 }
 
+// What keras.losses.serialize() gives of a function.
+TEST(LossConfigTest, ReadsAFunctionOfKerasAsItsPlainName) {
+  const auto function = [](const std::string& config) {
+    return R"({"module": "builtins", "class_name": "function", "config": )" + config +
+           R"(, "registered_name": "function"})";
+  };
+  EXPECT_EQ(Config(function("\"mean_squared_error\"")), Config("\"mean_squared_error\""));
+  EXPECT_EQ(Config(function("\"huber\"")), Config("\"Huber\""));
+  EXPECT_THAT(
+      Error(function("\"mean_sqared_error\""), absl::StatusCode::kUnimplemented),
+      HasSubstr("$.loss.config: is \"mean_sqared_error\", a loss that Shoal lacks; did you mean "
+                "\"MeanSquaredError\"?"));
+  for (const char* config : {"{}", "null", "3"}) {
+    EXPECT_THAT(Error(function(config), absl::StatusCode::kInvalidArgument),
+                HasSubstr("$.loss.config: is "));
+  }
+  EXPECT_EQ(Error(R"({"class_name": "function"})", absl::StatusCode::kInvalidArgument),
+            "$.loss.config: is missing: the name of the function");
+}
+
 TEST(LossConfigTest, ReadsWhatKeras2Writes) {
   EXPECT_EQ(
       Config(R"({"class_name": "SparseCategoricalCrossentropy", "config": {"reduction": "auto",

@@ -42,6 +42,19 @@ TEST(MetricConfigTest, ReadsNamesAsKerasDoes) {
   EXPECT_EQ(Named(auc->config())->config(), auc->config());
 }
 
+// What keras.metrics.serialize() gives of a function.
+TEST(MetricConfigTest, ReadsAFunctionOfKerasAsItsPlainName) {
+  for (const std::string name : {"binary_accuracy", "mse"}) {
+    const auto metric = Named(R"({"module": "builtins", "class_name": "function", "config": ")" +
+                              name + R"(", "registered_name": "function"})");
+    ASSERT_NE(metric, nullptr);
+    EXPECT_EQ(metric->name(), name);
+    EXPECT_EQ(metric->config(), Named(name)->config());
+  }
+  EXPECT_THAT(Error({{"class_name", "function"}, {"config", "f1"}}),
+              HasSubstr("$.metrics[0].config: is \"f1\", a metric that Shoal lacks"));
+}
+
 TEST(MetricConfigTest, ErrorsNameWhatWouldBeRight) {
   EXPECT_THAT(Error("acuracy"), HasSubstr("did you mean \"Accuracy\"?"));
   EXPECT_EQ(Error("rmse"),
