@@ -31,7 +31,13 @@ constexpr char kIntroduction[] =
     "numbers, such as `int32` or `uint8`: data that are not, or that the\n"
     "dtype cannot hold, are refused by file and example. They are held as float32, which is exact "
     "up to 2^24; layers of which Keras makes integers again\n"
-    "(bilinear `Resizing`, `LayerNormalization`) need a `Rescaling` before them.\n";
+    "(bilinear `Resizing`, `LayerNormalization`) need a `Rescaling` before them. So do, on "
+    "integers "
+    "but `int32` and `int64`, those that Keras computes in the input's own dtype,\n"
+    "which wraps around where it ends: `Add`, `Subtract`, `Multiply` and `Average` of two such "
+    "inputs, `AveragePooling1D` and `AveragePooling2D`, `ReLU`, `PReLU`, `Softmax`,\n"
+    "`Activation`, and an `activity_regularizer` of whole numbers. `Rescaling(1.0)` leaves the "
+    "numbers as they are; an input of `float32` in the model does as well.\n";
 
 constexpr char kOfActivations[] =
     "\n"

@@ -40,6 +40,8 @@ absl::Status Lacking(const JsonNode& name) {
 
 }  // namespace
 
+bool HaveRoom(const WholeNumbers& numbers) { return numbers.least == -kMost; }
+
 absl::StatusOr<ComputeDtype> ReadDtypePolicy(const JsonNode& dtype) {
   SHOAL_ASSIGN_OR_RETURN(const JsonNode name, NameOf(dtype));
   SHOAL_ASSIGN_OR_RETURN(const std::string text, name.String("float32"));

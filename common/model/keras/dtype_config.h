@@ -17,4 +17,8 @@ absl::StatusOr<ComputeDtype> ReadDtypePolicy(const JsonNode& dtype);
 // which float32 holds exactly; nothing where it takes any numbers.
 absl::StatusOr<std::optional<WholeNumbers>> ReadInputDtype(const JsonNode& dtype);
 
+// Whether they are those of int32 or int64, in which sums, differences and products of what float32
+// holds have room.
+bool HaveRoom(const WholeNumbers& numbers);
+
 }  // namespace shoal

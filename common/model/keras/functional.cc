@@ -308,6 +308,6 @@ std::vector<LayerSummary> Functional::Summaries() const {
 extern const LayerType kFunctionalLayer = {
     "Functional", LayerType::Inputs::kAny,
     "A model whose layers form any graph without cycles, alone or nested in another",
-    ReadAs<Functional>};
+    ReadAs<Functional>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

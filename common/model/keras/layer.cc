@@ -117,6 +117,20 @@ absl::Status CheckOperation(const Layer& layer, const std::vector<ValueId>& inpu
   return absl::OkStatus();
 }
 
+// That Shoal's floats are what Keras makes of inputs of whole numbers.
+absl::Status CheckIntegers(const Layer& layer, const LayerCall& call) {
+  using Integers = LayerType::Integers;
+  switch (layer.type->integers) {
+    case Integers::kComputed:
+      return call.ExpectNoOverflow(call.inputs());
+    case Integers::kRounded:
+      return call.ExpectFloats();
+    case Integers::kAsNumbers:
+      break;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Layer> ReadLayer(const JsonNode& json, const ModelTraits& traits) {
@@ -161,6 +175,7 @@ absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inpu
         absl::StrCat("the model calls its layers more than ", kMaxCalls, " times"));
   }
   LayerCall call(&layer, inputs, graph);
+  SHOAL_RETURN_IF_ERROR(CheckIntegers(layer, call));
   const size_t variables_before = graph->graph.variables().size();
   SHOAL_ASSIGN_OR_RETURN(const ValueId output, layer.config->Call(call));
   const std::vector<Variable>& variables = graph->graph.variables();
@@ -168,8 +183,10 @@ absl::StatusOr<ValueId> CallLayer(Layer& layer, const std::vector<ValueId>& inpu
     layer.parameters += ElementCount(variables[i].shape);
   }
   // Of each call. Keras on JAX forgets those of a shared layer but the last.
-  if (layer.activity_regularizer.used())
+  if (layer.activity_regularizer.used()) {
+    SHOAL_RETURN_IF_ERROR(call.ExpectNoOverflow({output}));
     graph->graph.AddActivityPenalty(output, layer.activity_regularizer);
+  }
   if (layer.calls == 0) layer.output_shape = graph->graph.value(output).shape;
   ++layer.calls;
   return output;

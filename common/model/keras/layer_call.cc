@@ -1,10 +1,13 @@
 #include "common/model/keras/layer_call.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
+#include "common/model/keras/dtype_config.h"
 #include "common/model/keras/layer_table.h"
 #include "common/model/name_hash.h"
 #include "common/model/ops/add.h"
@@ -24,6 +27,20 @@ absl::Status LayerCall::ExpectFloats() const {
       ") computes in integers in Keras where the model's input is of such a dtype, and "
       "rounds; Shoal computes in float32: give the input the dtype \"float32\", or put "
       "a Rescaling layer before this one"));
+}
+
+absl::Status LayerCall::ExpectNoOverflow(const std::vector<ValueId>& values) const {
+  // The first two are joined in a dtype that holds both, and the others after them.
+  for (size_t i = 0; i < std::min<size_t>(values.size(), 2); ++i) {
+    const std::optional<WholeNumbers>& numbers = graph_->graph.value(values[i]).whole_numbers;
+    if (!numbers.has_value() || HaveRoom(*numbers)) return absl::OkStatus();
+  }
+  return layer_->json.Unimplemented(absl::StrCat(
+      "layer \"", layer_->name, "\" (", layer_->type->class_name,
+      ") computes in Keras in the integers that the model's input is of, and wraps around where "
+      "they end (in uint8, 200 + 100 is 44); Shoal computes in float32: give the input the dtype "
+      "\"float32\", or put a Rescaling layer before this one, Rescaling(1.0) for the same "
+      "numbers"));
 }
 
 absl::Status LayerCall::ExpectImages() const {

@@ -34,6 +34,9 @@ class LayerCall {
   // That the input is not one of whole numbers as they were read: of those Keras computes this
   // layer in integers, which it rounds or cuts off.
   absl::Status ExpectFloats() const;
+  // That what Keras computes of these values, joined from the first on, is not computed in integers
+  // of a dtype in which sums, differences and products wrap around; int32 and int64 hold them.
+  absl::Status ExpectNoOverflow(const std::vector<ValueId>& values) const;
   // That the input has the axes (batch, height, width, channels).
   absl::Status ExpectImages() const;
   // That the input has the axes (batch, steps, channels).

@@ -19,10 +19,20 @@ struct LayerType {
     kAny,      // what the layer itself says: a model
   };
 
+  // What becomes of inputs of whole numbers (Value::whole_numbers), which are integers in Keras and
+  // float32 here.
+  enum class Integers {
+    kComputed,   // Keras computes in their dtype, in which uint8 has 200 + 100 = 44: taken where it
+                 // is int32 or int64 alone
+    kRounded,    // Keras makes integers again of what it computes: refused
+    kAsNumbers,  // moved, chosen, or made floats first: the same numbers here
+  };
+
   const char* class_name;
   Inputs inputs;
   const char* documentation;  // what it does, in a line of docs/layers.md
   std::unique_ptr<LayerConfig> (*read)(LayerOptions& options);
+  Integers integers = Integers::kComputed;
 };
 
 // LayerType::read of a layer whose LayerConfig is `Config`.

@@ -112,6 +112,7 @@ std::vector<LayerSummary> Sequential::Summaries() const {
 
 extern const LayerType kSequentialLayer = {
     "Sequential", LayerType::Inputs::kAny,
-    "A model whose layers follow one another, alone or nested in another", ReadAs<Sequential>};
+    "A model whose layers follow one another, alone or nested in another", ReadAs<Sequential>,
+    LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

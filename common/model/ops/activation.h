@@ -40,6 +40,12 @@ struct ActivationAttributes {
 struct ActivationOp : Op {
   ActivationAttributes attributes;
   SHOAL_OP(Activation);
+  // The bare relu is a maximum; what has numbers of its own makes floats.
+  bool KeepsWholeNumbers() const override {
+    return attributes.kind == ActivationAttributes::Kind::kHardTanh ||
+           (attributes.kind == ActivationAttributes::Kind::kRelu && attributes.max_value < 0 &&
+            attributes.negative_slope == 0 && attributes.threshold == 0);
+  }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 // (x, y, dy) -> dx

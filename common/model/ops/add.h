@@ -7,6 +7,8 @@ namespace shoal {
 // (x1, x2, ...) of one shape -> sum
 struct AddOp : Op {
   SHOAL_OP(Add);
+  // A sum of integers is one.
+  bool KeepsWholeNumbers() const override { return true; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 

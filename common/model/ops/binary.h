@@ -19,6 +19,10 @@ struct BinaryOp : Op {
   };
   Kind kind = Kind::kAdd;
   SHOAL_OP(Binary);
+  // Integers are integers after all the others.
+  bool KeepsWholeNumbers() const override {
+    return kind != Kind::kDivide && kind != Kind::kGreater;
+  }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 

@@ -16,6 +16,7 @@ struct SumToOp : Op {
 struct MaxToOp : Op {
   Shape shape;
   SHOAL_OP(MaxTo);
+  bool KeepsWholeNumbers() const override { return true; }
   absl::Status Gradient(GradientBuilder& builder) const override;
 };
 // (x, like) -> x repeated to the shape of `like`, whose values do not matter

@@ -132,23 +132,95 @@ TEST(KerasDtypeTest, LayersThatRoundWholeNumbersAreRefused) {
       LayerJson("Resizing", "resize", {{"height", 3}, {"width", 4}, {"interpolation", "nearest"}});
   const Json pad = LayerJson("ZeroPadding2D", "pad", Json::object());
   const Json pool = LayerJson("MaxPooling2D", "pool", Json::object());
-  const Json average = LayerJson("AveragePooling2D", "average", {{"pool_size", 2}});
+  const Json largest = LayerJson("GlobalMaxPooling2D", "largest", Json::object());
+  const Json relu = LayerJson("ReLU", "relu", Json::object());
   const Json rescale = LayerJson("Rescaling", "rescale", {{"scale", 0.5}});
   const Json normalize = LayerJson("LayerNormalization", "normalize", Json::object());
   for (const std::vector<Json>& layers : std::vector<std::vector<Json>>{
-           {rescale, resize}, {nearest}, {average, resize}, {pad, pool, rescale, normalize}}) {
+           {rescale, resize}, {nearest}, {pad, pool, rescale, normalize}}) {
     EXPECT_TRUE(ParseKerasModel(OnInput("uint8", layers).dump()).ok());
   }
   for (const std::vector<Json>& layers : std::vector<std::vector<Json>>{
            {resize},
            {pad, pool, resize},
            {nearest, normalize},
+           {largest, normalize},
            {LayerJson("RandomBrightness", "bright", {{"factor", 0.1}})},
            {LayerJson("UpSampling2D", "larger", {{"interpolation", "bilinear"}})}}) {
     EXPECT_TRUE(ParseKerasModel(OnInput("float32", layers).dump()).ok());
     const absl::Status status = ParseKerasModel(OnInput("uint8", layers).dump()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
     EXPECT_THAT(std::string(status.message()), HasSubstr("put a Rescaling layer before this one"));
+  }
+  // What Keras computes of int32 is int32 still.
+  EXPECT_EQ(ParseKerasModel(OnInput("int32", {relu, normalize}).dump()).status().code(),
+            absl::StatusCode::kUnimplemented);
+  EXPECT_TRUE(
+      ParseKerasModel(
+          OnInput("int32", {LayerJson("ReLU", "relu", {{"max_value", 6}}), normalize}).dump())
+          .ok());
+}
+
+// Layers that Keras computes in uint8, where it wraps around.
+TEST(KerasDtypeTest, LayersThatWouldOverflowAreRefused) {
+  const Json rescale = LayerJson("Rescaling", "rescale", Json::object());
+  const Json flatten = LayerJson("Flatten", "flatten", Json::object());
+  const Json penalty = {{"class_name", "L2"}, {"config", {{"l2", 0.1}}}};
+  for (const Json& layer :
+       {LayerJson("AveragePooling2D", "x", Json::object()),
+        LayerJson("ReLU", "x", {{"negative_slope", 0.3}}), LayerJson("PReLU", "x", Json::object()),
+        LayerJson("Softmax", "x", Json::object()),
+        LayerJson("Activation", "x", {{"activation", "squareplus"}}),
+        LayerJson("ActivityRegularization", "x", {{"l2", 0.1}}),
+        LayerJson("Flatten", "x", {{"activity_regularizer", penalty}})}) {
+    for (const char* dtype : {"uint8", "int8", "int16", "uint32"}) {
+      const absl::Status status = ParseKerasModel(OnInput(dtype, {layer}).dump()).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << layer << dtype;
+      EXPECT_THAT(
+          std::string(status.message()),
+          HasSubstr("$.config.layers[1]: layer \"x\" (" + layer["class_name"].get<std::string>() +
+                    ") computes in Keras in the integers that the model's input is of, "
+                    "and wraps around"));
+    }
+    EXPECT_TRUE(ParseKerasModel(OnInput("uint8", {rescale, layer}).dump()).ok()) << layer;
+    EXPECT_TRUE(ParseKerasModel(OnInput("int32", {layer}).dump()).ok()) << layer;
+    EXPECT_TRUE(ParseKerasModel(OnInput("float32", {layer}).dump()).ok()) << layer;
+  }
+  // A penalty on floats, of whatever they are made.
+  const Json dense = LayerJson("Dense", "dense", {{"units", 3}, {"activity_regularizer", penalty}});
+  EXPECT_TRUE(ParseKerasModel(OnInput("uint8", {flatten, dense}).dump()).ok());
+}
+
+// The first two inputs of a layer that merges decide what Keras computes in.
+TEST(KerasDtypeTest, MergingOverflowsByTheFirstTwoInputs) {
+  const auto status = [](const char* merge, const std::vector<const char*>& dtypes) {
+    std::vector<Json> layers;
+    std::vector<std::string> names;
+    Json inputs = Json::array();
+    for (const char* dtype : dtypes) {
+      names.push_back("in" + std::to_string(names.size()));
+      inputs.push_back({names.back(), 0, 0});
+      layers.push_back(CalledJson(
+          LayerJson("InputLayer", names.back(), {{"batch_shape", {nullptr, 4}}, {"dtype", dtype}}),
+          {}));
+    }
+    layers.push_back(CalledJson(LayerJson(merge, "merge", Json::object()), names));
+    Json json = FunctionalJson(layers, names[0], "merge");
+    json["config"]["input_layers"] = inputs;
+    return ParseKerasModel(json.dump()).status();
+  };
+  for (const char* merge : {"Add", "Subtract", "Multiply", "Average"}) {
+    EXPECT_THAT(std::string(status(merge, {"uint8", "uint8"}).message()),
+                HasSubstr("wraps around where they end"))
+        << merge;
+    EXPECT_TRUE(status(merge, {"int32", "int32"}).ok()) << merge;
+    EXPECT_TRUE(status(merge, {"uint8", "float32"}).ok()) << merge;
+    EXPECT_TRUE(status(merge, {"uint8", "int32"}).ok()) << merge;
+  }
+  EXPECT_FALSE(status("Add", {"uint8", "uint8", "float32"}).ok());
+  EXPECT_TRUE(status("Add", {"float32", "uint8", "uint8"}).ok());
+  for (const char* merge : {"Maximum", "Minimum", "Concatenate"}) {
+    EXPECT_TRUE(status(merge, {"uint8", "uint8"}).ok()) << merge;
   }
 }
 

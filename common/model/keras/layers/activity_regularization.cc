@@ -21,6 +21,6 @@ extern const LayerType kActivityRegularizationLayer = {
     "ActivityRegularization", LayerType::Inputs::kOne,
     "Its input, which adds to the loss: `l1` times the sum of magnitudes, `l2` times that of "
     "squares",
-    ReadAs<ActivityRegularization>};
+    ReadAs<ActivityRegularization>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -73,6 +73,6 @@ extern const LayerType kBatchNormalizationLayer = {
     "BatchNormalization", LayerType::Inputs::kOne,
     "Each channel of the last axis brought to mean beta and deviation gamma: of the batch in "
     "training, of moving averages in inference or where it is not trainable",
-    ReadAs<BatchNormalization>};
+    ReadAs<BatchNormalization>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

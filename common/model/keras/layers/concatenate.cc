@@ -39,6 +39,6 @@ class Concatenate : public LayerConfig {
 
 extern const LayerType kConcatenateLayer = {"Concatenate", LayerType::Inputs::kSeveral,
                                             "The inputs, one behind the other along an axis",
-                                            ReadAs<Concatenate>};
+                                            ReadAs<Concatenate>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -71,10 +71,10 @@ class Conv : public LayerConfig {
 
 extern const LayerType kConv2DLayer = {"Conv2D", LayerType::Inputs::kOne,
                                        "Convolution over images (batch, height, width, channels)",
-                                       ReadAs<Conv<2>>};
+                                       ReadAs<Conv<2>>, LayerType::Integers::kAsNumbers};
 
 extern const LayerType kConv1DLayer = {"Conv1D", LayerType::Inputs::kOne,
                                        "Convolution over sequences (batch, steps, channels)",
-                                       ReadAs<Conv<1>>};
+                                       ReadAs<Conv<1>>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -64,6 +64,6 @@ class Conv2DTranspose : public LayerConfig {
 extern const LayerType kConv2DTransposeLayer = {
     "Conv2DTranspose", LayerType::Inputs::kOne,
     "The gradient of a convolution as a layer: an image that is larger by the strides",
-    ReadAs<Conv2DTranspose>};
+    ReadAs<Conv2DTranspose>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

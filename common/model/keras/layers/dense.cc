@@ -46,6 +46,7 @@ class Dense : public LayerConfig {
 }  // namespace
 
 extern const LayerType kDenseLayer = {"Dense", LayerType::Inputs::kOne,
-                                      "Fully connected along the last axis", ReadAs<Dense>};
+                                      "Fully connected along the last axis", ReadAs<Dense>,
+                                      LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

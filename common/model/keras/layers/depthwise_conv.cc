@@ -99,22 +99,23 @@ class SeparableConv : public Depthwise<kRank> {
 
 }  // namespace
 
-extern const LayerType kDepthwiseConv2DLayer = {"DepthwiseConv2D", LayerType::Inputs::kOne,
-                                                "Convolution of each channel of an image by itself",
-                                                ReadAs<Depthwise<2>>};
+extern const LayerType kDepthwiseConv2DLayer = {
+    "DepthwiseConv2D", LayerType::Inputs::kOne, "Convolution of each channel of an image by itself",
+    ReadAs<Depthwise<2>>, LayerType::Integers::kAsNumbers};
 
 extern const LayerType kDepthwiseConv1DLayer = {
     "DepthwiseConv1D", LayerType::Inputs::kOne,
-    "Convolution of each channel of a sequence by itself", ReadAs<Depthwise<1>>};
+    "Convolution of each channel of a sequence by itself", ReadAs<Depthwise<1>>,
+    LayerType::Integers::kAsNumbers};
 
 extern const LayerType kSeparableConv2DLayer = {
     "SeparableConv2D", LayerType::Inputs::kOne,
     "Convolution of each channel of an image by itself, then of all, element by element",
-    ReadAs<SeparableConv<2>>};
+    ReadAs<SeparableConv<2>>, LayerType::Integers::kAsNumbers};
 
 extern const LayerType kSeparableConv1DLayer = {
     "SeparableConv1D", LayerType::Inputs::kOne,
     "Convolution of each channel of a sequence by itself, then of all, element by element",
-    ReadAs<SeparableConv<1>>};
+    ReadAs<SeparableConv<1>>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

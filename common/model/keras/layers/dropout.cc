@@ -99,14 +99,15 @@ class SpatialDropout : public Dropout {
 
 extern const LayerType kDropoutLayer = {
     "Dropout", LayerType::Inputs::kOne,
-    "Drops elements in training, the same when a step is computed again", ReadAs<Dropout>};
+    "Drops elements in training, the same when a step is computed again", ReadAs<Dropout>,
+    LayerType::Integers::kAsNumbers};
 
-extern const LayerType kSpatialDropout2DLayer = {"SpatialDropout2D", LayerType::Inputs::kOne,
-                                                 "Drops whole channels of images in training",
-                                                 ReadAs<SpatialDropout<2>>};
+extern const LayerType kSpatialDropout2DLayer = {
+    "SpatialDropout2D", LayerType::Inputs::kOne, "Drops whole channels of images in training",
+    ReadAs<SpatialDropout<2>>, LayerType::Integers::kAsNumbers};
 
-extern const LayerType kSpatialDropout1DLayer = {"SpatialDropout1D", LayerType::Inputs::kOne,
-                                                 "Drops whole channels of sequences in training",
-                                                 ReadAs<SpatialDropout<1>>};
+extern const LayerType kSpatialDropout1DLayer = {
+    "SpatialDropout1D", LayerType::Inputs::kOne, "Drops whole channels of sequences in training",
+    ReadAs<SpatialDropout<1>>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

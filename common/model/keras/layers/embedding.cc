@@ -43,6 +43,6 @@ class Embedding : public LayerConfig {
 extern const LayerType kEmbeddingLayer = {"Embedding", LayerType::Inputs::kOne,
                                           "The row of a table for each id, of 2^24 ids at most; an "
                                           "id beyond the table gives not-a-number",
-                                          ReadAs<Embedding>};
+                                          ReadAs<Embedding>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

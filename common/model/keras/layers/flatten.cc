@@ -23,6 +23,7 @@ class Flatten : public LayerConfig {
 }  // namespace
 
 extern const LayerType kFlattenLayer = {"Flatten", LayerType::Inputs::kOne,
-                                        "All elements of an example in one axis", ReadAs<Flatten>};
+                                        "All elements of an example in one axis", ReadAs<Flatten>,
+                                        LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -32,10 +32,10 @@ class GlobalAveragePooling : public LayerConfig {
 
 extern const LayerType kGlobalAveragePooling2DLayer = {
     "GlobalAveragePooling2D", LayerType::Inputs::kOne, "The mean of each channel of an image",
-    ReadAs<GlobalAveragePooling<2>>};
+    ReadAs<GlobalAveragePooling<2>>, LayerType::Integers::kAsNumbers};
 
 extern const LayerType kGlobalAveragePooling1DLayer = {
     "GlobalAveragePooling1D", LayerType::Inputs::kOne, "The mean of each channel of a sequence",
-    ReadAs<GlobalAveragePooling<1>>};
+    ReadAs<GlobalAveragePooling<1>>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -33,12 +33,12 @@ class GlobalMaxPooling : public LayerConfig {
 
 }  // namespace
 
-extern const LayerType kGlobalMaxPooling2DLayer = {"GlobalMaxPooling2D", LayerType::Inputs::kOne,
-                                                   "The largest of each channel of an image",
-                                                   ReadAs<GlobalMaxPooling<2>>};
+extern const LayerType kGlobalMaxPooling2DLayer = {
+    "GlobalMaxPooling2D", LayerType::Inputs::kOne, "The largest of each channel of an image",
+    ReadAs<GlobalMaxPooling<2>>, LayerType::Integers::kAsNumbers};
 
-extern const LayerType kGlobalMaxPooling1DLayer = {"GlobalMaxPooling1D", LayerType::Inputs::kOne,
-                                                   "The largest of each channel of a sequence",
-                                                   ReadAs<GlobalMaxPooling<1>>};
+extern const LayerType kGlobalMaxPooling1DLayer = {
+    "GlobalMaxPooling1D", LayerType::Inputs::kOne, "The largest of each channel of a sequence",
+    ReadAs<GlobalMaxPooling<1>>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -60,6 +60,7 @@ absl::StatusOr<ValueId> InputLayerConfig::Call(LayerCall& call) {
 
 extern const LayerType kInputLayerLayer = {
     "InputLayer", LayerType::Inputs::kOfModel,
-    "An input of the model, of float32 or of whole numbers (`dtype`)", ReadAs<InputLayerConfig>};
+    "An input of the model, of float32 or of whole numbers (`dtype`)", ReadAs<InputLayerConfig>,
+    LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -28,7 +28,6 @@ class LayerNormalization : public LayerConfig {
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     SHOAL_RETURN_IF_ERROR(call.ExpectLastAxis(axis_, "LayerNormalization"));
-    SHOAL_RETURN_IF_ERROR(call.ExpectFloats());
     const Shape features = {call.input_shape().back()};
     std::vector<ValueId> inputs = call.inputs();
     if (op_.scale) {
@@ -55,6 +54,6 @@ class LayerNormalization : public LayerConfig {
 extern const LayerType kLayerNormalizationLayer = {
     "LayerNormalization", LayerType::Inputs::kOne,
     "The last axis of each example brought to mean beta and deviation gamma",
-    ReadAs<LayerNormalization>};
+    ReadAs<LayerNormalization>, LayerType::Integers::kRounded};
 
 }  // namespace shoal

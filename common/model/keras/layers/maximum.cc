@@ -6,6 +6,6 @@ namespace shoal {
 extern const LayerType kMaximumLayer = {
     "Maximum", LayerType::Inputs::kSeveral,
     "The largest of the inputs, element by element; shapes broadcast",
-    ReadAs<FoldLayer<BinaryOp::Kind::kMaximum>>};
+    ReadAs<FoldLayer<BinaryOp::Kind::kMaximum>>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -6,6 +6,6 @@ namespace shoal {
 extern const LayerType kMinimumLayer = {
     "Minimum", LayerType::Inputs::kSeveral,
     "The smallest of the inputs, element by element; shapes broadcast",
-    ReadAs<FoldLayer<BinaryOp::Kind::kMinimum>>};
+    ReadAs<FoldLayer<BinaryOp::Kind::kMinimum>>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

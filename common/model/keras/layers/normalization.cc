@@ -102,6 +102,6 @@ class Normalization : public LayerConfig {
 extern const LayerType kNormalizationLayer = {
     "Normalization", LayerType::Inputs::kOne,
     "(x − mean) / deviation of each channel, given or learnt of the data in Keras",
-    ReadAs<Normalization>};
+    ReadAs<Normalization>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

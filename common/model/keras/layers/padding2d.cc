@@ -58,9 +58,11 @@ class Cropping2D : public LayerConfig {
 }  // namespace
 
 extern const LayerType kZeroPadding2DLayer = {"ZeroPadding2D", LayerType::Inputs::kOne,
-                                              "Zeros around an image", ReadAs<ZeroPadding2D>};
+                                              "Zeros around an image", ReadAs<ZeroPadding2D>,
+                                              LayerType::Integers::kAsNumbers};
 
 extern const LayerType kCropping2DLayer = {"Cropping2D", LayerType::Inputs::kOne,
-                                           "An image without its margins", ReadAs<Cropping2D>};
+                                           "An image without its margins", ReadAs<Cropping2D>,
+                                           LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

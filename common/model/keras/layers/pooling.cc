@@ -32,18 +32,18 @@ class Pooling : public LayerConfig {
 
 }  // namespace
 
-extern const LayerType kMaxPooling2DLayer = {"MaxPooling2D", LayerType::Inputs::kOne,
-                                             "The largest element of each window of an image",
-                                             ReadAs<Pooling<Pool2DOp::Kind::kMax, 2>>};
+extern const LayerType kMaxPooling2DLayer = {
+    "MaxPooling2D", LayerType::Inputs::kOne, "The largest element of each window of an image",
+    ReadAs<Pooling<Pool2DOp::Kind::kMax, 2>>, LayerType::Integers::kAsNumbers};
 
 extern const LayerType kAveragePooling2DLayer = {
     "AveragePooling2D", LayerType::Inputs::kOne,
     "The mean of each window of an image, of what lies inside it",
     ReadAs<Pooling<Pool2DOp::Kind::kAverage, 2>>};
 
-extern const LayerType kMaxPooling1DLayer = {"MaxPooling1D", LayerType::Inputs::kOne,
-                                             "The largest element of each window of a sequence",
-                                             ReadAs<Pooling<Pool2DOp::Kind::kMax, 1>>};
+extern const LayerType kMaxPooling1DLayer = {
+    "MaxPooling1D", LayerType::Inputs::kOne, "The largest element of each window of a sequence",
+    ReadAs<Pooling<Pool2DOp::Kind::kMax, 1>>, LayerType::Integers::kAsNumbers};
 
 extern const LayerType kAveragePooling1DLayer = {
     "AveragePooling1D", LayerType::Inputs::kOne,

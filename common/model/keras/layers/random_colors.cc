@@ -20,7 +20,6 @@ class RandomColor : public LayerConfig {
  public:
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
     SHOAL_RETURN_IF_ERROR(call.ExpectImages());
-    SHOAL_RETURN_IF_ERROR(call.ExpectFloats());
     auto random = std::make_shared<RandomUniformOp>();
     random->ranges = {range_};
     random->layer_seed = call.RandomSeed(seed_);
@@ -96,10 +95,10 @@ extern const LayerType kRandomContrastLayer = {
     "RandomContrast", LayerType::Inputs::kOne,
     "In training, brings each image's values nearer to the mean of their channel, or takes them "
     "away from it",
-    ReadAs<RandomContrast>};
+    ReadAs<RandomContrast>, LayerType::Integers::kRounded};
 
-extern const LayerType kRandomBrightnessLayer = {"RandomBrightness", LayerType::Inputs::kOne,
-                                                 "In training, makes each image lighter or darker",
-                                                 ReadAs<RandomBrightness>};
+extern const LayerType kRandomBrightnessLayer = {
+    "RandomBrightness", LayerType::Inputs::kOne, "In training, makes each image lighter or darker",
+    ReadAs<RandomBrightness>, LayerType::Integers::kRounded};
 
 }  // namespace shoal

@@ -180,19 +180,20 @@ extern const LayerType kRandomFlipLayer = {
     "RandomFlip", LayerType::Inputs::kOne,
     "In training, mirrors every second image, more or less; `horizontal_and_vertical` both ways at "
     "once",
-    ReadAs<RandomFlip>};
+    ReadAs<RandomFlip>, LayerType::Integers::kAsNumbers};
 
-extern const LayerType kRandomTranslationLayer = {"RandomTranslation", LayerType::Inputs::kOne,
-                                                  "In training, moves each image up, down or aside",
-                                                  ReadAs<RandomTranslation>};
+extern const LayerType kRandomTranslationLayer = {
+    "RandomTranslation", LayerType::Inputs::kOne, "In training, moves each image up, down or aside",
+    ReadAs<RandomTranslation>, LayerType::Integers::kAsNumbers};
 
-extern const LayerType kRandomRotationLayer = {"RandomRotation", LayerType::Inputs::kOne,
-                                               "In training, turns each image about its middle",
-                                               ReadAs<RandomRotation>};
+extern const LayerType kRandomRotationLayer = {
+    "RandomRotation", LayerType::Inputs::kOne, "In training, turns each image about its middle",
+    ReadAs<RandomRotation>, LayerType::Integers::kAsNumbers};
 
 extern const LayerType kRandomZoomLayer = {
     "RandomZoom", LayerType::Inputs::kOne,
-    "In training, stretches or shrinks each image about its middle", ReadAs<RandomZoom>};
+    "In training, stretches or shrinks each image about its middle", ReadAs<RandomZoom>,
+    LayerType::Integers::kAsNumbers};
 
 extern const LayerType kRandomCropLayer = {"RandomCrop", LayerType::Inputs::kOne,
                                            "In training, a window of the images, at one place for "
@@ -200,6 +201,6 @@ extern const LayerType kRandomCropLayer = {"RandomCrop", LayerType::Inputs::kOne
                                            "of that shape in the middle, resized, as Keras "
                                            "describes it (Keras 3.15 leaves the image as it "
                                            "is)",
-                                           ReadAs<RandomCrop>};
+                                           ReadAs<RandomCrop>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

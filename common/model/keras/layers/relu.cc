@@ -29,12 +29,12 @@ extern const LayerType kReLULayer = {
     "What is above a threshold, up to a largest value; below it with a slope",
     ReadAs<ActivationLayer<ReadRelu>>};
 
-extern const LayerType kLeakyReLULayer = {"LeakyReLU", LayerType::Inputs::kOne,
-                                          "x where it is above 0, below with a slope",
-                                          ReadAs<ActivationLayer<ReadLeakyRelu>>};
+extern const LayerType kLeakyReLULayer = {
+    "LeakyReLU", LayerType::Inputs::kOne, "x where it is above 0, below with a slope",
+    ReadAs<ActivationLayer<ReadLeakyRelu>>, LayerType::Integers::kAsNumbers};
 
-extern const LayerType kELULayer = {"ELU", LayerType::Inputs::kOne,
-                                    "x where it is above 0, below alpha · (exp(x) − 1)",
-                                    ReadAs<ActivationLayer<ReadElu>>};
+extern const LayerType kELULayer = {
+    "ELU", LayerType::Inputs::kOne, "x where it is above 0, below alpha · (exp(x) − 1)",
+    ReadAs<ActivationLayer<ReadElu>>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -42,6 +42,6 @@ class Rescaling : public LayerConfig {
 
 extern const LayerType kRescalingLayer = {"Rescaling", LayerType::Inputs::kOne,
                                           "x · scale + offset, one of each or one a channel",
-                                          ReadAs<Rescaling>};
+                                          ReadAs<Rescaling>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -65,6 +65,6 @@ class Reshape : public LayerConfig {
 
 extern const LayerType kReshapeLayer = {"Reshape", LayerType::Inputs::kOne,
                                         "The elements of an example in another shape",
-                                        ReadAs<Reshape>};
+                                        ReadAs<Reshape>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal

@@ -61,10 +61,11 @@ class Resizing : public LayerConfig {
 
 extern const LayerType kUpSampling2DLayer = {
     "UpSampling2D", LayerType::Inputs::kOne,
-    "An image larger by a whole factor, nearest or bilinear", ReadAs<UpSampling2D>};
+    "An image larger by a whole factor, nearest or bilinear", ReadAs<UpSampling2D>,
+    LayerType::Integers::kAsNumbers};
 
 extern const LayerType kResizingLayer = {"Resizing", LayerType::Inputs::kOne,
                                          "An image of another size, nearest or bilinear",
-                                         ReadAs<Resizing>};
+                                         ReadAs<Resizing>, LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal
