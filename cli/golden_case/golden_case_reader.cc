@@ -8,13 +8,15 @@
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
 #include "common/loss/keras_loss.h"
+#include "common/loss/weighted_reduction.h"
 
 namespace shoal {
 namespace {
 
 using nlohmann::json;
 
-absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
+// `weighted`: the case has weights of examples.
+absl::Status ReadCaseFile(const std::string& path, bool weighted, GoldenCase* result) {
   SHOAL_ASSIGN_OR_RETURN(const std::string text, ReadJsonFile(path));
   SHOAL_ASSIGN_OR_RETURN(const json value, ParseJson(text, path));
   JsonErrors errors(path);
@@ -36,6 +38,9 @@ absl::Status ReadCaseFile(const std::string& path, GoldenCase* result) {
       if (!absl::SimpleAtoi(key, &of_class)) by_class.AddWrong(key.c_str(), weight, "of a number");
       by_class.ReadNumber(key.c_str(), {.min = 0, .max = 1e9}, &result->class_weights[of_class]);
     }
+  }
+  if (loss != nullptr && (weighted || !result->class_weights.empty())) {
+    CheckWeightedReduction(*loss, "$.loss", &errors);
   }
   if (optimizers != nullptr && !optimizers->is_object()) {
     object.AddWrong("optimizers", *optimizers, "an object of Keras configs");
@@ -88,8 +93,9 @@ absl::StatusOr<GoldenCase> GoldenCase::Load(const std::string& directory) {
   absl::StatusOr<KerasModel> model = ParseKerasModel(model_text);
   if (!model.ok()) return WithSource(model_path, model.status());
   result.model = *std::move(model);
-  SHOAL_RETURN_IF_ERROR(ReadCaseFile(directory + "/case.json", &result));
   SHOAL_ASSIGN_OR_RETURN(result.tensors, SafetensorsFile::Open(directory + "/case.safetensors"));
+  const bool weighted = result.tensors->Find("sample_weight") != nullptr;
+  SHOAL_RETURN_IF_ERROR(ReadCaseFile(directory + "/case.json", weighted, &result));
   SHOAL_RETURN_IF_ERROR(ReadBatch(&result));
   return result;
 }

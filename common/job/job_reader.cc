@@ -14,6 +14,7 @@
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
 #include "common/loss/keras_loss.h"
+#include "common/loss/weighted_reduction.h"
 #include "common/optimizer/optimizer.h"
 #include "common/sharding/chunk_limits.h"
 #include "common/training_metric/metric.h"
@@ -263,15 +264,7 @@ class JobReader {
     const bool weighted =
         !job_.class_weight.empty() || !job_.training.weights.empty() || !job_.test.weights.empty();
     const json* loss = top.Find("loss");
-    if (!weighted || loss == nullptr || !loss->is_object()) return;
-    const auto config = loss->find("config");
-    if (config == loss->end() || !config->is_object()) return;
-    if (config->value("reduction", json()) != "mean_with_sample_weight") return;
-    errors_->AddUnimplemented(
-        top.PathOf("loss") + ".config.reduction",
-        "is \"mean_with_sample_weight\", which divides by the sum of the weights; Shoal divides by "
-        "the number of examples, so this must be \"sum_over_batch_size\" or left out where "
-        "examples or classes have weights");
+    if (weighted && loss != nullptr) CheckWeightedReduction(*loss, top.PathOf("loss"), errors_);
   }
 
   void ReadLength(JsonObject& top) {

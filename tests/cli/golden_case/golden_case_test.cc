@@ -119,6 +119,18 @@ TEST_F(ChangedCaseTest, AnUnknownLossIsUnimplementedByName) {
   EXPECT_THAT(Verify().ToString(), HasSubstr("case.json"));
 }
 
+// As `shoal validate` does for a job.
+TEST_F(ChangedCaseTest, AMeanByWeightsIsRefusedWhereThereAreWeights) {
+  Replace("case.json", "\"from_logits\": false",
+          "\"from_logits\": false, \"reduction\": \"mean_with_sample_weight\"");
+  EXPECT_TRUE(Verify().ok()) << Verify();
+  Replace("case.json", "\"steps\"", "\"class_weight\": {\"0\": 2.0}, \"steps\"");
+  EXPECT_EQ(Verify().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(Verify().ToString(),
+              HasSubstr("case.json: $.loss.config.reduction: is \"mean_with_sample_weight\", which "
+                        "divides by the sum of the weights"));
+}
+
 TEST_F(ChangedCaseTest, AnUnknownLayerIsUnimplementedByName) {
   Replace("model.json", "\"class_name\": \"Dense\"", "\"class_name\": \"Lambda\"");
   EXPECT_EQ(Verify().code(), absl::StatusCode::kUnimplemented);
