@@ -637,6 +637,16 @@ def cases(out, only=()):
     case("options_of_sequences", options_of_sequences, option_rng.normal(0, 1, (4, 21, 3)).astype(np.float32), option_rng.normal(0, 1, (4, 2)).astype(np.float32),
          opt("MeanSquaredError", reduction="mean"), FEW, sample_weight=option_rng.uniform(0.2, 2, 4).astype(np.float32))
 
+    def options_of_numbers():
+        """The way back of Normalization, NumPy arrays in a config, a constant that is a list of one, and a noise shape with an extent."""
+        i = keras.Input((4, 3))
+        x = L.Normalization(mean=[0.5, -1.0, 2.0], variance=[2.0, 0.25, 0.0], invert=True, name="given")(i)
+        x = L.Rescaling(np.array([0.5, 2.0, 1.5]), offset=np.array([0.1, 0.2, -0.3]), name="rescaling")(x)
+        x = L.Normalization(mean=0.1, variance=4.0, invert=True, name="one")(L.Normalization(invert=True, name="learnt")(x))
+        x = L.Dropout(0.0, noise_shape=(None, 1, 3), name="drop")(x)
+        return keras.Model(i, L.Dense(1, activation="sigmoid", bias_initializer=keras.initializers.Constant(np.log([0.2])), name="dense")(L.Flatten(name="flatten")(x)))
+    case("options_of_numbers", options_of_numbers, option_rng.normal(0, 0.5, (4, 4, 3)).astype(np.float32), (option_rng.uniform(0, 1, (4, 1)) < 0.5).astype(np.float32), BCE, FEW)
+
     tuning_rng = np.random.default_rng(15)
 
     case("prelu_axes", lambda: keras.Sequential([keras.Input((4, 5, 3)), L.PReLU(shared_axes=[1, 2], name="pixels"), L.PReLU(shared_axes=[-1], name="columns"),

@@ -42,8 +42,9 @@ absl::StatusOr<TensorReference> ReadReference(const JsonNode& json) {
   SHOAL_ASSIGN_OR_RETURN(const int64_t call, json.at(1).Integer(kIndexes));
   SHOAL_ASSIGN_OR_RETURN(const int64_t tensor, json.at(2).Integer(kIndexes));
   if (tensor != 0) {
-    return json.at(2).Invalid(
-        absl::StrCat("layer \"", layer, "\" has one output, number 0, got ", tensor));
+    return json.at(2).Unimplemented(
+        absl::StrCat("Shoal has layers and models of one output, number 0, and this is number ",
+                     tensor, " of \"", layer, "\"; make a model of each output, or join them"));
   }
   if (json.size() == 4) {
     if (!json.at(3).is_null()) SHOAL_RETURN_IF_ERROR(json.at(3).ExpectObject());
@@ -92,6 +93,11 @@ absl::Status CollectTensors(const JsonNode& json, References* references) {
     reference.calls_from_zero = true;
     references->push_back(std::move(reference));
     return absl::OkStatus();
+  }
+  if (json.is_object() && class_name.is_null()) {
+    return json.Unimplemented(absl::StrCat(
+        "Shoal calls models on a tensor or a list of tensors, and this is a dict of them by name, ",
+        json.Text(), "; build the nested model with inputs=[...] and call it on a list"));
   }
   return json.Unimplemented(
       absl::StrCat("Shoal calls layers on tensors alone; this argument is ", json.Text()));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
+#include "common/model/keras/number_list.h"
 #include "common/model/keras_layers.h"
 
 namespace shoal {
@@ -23,7 +24,14 @@ constexpr int64_t kMaxOrthogonalElements = int64_t{1} << 24;
 
 absl::Status ReadConstant(ConfigReader& config, Initializer* result) {
   result->kind = Kind::kConstant;
-  SHOAL_ASSIGN_OR_RETURN(result->a, config["value"].Number(0));
+  const JsonNode value = config["value"];
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<double> numbers, ReadNumbers(value, 0));
+  if (numbers.size() != 1) {
+    return value.Unimplemented(absl::StrCat(
+        "Shoal's constants are one number for all elements, got ", numbers.size(),
+        "; values of their own come with a model that is saved with its weights, as .keras"));
+  }
+  result->a = numbers[0];
   return absl::OkStatus();
 }
 

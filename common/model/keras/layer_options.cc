@@ -82,6 +82,13 @@ Padding LayerOptions::WindowPadding(bool* causal) {
 AxisOption LayerOptions::Axis(const std::string& key, int64_t absent) {
   JsonNode json = config_[key];
   if (json.is_array() && json.size() == 1) json = json.at(0);
+  if (json.is_array()) {
+    Take(json.Unimplemented(
+        absl::StrCat("Shoal takes one axis here, got ",
+                     json.size() == 0 ? "[], which is what Keras writes of axis=None" : json.Text(),
+                     "; [-1], the last one, would be right")));
+    return {json, absent};
+  }
   return {json, Take(json.Integer(kAxes, absent), absent)};
 }
 

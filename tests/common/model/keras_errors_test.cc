@@ -191,7 +191,7 @@ TEST(KerasErrorsTest, FunctionalModels) {
         {"$.config.layers[3]: layer \"sum\" (Add)", "(None, 5)", "(None, 4)"}},
        {"/config/layers/3/inbound_nodes/0/0/1", 1, kInvalid, {node + "[0]", "no call 1"}},
        {"/config/layers/3/inbound_nodes/0/0/1", -1, kInvalid, {node + "[0][1]"}},
-       {"/config/layers/3/inbound_nodes/0/0/2", 1, kInvalid, {node + "[0][2]", "one output"}},
+       {"/config/layers/3/inbound_nodes/0/0/2", 1, kLacking, {node + "[0][2]", "one output"}},
        {"/config/layers/3/inbound_nodes/0/0", {"x", 0}, kInvalid, {node + "[0]"}},
        {"/config/layers/3/inbound_nodes/0/0/3",
         {{"training", true}},

@@ -179,7 +179,29 @@ TEST(KerasNestedTest, ErrorsInside) {
   ExpectError(wrong, {"$.config.layers[1]", "has 1 input, and is called on 2"});
 }
 
-// Two calls of a model that calls another twice, and so on: 2^24 calls from a small file.
+// A model of several outputs, and one that takes its inputs by name.
+TEST(KerasNestedTest, OutputsAndDictsAreRefusedInTheirWords) {
+  const auto refused = [](const Json& json) {
+    const absl::Status status = ParseKerasModel(json.dump()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    return std::string(status.message());
+  };
+  Json json = Json::parse(ReadText("common/model/testdata/nested_output.json"));
+  Json* call = nullptr;
+  for (Json& layer : json["config"]["layers"]) {
+    if (!layer["inbound_nodes"].empty()) call = &layer["inbound_nodes"][0]["args"][0];
+  }
+  ASSERT_NE(call, nullptr);
+  const Json before = *call;
+  Json& tensor = call->is_array() ? (*call)[0] : *call;
+  tensor["config"]["keras_history"][2] = 1;
+  EXPECT_THAT(refused(json), HasSubstr(".keras_history[2]: Shoal has layers and models of one "
+                                       "output, number 0, and this is number 1 of \""));
+  *call = {{"a", before}};
+  EXPECT_THAT(refused(json), HasSubstr(".args[0]: Shoal calls models on a tensor or a list of "
+                                       "tensors, and this is a dict of them by name"));
+}
+
 TEST(KerasNestedTest, CallsAreCapped) {
   Json model = Named(SequentialJson({nullptr, 4}, {LayerJson("Activation", "last", {})}), "m");
   for (int level = 0; level < 24; ++level) {

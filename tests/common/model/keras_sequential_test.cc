@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "common/model/ops/activation.h"
+#include "common/model/ops/binary.h"
 #include "common/model/ops/conv2d.h"
 #include "common/model/ops/dropout.h"
 #include "common/model/ops/pool2d.h"
@@ -110,9 +111,23 @@ TEST(KerasSequentialTest, DropoutOfGroups) {
             std::pair(int64_t{396}, int64_t{1}));
   EXPECT_EQ(groups("Dropout", {{"noise_shape", {nullptr, nullptr, 1, nullptr}}}),
             std::pair(int64_t{44}, int64_t{4}));
+  // The extent says the same as null.
+  EXPECT_EQ(groups("Dropout", {{"noise_shape", {nullptr, 9, 1, 4}}}),
+            std::pair(int64_t{44}, int64_t{4}));
   const KerasModel sequence = Parse(SequentialJson(
       {nullptr, 7, 3}, {LayerJson("SpatialDropout1D", "layer", {{"rate", 0.5}, {"seed", 3}})}));
   EXPECT_EQ(OpAt<DropoutOp>(sequence, 0).groups.block, 21);
+}
+
+// With learnt statistics; golden cases have the numbers of those that are given.
+TEST(KerasSequentialTest, NormalizationGoesBothWays) {
+  const auto kinds = [](bool invert) {
+    const KerasModel model = OnImages("Normalization", {{"invert", invert}});
+    EXPECT_THAT(NodeTypes(model.graph), ElementsAre("Unary", "Unary", "Binary", "Binary"));
+    return std::pair(OpAt<BinaryOp>(model, 2).kind, OpAt<BinaryOp>(model, 3).kind);
+  };
+  EXPECT_EQ(kinds(false), std::pair(BinaryOp::Kind::kSubtract, BinaryOp::Kind::kDivide));
+  EXPECT_EQ(kinds(true), std::pair(BinaryOp::Kind::kMultiply, BinaryOp::Kind::kAdd));
 }
 
 TEST(KerasSequentialTest, RescalingAndSoftmax) {

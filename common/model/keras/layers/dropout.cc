@@ -12,19 +12,17 @@
 namespace shoal {
 namespace {
 
+// In a noise shape, of an axis along which elements are dropped one by one; null in Keras.
+constexpr int64_t kEachByItself = 0;
+
 class Dropout : public LayerConfig {
  public:
   explicit Dropout(LayerOptions& options) : Dropout(options, options["noise_shape"], {}) {
-    if (!noise_json_.is_null()) shared_axes_ = options.Take(ReadNoiseShape(noise_json_));
+    if (!noise_json_.is_null()) noise_shape_ = options.Take(ReadNoiseShape(noise_json_));
   }
 
   absl::StatusOr<ValueId> Call(LayerCall& call) override {
-    const Shape& x = call.input_shape();
-    if (!shared_axes_.empty() && shared_axes_.size() != x.size()) {
-      return call.Invalid(absl::StrCat("drops along ", shared_axes_.size(),
-                                       " axes, got an input of shape ", ShapeToString(x)));
-    }
-    SHOAL_ASSIGN_OR_RETURN(const DropoutGroups groups, Groups(x));
+    SHOAL_ASSIGN_OR_RETURN(const DropoutGroups groups, Groups(call));
     if (rate_ == 0) return call.inputs()[0];
     auto op = std::make_shared<DropoutOp>();
     op->rate = rate_;
@@ -34,64 +32,78 @@ class Dropout : public LayerConfig {
   }
 
  protected:
-  // `shared_axes`: true for axes whose elements are dropped together; empty: there are none.
-  Dropout(LayerOptions& options, const JsonNode& noise_json, std::vector<bool> shared_axes)
+  // `noise_shape`: 1 for axes whose elements are dropped together, for others their extent or
+  // kEachByItself; empty: it is that of all axes.
+  Dropout(LayerOptions& options, const JsonNode& noise_json, Shape noise_shape)
       : rate_(options.Number("rate")),
         seed_(options.Seed()),
         noise_json_(noise_json),
-        shared_axes_(std::move(shared_axes)) {
+        noise_shape_(std::move(noise_shape)) {
     if (rate_ >= 0 && rate_ < 1) return;
     const JsonNode rate = options["rate"];
     options.Take(rate.Invalid(absl::StrCat(rate.Text(), " must be at least 0 and below 1")));
   }
 
  private:
-  // [null, 1, 1, null]: 1 where elements are dropped together, null where not.
-  static absl::StatusOr<std::vector<bool>> ReadNoiseShape(const JsonNode& json) {
+  static absl::StatusOr<Shape> ReadNoiseShape(const JsonNode& json) {
     SHOAL_RETURN_IF_ERROR(json.ExpectArray());
-    std::vector<bool> shared;
+    Shape shape;
     for (size_t i = 0; i < json.size(); ++i) {
-      if (!json.at(i).is_null()) SHOAL_RETURN_IF_ERROR(json.at(i).Integer({1, 1}).status());
-      shared.push_back(!json.at(i).is_null());
+      SHOAL_ASSIGN_OR_RETURN(shape.emplace_back(), json.at(i).Integer(kCounts, kEachByItself));
     }
-    return shared;
+    return shape;
   }
 
-  // The shared axes must be neighbours, behind that of the batch.
-  absl::StatusOr<DropoutGroups> Groups(const Shape& x) const {
-    const auto first = std::find(shared_axes_.begin(), shared_axes_.end(), true);
-    if (first == shared_axes_.end()) return DropoutGroups();
-    const auto end = std::find(first, shared_axes_.end(), false);
-    if (first == shared_axes_.begin() ||
-        std::find(end, shared_axes_.end(), true) != shared_axes_.end()) {
+  // The axes along which elements are dropped together must be neighbours, behind that of the
+  // batch.
+  absl::StatusOr<DropoutGroups> Groups(const LayerCall& call) const {
+    const Shape& x = call.input_shape();
+    if (!noise_shape_.empty() && noise_shape_.size() != x.size()) {
+      return call.Invalid(absl::StrCat("drops along ", noise_shape_.size(),
+                                       " axes, got an input of shape ", ShapeToString(x)));
+    }
+    std::vector<bool> shared;
+    for (size_t i = 0; i < noise_shape_.size(); ++i) {
+      const int64_t extent = noise_shape_[i];
+      shared.push_back(extent == 1);
+      if (extent == 1 || extent == kEachByItself || extent == x[i]) continue;
+      return noise_json_.at(i).Invalid(
+          absl::StrCat(extent, " is neither 1, for elements that are dropped together, nor null",
+                       i == 0 ? "" : absl::StrCat(", nor ", x[i], ", the extent"), " of axis ", i,
+                       " of an input of shape ", ShapeToString(x)));
+    }
+    const auto first = std::find(shared.begin(), shared.end(), true);
+    if (first == shared.end()) return DropoutGroups();
+    const auto end = std::find(first, shared.end(), false);
+    if (first == shared.begin() || std::find(end, shared.end(), true) != shared.end()) {
       return noise_json_.Unimplemented(absl::StrCat(
           "Shoal drops elements together along neighbouring axes behind the batch, got ",
           noise_json_.Text()));
     }
-    const int64_t period = ElementCount(Shape(x.begin() + (end - shared_axes_.begin()), x.end()));
-    const int64_t block = ElementCount(Shape(x.begin() + (first - shared_axes_.begin()), x.end()));
+    const int64_t period = ElementCount(Shape(x.begin() + (end - shared.begin()), x.end()));
+    const int64_t block = ElementCount(Shape(x.begin() + (first - shared.begin()), x.end()));
     return DropoutGroups{.block = block, .period = period};
   }
 
   const double rate_;
   const int64_t seed_;
   const JsonNode noise_json_;
-  std::vector<bool> shared_axes_;
+  Shape noise_shape_;
 };
 
 // Whole channels of images, or of sequences (rank 1).
 template <int kRank>
 class SpatialDropout : public Dropout {
  public:
-  explicit SpatialDropout(LayerOptions& options) : Dropout(options, options.json(), SharedAxes()) {
+  explicit SpatialDropout(LayerOptions& options) : Dropout(options, options.json(), NoiseShape()) {
     options.ExpectChannelsLast();
   }
 
  private:
-  static std::vector<bool> SharedAxes() {
-    std::vector<bool> shared(kRank + 2, true);
-    shared.front() = shared.back() = false;
-    return shared;
+  static Shape NoiseShape() {
+    Shape shape(kRank + 2, 1);
+    shape.front() = shape.back() = kEachByItself;
+    return shape;
   }
 };
 

@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/model/keras/layer_call.h"
 #include "common/model/keras/layer_table.h"
+#include "common/model/keras/number_list.h"
 #include "common/model/ops/binary.h"
 #include "common/model/ops/rescale.h"
 #include "common/model/ops/unary.h"
@@ -21,15 +22,7 @@ constexpr double kLeastDeviation = 1e-7;
 // One number, or one per channel, in lists of one for the axes before it.
 absl::StatusOr<std::vector<double>> ReadStatistics(JsonNode json) {
   while (json.is_array() && json.size() == 1) json = json.at(0);
-  std::vector<double> numbers;
-  if (!json.is_array()) {
-    SHOAL_ASSIGN_OR_RETURN(numbers.emplace_back(), json.Number());
-    return numbers;
-  }
-  for (size_t i = 0; i < json.size(); ++i) {
-    SHOAL_ASSIGN_OR_RETURN(numbers.emplace_back(), json.at(i).Number());
-  }
-  return numbers;
+  return ReadNumbers(json);
 }
 
 // With the statistics that its options give, or those that it learnt of its data: then they are
@@ -41,9 +34,9 @@ class Normalization : public LayerConfig {
         mean_json_(options["mean"]),
         mean_(options.Frozen("mean", "zeros")),
         variance_(options.Frozen("variance", "ones")),
-        count_(options.Frozen("count", "zeros")) {
+        count_(options.Frozen("count", "zeros")),
+        invert_(options.Bool("invert", false)) {
     const JsonNode variance_json = options["variance"];
-    options.ExpectFalse("invert", "Shoal has the way there alone");
     if (mean_json_.is_null() && variance_json.is_null()) return;
     const std::vector<double> mean = options.Take(ReadStatistics(mean_json_));
     const std::vector<double> variance = options.Take(ReadStatistics(variance_json));
@@ -51,7 +44,8 @@ class Normalization : public LayerConfig {
     constant_->scale.clear();
     for (const double v : variance) {
       if (v < 0) options.Take(variance_json.Invalid(absl::StrCat(v, " is negative")));
-      constant_->scale.push_back(1 / std::max(std::sqrt(v), kLeastDeviation));
+      const double deviation = std::max(std::sqrt(v), kLeastDeviation);
+      constant_->scale.push_back(invert_ ? deviation : 1 / deviation);
     }
     if (mean.size() != variance.size()) {
       options.Take(variance_json.Invalid(
@@ -60,7 +54,7 @@ class Normalization : public LayerConfig {
     }
     constant_->offset.clear();
     for (size_t i = 0; i < mean.size(); ++i) {
-      constant_->offset.push_back(-mean[i] * constant_->scale[i]);
+      constant_->offset.push_back(invert_ ? mean[i] : -mean[i] * constant_->scale[i]);
     }
   }
 
@@ -77,31 +71,41 @@ class Normalization : public LayerConfig {
     at_least->kind = UnaryOp::Kind::kClip;
     at_least->low = kLeastDeviation;
     at_least->high = std::numeric_limits<double>::infinity();
-    auto subtract = std::make_shared<BinaryOp>();
-    subtract->kind = BinaryOp::Kind::kSubtract;
-    auto divide = std::make_shared<BinaryOp>();
-    divide->kind = BinaryOp::Kind::kDivide;
     SHOAL_ASSIGN_OR_RETURN(ValueId deviation, call.Add(std::move(root), {variance}));
     SHOAL_ASSIGN_OR_RETURN(deviation, call.Add(std::move(at_least), {deviation}));
+    if (invert_) {
+      SHOAL_ASSIGN_OR_RETURN(const ValueId spread,
+                             Apply(call, BinaryOp::Kind::kMultiply, call.inputs()[0], deviation));
+      return Apply(call, BinaryOp::Kind::kAdd, spread, mean);
+    }
     SHOAL_ASSIGN_OR_RETURN(const ValueId centered,
-                           call.Add(std::move(subtract), {call.inputs()[0], mean}));
-    return call.Add(std::move(divide), {centered, deviation});
+                           Apply(call, BinaryOp::Kind::kSubtract, call.inputs()[0], mean));
+    return Apply(call, BinaryOp::Kind::kDivide, centered, deviation);
   }
 
  private:
+  static absl::StatusOr<ValueId> Apply(LayerCall& call, BinaryOp::Kind kind, ValueId a, ValueId b) {
+    auto op = std::make_shared<BinaryOp>();
+    op->kind = kind;
+    return call.Add(std::move(op), {a, b});
+  }
+
   const AxisOption axis_;
   const JsonNode mean_json_;
   const VariableOptions mean_;
   const VariableOptions variance_;
   const VariableOptions count_;
+  const bool invert_;                    // the way back: x · deviation + mean
   std::shared_ptr<RescaleOp> constant_;  // null where the statistics are variables
 };
 
 }  // namespace
 
-extern const LayerType kNormalizationLayer = {
-    "Normalization", LayerType::Inputs::kOne,
-    "(x − mean) / deviation of each channel, given or learnt of the data in Keras",
-    ReadAs<Normalization>, LayerType::Integers::kAsNumbers};
+extern const LayerType kNormalizationLayer = {"Normalization", LayerType::Inputs::kOne,
+                                              "(x − mean) / deviation of each channel, given or "
+                                              "learnt of the data in Keras; `invert` the way "
+                                              "back",
+                                              ReadAs<Normalization>,
+                                              LayerType::Integers::kAsNumbers};
 
 }  // namespace shoal
