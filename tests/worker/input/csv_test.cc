@@ -122,6 +122,18 @@ TEST_F(CsvTest, ColumnsAreChosenByNameAndOtherColumnsMayHoldAnything) {
   EXPECT_THAT(Rows(), ElementsAre("2 4 | 3 : 1", "6 8 | 7 : 5"));
 }
 
+// The second of the label's name would be an input, and tell the model the label.
+TEST_F(CsvTest, ANameThatTwoColumnsHaveIsRefused) {
+  const std::string path = Write("data.csv", "y,a,b,y\n1,2,3,1\n");
+  inputs_[0].shape = {3};
+  EXPECT_EQ(ErrorOf(), path +
+                           ": columns 0 and 3, counted from 0, are both called \"y\"; give each "
+                           "a name of its own");
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kInvalidArgument);
+  Write("data.csv", ",a,,y\n1,2,3,7\n");
+  EXPECT_THAT(Rows(), ElementsAre("1 2 3 : 7"));  // these have none
+}
+
 TEST_F(CsvTest, WithoutAHeaderColumnsHaveNumbers) {
   Write("1.csv", "1;2;3\n");
   Write("2.csv", "4;5;6\n");

@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -95,6 +97,20 @@ absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const s
       "has no column \"", name, "\"; there is ",
       Printable(absl::StrJoin(names.begin(), names.begin() + shown, ", "), kMostReasonBytes),
       names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : ""));
+}
+
+// Which of two is meant nobody knows, and one of the label's name would be an input. Several may
+// have none.
+absl::Status CheckNamesDiffer(const std::vector<std::string>& names) {
+  std::map<std::string_view, size_t> columns;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto [first, is_new] = columns.emplace(names[i], i);
+    if (is_new || names[i].empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("columns ", first->second, " and ", i, ", counted from 0, are both called \"",
+                     Printable(names[i], kMostNameBytes), "\"; give each a name of its own"));
+  }
+  return absl::OkStatus();
 }
 
 // A feature without columns has all that are no label, no weight and not another feature's.
@@ -224,6 +240,7 @@ class TableReader {
       if (names == columns_.names) return absl::OkStatus();
       return absl::DataLossError("has other columns than the first file");
     }
+    SHOAL_RETURN_IF_ERROR(CheckNamesDiffer(names));
     SHOAL_ASSIGN_OR_RETURN(columns_, ChooseColumns(source_, features_, std::move(names)));
     return absl::OkStatus();
   }
