@@ -14,13 +14,19 @@
 
 namespace shoal {
 
+absl::Status PathError(int error, const std::string& path) {
+  if (error == ENOENT) return MissingPath(path);
+  const absl::Status status = absl::ErrnoToStatus(error, path);
+  // Abseil has no code for it.
+  return error == ELOOP ? absl::InvalidArgumentError(status.message()) : status;
+}
+
 // O_NONBLOCK: opening a pipe would wait for its writer.
 absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, const char* expected,
                                                uint64_t* size) {
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
-  if (!file.ok() || fstat(file.get(), &info) != 0)
-    return errno == ENOENT ? MissingPath(path) : absl::ErrnoToStatus(errno, path);
+  if (!file.ok() || fstat(file.get(), &info) != 0) return PathError(errno, path);
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is ", S_ISDIR(info.st_mode) ? "a directory" : "not a regular file",

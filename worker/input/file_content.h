@@ -11,6 +11,10 @@
 
 namespace shoal {
 
+// What `error`, an errno of the file or folder `path`, is: a missing one kNotFound, links that lead
+// in a circle kInvalidArgument.
+absl::Status PathError(int error, const std::string& path);
+
 // Opens a regular file for reading and says its size. A missing one is kNotFound; what is no
 // regular file is kInvalidArgument, which ends with `expected` ("expected an IDX or NPY file").
 absl::StatusOr<FileDescriptor> OpenRegularFile(const std::string& path, const char* expected,

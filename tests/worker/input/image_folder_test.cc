@@ -159,6 +159,23 @@ TEST_F(ImageFolderTest, KindsThatAreNotReadAreRefusedAtOnce) {
   SendLogTo({});
 }
 
+// Not for a worker to try again: the next time it is the same.
+TEST_F(ImageFolderTest, LinksInACircleAreBadConfiguration) {
+  const auto link_to_itself = [&](const char* name) {
+    std::filesystem::remove(Path(name));
+    std::filesystem::create_symlink(Path(name), Path(name));
+    return Path(name);
+  };
+  const std::string picture = link_to_itself("set/a/2.png");
+  std::vector<float> pixels(48), label(1);
+  const absl::Status read = (*Open())->Read(1, std::vector<std::span<float>>{pixels}, label);
+  EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(read.message()), HasSubstr(picture + ": Too many levels of symbolic"));
+  source_.paths = {link_to_itself("circle")};
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(ErrorOfOpening(), HasSubstr(Path("circle") + ": Too many levels of symbolic"));
+}
+
 TEST_F(ImageFolderTest, WhatIsNoSuchFolderIsNamed) {
   source_.paths = {Path("missing")};
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);

@@ -63,10 +63,6 @@ FileKind KindOf(const fs::path& file) {
 
 bool IsHidden(const std::string& name) { return name.starts_with("."); }
 
-absl::Status CannotList(const std::string& folder, const std::error_code& error) {
-  return error.value() == ENOENT ? MissingPath(folder) : absl::ErrnoToStatus(error.value(), folder);
-}
-
 absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder) {
   std::vector<std::string> classes;
   std::error_code error;
@@ -76,7 +72,7 @@ absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder) {
     std::error_code unreadable;
     if (entry->is_directory(unreadable) && !IsHidden(name)) classes.push_back(name);
   }
-  if (error) return CannotList(folder, error);
+  if (error) return PathError(error.value(), folder);
   if (classes.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(folder, ": has no folder in it; expected one for each class"));
@@ -129,7 +125,7 @@ absl::StatusOr<std::vector<std::string>> PicturesBelow(const std::string& path,
       files.push_back((base.empty() ? file : file.lexically_relative(base)).string());
     }
   }
-  if (error) return CannotList(path, error);
+  if (error) return PathError(error.value(), path);
   std::sort(files.begin(), files.end());
   return files;
 }
