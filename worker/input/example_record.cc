@@ -214,6 +214,34 @@ std::string Joined(std::vector<std::string> keys) {
   return text.empty() ? "nothing" : Printable(text, kMostNameBytes);
 }
 
+// What `example` has for `key`, numbers of it in `out`.
+absl::StatusOr<ValueList> FindValues(Bytes example, const std::string& key, std::span<float> out) {
+  std::optional<Bytes> found;
+  SHOAL_RETURN_IF_ERROR(ForEachFeature(example, [&](std::string_view each, Bytes feature) {
+    if (each == key) found = feature;
+  }));
+  if (!found.has_value()) {
+    std::vector<std::string> keys;  // the first ones
+    SHOAL_RETURN_IF_ERROR(ForEachFeature(example, [&](std::string_view each, Bytes) {
+      if (keys.size() < kMostKeysShown) keys.emplace_back(each.substr(0, kMostNameBytes));
+    }));
+    return absl::DataLossError(
+        absl::StrCat("has no key \"", key, "\"; there is ", Joined(std::move(keys))));
+  }
+  ValueList values;
+  SHOAL_RETURN_IF_ERROR(values.Read(*found, out));
+  return values;
+}
+
+absl::Status CheckCount(const std::string& key, const ValueList& values, size_t wanted) {
+  if (values.count == wanted) return absl::OkStatus();
+  return WrongCount(key, values.count,
+                    values.kind == ValueList::Kind::kFloat   ? "float values"
+                    : values.kind == ValueList::Kind::kInt64 ? "int64 values"
+                                                             : "values",
+                    wanted);
+}
+
 }  // namespace
 
 absl::Status ExampleRecord::Describe(
@@ -229,34 +257,18 @@ absl::Status ExampleRecord::Describe(
 
 absl::Status ExampleRecord::Values(const std::string& key, const PictureLoader* pictures,
                                    MemoryBudget* memory, std::span<float> out) const {
-  std::optional<Bytes> found;
-  SHOAL_RETURN_IF_ERROR(ForEachFeature(data_, [&](std::string_view each, Bytes feature) {
-    if (each == key) found = feature;
-  }));
-  if (!found.has_value()) {
-    std::vector<std::string> keys;  // the first ones
-    SHOAL_RETURN_IF_ERROR(ForEachFeature(data_, [&](std::string_view each, Bytes) {
-      if (keys.size() < kMostKeysShown) keys.emplace_back(each.substr(0, kMostNameBytes));
-    }));
-    return absl::DataLossError(
-        absl::StrCat("has no key \"", key, "\"; there is ", Joined(std::move(keys))));
-  }
-  using Kind = ValueList::Kind;
-  ValueList values;
-  SHOAL_RETURN_IF_ERROR(values.Read(*found, out));
-  switch (values.kind) {
-    case Kind::kNone:
-      return WrongCount(key, 0, "values", out.size());
-    case Kind::kBytes:
-      return values.count == 1 ? BytesToValues(key, values.first, pictures, memory, out)
-                               : WrongCount(key, values.count, "byte strings", 1);
-    case Kind::kFloat:
-    case Kind::kInt64:
-      break;
-  }
-  if (values.count == out.size()) return absl::OkStatus();
-  return WrongCount(key, values.count,
-                    values.kind == Kind::kFloat ? "float values" : "int64 values", out.size());
+  SHOAL_ASSIGN_OR_RETURN(const ValueList values, FindValues(data_, key, out));
+  if (values.kind != ValueList::Kind::kBytes) return CheckCount(key, values, out.size());
+  if (values.count != 1) return WrongCount(key, values.count, "byte strings", 1);
+  return BytesToValues(key, values.first, pictures, memory, out);
+}
+
+absl::Status ExampleRecord::Label(const std::string& key, std::span<float> out) const {
+  SHOAL_ASSIGN_OR_RETURN(const ValueList values, FindValues(data_, key, out));
+  if (values.kind != ValueList::Kind::kBytes) return CheckCount(key, values, out.size());
+  return absl::DataLossError(absl::StrCat("\"", key, "\" holds ", TextOf(values), "; expected ",
+                                          out.size(), out.size() == 1 ? " number" : " numbers",
+                                          ", as int64 or float"));
 }
 
 }  // namespace shoal

@@ -34,6 +34,8 @@ class ExampleRecord {
   // instead.
   absl::Status Values(const std::string& key, const PictureLoader* pictures, MemoryBudget* memory,
                       std::span<float> out) const;
+  // The same of a label, for which bytes are refused: of "3" they would be class 51.
+  absl::Status Label(const std::string& key, std::span<float> out) const;
 
  private:
   std::span<const uint8_t> data_;

@@ -136,6 +136,20 @@ TEST_F(TfRecordTest, RecordsThatDoNotSuitAreNamed) {
   EXPECT_THAT(error(Numbers(1, 2.5, 0)), HasSubstr(place + "the input \"in\" takes integers"));
 }
 
+// That of "3" would be class 51.
+TEST_F(TfRecordTest, BytesAreNoLabel) {
+  for (const auto& [bytes, what] :
+       {std::pair(std::string("3"), "bytes"), {PlainJpeg(9, 9, 40), "a JPEG"}}) {
+    const std::string path =
+        Write("data.tfrecord",
+              TfRecordOf(ExampleOf({{"x", FloatFeature({1, 2})}, {"y", BytesFeature(bytes)}})));
+    EXPECT_EQ(ErrorOf().find(path + ": the record at byte 0: \"y\" holds " + what +
+                             "; expected 1 number, as int64 or float"),
+              0u)
+        << ErrorOf();
+  }
+}
+
 TEST_F(TfRecordTest, DamagedRecordsCanBeSkipped) {
   std::string damaged = TfRecordOf(Numbers(4, 5, 6));
   damaged[20] ^= 1;

@@ -73,13 +73,13 @@ class TfRecord : public Dataset {
           return absl::DataLossError(status.message());
       }
       if (label.empty()) return absl::OkStatus();
-      return record.Values(content_.label_key, nullptr, nullptr, label);
+      return record.Label(content_.label_key, label);
     });
   }
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
     if (label.empty()) return absl::OkStatus();
     return ReadRecord(index, [&](const ExampleRecord& record) {
-      return record.Values(content_.label_key, nullptr, nullptr, label);
+      return record.Label(content_.label_key, label);
     });
   }
 
