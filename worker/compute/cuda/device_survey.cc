@@ -71,10 +71,15 @@ absl::StatusOr<DeviceInfo> FindDevice(const DeviceSurvey& survey, int index) {
                      devices == 1 ? "one GPU, cuda:0"
                                   : absl::StrCat(devices, " GPUs, cuda:0 to cuda:", devices - 1)));
   }
-  if (absl::Status status = CheckCapability(survey, survey.devices[index]); !status.ok()) {
-    return status;
+  const DeviceInfo& device = survey.devices[index];
+  if (!device.error.ok()) {
+    return absl::Status(
+        device.error.code(),
+        absl::StrCat("cuda:", index, " cannot be used: ", device.error.message(),
+                     "; see what nvidia-smi says about it, or ask for another device"));
   }
-  return survey.devices[index];
+  if (absl::Status status = CheckCapability(survey, device); !status.ok()) return status;
+  return device;
 }
 
 }  // namespace shoal::cuda

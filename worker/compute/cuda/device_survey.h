@@ -13,8 +13,8 @@ struct DeviceInfo {
   int index = 0;
   std::string name = {};
   int compute_capability = 0;  // 90: 9.0
-  uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
+  absl::Status error = absl::OkStatus();  // what CUDA said when it was asked about this one
 };
 
 // What there is of CUDA in this program and on this machine. Versions are CUDA's own numbers: 13000
@@ -26,12 +26,16 @@ struct DeviceSurvey {
   int runtime_version = 0;
   int driver_version = 0;  // the newest CUDA that the driver knows; 0: no driver
   std::vector<DeviceInfo> devices = {};
-  absl::Status error = absl::OkStatus();  // what CUDA said when the devices were looked for
+  absl::Status error = absl::OkStatus();  // what CUDA said when the devices were counted
 };
 
 // Looks at this machine; of a build without CUDA says only that. Neither needs a driver nor starts
-// anything on a device but what asking for its memory does.
+// anything on a device: one that others hold is no matter to who wants another.
 DeviceSurvey SurveyDevices();
+
+// How much of the device's memory is free. Takes some of it, as whatever uses a device does, and
+// leaves the calling thread's current device as it was.
+absl::StatusOr<uint64_t> FreeBytes(int index);
 
 // "13.0" of 13000.
 std::string VersionText(int version);
@@ -39,7 +43,7 @@ std::string VersionText(int version);
 // The device with this index ("cuda:INDEX"). An error says what is missing and what to do about it:
 // kUnimplemented without CUDA in the program, kFailedPrecondition without a driver, with one that
 // is too old, or for a device that is too old, kNotFound where there is no such device, and
-// `error`.
+// `error`, the survey's or that of this device.
 absl::StatusOr<DeviceInfo> FindDevice(const DeviceSurvey& survey, int index);
 
 }  // namespace shoal::cuda

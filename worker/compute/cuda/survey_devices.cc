@@ -1,5 +1,7 @@
 #include <cuda_runtime_api.h>
 
+#include <thread>
+
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/cuda/device_survey.h"
@@ -7,17 +9,21 @@
 namespace shoal::cuda {
 namespace {
 
-absl::StatusOr<DeviceInfo> Describe(int index) {
+DeviceInfo Describe(int index) {
   cudaDeviceProp properties;
-  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaGetDeviceProperties(&properties, index)));
+  const absl::Status status = SHOAL_CUDA(cudaGetDeviceProperties(&properties, index));
+  if (!status.ok()) return {.index = index, .error = status};
+  return {.index = index,
+          .name = properties.name,
+          .compute_capability = 10 * properties.major + properties.minor,
+          .total_bytes = properties.totalGlobalMem};
+}
+
+absl::StatusOr<uint64_t> FreeBytesHere(int index) {
   SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaSetDevice(index)));
   size_t free_bytes = 0, total_bytes = 0;
   SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes)));
-  return DeviceInfo{.index = index,
-                    .name = properties.name,
-                    .compute_capability = 10 * properties.major + properties.minor,
-                    .free_bytes = free_bytes,
-                    .total_bytes = total_bytes};
+  return free_bytes;
 }
 
 absl::Status LookForDevices(DeviceSurvey& survey) {
@@ -28,10 +34,7 @@ absl::Status LookForDevices(DeviceSurvey& survey) {
   const cudaError_t counted = cudaGetDeviceCount(&count);
   if (counted == cudaErrorNoDevice) return absl::OkStatus();
   SHOAL_RETURN_IF_ERROR(ToStatus(counted, "cudaGetDeviceCount"));
-  for (int index = 0; index < count; ++index) {
-    SHOAL_ASSIGN_OR_RETURN(DeviceInfo device, Describe(index));
-    survey.devices.push_back(std::move(device));
-  }
+  for (int index = 0; index < count; ++index) survey.devices.push_back(Describe(index));
   return absl::OkStatus();
 }
 
@@ -42,6 +45,13 @@ DeviceSurvey SurveyDevices() {
                          .least_compute_capability = SHOAL_LEAST_COMPUTE_CAPABILITY};
   survey.error = LookForDevices(survey);
   return survey;
+}
+
+absl::StatusOr<uint64_t> FreeBytes(int index) {
+  // The current device is a thread's own. Setting it back would begin to use that one, too.
+  absl::StatusOr<uint64_t> free_bytes;
+  std::thread([&] { free_bytes = FreeBytesHere(index); }).join();
+  return free_bytes;
 }
 
 }  // namespace shoal::cuda

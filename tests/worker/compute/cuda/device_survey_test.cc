@@ -92,6 +92,18 @@ TEST(DeviceSurveyTest, SaysThatADeviceIsTooOld) {
                                               HasSubstr("-DCMAKE_CUDA_ARCHITECTURES=80")));
 }
 
+// One that the driver says nothing about leaves the others as they are.
+TEST(DeviceSurveyTest, ADeviceHasAnErrorOfItsOwn) {
+  DeviceSurvey survey = OneH100();
+  survey.devices.push_back(
+      {.index = 1, .error = absl::UnavailableError("cudaGetDeviceProperties: it has fallen off")});
+  EXPECT_TRUE(Answer(survey, 0).ok()) << Answer(survey, 0);
+  const absl::Status status = Answer(survey, 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("cuda:1 cannot be used"),
+                                      HasSubstr("it has fallen off"), HasSubstr("nvidia-smi")));
+}
+
 TEST(DeviceSurveyTest, PassesOnWhatCudaSays) {
   DeviceSurvey survey = OneH100();
   survey.devices.clear();
@@ -107,7 +119,10 @@ TEST(DeviceSurveyTest, LooksAtThisMachine) {
   EXPECT_GE(survey.runtime_version, 12000);
   if (device.ok()) {
     EXPECT_FALSE(device->name.empty());
-    EXPECT_GT(device->total_bytes, 0u);
+    const auto free_bytes = FreeBytes(0);
+    ASSERT_TRUE(free_bytes.ok()) << free_bytes.status();
+    EXPECT_GT(*free_bytes, 0u);
+    EXPECT_LE(*free_bytes, device->total_bytes);
     return;
   }
   EXPECT_NE(device.status().code(), absl::StatusCode::kUnimplemented);
@@ -117,6 +132,7 @@ TEST(DeviceSurveyTest, LooksAtThisMachine) {
   GTEST_SKIP() << "No GPU here: " << device.status().message();
 #else
   EXPECT_EQ(device.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(FreeBytes(0).status(), device.status());
 #endif
 }
 
