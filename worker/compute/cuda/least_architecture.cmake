@@ -1,0 +1,14 @@
+# Sets SHOAL_LEAST_ARCHITECTURE to the least of CMAKE_CUDA_ARCHITECTURES. All of them are plain numbers: the code of
+# these runs on their architecture and on later ones, which is what FindDevice tells people (device_survey.cc). That of
+# 90a runs on 9.0 alone, 90-real on 9.x, and what `native` or `all` stand for is not known here.
+foreach(ARCHITECTURE IN ITEMS ${CMAKE_CUDA_ARCHITECTURES})
+  if(NOT ARCHITECTURE MATCHES "^[1-9][0-9]+$")
+    message(FATAL_ERROR "CMAKE_CUDA_ARCHITECTURES is \"${CMAKE_CUDA_ARCHITECTURES}\", and \"${ARCHITECTURE}\" is no plain "
+      "number. Give numbers of compute capabilities alone, 90 for 9.0 and later:\n"
+      "  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=\"80;90\"")
+  endif()
+endforeach()
+set(SHOAL_LEAST_ARCHITECTURE ${CMAKE_CUDA_ARCHITECTURES})
+list(SORT SHOAL_LEAST_ARCHITECTURE COMPARE NATURAL)
+list(GET SHOAL_LEAST_ARCHITECTURE 0 SHOAL_LEAST_ARCHITECTURE)
+message(STATUS "CUDA code for compute capability ${SHOAL_LEAST_ARCHITECTURE} and later")
