@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/training_metric/metric.h"
 #include "worker/compute/plan/memory_plan.h"
 
 namespace shoal {
@@ -81,6 +82,12 @@ TensorId ProgramBuilder::AddTensor(int64_t size_bytes, std::shared_ptr<const Ten
 
 void ProgramBuilder::AddStep(std::unique_ptr<Kernel> kernel, std::vector<TensorId> tensors) {
   steps_.push_back({.kernel = std::move(kernel), .tensors = std::move(tensors), .work = work_});
+}
+
+void ProgramBuilder::SetSums(TensorId sums) {
+  const int64_t expected = (1 + SumCount(plan_.metrics())) * static_cast<int64_t>(sizeof(double));
+  SHOAL_CHECK(tensors_[sums].size_bytes == expected, "bytes ", tensors_[sums].size_bytes);
+  sums_ = sums;
 }
 
 Program ProgramBuilder::Build() && {

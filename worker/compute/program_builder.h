@@ -58,8 +58,8 @@ class ProgramBuilder {
 
   // Says that `sums` will hold what the caller otherwise adds up on the host from the losses and
   // the prediction: in double, the sum of the loss, then those of plan().metrics(). For a device,
-  // from which these few bytes are read instead.
-  void SetSums(TensorId sums) { sums_ = sums; }
+  // from which these few bytes are read instead. The tensor has the size of these numbers.
+  void SetSums(TensorId sums);
 
   // Plans memory and ends the building.
   Program Build() &&;

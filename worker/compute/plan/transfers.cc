@@ -30,11 +30,11 @@ std::vector<Transfer> PlanTransfers(const std::vector<VariableAtStep>& variables
   std::vector<Transfer> transfers;
   int64_t size_bytes = least_bytes;  // of the last one; full: the next variable begins one
   for (const auto& [variable, step] : variables) {
-    if (size_bytes >= least_bytes) {
+    const ModelLayout::Extent& extent = layout.variables[variable];
+    if (size_bytes >= least_bytes || extent.size * kValueBytes >= least_bytes) {
       transfers.push_back({.first_step = step});
       size_bytes = 0;
     }
-    const ModelLayout::Extent& extent = layout.variables[variable];
     Transfer& transfer = transfers.back();
     transfer.variables.push_back(variable);
     transfer.ranges.push_back({extent.offset * kValueBytes, extent.size * kValueBytes});

@@ -28,8 +28,9 @@ struct VariableAtStep {
 };
 
 // Cuts `variables`, which come in the order of their steps, into transfers of at least
-// `least_bytes` (but the last): copies of few bytes cost as much as larger ones, and one of
-// everything would make the first step wait for what the last one reads.
+// `least_bytes`, but for the last and those before a variable that is itself so large: copies of
+// few bytes cost as much as larger ones, but a step that reads a small variable is not to wait for
+// a large one.
 std::vector<Transfer> PlanTransfers(const std::vector<VariableAtStep>& variables,
                                     const ModelLayout& layout, int64_t least_bytes);
 

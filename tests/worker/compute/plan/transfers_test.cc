@@ -23,15 +23,25 @@ std::vector<std::pair<int64_t, int64_t>> Ranges(const Transfer& transfer) {
 }
 
 TEST(PlanTransfersTest, AreAsLargeAsAskedForAndInOrder) {
-  const auto transfers = PlanTransfers({{3, 1}, {1, 2}, {0, 5}, {2, 6}, {4, 9}}, Layout(), 80);
+  const auto transfers = PlanTransfers({{3, 1}, {1, 2}, {0, 5}, {4, 6}, {2, 9}}, Layout(), 80);
   ASSERT_EQ(transfers.size(), 3u);
   EXPECT_THAT(transfers[0].variables, ElementsAre(3, 1));  // 20 and 64 bytes
   EXPECT_EQ(transfers[0].first_step, 1);
   EXPECT_EQ(transfers[0].last_step, 2);
-  EXPECT_THAT(transfers[1].variables, ElementsAre(0, 2));
+  EXPECT_THAT(transfers[1].variables, ElementsAre(0, 4));
   EXPECT_EQ(transfers[1].first_step, 5);
   EXPECT_EQ(transfers[1].last_step, 6);
-  EXPECT_THAT(transfers[2].variables, ElementsAre(4)) << "what is left";
+  EXPECT_THAT(transfers[2].variables, ElementsAre(2)) << "what is left";
+}
+
+// Of 256 bytes, between two small ones.
+TEST(PlanTransfersTest, ASmallVariableDoesNotWaitForALargeOne) {
+  const auto transfers = PlanTransfers({{3, 1}, {2, 2}, {0, 5}, {1, 6}}, Layout(), 256);
+  ASSERT_EQ(transfers.size(), 3u);
+  EXPECT_THAT(transfers[0].variables, ElementsAre(3));
+  EXPECT_EQ(transfers[0].last_step, 1);
+  EXPECT_THAT(transfers[1].variables, ElementsAre(2));
+  EXPECT_THAT(transfers[2].variables, ElementsAre(0, 1));
 }
 
 TEST(PlanTransfersTest, JoinWhatLiesEndToEndAndLeaveGapsAlone) {
