@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ namespace shoal {
 namespace {
 
 using ::testing::ElementsAreArray;
+using ::testing::IsSupersetOf;
 
 const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 const float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -66,7 +68,7 @@ class SumsKernel : public Kernel {
 // One that adds up on the device, or fails.
 class OddBackend : public FakeDeviceBackend {
  public:
-  enum class Kind { kPlain, kSums, kFails };
+  enum class Kind { kPlain, kSums, kTooSmallSums, kFails };
   OddBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes, Kind kind)
       : FakeDeviceBackend(std::move(device), least_copied_bytes), kind_(kind) {}
 
@@ -75,6 +77,7 @@ class OddBackend : public FakeDeviceBackend {
     SHOAL_RETURN_IF_ERROR(FakeDeviceBackend::AddSteps(builder));
     if (kind_ == Kind::kFails) builder.AddStep(std::make_unique<FailingKernel>(), {});
     if (kind_ == Kind::kSums && builder.plan().has_loss()) AddSums(builder);
+    if (kind_ == Kind::kTooSmallSums) builder.SetSums(builder.AddTensor(sizeof(double)));
     return absl::OkStatus();
   }
 
@@ -289,6 +292,12 @@ TEST_F(DeviceBackendTest, CopiesAndZerosAreTheDevices) {
   }
 }
 
+TEST_F(DeviceBackendTest, SumsHaveTheSizeThatIsRead) {
+  const auto runner = MakeRunner(Options(SmallModel()), 0, 64, Kind::kTooSmallSums);
+  const RandomBatch data(random_, SmallModel(), *kSparse, 3);
+  EXPECT_DEATH((void)runner->Evaluate(data.batch(), Parameters(*runner)), "bytes 8");
+}
+
 TEST_F(DeviceBackendTest, AFailureLeavesNothingThatRuns) {
   const Graph model = SmallModel();
   const auto runner = MakeRunner(Options(model), 1, 64, Kind::kFails);
@@ -312,6 +321,15 @@ TEST_F(DeviceBackendTest, TimesEachStep) {
   ASSERT_TRUE(
       runner->Predict({.examples = 1, .inputs = {x}, .target = {}}, parameters, false).ok());
   EXPECT_EQ(timed, (std::map<std::string, int>{{"Dense", 2}}));
+  // The copies that a kernel waits for are none of its time.
+  std::set<std::string> waits, awaited;
+  for (const std::string& line : device_->log()) {
+    if (line.starts_with("compute: wait ")) waits.insert("host: wait " + line.substr(14));
+    if (line.starts_with("host: wait ")) awaited.insert(line);
+    if (line != "compute: kernel") continue;
+    EXPECT_FALSE(waits.empty());
+    EXPECT_THAT(awaited, IsSupersetOf(waits));
+  }
 }
 
 // The fake itself: without the wait, some seed computes before the copy.
