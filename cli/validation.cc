@@ -90,7 +90,10 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
   absl::Status sound = model.status();
   if (sound.ok()) {
     SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
-    sound = CheckVariables(model->graph.variables(), optimizer->slot_names());
+    const std::vector<Variable>& variables = model->graph.variables();
+    if (const absl::Status found = CheckDecayExclusions(*optimizer, variables); !found.ok())
+      return absl::InvalidArgumentError(WithSource(job_file, found).message());
+    sound = CheckVariables(variables, optimizer->slot_names());
   }
   if (sound.ok()) return model;
   // A model inside the job file has no path of its own.

@@ -101,13 +101,40 @@ def own_optimizer(model):
     return model.optimizer.inner_optimizer if scaled else model.optimizer
 
 
+def variable_paths(model, before=""):
+    """{id of a variable: its path} as Shoal has it. Keras's own v.path leaves models out that a layer was nested in after it was built."""
+    found = {}
+    for layer in model.layers:
+        if isinstance(layer, keras.Model):
+            found.update(variable_paths(layer, f"{before}{layer.name}/"))
+        else:
+            found.update((id(v), f"{before}{layer.name}/{v.name}") for v in layer.weights)
+    return found
+
+
+def excluded_from_weight_decay(model, optimizer):
+    """What exclude_from_weight_decay() was given, which get_config() leaves out: words of var_names that match as they stand, and the
+    paths of all other variables that it means."""
+    pattern = getattr(optimizer, "_exclude_from_weight_decay_pattern", None)
+    listed = getattr(optimizer, "_exclude_from_weight_decay", ())
+    words = pattern.pattern.split("|") if pattern else []
+    words = words if all(re.fullmatch(r"[A-Za-z0-9_]+", word) for word in words) else []
+    excluded = set()
+    for variable in model.trainable_variables:
+        found = {word for word in words if word in variable.name}
+        if not found and (id(variable) in listed or (pattern and pattern.search(variable.name))):
+            found = {variable_paths(model)[id(variable)]}
+        excluded |= found
+    return sorted(excluded)
+
+
 def optimizer_field(model):
     optimizer = own_optimizer(model)
     if getattr(keras.optimizers, type(optimizer).__name__, None) is not type(optimizer):
         raise ValueError(f"{type(optimizer).__name__}: Shoal has Keras's own optimizers, and none of yours")
-    if any(getattr(optimizer, "_exclude_from_weight_decay" + kind, None) for kind in ("", "_pattern")):
-        raise ValueError("exclude_from_weight_decay(...): a job decays all variables that are trained, or none")
     config = optimizer.get_config()
+    if excluded := excluded_from_weight_decay(model, optimizer):
+        config["exclude_from_weight_decay"] = excluded
     rate = config["learning_rate"]
     if isinstance(rate, dict):
         if getattr(keras.optimizers.schedules, rate["class_name"], None) is None:

@@ -177,7 +177,7 @@ class Verification {
       SHOAL_ASSIGN_OR_RETURN(const float loss, TrainStep(step, parameters, gradients));
       losses.push_back(loss);
       rule->clipping().Clip(OptimizedParts(gradients));
-      Apply(*rule->Prepare(step + 1), gradients, parameters, slots);
+      Apply(*rule, step + 1, gradients, parameters, slots);
     }
     const std::string prefix = absl::StrCat("after/", optimizer.name, "/");
     SHOAL_RETURN_IF_ERROR(Compare({{prefix + "loss", std::move(losses)}}, golden_.after_tolerance));
@@ -212,7 +212,7 @@ class Verification {
     return static_cast<float>(result.loss_sum / static_cast<double>(result.examples));
   }
 
-  void Apply(const Update& update, const std::vector<float>& gradients,
+  void Apply(const Optimizer& optimizer, uint64_t iteration, const std::vector<float>& gradients,
              std::vector<float>& parameters, std::vector<std::vector<float>>& slots) const {
     for (size_t v = 0; v < variables_.size(); ++v) {
       if (!variables_[v].pushed()) continue;
@@ -223,7 +223,8 @@ class Verification {
       }
       std::vector<float*> slot_parts;
       for (std::vector<float>& slot : slots) slot_parts.push_back(Part(slot, v).data());
-      update.Apply(Part(gradients, v), values, values, slot_parts);
+      const bool decays = !optimizer.decay_exclusions().Excludes(variables_[v].name);
+      optimizer.Prepare(iteration, decays)->Apply(Part(gradients, v), values, values, slot_parts);
     }
   }
 

@@ -1,14 +1,21 @@
 #include "common/job/job_shard_map.h"
 
 #include "common/base/status_macros.h"
-#include "common/optimizer/optimizer.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
 
+absl::Status CheckDecayExclusions(const Optimizer& optimizer,
+                                  const std::vector<Variable>& variables) {
+  std::vector<std::string> names;
+  for (const Variable& variable : variables) names.push_back(variable.name);
+  return optimizer.decay_exclusions().Check(names);
+}
+
 absl::StatusOr<ShardMap> ShardMapOf(const Job& job, const std::vector<Variable>& variables,
                                     int ps_count) {
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  SHOAL_RETURN_IF_ERROR(CheckDecayExclusions(*optimizer, variables));
   const ShardingOptions options{.min_shard_bytes = job.strategy.min_shard_bytes,
                                 .chunk_bytes = job.strategy.chunk_bytes,
                                 .whole_variables = optimizer->takes_whole_variables()};

@@ -53,6 +53,7 @@ void RejectWhatIsMissing(JsonObject& config) {
 Optimizer::Optimizer(KerasOptions& options, Defaults defaults)
     : schedule_(ReadLearningRate(options, defaults.learning_rate)),
       weight_decay_(ReadWeightDecay(options, defaults.weight_decay)),
+      decay_exclusions_(options, weight_decay_ != 0),
       clipping_(ReadClipping(options)),
       average_(ReadWeightAverage(options)) {
   RejectWhatIsMissing(options.given());
@@ -63,12 +64,12 @@ void Optimizer::AddSlot(const std::string& name, double initial_value) {
   initial_slot_values_.push_back(static_cast<float>(initial_value));
 }
 
-std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration) const {
+std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration, bool decays) const {
   const double rate = LearningRate(iteration);
   std::unique_ptr<const Update> update =
       PrepareStep({.iteration = iteration,
                    .learning_rate = rate,
-                   .decay = static_cast<float>(rate * weight_decay_)});
+                   .decay = decays ? static_cast<float>(rate * weight_decay_) : 0});
   if (!average_.used) return update;
   return AveragingUpdate(average_, iteration, std::move(update));
 }

@@ -11,6 +11,7 @@
 #include "common/json/json_errors.h"
 #include "common/json/keras_options.h"
 #include "common/optimizer/clipping.h"
+#include "common/optimizer/decay_exclusions.h"
 #include "common/optimizer/schedules/schedule.h"
 #include "common/optimizer/update.h"
 #include "common/optimizer/weight_average.h"
@@ -49,8 +50,12 @@ class Optimizer {
   double LearningRate(uint64_t iteration) const {
     return schedule_(static_cast<double>(iteration - 1));
   }
-  // Update number `iteration`; must not outlive the optimizer.
-  std::unique_ptr<const Update> Prepare(uint64_t iteration) const;
+  // Update number `iteration`, with weight decay or without (DecayExclusions::Excludes); must not
+  // outlive the optimizer.
+  std::unique_ptr<const Update> Prepare(uint64_t iteration, bool decays = true) const;
+
+  // The variables that are updated without weight decay.
+  const DecayExclusions& decay_exclusions() const { return decay_exclusions_; }
 
  protected:
   // Reads the options that all classes have. The defaults of a class are its own.
@@ -84,6 +89,7 @@ class Optimizer {
 
   Schedule schedule_;
   double weight_decay_ = 0;
+  DecayExclusions decay_exclusions_;
   Clipping clipping_;
   WeightAverage average_;
   bool takes_whole_variables_ = false;

@@ -41,11 +41,24 @@ VariableStore::VariableStore(Options options)
     for (size_t i = 0; chunk.has_slots() && i < slot_count; ++i) {
       live.slots.push_back(slot_slabs_[i].data() + chunk.slab_offset);
     }
-    chunks_.push_back({std::move(live), AppliedSet(options_.window_steps), nullptr, true, true});
+    chunks_.push_back({std::move(live), AppliedSet(options_.window_steps), nullptr, true, true,
+                       DecayRuns(chunk)});
   }
 }
 
 VariableStore::~VariableStore() = default;
+
+std::vector<VariableStore::DecayRun> VariableStore::DecayRuns(const Chunk& chunk) const {
+  std::vector<DecayRun> runs;
+  for (const ChunkPiece& piece : chunk.pieces) {
+    const std::string& name = options_.variables[piece.variable].name;
+    const bool decays = !options_.optimizer->decay_exclusions().Excludes(name);
+    const size_t begin = piece.chunk_offset;
+    if (runs.empty() || runs.back().decays != decays) runs.push_back({begin, begin, decays});
+    runs.back().end = begin + piece.size;
+  }
+  return runs;
+}
 
 void VariableStore::InitializeFromSeed() {
   for (const Shard& shard : shards().shards) {
@@ -174,12 +187,20 @@ void VariableStore::Apply(const Message& gradient, int chunk, State* state) {
 // From where the gradient lies; where the optimizer takes whole variables, from a copy in one
 // piece.
 void VariableStore::Optimize(const Message& gradient, int chunk, const State& state, float* out) {
-  const std::unique_ptr<const Update> update = options_.optimizer->Prepare(state.version);
+  std::unique_ptr<const Update> updates[2];  // with weight decay: 1
   const float* const values = state.values.data();
   std::vector<float*> slots(state.slots.size());
   const auto apply = [&](size_t offset, std::span<const float> run) {
-    for (size_t i = 0; i < slots.size(); ++i) slots[i] = state.slots[i] + offset;
-    update->Apply(run, {values + offset, run.size()}, {out + offset, run.size()}, slots);
+    for (const DecayRun& part : chunks_[chunk].decay_runs) {
+      const size_t begin = std::max(offset, part.begin);
+      const size_t end = std::min(offset + run.size(), part.end);
+      if (begin >= end) continue;
+      std::unique_ptr<const Update>& update = updates[part.decays];
+      if (update == nullptr) update = options_.optimizer->Prepare(state.version, part.decays);
+      for (size_t i = 0; i < slots.size(); ++i) slots[i] = state.slots[i] + begin;
+      update->Apply(run.subspan(begin - offset, end - begin), {values + begin, end - begin},
+                    {out + begin, end - begin}, slots);
+    }
   };
   if (!options_.optimizer->takes_whole_variables()) return ForEachRun(gradient, apply);
   std::vector<float> whole;

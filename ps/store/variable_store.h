@@ -160,6 +160,12 @@ class VariableStore {
     State state;
     AlignedBuffer slot_memory;
   };
+  // Floats [begin, end) of a chunk, which weight decay takes alike.
+  struct DecayRun {
+    size_t begin = 0;
+    size_t end = 0;
+    bool decays = true;
+  };
   struct ChunkState {
     State live;
     AppliedSet applied;
@@ -167,10 +173,13 @@ class VariableStore {
     // What is left of the cut in progress to be read.
     bool cut_slots_needed = true;
     bool cut_values_needed = true;
+    std::vector<DecayRun> decay_runs;
   };
 
   const PsShards& shards() const { return options_.shard_map.ps(options_.ps_index); }
   absl::Status CheckChunk(int chunk) const;
+  // Of what the optimizer updates, end to end; one where it excludes none of the variables.
+  std::vector<DecayRun> DecayRuns(const Chunk& chunk) const;
   void Apply(const Message& gradient, int chunk, State* state);
   // The rule of the chunk, from the values of `state` to `out`.
   void Optimize(const Message& gradient, int chunk, const State& state, float* out);

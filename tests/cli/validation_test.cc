@@ -64,6 +64,20 @@ TEST_F(ValidationTest, RefusesASlotWithTheNameOfAVariable) {
                     HasSubstr("variable \"d/kernel\"")));
 }
 
+TEST_F(ValidationTest, RefusesToExcludeFromWeightDecayWhatIsNotThere) {
+  json root = MinimalJob();
+  const auto validate = [&](const char* excluded) {
+    root["optimizer"] = {{"class_name", "AdamW"},
+                         {"config", {{"exclude_from_weight_decay", {excluded}}}}};
+    return ValidateFiles(spec_, WriteJob(root)).status();
+  };
+  EXPECT_TRUE(validate("bias").ok());
+  EXPECT_THAT(std::string(validate("biases").message()),
+              AllOf(HasSubstr("job.json: $.optimizer.config.exclude_from_weight_decay: has "
+                              "\"biases\", which is in the name of no variable"),
+                    HasSubstr("bias, kernel")));
+}
+
 TEST_F(ValidationTest, WeightsThatAreMissingAreNamedByTheirField) {
   json root = MinimalJob();
   root["initial_weights"] = "nope.keras";

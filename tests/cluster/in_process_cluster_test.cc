@@ -94,7 +94,8 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
       }
       std::vector<float*> slot_pointers;
       for (std::vector<float>& slot : slots) slot_pointers.push_back(slot.data() + extent.offset);
-      optimizer->Prepare(step + 1)->Apply(pushed, values, values, slot_pointers);
+      const bool decays = !optimizer->decay_exclusions().Excludes(variables[i].name);
+      optimizer->Prepare(step + 1, decays)->Apply(pushed, values, values, slot_pointers);
     }
   }
   // What is saved in the end.
@@ -137,7 +138,11 @@ TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
                                              "ema_overwrite_frequency": 7}})",
         R"({"class_name": "Lion", "config": {"clipnorm": 0.1, "weight_decay": 0.1}})",
         R"({"class_name": "Lamb", "config": {"clipnorm": 0.5, "weight_decay": 0.1,
-                                             "use_ema": true}})"}) {
+                                             "use_ema": true}})",
+        R"({"class_name": "Adam", "config": {"weight_decay": 1,
+                                             "exclude_from_weight_decay": ["bias"]}})",
+        R"({"class_name": "Lamb", "config": {"weight_decay": 1, "use_ema": true,
+                                             "exclude_from_weight_decay": ["kernel"]}})"}) {
     for (const int ps : {1, 2, 3}) {
       SCOPED_TRACE(absl::StrCat(optimizer, ", ps: ", ps));
       const TemporaryDirectory directory;

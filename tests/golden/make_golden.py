@@ -64,12 +64,18 @@ def make_loss(spec):
     return getattr(keras.losses, spec["class_name"])(**spec["config"])
 
 
-def make_optimizer(spec):
+def make_optimizer(spec, model):
     config = dict(spec["config"])
     if isinstance(config.get("learning_rate"), dict):
         schedule = config["learning_rate"]
         config["learning_rate"] = getattr(keras.optimizers.schedules, schedule["class_name"])(**schedule["config"])
-    return getattr(keras.optimizers, spec["class_name"])(**config)
+    excluded = config.pop("exclude_from_weight_decay", None)  # no argument of Keras's classes
+    optimizer = getattr(keras.optimizers, spec["class_name"])(**config)
+    if excluded is not None:
+        path = paths(model)
+        optimizer.exclude_from_weight_decay(var_list=[v for v in model.trainable_variables if path[id(v)] in excluded],
+                                            var_names=[pattern for pattern in excluded if "/" not in pattern])
+    return optimizer
 
 
 def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1, draw=randomize, sample_weight=None, class_weight=None):
@@ -114,8 +120,8 @@ def run_case(out, name, model, x, y, loss, optimizers, steps=3, seed=1, draw=ran
     for n, gi in zip(tn, g):
         t["gradient/" + n] = np.asarray(gi, np.float32)
     for oname, cfg in optimizers.items():
-        opt = make_optimizer(cfg)
         mm = as_float64(model)
+        opt = make_optimizer(cfg, mm)
         opt.build(mm.trainable_variables)
         tvv, ntvv = tv, ntv
         ov = [jnp.asarray(v.numpy()) for v in opt.variables]
@@ -314,6 +320,19 @@ def cases(out, only=()):
     }
     case("optimizer_options", lambda: keras.Sequential([keras.Input((6,)), L.Dense(5, activation="tanh"), L.Dense(3)]),
          own.normal(0, 1, (8, 6)).astype(np.float32), own.normal(0, 1, (8, 3)).astype(np.float32), MSE, options, steps=9)
+
+    own = np.random.default_rng(14)
+    without = {  # some variables decay and some do not, by their names, by their paths, by both
+        "sgd_without_biases": opt("SGD", learning_rate=0.05, weight_decay=0.5, exclude_from_weight_decay=["bias"]),
+        "momentum_without_a_kernel": opt("SGD", learning_rate=0.05, momentum=0.9, weight_decay=0.5, exclude_from_weight_decay=["second/kernel"]),
+        "adamw_without_several": opt("AdamW", learning_rate=0.02, weight_decay=0.5, exclude_from_weight_decay=["^(b|g)", "first/kernel"]),
+        "lamb_without_gammas": opt("Lamb", learning_rate=0.02, weight_decay=0.5, exclude_from_weight_decay=["am+a$"]),
+        "ema_without_kernels": opt("Adam", learning_rate=0.02, weight_decay=0.5, use_ema=True, ema_momentum=0.7, ema_overwrite_frequency=3,
+                                   exclude_from_weight_decay=["kernel"]),
+    }
+    case("decay_exclusions", lambda: keras.Sequential([keras.Input((6,)), L.Dense(5, use_bias=False, name="first"), L.BatchNormalization(name="norm"),
+         L.Activation("tanh"), L.Dense(3, name="second")]),
+         own.normal(0, 1, (8, 6)).astype(np.float32), own.normal(0, 1, (8, 3)).astype(np.float32), MSE, without, steps=6)
 
     lx, ly = rng.normal(0, 1, (6, 5)).astype(np.float32), rng.uniform(0.05, 0.95, (6, 4)).astype(np.float32)
     onehot = np.eye(4, dtype=np.float32)[rng.integers(0, 4, 6)]

@@ -30,6 +30,21 @@ TEST(JobShardMapTest, TheJobSaysHowVariablesAreCut) {
   EXPECT_EQ(small_shards->ps(1).chunks.size(), 8u);
 }
 
+// So that no task trains on with a typing error.
+TEST(JobShardMapTest, WhatIsExcludedFromWeightDecayIsThere) {
+  Job job = JobWith(1 << 20, 256 << 10);
+  const auto excluding = [](const std::string& name) {
+    return R"({"class_name": "AdamW", "config": {"exclude_from_weight_decay": [")" + name +
+           R"("]}})";
+  };
+  job.optimizer = excluding("w");
+  EXPECT_TRUE(ShardMapOf(job, Variables(), 2).ok());
+  job.optimizer = excluding("v");
+  const absl::Status wrong = ShardMapOf(job, Variables(), 2).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
+  EXPECT_THAT(std::string(wrong.message()), HasSubstr("has \"v\", which is in the name of no"));
+}
+
 TEST(JobShardMapTest, NoVariableIsCutUnderAnOptimizerThatTakesThemWhole) {
   Job job = JobWith(1 << 20, 256 << 10);
   job.optimizer = R"("lamb")";

@@ -273,7 +273,7 @@ TEST(ScheduleTest, ACycleOfNoWholeNumberOfUpdatesIsNeverNotANumber) {
 TEST(OptimizerGoldenTest, EveryOptionIsReached) {
   std::map<std::string, std::set<std::string>> reached;  // by class
   std::set<std::string> reached_by_any;
-  for (const char* name : {"optimizers", "optimizer_options"}) {
+  for (const char* name : {"optimizers", "optimizer_options", "decay_exclusions"}) {
     std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/tests/golden/" + name + "/case.json");
     const json golden = json::parse(file);
     for (const json& given : golden["optimizers"]) {

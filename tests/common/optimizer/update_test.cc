@@ -147,6 +147,30 @@ TEST_P(AnyOptimizerTest, AnElementDoesNotDependOnWhatLiesBesideIt) {
   }
 }
 
+// DecayExclusions say of which variables.
+TEST_P(AnyOptimizerTest, WithoutDecayItIsTheUpdateOfNoWeightDecay) {
+  const auto optimizer = Make(GetParam());
+  nlohmann::json config = nlohmann::json::parse(optimizer->config());
+  config["config"]["weight_decay"] = 0;
+  const auto plain = *MakeOptimizer(config.dump());
+  config["config"]["weight_decay"] = 0.5;
+  const auto decaying = *MakeOptimizer(config.dump());
+  const auto updated = [](const Optimizer& by, bool decays) {
+    std::vector<float> w(kSize), gradient(kSize);
+    for (size_t i = 0; i < kSize; ++i) w[i] = gradient[i] = static_cast<float>(i % 7) - 2.5f;
+    std::vector<std::vector<float>> slots;
+    std::vector<float*> places;
+    for (size_t i = 0; i < by.slot_names().size(); ++i) {
+      slots.emplace_back(kSize, by.initial_slot_value(static_cast<int>(i)));
+    }
+    for (std::vector<float>& slot : slots) places.push_back(slot.data());
+    by.Prepare(1, decays)->Apply(gradient, w, w, places);
+    return w;
+  };
+  EXPECT_EQ(updated(*decaying, false), updated(*plain, true));
+  EXPECT_NE(updated(*decaying, true), updated(*plain, true));
+}
+
 const Case kByFormula[] = {
     Case{"Sgd", "SGD", R"({"learning_rate": 0.03})"},
     Case{"SgdDecay", "SGD", R"({"learning_rate": 0.03, "weight_decay": 0.1})"},
