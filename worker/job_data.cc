@@ -29,10 +29,8 @@ uint64_t NumbersOfLabel(const Dataset& dataset) {
   return std::max<int64_t>(1, ElementCount(dataset.label_shape()));
 }
 
-bool AreClasses(const Loss& loss) { return loss.target() == Loss::Target::kClassNumber; }
-
-absl::Status CheckClasses(const Dataset& dataset, uint64_t count, int64_t classes,
-                          const std::string& file) {
+absl::Status CheckFirstLabels(const Dataset& dataset, uint64_t count, const Loss& loss,
+                              int64_t outputs, const std::string& file) {
   const uint64_t numbers = NumbersOfLabel(dataset);
   const uint64_t at_once = std::max<uint64_t>(1, kNumbersAtOnce / numbers);
   std::vector<float> labels;
@@ -49,7 +47,7 @@ absl::Status CheckClasses(const Dataset& dataset, uint64_t count, int64_t classe
                                        .target = labels,
                                        .target_file = file,
                                        .indices = indices},
-                                      classes));
+                                      loss, outputs));
   }
   return absl::OkStatus();
 }
@@ -101,15 +99,15 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, c
   const Shape& output = model.value(model.outputs()[0]).shape;
   SHOAL_RETURN_IF_ERROR(
       CheckLabelShape(loss, output, dataset->label_shape(), dataset->LabelSource()));
-  if (AreClasses(loss)) {
-    SHOAL_RETURN_IF_ERROR(CheckClasses(*dataset, LabelsLookedAt(*dataset, loss), output.back(),
-                                       dataset->LabelSource()));
+  if (LabelsAreLimited(loss)) {
+    SHOAL_RETURN_IF_ERROR(CheckFirstLabels(*dataset, LabelsLookedAt(*dataset, loss), loss,
+                                           output.back(), dataset->LabelSource()));
   }
   return dataset;
 }
 
 uint64_t LabelsLookedAt(const Dataset& dataset, const Loss& loss) {
-  if (!AreClasses(loss)) return dataset.size();
+  if (!LabelsAreLimited(loss)) return dataset.size();
   const uint64_t bytes = dataset.bytes_for_label();
   const uint64_t most =
       bytes == 0 ? kMostLabels : std::clamp<uint64_t>(kMostRecordBytes / bytes, 1, kMostRecords);

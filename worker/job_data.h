@@ -19,7 +19,7 @@ absl::Status CheckModelOfJob(const KerasModel& model);
 std::vector<Feature> InputsOf(const Graph& model);
 
 // Opens a data set of a job for a model that CheckModelOfJob() takes, and checks that its labels
-// suit the loss, each of them where they are classes, though no more than LabelsLookedAt. Errors
+// suit the loss, each of them where LabelsAreLimited, though no more than LabelsLookedAt. Errors
 // are those of OpenDataset , CheckLabelShape and CheckLabels.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, const Loss& loss,
                                                      const Graph& model);

@@ -101,10 +101,8 @@ absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> 
     SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat("the weights of ", batch.examples, " examples"),
                                     batch.weights.size(), batch.examples));
   }
-  if (options_.loss->target() != Loss::Target::kClassNumber) {
-    return absl::OkStatus();
-  }
-  return CheckLabels(batch, training_.graph.value(training_.prediction).shape.back());
+  return CheckLabels(batch, *options_.loss,
+                     training_.graph.value(training_.prediction).shape.back());
 }
 
 absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {

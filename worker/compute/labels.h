@@ -3,13 +3,18 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "common/model/loss.h"
 #include "worker/compute/model_runner.h"
 
 namespace shoal {
 
-// Whether every label, an element of batch.target, is a whole number in [0, classes). If not,
+// Whether there are labels that CheckLabels refuses.
+bool LabelsAreLimited(const Loss& loss);
+
+// Whether every label, an element of batch.target, is one that `loss` takes from a model of so many
+// outputs: a class number a whole number in [0, outputs), what is a probability in [0, 1]. If not,
 // kInvalidArgument names the first that is not and its example: by the file and its index there
 // where the batch tells them, else by its place in the batch.
-absl::Status CheckLabels(const Batch& batch, int64_t classes);
+absl::Status CheckLabels(const Batch& batch, const Loss& loss, int64_t outputs);
 
 }  // namespace shoal
