@@ -104,6 +104,15 @@ TEST(PictureTest, DamageIsFoundAndItsPlaceSaid) {
   EXPECT_THAT(ErrorOf("hello, world"), HasSubstr("\"hello,\""));
 }
 
+TEST(PictureTest, APngWithMorePixelsThanItsHeaderSaysIsDamaged) {
+  const std::vector<uint8_t> pixels = TestPixels(40, 40, 3);
+  const std::string png = EncodePng(pixels, 40, 40, 3);
+  const std::string black = EncodePng(std::vector<uint8_t>(4800), 40, 40, 3);
+  for (const std::string& file : {WithPngExtents(png, 39, 40), WithPngExtents(black, 4, 4)})
+    EXPECT_THAT(ErrorOf(file), AllOf(HasSubstr("damaged PNG"), HasSubstr("Too much image data")));
+  EXPECT_EQ(Decoded(png + "behind the picture").pixels, pixels);
+}
+
 // Of headers that lie about the extents none may take memory for them.
 TEST(PictureTest, LyingHeadersAreRefusedWithoutTheirMemory) {
   const auto peak_kib = [] {

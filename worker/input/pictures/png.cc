@@ -36,7 +36,11 @@ void Fail(png_structp png, png_const_charp message) {
   std::longjmp(decoder->failed, 1);
 }
 
-void Warn(png_structp, png_const_charp) {}
+// A warning is damage where there are more pixels than the header says: they are of another
+// picture.
+void Warn(png_structp png, png_const_charp message) {
+  if (std::strstr(message, "Too much image data") != nullptr) Fail(png, message);
+}
 
 void Read(png_structp png, png_bytep out, size_t size) {
   auto* decoder = static_cast<Decoder*>(png_get_io_ptr(png));
