@@ -284,6 +284,12 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
         raise ValueError("give epochs or steps, one of the two")
     if not model.compiled:
         raise ValueError("the model is not compiled: call model.compile(optimizer, loss) first")
+    if getattr(model, "inputs", None) is None:
+        raise ValueError(f"{type(model).__name__}: is a subclassed model, whose layers only its own code connects; a job takes a Sequential or functional one")
+    folder = pathlib.Path(folder)
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise ValueError(f"{place}: is a file; the job is written into a folder")
     problems = Problems()
     job = {
         "name": name or re.sub(r"[^A-Za-z0-9_.-]", "_", model.name),
@@ -307,6 +313,9 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
     if own_optimizer(model) is not model.optimizer:
         unmatched.append(f"LossScaleOptimizer: was left out, and {type(own_optimizer(model)).__name__} taken alone; gradients are float32 in a job, "
                          "which need no scaling")
+    if not fresh and (done := int(own_optimizer(model).iterations)) > 0:
+        unmatched.append(f"{type(own_optimizer(model)).__name__}: has made {done} steps, and what it keeps of them was left out, its place in a learning rate "
+                         "schedule too; a job begins at step 0 with a new one")
     with tempfile.TemporaryDirectory() as beside:
         beside = pathlib.Path(beside)
         if fresh:
@@ -317,7 +326,6 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
         problems.lines += found or []
         if problems.lines:
             raise ValueError("\n".join(problems.lines))
-        folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         shutil.move(beside / job["model"], folder / job["model"])
     (folder / "job.json").write_text(json.dumps(job, indent=2) + "\n")
@@ -344,7 +352,11 @@ def main():
     parser.add_argument("--fresh", action="store_true", help="begin with variables drawn anew, not with those of the model")
     given = vars(parser.parse_args())
     try:
-        write_job(keras.models.load_model(given.pop("model")), **given)
+        model = keras.models.load_model(given.pop("model"))
+    except (TypeError, ValueError) as error:  # TypeError: of a class that Keras does not know
+        sys.exit(f"from_keras: {error}")
+    try:
+        write_job(model, **given)
     except ValueError as error:
         sys.exit(f"from_keras: {error}")
 

@@ -303,6 +303,45 @@ def test_a_model_that_is_not_compiled(tmp_path, data):
         write_job(keras.Sequential([keras.Input((5,)), keras.layers.Dense(CLASSES)]), tmp_path / "job", data["classes"], epochs=1)
 
 
+class Subclassed(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(CLASSES)
+
+    def call(self, inputs):
+        return self.dense(inputs)
+
+
+def test_a_subclassed_model_is_refused_by_what_it_is(tmp_path, data):
+    made = Subclassed()
+    made.compile(optimizer="sgd", loss="mse")
+    made(np.load(tmp_path / "x.npy"))
+    with pytest.raises(ValueError, match="Subclassed: .*Sequential or functional"):
+        write_job(made, tmp_path / "job", data["values"], epochs=1)
+    assert not (tmp_path / "job").exists()
+    made.save(tmp_path / "own.keras")
+    done = subprocess.run([sys.executable, SOURCE / "examples/from_keras.py", tmp_path / "own.keras", tmp_path / "job", "--epochs", "1",
+                           "--training", *data["values"]], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "Traceback" not in done.stderr and "Subclassed" in done.stderr, done.stderr
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path, data):
+    (tmp_path / "job").write_text("mine")
+    with pytest.raises(ValueError, match="job: is a file"):
+        write_job(model(), tmp_path / "job", data["classes"], epochs=1)
+    assert (tmp_path / "job").read_text() == "mine"
+
+
+def test_what_the_optimizer_has_learnt_is_left_out_with_a_word(tmp_path, data):
+    made = model(optimizer=keras.optimizers.Adam(S.CosineDecay(0.1, 50)))
+    assert written(tmp_path, made, data["classes"])[1] == []
+    made.fit(np.load(tmp_path / "x.npy"), np.load(tmp_path / "classes.npy"), batch_size=4, epochs=2, verbose=0)
+    _, lines = written(tmp_path, made, data["classes"])
+    assert len(lines) == 1 and re.match("Adam: .* 6 steps.*schedule", lines[0]), lines
+    # Drawn anew, the variables are as far as the optimizer is.
+    assert written(tmp_path, made, data["classes"], fresh=True)[1] == []
+
+
 def test_without_a_backend_it_says_how_to_name_one(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"} | {"KERAS_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, SOURCE / "examples/from_keras.py", "a.keras", "job"], env=environment, capture_output=True,
