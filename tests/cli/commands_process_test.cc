@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -13,8 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cli/local_cluster/child_process.h"
 #include "tests/common/base/temporary_directory.h"
+#include "tests/worker/input/record_content.h"
 
 namespace shoal {
 namespace {
@@ -400,14 +403,15 @@ class ValidateDataTest : public CommandsTest {
     return bytes + std::string(rows, '\1');
   }
 
-  Result Validate() const {
+  Result Validate(const std::string& data =
+                      R"({"training": {"images": "a.images", "labels": "a.labels"},
+              "test": {"images": "b.images", "labels": "b.labels"}})") const {
     return Shoal({"validate", "--job", WriteFile("job.json", R"({
       "name": "small",
       "model": {"class_name": "Sequential", "config": {"name": "m", "layers": [
         {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": [null, 1]}},
         {"class_name": "Dense", "config": {"name": "y", "units": 3}}]}},
-      "data": {"training": {"images": "a.images", "labels": "a.labels"},
-               "test": {"images": "b.images", "labels": "b.labels"}},
+      "data": )" + data + R"(,
       "loss": "sparse_categorical_crossentropy", "optimizer": "sgd", "epochs": 2})")});
   }
 
@@ -416,6 +420,25 @@ class ValidateDataTest : public CommandsTest {
     WriteFile(set + ".labels", Idx(labels, false));
   }
 };
+
+// The usual 1024 are fewer than the shards of a large set.
+TEST_F(ValidateDataTest, MoreFilesThanTheLimitOfOpenOnesThatCanBeRaised) {
+  constexpr int kFiles = 200;
+  const std::string record =
+      TfRecordOf(ExampleOf({{"x", FloatFeature({1})}, {"y", IntegerFeature(2)}}));
+  for (int i = 0; i < kFiles; ++i) WriteFile(absl::StrCat(i, ".tfrecord"), record);
+  const std::string shards = R"({"format": "tfrecord", "path": "*.tfrecord",
+                                 "features": "x", "labels": "y"})";
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_GT(before.rlim_max, 2 * kFiles);
+  const rlimit low = {.rlim_cur = kFiles, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const Result result = Validate(absl::StrCat(R"({"training": )", shards, "}"));
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(result.exit, "exit code 0") << result.output;
+  EXPECT_THAT(result.output, Not(HasSubstr("open files")));
+}
 
 TEST_F(ValidateDataTest, AModelOfTwoInputsNeedsBothByName) {
   const Result result = Shoal({"validate", "--job", WriteFile("job.json", R"({
