@@ -66,12 +66,15 @@ absl::StatusOr<DataSource> GuessDataSource(const std::string& path) {
   return source;
 }
 
-absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* damaged) {
+absl::Status CheckIsThere(const std::string& path) {
   std::error_code error;
-  const bool pattern = source.paths[0].find_first_of("*?[") != std::string::npos;
-  if (!pattern && !std::filesystem::exists(source.paths[0], error) && !error) {
-    return MissingPath(source.paths[0]);
-  }
+  const bool pattern = path.find_first_of("*?[") != std::string::npos;
+  if (pattern || std::filesystem::exists(path, error) || error) return absl::OkStatus();
+  return MissingPath(path);
+}
+
+absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* damaged) {
+  SHOAL_RETURN_IF_ERROR(CheckIsThere(source.paths[0]));
   const DataFormat* format = FindDataFormat(source.format);
   if (format != nullptr && format->inspect == nullptr) {
     return absl::InvalidArgumentError(
@@ -91,9 +94,12 @@ absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* dama
   if (report.damaged_count > report.damaged.size()) {
     absl::StrAppend(&text, "  and ", report.damaged_count - report.damaged.size(), " more\n");
   }
-  if (report.damaged_count > 0 &&
-      (source.format == "image_folder" || source.format == "tfrecord")) {
-    text += "A job leaves such examples out with \"damaged\": \"skip\" in its data.\n";
+  if (report.skippable_count > 0) {
+    const bool all = report.skippable_count == report.damaged_count;
+    absl::StrAppend(&text, "A job leaves ",
+                    all ? "such examples" : absl::StrCat(report.skippable_count, " of them"),
+                    " out with \"damaged\": \"skip\" in its data", all ? "" : "; the others end it",
+                    ".\n");
   }
   return text;
 }

@@ -12,6 +12,9 @@ namespace shoal {
 // kInvalidArgument for a file of no format.
 absl::StatusOr<DataSource> GuessDataSource(const std::string& path);
 
+// An error where nothing is at `path`. A pattern is left to whoever expands it.
+absl::Status CheckIsThere(const std::string& path);
+
 // The lines of `shoal dataset inspect`: what is there, then what is damaged. `*damaged` counts it.
 absl::StatusOr<std::string> InspectData(const DataSource& source, uint64_t* damaged);
 

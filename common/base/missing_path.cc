@@ -37,7 +37,7 @@ absl::Status MissingPath(const std::string& path) {
       continue;
     }
     const std::string nearest = NearestIn(there, name.string());
-    if (!nearest.empty()) {
+    if (!nearest.empty() && nearest != name) {  // a link to nothing has the name
       absl::StrAppend(&text, "; did you mean \"",
                       Printable((there / nearest).string(), kMostReasonBytes), "\"?");
     }

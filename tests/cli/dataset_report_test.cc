@@ -45,6 +45,27 @@ TEST_F(DatasetReportTest, AFolderOfPicturesAndWhatIsDamaged) {
   EXPECT_EQ(damaged_, 2u);
 }
 
+// What cannot be opened ends a job that skips what is damaged.
+TEST_F(DatasetReportTest, SkippingIsAdvisedForWhatItLeavesOut) {
+  std::filesystem::create_directories(Path("set/a"));
+  ASSERT_EQ(mkfifo(Path("set/a/pipe.jpg").c_str(), 0600), 0);
+  std::filesystem::create_symlink("nowhere", Path("set/a/link.jpg"));
+  EXPECT_THAT(Inspect(Path("set")), AllOf(HasSubstr("damaged: 2\n"), Not(HasSubstr("skip")),
+                                          Not(HasSubstr("did you mean"))));
+  Write("set/a/empty.png", "");
+  EXPECT_THAT(Inspect(Path("set")),
+              AllOf(HasSubstr("damaged: 3\n"),
+                    HasSubstr("A job leaves 1 of them out with \"damaged\": \"skip\" in its data; "
+                              "the others end it.\n")));
+}
+
+TEST_F(DatasetReportTest, SkippingIsNoAdviceWhereRecordsCannotBeToldApart) {
+  const std::string junk = TfRecordOf("junk");
+  EXPECT_THAT(Inspect(Write("a.tfrecord", junk + junk)), HasSubstr("A job leaves such examples"));
+  EXPECT_THAT(Inspect(Write("b.tfrecord", junk + junk.substr(0, 18))),
+              AllOf(HasSubstr("damaged: 2\n"), Not(HasSubstr("skip"))));
+}
+
 TEST_F(DatasetReportTest, Records) {
   // {"x": FloatList([1]), "y": Int64List([2])}
   const std::string example =

@@ -103,6 +103,8 @@ def test_other_data_in_the_place_of_the_test_set(trained, tmp_path):
     np.savez(tmp_path / "new.npz", x=np.zeros((2, 8, 8)), y=np.zeros(2))
     refused = shoal("evaluate", run, tmp_path / "new.npz")
     assert refused.returncode == 78 and "data.test=" in refused.stderr
+    missing = shoal("evaluate", run, tmp_path / "new.npy")
+    assert missing.returncode != 0 and f"{tmp_path}/new.npy: No such file" in missing.stderr and f'"{tmp_path}/new.npz"?' in missing.stderr
     described = {"format": "npz", "path": str(tmp_path / "new.npz"), "features": "x", "labels": "y"}
     assert evaluate(run, "--set", f"data.test={json.dumps(described)}")["examples"] == 2
 

@@ -15,6 +15,7 @@ struct DataReport {
   // What cannot be read, each with its name, place and reason; of very many the first ones.
   std::vector<std::string> damaged;
   uint64_t damaged_count = 0;
+  uint64_t skippable_count = 0;  // of these, what a job leaves out with "damaged": "skip"
 
   void AddDamage(const absl::Status& status);
 };

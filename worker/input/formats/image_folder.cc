@@ -290,6 +290,7 @@ absl::StatusOr<DataReport> InspectImageFolder(const DataSource& source) {
   for (const Seen& each : seen) {
     if (!each.status.ok()) {
       report.AddDamage(each.status);
+      if (IsDamage(each.status)) ++report.skippable_count;
       continue;
     }
     if (least == nullptr || larger(each, *least)) least = &each;

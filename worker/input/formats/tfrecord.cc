@@ -115,6 +115,7 @@ class TfRecord : public Dataset {
 absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(source.paths));
   DataReport report;
+  bool can_be_opened = true;  // by a job, which has to find each record
   uint64_t records = 0, bytes = 0;
   std::map<std::string, std::map<std::string, uint64_t>> keys;
   ReadingMemory memory;
@@ -140,10 +141,14 @@ absl::StatusOr<DataReport> InspectTfRecord(const DataSource& source) {
         }
       }
       if (!status.ok()) report.AddDamage(status);
+      if (IsDamage(status)) ++report.skippable_count;
       return absl::OkStatus();
     });
-    if (!scanned.ok()) report.AddDamage(scanned);
+    if (scanned.ok()) continue;
+    report.AddDamage(scanned);
+    can_be_opened = false;
   }
+  if (!can_be_opened) report.skippable_count = 0;
   report.lines.push_back(absl::StrCat(records, " records in ", paths.size(),
                                       paths.size() == 1 ? " file, " : " files, ",
                                       FormatBytes(bytes)));
