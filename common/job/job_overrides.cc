@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/json/json_text.h"
 
 namespace shoal {
@@ -18,9 +19,13 @@ const char* KeyOfName(const std::string& path) {
   return path == "$.strategy" ? "name" : nullptr;
 }
 
-json ValueOf(const JobOverride& given) {
+// What is no JSON is a string, unless it must be meant as JSON: a path may begin with a bracket, as
+// a pattern, and does not end with one.
+absl::StatusOr<json> ValueOf(const JobOverride& given) {
   absl::StatusOr<json> value = ParseJson(given.value, given.flag);
-  return value.ok() ? *std::move(value) : json(given.value);
+  const bool in_brackets = given.value.starts_with('[') && given.value.ends_with(']');
+  if (value.ok() || given.value.starts_with('{') || in_brackets) return value;
+  return json(given.value);
 }
 
 class Overrides {
@@ -29,6 +34,13 @@ class Overrides {
 
   // The line about it; empty where there is an error.
   std::string Apply(const JobOverride& given) {
+    absl::StatusOr<json> value = ValueOf(given);
+    if (!value.ok()) {
+      errors_->NameSource(PathOfOverride(given), given.flag);
+      errors_->Add(PathOfOverride(given),
+                   std::string(absl::StripPrefix(value.status().message(), given.flag + ": ")));
+      return "";
+    }
     const std::vector<std::string> keys = absl::StrSplit(given.field, '.');
     json* place = root_;
     std::string path("$");
@@ -55,7 +67,7 @@ class Overrides {
     }
     const std::string before =
         place->is_null() ? "absent from the file" : absl::StrCat(ShortJson(*place), " in the file");
-    *place = ValueOf(given);
+    *place = *std::move(value);
     return absl::StrCat(given.flag, ": ", path, " is ", ShortJson(*place), "; ", before);
   }
 

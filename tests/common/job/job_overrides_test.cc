@@ -79,6 +79,15 @@ TEST_F(JobOverridesTest, AValueThatIsNotJsonIsAString) {
   EXPECT_THAT(job.metrics, ElementsAre("accuracy"));
 }
 
+// A string is meant by no text that begins as an object or is in brackets.
+TEST_F(JobOverridesTest, JsonThatIsBrokenIsSaidToBe) {
+  EXPECT_THAT(LoadError(MinimalJob(), {Set("data.test", R"({"images": "a", labels: "b"})")}),
+              AllOf(StartsWith("--set: $.data.test: is not JSON: "), HasSubstr("column 17"),
+                    Not(HasSubstr("must be an object"))));
+  EXPECT_THAT(LoadError(MinimalJob(), {Set("metrics", "[accuracy]")}),
+              StartsWith("--set: $.metrics: is not JSON: "));
+}
+
 // As those of any command do; in the file they start from its folder.
 TEST_F(JobOverridesTest, PathsStartFromTheCurrentFolder) {
   const std::string here = std::filesystem::current_path().string();
