@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -135,7 +137,9 @@ void AddShow(CLI::App* dataset, Command* chosen) {
   CLI::App* show = dataset->add_subcommand(
       "show", "Draw the pictures of a step's batch, as the model trains on them");
   show->add_option("JOB", options->job, "The job file")->required();
-  show->add_option("--step", options->step, "Which step's")->capture_default_str();
+  show->add_option("--step", options->step, "Which step's")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
+      ->capture_default_str();
   show->add_option("-o,--output", options->output, "The PNG that is written")
       ->capture_default_str();
   AddOverwriteFlag(show, &options->overwrite);

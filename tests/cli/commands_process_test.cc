@@ -382,6 +382,13 @@ TEST_F(CommandsTest, ValidateSaysWhatAJobNeeds) {
               AllOf(HasSubstr("225034"), HasSubstr("ps 1 at c:1"), HasSubstr("steps")));
 }
 
+TEST_F(CommandsTest, AStepBelowZeroIsAWrongFlag) {
+  const Result result =
+      Shoal({"dataset", "show", kSource + "/examples/fashion_mnist/job.json", "--step", "-1"});
+  EXPECT_EQ(result.exit, "exit code 64") << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("--step"), HasSubstr("-1")));
+}
+
 TEST_F(CommandsTest, ValidateShowsAllErrorsOfBoth) {
   const std::string spec = WriteFile("bad_spec.json", R"({"cluster": {"ps": ["b"]}})");
   const std::string job =

@@ -97,8 +97,8 @@ TEST_F(CsvTest, AColumnMaySayWhatARowCounts) {
 
 TEST_F(CsvTest, WhereNoFeaturesAreNamedTheColumnsTakenAre) {
   Write("data.csv", "a,b,y,kind\n1,2,3,4\n");
-  const auto hint =
-      AllOf(HasSubstr("all columns are taken: a, b, kind"), HasSubstr("features=[...]"));
+  const auto hint = AllOf(HasSubstr("all columns are taken: a, b, kind"),
+                          HasSubstr("data.training.features=[...]"));
   EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("(None, 3)"), hint));
   Write("data.csv", "a,b,y,kind\n1,2,3,red\n");
   EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("column kind: \"red\" is no number"), hint));

@@ -193,7 +193,8 @@ class TableReader {
     return absl::StrCat(
         "; no \"features\" are named, so that all columns are taken: ",
         Printable(names, kMostReasonBytes),
-        ". Name those that are features, in the job or by --set 'data.test.features=[...]'");
+        ". Name those that are features, in the job or by --set 'data.training.features=[...]', of "
+        "the test set by --set 'data.test.features=[...]'");
   }
 
  private:
