@@ -60,6 +60,7 @@ void RunHistory::Begin(const StepPlan& plan, uint64_t base, const Manifest* newe
 }
 
 void RunHistory::TakeEarlier() {
+  if (!plan_.has_value()) return;  // which of the epochs stay is not known
   progress_.Restore(earlier_, closed_);
   Write(0);
 }

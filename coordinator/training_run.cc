@@ -386,13 +386,13 @@ void TrainingRun::TakeApplied() {
 
 void TrainingRun::BeginTraining() {
   LayOutSteps();
-  handout_->Begin();
   if (opened_->base > plan_->total_steps()) {
     return ending_->Over(absl::FailedPreconditionError(absl::StrCat(
         opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint,
         " has the first ", opened_->base, " steps, and the job has only ", plan_->total_steps(),
         " now; raise $.epochs or $.steps, or choose another --run_dir")));
   }
+  handout_->Begin();
   const StoredCheckpoint* const newest = NewestBelowBase();
   history_->Begin(*plan_, opened_->base, newest == nullptr ? nullptr : &newest->manifest);
   // Also those of workers that are draining.

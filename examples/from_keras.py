@@ -284,6 +284,8 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
         raise ValueError("give epochs or steps, one of the two")
     if not model.compiled:
         raise ValueError("the model is not compiled: call model.compile(optimizer, loss) first")
+    if isinstance(model, keras.Sequential) and not model.built:
+        raise ValueError("the model is not built, so that nobody knows the shape of its input: call model.build(shape), or begin it with keras.Input")
     if getattr(model, "inputs", None) is None:
         raise ValueError(f"{type(model).__name__}: is a subclassed model, whose layers only its own code connects; a job takes a Sequential or functional one")
     folder = pathlib.Path(folder)

@@ -19,8 +19,8 @@ const char* KeyOfName(const std::string& path) {
   return path == "$.strategy" ? "name" : nullptr;
 }
 
-// What is no JSON is a string, unless it must be meant as JSON: a path may begin with a bracket, as
-// a pattern, and does not end with one.
+// What is no JSON is a string, unless it looks like JSON that is broken. A path that does is to be
+// quoted.
 absl::StatusOr<json> ValueOf(const JobOverride& given) {
   absl::StatusOr<json> value = ParseJson(given.value, given.flag);
   const bool in_brackets = given.value.starts_with('[') && given.value.ends_with(']');
@@ -37,8 +37,10 @@ class Overrides {
     absl::StatusOr<json> value = ValueOf(given);
     if (!value.ok()) {
       errors_->NameSource(PathOfOverride(given), given.flag);
-      errors_->Add(PathOfOverride(given),
-                   std::string(absl::StripPrefix(value.status().message(), given.flag + ": ")));
+      errors_->Add(
+          PathOfOverride(given),
+          absl::StrCat(absl::StripPrefix(value.status().message(), given.flag + ": "),
+                       "; a string that looks so is put in quotes: '", given.field, "=\"...\"'"));
       return "";
     }
     const std::vector<std::string> keys = absl::StrSplit(given.field, '.');

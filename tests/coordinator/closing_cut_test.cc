@@ -188,7 +188,9 @@ TEST_F(ClosingCutTest, APsThatLeavesMayGoOnceItsCheckpointIsWritten) {
   // It is told, and stays.
   Pass(seconds(11));
   EXPECT_FALSE(closing_->closing());
-  EXPECT_FALSE(handout_.taking_back());
+  closing_->Stop();
+  closing_->Plan();
+  EXPECT_TRUE(handout_.taking_back()) << "the worker is asked anew";
 }
 
 TEST_F(ClosingCutTest, APsThatLeavesDoesNotWaitForTheEndOfAnEvaluation) {

@@ -120,6 +120,19 @@ TEST_F(RunHistoryTest, WhatIsReadLastCounts) {
   EXPECT_EQ(read_, 1);
 }
 
+// As that of a run which is refused, since its job has fewer epochs now.
+TEST_F(RunHistoryTest, WhatIsReadBeforeTrainingBeginsStaysInTheFile) {
+  loop_.RunUntilIdle();
+  history_->Begin(plan_, 0, nullptr);
+  FinishEpoch(0, 3);
+  loop_.RunUntilIdle();
+  StartAnew();
+  loop_.RunUntilIdle();
+  history_->TakeEarlier();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Lines(), ElementsAre("1: 3"));
+}
+
 TEST_F(RunHistoryTest, EpochsThatDidNotHappenGoFromTheFileAtOnce) {
   loop_.RunUntilIdle();
   history_->Begin(plan_, 0, nullptr);

@@ -303,6 +303,13 @@ def test_a_model_that_is_not_compiled(tmp_path, data):
         write_job(keras.Sequential([keras.Input((5,)), keras.layers.Dense(CLASSES)]), tmp_path / "job", data["classes"], epochs=1)
 
 
+def test_a_model_that_is_not_built_is_said_to_be(tmp_path, data):
+    made = keras.Sequential([keras.layers.Dense(CLASSES)])
+    made.compile(optimizer="sgd", loss="mse")
+    with pytest.raises(ValueError, match="not built.*keras.Input"):
+        write_job(made, tmp_path / "job", data["values"], epochs=1)
+
+
 class Subclassed(keras.Model):
     def __init__(self):
         super().__init__()

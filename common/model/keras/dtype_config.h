@@ -17,8 +17,8 @@ absl::StatusOr<ComputeDtype> ReadDtypePolicy(const JsonNode& dtype);
 // which float32 holds exactly; nothing where it takes any numbers.
 absl::StatusOr<std::optional<WholeNumbers>> ReadInputDtype(const JsonNode& dtype);
 
-// Whether they are those of int32 or int64, in which sums, differences and products of what float32
-// holds have room.
+// Whether they are those of int32 or int64, in which sums and differences of what float32 holds
+// have room. Products beyond 2^31 wrap around in Keras's int32, and do not here.
 bool HaveRoom(const WholeNumbers& numbers);
 
 }  // namespace shoal

@@ -85,7 +85,8 @@ TEST_F(JobOverridesTest, JsonThatIsBrokenIsSaidToBe) {
               AllOf(StartsWith("--set: $.data.test: is not JSON: "), HasSubstr("column 17"),
                     Not(HasSubstr("must be an object"))));
   EXPECT_THAT(LoadError(MinimalJob(), {Set("metrics", "[accuracy]")}),
-              StartsWith("--set: $.metrics: is not JSON: "));
+              AllOf(StartsWith("--set: $.metrics: is not JSON: "),
+                    HasSubstr("in quotes: 'metrics=\"...\"'")));
 }
 
 // As those of any command do; in the file they start from its folder.

@@ -55,18 +55,19 @@ TEST(PsDecayExclusionsTest, TheCutDecaysTheSameVariables) {
   for (const char* excluded : {R"(["bias"])", R"(["kernel"])"}) {
     const auto store = MakeTestStore({.optimizer = Config("SGD", excluded)});
     store->InitializeFromSeed();
-    const auto push = [&](uint64_t step) {
+    const auto push = [&](uint64_t step, float value) {
       for (int chunk = 0; chunk < PushedChunks(*store); ++chunk) {
-        const std::vector<float> gradient(store->chunk_size(chunk), 0);
+        const std::vector<float> gradient(store->chunk_size(chunk), value);
         ASSERT_TRUE(store->Push(GradientMessage(gradient), step, chunk, 0).ok());
       }
     };
+    push(0, 1);  // biases begin as 0, which decays to 0
     std::map<std::string, std::vector<float>> before, cut, live;
     CollectValues(*store, &before);
     uint64_t highest = 0;
-    ASSERT_TRUE(store->StartCut(1, &highest));
-    push(1);
-    push(0);
+    ASSERT_TRUE(store->StartCut(2, &highest));
+    push(2, 0);
+    push(1, 0);
     ASSERT_TRUE(store->CutReady());
     CollectCut(*store, &cut);
     CollectValues(*store, &live);

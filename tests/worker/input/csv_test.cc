@@ -114,7 +114,7 @@ TEST_F(CsvTest, FilesThatAreMissingAreAllNamed) {
 }
 
 TEST_F(CsvTest, ColumnsAreChosenByNameAndOtherColumnsMayHoldAnything) {
-  Write("data.csv", "name,y,a,b,c\nx,1,2,3,4\n\"y, z\",5,6,7,8\n");
+  Write("data.csv", "note,y,a,b,c,note\nx,1,2,3,4,x\n\"y, z\",5,6,7,8,\n");
   source_.features = {{"", {"c", "a"}}};
   EXPECT_THAT(Rows(), ElementsAre("4 2 : 1", "8 6 : 5"));
   source_.features = {{"id", {"b"}}, {"x", {"a", "c"}}};

@@ -89,9 +89,20 @@ class CsvTable : public Dataset {
   size_t row_numbers_;
 };
 
+// Which of the two is meant nobody knows.
+absl::Status TwoColumns(size_t first, size_t second, const std::string& name) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("columns ", first, " and ", second, ", counted from 0, are both called \"",
+                   Printable(name, kMostNameBytes), "\"; give each a name of its own"));
+}
+
 absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  if (found != names.end()) {
+    const auto again = std::find(found + 1, names.end(), name);
+    if (again == names.end()) return static_cast<size_t>(found - names.begin());
+    return TwoColumns(found - names.begin(), again - names.begin(), name);
+  }
   const size_t shown = std::min(names.size(), kMostShownNames);
   return absl::InvalidArgumentError(absl::StrCat(
       "has no column \"", name, "\"; there is ",
@@ -99,16 +110,13 @@ absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const s
       names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : ""));
 }
 
-// Which of two is meant nobody knows, and one of the label's name would be an input. Several may
-// have none.
+// Where all columns are inputs, one of the label's name would be one, too. Several may have none.
 absl::Status CheckNamesDiffer(const std::vector<std::string>& names) {
   std::map<std::string_view, size_t> columns;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto [first, is_new] = columns.emplace(names[i], i);
     if (is_new || names[i].empty()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("columns ", first->second, " and ", i, ", counted from 0, are both called \"",
-                     Printable(names[i], kMostNameBytes), "\"; give each a name of its own"));
+    return TwoColumns(first->second, i, names[i]);
   }
   return absl::OkStatus();
 }
@@ -128,6 +136,7 @@ absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
   if (weights != columns.names.end() && !source.weights.empty())
     named.insert(weights - columns.names.begin());
   for (const DataSource::Feature& feature : features) {
+    if (feature.from.empty()) SHOAL_RETURN_IF_ERROR(CheckNamesDiffer(columns.names));
     for (const std::string& name : feature.from) {
       SHOAL_ASSIGN_OR_RETURN(const size_t column, FindColumn(columns.names, name));
       named.insert(column);
@@ -241,7 +250,6 @@ class TableReader {
       if (names == columns_.names) return absl::OkStatus();
       return absl::DataLossError("has other columns than the first file");
     }
-    SHOAL_RETURN_IF_ERROR(CheckNamesDiffer(names));
     SHOAL_ASSIGN_OR_RETURN(columns_, ChooseColumns(source_, features_, std::move(names)));
     return absl::OkStatus();
   }
