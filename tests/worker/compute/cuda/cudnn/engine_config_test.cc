@@ -1,0 +1,55 @@
+// Which of cuDNN's engines may compute, and how a choice is written.
+
+#include "worker/compute/cuda/cudnn/engine_config.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal::cuda {
+namespace {
+
+TEST(EngineConfigTest, TheTextIsReadBack) {
+  for (const EngineConfig& config :
+       {EngineConfig{.engine = 0}, EngineConfig{.engine = 62, .knobs = {{2, 0}, {13, -1}}}}) {
+    EXPECT_EQ(ParseEngineConfig(EngineConfigText(config)), config);
+  }
+  EXPECT_EQ(EngineConfigText({.engine = 62, .knobs = {{2, 0}, {13, 1}}}), "62 2=0 13=1");
+  for (const char* text : {"", "x", "62 ", "62 2", "62 2=", "62 2=0=1", "62 2=0  3=1", "62 2=0x"}) {
+    EXPECT_EQ(ParseEngineConfig(text), std::nullopt) << text;
+  }
+}
+
+TEST(EngineConfigTest, Float32IsNotReadAsTf32UnlessThatIsAskedFor) {
+  const EngineNotes notes = {.tensor_cores = true};
+  EXPECT_FALSE(MayCompute(notes, ComputeDtype::kFloat32, {}));
+  EXPECT_TRUE(MayCompute(notes, ComputeDtype::kFloat32, {.tf32 = true}));
+  EXPECT_TRUE(MayCompute(notes, ComputeDtype::kBfloat16, {}));
+  EXPECT_TRUE(MayCompute(notes, ComputeDtype::kFloat16, {}));
+  EXPECT_TRUE(MayCompute({}, ComputeDtype::kFloat32, {}));
+}
+
+TEST(EngineConfigTest, SumsAreInFloat32) {
+  for (const EngineNotes& notes : {EngineNotes{.converts_inputs_down = true},
+                                   EngineNotes{.adds_in_less_than_float32 = true}}) {
+    for (const ComputeDtype type :
+         {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16}) {
+      EXPECT_FALSE(MayCompute(notes, type, {.tf32 = true}));
+    }
+  }
+}
+
+TEST(EngineConfigTest, LeavesOutWhatIsNotDeterministicWhereThatIsAskedFor) {
+  const EngineNotes notes = {.nondeterministic = true};
+  EXPECT_TRUE(MayCompute(notes, ComputeDtype::kBfloat16, {}));
+  EXPECT_FALSE(MayCompute(notes, ComputeDtype::kBfloat16, {.deterministic = true}));
+  EXPECT_TRUE(MayCompute({}, ComputeDtype::kBfloat16, {.deterministic = true}));
+}
+
+TEST(EngineConfigTest, OtherDemandsAreAnotherKey) {
+  EXPECT_NE(DemandsText({}), DemandsText({.tf32 = true}));
+  EXPECT_NE(DemandsText({}), DemandsText({.deterministic = true}));
+  // A choice that needs more than is left is found out when it is used.
+  EXPECT_EQ(DemandsText({}), DemandsText({.workspace_limit_bytes = 0}));
+}
+
+}  // namespace
+}  // namespace shoal::cuda
