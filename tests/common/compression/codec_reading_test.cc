@@ -1,0 +1,56 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/compression/codec.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string ErrorsOf(const std::string& json, Direction direction) {
+  JsonErrors errors("job.json");
+  ReadCodec(nlohmann::json::parse(json), "$.compression.push", direction, &errors);
+  return std::string(errors.ToStatus().message());
+}
+
+TEST(ReadCodecTest, ANameOrAnObject) {
+  for (const char* config : {"bf16", "int8", "e3m0"}) {
+    EXPECT_EQ((*MakeCodec(config, Direction::kPush))->config(), config);
+    JsonErrors errors("");
+    const nlohmann::json object = {{"name", config}};
+    EXPECT_EQ(ReadCodec(object, "$", Direction::kPush, &errors)->config(), config);
+  }
+  EXPECT_EQ((*MakeCodec("top_k", Direction::kPush))->config(),
+            R"({"fraction":0.01,"name":"top_k"})");
+  EXPECT_EQ((*MakeCodec(R"({"name":"top_k","fraction":0.25})", Direction::kPush))->config(),
+            R"({"fraction":0.25,"name":"top_k"})");
+  EXPECT_EQ(*MakeCodec("", Direction::kPush), nullptr);
+}
+
+TEST(ReadCodecTest, WhatIsUnknownIsNamedWithTheNearest) {
+  EXPECT_THAT(ErrorsOf("\"int4\"", Direction::kPush),
+              AllOf(HasSubstr("job.json: $.compression.push: is \"int4\", a codec that this Shoal "
+                              "lacks"),
+                    HasSubstr("did you mean \"int8\"? Known: bf16, int8, e3m0, top_k")));
+  EXPECT_THAT(ErrorsOf("\"int4\"", Direction::kPull), HasSubstr("Known: bf16, int8"));
+  EXPECT_THAT(ErrorsOf("8", Direction::kPush), HasSubstr("is 8"));
+  EXPECT_THAT(ErrorsOf("{}", Direction::kPush), HasSubstr("$.compression.push.name: is missing"));
+  EXPECT_THAT(ErrorsOf(R"({"name": "int8", "fraction": 0.1})", Direction::kPush),
+              HasSubstr("$.compression.push.fraction"));
+  EXPECT_THAT(ErrorsOf(R"({"name": "top_k", "fraction": 0.6})", Direction::kPush),
+              HasSubstr("is 0.6"));
+}
+
+TEST(ReadCodecTest, ValuesAreNotPulledByWhatLeavesPartsOut) {
+  for (const char* name : {"\"e3m0\"", "\"top_k\""}) {
+    EXPECT_THAT(ErrorsOf(name, Direction::kPull), HasSubstr("it is for $.compression.push"));
+  }
+}
+
+}  // namespace
+}  // namespace shoal
