@@ -82,7 +82,7 @@ absl::StatusOr<PredictionRows> RowsOf(const TrainedModel& trained, const Dataset
 // How the output becomes probabilities: for MakeProbabilities; none where it is left as it is.
 std::optional<size_t> LogitsOf(const TrainedModel& trained) {
   if (!trained.model.loss->from_logits()) return std::nullopt;
-  if (trained.model.loss->target() == Loss::Target::kValuePerOutput) return 0;
+  if (trained.model.loss->target() == Loss::Target::kProbabilityPerOutput) return 0;
   const Graph& graph = trained.model.model.graph;
   return static_cast<size_t>(graph.value(graph.outputs()[0]).shape.back());
 }

@@ -39,7 +39,9 @@ absl::Status CheckLabelShape(const Loss& loss, const Shape& output_shape, const 
   // keras.losses.loss.squeeze_or_expand_to_same_rank. Not the last axis of an output of classes:
   // that is its only class.
   if (label_shape == wanted || label_shape == WithLastAxisOfOne(wanted)) return absl::OkStatus();
-  if (loss.target() == Loss::Target::kValuePerOutput && WithLastAxisOfOne(label_shape) == wanted) {
+  const bool per_output = loss.target() == Loss::Target::kValuePerOutput ||
+                          loss.target() == Loss::Target::kProbabilityPerOutput;
+  if (per_output && WithLastAxisOfOne(label_shape) == wanted) {
     return absl::OkStatus();
   }
   const char* const what = loss.target() == Loss::Target::kClassNumber

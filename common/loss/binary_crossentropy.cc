@@ -15,6 +15,8 @@ class BinaryCrossentropy : public FormulaLoss {
     RejectOtherAxis(options);
   }
 
+  Target target() const override { return Target::kProbabilityPerOutput; }
+
  private:
   Expression Formula(Expression prediction, Expression target) const override {
     target = Smooth(target, label_smoothing_, 2);

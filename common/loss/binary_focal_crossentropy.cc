@@ -14,6 +14,8 @@ class BinaryFocalCrossentropy : public FormulaLoss {
         balanced_(options.Flag("apply_class_balancing", false)),
         focal_(options, 1) {}
 
+  Target target() const override { return Target::kProbabilityPerOutput; }
+
  private:
   Expression Formula(Expression prediction, Expression target) const override {
     const Expression t = Smooth(target, focal_.label_smoothing, 2);

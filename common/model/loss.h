@@ -22,8 +22,9 @@ class Loss {
   // What the target is made of.
   enum class Target {
     kValuePerOutput,
-    kValuePerClass,  // the output's last axis is one of classes
-    kClassNumber,    // for each row of the output, from 0 to its last extent - 1
+    kProbabilityPerOutput,  // from 0 to 1: beyond, the loss falls without end
+    kValuePerClass,         // the output's last axis is one of classes
+    kClassNumber,           // for each row of the output, from 0 to its last extent - 1
   };
   virtual Target target() const { return Target::kValuePerOutput; }
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,10 +11,8 @@ namespace {
 
 bool TakesClassNumbers(const Loss& loss) { return loss.target() == Loss::Target::kClassNumber; }
 
-// Beyond 0 and 1 these fall without end.
 bool TakesProbabilities(const Loss& loss) {
-  const std::string_view name = loss.class_name();
-  return name == "BinaryCrossentropy" || name == "BinaryFocalCrossentropy";
+  return loss.target() == Loss::Target::kProbabilityPerOutput;
 }
 
 std::string WhatIsTaken(const Loss& loss, int64_t outputs) {

@@ -34,6 +34,9 @@ RandomBatch::RandomBatch(std::mt19937& random, const Graph& model, const Loss& l
       case Loss::Target::kValuePerClass:
         value = std::abs(value);
         break;
+      case Loss::Target::kProbabilityPerOutput:
+        value = 1 / (1 + std::exp(value));
+        break;
       case Loss::Target::kValuePerOutput:
         break;
     }
