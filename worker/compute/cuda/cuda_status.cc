@@ -1,7 +1,5 @@
 #include "worker/compute/cuda/cuda_status.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 
 namespace shoal::cuda {
@@ -38,11 +36,9 @@ absl::Status ToStatus(cudaError_t error, std::string_view call, const NodeName& 
   if (error == cudaSuccess) return absl::OkStatus();
   // Said once: or the next launch, which is asked by cudaGetLastError, would answer with it.
   cudaGetLastError();
-  std::string text(call.substr(0, call.find('(')));
-  if (!node.op.empty()) absl::StrAppend(&text, " of ", std::string(node.op));
-  if (!node.layer.empty()) absl::StrAppend(&text, " in the layer ", std::string(node.layer));
-  return absl::Status(CodeOf(error), absl::StrCat(text, ": ", cudaGetErrorString(error), " (",
-                                                  cudaGetErrorName(error), ")"));
+  return absl::Status(CodeOf(error),
+                      absl::StrCat(CallText(call, node), ": ", cudaGetErrorString(error), " (",
+                                   cudaGetErrorName(error), ")"));
 }
 
 }  // namespace shoal::cuda

@@ -5,14 +5,9 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "worker/compute/cuda/node_name.h"
 
 namespace shoal::cuda {
-
-// The node of the model that a call is made for: for messages. Empty where there is none.
-struct NodeName {
-  std::string_view op = {};     // "DepthwiseConv2D"
-  std::string_view layer = {};  // "block_1/depthwise"
-};
 
 // The status of a call whose text begins with the function's name: "cudaMalloc of DepthwiseConv2D
 // in the layer conv: out of memory (cudaErrorMemoryAllocation)". The only place where CUDA's errors

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 namespace shoal::cuda {
@@ -67,7 +66,7 @@ std::vector<GraphTensor> ConvolutionGraph::tensors_in_memory() const {
 
 ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& window,
                                      const ConvolutionShapes& shapes, ComputeDtype type,
-                                     const ConvolutionEnding& ending) {
+                                     ConvolutionEnding ending) {
   const Shape& kernel = shapes.kernel;
   ConvolutionGraph graph = {.pass = pass,
                             .x = Image(ConvolutionGraph::kX, type, shapes.x),
@@ -84,13 +83,12 @@ ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& 
     graph.padding_after[axis] = std::max<int64_t>(
         0, (out - 1) * window.strides[axis] + reach - in - graph.padding_before[axis]);
   }
-  if (ending.bias) {
+  if (ending != ConvolutionEnding::kNone) {
     AddPointwise(Pointwise::Kind::kAddBias, ConvolutionGraph::kBiased, type, graph);
     graph.after.back().bias = ChannelsLast(ConvolutionGraph::kBias, type, {1, kernel[3], 1, 1});
   }
-  if (ending.relu_most.has_value()) {
+  if (ending == ConvolutionEnding::kBiasAndRelu) {
     AddPointwise(Pointwise::Kind::kRelu, ConvolutionGraph::kCutOff, type, graph);
-    graph.after.back().most = *ending.relu_most;
   }
   return graph;
 }
@@ -106,7 +104,7 @@ std::string GraphText(const ConvolutionGraph& graph) {
     if (pointwise.kind == Pointwise::Kind::kAddBias) {
       absl::StrAppend(&text, " bias ", TensorText(*pointwise.bias));
     } else {
-      absl::StrAppendFormat(&text, " relu<=%.9g", pointwise.most);
+      absl::StrAppend(&text, " relu");
     }
     absl::StrAppend(&text, " ", TensorText(pointwise.result));
   }

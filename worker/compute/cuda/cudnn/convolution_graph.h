@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,8 +35,7 @@ struct Pointwise {
     kRelu,
   };
   Kind kind;
-  std::optional<GraphTensor> bias;                      // kAddBias
-  float most = std::numeric_limits<float>::infinity();  // kRelu: the largest that is left
+  std::optional<GraphTensor> bias;  // kAddBias
   GraphTensor result;
 };
 
@@ -64,18 +62,15 @@ struct ConvolutionShapes {
   Shape y;       // [B, H', W', F]
 };
 
-// What a forward pass has besides the convolution.
-struct ConvolutionEnding {
-  bool bias = false;
-  // Of the ReLU: the largest that it leaves, infinity where there is no such bound.
-  std::optional<float> relu_most = {};
-};
+// What a forward pass has besides the convolution: what cuDNN has fast engines for. It has none for
+// a ReLU without a bias, nor for one that is cut off above.
+enum class ConvolutionEnding { kNone, kBias, kBiasAndRelu };
 
 // The graph of a pass over tensors of `type`; `ending` of a forward pass. What is between two
 // operations is float32. The filter lies as [F, kh, kw, C / groups] (filter_layout.h).
 ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& window,
                                      const ConvolutionShapes& shapes, ComputeDtype type,
-                                     const ConvolutionEnding& ending = {});
+                                     ConvolutionEnding ending = ConvolutionEnding::kNone);
 
 // All of it in a line: equal exactly where the graphs are.
 std::string GraphText(const ConvolutionGraph& graph);

@@ -37,8 +37,7 @@ bool MayCompute(const EngineNotes& notes, ComputeDtype type, const ConvolutionDe
 }
 
 std::string DemandsText(const ConvolutionDemands& demands) {
-  return absl::StrCat("tf32=", demands.tf32 ? 1 : 0,
-                      " deterministic=", demands.deterministic ? 1 : 0);
+  return absl::StrCat("tf32=", demands.tf32 ? 1 : 0);
 }
 
 }  // namespace shoal::cuda

@@ -38,14 +38,14 @@ struct EngineNotes {
 // What a job asks of convolutions.
 struct ConvolutionDemands {
   bool tf32 = false;           // float32 may be read as TF32
-  bool deterministic = false;  // the same bits in each run
+  bool deterministic = false;  // the same bits in each run: what is fastest today is no reason
   int64_t workspace_limit_bytes = int64_t{1} << 30;
 };
 
 // Whether an engine with these notes may compute on tensors of `type`. Sums are in float32 always.
 bool MayCompute(const EngineNotes& notes, ComputeDtype type, const ConvolutionDemands& demands);
 
-// What of the demands decides about engines: a part of the key that a choice is kept under.
+// The demands that a choice is kept under. Those of a deterministic job are not kept.
 std::string DemandsText(const ConvolutionDemands& demands);
 
 }  // namespace shoal::cuda

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <set>
 
 namespace shoal::cuda {
@@ -19,7 +18,7 @@ const ConvolutionShapes kShapes = {.x = {2, 8, 9, 4}, .kernel = {3, 5, 2, 6}, .y
 Window SameWindow() {
   return {.size = {3, 5}, .strides = {2, 2}, .dilation = {1, 1}, .padding = Padding::kSame};
 }
-ConvolutionGraph Describe(Pass pass, const ConvolutionEnding& ending = {},
+ConvolutionGraph Describe(Pass pass, ConvolutionEnding ending = ConvolutionEnding::kNone,
                           ComputeDtype type = ComputeDtype::kBfloat16) {
   return DescribeConvolution(pass, SameWindow(), kShapes, type, ending);
 }
@@ -69,7 +68,7 @@ TEST(ConvolutionGraphTest, DilationReachesFurther) {
 }
 
 TEST(ConvolutionGraphTest, WhatFollowsIsComputedOfFloatsInNoMemory) {
-  const ConvolutionGraph graph = Describe(Pass::kForward, {.bias = true, .relu_most = 6.0f});
+  const ConvolutionGraph graph = Describe(Pass::kForward, ConvolutionEnding::kBiasAndRelu);
   ASSERT_EQ(graph.after.size(), 2u);
   const Pointwise &bias = graph.after[0], &relu = graph.after[1];
   EXPECT_EQ(bias.kind, Pointwise::Kind::kAddBias);
@@ -77,7 +76,6 @@ TEST(ConvolutionGraphTest, WhatFollowsIsComputedOfFloatsInNoMemory) {
   // cuDNN has no engine for a bias of another type than the images.
   EXPECT_EQ(bias.bias->type, ComputeDtype::kBfloat16);
   EXPECT_EQ(relu.kind, Pointwise::Kind::kRelu);
-  EXPECT_EQ(relu.most, 6.0f);
   EXPECT_TRUE(graph.y.is_virtual && bias.result.is_virtual);
   EXPECT_EQ(graph.y.type, ComputeDtype::kFloat32);
   EXPECT_EQ(bias.result.type, ComputeDtype::kFloat32);
@@ -92,7 +90,7 @@ TEST(ConvolutionGraphTest, WhatFollowsIsComputedOfFloatsInNoMemory) {
 }
 
 TEST(ConvolutionGraphTest, ABiasAloneIsTheResult) {
-  const ConvolutionGraph graph = Describe(Pass::kForward, {.bias = true});
+  const ConvolutionGraph graph = Describe(Pass::kForward, ConvolutionEnding::kBias);
   ASSERT_EQ(graph.after.size(), 1u);
   EXPECT_FALSE(graph.after[0].result.is_virtual);
   EXPECT_EQ(graph.after[0].result.uid, ConvolutionGraph::kBiased);
@@ -109,13 +107,11 @@ TEST(ConvolutionGraphTest, TheTextTellsGraphsApart) {
   };
   for (const Pass pass : {Pass::kForward, Pass::kBackwardData, Pass::kBackwardFilter}) {
     add(Describe(pass));
-    add(Describe(pass, {}, ComputeDtype::kFloat32));
-    add(Describe(pass, {}, ComputeDtype::kFloat16));
+    add(Describe(pass, ConvolutionEnding::kNone, ComputeDtype::kFloat32));
+    add(Describe(pass, ConvolutionEnding::kNone, ComputeDtype::kFloat16));
   }
-  for (const ConvolutionEnding& ending :
-       {ConvolutionEnding{.bias = true}, ConvolutionEnding{.relu_most = 6.0f},
-        ConvolutionEnding{.relu_most = 6.000001f}, ConvolutionEnding{.relu_most = INFINITY},
-        ConvolutionEnding{.bias = true, .relu_most = INFINITY}}) {
+  for (const ConvolutionEnding ending :
+       {ConvolutionEnding::kBias, ConvolutionEnding::kBiasAndRelu}) {
     add(Describe(Pass::kForward, ending));
   }
   ConvolutionGraph graph = Describe(Pass::kForward);

@@ -46,7 +46,6 @@ TEST(EngineConfigTest, LeavesOutWhatIsNotDeterministicWhereThatIsAskedFor) {
 
 TEST(EngineConfigTest, OtherDemandsAreAnotherKey) {
   EXPECT_NE(DemandsText({}), DemandsText({.tf32 = true}));
-  EXPECT_NE(DemandsText({}), DemandsText({.deterministic = true}));
   // A choice that needs more than is left is found out when it is used.
   EXPECT_EQ(DemandsText({}), DemandsText({.workspace_limit_bytes = 0}));
 }

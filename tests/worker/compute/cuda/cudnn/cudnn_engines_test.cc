@@ -1,0 +1,223 @@
+// Engines and plans of cuDNN for convolutions, as it makes them for a GPU that is not there.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/fakes/test_seed.h"
+#include "tests/worker/compute/cuda/cudnn/described_gpu.h"
+#include "worker/compute/cuda/cudnn/convolution_planner.h"
+
+namespace shoal::cuda {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Pass = ConvolutionGraph::Pass;
+
+constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardFilter};
+const NodeName kNode = {.op = "Conv2D", .layer = "conv"};
+
+// A convolution over `x` with a window of kernel[0] x kernel[1].
+ConvolutionGraph Describe(Pass pass, Window window, const Shape& x, const Shape& kernel,
+                          ComputeDtype type, ConvolutionEnding ending = ConvolutionEnding::kNone) {
+  window.size = {kernel[0], kernel[1]};
+  Shape y = window.OutputShape(x).value();
+  y[3] = kernel[3];
+  return DescribeConvolution(pass, window, {.x = x, .kernel = kernel, .y = y}, type, ending);
+}
+
+// Of a layer of ResNet-50, with unequal padding.
+ConvolutionGraph Layer(Pass pass, ComputeDtype type = ComputeDtype::kBfloat16,
+                       ConvolutionEnding ending = ConvolutionEnding::kNone) {
+  return Describe(pass, {.strides = {2, 2}, .padding = Padding::kSame}, {32, 56, 56, 64},
+                  {3, 3, 64, 128}, type, ending);
+}
+
+class CudnnEnginesTest : public DescribedGpuTest {
+ protected:
+  ConvolutionPlanner::Options Options(const ConvolutionDemands& demands = {}) {
+    return {.library = library_.get(), .device = &*device_, .cache = &cache_, .demands = demands};
+  }
+  absl::StatusOr<ConvolutionPlan> Plan(const ConvolutionGraph& graph,
+                                       const ConvolutionDemands& demands = {}) {
+    return ConvolutionPlanner(Options(demands)).Plan(graph, kNode);
+  }
+
+  PlanCache cache_{""};
+};
+
+TEST_F(CudnnEnginesTest, EveryPassHasAnEngineThatTheDemandsAllow) {
+  for (const Pass pass : kPasses) {
+    for (const ComputeDtype type :
+         {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16}) {
+      for (const ConvolutionDemands& demands :
+           {ConvolutionDemands{}, ConvolutionDemands{.tf32 = true},
+            ConvolutionDemands{.deterministic = true}}) {
+        const auto plan = Plan(Layer(pass, type), demands);
+        ASSERT_TRUE(plan.ok()) << plan.status();
+        EXPECT_TRUE(MayCompute(plan->notes(), type, demands)) << GraphText(plan->graph());
+        EXPECT_LE(plan->workspace_bytes(), demands.workspace_limit_bytes);
+        // What these GPUs are bought for.
+        EXPECT_EQ(plan->notes().tensor_cores, type != ComputeDtype::kFloat32 || demands.tf32);
+      }
+    }
+  }
+}
+
+TEST_F(CudnnEnginesTest, BiasAndReluAreComputedAlong) {
+  for (const ComputeDtype type : {ComputeDtype::kFloat32, ComputeDtype::kBfloat16}) {
+    for (const ConvolutionEnding ending :
+         {ConvolutionEnding::kBias, ConvolutionEnding::kBiasAndRelu}) {
+      const auto plan = Plan(Layer(Pass::kForward, type, ending));
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      EXPECT_EQ(plan->notes().tensor_cores, type == ComputeDtype::kBfloat16)
+          << GraphText(plan->graph()) << " engine " << EngineConfigText(plan->config());
+    }
+  }
+}
+
+// Whatever a model asks for: odd extents, groups, unequal zeros, steps larger than the window.
+TEST_F(CudnnEnginesTest, AnyConvolutionHasAnEngine) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
+  std::mt19937_64 random(seed);
+  const auto pick = [&](int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random);
+  };
+  for (int i = 0; i < 15; ++i) {
+    const int64_t groups = pick(0, 2) == 0 ? pick(2, 4) : 1;
+    Window window = {.strides = {pick(1, 3), pick(1, 3)}};
+    if (pick(0, 2) == 0) window.dilation = {pick(1, 3), pick(1, 3)};
+    if (window.dilation != std::array<int64_t, 2>{1, 1}) window.strides = {1, 1};
+    if (pick(0, 1) == 0) {
+      window.padding = Padding::kSame;
+    } else {
+      window.zeros_before = {pick(0, 2), pick(0, 2)};
+      window.zeros_after = {pick(0, 2), pick(0, 2)};
+    }
+    const Shape kernel = {pick(1, 4), pick(1, 4), pick(1, 9), groups * pick(1, 9)};
+    const Shape x = {pick(1, 5), pick(10, 20), pick(10, 20), groups * kernel[2]};
+    for (const Pass pass : kPasses) {
+      const ComputeDtype type = pick(0, 1) == 0 ? ComputeDtype::kFloat32 : ComputeDtype::kBfloat16;
+      ConvolutionEnding ending = ConvolutionEnding::kNone;
+      if (pass == Pass::kForward) ending = static_cast<ConvolutionEnding>(pick(0, 2));
+      const ConvolutionGraph graph = Describe(pass, window, x, kernel, type, ending);
+      const auto plan = Plan(graph, {.deterministic = pick(0, 1) == 0});
+      EXPECT_TRUE(plan.ok()) << GraphText(graph) << "\n" << plan.status();
+    }
+  }
+}
+
+TEST_F(CudnnEnginesTest, StaysBelowTheLimitOfTheWorkspace) {
+  const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
+  const auto free = Plan(graph), limited = Plan(graph, {.workspace_limit_bytes = 0});
+  ASSERT_TRUE(free.ok() && limited.ok()) << free.status() << limited.status();
+  EXPECT_GT(free->workspace_bytes(), 0);
+  EXPECT_EQ(limited->workspace_bytes(), 0);
+}
+
+TEST_F(CudnnEnginesTest, SaysWhichLayerHasNoEngine) {
+  ConvolutionGraph graph = Layer(Pass::kForward, ComputeDtype::kBfloat16, ConvolutionEnding::kBias);
+  // cuDNN adds no bias of another type than the images.
+  graph.after[0].bias->type = ComputeDtype::kFloat32;
+  const absl::Status status = Plan(graph).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("Conv2D in the layer conv"),
+                                      HasSubstr("NVIDIA H100"), HasSubstr(GraphText(graph))));
+}
+
+TEST_F(CudnnEnginesTest, MistakesAreErrorsOfTheirCall) {
+  ConvolutionGraph graph = Layer(Pass::kForward);
+  graph.y.dims[2] += 1;
+  const absl::Status status = Plan(graph).status();
+  EXPECT_THAT(status.message(), HasSubstr("cudnnBackendFinalize of Conv2D in the layer conv"));
+}
+
+TEST_F(CudnnEnginesTest, AnEngineIsMadeAgainFromItsConfig) {
+  const ConvolutionGraph graph = Layer(Pass::kBackwardData);
+  const auto operations = OperationGraph::Create(*library_, graph, kNode);
+  ASSERT_TRUE(operations.ok()) << operations.status();
+  auto engines = SuggestEngines(*library_, *device_, *operations, kNode);
+  ASSERT_TRUE(engines.ok()) << engines.status();
+  ASSERT_GT(engines->size(), 5u);
+  for (const Engine& suggested : *engines) {
+    SCOPED_TRACE(EngineConfigText(suggested.config));
+    auto made = MakeEngine(*library_, *device_, *operations, suggested.config, kNode);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(made->config, suggested.config);
+    EXPECT_EQ(made->notes.tensor_cores, suggested.notes.tensor_cores);
+    EXPECT_EQ(made->notes.nondeterministic, suggested.notes.nondeterministic);
+    const auto plan = ConvolutionPlan::Create(*library_, *device_, graph, *std::move(made), kNode);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+  }
+  EXPECT_FALSE(MakeEngine(*library_, *device_, *operations, {.engine = 9999}, kNode).ok());
+}
+
+TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
+  const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
+  ConvolutionPlanner::Options options = Options();
+  std::vector<EngineConfig> measured;
+  options.measure = [&](ConvolutionPlan& plan) -> absl::StatusOr<double> {
+    measured.push_back(plan.config());
+    if (measured.size() == 1) return absl::ResourceExhaustedError("no memory");
+    return measured.size() == 4 ? 1.0 : 2.0;
+  };
+  const auto plan = ConvolutionPlanner(options).Plan(graph, kNode);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(measured.size(), 10u);
+  EXPECT_EQ(plan->config(), measured[3]);
+  // The next one knows.
+  const auto again = ConvolutionPlanner(options).Plan(graph, kNode);
+  EXPECT_EQ(measured.size(), 10u);
+  EXPECT_EQ(again->config(), measured[3]);
+  // Another question is another measurement.
+  ASSERT_TRUE(ConvolutionPlanner(options).Plan(Layer(Pass::kBackwardData), kNode).ok());
+  EXPECT_GT(measured.size(), 10u);
+}
+
+TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
+  const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
+  ConvolutionPlanner::Options options = Options({.deterministic = true});
+  options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> {
+    ADD_FAILURE() << "measured";
+    return 1.0;
+  };
+  const auto first = ConvolutionPlanner(options).Plan(graph, kNode);
+  const auto second = Plan(graph, {.deterministic = true});
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  EXPECT_EQ(first->config(), second->config());
+}
+
+TEST_F(CudnnEnginesTest, WhatIsKeptAndNoGoodIsMeasuredAnew) {
+  const ConvolutionGraph graph = Layer(Pass::kForward, ComputeDtype::kFloat32);
+  const PlanKey key = {library_->version(), device_->name(), GraphText(graph), DemandsText({})};
+  // Of an engine that is not there, and of one that a job without TF32 must not have.
+  const auto tf32 = Plan(graph, {.tf32 = true});
+  ASSERT_TRUE(tf32.ok()) << tf32.status();
+  for (const EngineConfig& config : {EngineConfig{.engine = 9999}, tf32->config()}) {
+    ASSERT_TRUE(cache_.Keep(key, config).ok());
+    ConvolutionPlanner::Options options = Options();
+    options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> { return 1.0; };
+    const auto plan = ConvolutionPlanner(options).Plan(graph, kNode);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_NE(plan->config(), config);
+    EXPECT_FALSE(plan->notes().tensor_cores);
+    EXPECT_EQ(cache_.Find(key), plan->config());
+  }
+}
+
+TEST_F(CudnnEnginesTest, SaysThatAChoiceCannotBeKept) {
+  PlanCache nowhere("/nowhere/plans");
+  std::vector<std::string> warnings;
+  ConvolutionPlanner::Options options = Options();
+  options.cache = &nowhere;
+  options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> { return 1.0; };
+  options.on_warning = [&](const std::string& warning) { warnings.push_back(warning); };
+  EXPECT_TRUE(ConvolutionPlanner(options).Plan(Layer(Pass::kForward), kNode).ok());
+  EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("/nowhere/plans")));
+}
+
+}  // namespace
+}  // namespace shoal::cuda

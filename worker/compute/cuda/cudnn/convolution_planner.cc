@@ -1,0 +1,114 @@
+#include "worker/compute/cuda/cudnn/convolution_planner.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/format_bytes.h"
+#include "common/base/status_macros.h"
+
+namespace shoal::cuda {
+namespace {
+
+// The best is nearly always among these; each takes some runs to measure.
+constexpr int kMeasuredPlans = 10;
+
+// The fastest of `plans` is all that is left of them, unless none can be measured.
+absl::Status LeaveFastest(
+    const std::function<absl::StatusOr<double>(ConvolutionPlan& plan)>& measure,
+    std::vector<ConvolutionPlan>& plans) {
+  std::optional<double> least;
+  size_t fastest = 0;
+  absl::Status failed;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const absl::StatusOr<double> time = measure(plans[i]);
+    if (!time.ok()) {
+      failed = time.status();
+    } else if (!least.has_value() || *time < *least) {
+      least = *time;
+      fastest = i;
+    }
+  }
+  if (!least.has_value()) return failed;
+  std::swap(plans[0], plans[fastest]);
+  plans.erase(plans.begin() + 1, plans.end());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::TryEngine(const ConvolutionGraph& graph,
+                                                              Engine engine,
+                                                              const NodeName& node) const {
+  if (!MayCompute(engine.notes, graph.x.type, options_.demands)) {
+    return absl::UnimplementedError(
+        "what there is of engines is less precise or deterministic "
+        "than the job asks");
+  }
+  SHOAL_ASSIGN_OR_RETURN(
+      ConvolutionPlan plan,
+      ConvolutionPlan::Create(*options_.library, *options_.device, graph, std::move(engine), node));
+  if (plan.workspace_bytes() > options_.demands.workspace_limit_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "an engine needs ", FormatBytes(plan.workspace_bytes()), " besides the tensors; ",
+        FormatBytes(options_.demands.workspace_limit_bytes), " are allowed"));
+  }
+  return plan;
+}
+
+absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::PlanOfCache(const ConvolutionGraph& graph,
+                                                                const OperationGraph& operations,
+                                                                const PlanKey& key,
+                                                                const NodeName& node) const {
+  const std::optional<EngineConfig> config = options_.cache->Find(key);
+  if (!config.has_value()) return absl::NotFoundError("");
+  SHOAL_ASSIGN_OR_RETURN(
+      Engine engine, MakeEngine(*options_.library, *options_.device, operations, *config, node));
+  return TryEngine(graph, std::move(engine), node);
+}
+
+absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph& graph,
+                                                         const NodeName& node) {
+  SHOAL_ASSIGN_OR_RETURN(const OperationGraph operations,
+                         OperationGraph::Create(*options_.library, graph, node));
+  const PlanKey key = {.cudnn = options_.library->version(),
+                       .gpu = options_.device->name(),
+                       .graph = GraphText(graph),
+                       .demands = DemandsText(options_.demands)};
+  const bool measured = options_.measure != nullptr && !options_.demands.deterministic;
+  if (measured) {
+    // One that is no good here is as none.
+    absl::StatusOr<ConvolutionPlan> kept = PlanOfCache(graph, operations, key, node);
+    if (kept.ok()) return kept;
+  }
+  SHOAL_ASSIGN_OR_RETURN(std::vector<Engine> engines,
+                         SuggestEngines(*options_.library, *options_.device, operations, node));
+  std::vector<ConvolutionPlan> plans;
+  absl::Status failed = absl::UnimplementedError("it names none");
+  for (Engine& engine : engines) {
+    absl::StatusOr<ConvolutionPlan> plan = TryEngine(graph, std::move(engine), node);
+    if (plan.ok()) {
+      plans.push_back(*std::move(plan));
+    } else {
+      failed = plan.status();
+    }
+    if (plans.size() == (measured ? kMeasuredPlans : 1)) break;
+  }
+  if (plans.empty()) {
+    return absl::UnimplementedError(absl::StrCat(CallText("cuDNN", node), ": version ", key.cudnn,
+                                                 " has no engine on ", key.gpu, " for ", key.graph,
+                                                 ": ", std::string(failed.message())));
+  }
+  if (!measured) return std::move(plans[0]);
+  SHOAL_RETURN_IF_ERROR(LeaveFastest(options_.measure, plans));
+  const absl::Status kept = options_.cache->Keep(key, plans[0].config());
+  if (!kept.ok()) {
+    options_.on_warning(
+        absl::StrCat("the choice of cuDNN's engines is not kept: ", std::string(kept.message())));
+  }
+  return std::move(plans[0]);
+}
+
+}  // namespace shoal::cuda
