@@ -43,6 +43,7 @@ absl::StatusOr<JobModel> JobModel::Of(const Job& job) {
   SHOAL_RETURN_IF_ERROR(CheckClassWeights(job.class_weight, *computed.loss, output));
   computed.weighted = !job.training.weights.empty() || !job.test.weights.empty();
   computed.class_weights = job.class_weight;
+  computed.micro_batch_size = job.micro_batch_size;
   return computed;
 }
 
@@ -51,7 +52,8 @@ ModelRunner::Options JobModel::RunnerOptions() const {
           .loss = loss,
           .metrics = metrics,
           .weighted = weighted,
-          .class_weights = class_weights};
+          .class_weights = class_weights,
+          .micro_batch_size = micro_batch_size};
 }
 
 }  // namespace shoal

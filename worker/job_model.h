@@ -22,6 +22,7 @@ struct JobModel {
   std::vector<std::string> metric_names;               // that the figures have in the job
   bool weighted = false;                               // whether data have weights
   std::map<int64_t, double> class_weights;             // of classes that there are
+  int64_t micro_batch_size = 0;                        // as ModelRunner::Options has it
 
   // Errors name what of the job cannot be computed, or does not go together.
   static absl::StatusOr<JobModel> Of(const Job& job);

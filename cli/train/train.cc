@@ -119,7 +119,8 @@ class Training {
     const MemoryLimit limit = ReadSharedMemoryLimit();
     SHOAL_RETURN_IF_ERROR(CheckMemory(
         all, limit,
-        "Take fewer --workers, a smaller --batch_size, or a machine with more memory."));
+        "Take fewer --workers, a smaller --batch_size or --set micro_batch_size, which computes a "
+        "batch in parts, or a machine with more memory."));
     if (const std::string warning = MayRunShort(all, limit); !warning.empty())
       console_.PrintError(warning);
     return absl::OkStatus();

@@ -56,6 +56,7 @@ std::string Job::ResolvedText() const {
     root["callbacks"].push_back(JsonOrString(callback.config));
   root["optimizer"] = JsonOrString(optimizer);
   root["batch_size"] = batch_size;
+  if (micro_batch_size > 0) root["micro_batch_size"] = micro_batch_size;
   if (epochs > 0) root["epochs"] = epochs;
   if (steps > 0) root["steps"] = steps;
   root["strategy"] = {{"name", strategy.name},

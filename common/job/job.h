@@ -48,7 +48,8 @@ struct Job {
   std::vector<Callback> callbacks;
   std::string optimizer;  // canonical Keras config: MakeOptimizer() reads it
   int64_t batch_size = 32;
-  uint64_t epochs = 0;  // exactly one of epochs and steps is not 0
+  int64_t micro_batch_size = 0;  // examples computed at once; 0: all of a batch
+  uint64_t epochs = 0;           // exactly one of epochs and steps is not 0
   uint64_t steps = 0;
   uint64_t stop_after_nan_steps = 100;  // steps in a row whose loss is not finite; 0: never
   Strategy strategy;

@@ -67,6 +67,7 @@ class JobReader {
       if (optimizer != nullptr) job_.optimizer = optimizer->config();
     }
     top.ReadInteger("batch_size", kBatchSize, &job_.batch_size);
+    top.ReadInteger("micro_batch_size", kBatchSize, &job_.micro_batch_size);
     ReadLength(top);
     top.ReadInteger("stop_after_nan_steps", {0, kSteps.max}, &job_.stop_after_nan_steps);
     ReadStrategy(top);

@@ -61,6 +61,13 @@ TEST_F(DatasetPassTest, EveryExampleCountsOnceAlsoThoseOfTheLastBatch) {
   EXPECT_EQ(all.metric_sums, at_once->metric_sums);
 }
 
+TEST_F(DatasetPassTest, ABatchTakesTheMemoryOfAMicroBatch) {
+  Job job = job_;
+  job.micro_batch_size = 2;
+  const auto parts = *ModelRunner::Create(JobModel::Of(job)->RunnerOptions());
+  EXPECT_LT(parts->MemoryOfBatch(64)->activations, runner_->MemoryOfBatch(64)->activations);
+}
+
 // The labels' file, of the numbers 0 to 3, serves as one of weights.
 TEST_F(DatasetPassTest, ExamplesCountByTheWeightsThatTheJobNames) {
   Job job = job_;

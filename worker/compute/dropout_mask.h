@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "worker/compute/run_context.h"
 #include "worker/compute/step_random.h"
 
 namespace shoal {
@@ -9,8 +10,8 @@ namespace shoal {
 // Which elements one dropout layer keeps in one step.
 class DropoutMask {
  public:
-  DropoutMask(uint64_t job_seed, uint64_t step, uint64_t layer_seed, double rate)
-      : random_(job_seed, step, layer_seed),
+  DropoutMask(const RunContext& context, uint64_t layer_seed, double rate)
+      : random_(context, layer_seed),
         dropped_below_(static_cast<uint64_t>(rate * 4294967296.0)),
         scale_(rate < 1 ? 1 / (1 - rate) : 0) {}
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/labels.h"
+#include "worker/compute/micro_batches.h"
 
 namespace shoal {
 namespace {
@@ -39,14 +40,17 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
 
 absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t examples) {
   backend_->UseThreads(options_.threads);
-  SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, examples));
+  const int64_t at_once = ExamplesAtOnce(examples);
+  SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, at_once));
   int64_t values = ElementCount(BatchShape(training_.target, examples));
   if (training_.weights != kNoValue) values += examples;
   for (const ValueId input : options_.model.inputs()) {
     values += ElementCount(BatchShape(input, examples));
   }
-  return BatchMemory{.data = values * static_cast<int64_t>(sizeof(float)),
-                     .activations = executable->memory_bytes()};
+  constexpr int64_t kBytes = sizeof(float);
+  const int64_t part_gradients = at_once < examples ? layout_.size : 0;
+  return BatchMemory{.data = values * kBytes,
+                     .activations = executable->memory_bytes() + part_gradients * kBytes};
 }
 
 absl::StatusOr<BatchResult> GraphRunner::Train(
@@ -121,10 +125,51 @@ absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {
   return compiled_.front().executable.get();
 }
 
+int64_t GraphRunner::ExamplesAtOnce(int64_t examples) const {
+  return options_.micro_batch_size == 0 ? examples : std::min(options_.micro_batch_size, examples);
+}
+
 absl::StatusOr<BatchResult> GraphRunner::Run(
-    PlanMode mode, const Batch& batch, uint64_t step, RunBuffers buffers,
+    PlanMode mode, const Batch& batch, uint64_t step, const RunBuffers& buffers,
     const std::function<void(int variable)>& on_variable_done) {
   backend_->UseThreads(options_.threads);
+  if (ExamplesAtOnce(batch.examples) < batch.examples)
+    return RunParts(mode, batch, step, buffers, on_variable_done);
+  return RunAtOnce(mode, batch, {options_.seed, step}, buffers, on_variable_done);
+}
+
+absl::StatusOr<BatchResult> GraphRunner::RunParts(
+    PlanMode mode, const Batch& batch, uint64_t step, const RunBuffers& buffers,
+    const std::function<void(int variable)>& on_variable_done) {
+  const int64_t at_once = ExamplesAtOnce(batch.examples);
+  if (mode == PlanMode::kTrain) part_gradients_.resize(layout_.size);
+  BatchResult sums;
+  for (int64_t first = 0; first < batch.examples; first += at_once) {
+    const Batch part = PartOf(batch, first, std::min(at_once, batch.examples - first));
+    const bool last = first + part.examples == batch.examples;
+    RunBuffers of_part = buffers;
+    if (!buffers.prediction.empty()) {
+      const size_t size = buffers.prediction.size() / batch.examples;
+      of_part.prediction = buffers.prediction.subspan(first * size, part.examples * size);
+    }
+    if (first > 0 && mode == PlanMode::kTrain) of_part.gradients = part_gradients_;
+    const double share = static_cast<double>(part.examples) / static_cast<double>(batch.examples);
+    const auto add = [&](int variable) {
+      const ModelLayout::Extent& extent = layout_.variables[variable];
+      AddPart(of_part.gradients.subspan(extent.offset, extent.size), share, /*begins=*/first == 0,
+              buffers.gradients.subspan(extent.offset, extent.size));
+      if (last && on_variable_done) on_variable_done(variable);
+    };
+    SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
+                           RunAtOnce(mode, part, {options_.seed, step, first}, of_part, add));
+    AddTo(result, &sums);
+  }
+  return sums;
+}
+
+absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
+    PlanMode mode, const Batch& batch, const RunContext& context, RunBuffers buffers,
+    const std::function<void(int variable)>& on_variable_done) {
   SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(mode, batch.examples));
   buffers.inputs = batch.inputs;
   buffers.inputs.push_back(batch.target);  // the training graph's inputs after the model's
@@ -132,7 +177,7 @@ absl::StatusOr<BatchResult> GraphRunner::Run(
     FindWeights(batch, mode);
     buffers.inputs.push_back(weights_);
   }
-  return executable->Run({options_.seed, step}, buffers, on_variable_done, options_.on_work_timed);
+  return executable->Run(context, buffers, on_variable_done, options_.on_work_timed);
 }
 
 // keras.src.trainers.data_adapters.data_adapter_utils.class_weight_to_sample_weights

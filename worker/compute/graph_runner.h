@@ -55,10 +55,19 @@ class GraphRunner : public ModelRunner {
   // The executable for this mode and batch size, made if it is not there. Valid until the next
   // call.
   absl::StatusOr<Executable*> Find(PlanMode mode, int64_t examples);
-  // Runs it. `buffers` has all but the inputs.
+  // Runs it, in parts where the batch is larger than a micro batch. `buffers` has all but the
+  // inputs.
   absl::StatusOr<BatchResult> Run(PlanMode mode, const Batch& batch, uint64_t step,
-                                  RunBuffers buffers,
+                                  const RunBuffers& buffers,
                                   const std::function<void(int variable)>& on_variable_done);
+  absl::StatusOr<BatchResult> RunParts(PlanMode mode, const Batch& batch, uint64_t step,
+                                       const RunBuffers& buffers,
+                                       const std::function<void(int variable)>& on_variable_done);
+  absl::StatusOr<BatchResult> RunAtOnce(PlanMode mode, const Batch& batch,
+                                        const RunContext& context, RunBuffers buffers,
+                                        const std::function<void(int variable)>& on_variable_done);
+  // How many of a batch's examples are computed at once.
+  int64_t ExamplesAtOnce(int64_t examples) const;
   // Sets weights_.
   void FindWeights(const Batch& batch, PlanMode mode);
   Shape BatchShape(ValueId value, int64_t examples) const;
@@ -67,8 +76,9 @@ class GraphRunner : public ModelRunner {
   const std::unique_ptr<Backend> backend_;
   const TrainingGraph training_;
   const ModelLayout layout_;
-  std::list<Compiled> compiled_;  // most recently used first
-  std::vector<float> weights_;    // what each example of the batch counts; empty: 1
+  std::list<Compiled> compiled_;       // most recently used first
+  std::vector<float> weights_;         // what each example of the batch counts; empty: 1
+  std::vector<float> part_gradients_;  // of a part of a batch, the first apart; empty: none yet
 };
 
 }  // namespace shoal

@@ -54,6 +54,8 @@ class ModelRunner {
     // "cpu" (oneDNN and OpenBLAS) or another of BackendNames().
     std::string backend = "cpu";
     int threads = 1;
+    // At most so many examples of a batch are computed at once, to take less memory; 0: all.
+    int64_t micro_batch_size = 0;
     uint64_t seed = 0;  // of the job, for dropout
     // Called for each piece of a batch's work, with an op's type, or "Reorder" where a tensor is
     // laid out otherwise, and how long it took. Empty: no clock is read.
@@ -76,10 +78,12 @@ class ModelRunner {
 
   // Computes the loss of `batch` and writes what a step pushes into `gradients`, laid out like
   // `parameters`: the gradient of the loss's mean, of moving averages the sample (gaps and frozen
-  // variables are left alone). `on_variable_done(v)`, when given, is called on the calling thread
-  // once for each variable that is pushed, as soon as its gradient is complete and neither its
-  // value nor its gradient will be read or written again in this step: its value may be overwritten
-  // from then on, while the rest is still computing.
+  // variables are left alone). Of a batch in parts it is the mean over the parts, by their
+  // examples: the same within rounding, but that what looks at a whole batch sees a part of it
+  // (the statistics of normalizations, losses that sum over the batch). `on_variable_done(v)`, when
+  // given, is called on the calling thread once for each variable that is pushed, as soon as its
+  // gradient is complete and neither its value nor its gradient will be read or written again in
+  // this step: its value may be overwritten from then on, while the rest is still computing.
   virtual absl::StatusOr<BatchResult> Train(
       const Batch& batch, uint64_t step, std::span<const float> parameters,
       std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) = 0;

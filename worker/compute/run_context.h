@@ -9,6 +9,7 @@ namespace shoal {
 struct RunContext {
   uint64_t job_seed = 0;
   uint64_t step = 0;
+  int64_t first_example = 0;  // of the step's batch, where only a part of it is computed
 };
 
 }  // namespace shoal

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "common/model/ops/random_uniform.h"
+#include "worker/compute/run_context.h"
 
 namespace shoal {
 
@@ -12,8 +13,8 @@ namespace shoal {
 // same. Counter-based: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 class StepRandom {
  public:
-  StepRandom(uint64_t job_seed, uint64_t step, uint64_t layer_seed)
-      : key_(Mix(job_seed + Mix(step + Mix(layer_seed)))) {}
+  StepRandom(const RunContext& context, uint64_t layer_seed)
+      : key_(Mix(context.job_seed + Mix(context.step + Mix(layer_seed)))) {}
 
   // 32 of them.
   uint64_t Bits(uint64_t i) const { return Mix(key_ + i * kIncrement) >> 32; }
@@ -30,8 +31,8 @@ class StepRandom {
   const uint64_t key_;
 };
 
-// Number i of an example. Rounded to float, so that it is the same where the graph is computed in
-// double.
+// Number i of an example of the step's batch. Rounded to float, so that it is the same where the
+// graph is computed in double.
 inline float UniformDraw(const RandomUniformOp& op, const StepRandom& random, int64_t example,
                          int64_t i) {
   const int64_t first = op.one_of_batch ? 0 : example * static_cast<int64_t>(op.ranges.size());

@@ -17,7 +17,7 @@ struct DropoutGroups {
 
 // (x) -> x in inference; in training, each element, or group of them, is kept with probability 1 -
 // rate and scaled by 1 / (1 - rate). The mask is a pure function of (job seed, step, layer_seed,
-// position in the batch), so that a step computed twice is the same.
+// position in the step's batch), so that a step computed twice is the same.
 struct DropoutOp : Op {
   double rate = 0;
   uint64_t layer_seed = 0;

@@ -66,6 +66,7 @@ TEST_F(JobTest, ReadsEveryField) {
   root.erase("epochs");
   root["steps"] = 500;
   root["batch_size"] = 64;
+  root["micro_batch_size"] = 16;
   root["strategy"] = {{"name", "async"},
                       {"min_shard_bytes", 1024},
                       {"chunk_bytes", 4096},
@@ -91,6 +92,7 @@ TEST_F(JobTest, ReadsEveryField) {
   EXPECT_EQ(job.steps, 500u);
   EXPECT_EQ(job.epochs, 0u);
   EXPECT_EQ(job.batch_size, 64);
+  EXPECT_EQ(job.micro_batch_size, 16);
   EXPECT_EQ(job.strategy.min_shard_bytes, 1024);
   EXPECT_EQ(job.strategy.chunk_bytes, 4096);
   EXPECT_EQ(job.strategy.window_steps, 8u);
@@ -139,7 +141,7 @@ TEST_F(JobTest, ReportsAllErrorsAtOnce) {
       "$.steps: is there beside $.epochs; give one of the two\n"
       "$.modell: is not a known key; did you mean \"model\"? Known: name, model, initial_weights, "
       "data, loss, metrics, weighted_metrics, class_weight, callbacks, optimizer, batch_size, "
-      "epochs, steps, stop_after_nan_steps, strategy, checkpoint, seed");
+      "micro_batch_size, epochs, steps, stop_after_nan_steps, strategy, checkpoint, seed");
 }
 
 TEST_F(JobTest, RefusesWhatIsNoJob) {

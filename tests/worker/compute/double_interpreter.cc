@@ -21,7 +21,7 @@ void DoubleInterpreter::Run(int end, bool training) {
   for (int i = 0; i < end; ++i) {
     const Node& node = graph.nodes()[i];
     reference::Arguments arguments = {
-        .op = *node.op, .training = training, .job_seed = kJobSeed, .step = kStep};
+        .op = *node.op, .training = training, .context = {.job_seed = kJobSeed, .step = kStep}};
     for (const ValueId input : node.inputs) {
       arguments.inputs.push_back({values_[input].data(), graph.value(input).shape});
     }

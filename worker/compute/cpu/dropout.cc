@@ -6,17 +6,19 @@
 namespace shoal::cpu {
 namespace {
 
-SHOAL_VECTORIZED void DropoutLoop(DropoutMask mask, const float* x, int64_t begin, int64_t end,
-                                  float* y) {
-  for (int64_t i = begin; i < end; ++i) y[i] = x[i] * mask.Factor<float>(i);
+// `first`: elements of the step's batch before x.
+SHOAL_VECTORIZED void DropoutLoop(DropoutMask mask, int64_t first, const float* x, int64_t begin,
+                                  int64_t end, float* y) {
+  for (int64_t i = begin; i < end; ++i) y[i] = x[i] * mask.Factor<float>(first + i);
 }
 
-void GroupedDropoutLoop(DropoutMask mask, DropoutGroups groups, const float* x, int64_t begin,
-                        int64_t end, float* y) {
-  for (int64_t i = begin; i < end; ++i) y[i] = x[i] * mask.Factor<float>(groups.Of(i));
+void GroupedDropoutLoop(DropoutMask mask, DropoutGroups groups, int64_t first, const float* x,
+                        int64_t begin, int64_t end, float* y) {
+  for (int64_t i = begin; i < end; ++i) y[i] = x[i] * mask.Factor<float>(groups.Of(first + i));
 }
 
-// The mask goes by the position in the row-major tensor. Backward is the same product.
+// The mask goes by the position in the row-major tensor of the whole batch. Backward is the same
+// product.
 template <typename DropoutOpType>
 absl::Status AddDropoutStep(int index, CpuProgram& program) {
   const Node& node = program.graph().nodes()[index];
@@ -28,15 +30,18 @@ absl::Status AddDropoutStep(int index, CpuProgram& program) {
     return absl::OkStatus();
   }
   const TensorId y = builder.Output(node.outputs[0]);
+  const Shape shape = builder.shape(node.outputs[0]);
   AddLoopStep(
-      ElementCount(builder.shape(node.outputs[0])), kElementGrain, {x, y},
-      [rate = op.rate, seed = op.layer_seed, groups = op.groups](
-          const RunContext& context, float* const* data, int64_t begin, int64_t end) {
-        const DropoutMask mask(context.job_seed, context.step, seed, rate);
+      ElementCount(shape), kElementGrain, {x, y},
+      [rate = op.rate, seed = op.layer_seed, groups = op.groups,
+       elements = ElementCount(shape) / shape[0]](const RunContext& context, float* const* data,
+                                                  int64_t begin, int64_t end) {
+        const DropoutMask mask(context, seed, rate);
+        const int64_t first = context.first_example * elements;
         if (groups.block == 1) {
-          DropoutLoop(mask, data[0], begin, end, data[1]);
+          DropoutLoop(mask, first, data[0], begin, end, data[1]);
         } else {
-          GroupedDropoutLoop(mask, groups, data[0], begin, end, data[1]);
+          GroupedDropoutLoop(mask, groups, first, data[0], begin, end, data[1]);
         }
       },
       program);

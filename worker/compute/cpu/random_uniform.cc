@@ -13,9 +13,9 @@ absl::Status RandomUniform(int index, CpuProgram& program) {
       ElementCount(y), kElementGrain, {builder.Output(node.outputs[0])},
       [op = static_cast<const RandomUniformOp&>(*node.op), count = y[1]](
           const RunContext& context, float* const* data, int64_t begin, int64_t end) {
-        const StepRandom random(context.job_seed, context.step, op.layer_seed);
+        const StepRandom random(context, op.layer_seed);
         for (int64_t i = begin; i < end; ++i) {
-          data[0][i] = UniformDraw(op, random, i / count, i % count);
+          data[0][i] = UniformDraw(op, random, context.first_example + i / count, i % count);
         }
       },
       program);

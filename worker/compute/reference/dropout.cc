@@ -10,10 +10,11 @@ namespace {
 template <typename DropoutOpType>
 void ApplyDropout(const Arguments& a) {
   const auto& op = static_cast<const DropoutOpType&>(a.op);
-  const DropoutMask mask(a.job_seed, a.step, op.layer_seed, op.rate);
+  const DropoutMask mask(a.context, op.layer_seed, op.rate);
+  const int64_t first = a.context.first_example * (a.output().size() / a.output().shape[0]);
   for (int64_t i = 0; i < a.output().size(); ++i) {
     const double x = a.inputs[0].data[i];
-    a.output().data[i] = a.training ? x * mask.Factor<double>(op.groups.Of(i)) : x;
+    a.output().data[i] = a.training ? x * mask.Factor<double>(op.groups.Of(first + i)) : x;
   }
 }
 

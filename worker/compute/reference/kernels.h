@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "common/base/shape.h"
 #include "common/model/op.h"
+#include "worker/compute/run_context.h"
 
 namespace shoal::reference {
 
@@ -29,8 +29,7 @@ struct Arguments {
                                                 // that it does not read without data
   std::vector<View<double>> outputs = {};       // all zero
   bool training = false;                        // whether layers that differ do as in training
-  uint64_t job_seed = 0;
-  uint64_t step = 0;
+  RunContext context = {};
 
   // Of an op that has one.
   const View<double>& output() const { return outputs[0]; }

@@ -7,10 +7,10 @@ namespace shoal::reference {
 
 void RandomUniform(const Arguments& a) {
   const auto& op = static_cast<const RandomUniformOp&>(a.op);
-  const StepRandom random(a.job_seed, a.step, op.layer_seed);
+  const StepRandom random(a.context, op.layer_seed);
   for (int64_t i = 0; i < a.output().size(); ++i) {
     const int64_t count = a.output().columns();
-    a.output().data[i] = UniformDraw(op, random, i / count, i % count);
+    a.output().data[i] = UniformDraw(op, random, a.context.first_example + i / count, i % count);
   }
 }
 

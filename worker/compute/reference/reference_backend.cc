@@ -41,8 +41,7 @@ class ReferenceKernel : public Kernel {
   }
 
   absl::Status Run(const RunContext* context, std::span<void* const> tensors) override {
-    Arguments arguments = {
-        .op = *op_, .training = training_, .job_seed = context->job_seed, .step = context->step};
+    Arguments arguments = {.op = *op_, .training = training_, .context = *context};
     std::vector<std::vector<double>> inputs, outputs;
     for (size_t i = 0; i < input_shapes_.size(); ++i) {
       arguments.inputs.push_back({nullptr, input_shapes_[i]});

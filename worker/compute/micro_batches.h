@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "worker/compute/model_runner.h"
+
+namespace shoal {
+
+// `count` examples of `batch` from number `first` on, which lie where they are. 0 <= first,
+// 0 < count, first + count <= batch.examples.
+Batch PartOf(const Batch& batch, int64_t first, int64_t count);
+
+// Adds `share` times a part's gradient to that of the whole batch, which begins with it: what was
+// in `sum` before is then nothing. `part` may be `sum` itself.
+void AddPart(std::span<const float> part, double share, bool begins, std::span<float> sum);
+
+// Adds a part's sums to those of the batch; `sums` may be as it is made.
+void AddTo(const BatchResult& part, BatchResult* sums);
+
+}  // namespace shoal
