@@ -139,7 +139,7 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
     if (!dataset.ok()) return dataset.status();
     *examples = (*dataset)->size();
     found.memory = found.memory + (*dataset)->memory();
-    if (const uint64_t seen = LabelsLookedAt(**dataset, *loss); seen < (*dataset)->size()) {
+    if (const uint64_t seen = LabelsLookedAt(**dataset); seen < (*dataset)->size()) {
       absl::StrAppend(&found.not_read_all, (*dataset)->LabelSource(), ": the first ", seen, " of ",
                       (*dataset)->size(),
                       " labels were looked at; the others are when their steps come\n");

@@ -19,13 +19,13 @@ absl::Status CheckModelOfJob(const KerasModel& model);
 std::vector<Feature> InputsOf(const Graph& model);
 
 // Opens a data set of a job for a model that CheckModelOfJob() takes, and checks that its labels
-// suit the loss, each of them where LabelsAreLimited, though no more than LabelsLookedAt. Errors
-// are those of OpenDataset , CheckLabelShape and CheckLabels.
+// suit the loss, as many of them as LabelsLookedAt. Errors are those of OpenDataset,
+// CheckLabelShape and CheckLabels.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, const Loss& loss,
                                                      const Graph& model);
 
 // How many of a data set's labels are looked at when it is opened: all but those of a very large
 // one, which are seen when their steps come.
-uint64_t LabelsLookedAt(const Dataset& dataset, const Loss& loss);
+uint64_t LabelsLookedAt(const Dataset& dataset);
 
 }  // namespace shoal

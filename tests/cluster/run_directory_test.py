@@ -10,10 +10,10 @@ from real_cluster import Cluster, shoal, wait_for, write_job
 
 
 def write_floats(directory, bad):
-    """The training images as float32, the pixels of example 17 not a number where `bad`."""
+    """The training images as float32, the pixels of example 17 so large where `bad` that sums of them are infinite."""
     images = np.fromfile(directory / "train-images.idx", np.uint8, offset=16).reshape(-1, 8, 8).astype(np.float32)
     if bad:
-        images[17] = np.nan
+        images[17] = 3e38
     np.save(directory / "train-images.npy", images)
 
 
@@ -26,7 +26,7 @@ def stored_checkpoints(run):
     return sorted(checkpoints, reverse=True)
 
 
-def test_nan_in_the_data_costs_no_good_checkpoint(tmp_path):
+def test_nan_from_the_data_costs_no_good_checkpoint(tmp_path):
     data = {"training": {"images": "train-images.npy", "labels": "train-labels.idx"}}
     job = write_job(tmp_path, data=data, epochs=1, checkpoint={"every_steps": 5, "keep": 2})
     write_floats(tmp_path, bad=False)

@@ -9,39 +9,44 @@
 namespace shoal {
 namespace {
 
-bool TakesClassNumbers(const Loss& loss) { return loss.target() == Loss::Target::kClassNumber; }
-
-bool TakesProbabilities(const Loss& loss) {
-  return loss.target() == Loss::Target::kProbabilityPerOutput;
+// Comparisons that not-a-number fails, too.
+bool IsTaken(float label, Loss::Target target, int64_t outputs) {
+  switch (target) {
+    case Loss::Target::kClassNumber:
+      return label >= 0 && label < outputs && label == std::floor(label);
+    case Loss::Target::kProbabilityPerOutput:
+      return label >= 0 && label <= 1;
+    case Loss::Target::kValuePerOutput:
+    case Loss::Target::kValuePerClass:
+      break;
+  }
+  return std::isfinite(label);
 }
 
 std::string WhatIsTaken(const Loss& loss, int64_t outputs) {
-  if (TakesClassNumbers(loss)) {
-    return absl::StrCat("the model has ", outputs, outputs == 1 ? " output" : " outputs",
-                        ", one per class, so that a label must be a whole number from 0 to ",
-                        outputs - 1);
+  switch (loss.target()) {
+    case Loss::Target::kClassNumber:
+      return absl::StrCat("the model has ", outputs, outputs == 1 ? " output" : " outputs",
+                          ", one per class, so that a label must be a whole number from 0 to ",
+                          outputs - 1);
+    case Loss::Target::kProbabilityPerOutput:
+      return absl::StrCat("the loss ", loss.class_name(),
+                          " takes 0 or 1, or a probability between them; class numbers are for "
+                          "sparse_categorical_crossentropy");
+    case Loss::Target::kValuePerOutput:
+    case Loss::Target::kValuePerClass:
+      break;
   }
-  return absl::StrCat("the loss ", loss.class_name(),
-                      " takes 0 or 1, or a probability between them; class numbers are for "
-                      "sparse_categorical_crossentropy");
+  return "a label must be a finite number";
 }
 
 }  // namespace
 
-bool LabelsAreLimited(const Loss& loss) {
-  return TakesClassNumbers(loss) || TakesProbabilities(loss);
-}
-
 absl::Status CheckLabels(const Batch& batch, const Loss& loss, int64_t outputs) {
-  if (!LabelsAreLimited(loss)) return absl::OkStatus();
-  const bool classes = TakesClassNumbers(loss);
+  const Loss::Target target = loss.target();
   const std::span<const float> labels = batch.target;
   for (size_t i = 0; i < labels.size(); ++i) {
-    // Comparisons that not-a-number fails too.
-    const bool valid =
-        classes ? labels[i] >= 0 && labels[i] < outputs && labels[i] == std::floor(labels[i])
-                : labels[i] >= 0 && labels[i] <= 1;
-    if (valid) continue;
+    if (IsTaken(labels[i], target, outputs)) continue;
     const size_t example = i / (labels.size() / batch.examples);
     const std::string which = example < batch.indices.size()
                                   ? absl::StrCat(batch.target_file, ": example ",

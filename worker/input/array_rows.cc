@@ -36,8 +36,8 @@ absl::Status ArrayRows::Read(uint64_t index, std::span<const std::span<float>> f
     const ArrayFile& array = *arrays_.features[i];
     SHOAL_RETURN_IF_ERROR(array.ReadRow(index, features[i]));
     if (absl::Status status = CheckValues(features_[i], features[i]); !status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(array.path(), ": example ", index, ": ", std::string(status.message())));
+      return absl::Status(status.code(), absl::StrCat(array.path(), ": example ", index, ": ",
+                                                      std::string(status.message())));
     }
   }
   return ReadLabel(index, label);

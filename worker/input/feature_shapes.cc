@@ -1,5 +1,6 @@
 #include "worker/input/feature_shapes.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,13 @@ std::string NamesOf(const std::vector<Feature>& inputs) {
   return absl::StrJoin(inputs, ", ", [](std::string* out, const Feature& input) {
     absl::StrAppend(out, "\"", input.name, "\"");
   });
+}
+
+// Of the difference with itself alone, so that it is computed for several at once.
+bool AreFinite(std::span<const float> values) {
+  bool finite = true;
+  for (const float value : values) finite &= value - value == 0;
+  return finite;
 }
 
 }  // namespace
@@ -80,7 +88,13 @@ absl::Status CheckValues(const Feature& feature, std::span<const float> values) 
     return absl::OutOfRangeError(
         absl::StrCat("its weight is ", values[0], "; expected a number from 0"));
   }
-  if (feature.type != FeatureType::kInteger) return absl::OkStatus();
+  if (feature.type != FeatureType::kInteger) {
+    if (AreFinite(values)) return absl::OkStatus();
+    const float first = *std::find_if_not(values.begin(), values.end(),
+                                          [](float value) { return std::isfinite(value); });
+    return absl::OutOfRangeError(absl::StrCat("a value of the input \"", feature.name, "\" is ",
+                                              first, "; expected a finite number"));
+  }
   for (const float value : values) {
     // Comparisons that not-a-number fails too.
     if (value >= feature.least && value <= feature.most && value == std::trunc(value)) continue;

@@ -23,8 +23,9 @@ absl::StatusOr<Shape> ShapeForInput(const Shape& stored, const Feature& input,
 absl::StatusOr<std::vector<const DataSource::Feature*>> MatchFeatures(
     const std::vector<DataSource::Feature>& features, const std::vector<Feature>& inputs);
 
-// kOutOfRange, naming the first value that an integer feature cannot have: one that is not whole,
-// beyond 2^24, or numbers nothing. OK for other features.
+// kOutOfRange, naming the first value that the feature cannot have: one that is not a finite
+// number, of which all variables would become not-a-number; of integers also one that is not whole,
+// beyond 2^24, or numbers nothing.
 absl::Status CheckValues(const Feature& feature, std::span<const float> values);
 
 }  // namespace shoal

@@ -247,6 +247,15 @@ TEST_F(FeaturesTest, WhatIsNoIntegerIsNamed) {
   EXPECT_FALSE(CheckValues(rows, std::vector<float>{-1, 0}).ok());
 }
 
+TEST_F(FeaturesTest, WhatIsNotFiniteIsNamed) {
+  const Feature feature{"x", {3}};
+  EXPECT_TRUE(CheckValues(feature, std::vector<float>{-3e38f, 0.5, 1e-40f}).ok());
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    EXPECT_THAT(std::string(CheckValues(feature, std::vector<float>{0, bad, 1}).message()),
+                AllOf(HasSubstr("\"x\" is "), HasSubstr("; expected a finite number")));
+  }
+}
+
 TEST_F(FeaturesTest, ASourceHasItsSubsetAndItsCache) {
   DataSource source{.images = Path("users"), .labels = Path("labels")};
   source.validation_split = 0.5;

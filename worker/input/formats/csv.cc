@@ -62,8 +62,8 @@ class CsvTable : public Dataset {
       std::copy_n(number, features[i].size(), features[i].data());
       number += features[i].size();
       if (absl::Status status = CheckValues(features_[i], features[i]); !status.ok()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(source_, ": example ", index, ": ", std::string(status.message())));
+        return absl::Status(status.code(), absl::StrCat(source_, ": example ", index, ": ",
+                                                        std::string(status.message())));
       }
     }
     return absl::OkStatus();
