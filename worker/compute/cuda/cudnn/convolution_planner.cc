@@ -102,7 +102,11 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
                                                  ": ", std::string(failed.message())));
   }
   if (!measured) return std::move(plans[0]);
-  SHOAL_RETURN_IF_ERROR(LeaveFastest(options_.measure, plans));
+  if (absl::Status status = LeaveFastest(options_.measure, plans); !status.ok()) {
+    options_.on_warning(absl::StrCat("cuDNN's engines cannot be measured, and the first is taken: ",
+                                     std::string(status.message())));
+    return std::move(plans[0]);
+  }
   const absl::Status kept = options_.cache->Keep(key, plans[0].config());
   if (!kept.ok()) {
     options_.on_warning(

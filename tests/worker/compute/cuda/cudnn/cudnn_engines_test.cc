@@ -177,6 +177,23 @@ TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
   EXPECT_GT(measured.size(), 10u);
 }
 
+TEST_F(CudnnEnginesTest, TakesTheFirstWhereNothingCanBeMeasured) {
+  const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
+  ConvolutionPlanner::Options options = Options();
+  std::vector<std::string> warnings;
+  options.on_warning = [&](const std::string& warning) { warnings.push_back(warning); };
+  options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> {
+    return absl::ResourceExhaustedError("no memory");
+  };
+  const auto plan = ConvolutionPlanner(options).Plan(graph, kNode);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->config(), Plan(graph)->config());
+  EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("no memory")));
+  // It may be measured the next time.
+  EXPECT_EQ(cache_.Find({library_->version(), device_->name(), GraphText(graph), DemandsText({})}),
+            std::nullopt);
+}
+
 TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
   ConvolutionPlanner::Options options = Options({.deterministic = true});

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "worker/compute/cuda/convolutions.h"
+
+namespace shoal::cuda {
+
+// Computes what a ConvolutionGraph says, on the calling thread, in float32: whether the right thing
+// is asked of cuDNN shows without a GPU. Its kernels spoil the workspace that they ask for.
+class ConvolutionsOnCpu : public Convolutions {
+ public:
+  absl::StatusOr<Made> Make(const ConvolutionGraph& graph, const NodeName& node) override;
+};
+
+}  // namespace shoal::cuda

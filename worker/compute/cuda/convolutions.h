@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "worker/compute/cuda/cudnn/convolution_graph.h"
+#include "worker/compute/cuda/node_name.h"
+#include "worker/compute/program.h"
+
+namespace shoal::cuda {
+
+// What computes convolutions on a device. Outlives the kernels that it makes. Not thread-safe.
+class Convolutions {
+ public:
+  struct Made {
+    // Of the tensors graph.tensors_in_memory(), in that order, then a workspace.
+    std::unique_ptr<Kernel> kernel;
+    // Of the workspace; what it held is lost.
+    int64_t workspace_bytes = 0;
+  };
+
+  virtual ~Convolutions() = default;
+
+  // kUnimplemented for what it does not compute. `node`: for errors.
+  virtual absl::StatusOr<Made> Make(const ConvolutionGraph& graph, const NodeName& node) = 0;
+};
+
+}  // namespace shoal::cuda

@@ -1,0 +1,84 @@
+#include "worker/compute/cuda/cudnn/cudnn_convolutions.h"
+
+#include <optional>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "worker/compute/cuda/cudnn/convolution_planner.h"
+#include "worker/compute/cuda/cudnn/plan_timer.h"
+
+namespace shoal::cuda {
+namespace {
+
+class ConvolutionKernel : public Kernel {
+ public:
+  ConvolutionKernel(const CudnnHandle* handle, ConvolutionPlan plan)
+      : handle_(*handle), plan_(std::move(plan)) {}
+
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
+    return plan_.Run(handle_, tensors.first(tensors.size() - 1), tensors.back());
+  }
+
+ private:
+  const CudnnHandle& handle_;
+  ConvolutionPlan plan_;
+};
+
+// What there is once cuDNN has been asked for. Never moves.
+struct CudnnSession {
+  CudnnSession(std::unique_ptr<const CudnnLibrary> library, CudnnDevice device, CudnnHandle handle)
+      : library(std::move(library)), device(std::move(device)), handle(std::move(handle)) {}
+
+  const std::unique_ptr<const CudnnLibrary> library;
+  const CudnnDevice device;
+  const CudnnHandle handle;
+};
+
+class CudnnConvolutions : public Convolutions {
+ public:
+  explicit CudnnConvolutions(CudnnOptions options)
+      : options_(std::move(options)), cache_(options_.plan_cache_path) {}
+
+  absl::StatusOr<Made> Make(const ConvolutionGraph& graph, const NodeName& node) override {
+    if (!planner_.has_value()) SHOAL_RETURN_IF_ERROR(Begin());
+    SHOAL_ASSIGN_OR_RETURN(ConvolutionPlan plan, planner_->Plan(graph, node));
+    Made made = {.workspace_bytes = plan.workspace_bytes()};
+    made.kernel = std::make_unique<ConvolutionKernel>(&session_->handle, std::move(plan));
+    return made;
+  }
+
+ private:
+  absl::Status Begin() {
+    SHOAL_ASSIGN_OR_RETURN(auto library, CudnnLibrary::Load());
+    SHOAL_ASSIGN_OR_RETURN(CudnnDevice device,
+                           CudnnDevice::OfThisMachine(*library, options_.device_index));
+    SHOAL_ASSIGN_OR_RETURN(CudnnHandle handle, CudnnHandle::Create(*library, *options_.stream));
+    session_ =
+        std::make_unique<CudnnSession>(std::move(library), std::move(device), std::move(handle));
+    if (!cache_.warning().empty()) options_.on_warning(cache_.warning());
+    planner_.emplace(ConvolutionPlanner::Options{.library = session_->library.get(),
+                                                 .device = &session_->device,
+                                                 .cache = &cache_,
+                                                 .demands = options_.demands,
+                                                 .measure =
+                                                     [this](ConvolutionPlan& plan) {
+                                                       return MeasurePlan(session_->handle,
+                                                                          *options_.stream, plan);
+                                                     },
+                                                 .on_warning = options_.on_warning});
+    return absl::OkStatus();
+  }
+
+  const CudnnOptions options_;
+  PlanCache cache_;
+  std::unique_ptr<const CudnnSession> session_;  // null until the first is made
+  std::optional<ConvolutionPlanner> planner_;
+};
+
+}  // namespace
+
+std::unique_ptr<Convolutions> CreateCudnnConvolutions(CudnnOptions options) {
+  return std::make_unique<CudnnConvolutions>(std::move(options));
+}
+
+}  // namespace shoal::cuda

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "worker/compute/cuda/kernels/bfloat16.h"
+#include "worker/compute/cuda/kernels/kernel.h"
+
+namespace shoal::cuda {
+
+// to [columns, rows] of from [rows, columns], both row-major. A filter of Keras's,
+// [kh, kw, C / groups, F], has a column for each of its F; cuDNN's, [F, kh, kw, C / groups], is its
+// transpose. A block has a tile, read and written by rows, so that both are consecutive in memory:
+// bound by bandwidth.
+template <typename From, typename To>
+struct TransposeKernel {
+  static constexpr int kTile = 32;
+  static constexpr int kThreads = 256;
+  static constexpr int kPhases = 2;
+  struct Shared {
+    // One more, so that the threads of a warp that read a column read different banks.
+    float tile[kTile][kTile + 1];
+  };
+  struct Own {};
+
+  int64_t rows, columns;
+  const From* from;
+  To* to;
+
+  SHOAL_HOST_DEVICE static int64_t Tiles(int64_t extent) { return (extent + kTile - 1) / kTile; }
+  int64_t blocks() const { return Tiles(rows) * Tiles(columns); }
+
+  template <int phase>
+  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+    const int64_t first_row = place.block / Tiles(columns) * kTile;
+    const int64_t first_column = place.block % Tiles(columns) * kTile;
+    const int across = place.thread % kTile;
+    for (int down = place.thread / kTile; down < kTile; down += kThreads / kTile) {
+      if constexpr (phase == 0) {
+        const int64_t row = first_row + down, column = first_column + across;
+        if (row < rows && column < columns) {
+          shared.tile[down][across] = ToFloat(from[row * columns + column]);
+        }
+      } else {
+        const int64_t row = first_row + across, column = first_column + down;
+        if (row < rows && column < columns) {
+          to[column * rows + row] = FromFloat<To>(shared.tile[across][down]);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace shoal::cuda
