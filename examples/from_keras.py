@@ -227,7 +227,8 @@ def data_source(given, folder):
     if isinstance(path, str) and path.lstrip().startswith("{"):
         return json.loads(path)
     if not os.path.isdir(path):
-        raise ValueError(f"{path}: is no folder of pictures; give two files (examples and labels), or a data source as an object")
+        raise ValueError(f"{path}: is no folder of pictures; give two files (examples and labels), or a data source as an object, such as "
+                         f'{{"format": "csv", "path": "{os.path.abspath(path)}", "labels": "price"}} (docs/job-file.md, Data)')
     return {"format": "image_folder", "path": here(path)}
 
 
@@ -240,7 +241,9 @@ def lacking(folder, job, model):
     # Data that are on other machines are not looked at, and this is about what Keras was told.
     absent = {"images": "absent.npy", "labels": "absent.npy"}
     if len(model.inputs) > 1:
-        absent = {"features": {each.name: "absent.npy" for each in model.inputs}, "labels": "absent.npy"}
+        # By their layers, as the tensors' own names change when the model is stored.
+        names = [each._keras_history.operation.name for each in model.inputs]
+        absent = {"features": {name: "absent.npy" for name in names}, "labels": "absent.npy"}
     (folder / "job.json").write_text(json.dumps(job | {"data": {part: absent for part in job["data"]}}))
     lines = []
     for command in (["model", "summary", job["model"]], ["validate", "job.json"]):

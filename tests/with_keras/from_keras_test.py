@@ -282,10 +282,11 @@ def test_all_that_shoal_lacks_is_named_at_once_and_nothing_is_written(tmp_path, 
 
 
 def test_a_model_with_two_inputs_and_a_relative_path_to_shoal(tmp_path, data, monkeypatch):
-    left, right = keras.Input((5,), name="left"), keras.Input((5,), name="right")
+    left, right = keras.Input((5,), name="left"), keras.Input((5,))
     two = keras.Model([left, right], keras.layers.Dense(CLASSES, activation="softmax")(keras.layers.Concatenate()([left, right])))
     two.compile(loss="sparse_categorical_crossentropy", optimizer="sgd")
-    source = {"features": {"left": "left.npy", "right": "right.npy"}, "labels": "labels.npy"}
+    # Without a name it has its layer's, whatever its tensor is called until the model is stored.
+    source = {"features": {"left": "left.npy", two.layers[1].name: "right.npy"}, "labels": "labels.npy"}
     monkeypatch.setenv("PATH", os.path.relpath(BIN))
     assert write_job(two, tmp_path / "job", source, epochs=1) == []
     assert json.loads((tmp_path / "job/job.json").read_text())["data"]["training"] == source

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace shoal {
 namespace {
@@ -22,6 +23,9 @@ bool IsTaken(float label, Loss::Target target, int64_t outputs) {
   }
   return std::isfinite(label);
 }
+
+// All digits that tell it from its neighbours: 1.00000012 is not 1.
+std::string NumberText(float number) { return absl::StrFormat("%.9g", number); }
 
 std::string WhatIsTaken(const Loss& loss, int64_t outputs) {
   switch (loss.target()) {
@@ -52,8 +56,8 @@ absl::Status CheckLabels(const Batch& batch, const Loss& loss, int64_t outputs) 
                                   ? absl::StrCat(batch.target_file, ": example ",
                                                  batch.indices[example], ", counted from 0,")
                                   : absl::StrCat("example ", example, " of the batch");
-    return absl::InvalidArgumentError(
-        absl::StrCat(which, " has the label ", labels[i], "; ", WhatIsTaken(loss, outputs)));
+    return absl::InvalidArgumentError(absl::StrCat(which, " has the label ", NumberText(labels[i]),
+                                                   "; ", WhatIsTaken(loss, outputs)));
   }
   return absl::OkStatus();
 }

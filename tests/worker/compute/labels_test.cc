@@ -63,6 +63,8 @@ TEST(CheckLabelsTest, BinaryLossesTakeProbabilities) {
       "flowers: example 8, counted from 0, has the label 4; the loss BinaryCrossentropy takes "
       "0 or 1, or a probability between them; class numbers are for "
       "sparse_categorical_crossentropy");
+  EXPECT_THAT(std::string(check("BinaryCrossentropy", {0, 0, 0, 1.0000001f}).message()),
+              HasSubstr("has the label 1.00000012; "));
   for (const char* loss : {"Hinge", "SquaredHinge", "Huber", "MeanSquaredError", "Poisson"}) {
     EXPECT_TRUE(check(loss, {-1, 1, 7.5, 0}).ok());
     for (const float bad : {NAN, INFINITY, -INFINITY}) {
