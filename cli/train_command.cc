@@ -1,3 +1,5 @@
+#include <errno.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -9,6 +11,7 @@ namespace shoal {
 
 void AddTrainCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<TrainOptions>();
+  options->program = program_invocation_name;
   CLI::App* train =
       app->add_subcommand("train", "Train a job on a cluster of processes on this machine");
   train->add_option("JOB", options->job_path, "The job file")->required();

@@ -23,7 +23,8 @@ std::string ShellWord(const std::string& text) {
 
 std::string ResumeCommand(const TrainOptions& options) {
   const TrainOptions usual;
-  std::string command = absl::StrCat("shoal train ", ShellWord(options.job_path));
+  std::string command =
+      absl::StrCat(ShellWord(options.program), " train ", ShellWord(options.job_path));
   const auto add = [&command](const char* flag, const std::string& value) {
     absl::StrAppend(&command, " ", flag, " ", value);
   };

@@ -38,7 +38,7 @@
 #include "common/rpc/library_log.h"
 #include "common/run/history.h"
 #include "common/run/run_verdict.h"
-#include "worker/job_classes.h"
+#include "worker/job_names.h"
 
 namespace shoal {
 namespace {
@@ -138,7 +138,7 @@ class Training {
           "TF_CONFIG is set, and not heeded: `shoal train` makes a cluster of its own on this "
           "machine; a task of another is shoal-coordinator, shoal-ps or shoal-worker");
     }
-    SHOAL_RETURN_IF_ERROR(NameClasses(&job_));
+    SHOAL_RETURN_IF_ERROR(WriteNames(&job_));
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);

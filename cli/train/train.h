@@ -9,6 +9,7 @@ namespace shoal {
 
 // What `shoal train` was asked for.
 struct TrainOptions {
+  std::string program = "shoal";  // as it was called
   std::string job_path;
   int workers = 2;
   int ps = 1;

@@ -24,6 +24,12 @@ TEST(ResumeCommandTest, RepeatsWhatWasAskedFor) {
             "--max_restarts 1 --seed 0 --set loss=mse --set 'metrics=[\"accuracy\"]'");
 }
 
+// A person who started it by its path need not have it on PATH.
+TEST(ResumeCommandTest, CallsTheProgramAsItWasCalled) {
+  EXPECT_EQ(ResumeCommand({.program = "build/release/bin/shoal", .job_path = "job.json"}),
+            "build/release/bin/shoal train job.json");
+}
+
 TEST(ResumeCommandTest, QuotesWhatAShellWouldTakeApart) {
   EXPECT_EQ(ResumeCommand({.job_path = "my jobs/job.json", .run_dir = "it's $HOME"}),
             R"(shoal train 'my jobs/job.json' --run_dir 'it'\''s $HOME')");
