@@ -10,7 +10,7 @@
 #include "common/archive/zip_archive.h"
 #include "common/base/status_macros.h"
 #include "common/files/durable_file.h"
-#include "worker/job_classes.h"
+#include "worker/job_names.h"
 
 namespace shoal {
 namespace {
@@ -133,7 +133,7 @@ absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given) 
     }
   }
   source.cache.clear();
-  return WithClassesOfJob(job, std::move(source));
+  return WithNamesOfJob(job, std::move(source));
 }
 
 absl::StatusOr<DataSource> ChooseInputs(const Job& job, const std::vector<std::string>& given,
@@ -148,6 +148,7 @@ absl::StatusOr<DataSource> ChooseInputs(const Job& job, const std::vector<std::s
     SHOAL_ASSIGN_OR_RETURN(source, ChooseData(job, given.empty() ? "" : given[0]));
   } else {
     SHOAL_ASSIGN_OR_RETURN(source, InputsAt(job, given, inputs));
+    SHOAL_ASSIGN_OR_RETURN(source, WithNamesOfJob(job, std::move(source)));
   }
   source.unlabelled = true;
   source.cache.clear();

@@ -24,8 +24,8 @@
 #include "worker/augmented_pictures.h"
 #include "worker/input/batch_source.h"
 #include "worker/input/pictures/contact_sheet.h"
-#include "worker/job_classes.h"
 #include "worker/job_data.h"
+#include "worker/job_names.h"
 
 namespace shoal {
 namespace {

@@ -17,9 +17,9 @@
 #include "worker/compute/backends.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"
-#include "worker/job_classes.h"
 #include "worker/job_data.h"
 #include "worker/job_model.h"
+#include "worker/job_names.h"
 #include "worker/worker_memory.h"
 
 namespace shoal {
@@ -149,7 +149,7 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
   SHOAL_RETURN_IF_ERROR(CheckClassesOfTraining(job));
   absl::Status status = check(job.training, &found.training_examples);
   if (!job.test.empty()) {
-    const absl::StatusOr<DataSource> test = WithClassesOfJob(job, job.test);
+    const absl::StatusOr<DataSource> test = WithNamesOfJob(job, job.test);
     status = JoinErrors(status, test.ok() ? check(*test, &found.test_examples) : test.status());
   }
   if (!status.ok() && !absl::IsNotFound(status)) return status;

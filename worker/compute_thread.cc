@@ -14,9 +14,9 @@
 #include "common/memory/memory_limit.h"
 #include "common/optimizer/optimizer.h"
 #include "worker/compute/backends.h"
-#include "worker/job_classes.h"
 #include "worker/job_data.h"
 #include "worker/job_model.h"
+#include "worker/job_names.h"
 #include "worker/worker_memory.h"
 
 namespace shoal {
@@ -102,7 +102,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   const uint64_t training_examples = training->size();
   DatasetMemory data_memory = training->memory();
   if (!job.test.empty()) {
-    SHOAL_ASSIGN_OR_RETURN(const DataSource source, WithClassesOfJob(job, job.test));
+    SHOAL_ASSIGN_OR_RETURN(const DataSource source, WithNamesOfJob(job, job.test));
     SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test,
                            OpenJobData(source, *computed.loss, graph));
     data_memory = data_memory + test->memory();

@@ -1,4 +1,4 @@
-#include "worker/job_classes.h"
+#include "worker/job_names.h"
 
 #include <algorithm>
 
@@ -11,8 +11,31 @@ namespace shoal {
 namespace {
 
 constexpr char kImageFolder[] = "image_folder";
-// Of all names of a job's classes: the job is sent to every task, and stands in every checkpoint.
+constexpr char kCsv[] = "csv";
+// Of all names in a job: the job is sent to every task, and stands in every checkpoint.
 constexpr size_t kMostBytes = 1 << 20;
+
+bool HasNamedColumns(const DataSource& data) { return data.format == kCsv && data.header; }
+
+// What the inputs of a job are in tables with names: as it says, or all columns of the training
+// set in their order there. Empty where the file is not on this machine.
+absl::StatusOr<std::vector<DataSource::Feature>> ColumnsOfJob(const Job& job) {
+  if (!HasNamedColumns(job.training) || !job.training.features.empty())
+    return job.training.features;
+  absl::StatusOr<std::vector<std::string>> names = ColumnsOf(job.training);
+  if (absl::IsNotFound(names.status())) return std::vector<DataSource::Feature>();
+  SHOAL_RETURN_IF_ERROR(names.status());
+  return std::vector<DataSource::Feature>{{.from = *std::move(names)}};
+}
+
+bool FitJob(const std::vector<std::string>& names) {
+  size_t bytes = 0;
+  for (const std::string& name : names) {
+    bytes += name.size();
+    if (name.empty() || Printable(name, name.size()) != name) return false;
+  }
+  return bytes <= kMostBytes;
+}
 
 }  // namespace
 
@@ -23,7 +46,10 @@ absl::StatusOr<std::vector<std::string>> ClassNamesOfJob(const Job& job) {
   return names;
 }
 
-absl::StatusOr<DataSource> WithClassesOfJob(const Job& job, DataSource data) {
+absl::StatusOr<DataSource> WithNamesOfJob(const Job& job, DataSource data) {
+  if (HasNamedColumns(data) && HasNamedColumns(job.training) && data.features.empty()) {
+    SHOAL_ASSIGN_OR_RETURN(data.features, ColumnsOfJob(job));
+  }
   if (data.format != kImageFolder) return data;
   SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> names, ClassNamesOfJob(job));
   if (names.empty()) return data;
@@ -53,14 +79,12 @@ absl::Status CheckClassesOfTraining(const Job& job) {
   return absl::OkStatus();
 }
 
-absl::Status NameClasses(Job* job) {
-  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> names, ClassNamesOfJob(*job));
-  size_t bytes = 0;
-  for (const std::string& name : names) {
-    bytes += name.size();
-    if (Printable(name, name.size()) != name) return absl::OkStatus();
-  }
-  if (bytes <= kMostBytes) job->training.class_names = std::move(names);
+absl::Status WriteNames(Job* job) {
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> classes, ClassNamesOfJob(*job));
+  if (FitJob(classes)) job->training.class_names = std::move(classes);
+  if (!HasNamedColumns(job->training) || !job->training.features.empty()) return absl::OkStatus();
+  SHOAL_ASSIGN_OR_RETURN(std::vector<DataSource::Feature> columns, ColumnsOfJob(*job));
+  if (!columns.empty() && FitJob(columns[0].from)) job->training.features = std::move(columns);
   return absl::OkStatus();
 }
 

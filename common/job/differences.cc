@@ -44,8 +44,19 @@ void Compare(const json* there, const json* now, const std::string& path,
                               " there, ", now == nullptr ? "absent" : ShortJson(*now), " now"));
 }
 
-// `shoal train` names the classes of the folders that it sees, in sorted order, as they are
-// numbered without names; a job file need not. Any other order numbers them otherwise.
+// `shoal train` names the columns of a table that it sees, as they are taken without names; a job
+// file need not.
+void ForgetColumnsOfOne(json* there, json* now) {
+  const json::json_pointer path("/data/training/features");
+  if (there->contains(path) == now->contains(path)) return;
+  json* const names_them = there->contains(path) ? there : now;
+  json& training = names_them->at(path.parent_pointer());
+  if (training.value("format", "") == "csv" && !training["features"].is_object())
+    training.erase("features");
+}
+
+// The classes of the folders that it sees, too, in sorted order, as they are numbered without
+// names. Any other order numbers them otherwise.
 void ForgetClassesOfOne(json* there, json* now) {
   const json::json_pointer path("/data/training/class_names");
   if (there->contains(path) == now->contains(path)) return;
@@ -72,6 +83,7 @@ std::vector<std::string> DescribeDifferences(const std::string& there, const std
     }
   }
   if (!lines.empty()) return lines;
+  ForgetColumnsOfOne(&*parsed_there, &*parsed_now);
   ForgetClassesOfOne(&*parsed_there, &*parsed_now);
   Compare(&*parsed_there, &*parsed_now, "$", &lines);
   if (lines.size() > kMaxLines) {

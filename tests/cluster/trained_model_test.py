@@ -386,3 +386,36 @@ def test_a_file_that_is_there_stays_and_one_that_is_not_whole_is_not_there(train
     finally:
         running.kill()
     assert not list(tmp_path.glob("big.npy*"))
+
+
+def test_columns_are_those_of_the_training_table_wherever_they_stand(tmp_path):
+    random = np.random.default_rng(3)
+    table = {name: random.normal(size=96).astype(np.float32) for name in "abcd"}
+    table["price"] = 3 * table["a"] - table["d"]
+
+    def write(name, columns, header=True):
+        lines = [",".join(columns)] * header + [",".join(map(str, row)) for row in zip(*(table[c] for c in columns))]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        return tmp_path / name
+
+    for name in ("train.csv", "test.csv"):
+        write(name, ["a", "b", "c", "d", "price"])
+    model = {"class_name": "Sequential", "config": {"name": "line", "layers": [
+        {"class_name": "InputLayer", "config": {"batch_shape": [None, 4], "name": "x"}},
+        {"class_name": "Dense", "config": {"units": 1, "name": "y"}}]}}
+    data = {part: {"format": "csv", "path": f"{name}.csv", "labels": "price"}
+            for part, name in (("training", "train"), ("test", "test"))}
+    job = write_job(tmp_path, model=model, data=data, loss="mean_squared_error", metrics=[], epochs=1)
+    run = tmp_path / "run"
+    assert shoal("train", job, "--run_dir", run).returncode == 0
+    (tmp_path / "train.csv").rename(tmp_path / "elsewhere.csv")
+    expected = predict(run, "test")
+    turned = write("turned.csv", ["d", "price", "c", "b", "a"])
+    assert predict(run, turned) == expected
+    assert evaluate(run, turned)["loss"] == evaluate(run)["loss"]
+    refused = shoal("predict", run, write("bare.csv", ["a", "b", "c", "d"], header=False))
+    assert refused.returncode == 78 and 'has no column "a"' in refused.stderr and '"header": false' in refused.stderr, refused.stderr
+    # A table that has changed since is not gone on with under the old names.
+    write("train.csv", ["d", "b", "c", "a", "price"])
+    refused = shoal("train", job, "--run_dir", run, "--epochs", 2)
+    assert refused.returncode == 78 and "$.data.training.features[0]" in refused.stdout + refused.stderr, refused.stderr

@@ -1,9 +1,10 @@
-#include "worker/job_classes.h"
+#include "worker/job_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/common/base/temporary_directory.h"
 
@@ -15,9 +16,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class JobClassesTest : public testing::Test {
+class JobNamesTest : public testing::Test {
  protected:
-  JobClassesTest() {
+  JobNamesTest() {
     for (const char* folder : {"training/cat", "training/bee", "training/dog", "test/dog"})
       std::filesystem::create_directories(directory_ / folder);
     job_.training = Folder("training");
@@ -34,26 +35,26 @@ class JobClassesTest : public testing::Test {
   Job job_;
 };
 
-TEST_F(JobClassesTest, TheTrainingSetNumbersTheClassesOfAllData) {
-  EXPECT_THAT(WithClassesOfJob(job_, job_.test)->class_names, ElementsAre("bee", "cat", "dog"));
+TEST_F(JobNamesTest, TheTrainingSetNumbersTheClassesOfAllData) {
+  EXPECT_THAT(WithNamesOfJob(job_, job_.test)->class_names, ElementsAre("bee", "cat", "dog"));
   job_.training.class_names = {"dog", "cat", "bee"};
-  EXPECT_THAT(WithClassesOfJob(job_, job_.test)->class_names, ElementsAre("dog", "cat", "bee"));
-  EXPECT_TRUE(WithClassesOfJob(job_, job_.training).ok());
+  EXPECT_THAT(WithNamesOfJob(job_, job_.test)->class_names, ElementsAre("dog", "cat", "bee"));
+  EXPECT_TRUE(WithNamesOfJob(job_, job_.training).ok());
   job_.test.class_names = {"dog"};
-  EXPECT_THAT(std::string(WithClassesOfJob(job_, job_.test).status().message()),
+  EXPECT_THAT(std::string(WithNamesOfJob(job_, job_.test).status().message()),
               AllOf(HasSubstr(directory_ / "test: \"class_names\""),
                     HasSubstr(directory_ / "training"), HasSubstr("leave them out")));
 }
 
-TEST_F(JobClassesTest, TheJobKeepsThemWithoutItsData) {
-  ASSERT_TRUE(NameClasses(&job_).ok());
+TEST_F(JobNamesTest, TheJobKeepsThemWithoutItsData) {
+  ASSERT_TRUE(WriteNames(&job_).ok());
   std::filesystem::remove_all(directory_ / "training");
-  EXPECT_THAT(WithClassesOfJob(job_, job_.test)->class_names, ElementsAre("bee", "cat", "dog"));
+  EXPECT_THAT(WithNamesOfJob(job_, job_.test)->class_names, ElementsAre("bee", "cat", "dog"));
   job_.training.class_names.clear();
-  EXPECT_THAT(WithClassesOfJob(job_, job_.test)->class_names, IsEmpty());
+  EXPECT_THAT(WithNamesOfJob(job_, job_.test)->class_names, IsEmpty());
 }
 
-TEST_F(JobClassesTest, TheTrainingSetHasAFolderForEach) {
+TEST_F(JobNamesTest, TheTrainingSetHasAFolderForEach) {
   EXPECT_TRUE(CheckClassesOfTraining(job_).ok());
   job_.training.class_names = {"dog", "cat", "bee"};
   EXPECT_TRUE(CheckClassesOfTraining(job_).ok());
@@ -64,19 +65,52 @@ TEST_F(JobClassesTest, TheTrainingSetHasAFolderForEach) {
   EXPECT_TRUE(CheckClassesOfTraining(job_).ok());
 }
 
-// A job is text.
-TEST_F(JobClassesTest, NamesThatNoTextHoldsAreLeftToTheFolder) {
-  std::filesystem::create_directory(directory_ / "training/\xff");
-  ASSERT_TRUE(NameClasses(&job_).ok());
-  EXPECT_THAT(job_.training.class_names, IsEmpty());
-  EXPECT_EQ(WithClassesOfJob(job_, job_.test)->class_names.size(), 4u);
+// Wherever they stand: by place they would be other numbers without a word.
+TEST_F(JobNamesTest, TheTrainingSetNamesTheColumnsOfAllTables) {
+  const auto table = [&](const std::string& name, const std::string& header) {
+    std::ofstream(directory_ / name) << header << "\n1,2,3\n";
+    DataSource source;
+    source.format = "csv";
+    source.paths = {directory_ / name};
+    source.labels = "y";
+    return source;
+  };
+  job_.training = table("training.csv", "b,y,a");
+  job_.test = table("test.csv", "y,a,b");
+  const auto columns = [&](const DataSource& source) {
+    const auto named = WithNamesOfJob(job_, source);
+    EXPECT_TRUE(named.ok()) << named.status();
+    return named->features.empty() ? std::vector<std::string>() : named->features[0].from;
+  };
+  EXPECT_THAT(columns(job_.test), ElementsAre("b", "a"));
+  DataSource other = job_.test;
+  other.features = {{.from = {"a"}}};
+  EXPECT_THAT(columns(other), ElementsAre("a"));
+  other = job_.test;
+  other.header = false;
+  EXPECT_THAT(columns(other), IsEmpty());
+
+  ASSERT_TRUE(WriteNames(&job_).ok());
+  EXPECT_THAT(job_.training.features[0].from, ElementsAre("b", "a"));
+  std::filesystem::remove(directory_ / "training.csv");
+  EXPECT_THAT(columns(job_.test), ElementsAre("b", "a"));
+  job_.training.features.clear();
+  EXPECT_THAT(columns(job_.test), IsEmpty());
 }
 
-TEST_F(JobClassesTest, OtherDataHaveNone) {
-  job_.training.format = "tfrecord";
-  EXPECT_TRUE(NameClasses(&job_).ok());
+// A job is text.
+TEST_F(JobNamesTest, NamesThatNoTextHoldsAreLeftToTheFolder) {
+  std::filesystem::create_directory(directory_ / "training/\xff");
+  ASSERT_TRUE(WriteNames(&job_).ok());
   EXPECT_THAT(job_.training.class_names, IsEmpty());
-  EXPECT_THAT(WithClassesOfJob(job_, job_.test)->class_names, IsEmpty());
+  EXPECT_EQ(WithNamesOfJob(job_, job_.test)->class_names.size(), 4u);
+}
+
+TEST_F(JobNamesTest, OtherDataHaveNone) {
+  job_.training.format = "tfrecord";
+  EXPECT_TRUE(WriteNames(&job_).ok());
+  EXPECT_THAT(job_.training.class_names, IsEmpty());
+  EXPECT_THAT(WithNamesOfJob(job_, job_.test)->class_names, IsEmpty());
 }
 
 }  // namespace

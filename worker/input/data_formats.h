@@ -43,4 +43,8 @@ const DataFormat* FindDataFormat(const std::string& name);
 // its folders, sorted.
 absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& image_folder);
 
+// The names of the columns that are a model's one input where a CSV's source names none: all but
+// the label's and the weights', in the order of its first file.
+absl::StatusOr<std::vector<std::string>> ColumnsOf(const DataSource& csv);
+
 }  // namespace shoal

@@ -52,6 +52,20 @@ TEST(DescribeDifferencesTest, AnOptionThatHasComeSinceIsNoDifference) {
               ElementsAre("$.optimizer.config.beta_1: 0.8 there, 0.9 now"));
 }
 
+// The columns of a table, too; but not where both name some.
+TEST(DescribeDifferencesTest, ColumnsThatOnlyOneNamesAreNoDifference) {
+  const std::string without = R"({"data": {"training": {"format": "csv", "path": "/a"}}})";
+  const std::string two =
+      R"({"data": {"training": {"format": "csv", "path": "/a", "features": ["a", "b"]}}})";
+  const std::string turned =
+      R"({"data": {"training": {"format": "csv", "path": "/a", "features": ["b", "a"]}}})";
+  EXPECT_THAT(DescribeDifferences(without, two), IsEmpty());
+  EXPECT_THAT(DescribeDifferences(two, without), IsEmpty());
+  EXPECT_THAT(DescribeDifferences(two, turned),
+              ElementsAre(HasSubstr("$.data.training.features[0]: "),
+                          HasSubstr("$.data.training.features[1]: ")));
+}
+
 // Who trains where the data are knows its classes, also where the job file does not say them.
 TEST(DescribeDifferencesTest, ClassesThatOnlyOneNamesAreNoDifference) {
   const std::string without = R"({"data": {"training": {"path": "/a"}}})";

@@ -2,6 +2,7 @@
 
 #include "tests/worker/input/format_test.h"
 #include "worker/input/csv_reader.h"
+#include "worker/input/data_formats.h"
 
 namespace shoal {
 namespace {
@@ -97,13 +98,42 @@ TEST_F(CsvTest, AColumnMaySayWhatARowCounts) {
 
 TEST_F(CsvTest, WhereNoFeaturesAreNamedTheColumnsTakenAre) {
   Write("data.csv", "a,b,y,kind\n1,2,3,4\n");
-  const auto hint = AllOf(HasSubstr("all columns are taken: a, b, kind"),
+  const auto hint = AllOf(HasSubstr("all columns are taken as features: a, b, kind. "),
                           HasSubstr("data.training.features=[...]"));
   EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("(None, 3)"), hint));
   Write("data.csv", "a,b,y,kind\n1,2,3,red\n");
   EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("column kind: \"red\" is no number"), hint));
   source_.features = {{"", {"a", "kind"}}};
   EXPECT_THAT(ErrorOf(), testing::Not(HasSubstr("features=")));
+}
+
+TEST_F(CsvTest, OneValueThatIsMissingIsNoQuestionOfFeatures) {
+  for (const char* value : {"", "?"}) {
+    Write("data.csv", std::string("a,b,y\n1,2,3\n1,") + value + ",3\n");
+    EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("line 3, column b: "), HasSubstr("leave the row out"),
+                                 testing::Not(HasSubstr("features"))));
+  }
+}
+
+TEST_F(CsvTest, AFirstRowWithoutTheNamesIsExplained) {
+  Write("data.csv", "1,2,3\n4,5,6\n");
+  EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("has no column \"y\"; there is 1, 2, 3"),
+                               HasSubstr("\"header\": false")));
+  for (const auto& [delimiter, shown] : {std::pair(";", ";"), {"\t", "\\t"}}) {
+    Write("data.csv", absl::StrCat("a", delimiter, "b", delimiter, "y\n"));
+    EXPECT_THAT(ErrorOf(), HasSubstr(absl::StrCat("\"delimiter\": \"", shown, "\"?")));
+  }
+  Write("data.csv", "a,b,c\n4,5,6\n");
+  EXPECT_THAT(ErrorOf(),
+              AllOf(testing::Not(HasSubstr("header")), testing::Not(HasSubstr("delimiter"))));
+}
+
+TEST_F(CsvTest, ColumnsAreThoseOfTheInputWhereNoneAreNamed) {
+  Write("data.csv", "b,y,w,a\n1,2,3,4\n");
+  source_.weights = "w";
+  EXPECT_THAT(*ColumnsOf(source_), ElementsAre("b", "a"));
+  source_.paths = {Path("none.csv")};
+  EXPECT_EQ(ColumnsOf(source_).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(CsvTest, FilesThatAreMissingAreAllNamed) {

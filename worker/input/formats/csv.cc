@@ -96,6 +96,33 @@ absl::Status TwoColumns(size_t first, size_t second, const std::string& name) {
                    Printable(name, kMostNameBytes), "\"; give each a name of its own"));
 }
 
+absl::StatusOr<float> ParseNumber(const std::string& field) {
+  size_t begin = 0, end = field.size();
+  while (begin < end && field[begin] == ' ') ++begin;
+  while (end > begin && field[end - 1] == ' ') --end;
+  if (begin < end && field[begin] == '+') ++begin;
+  float number = 0;
+  const auto [rest, error] = std::from_chars(field.data() + begin, field.data() + end, number);
+  if (error == std::errc() && rest == field.data() + end && std::isfinite(number)) return number;
+  return absl::InvalidArgumentError(absl::StrCat("\"", Printable(field, kMostShownBytes),
+                                                 "\" is no number that a float32 holds"));
+}
+
+// What is probably meant by a first row that does not have the names that are looked for.
+std::string HintOfHeader(const std::vector<std::string>& names) {
+  if (names.size() == 1) {
+    for (const char* delimiter : {";", "\t", "|", ","}) {
+      if (names[0].find(delimiter) == std::string::npos) continue;
+      return absl::StrCat("; are its columns divided by \"delimiter\": \"",
+                          *delimiter == '\t' ? "\\t" : delimiter, "\"?");
+    }
+  }
+  const bool numbers = std::all_of(names.begin(), names.end(),
+                                   [](const std::string& name) { return ParseNumber(name).ok(); });
+  return numbers ? "; is it a row of numbers, and no names are there? Then say \"header\": false"
+                 : "";
+}
+
 absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) {
@@ -107,7 +134,8 @@ absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& names, const s
   return absl::InvalidArgumentError(absl::StrCat(
       "has no column \"", name, "\"; there is ",
       Printable(absl::StrJoin(names.begin(), names.begin() + shown, ", "), kMostReasonBytes),
-      names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : ""));
+      names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "",
+      HintOfHeader(names)));
 }
 
 // Where all columns are inputs, one of the label's name would be one, too. Several may have none.
@@ -155,18 +183,6 @@ absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
   return columns;
 }
 
-absl::StatusOr<float> ParseNumber(const std::string& field) {
-  size_t begin = 0, end = field.size();
-  while (begin < end && field[begin] == ' ') ++begin;
-  while (end > begin && field[end - 1] == ' ') --end;
-  if (begin < end && field[begin] == '+') ++begin;
-  float number = 0;
-  const auto [rest, error] = std::from_chars(field.data() + begin, field.data() + end, number);
-  if (error == std::errc() && rest == field.data() + end && std::isfinite(number)) return number;
-  return absl::InvalidArgumentError(absl::StrCat("\"", Printable(field, kMostShownBytes),
-                                                 "\" is no number that a float32 holds"));
-}
-
 class TableReader {
  public:
   TableReader(const DataSource& source, std::vector<DataSource::Feature> features)
@@ -189,19 +205,16 @@ class TableReader {
     return table;
   }
   size_t chosen() const { return columns_.chosen.size(); }
-  // Where columns were taken that nobody named: which, and how others are.
+  // Where all columns were taken: which are features, and how others are chosen.
   std::string HintOfFeatures() const {
-    if (std::none_of(features_.begin(), features_.end(),
-                     [](const DataSource::Feature& each) { return each.from.empty(); })) {
-      return "";
-    }
+    if (columns_.chosen.size() < columns_.names.size()) return "";
+    const size_t features = columns_.chosen.size() - (source_.unlabelled ? 0 : 1);
     std::string names;
-    for (size_t i = 0; i < columns_.chosen.size() && i < kMostShownNames; ++i)
+    for (size_t i = 0; i < features && i < kMostShownNames; ++i)
       absl::StrAppend(&names, i == 0 ? "" : ", ", columns_.names[columns_.chosen[i]]);
-    if (columns_.chosen.size() > kMostShownNames) absl::StrAppend(&names, ", ...");
+    if (features > kMostShownNames) absl::StrAppend(&names, ", ...");
     return absl::StrCat(
-        "; no \"features\" are named, so that all columns are taken: ",
-        Printable(names, kMostReasonBytes),
+        "; all columns are taken as features: ", Printable(names, kMostReasonBytes),
         ". Name those that are features, in the job or by --set 'data.training.features=[...]', of "
         "the test set by --set 'data.test.features=[...]'");
   }
@@ -218,7 +231,7 @@ class TableReader {
       SHOAL_ASSIGN_OR_RETURN(more, reader.Next(&fields));
     }
     std::vector<float> row(columns_.chosen.size());
-    while (more) {
+    for (bool first = true; more; first = false) {
       if (fields.size() != columns_.names.size()) {
         return absl::DataLossError(absl::StrCat(
             "line ", reader.line(), ": ", fields.size(), fields.size() == 1 ? " field" : " fields",
@@ -227,9 +240,11 @@ class TableReader {
       for (size_t i = 0; i < row.size(); ++i) {
         const absl::StatusOr<float> number = ParseNumber(fields[columns_.chosen[i]]);
         if (!number.ok()) {
-          return absl::DataLossError(
-              absl::StrCat("line ", reader.line(), ", column ", columns_.names[columns_.chosen[i]],
-                           ": ", std::string(number.status().message()), HintOfFeatures()));
+          return absl::DataLossError(absl::StrCat(
+              "line ", reader.line(), ", column ", columns_.names[columns_.chosen[i]], ": ",
+              std::string(number.status().message()),
+              // A column that begins so is no feature; one value may be missing.
+              first ? HintOfFeatures() : "; write what it is to count as, or leave the row out"));
         }
         row[i] = *number;
       }
@@ -316,6 +331,25 @@ absl::StatusOr<DataReport> InspectCsv(const DataSource& source) {
                                : absl::StrCat("; in ", rows - column.numbers, " rows no number"))));
   }
   return report;
+}
+
+absl::StatusOr<std::vector<std::string>> ColumnsOf(const DataSource& csv) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(csv.paths));
+  uint64_t size = 0;
+  SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
+                         OpenRegularFile(paths[0], "expected a CSV file", &size));
+  SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), paths[0]));
+  CsvReader reader([&stream](std::span<char> out) { return stream.Read(out); }, csv.delimiter[0]);
+  std::vector<std::string> fields;
+  const absl::StatusOr<bool> more = reader.Next(&fields);
+  if (!more.ok()) return Named(paths[0], more.status());
+  if (!*more) return absl::DataLossError(paths[0] + ": has no row");
+  const absl::StatusOr<Columns> columns = ChooseColumns(csv, {{}}, std::move(fields));
+  if (!columns.ok()) return Named(paths[0], columns.status());
+  std::vector<std::string> names;
+  for (const size_t column : columns->chosen) names.push_back(columns->names[column]);
+  if (!csv.unlabelled) names.pop_back();
+  return names;
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
