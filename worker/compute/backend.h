@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/model/graph.h"
 #include "worker/compute/executable.h"
+#include "worker/compute/pinned_buffer.h"
 #include "worker/compute/plan/plan.h"
 
 namespace shoal {
@@ -34,6 +36,17 @@ class Backend {
 
   // Makes a plan ready to run. CheckKernels has been asked about its graph.
   virtual absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) = 0;
+
+  // Whether its executables run in the memory of this machine and not in a device's own.
+  virtual bool runs_in_machine_memory() const { return true; }
+
+  // Says that `buffer`, parameters or gradients that runs are given again and again, stays where it
+  // is for as long as what this gives is held: a device then copies from and to it while this
+  // machine does other things. Null where runs compute in the caller's memory. To be let go of
+  // before the buffer and the backend.
+  virtual absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> /*buffer*/) {
+    return nullptr;
+  }
 
   // Called on the thread that compiles or runs, before it does: its threads for what
   // follows.

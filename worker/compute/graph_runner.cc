@@ -49,8 +49,8 @@ absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t exam
   }
   constexpr int64_t kBytes = sizeof(float);
   const int64_t part_gradients = at_once < examples ? layout_.size : 0;
-  return BatchMemory{.data = values * kBytes,
-                     .activations = executable->memory_bytes() + part_gradients * kBytes};
+  const int64_t arena = backend_->runs_in_machine_memory() ? executable->memory_bytes() : 0;
+  return BatchMemory{.data = values * kBytes, .activations = arena + part_gradients * kBytes};
 }
 
 absl::StatusOr<BatchResult> GraphRunner::Train(

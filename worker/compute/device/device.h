@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "worker/compute/pinned_buffer.h"
 #include "worker/compute/program.h"
 
 namespace shoal {
@@ -20,7 +21,7 @@ class Device {
     kCompute,  // kernels
     kOut,      // copies to the host
   };
-  // A piece of its memory, given back with this. Outlived by the device.
+  // A piece of memory, given back with this. Outlived by the device.
   class Memory {
    public:
     virtual ~Memory() = default;
@@ -34,11 +35,20 @@ class Device {
 
   virtual ~Device() = default;
 
+  // Called on a thread before it calls what follows, if another did before.
+  virtual void UseOnThisThread() {}
+
   // kFailedPrecondition where there is no such memory.
   virtual absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) = 0;
+  // Of the host, and pinned: copies from and to it run beside the host. Scarce.
+  virtual absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) = 0;
+  // The caller's memory becomes such memory for as long as what this gives is held, which its owner
+  // lets go of first: another address may be given the same pages, and they stay the device's.
+  virtual absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> NewEvent() = 0;
 
-  // On kIn and kOut. The host's memory must stay until the copy has ended.
+  // On kIn and kOut. The host's memory must stay until the copy has ended. Where it is not pinned,
+  // the call may return only when the copy, and so all before it in its stream, has run.
   virtual absl::Status CopyIn(const void* from, char* to, int64_t size_bytes) = 0;
   virtual absl::Status CopyOut(const char* from, void* to, int64_t size_bytes) = 0;
   // On kCompute. `context` and `tensors` are in the device's memory; the span is read before the

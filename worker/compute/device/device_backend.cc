@@ -16,6 +16,11 @@ absl::StatusOr<std::unique_ptr<Executable>> DeviceBackend::Compile(Plan plan) {
                                   device_.get(), &memory_);
 }
 
+absl::StatusOr<std::unique_ptr<PinnedBuffer>> DeviceBackend::Pin(std::span<float> buffer) {
+  if (buffer.empty()) return nullptr;
+  return device_->Pin(buffer.data(), static_cast<int64_t>(buffer.size_bytes()));
+}
+
 absl::Status DeviceBackend::Poison(int64_t size_bytes) {
   SHOAL_RETURN_IF_ERROR(memory_.arena.Reserve(*device_, size_bytes));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Device::Event> copied, device_->NewEvent());

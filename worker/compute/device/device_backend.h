@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -22,7 +23,11 @@ class DeviceBackend : public Backend {
       : device_(std::move(device)), least_copied_bytes_(least_copied_bytes) {}
 
   absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
+  bool runs_in_machine_memory() const final { return false; }
+  absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) final;
   absl::Status Poison(int64_t size_bytes) final;
+  // Those of a device are its own.
+  void UseThreads(int) const final { device_->UseOnThisThread(); }
 
  protected:
   // As HostBackend's.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -20,8 +21,10 @@ int64_t Aligned(int64_t size_bytes) {
   return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-int64_t SizeBytes(std::span<const float> values) {
-  return static_cast<int64_t>(values.size_bytes());
+// What the device left on the host.
+template <typename Value>
+std::span<const Value> ValuesAt(const char* data, int64_t size_bytes) {
+  return {reinterpret_cast<const Value*>(data), size_bytes / sizeof(Value)};
 }
 
 }  // namespace
@@ -30,7 +33,7 @@ absl::Status GrowingDeviceMemory::Reserve(Device& device, int64_t size_bytes) {
   if (size_bytes <= size_bytes_) return absl::OkStatus();
   memory_.reset();
   size_bytes_ = 0;
-  SHOAL_ASSIGN_OR_RETURN(memory_, device.Allocate(size_bytes));
+  SHOAL_ASSIGN_OR_RETURN(memory_, (device.*allocate_)(size_bytes));
   size_bytes_ = size_bytes;
   return absl::OkStatus();
 }
@@ -47,6 +50,15 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, Device* device,
     input_offsets_.push_back(inputs_size_bytes_);
     inputs_size_bytes_ += Aligned(ElementCount(plan_.shape(input)) * sizeof(float));
   }
+  host_size_bytes_ = inputs_size_bytes_;
+  const auto place = [&](TensorId id) {
+    const int64_t offset = host_size_bytes_;
+    if (id >= 0) host_size_bytes_ += Aligned(program_.tensors()[id].size_bytes);
+    return offset;
+  };
+  prediction_offset_ = place(program_.results().prediction);
+  losses_offset_ = place(program_.results().losses);
+  sums_offset_ = place(program_.results().sums);
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(Plan plan, Program program,
@@ -93,9 +105,7 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
     device_.Finish();  // it may still read and write the caller's memory
     return status;
   }
-  if (!plan_.has_loss()) return BatchResult{.examples = plan_.examples()};
-  if (program_.results().sums >= 0) return ResultOf(plan_, sums_);
-  return SumsOf(plan_, buffers, losses_, prediction_);
+  return ReadResults(buffers);
 }
 
 absl::Status DeviceExecutable::TakeMemory() {
@@ -104,6 +114,7 @@ absl::Status DeviceExecutable::TakeMemory() {
   SHOAL_RETURN_IF_ERROR(memory_.parameters.Reserve(device_, model_bytes));
   SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes : 0));
   SHOAL_RETURN_IF_ERROR(memory_.inputs.Reserve(device_, inputs_size_bytes_));
+  SHOAL_RETURN_IF_ERROR(memory_.host.Reserve(device_, host_size_bytes_));
   FindAddresses(
       program_.tensors(),
       {memory_.arena.data(), memory_.parameters.data(), memory_.gradients.data()},
@@ -113,14 +124,15 @@ absl::Status DeviceExecutable::TakeMemory() {
 
 absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
                                               const RunBuffers& buffers) {
-  context_ = context;
-  SHOAL_RETURN_IF_ERROR(device_.CopyIn(&context_, memory_.inputs.data(), sizeof(context_)));
+  std::memcpy(memory_.host.data(), &context, sizeof(context));
+  int64_t size_bytes = sizeof(context);
   for (size_t i = 0; i < buffers.inputs.size(); ++i) {
     const std::span<const float> input = buffers.inputs[i];
     if (input.empty()) continue;  // a target that nobody reads
-    SHOAL_RETURN_IF_ERROR(
-        device_.CopyIn(input.data(), memory_.inputs.data() + input_offsets_[i], SizeBytes(input)));
+    std::memcpy(memory_.host.data() + input_offsets_[i], input.data(), input.size_bytes());
+    size_bytes = input_offsets_[i] + static_cast<int64_t>(input.size_bytes());
   }
+  SHOAL_RETURN_IF_ERROR(device_.CopyIn(memory_.host.data(), memory_.inputs.data(), size_bytes));
   SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kIn, *inputs_copied_));
   const auto* parameters = reinterpret_cast<const char*>(buffers.parameters.data());
   for (const CopyIn& copy : copies_in_) {
@@ -178,25 +190,37 @@ absl::Status DeviceExecutable::CopyGradients(const CopyOut& copy, std::span<floa
 
 absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
-  const auto copy = [&](TensorId id, void* to) {
-    return device_.CopyOut(static_cast<const char*>(addresses_[id]), to,
+  const auto copy = [&](TensorId id, int64_t offset) {
+    return device_.CopyOut(static_cast<const char*>(addresses_[id]), memory_.host.data() + offset,
                            program_.tensors()[id].size_bytes);
   };
-  const auto copy_all = [&](TensorId id, auto* to) {
-    to->resize(program_.tensors()[id].size_bytes / sizeof(to->front()));
-    return copy(id, to->data());
-  };
   const auto& [prediction, losses, sums] = program_.results();
-  if (!buffers.prediction.empty()) {
-    SHOAL_RETURN_IF_ERROR(copy(prediction, buffers.prediction.data()));
-  }
   if (sums >= 0) {
-    SHOAL_RETURN_IF_ERROR(copy_all(sums, &sums_));
+    SHOAL_RETURN_IF_ERROR(copy(sums, sums_offset_));
   } else if (plan_.has_loss()) {
-    SHOAL_RETURN_IF_ERROR(copy_all(losses, &losses_));
-    if (!plan_.metrics().empty()) SHOAL_RETURN_IF_ERROR(copy_all(prediction, &prediction_));
+    SHOAL_RETURN_IF_ERROR(copy(losses, losses_offset_));
+  }
+  const bool adds_up_here = sums < 0 && plan_.has_loss() && !plan_.metrics().empty();
+  if (adds_up_here || !buffers.prediction.empty()) {
+    SHOAL_RETURN_IF_ERROR(copy(prediction, prediction_offset_));
   }
   return device_.Record(Stream::kOut, *results_copied_);
+}
+
+BatchResult DeviceExecutable::ReadResults(const RunBuffers& buffers) const {
+  const auto& [prediction, losses, sums] = program_.results();
+  const char* const host = memory_.host.data();
+  const auto predicted =
+      ValuesAt<float>(host + prediction_offset_, program_.tensors()[prediction].size_bytes);
+  std::copy_n(predicted.begin(), buffers.prediction.size(), buffers.prediction.begin());
+  if (!plan_.has_loss()) return BatchResult{.examples = plan_.examples()};
+  if (sums >= 0) {
+    return ResultOf(plan_,
+                    ValuesAt<double>(host + sums_offset_, program_.tensors()[sums].size_bytes));
+  }
+  return SumsOf(plan_, buffers,
+                ValuesAt<float>(host + losses_offset_, program_.tensors()[losses].size_bytes),
+                predicted);
 }
 
 absl::Status DeviceExecutable::AwaitAll(const std::function<void(int variable)>& on_variable_done) {

@@ -15,9 +15,12 @@
 
 namespace shoal {
 
-// A piece of a device's memory that grows.
+// A piece of memory that grows: a device's, or with &Device::AllocateHost the host's.
 class GrowingDeviceMemory {
  public:
+  using Allocation = absl::StatusOr<std::unique_ptr<Device::Memory>> (Device::*)(int64_t);
+  explicit GrowingDeviceMemory(Allocation allocate = &Device::Allocate) : allocate_(allocate) {}
+
   // Makes it at least `size_bytes` large. What it held is lost when it has to grow.
   absl::Status Reserve(Device& device, int64_t size_bytes);
 
@@ -25,6 +28,7 @@ class GrowingDeviceMemory {
   int64_t size_bytes() const { return size_bytes_; }
 
  private:
+  const Allocation allocate_;
   std::unique_ptr<Device::Memory> memory_;
   int64_t size_bytes_ = 0;
 };
@@ -36,11 +40,14 @@ struct SharedDeviceMemory {
   GrowingDeviceMemory parameters;
   GrowingDeviceMemory gradients;
   GrowingDeviceMemory inputs;
+  // What comes with each batch and goes with each result, on its way: pinned, as the caller's is
+  // not.
+  GrowingDeviceMemory host{&Device::AllocateHost};
 };
 
 // A program on a Device. All of a run is given to the device at once:
 //
-//   kIn       context, inputs | parameters, in the order of their first use
+//   kIn       context and inputs | parameters, in the order of their first use
 //   kCompute  waits for the inputs; each step, when the parameters that it is the first to read
 //             are there
 //   kOut      gradients, when the last step that touches them has ended | results
@@ -79,6 +86,8 @@ class DeviceExecutable : public Executable {
   absl::Status StartComputing(const RunBuffers& buffers, const OnStepTimed& on_step_timed);
   absl::Status StartCopyingResults(const RunBuffers& buffers);
   absl::Status CopyGradients(const CopyOut& copy, std::span<float> gradients);
+  // The sums of the run, from what it left.
+  BatchResult ReadResults(const RunBuffers& buffers) const;
   // Waits for what the device leaves, piece by piece.
   absl::Status AwaitAll(const std::function<void(int variable)>& on_variable_done);
 
@@ -88,15 +97,14 @@ class DeviceExecutable : public Executable {
   SharedDeviceMemory& memory_;
   std::vector<int64_t> input_offsets_;  // by input of the graph, behind the context; bytes
   int64_t inputs_size_bytes_ = 0;
+  // Where they come to lie on the host, behind the inputs; bytes.
+  int64_t prediction_offset_ = 0, losses_offset_ = 0, sums_offset_ = 0;
+  int64_t host_size_bytes_ = 0;
   std::vector<CopyIn> copies_in_;    // by first step
   std::vector<CopyOut> copies_out_;  // by last step
   std::unique_ptr<Device::Event> inputs_copied_, computed_, results_copied_;
 
-  // Of the run.
-  RunContext context_;
-  std::vector<void*> addresses_;  // by tensor
-  std::vector<float> losses_, prediction_;
-  std::vector<double> sums_;
+  std::vector<void*> addresses_;  // by tensor, of the run
 };
 
 }  // namespace shoal

@@ -212,6 +212,8 @@ TEST_F(DeviceBackendTest, GivesEachStreamItsWorkInOrder) {
   const auto runner = MakeRunner(Options(model.Build()), 0, /*least_copied_bytes=*/1);
   const std::vector<float> parameters(runner->layout().size);
   std::vector<float> gradients(parameters.size());
+  const auto pinned = runner->backend().Pin(gradients);
+  ASSERT_TRUE(pinned.ok()) << pinned.status();
   const std::vector<float> x = {1, 2}, y = {3};
   const Batch batch = {.examples = 1, .inputs = {x}, .target = y};
   const auto result = runner->Train(batch, 0, parameters, gradients, [&](int variable) {
@@ -221,7 +223,7 @@ TEST_F(DeviceBackendTest, GivesEachStreamItsWorkInOrder) {
   EXPECT_THAT(
       device_->log(),
       ElementsAreArray({
-          "in: copy 16",      "in: copy 8",       "in: copy 4",       "in: event 6",  // the batch
+          "in: copy 516",     "in: event 6",  // context and batch
           "in: copy 48",      "in: event 0",      "in: copy 96",      "in: event 1",  // a, b
           "compute: wait 6",  "compute: wait 0",  "compute: kernel",                  // a's product
           "compute: wait 1",  "compute: kernel",                                      // b's
@@ -235,6 +237,41 @@ TEST_F(DeviceBackendTest, GivesEachStreamItsWorkInOrder) {
           "host: wait 3",     "host: done 1",     "host: wait 5",     "host: done 0",  //
           "host: wait 8",
       }));
+}
+
+TEST_F(DeviceBackendTest, WhatLiesOnTheDeviceIsNoMemoryOfTheMachine) {
+  const auto runner = MakeRunner(Options(SmallModel()), 0);
+  const auto memory = runner->MemoryOfBatch(3);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  EXPECT_EQ(memory->activations, 0);
+  EXPECT_GT(memory->data, 0);
+  EXPECT_GT(MakeReference(SmallModel())->MemoryOfBatch(3)->activations, 0);
+}
+
+// Gradients that are not pinned are copied all the same, but what comes after them is given to the
+// device late. The batch and its results have pinned memory of the device's own.
+TEST_F(DeviceBackendTest, OnlyCopiesToMemoryThatIsNotPinnedHoldTheHostUp) {
+  const auto runner = MakeRunner(Options(SmallModel()), 0);
+  const RandomBatch data(random_, SmallModel(), *kSparse, 3);
+  const std::vector<float> parameters = Parameters(*runner);
+  std::vector<float> gradients(parameters.size()), others(parameters.size());
+  const auto held_up = [&](std::vector<float>& to) {
+    device_->log().clear();
+    EXPECT_TRUE(runner->Train(data.batch(), 1, parameters, to, nullptr).ok());
+    return std::count(device_->log().begin(), device_->log().end(), "host: held up");
+  };
+  EXPECT_GT(held_up(others), 1);
+  const int64_t of_batches = device_->pinned_bytes();
+  EXPECT_GT(of_batches, 0);
+  auto pinned = runner->backend().Pin(gradients);
+  ASSERT_TRUE(pinned.ok()) << pinned.status();
+  EXPECT_EQ(held_up(gradients), 0);
+  EXPECT_EQ(gradients, others);
+  EXPECT_EQ(device_->pinned_bytes(), of_batches + static_cast<int64_t>(4 * gradients.size()));
+  pinned->reset();
+  EXPECT_EQ(device_->pinned_bytes(), of_batches);
+  EXPECT_GT(held_up(gradients), 1);
+  EXPECT_EQ(*runner->backend().Pin({}), nullptr);
 }
 
 // Of three examples with four classes: two sums, and nothing else.

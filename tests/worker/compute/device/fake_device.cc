@@ -8,21 +8,36 @@
 namespace shoal {
 namespace {
 
-class FakeMemory : public Device::Memory {
- public:
-  explicit FakeMemory(int64_t size_bytes) : bytes_(size_bytes, '\xff') {}  // not-a-number
-  char* data() const override { return bytes_.data(); }
-
- private:
-  mutable std::vector<char> bytes_;
-};
-
 const char* NameOf(Device::Stream stream) {
   constexpr const char* kNames[] = {"in", "compute", "out"};
   return kNames[static_cast<int>(stream)];
 }
 
 }  // namespace
+
+class FakeDevice::Pinning : public PinnedBuffer {
+ public:
+  Pinning(const char* memory, int64_t size_bytes, FakeDevice* device)
+      : memory_(memory), device_(*device) {
+    device_.pinned_[memory_] = size_bytes;
+  }
+  ~Pinning() override { device_.pinned_.erase(memory_); }
+
+ private:
+  const char* const memory_;
+  FakeDevice& device_;
+};
+
+class FakeDevice::FakeMemory : public Device::Memory {
+ public:
+  explicit FakeMemory(int64_t size_bytes) : bytes_(size_bytes, '\xff') {}  // not-a-number
+  char* data() const override { return bytes_.data(); }
+
+  std::unique_ptr<Pinning> pinning;  // of the host's
+
+ private:
+  mutable std::vector<char> bytes_;
+};
 
 struct FakeDevice::FakeEvent : Device::Event {
   int number = 0;
@@ -32,6 +47,29 @@ struct FakeDevice::FakeEvent : Device::Event {
 
 absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::Allocate(int64_t size_bytes) {
   return std::make_unique<FakeMemory>(size_bytes);
+}
+
+absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::AllocateHost(int64_t size_bytes) {
+  auto memory = std::make_unique<FakeMemory>(size_bytes);
+  memory->pinning = std::make_unique<Pinning>(memory->data(), size_bytes, this);
+  return memory;
+}
+
+absl::StatusOr<std::unique_ptr<PinnedBuffer>> FakeDevice::Pin(void* memory, int64_t size_bytes) {
+  return std::make_unique<Pinning>(static_cast<const char*>(memory), size_bytes, this);
+}
+
+int64_t FakeDevice::pinned_bytes() const {
+  int64_t sum = 0;
+  for (const auto& [memory, size_bytes] : pinned_) sum += size_bytes;
+  return sum;
+}
+
+bool FakeDevice::IsPinned(const char* memory, int64_t size_bytes) const {
+  auto after = pinned_.upper_bound(memory);
+  if (after == pinned_.begin()) return false;
+  const auto& [begin, size] = *--after;
+  return memory + size_bytes <= begin + size;
 }
 
 absl::StatusOr<std::unique_ptr<Device::Event>> FakeDevice::NewEvent() {
@@ -51,11 +89,19 @@ absl::Status FakeDevice::CopyIn(const void* from, char* to, int64_t size_bytes) 
 
 absl::Status FakeDevice::CopyOut(const char* from, void* to, int64_t size_bytes) {
   log_.push_back(absl::StrCat("out: copy ", size_bytes));
-  Give(Stream::kOut, {.run = [=] {
-         std::memcpy(to, from, size_bytes);
-         return absl::OkStatus();
-       }});
-  return absl::OkStatus();
+  const auto copied = std::make_shared<int64_t>(0);
+  Give(Stream::kOut, {.run =
+                          [=] {
+                            std::memcpy(to, from, size_bytes);
+                            return absl::OkStatus();
+                          },
+                      .reached = copied});
+  if (IsPinned(static_cast<const char*>(to), size_bytes)) return absl::OkStatus();
+  log_.push_back("host: held up");
+  while (*copied == 0) {
+    if (!DoOne()) return absl::InternalError("the streams wait for each other");
+  }
+  return error_;
 }
 
 absl::Status FakeDevice::Launch(Kernel& kernel, const RunContext* context,

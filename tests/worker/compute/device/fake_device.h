@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <span>
@@ -19,12 +20,15 @@ namespace shoal {
 // A Device in the memory of the host. It does nothing before the host waits, and then what one of
 // its streams has next, drawn by the seed, until what the host waits for has come to pass: over
 // some seeds whatever order the events allow, so that who reads before a copy or a kernel that is
-// not waited for, reads not-a-number. It writes down all that it is told.
+// not waited for, reads not-a-number. A copy out to memory that is not pinned holds the host up, as
+// CUDA's do. It writes down all that it is told.
 class FakeDevice : public Device {
  public:
   explicit FakeDevice(uint64_t seed) : random_(seed) {}
 
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
   absl::Status CopyIn(const void* from, char* to, int64_t size_bytes) override;
   absl::Status CopyOut(const char* from, void* to, int64_t size_bytes) override;
@@ -36,13 +40,17 @@ class FakeDevice : public Device {
   void Finish() override;
 
   // "in: copy 12", bytes; "compute: kernel"; "out: copy 12"; "in: event 0", a number for each in
-  // the order of NewEvent(); "compute: wait 0"; "host: wait 0".
+  // the order of NewEvent(); "compute: wait 0"; "host: wait 0"; "host: held up" by a copy out.
   std::vector<std::string>& log() { return log_; }
   // Whether all that was given has run.
   bool idle() const;
+  // Bytes of the host that are pinned.
+  int64_t pinned_bytes() const;
 
  private:
   struct FakeEvent;
+  class FakeMemory;
+  class Pinning;
   // One thing to do, once `awaited` has been reached so many times; then `recorded` is.
   struct Item {
     std::shared_ptr<int64_t> awaited = nullptr;
@@ -54,9 +62,11 @@ class FakeDevice : public Device {
   void Give(Stream stream, Item item);
   // Does what a stream has next; false where none has anything that it may do.
   bool DoOne();
+  bool IsPinned(const char* memory, int64_t size_bytes) const;
 
   std::mt19937_64 random_;
   std::array<std::deque<Item>, 3> streams_;
+  std::map<const char*, int64_t> pinned_;  // sizes by address
   int events_ = 0;
   absl::Status error_;  // the first; what comes after it is not done
   std::vector<std::string> log_;

@@ -18,7 +18,6 @@ class FakeDeviceBackend : public DeviceBackend {
 
   std::string name() const override { return "fake_device"; }
   std::set<std::string> op_types() const override;
-  void UseThreads(int) const override {}
 
   // Kernels that the builders of programs have asked for.
   int copies() const;
