@@ -1,7 +1,7 @@
 // shoal-worker: computes gradients, for whoever coordinates.
 
 #include "common/daemon/process_environment.h"
-#include "worker/compute/backends.h"
+#include "worker/compute/compute_device.h"
 #include "worker/worker_process.h"
 
 int main(int argc, char** argv) {
@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   daemon.settings().AddText(
       "chief", &flags.chief,
       "HOST:PORT of the coordinator; joins without a place in the cluster spec");
-  daemon.settings().AddChoice("device", &flags.device, shoal::BackendNames(), "What computes");
+  daemon.settings().AddForms("device", &flags.device, shoal::DeviceNames(),
+                             "What computes; auto: a GPU where there is one, else the cpu");
   daemon.settings().AddInteger("threads", &flags.threads, 0, 1024,
                                "Compute threads; 0: one for each core");
   daemon.settings().AddNumber("coordinator_timeout", &flags.coordinator_timeout, 0, 1e9,

@@ -14,6 +14,7 @@
 #include "common/daemon/process_mark.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
+#include "worker/compute/compute_device.h"
 #include "worker/compute_thread.h"
 #include "worker/step_records.h"
 #include "worker/worker_session.h"
@@ -29,6 +30,13 @@ int ThreadsOf(const WorkerFlags& flags) {
 }  // namespace
 
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
+  absl::StatusOr<ComputeDevice> device =
+      ChooseDevice(flags.device, cuda::SurveyDevices(), cuda::FreeBytes);
+  if (!device.ok()) {
+    return absl::Status(device.status().code(),
+                        "--device: " + std::string(device.status().message()));
+  }
+  if (!device->reason.empty()) LogInfo(device->reason);
   std::string chief = flags.chief;
   std::optional<uint32_t> index;
   Address own;
@@ -62,7 +70,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
     network->Stop();
   };
   ComputeThread computer({.loop = network.get(),
-                          .backend = flags.device,
+                          .backend = device->name,
                           .threads = ThreadsOf(flags),
                           .memory = ReadMemoryLimit(),
                           .on_batch = on_batch});
@@ -74,7 +82,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                          .incarnation = DrawIncarnation(),
                          .host = HostName(),
                          .pid = static_cast<uint64_t>(getpid()),
-                         .device = flags.device,
+                         .device = device->name,
                          .threads = static_cast<uint32_t>(ThreadsOf(flags)),
                          .coordinator_timeout = FromSeconds(flags.coordinator_timeout),
                          .on_step = on_step,

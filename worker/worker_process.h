@@ -11,7 +11,7 @@ namespace shoal {
 // What a worker process is told on its command line.
 struct WorkerFlags {
   std::string chief;                 // HOST:PORT; empty: as the cluster spec says
-  std::string device = "cpu";        // what computes
+  std::string device = "auto";       // what computes, as ChooseDevice takes it
   int64_t threads = 0;               // 0: one for each core
   double coordinator_timeout = 600;  // seconds
   std::string step_records;          // directory; empty: none are written

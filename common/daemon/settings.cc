@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/nearest_name.h"
 #include "common/base/version.h"
@@ -115,6 +116,13 @@ void Settings::AddChoice(const std::string& name, std::string* value,
                          const std::vector<std::string>& choices, const std::string& help) {
   AddText(name, value, help);
   implementation_->entries.back().option->check(CLI::IsMember(choices));
+}
+
+void Settings::AddForms(const std::string& name, std::string* value,
+                        const std::vector<std::string>& forms, const std::string& help) {
+  AddText(name, value, help);
+  const std::string names = absl::StrCat("TEXT:{", absl::StrJoin(forms, ","), "}");
+  implementation_->entries.back().option->type_name(names);
 }
 
 void Settings::AddInteger(const std::string& name, int64_t* value, int64_t min, int64_t max,

@@ -25,6 +25,9 @@ class Settings {
   void AddText(const std::string& name, std::string* value, const std::string& help);
   void AddChoice(const std::string& name, std::string* value,
                  const std::vector<std::string>& choices, const std::string& help);
+  // Text of one of several forms, which --help names ("cuda:N"). Who reads it, checks it.
+  void AddForms(const std::string& name, std::string* value, const std::vector<std::string>& forms,
+                const std::string& help);
   void AddInteger(const std::string& name, int64_t* value, int64_t min, int64_t max,
                   const std::string& help);
   void AddNumber(const std::string& name, double* value, double min, double max,

@@ -44,6 +44,18 @@ def test_cluster_specs(tmp_path, tf_config, words):
         assert word in output
 
 
+@pytest.mark.parametrize("device, words", [
+    ("gpu", ["--device", "\"gpu\" is not known", "cuda:N"]),
+    ("cuda:0", ["--device", "built without CUDA", "cmake --preset cuda"]),
+])
+def test_devices(tmp_path, device, words):
+    with Cluster(tmp_path) as cluster:
+        code, output = run_to_end(cluster, "worker", None, f"--device={device}", "--chief=127.0.0.1:1")
+    assert code == 78, output
+    for word in words:
+        assert word in output
+
+
 @pytest.mark.parametrize("change, words", [
     ({"epoch": 3}, ["$.epoch", "epochs"]),
     ({"optimizer": {"class_name": "Adam", "config": {"learning_rate": -1}}}, ["learning_rate", "-1"]),

@@ -91,7 +91,7 @@ def test_man_pages_say_what_the_help_says(installed):
     (["shoal", "train", "--max"], ["--max_restarts"]),
     (["shoal", "checkpoint", ""], ["list", "show", "verify", "now"]),
     (["shoal-worker", "--dev"], ["--device"]),
-    (["shoal-worker", "--device", ""], ["cpu", "reference"]),
+    (["shoal-worker", "--device", ""], ["auto", "cpu", "reference", "cuda:N"]),
     (["shoal-ps", "--log_format", "j"], ["json"]),
 ])
 def test_completion(installed, words, expected):

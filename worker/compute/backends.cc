@@ -3,7 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/nearest_name.h"
+#include "worker/compute/compute_device.h"
 #include "worker/compute/cpu/cpu_backend.h"
+#include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute/reference/reference_backend.h"
 
 namespace shoal {
@@ -30,10 +32,13 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name) 
   for (const Registered& backend : kBackends) {
     if (name == backend.name) return backend.create();
   }
+  if (const std::optional<int> index = CudaIndexOf(name); index.has_value()) {
+    return cuda::CreateCudaBackend(*index);
+  }
   const std::string nearest = NearestName(name, BackendNames());
   return absl::InvalidArgumentError(absl::StrCat(
       "backend \"", name, "\" is not known; there are ", absl::StrJoin(BackendNames(), ", "),
-      nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
+      ", cuda:N", nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
 }
 
 }  // namespace shoal

@@ -9,10 +9,11 @@
 
 namespace shoal {
 
-// The names of those that there are, the usual one first.
+// The names of those that compute on every machine, the usual one first.
 std::vector<std::string> BackendNames();
 
-// Another name is kInvalidArgument, with the nearest one.
+// One of these, or of a GPU's, "cuda:0". Another name is kInvalidArgument, with the nearest one; of
+// a GPU the errors are CreateCudaBackend's.
 absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name);
 
 }  // namespace shoal

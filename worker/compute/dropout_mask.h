@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "worker/compute/host_device.h"
 #include "worker/compute/run_context.h"
 #include "worker/compute/step_random.h"
 
@@ -10,15 +11,17 @@ namespace shoal {
 // Which elements one dropout layer keeps in one step.
 class DropoutMask {
  public:
-  DropoutMask(const RunContext& context, uint64_t layer_seed, double rate)
+  SHOAL_HOST_DEVICE DropoutMask(const RunContext& context, uint64_t layer_seed, double rate)
       : random_(context, layer_seed),
         dropped_below_(static_cast<uint64_t>(rate * 4294967296.0)),
         scale_(rate < 1 ? 1 / (1 - rate) : 0) {}
 
-  bool Keeps(uint64_t element) const { return random_.Bits(element) >= dropped_below_; }
+  SHOAL_HOST_DEVICE bool Keeps(uint64_t element) const {
+    return random_.Bits(element) >= dropped_below_;
+  }
   // What element i is multiplied by: 0, or 1 / (1 - rate).
   template <typename Scalar>
-  Scalar Factor(uint64_t element) const {
+  SHOAL_HOST_DEVICE Scalar Factor(uint64_t element) const {
     return Keeps(element) ? static_cast<Scalar>(scale_) : Scalar(0);
   }
 

@@ -45,8 +45,9 @@ void WithConstantKind(BinaryOp::Kind kind, const Use& use) {
   }
 }
 
-template <typename Scalar>
-Scalar Unary(const UnaryOp& op, Scalar x) {
+// `op` is a UnaryOp, or has its attributes.
+template <typename Attributes, typename Scalar>
+SHOAL_HOST_DEVICE Scalar Unary(const Attributes& op, Scalar x) {
   using Kind = UnaryOp::Kind;
   const Scalar low = static_cast<Scalar>(op.low), high = static_cast<Scalar>(op.high);
   switch (op.kind) {

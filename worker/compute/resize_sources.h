@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/model/ops/resize.h"
+#include "worker/compute/host_device.h"
 
 namespace shoal {
 
@@ -16,22 +17,25 @@ struct ResizeSource {
   std::array<double, 2> weight;
 };
 
-// By element of an axis of `out` made from one of `in`.
+// Of element `i` of an axis of `out` made from one of `in`.
+SHOAL_HOST_DEVICE inline ResizeSource ResizeSourceOf(ResizeOp::Interpolation interpolation,
+                                                     int64_t in, int64_t out, int64_t i) {
+  const double place = (i + 0.5) * in / out;
+  if (interpolation == ResizeOp::Interpolation::kNearest) {
+    const int64_t nearest = std::min(static_cast<int64_t>(place), in - 1);
+    return {{nearest, nearest}, {1, 0}};
+  }
+  const double centre = std::clamp(place - 0.5, 0.0, static_cast<double>(in - 1));
+  const auto low = static_cast<int64_t>(centre);
+  const double share = centre - static_cast<double>(low);
+  return {{low, std::min(low + 1, in - 1)}, {1 - share, share}};
+}
+
+// By element of such an axis.
 inline std::vector<ResizeSource> ResizeSources(ResizeOp::Interpolation interpolation, int64_t in,
                                                int64_t out) {
   std::vector<ResizeSource> sources(out);
-  for (int64_t i = 0; i < out; ++i) {
-    const double place = (i + 0.5) * in / out;
-    if (interpolation == ResizeOp::Interpolation::kNearest) {
-      const int64_t nearest = std::min(static_cast<int64_t>(place), in - 1);
-      sources[i] = {{nearest, nearest}, {1, 0}};
-      continue;
-    }
-    const double centre = std::clamp(place - 0.5, 0.0, static_cast<double>(in - 1));
-    const auto low = static_cast<int64_t>(centre);
-    const double share = centre - static_cast<double>(low);
-    sources[i] = {{low, std::min(low + 1, in - 1)}, {1 - share, share}};
-  }
+  for (int64_t i = 0; i < out; ++i) sources[i] = ResizeSourceOf(interpolation, in, out, i);
   return sources;
 }
 

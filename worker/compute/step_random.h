@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "common/model/ops/random_uniform.h"
+#include "worker/compute/host_device.h"
 #include "worker/compute/run_context.h"
 
 namespace shoal {
@@ -13,15 +14,15 @@ namespace shoal {
 // same. Counter-based: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 class StepRandom {
  public:
-  StepRandom(const RunContext& context, uint64_t layer_seed)
+  SHOAL_HOST_DEVICE StepRandom(const RunContext& context, uint64_t layer_seed)
       : key_(Mix(context.job_seed + Mix(context.step + Mix(layer_seed)))) {}
 
   // 32 of them.
-  uint64_t Bits(uint64_t i) const { return Mix(key_ + i * kIncrement) >> 32; }
+  SHOAL_HOST_DEVICE uint64_t Bits(uint64_t i) const { return Mix(key_ + i * kIncrement) >> 32; }
 
  private:
   static constexpr uint64_t kIncrement = 0x9e3779b97f4a7c15;
-  static uint64_t Mix(uint64_t z) {
+  SHOAL_HOST_DEVICE static uint64_t Mix(uint64_t z) {
     z += kIncrement;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
@@ -31,15 +32,20 @@ class StepRandom {
   const uint64_t key_;
 };
 
-// Number i of an example of the step's batch. Rounded to float, so that it is the same where the
-// graph is computed in double.
+// In `range`, by 32 random bits. Rounded to float, so that it is the same where the graph is
+// computed in double.
+SHOAL_HOST_DEVICE inline float UniformIn(const RandomUniformOp::Range& range, bool whole,
+                                         uint64_t bits) {
+  const double share = static_cast<double>(bits) / 4294967296.0;
+  const double number = range.low + (range.high - range.low) * share;
+  return static_cast<float>(whole ? std::floor(number) : number);
+}
+
+// Number i of an example of the step's batch.
 inline float UniformDraw(const RandomUniformOp& op, const StepRandom& random, int64_t example,
                          int64_t i) {
   const int64_t first = op.one_of_batch ? 0 : example * static_cast<int64_t>(op.ranges.size());
-  const double share = static_cast<double>(random.Bits(first + i)) / 4294967296.0;
-  const RandomUniformOp::Range& range = op.ranges[i];
-  const double number = range.low + (range.high - range.low) * share;
-  return static_cast<float>(op.whole ? std::floor(number) : number);
+  return UniformIn(op.ranges[i], op.whole, random.Bits(first + i));
 }
 
 }  // namespace shoal

@@ -41,6 +41,11 @@ Graph SmallModel(double dropout_rate = 0) {
 
 class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    const absl::Status device = CheckDevice(GetParam());
+    if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
+  }
+
   std::unique_ptr<GraphRunner> MakeRunner(Graph model, uint64_t seed = 0,
                                           std::shared_ptr<const Loss> loss = kSparse) {
     GraphRunner::Options options;

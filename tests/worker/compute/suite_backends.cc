@@ -1,22 +1,38 @@
 #include "tests/worker/compute/suite_backends.h"
 
+#include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/tested_backends.h"
 #include "worker/compute/backends.h"
+#include "worker/compute/cuda/device_survey.h"
 
 namespace shoal {
 
 std::vector<std::string> SuiteBackends() {
   std::vector<std::string> names = TestedBackends();
   names.push_back("fake_device");
+  names.push_back("cuda_on_cpu");
+  if (cuda::SurveyDevices().built_with_cuda) names.push_back("cuda");
   return names;
 }
 
+absl::Status CheckDevice(const std::string& name) {
+  if (name != "cuda") return absl::OkStatus();
+  return cuda::FindDevice(cuda::SurveyDevices(), 0).status();
+}
+
 absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& name) {
+  auto device = std::make_unique<FakeDevice>(/*seed=*/1);
+  if (name == "cuda_on_cpu") return std::make_unique<CudaOnCpuBackend>(std::move(device));
+  if (name == "cuda") return CreateBackend("cuda:0");
   if (name != "fake_device") return CreateBackend(name);
-  return std::make_unique<FakeDeviceBackend>(std::make_unique<FakeDevice>(/*seed=*/1),
-                                             /*least_copied_bytes=*/1024);
+  return std::make_unique<FakeDeviceBackend>(std::move(device), /*least_copied_bytes=*/1024);
+}
+
+std::set<std::string> MissingOps(const std::string& name) {
+  if (!name.starts_with("cuda")) return {};
+  return {"Sparsemax", "SparsemaxBackward", "Warp", "WarpBackward"};
 }
 
 }  // namespace shoal

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,16 @@
 
 namespace shoal {
 
-// What the suites that hold for every backend run on: TestedBackends(), and "fake_device", the
-// reference's kernels behind the copies and the streams of a FakeDevice.
+// What the suites that hold for every backend run on: TestedBackends(); "fake_device", the
+// reference's kernels behind the copies and the streams of a FakeDevice; and "cuda_on_cpu"
+// (CudaOnCpuBackend). In the cuda preset "cuda", too, on the first GPU.
 std::vector<std::string> SuiteBackends();
+// Why the backend cannot be tested on this machine; OK where it can.
+absl::Status CheckDevice(const std::string& name);
 absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& name);
+
+// The ops that the backend has no kernels for. Lists that are to shrink: one of these that it has a
+// kernel for fails.
+std::set<std::string> MissingOps(const std::string& name);
 
 }  // namespace shoal

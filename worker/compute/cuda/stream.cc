@@ -19,7 +19,8 @@ absl::Status Stream::Synchronize() { return SHOAL_CUDA(cudaStreamSynchronize(get
 
 absl::StatusOr<Event> Event::Create() {
   cudaEvent_t event = nullptr;
-  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)));
+  SHOAL_RETURN_IF_ERROR(
+      SHOAL_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync)));
   return Event(event);
 }
 
@@ -33,5 +34,7 @@ absl::StatusOr<bool> Event::Happened() const {
   SHOAL_RETURN_IF_ERROR(ToStatus(state, "cudaEventQuery"));
   return true;
 }
+
+absl::Status Event::Synchronize() const { return SHOAL_CUDA(cudaEventSynchronize(get())); }
 
 }  // namespace shoal::cuda

@@ -45,6 +45,8 @@ class Event {
   absl::Status Record(const Stream& stream);
   // Whether it has been reached. Does not block; one that was never recorded has.
   absl::StatusOr<bool> Happened() const;
+  // Blocks until it has been reached, without keeping a core busy. Says what went wrong before it.
+  absl::Status Synchronize() const;
 
  private:
   struct Destroy {

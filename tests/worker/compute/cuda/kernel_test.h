@@ -15,8 +15,8 @@
 
 #include "common/model/op.h"
 #include "tests/fakes/test_seed.h"
-#include "tests/worker/compute/cuda/run_on_cpu.h"
 #include "worker/compute/cuda/kernels/bfloat16.h"
+#include "worker/compute/cuda/kernels/run_on_cpu.h"
 #include "worker/compute/reference/kernels.h"
 
 #ifdef __CUDACC__

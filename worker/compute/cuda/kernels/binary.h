@@ -21,7 +21,7 @@ struct BinaryKernel {
     const int64_t at = int64_t{item} * width;
     Pack<width> pack = Load<width>(a + at);
     const Pack<width> other = Load<width>(b + at);
-    for (int i = 0; i < width; ++i) pack[i] = Binary<kind>(pack[i], other[i]);
+    for (int i = 0; i < width; ++i) pack[i] = shoal::Binary<kind>(pack[i], other[i]);
     Store(pack, y + at);
   }
 };

@@ -35,7 +35,7 @@ struct GatherKernel {
   }
 };
 
-// What a sort is to order, stably, with the places 0, 1, 2, ... as its values: the row of each id,
+// What is to be ordered, stably, with the places 0, 1, 2, ... as its values: the row of each id,
 // and `rows` for one that stands for none, so that these come last.
 struct RowKeysKernel {
   const float* ids;
@@ -47,6 +47,24 @@ struct RowKeysKernel {
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
     const int64_t row = RowOfId(ids[item], rows);
     keys[item] = static_cast<int32_t>(row < 0 ? rows : row);
+  }
+};
+
+// Orders them: each looks for its place among all others. Thousands of ids read those of the others
+// from the cache; of a million, a sort would do with a thousandth of the reads.
+struct RankKeysKernel {
+  const int32_t* keys;
+  int64_t count;
+  int32_t* sorted;
+  int32_t* places;
+
+  int64_t items() const { return count; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const int32_t key = keys[item];
+    int64_t rank = 0;
+    for (int32_t i = 0; i < count; ++i) rank += keys[i] < key || (keys[i] == key && i < item);
+    sorted[rank] = key;
+    places[rank] = item;
   }
 };
 

@@ -9,7 +9,7 @@
 // CPU. There are two forms. Neither has atomics, nor an order of blocks, so that all results are
 // the same bits each time.
 //
-// Launch (launch.h) runs them on a device, RunOnCpu (tests/worker/compute/cuda) on the host.
+// Launch (launch.h) runs them on a device, RunOnCpu (run_on_cpu.h) on the host.
 
 namespace shoal::cuda {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <random>
 #include <vector>
 
 #include "worker/compute/cuda/kernels/kernel.h"
@@ -12,18 +11,18 @@ namespace shoal::cuda {
 
 // Runs a whole grid on this thread: items, blocks and the threads of each phase in an order that
 // `random` draws, as a device promises none; what a block shares begins as not-a-number.
-template <ItemKernel Kernel>
-void RunOnCpu(const Kernel& kernel, std::mt19937_64& random) {
+template <ItemKernel Kernel, typename Random>
+void RunOnCpu(const Kernel& kernel, Random& random) {
   std::vector<int32_t> items(kernel.items());
   std::iota(items.begin(), items.end(), 0);
   std::shuffle(items.begin(), items.end(), random);
   for (const int32_t item : items) kernel(item);
 }
 
-template <int phase, BlockKernel Kernel>
+template <int phase, BlockKernel Kernel, typename Random>
 void RunPhasesOnCpu(const Kernel& kernel, int64_t block, typename Kernel::Shared& shared,
                     std::vector<typename Kernel::Own>& own, std::vector<int>& threads,
-                    std::mt19937_64& random) {
+                    Random& random) {
   std::shuffle(threads.begin(), threads.end(), random);
   for (const int thread : threads) {
     kernel.template Run<phase>({.block = block, .thread = thread}, shared, own[thread]);
@@ -33,8 +32,8 @@ void RunPhasesOnCpu(const Kernel& kernel, int64_t block, typename Kernel::Shared
   }
 }
 
-template <BlockKernel Kernel>
-void RunOnCpu(const Kernel& kernel, std::mt19937_64& random) {
+template <BlockKernel Kernel, typename Random>
+void RunOnCpu(const Kernel& kernel, Random& random) {
   std::vector<int64_t> blocks(kernel.blocks());
   std::iota(blocks.begin(), blocks.end(), 0);
   std::shuffle(blocks.begin(), blocks.end(), random);

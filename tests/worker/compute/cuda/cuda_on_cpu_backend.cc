@@ -1,0 +1,44 @@
+#include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
+
+#include <random>
+
+#include "worker/compute/cuda/kernels/matrix_product.h"
+#include "worker/compute/cuda/kernels/run_on_cpu.h"
+
+namespace shoal {
+namespace {
+
+// (a, b, c, workspace) or (a, b, bias, c, workspace)
+class PlainProduct : public Kernel {
+ public:
+  explicit PlainProduct(const cuda::MatrixProduct& product) : product_(product) {}
+
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
+    const auto at = [&](int i) { return static_cast<float*>(tensors[i]); };
+    std::minstd_rand random;
+    RunOnCpu(cuda::MatrixProductKernel{product_, at(0), at(1), product_.bias ? at(2) : nullptr,
+                                       at(2 + product_.bias)},
+             random);
+    return absl::OkStatus();
+  }
+
+ private:
+  const cuda::MatrixProduct product_;
+};
+
+class PlainProducts : public cuda::MatrixProducts {
+ public:
+  absl::StatusOr<std::unique_ptr<Kernel>> Make(const cuda::MatrixProduct& product,
+                                               const cuda::NodeName&) override {
+    return std::make_unique<PlainProduct>(product);
+  }
+  int64_t workspace_bytes() const override { return 16; }
+};
+
+}  // namespace
+
+// A few blocks for each sum that is cut into slices.
+CudaOnCpuBackend::CudaOnCpuBackend(std::unique_ptr<FakeDevice> device)
+    : CudaBackend(std::move(device), {.blocks = 5}, std::make_unique<PlainProducts>()) {}
+
+}  // namespace shoal

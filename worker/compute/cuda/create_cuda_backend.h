@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "worker/compute/backend.h"
+
+namespace shoal::cuda {
+
+// The backend on the GPU with this index. Errors are FindDevice's, or say which of NVIDIA's
+// libraries is missing. In a build without CUDA there is that one error alone.
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index);
+
+}  // namespace shoal::cuda

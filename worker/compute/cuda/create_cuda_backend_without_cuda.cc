@@ -1,0 +1,10 @@
+#include "worker/compute/cuda/create_cuda_backend.h"
+#include "worker/compute/cuda/device_survey.h"
+
+namespace shoal::cuda {
+
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index) {
+  return FindDevice(SurveyDevices(), index).status();
+}
+
+}  // namespace shoal::cuda

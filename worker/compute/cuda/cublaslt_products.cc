@@ -1,0 +1,201 @@
+#include "worker/compute/cuda/cublaslt_products.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "worker/compute/cuda/cublaslt_library.h"
+
+namespace shoal::cuda {
+namespace {
+
+// What NVIDIA advises for Hopper; more than any algorithm asks for on others.
+constexpr int64_t kWorkspaceBytes = 32 << 20;
+// Of the workspace, for cuBLASLt; tensors of a program are aligned to less.
+constexpr uintptr_t kWorkspaceAlignment = 256;
+// Tensors of a program are multiples of this apart (PlanMemory, ModelLayout).
+constexpr uint32_t kTensorAlignment = 64;
+
+// A pointer to something of cuBLASLt's, given back by its function for that.
+template <typename Pointer, typename Destroy>
+class Owned {
+ public:
+  Owned(Pointer pointer, Destroy destroy) : pointer_(pointer), destroy_(destroy) {}
+  Owned(Owned&& other)
+      : pointer_(std::exchange(other.pointer_, nullptr)), destroy_(other.destroy_) {}
+  ~Owned() {
+    if (pointer_ != nullptr) destroy_(pointer_);
+  }
+  Pointer get() const { return pointer_; }
+
+ private:
+  Pointer pointer_;
+  Destroy destroy_;
+};
+using Layout = Owned<cublasLtMatrixLayout_t, decltype(&::cublasLtMatrixLayoutDestroy)>;
+using Description = Owned<cublasLtMatmulDesc_t, decltype(&::cublasLtMatmulDescDestroy)>;
+using Preference = Owned<cublasLtMatmulPreference_t, decltype(&::cublasLtMatmulPreferenceDestroy)>;
+using Handle = Owned<cublasLtHandle_t, decltype(&::cublasLtDestroy)>;
+
+// cuBLASLt's matrices lie by columns. A row-major matrix is there its own transpose, and
+// c = a b is c' = b' a': what is given as its first operand is b.
+class CublasLtProduct : public Kernel {
+ public:
+  struct Parts {
+    Description description;
+    Layout first, second, result;
+    cublasLtMatmulAlgo_t algorithm;
+  };
+  CublasLtProduct(const CublasLtLibrary* library, cublasLtHandle_t handle, const Stream* stream,
+                  const NodeName& node, bool bias, Parts parts)
+      : library_(*library),
+        handle_(handle),
+        stream_(*stream),
+        op_(node.op),
+        layer_(node.layer),
+        bias_(bias),
+        parts_(std::move(parts)) {}
+
+  absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
+    const NodeName node = {.op = op_, .layer = layer_};
+    if (bias_) {
+      SHOAL_RETURN_IF_ERROR(
+          SHOAL_CUBLASLT(library_,
+                         cublasLtMatmulDescSetAttribute(parts_.description.get(),
+                                                        CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                        &tensors[2], sizeof(tensors[2])),
+                         node));
+    }
+    const float one = 1, zero = 0;
+    void* const c = tensors[tensors.size() - 2];
+    const uintptr_t workspace =
+        reinterpret_cast<uintptr_t>(tensors.back()) + kWorkspaceAlignment - 1;
+    return SHOAL_CUBLASLT(
+        library_,
+        cublasLtMatmul(
+            handle_, parts_.description.get(), &one, tensors[1], parts_.first.get(), tensors[0],
+            parts_.second.get(), &zero, c, parts_.result.get(), c, parts_.result.get(),
+            &parts_.algorithm,
+            reinterpret_cast<void*>(workspace / kWorkspaceAlignment * kWorkspaceAlignment),
+            kWorkspaceBytes, stream_.get()),
+        node);
+  }
+
+ private:
+  const CublasLtLibrary& library_;
+  const cublasLtHandle_t handle_;
+  const Stream& stream_;
+  const std::string op_, layer_;
+  const bool bias_;
+  const Parts parts_;
+};
+
+class CublasLtProducts : public MatrixProducts {
+ public:
+  CublasLtProducts(std::unique_ptr<const CublasLtLibrary> library, Handle handle,
+                   const Stream* stream)
+      : library_(std::move(library)), handle_(std::move(handle)), stream_(*stream) {}
+
+  absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product,
+                                               const NodeName& node) override {
+    SHOAL_ASSIGN_OR_RETURN(Description description, Describe(product, node));
+    SHOAL_ASSIGN_OR_RETURN(Layout first, product.transpose_b
+                                             ? NewLayout(product.k, product.n, node)
+                                             : NewLayout(product.n, product.k, node));
+    SHOAL_ASSIGN_OR_RETURN(Layout second, product.transpose_a
+                                              ? NewLayout(product.m, product.k, node)
+                                              : NewLayout(product.k, product.m, node));
+    SHOAL_ASSIGN_OR_RETURN(Layout result, NewLayout(product.n, product.m, node));
+    SHOAL_ASSIGN_OR_RETURN(const Preference preference, NewPreference(node));
+    cublasLtMatmulHeuristicResult_t found = {};
+    int count = 0;
+    SHOAL_RETURN_IF_ERROR(
+        SHOAL_CUBLASLT(*library_,
+                       cublasLtMatmulAlgoGetHeuristic(handle_.get(), description.get(), first.get(),
+                                                      second.get(), result.get(), result.get(),
+                                                      preference.get(), 1, &found, &count),
+                       node));
+    if (count == 0) {
+      return absl::UnimplementedError(
+          absl::StrCat("cuBLASLt names no algorithm for ", std::string(node.op), " in the layer ",
+                       std::string(node.layer), ", a product of ", product.m, "x", product.k,
+                       " and ", product.k, "x", product.n));
+    }
+    return std::make_unique<CublasLtProduct>(
+        library_.get(), handle_.get(), &stream_, node, product.bias,
+        CublasLtProduct::Parts{std::move(description), std::move(first), std::move(second),
+                               std::move(result), found.algo});
+  }
+
+  int64_t workspace_bytes() const override {
+    return kWorkspaceBytes + static_cast<int64_t>(kWorkspaceAlignment);
+  }
+
+ private:
+  absl::StatusOr<Description> Describe(const MatrixProduct& product, const NodeName& node) const {
+    cublasLtMatmulDesc_t created = nullptr;
+    SHOAL_RETURN_IF_ERROR(SHOAL_CUBLASLT(
+        *library_, cublasLtMatmulDescCreate(&created, CUBLAS_COMPUTE_32F, CUDA_R_32F), node));
+    Description description(created, library_->cublasLtMatmulDescDestroy);
+    const auto set = [&](cublasLtMatmulDescAttributes_t attribute, auto value) {
+      return SHOAL_CUBLASLT(
+          *library_, cublasLtMatmulDescSetAttribute(created, attribute, &value, sizeof(value)),
+          node);
+    };
+    const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, operation(product.transpose_b)));
+    SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSB, operation(product.transpose_a)));
+    if (product.bias) {
+      SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS));
+    }
+    return description;
+  }
+
+  // Of float32, by columns without gaps.
+  absl::StatusOr<Layout> NewLayout(int64_t rows, int64_t columns, const NodeName& node) const {
+    cublasLtMatrixLayout_t created = nullptr;
+    SHOAL_RETURN_IF_ERROR(
+        SHOAL_CUBLASLT(*library_,
+                       cublasLtMatrixLayoutCreate(&created, CUDA_R_32F, static_cast<uint64_t>(rows),
+                                                  static_cast<uint64_t>(columns), rows),
+                       node));
+    return Layout(created, library_->cublasLtMatrixLayoutDestroy);
+  }
+
+  absl::StatusOr<Preference> NewPreference(const NodeName& node) const {
+    cublasLtMatmulPreference_t created = nullptr;
+    SHOAL_RETURN_IF_ERROR(
+        SHOAL_CUBLASLT(*library_, cublasLtMatmulPreferenceCreate(&created), node));
+    Preference preference(created, library_->cublasLtMatmulPreferenceDestroy);
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+      return SHOAL_CUBLASLT(
+          *library_,
+          cublasLtMatmulPreferenceSetAttribute(created, attribute, &value, sizeof(value)), node);
+    };
+    SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceBytes}));
+    for (const auto attribute :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+      SHOAL_RETURN_IF_ERROR(set(attribute, kTensorAlignment));
+    }
+    return preference;
+  }
+
+  const std::unique_ptr<const CublasLtLibrary> library_;
+  const Handle handle_;
+  const Stream& stream_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MatrixProducts>> CreateCublasLtProducts(const Stream* stream) {
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<const CublasLtLibrary> library, CublasLtLibrary::Load());
+  cublasLtHandle_t created = nullptr;
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUBLASLT(*library, cublasLtCreate(&created)));
+  Handle handle(created, library->cublasLtDestroy);
+  return std::make_unique<CublasLtProducts>(std::move(library), std::move(handle), stream);
+}
+
+}  // namespace shoal::cuda

@@ -1,0 +1,116 @@
+#include "worker/compute/cuda/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+
+#include "common/base/status_macros.h"
+#include "worker/compute/cuda/cuda_status.h"
+#include "worker/compute/cuda/memory.h"
+
+namespace shoal::cuda {
+namespace {
+
+// Blocks of 256 threads of which a multiprocessor runs a few at a time.
+constexpr int64_t kBlocksOfMultiprocessor = 4;
+
+template <typename Owned>
+class OwnedMemory : public Device::Memory {
+ public:
+  explicit OwnedMemory(Owned memory) : memory_(std::move(memory)) {}
+  char* data() const override { return reinterpret_cast<char*>(memory_.data()); }
+
+ private:
+  const Owned memory_;
+};
+
+template <typename Owned>
+absl::StatusOr<std::unique_ptr<Device::Memory>> ToMemory(absl::StatusOr<Owned> memory) {
+  SHOAL_RETURN_IF_ERROR(memory.status());
+  return std::make_unique<OwnedMemory<Owned>>(*std::move(memory));
+}
+
+class RegisteredBuffer : public PinnedBuffer {
+ public:
+  explicit RegisteredBuffer(void* memory) : memory_(memory) {}
+  ~RegisteredBuffer() override { cudaHostUnregister(memory_); }
+
+ private:
+  void* const memory_;
+};
+
+struct CudaEvent : Device::Event {
+  explicit CudaEvent(cuda::Event event) : event(std::move(event)) {}
+  cuda::Event event;
+};
+
+cuda::Event& EventOf(Device::Event& event) { return static_cast<CudaEvent&>(event).event; }
+
+absl::Status Copy(const void* from, void* to, int64_t size_bytes, cudaMemcpyKind kind,
+                  const cuda::Stream& stream) {
+  return SHOAL_CUDA(cudaMemcpyAsync(to, from, static_cast<size_t>(size_bytes), kind, stream.get()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(const DeviceInfo& info) {
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaSetDevice(info.index)));
+  int multiprocessors = 0;
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(
+      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, info.index)));
+  SHOAL_ASSIGN_OR_RETURN(cuda::Stream in, cuda::Stream::Create());
+  SHOAL_ASSIGN_OR_RETURN(cuda::Stream compute, cuda::Stream::Create());
+  SHOAL_ASSIGN_OR_RETURN(cuda::Stream out, cuda::Stream::Create());
+  return std::unique_ptr<CudaDevice>(
+      new CudaDevice(info.index, kBlocksOfMultiprocessor * multiprocessors,
+                     Streams{std::move(in), std::move(compute), std::move(out)}));
+}
+
+// It was current once, and an error of what ran is found where that is waited for.
+void CudaDevice::UseOnThisThread() { cudaSetDevice(index_); }
+
+absl::StatusOr<std::unique_ptr<Device::Memory>> CudaDevice::Allocate(int64_t size_bytes) {
+  return ToMemory(DeviceMemory::Allocate(static_cast<size_t>(size_bytes)));
+}
+
+absl::StatusOr<std::unique_ptr<Device::Memory>> CudaDevice::AllocateHost(int64_t size_bytes) {
+  return ToMemory(PinnedMemory::Allocate(static_cast<size_t>(size_bytes)));
+}
+
+absl::StatusOr<std::unique_ptr<PinnedBuffer>> CudaDevice::Pin(void* memory, int64_t size_bytes) {
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(
+      cudaHostRegister(memory, static_cast<size_t>(size_bytes), cudaHostRegisterPortable)));
+  return std::make_unique<RegisteredBuffer>(memory);
+}
+
+absl::StatusOr<std::unique_ptr<Device::Event>> CudaDevice::NewEvent() {
+  SHOAL_ASSIGN_OR_RETURN(cuda::Event event, cuda::Event::Create());
+  return std::make_unique<CudaEvent>(std::move(event));
+}
+
+absl::Status CudaDevice::CopyIn(const void* from, char* to, int64_t size_bytes) {
+  return Copy(from, to, size_bytes, cudaMemcpyHostToDevice, stream(Device::Stream::kIn));
+}
+
+absl::Status CudaDevice::CopyOut(const char* from, void* to, int64_t size_bytes) {
+  return Copy(from, to, size_bytes, cudaMemcpyDeviceToHost, stream(Device::Stream::kOut));
+}
+
+absl::Status CudaDevice::Launch(Kernel& kernel, const RunContext* context,
+                                std::span<void* const> tensors) {
+  return kernel.Run(context, tensors);
+}
+
+absl::Status CudaDevice::Record(Device::Stream stream, Event& event) {
+  return EventOf(event).Record(streams_[static_cast<int>(stream)]);
+}
+
+absl::Status CudaDevice::Wait(Device::Stream stream, Event& event) {
+  return streams_[static_cast<int>(stream)].WaitFor(EventOf(event));
+}
+
+absl::Status CudaDevice::Await(Event& event) { return EventOf(event).Synchronize(); }
+
+void CudaDevice::Finish() {
+  for (cuda::Stream& stream : streams_) (void)stream.Synchronize();
+}
+
+}  // namespace shoal::cuda

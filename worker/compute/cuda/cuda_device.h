@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "worker/compute/cuda/device_survey.h"
+#include "worker/compute/cuda/stream.h"
+#include "worker/compute/device/device.h"
+
+namespace shoal::cuda {
+
+// A GPU as a Device: its three streams are CUDA's. The thread that makes it has it as the current
+// device from then on; others say UseOnThisThread.
+class CudaDevice : public Device {
+ public:
+  // A device of FindDevice.
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(const DeviceInfo& info);
+
+  // That kernels are put into.
+  const cuda::Stream& compute_stream() const { return stream(Device::Stream::kCompute); }
+  // A few blocks for each multiprocessor.
+  int64_t blocks() const { return blocks_; }
+
+  void UseOnThisThread() override;
+  absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
+  absl::Status CopyIn(const void* from, char* to, int64_t size_bytes) override;
+  absl::Status CopyOut(const char* from, void* to, int64_t size_bytes) override;
+  absl::Status Launch(Kernel& kernel, const RunContext* context,
+                      std::span<void* const> tensors) override;
+  absl::Status Record(Device::Stream stream, Event& event) override;
+  absl::Status Wait(Device::Stream stream, Event& event) override;
+  absl::Status Await(Event& event) override;
+  void Finish() override;
+
+ private:
+  using Streams = std::array<cuda::Stream, 3>;  // by Device::Stream
+  CudaDevice(int index, int64_t blocks, Streams streams)
+      : index_(index), blocks_(blocks), streams_(std::move(streams)) {}
+
+  const cuda::Stream& stream(Device::Stream stream) const {
+    return streams_[static_cast<int>(stream)];
+  }
+
+  const int index_;
+  const int64_t blocks_;
+  Streams streams_;
+};
+
+}  // namespace shoal::cuda

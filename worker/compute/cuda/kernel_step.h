@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/cuda/kernels/run_on_cpu.h"
+
+#ifdef __CUDACC__
+#include "worker/compute/cuda/launch.h"
+#endif
+
+// For files that nvcc compiles in the cuda preset, and in the others the compiler of the host, so
+// that what they add to a program is tested everywhere.
+
+namespace shoal::cuda {
+
+// What a step finds when it runs: its tensors, in the order in which it was added with them.
+class StepTensors {
+ public:
+  StepTensors(const RunContext* context, std::span<void* const> tensors)
+      : context_(context), tensors_(tensors) {}
+
+  // In the memory of the device.
+  const RunContext* context() const { return context_; }
+  float* operator[](int i) const { return At<float>(i); }
+  // A null pointer for a tensor that is not there.
+  float* If(bool there, int i) const { return there ? At<float>(i) : nullptr; }
+  template <typename Element>
+  Element* At(int i) const {
+    return static_cast<Element*>(tensors_[i]);
+  }
+
+ private:
+  const RunContext* const context_;
+  const std::span<void* const> tensors_;
+};
+
+// A step that is one kernel.
+template <typename Make>
+class KernelStep : public Kernel {
+ public:
+  KernelStep(const NodeName& node, const Stream* stream, Make make)
+      : op_(node.op), layer_(node.layer), stream_(stream), make_(std::move(make)) {}
+
+  absl::Status Run(const RunContext* context, std::span<void* const> tensors) override {
+    const auto kernel = make_(StepTensors(context, tensors));
+#ifdef __CUDACC__
+    if (stream_ != nullptr) return Launch(kernel, *stream_, {.op = op_, .layer = layer_});
+#endif
+    RunOnCpu(kernel, random_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string op_, layer_;
+  const Stream* const stream_;
+  const Make make_;
+  std::minstd_rand random_;
+};
+
+// Appends a step that runs the kernel that `make` gives for its tensors (StepTensors).
+template <typename Make>
+void AddKernel(int node_index, std::vector<TensorId> tensors, Make make, CudaProgram& program) {
+  program.builder().AddStep(std::make_unique<KernelStep<Make>>(
+                                program.name(node_index), program.target().stream, std::move(make)),
+                            std::move(tensors));
+}
+
+}  // namespace shoal::cuda

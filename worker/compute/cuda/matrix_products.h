@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "worker/compute/cuda/node_name.h"
+#include "worker/compute/program.h"
+
+namespace shoal::cuda {
+
+// c [m, n] = op(a) op(b), row-major: op(a) is [m, k], op(b) is [k, n], and what is transposed lies
+// the other way round. With a bias [n], which is added to every row.
+struct MatrixProduct {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool bias = false;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
+
+// What multiplies matrices on a device. Outlives the kernels that it makes. Not thread-safe.
+class MatrixProducts {
+ public:
+  virtual ~MatrixProducts() = default;
+
+  // Of the tensors (a, b, c, workspace) or, with a bias, (a, b, bias, c, workspace). `node`: for
+  // errors.
+  virtual absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product,
+                                                       const NodeName& node) = 0;
+  // Of the workspace that a kernel wants; what it held is lost.
+  virtual int64_t workspace_bytes() const = 0;
+};
+
+}  // namespace shoal::cuda

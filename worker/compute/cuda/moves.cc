@@ -1,0 +1,146 @@
+// What only moves elements, or says that they lie where they lay.
+
+#include "worker/compute/cuda/moves.h"
+
+#include "common/base/status_macros.h"
+#include "common/model/ops/concatenate.h"
+#include "common/model/ops/pad.h"
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/activation.h"
+#include "worker/compute/cuda/kernels/strided.h"
+
+namespace shoal::cuda {
+namespace {
+
+// Of whole floats, as all of a program is.
+class CudaMoves : public MoveKernels {
+ public:
+  explicit CudaMoves(const Stream* stream) : stream_(stream) {}
+
+  std::unique_ptr<Kernel> Copy(int64_t size_bytes) const override {
+    StridedAxes axes;
+    const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
+    axes.AddOuter(count, 1);
+    return Step("Copy", [=](const StepTensors& at) {
+      return StridedCopyKernel{at[0], axes, at[1], axes, count};
+    });
+  }
+  std::unique_ptr<Kernel> Zero(int64_t size_bytes) const override {
+    const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
+    return Step("Zero", [=](const StepTensors& at) { return FillKernel{0, at[0], count}; });
+  }
+
+ private:
+  template <typename Make>
+  std::unique_ptr<Kernel> Step(const char* what, Make make) const {
+    return std::make_unique<KernelStep<Make>>(NodeName{.op = what}, stream_, std::move(make));
+  }
+
+  const Stream* const stream_;
+};
+
+// Copies what `from_axes` walks through, from place `from_first` on, to where `to_axes` does.
+struct Move {
+  TensorId from, to;
+  int64_t from_first = 0, to_first = 0;
+  StridedAxes from_axes, to_axes;
+  int64_t count = 0;
+};
+void AddMove(int index, const Move& move, CudaProgram& program) {
+  AddKernel(
+      index, {move.from, move.to},
+      [=](const StepTensors& at) {
+        return StridedCopyKernel{at[0] + move.from_first, move.from_axes, at[1] + move.to_first,
+                                 move.to_axes, move.count};
+      },
+      program);
+}
+
+// Where a box begins that lies `margins` from the sides of `shape`.
+int64_t FirstOf(const Margins& margins, const Shape& shape) {
+  const std::vector<int64_t> strides = StridesOf(shape);
+  int64_t first = 0;
+  for (size_t axis = 1; axis < shape.size(); ++axis)
+    first += margins.before[axis - 1] * strides[axis];
+  return first;
+}
+
+}  // namespace
+
+std::unique_ptr<MoveKernels> CreateMoves(const Stream* stream) {
+  return std::make_unique<CudaMoves>(stream);
+}
+
+absl::Status Pad(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const Shape box = program.shape(node.inputs[0]), shape = program.shape(node.outputs[0]);
+  Move move = {.from = program.tensor(node.inputs[0]), .to = program.Output(node.outputs[0])};
+  move.to_first = FirstOf(static_cast<const PadOp&>(*node.op).margins, shape);
+  move.count = ElementCount(box);
+  SHOAL_ASSIGN_OR_RETURN(move.from_axes, BoxAxes(box, box));
+  SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(box, shape));
+  AddKernel(
+      index, {move.to},
+      [count = ElementCount(shape)](const StepTensors& at) {
+        return FillKernel{0, at[0], count};
+      },
+      program);
+  AddMove(index, move, program);
+  return absl::OkStatus();
+}
+
+absl::Status Crop(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const Shape shape = program.shape(node.inputs[0]), box = program.shape(node.outputs[0]);
+  Move move = {.from = program.tensor(node.inputs[0]), .to = program.Output(node.outputs[0])};
+  move.from_first = FirstOf(static_cast<const CropOp&>(*node.op).margins, shape);
+  move.count = ElementCount(box);
+  SHOAL_ASSIGN_OR_RETURN(move.from_axes, BoxAxes(box, shape));
+  SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(box, box));
+  AddMove(index, move, program);
+  return absl::OkStatus();
+}
+
+absl::Status Concatenate(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const int axis = static_cast<const ConcatenateOp&>(*node.op).axis;
+  const Shape shape = program.shape(node.outputs[0]);
+  const TensorId to = program.Output(node.outputs[0]);
+  int64_t first = 0;
+  for (const ValueId input : node.inputs) {
+    const Shape box = program.shape(input);
+    Move move = {.from = program.tensor(input), .to = to, .to_first = first};
+    move.count = ElementCount(box);
+    SHOAL_ASSIGN_OR_RETURN(move.from_axes, BoxAxes(box, box));
+    SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(box, shape));
+    AddMove(index, move, program);
+    first += box[axis] * StridesOf(shape)[axis];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BroadcastLike(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const Shape shape = program.shape(node.outputs[0]);
+  Move move = {.from = program.tensor(node.inputs[0]), .to = program.Output(node.outputs[0])};
+  move.count = ElementCount(shape);
+  SHOAL_ASSIGN_OR_RETURN(move.from_axes, RepeatedAxes(program.shape(node.inputs[0]), shape));
+  SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(shape, shape));
+  AddMove(index, move, program);
+  return absl::OkStatus();
+}
+
+absl::Status Reshape(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  program.builder().Bind(node.outputs[0], program.tensor(node.inputs[0]));
+  return absl::OkStatus();
+}
+
+absl::Status ModeSwitch(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const ValueId input = node.inputs[program.builder().training() ? 0 : 1];
+  program.builder().Bind(node.outputs[0], program.tensor(input));
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda

@@ -1,0 +1,227 @@
+// Normalizations, and what else sums along columns.
+
+#include <optional>
+
+#include "common/model/ops/batch_normalization.h"
+#include "common/model/ops/layer_normalization.h"
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/batch_normalization.h"
+#include "worker/compute/cuda/kernels/bias.h"
+#include "worker/compute/cuda/kernels/layer_normalization.h"
+
+namespace shoal::cuda {
+namespace {
+
+ColumnSlices SlicesOf(const MatrixExtents& extents, int width, const CudaProgram& program) {
+  return ColumnSlices(extents.rows, extents.columns / width, program.target().blocks);
+}
+
+// gamma / sqrt(variance + epsilon)
+TensorId AddFactor(int index, TensorId variance, std::optional<TensorId> gamma, double epsilon,
+                   int64_t columns, CudaProgram& program) {
+  const TensorId factor = program.Scratch(columns);
+  std::vector<TensorId> tensors = {variance, factor};
+  if (gamma.has_value()) tensors.push_back(*gamma);
+  AddKernel(
+      index, std::move(tensors),
+      [=, scale = gamma.has_value()](const StepTensors& at) {
+        return NormalizationFactorKernel{at[0], at.If(scale, 2), static_cast<float>(epsilon),
+                                         columns, at[1]};
+      },
+      program);
+  return factor;
+}
+
+// Mean, variance and factor of a batch.
+template <int width>
+void AddStatistics(int index, const MatrixExtents& extents, TensorId mean, TensorId variance,
+                   TensorId factor, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
+  const TensorId x = program.tensor(node.inputs[0]);
+  using Terms = BatchNormalizationTerms<float, width>;
+  const ColumnSlices slices = SlicesOf(extents, width, program);
+  const TensorId partial = program.Scratch(slices.count * Terms::kSums * extents.columns);
+  AddKernel(
+      index, {x, partial},
+      [=](const StepTensors& at) {
+        return ColumnSumsKernel<Terms>{{at[0], extents.columns}, slices, extents.columns, at[1]};
+      },
+      program);
+  std::vector<TensorId> tensors = {x, partial, mean, variance, factor};
+  if (op.scale) tensors.push_back(program.tensor(node.inputs[3]));
+  AddKernel(
+      index, std::move(tensors),
+      [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
+        return BatchNormalizationStatisticsKernel<float>{
+            at[0],           at[1],   slices.count, extents.rows, extents.columns,
+            at.If(scale, 5), epsilon, at[2],        at[3],        at[4]};
+      },
+      program);
+}
+
+}  // namespace
+
+absl::Status BatchNormalization(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
+  const MatrixExtents extents(program.shape(node.inputs[0]));
+  WithWidth<float>(extents.columns, [&]<int width>(std::integral_constant<int, width>) {
+    TensorId mean = program.tensor(node.inputs[1]), factor;
+    if (program.builder().training() && !op.frozen) {
+      mean = program.Output(node.outputs[1]);
+      factor = program.Scratch(extents.columns);
+      AddStatistics<width>(index, extents, mean, program.Output(node.outputs[2]), factor, program);
+    } else {
+      const TensorId variance = program.tensor(node.inputs[2]);
+      program.builder().Bind(node.outputs[1], mean);
+      program.builder().Bind(node.outputs[2], variance);
+      std::optional<TensorId> gamma;
+      if (op.scale) gamma = program.tensor(node.inputs[3]);
+      factor = AddFactor(index, variance, gamma, op.epsilon, extents.columns, program);
+    }
+    std::vector<TensorId> tensors = {program.tensor(node.inputs[0]), mean, factor,
+                                     program.Output(node.outputs[0])};
+    if (op.center) tensors.push_back(program.tensor(node.inputs[3 + op.scale]));
+    AddKernel(
+        index, std::move(tensors),
+        [=, center = op.center](const StepTensors& at) {
+          return BatchNormalizationKernel<float, width>{
+              at[0], nullptr,      {at[1], at[2], at.If(center, 4)},
+              {},    extents.rows, static_cast<int32_t>(extents.columns),
+              at[3]};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const BatchNormalizationBackwardOp&>(*node.op);
+  const MatrixExtents extents(program.shape(node.inputs[0]));
+  const auto columns = static_cast<int32_t>(extents.columns);
+  const TensorId x = program.tensor(node.inputs[0]), dy = program.tensor(node.inputs[1]);
+  const TensorId mean = program.tensor(node.inputs[2]), variance = program.tensor(node.inputs[3]);
+  std::optional<TensorId> gamma;
+  if (op.scale) gamma = program.tensor(node.inputs[4]);
+  const TensorId factor = AddFactor(index, variance, gamma, op.epsilon, columns, program);
+  const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
+  WithWidth<float>(columns, [&]<int width>(std::integral_constant<int, width>) {
+    using Terms = BatchNormalizationBackwardTerms<float, width>;
+    const auto gradient = [](const StepTensors& at) {
+      return ClampedGradient<float, width>{at[1], nullptr, {at[2], at[3], nullptr}, {}};
+    };
+    const ColumnSlices slices = SlicesOf(extents, width, program);
+    const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
+    AddKernel(
+        index, {x, dy, mean, factor, partial},
+        [=](const StepTensors& at) {
+          return ColumnSumsKernel<Terms>{{at[0], gradient(at), columns}, slices, columns, at[4]};
+        },
+        program);
+    AddKernel(
+        index,
+        {partial, variance, program.Output(node.outputs[1]), program.Output(node.outputs[2]),
+         by_mean, by_variance},
+        [=, epsilon = static_cast<float>(op.epsilon), frozen = op.frozen](const StepTensors& at) {
+          return BatchNormalizationCoefficientsKernel{at[0], slices.count, extents.rows, columns,
+                                                      at[1], epsilon,      frozen,       at[2],
+                                                      at[3], at[4],        at[5]};
+        },
+        program);
+    AddKernel(
+        index, {x, dy, mean, factor, by_mean, by_variance, program.Output(node.outputs[0])},
+        [=](const StepTensors& at) {
+          return BatchNormalizationBackwardKernel<float, width>{
+              at[0], gradient(at), at[4], at[5], extents.rows, columns, at[6], nullptr};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status LayerNormalization(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
+  const MatrixExtents extents(program.shape(node.inputs[0]));
+  std::vector<TensorId> tensors = {program.tensor(node.inputs[0]), program.Output(node.outputs[0])};
+  for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
+  WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+    AddKernel(
+        index, tensors,
+        [=, scale = op.scale, center = op.center,
+         epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
+          return LayerNormalizationKernel<float, group>{
+              at[0],           at.If(scale, 2), at.If(center, 2 + scale), at[1], extents.rows,
+              extents.columns, epsilon};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const LayerNormalizationBackwardOp&>(*node.op);
+  const MatrixExtents extents(program.shape(node.inputs[0]));
+  const TensorId x = program.tensor(node.inputs[0]), dy = program.tensor(node.inputs[1]);
+  const TensorId row_mean = program.Scratch(extents.rows),
+                 row_factor = program.Scratch(extents.rows);
+  std::vector<TensorId> tensors = {x, dy, program.Output(node.outputs[0]), row_mean, row_factor};
+  if (op.scale) tensors.push_back(program.tensor(node.inputs[2]));
+  WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+    AddKernel(
+        index, tensors,
+        [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
+          return LayerNormalizationBackwardKernel<float, group>{
+              at[0], at[1],        at.If(scale, 5), at[2],  at[3],
+              at[4], extents.rows, extents.columns, epsilon};
+        },
+        program);
+  });
+  WithWidth<float>(extents.columns, [&]<int width>(std::integral_constant<int, width>) {
+    using Terms = LayerNormalizationTerms<float, width>;
+    const ColumnSlices slices = SlicesOf(extents, width, program);
+    const TensorId partial = program.Scratch(slices.count * Terms::kSums * extents.columns);
+    AddKernel(
+        index, {x, dy, row_mean, row_factor, partial},
+        [=](const StepTensors& at) {
+          return ColumnSumsKernel<Terms>{
+              {at[0], at[1], at[2], at[3], extents.columns}, slices, extents.columns, at[4]};
+        },
+        program);
+    AddKernel(
+        index, {partial, program.Output(node.outputs[1]), program.Output(node.outputs[2])},
+        [=](const StepTensors& at) {
+          return SumOfSlicesKernel<2>{at[0], slices.count, extents.columns, {at[1], at[2]}};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status BiasBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const MatrixExtents extents(program.shape(node.inputs[0]));
+  WithWidth<float>(extents.columns, [&]<int width>(std::integral_constant<int, width>) {
+    const ColumnSlices slices = SlicesOf(extents, width, program);
+    const TensorId partial = program.Scratch(slices.count * extents.columns);
+    AddKernel(
+        index, {program.tensor(node.inputs[0]), partial},
+        [=](const StepTensors& at) {
+          return ColumnSumsKernel<BiasTerms<float, width>>{
+              {at[0], extents.columns}, slices, extents.columns, at[1]};
+        },
+        program);
+    AddKernel(
+        index, {partial, program.Output(node.outputs[0])},
+        [=](const StepTensors& at) {
+          return SumOfSlicesKernel<1>{at[0], slices.count, extents.columns, {at[1]}};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda

@@ -1,0 +1,72 @@
+#include "common/model/ops/reduce.h"
+
+#include "common/base/status_macros.h"
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/reduce.h"
+
+namespace shoal::cuda {
+namespace {
+
+// What goes into a result of `y` of tensors of shape `x`, and how far apart.
+struct ReducedAxes {
+  StridedAxes kept, reduced;
+  int64_t count = 1;  // that go into one
+};
+absl::StatusOr<ReducedAxes> ReducedAxesOf(const Shape& x, const Shape& y) {
+  const std::vector<int64_t> strides = StridesOf(x);
+  ReducedAxes axes;
+  bool fit = true;
+  for (size_t axis = x.size(); axis-- > 0;) {
+    const size_t from_last = x.size() - axis;
+    const bool kept = from_last <= y.size() && y[y.size() - from_last] != 1;
+    fit = fit && (kept ? axes.kept : axes.reduced).AddOuter(x[axis], strides[axis]);
+    if (!kept) axes.count *= x[axis];
+  }
+  SHOAL_RETURN_IF_ERROR(AxesIf(fit, {}, x).status());
+  return axes;
+}
+
+template <typename Reduction, int group>
+void AddReduction(int index, const ReducedAxes& axes, int64_t results, CudaProgram& program) {
+  const Node& node = program.node(index);
+  using Reduce = ReduceKernel<Reduction, group>;
+  // Enough blocks for the device, each thread with a few dozen numbers.
+  const int64_t wanted = program.target().blocks * Reduce::kSlices / std::max<int64_t>(1, results);
+  const int64_t slices = std::clamp<int64_t>(wanted, 1, axes.count / (32 * group) + 1);
+  const TensorId partial = program.Scratch<double>(slices * results);
+  AddKernel(
+      index, {program.tensor(node.inputs[0]), partial},
+      [=](const StepTensors& at) {
+        return Reduce{at[0],      axes.kept, axes.reduced,    results,
+                      axes.count, slices,    at.At<double>(1)};
+      },
+      program);
+  AddKernel(
+      index, {partial, program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return ReduceSlicesKernel<Reduction>{at.At<double>(0), results, slices, at[1]};
+      },
+      program);
+}
+
+template <typename Reduction>
+absl::Status Reduce(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const Shape x = program.shape(node.inputs[0]), y = program.shape(node.outputs[0]);
+  SHOAL_ASSIGN_OR_RETURN(const ReducedAxes axes, ReducedAxesOf(x, y));
+  const int64_t results = ElementCount(y);
+  if (axes.count <= 64) {
+    AddReduction<Reduction, 1>(index, axes, results, program);
+  } else {
+    AddReduction<Reduction, 256>(index, axes, results, program);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SumTo(int index, CudaProgram& program) { return Reduce<SumReduction>(index, program); }
+
+absl::Status MaxTo(int index, CudaProgram& program) { return Reduce<MaxReduction>(index, program); }
+
+}  // namespace shoal::cuda

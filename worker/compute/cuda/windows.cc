@@ -1,0 +1,269 @@
+// What slides over images, or makes them larger and smaller.
+
+#include "common/model/ops/conv2d.h"
+#include "common/model/ops/depthwise_conv2d.h"
+#include "common/model/ops/pool2d.h"
+#include "common/model/ops/resize.h"
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/conv2d.h"
+#include "worker/compute/cuda/kernels/depthwise_conv2d.h"
+#include "worker/compute/cuda/kernels/pool2d.h"
+#include "worker/compute/cuda/kernels/resize.h"
+
+namespace shoal::cuda {
+namespace {
+
+// A depthwise convolution, of images of shape `x`.
+struct DepthwiseExtents {
+  DepthwiseExtents(const Window& window, const Shape& x, int64_t filters)
+      : window(window, x),
+        batch(x[0]),
+        channels(static_cast<int32_t>(x[3])),
+        multiplier(static_cast<int32_t>(filters / x[3])) {}
+  SlidingWindow window;
+  int64_t batch;
+  int32_t channels, multiplier;
+
+  int32_t filters() const { return channels * multiplier; }
+  // What packs are made of: where a channel has several filters, they are single.
+  int64_t packed() const { return multiplier == 1 ? channels : 1; }
+};
+
+ResizeExtents ExtentsOf(ResizeOp::Interpolation interpolation, const Shape& x, const Shape& y) {
+  return {.interpolation = interpolation,
+          .batch = x[0],
+          .height = static_cast<int32_t>(x[1]),
+          .width = static_cast<int32_t>(x[2]),
+          .out_height = static_cast<int32_t>(y[1]),
+          .out_width = static_cast<int32_t>(y[2]),
+          .channels = static_cast<int32_t>(x[3])};
+}
+
+}  // namespace
+
+// The three passes of a dense convolution are to be cuDNN's where it takes them; these sums are for
+// the rest.
+
+absl::Status Conv2D(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Conv2DOp&>(*node.op);
+  const ConvolutionExtents extents(op.window, op.groups, program.shape(node.inputs[0]),
+                                   program.shape(node.outputs[0])[3]);
+  std::vector<TensorId> tensors;
+  for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input));
+  tensors.push_back(program.Output(node.outputs[0]));
+  AddKernel(
+      index, std::move(tensors),
+      [=, bias = node.inputs.size() == 3](const StepTensors& at) {
+        return Conv2DKernel{extents, at[0], at[1], at.If(bias, 2), at[2 + bias]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status Conv2DBackwardData(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
+  const ConvolutionExtents extents(op.window, op.groups, program.shape(node.outputs[0]),
+                                   program.shape(node.inputs[0])[3]);
+  AddKernel(
+      index,
+      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+       program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return Conv2DBackwardDataKernel{extents, at[0], at[1], at[2]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status Conv2DBackwardWeights(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
+  const ConvolutionExtents extents(op.window, op.groups, program.shape(node.inputs[0]),
+                                   program.shape(node.inputs[1])[3]);
+  AddKernel(
+      index,
+      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+       program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return Conv2DBackwardWeightsKernel{extents, at[0], at[1], at[2]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status DepthwiseConv2D(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const DepthwiseExtents extents(static_cast<const DepthwiseConv2DOp&>(*node.op).window,
+                                 program.shape(node.inputs[0]), program.shape(node.outputs[0])[3]);
+  std::vector<TensorId> tensors;
+  for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input));
+  tensors.push_back(program.Output(node.outputs[0]));
+  WithWidth<float>(extents.packed(), [&]<int width>(std::integral_constant<int, width>) {
+    AddKernel(
+        index, tensors,
+        [=, bias = node.inputs.size() == 3](const StepTensors& at) {
+          return DepthwiseConv2DKernel<float, width>{
+              extents.window, extents.batch, extents.channels, extents.multiplier,
+              at[0],          at[1],         at.If(bias, 2),   at[2 + bias]};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status DepthwiseConv2DBackwardData(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const DepthwiseExtents extents(static_cast<const DepthwiseConv2DBackwardDataOp&>(*node.op).window,
+                                 program.shape(node.outputs[0]), program.shape(node.inputs[0])[3]);
+  WithWidth<float>(extents.packed(), [&]<int width>(std::integral_constant<int, width>) {
+    AddKernel(
+        index,
+        {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+         program.Output(node.outputs[0])},
+        [=](const StepTensors& at) {
+          return DepthwiseConv2DBackwardDataKernel<float, width>{
+              extents.window, extents.batch, extents.channels, extents.multiplier, at[0],
+              at[1],          at[2]};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const DepthwiseExtents extents(
+      static_cast<const DepthwiseConv2DBackwardWeightsOp&>(*node.op).window,
+      program.shape(node.inputs[0]), program.shape(node.inputs[1])[3]);
+  const int64_t columns = extents.filters();
+  const int64_t rows = ElementCount(program.shape(node.inputs[1])) / columns;
+  const int32_t taps = extents.window.h.size * extents.window.w.size;
+  const TensorId dkernel = program.Output(node.outputs[0]);
+  WithWidth<float>(extents.packed(), [&]<int width>(std::integral_constant<int, width>) {
+    using Terms = DepthwiseConv2DWeightTerms<float, width>;
+    static_assert(width <= kWidestWeightPack);
+    const ColumnSlices slices(rows, columns / width, program.target().blocks);
+    const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
+    for (int32_t first = 0; first < taps; first += Terms::kTaps) {
+      AddKernel(
+          index, {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]), partial},
+          [=](const StepTensors& at) {
+            return ColumnSumsKernel<Terms>{
+                {extents.window, extents.channels, extents.multiplier, at[0], at[1], first},
+                slices,
+                columns,
+                at[2]};
+          },
+          program);
+      AddKernel(
+          index, {partial, dkernel},
+          [=](const StepTensors& at) {
+            SumOfSlicesKernel<Terms::kTaps> sum = {at[0], slices.count, columns, {}};
+            for (int32_t tap = first; tap < std::min(taps, first + Terms::kTaps); ++tap) {
+              sum.to[tap - first] = at[1] + tap * columns;
+            }
+            return sum;
+          },
+          program);
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Pool2D(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Pool2DOp&>(*node.op);
+  const Shape x = program.shape(node.inputs[0]);
+  WithWidth<float>(x[3], [&]<int width>(std::integral_constant<int, width>) {
+    AddKernel(
+        index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+        [=, kind = op.kind, window = SlidingWindow(op.window, x), batch = x[0],
+         channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
+          return Pool2DKernel<float, width>{kind, window, batch, channels, at[0], at[1]};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Pool2DBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const auto& op = static_cast<const Pool2DBackwardOp&>(*node.op);
+  const Shape x = program.shape(node.inputs[0]);
+  WithWidth<float>(x[3], [&]<int width>(std::integral_constant<int, width>) {
+    AddKernel(
+        index,
+        {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+         program.tensor(node.inputs[2]), program.Output(node.outputs[0])},
+        [=, kind = op.kind, window = SlidingWindow(op.window, x), batch = x[0],
+         channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
+          return Pool2DBackwardKernel<float, width>{kind,  window, batch, channels,
+                                                    at[0], at[1],  at[2], at[3]};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status GlobalAveragePool2D(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const Shape x = program.shape(node.inputs[0]);
+  WithWidth<float>(x[3], [&]<int width>(std::integral_constant<int, width>) {
+    AddKernel(
+        index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+        [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
+         channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
+          return GlobalAveragePool2DKernel<float, width>{batch, pixels, channels, at[0], at[1]};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status GlobalAveragePool2DBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const Shape x = program.shape(node.outputs[0]);
+  WithWidth<float>(x[3], [&]<int width>(std::integral_constant<int, width>) {
+    AddKernel(
+        index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+        [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
+         channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
+          return GlobalAveragePool2DBackwardKernel<float, width>{batch, pixels, channels, at[0],
+                                                                 at[1]};
+        },
+        program);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Resize(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const ResizeExtents extents =
+      ExtentsOf(static_cast<const ResizeOp&>(*node.op).interpolation, program.shape(node.inputs[0]),
+                program.shape(node.outputs[0]));
+  AddKernel(
+      index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return ResizeKernel{extents, at[0], at[1]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status ResizeBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const ResizeExtents extents =
+      ExtentsOf(static_cast<const ResizeBackwardOp&>(*node.op).interpolation,
+                program.shape(node.outputs[0]), program.shape(node.inputs[0]));
+  AddKernel(
+      index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return ResizeBackwardKernel{extents, at[0], at[1]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+}  // namespace shoal::cuda
