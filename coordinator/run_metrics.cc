@@ -46,6 +46,7 @@ void RunView::CollectJob(MetricSamples* out) const {
 void RunView::CollectProgress(MetricSamples* out) const {
   out->Add("shoal_steps_leased_total", Number(parts_.handout->counters().steps_leased));
   out->Add("shoal_steps_leased_again_total", Number(parts_.handout->leased_again()));
+  out->Add("shoal_steps_leased_twice_total", Number(parts_.handout->leased_twice()));
   out->Add("shoal_steps_done_total", Number(parts_.counters.steps_done));
   out->Add("shoal_steps_repeated_total", Number(parts_.handout->counters().steps_repeated));
   out->Add("shoal_lease_expiries_total", Number(parts_.handout->counters().lease_expiries));

@@ -1,18 +1,19 @@
 #include "coordinator/step_dispatcher.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shoal {
 
-StepDispatcher::StepDispatcher(const Options& options, uint64_t base,
+StepDispatcher::StepDispatcher(Options options, uint64_t base,
                                const std::vector<uint64_t>& done_after_base)
-    : options_(options),
+    : options_(std::move(options)),
       base_(base),
       done_after_base_(done_after_base.begin(), done_after_base.end()),
       next_(base),
-      limit_(options.total_steps) {
-  std::erase_if(done_after_base_, [this, &options](uint64_t step) {
-    return step < base_ || step >= options.total_steps || step - base_ >= options.window_steps;
+      limit_(options_.total_steps) {
+  std::erase_if(done_after_base_, [this](uint64_t step) {
+    return step < base_ || step >= options_.total_steps || step - base_ >= options_.window_steps;
   });
   // Steps below the highest done one were leased by somebody once; the gaps are open.
   if (!done_after_base_.empty()) {
@@ -30,7 +31,7 @@ StepRun StepDispatcher::Take(WorkerKey worker, uint64_t max_count, Time now) {
   if (!open_.empty()) {
     run.first = *open_.begin();
     while (run.count < max_count && run.first + run.count < end &&
-           open_.contains(run.first + run.count)) {
+           open_.contains(run.first + run.count) && MayLease(run.first + run.count, true)) {
       open_.erase(run.first + run.count);
       Lease(worker, run.first + run.count, now);
       ++run.count;
@@ -39,12 +40,27 @@ StepRun StepDispatcher::Take(WorkerKey worker, uint64_t max_count, Time now) {
     return run;
   }
   run.first = next_;
-  while (run.count < max_count && next_ < end) {
+  while (run.count < max_count && next_ < end && MayLease(next_, false)) {
     Lease(worker, next_, now);
     ++next_;
     ++run.count;
   }
   return run;
+}
+
+std::optional<uint64_t> StepDispatcher::TakeSecond(WorkerKey worker, Time begun_before, Time now) {
+  std::optional<uint64_t> lowest;
+  for (const auto& [key, holder] : holders_) {
+    if (key == worker || holder.steps.empty() || holder.begun >= begun_before) continue;
+    const uint64_t step = *holder.steps.begin();
+    if (second_.contains(step) || (lowest.has_value() && *lowest < step)) continue;
+    lowest = step;
+  }
+  if (!lowest.has_value()) return std::nullopt;
+  second_[*lowest] = worker;
+  AddTo(&holders_[worker], *lowest, now);
+  ++leased_twice_;
+  return lowest;
 }
 
 void StepDispatcher::Hold(WorkerKey worker, uint64_t step, Time now) {
@@ -65,6 +81,10 @@ bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
     holders_[lease->second].steps.erase(step);
     leased_.erase(lease);
   }
+  if (const auto second = second_.extract(step)) holders_[second.mapped()].steps.erase(step);
+  if (const auto reporter = holders_.find(worker); reporter != holders_.end())
+    reporter->second.begun = now;
+  if (options_.rule != nullptr) options_.rule->Done(step);
   for (; next_ <= step; ++next_) open_.insert(next_);
   open_.erase(step);
   done_after_base_.insert(step);
@@ -87,9 +107,13 @@ uint64_t StepDispatcher::Release(WorkerKey worker) {
   if (holder == holders_.end()) return 0;
   const uint64_t count = holder->second.steps.size();
   for (const uint64_t step : holder->second.steps) {
+    came_back_below_ = std::max(came_back_below_, step + 1);
+    if (const auto second = second_.extract(step)) {
+      if (leased_[step] == worker) leased_[step] = second.mapped();
+      continue;
+    }
     leased_.erase(step);
     open_.insert(step);
-    came_back_below_ = std::max(came_back_below_, step + 1);
   }
   holders_.erase(holder);
   return count;
@@ -100,11 +124,13 @@ void StepDispatcher::TakeBack(const std::map<WorkerKey, uint64_t>& begun_below) 
   if (!open_.empty()) first = std::max(first, *open_.rbegin() + 1);
   for (const auto& [step, worker] : leased_) {
     const auto told = begun_below.find(worker);
-    if (told == begun_below.end() || step < told->second) first = std::max(first, step + 1);
+    if (told == begun_below.end() || step < told->second || second_.contains(step))
+      first = std::max(first, step + 1);
   }
   for (auto lease = leased_.lower_bound(first); lease != leased_.end();
        lease = leased_.erase(lease)) {
     holders_[lease->second].steps.erase(lease->first);
+    if (options_.rule != nullptr) options_.rule->Done(lease->first);
   }
   next_ = first;
 }
@@ -134,11 +160,18 @@ uint64_t StepDispatcher::held(WorkerKey worker) const {
 }
 
 void StepDispatcher::Lease(WorkerKey worker, uint64_t step, Time now) {
-  Holder& holder = holders_[worker];
-  // The clock of a lease starts when the worker has nothing older to do.
-  if (holder.steps.empty()) holder.deadline = now + options_.lease_timeout;
-  holder.steps.insert(step);
+  AddTo(&holders_[worker], step, now);
   leased_[step] = worker;
+  if (options_.rule != nullptr) options_.rule->Leased(step);
+}
+
+// The clock of a lease starts when the worker has nothing older to do.
+void StepDispatcher::AddTo(Holder* holder, uint64_t step, Time now) const {
+  if (holder->steps.empty()) {
+    holder->deadline = now + options_.lease_timeout;
+    holder->begun = now;
+  }
+  holder->steps.insert(step);
 }
 
 void StepDispatcher::AdvanceBase() {

@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "common/rpc/event_loop.h"
+#include "coordinator/lease_rule.h"
 
 namespace shoal {
 
@@ -25,6 +28,9 @@ struct StepRun {
 //     Release, Expire, or its worker asked again   └── also straight from open: an applied set;
 //                                                      back to open: Undo
 //
+// A step may be leased to a second worker beside its first (TakeSecond); whoever is done first
+// counts, and it is open again when both have lost it.
+//
 // Leases only save work; that a step is applied once is the ps' business. Plain state machine: no
 // threads, no clock of its own.
 class StepDispatcher {
@@ -38,14 +44,18 @@ class StepDispatcher {
     uint64_t window_steps = 4096;
     // A worker that holds steps and reports none for this long loses them.
     Time lease_timeout = std::chrono::seconds(60);
+    // The strategy's; null: whatever the window allows.
+    std::unique_ptr<LeaseRule> rule;
   };
   // All steps below `base`, and those in `done_after_base`, are done.
-  StepDispatcher(const Options& options, uint64_t base,
-                 const std::vector<uint64_t>& done_after_base);
+  StepDispatcher(Options options, uint64_t base, const std::vector<uint64_t>& done_after_base);
 
   // Leases up to `max_count` steps with adjoining numbers to `worker`; count 0 when there is none
   // to give.
   StepRun Take(WorkerKey worker, uint64_t max_count, Time now);
+  // Leases to `worker` as well the lowest step that another one alone has been at since before
+  // `begun_before`; none: there is no such step.
+  std::optional<uint64_t> TakeSecond(WorkerKey worker, Time begun_before, Time now);
   // The worker says that it holds this step already (after a takeover); no effect when it is done
   // or leased.
   void Hold(WorkerKey worker, uint64_t step, Time now);
@@ -85,19 +95,26 @@ class StepDispatcher {
   bool finished() const { return base_ == options_.total_steps; }
   uint64_t held(WorkerKey worker) const;
   bool Holds(WorkerKey worker, uint64_t step) const {
-    const auto lease = leased_.find(step);
-    return lease != leased_.end() && lease->second == worker;
+    const auto holder = holders_.find(worker);
+    return holder != holders_.end() && holder->second.steps.contains(step);
   }
   uint64_t total_steps() const { return options_.total_steps; }
   uint64_t leased_count() const { return leased_.size(); }
   uint64_t leased_again() const { return leased_again_; }
+  // Steps that a second worker was given.
+  uint64_t leased_twice() const { return leased_twice_; }
 
  private:
   struct Holder {
     std::set<uint64_t> steps;
     Time deadline{};
+    Time begun{};  // the lowest of them, at the earliest
   };
   void Lease(WorkerKey worker, uint64_t step, Time now);
+  void AddTo(Holder* holder, uint64_t step, Time now) const;
+  bool MayLease(uint64_t step, bool came_back) const {
+    return options_.rule == nullptr || options_.rule->MayLease({step, base_, came_back});
+  }
   void AdvanceBase();
 
   const Options options_;
@@ -107,9 +124,11 @@ class StepDispatcher {
   std::set<uint64_t> open_;               // below next_, to be leased again
   uint64_t came_back_below_ = 0;          // all that workers have lost or handed back
   std::map<uint64_t, WorkerKey> leased_;  // step -> holder
+  std::map<uint64_t, WorkerKey> second_;  // of those, step -> the other holder
   std::map<WorkerKey, Holder> holders_;
   uint64_t limit_;
   uint64_t leased_again_ = 0;
+  uint64_t leased_twice_ = 0;
 };
 
 }  // namespace shoal

@@ -163,6 +163,7 @@ void TrainingRun::MakeWorkers() {
                            .membership = membership_.get(),
                            .window_steps = job.strategy.window_steps,
                            .lease_timeout_seconds = job.strategy.lease_timeout_seconds,
+                           .speculate_after = job.strategy.speculate_after,
                            .on_leased = [this](uint64_t step) {
                              progress_.EpochBegins(plan_->EpochOf(step), options_.loop->Now());
                            }});
@@ -345,7 +346,8 @@ void TrainingRun::LayOutSteps() {
                   .total_steps = plan_.has_value() ? plan_->total_steps()
                                                    : std::numeric_limits<uint64_t>::max(),
                   .base = opened_->base,
-                  .done_after_base = opened_->done_after_base});
+                  .done_after_base = opened_->done_after_base,
+                  .rule = MakeLeaseRule(options_.job.strategy)});
   cuts_.emplace(CutPlan::Options{.timeline = opened_->timeline,
                                  .when = options_.job.checkpoint,
                                  .plan = worker_came_ ? plan_ : std::nullopt,

@@ -21,7 +21,7 @@ constexpr uint64_t kEvaluationsAhead = 2;
 constexpr Time kHaltPatience = std::chrono::seconds(1);
 
 // How many steps a worker should hold, of which `share` is the most: what each could hold if all
-// held equally many of the window.
+// held equally many of those that may be out.
 uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
   const uint64_t most = std::clamp<uint64_t>(share, 1, kMaxLeasesAhead);
   const uint64_t least = std::min(most, kMinLeasesAhead);
@@ -34,17 +34,21 @@ uint64_t LeasesAhead(const Worker& worker, uint64_t share) {
 
 }  // namespace
 
-void WorkHandout::Open(const Timeline& timeline) {
+void WorkHandout::Open(Timeline timeline) {
   timeline_ = timeline.timeline;
+  span_ = options_.window_steps;
+  if (timeline.rule != nullptr) span_ = std::min(span_, timeline.rule->Span());
   steps_ = std::make_unique<StepDispatcher>(
       StepDispatcher::Options{.total_steps = timeline.total_steps,
                               .window_steps = options_.window_steps,
-                              .lease_timeout = FromSeconds(options_.lease_timeout_seconds)},
+                              .lease_timeout = FromSeconds(options_.lease_timeout_seconds),
+                              .rule = std::move(timeline.rule)},
       timeline.base, timeline.done_after_base);
 }
 
 void WorkHandout::Close() {
   leased_again_before_ = leased_again();
+  leased_twice_before_ = leased_twice();
   steps_.reset();
   reports_.Clear();
   evaluation_.reset();
@@ -74,6 +78,7 @@ void WorkHandout::Offer(Worker& worker) {
 }
 
 void WorkHandout::ServeLine() {
+  LeaseSecond();
   while (!line_.empty()) {
     Worker& worker = *options_.membership->workers().at(line_.front());
     const Given given = GiveSteps(worker);
@@ -87,8 +92,7 @@ void WorkHandout::ServeLine() {
 WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
   if (!MayHave(worker)) return Given::kAll;
   const Time now = options_.loop->Now();
-  const uint64_t ahead =
-      LeasesAhead(worker, options_.window_steps / options_.membership->workers().size());
+  const uint64_t ahead = LeasesAhead(worker, span_ / options_.membership->workers().size());
   const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
   const uint64_t held = steps_->held(worker.key);
   uint64_t wanted = held + portion <= ahead ? portion : 0;
@@ -102,15 +106,42 @@ WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
     wanted -= run.count;
     counters_.steps_leased += run.count;
     options_.on_leased(run.first);
-    proto::WorkerOrder order;
-    proto::Lease* lease = order.mutable_lease();
-    lease->set_timeline(timeline_);
-    lease->set_first(run.first);
-    lease->set_count(run.count);
-    lease->set_timeout_ms(static_cast<uint64_t>(options_.lease_timeout_seconds * 1000));
-    worker.Send(order);
+    SendLease(worker, run);
   }
   return Given::kAll;
+}
+
+void WorkHandout::SendLease(Worker& worker, const StepRun& run) {
+  proto::WorkerOrder order;
+  proto::Lease* lease = order.mutable_lease();
+  lease->set_timeline(timeline_);
+  lease->set_first(run.first);
+  lease->set_count(run.count);
+  lease->set_timeout_ms(static_cast<uint64_t>(options_.lease_timeout_seconds * 1000));
+  worker.Send(order);
+}
+
+void WorkHandout::LeaseSecond() {
+  if (options_.speculate_after == 0 || !open() || taking_back()) return;
+  const double median = MedianStepSeconds();
+  if (median == 0) return;
+  const Time now = options_.loop->Now();
+  const Time begun_before = now - FromSeconds(options_.speculate_after * median);
+  for (const StepDispatcher::WorkerKey key : line_) {
+    Worker& worker = *options_.membership->workers().at(key);
+    if (!MayHave(worker)) continue;
+    if (const auto step = steps_->TakeSecond(key, begun_before, now)) SendLease(worker, {*step, 1});
+  }
+}
+
+double WorkHandout::MedianStepSeconds() const {
+  std::vector<double> seconds;
+  for (const auto& [key, worker] : options_.membership->workers())
+    if (worker->step_seconds > 0) seconds.push_back(worker->step_seconds);
+  if (seconds.empty()) return 0;
+  const auto middle = seconds.begin() + static_cast<int64_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
 }
 
 void WorkHandout::Hold(Worker& worker) {

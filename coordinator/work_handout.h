@@ -36,6 +36,7 @@ class WorkHandout {
     Membership* membership = nullptr;
     uint64_t window_steps = 0;  // of the job's strategy,
     double lease_timeout_seconds = 0;
+    double speculate_after = 0;
     // Steps were leased, of which this is the first.
     std::function<void(uint64_t step)> on_leased;
   };
@@ -48,9 +49,10 @@ class WorkHandout {
     uint64_t total_steps = 0;
     uint64_t base = 0;                      // all steps below are done,
     std::vector<uint64_t> done_after_base;  // and these
+    std::unique_ptr<LeaseRule> rule;        // of the strategy
   };
   // Also in place of the open one, nobody having anything of it.
-  void Open(const Timeline& timeline);
+  void Open(Timeline timeline);
   void Begin() { begun_ = true; }
   void Close();
   // The job is at its end: nobody gets anything any more, in whichever timeline.
@@ -65,6 +67,9 @@ class WorkHandout {
   // In this and all former timelines.
   uint64_t leased_again() const {
     return leased_again_before_ + (open() ? steps_->leased_again() : 0);
+  }
+  uint64_t leased_twice() const {
+    return leased_twice_before_ + (open() ? steps_->leased_twice() : 0);
   }
 
   // Its batches are handed out, too.
@@ -142,12 +147,19 @@ class WorkHandout {
   // Of the steps that a worker should have now.
   enum class Given { kNothing, kSome, kAll };
   Given GiveSteps(Worker& worker);
+  void SendLease(Worker& worker, const StepRun& run);
+  // Speculation: leases the oldest step a second time, to somebody in line, where its worker has
+  // been at it for too long.
+  void LeaseSecond();
+  // How long a step takes a worker, in the median of those that have done some; 0: none has.
+  double MedianStepSeconds() const;
   std::string WhyExpired(const Worker& worker, Time now);
   proto::WorkerOrder GoOn() const;
 
   const Options options_;
   uint64_t timeline_ = 0;
   std::unique_ptr<StepDispatcher> steps_;
+  uint64_t span_ = 0;  // of the steps that are out at once
   StepReports reports_;
   std::unique_ptr<Evaluation> evaluation_;
   bool begun_ = false;
@@ -155,6 +167,7 @@ class WorkHandout {
   std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
   std::optional<TakenBack> take_back_;          // in this timeline
   uint64_t leased_again_before_ = 0;            // in former timelines
+  uint64_t leased_twice_before_ = 0;
   std::optional<Time> nobody_since_;
   Counters counters_;
 };

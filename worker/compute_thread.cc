@@ -149,7 +149,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                   .parameters = parameters_,
                   .cut_parameters = cut_parameters_,
                   .gradients = *gradients_,
-                  .gradients_owner = gradients_};
+                  .gradients_owner = gradients_,
+                  .pulls_each_step = job.strategy.pulls_each_step()};
 }
 
 absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_examples,

@@ -24,6 +24,7 @@ ParameterExchange::ParameterExchange(Options options) : options_(std::move(optio
                                   options_.worker * uint64_t{7919} + ps);
     peers_[ps].versions.resize(options_.shard_map->ps(ps).chunks.size(), 0);
     peers_[ps].pulled = peers_[ps].versions;
+    peers_[ps].here.resize(peers_[ps].versions.size());
     Open(ps);
   }
 }
@@ -46,6 +47,7 @@ void ParameterExchange::SetTimeline(uint64_t timeline) {
     peer.cut_pulls.clear();
     peer.pushes.clear();
     peer.waiting.clear();
+    peer.here.assign(peer.here.size(), false);
   }
   if (cut_done_ != nullptr)
     std::exchange(cut_done_, nullptr)(absl::CancelledError("another timeline"));
@@ -56,11 +58,13 @@ void ParameterExchange::PullAll(std::function<void()> done) {
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     Peer& peer = peers_[ps];
     for (int i = 0; i < static_cast<int>(peer.versions.size()); ++i) {
+      if (peer.here[i] && !chunk(ps, i).pushed()) continue;
       if (peer.pulls.insert(i).second) peer.waiting.push_back({RequestKind::kPull, i});
     }
     pulls_missing_ += static_cast<int>(peer.pulls.size());
     AskForMore(ps);
   }
+  MaybeFinishPull();
 }
 
 void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out,
@@ -143,7 +147,7 @@ std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t t
   push->set_step(step_);
   push->set_chunk(index);
   push->set_pulled_version(peer.pulled[index]);
-  push->set_want_values(true);
+  push->set_want_values(!options_.pulls_each_step);
   // The gradient stays as it is until every chunk of the step is acknowledged, which is longer than
   // any transport reads it. At the end nobody waits for that, so the buffer itself stays, too.
   std::vector<Slice> payload;
@@ -240,8 +244,10 @@ void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const M
   const int index = static_cast<int>(applied.chunk());
   if (applied.timeline() != timeline_ || applied.step() != step_ || !peer.pushes.contains(index))
     return;
-  if (!Scatter(ps, index, message, options_.parameters)) return;
-  peer.versions[index] = applied.version();
+  if (!options_.pulls_each_step) {
+    if (!Scatter(ps, index, message, options_.parameters)) return;
+    peer.versions[index] = applied.version();
+  }
   peer.pushes.erase(index);
   OnAnswered(ps);
   if (--chunks_missing_ == 0) std::exchange(step_done_, nullptr)();
@@ -261,6 +267,7 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
   }
   if (!peer.pulls.contains(index) || !Scatter(ps, index, message, options_.parameters)) return;
   peer.versions[index] = values.version();
+  peer.here[index] = true;
   peer.pulls.erase(index);
   OnAnswered(ps);
   --pulls_missing_;

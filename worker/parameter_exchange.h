@@ -25,7 +25,8 @@ namespace shoal {
 // Rules 4 and 5 seen from the worker. Holds no tensors: it reads gradients and writes parameters in
 // the caller's buffers, both laid out by ModelLayout. Loop thread only.
 //
-// Push answers bring the chunk's fresh values, so that after a step the parameters hold it. What is
+// Push answers bring the chunk's fresh values, so that after a step the parameters hold it, unless
+// they are pulled before each step (Options::pulls_each_step). What is
 // asked of a ps and not answered is bounded (kWindow), and a push is made when it can be written,
 // so that a model of any size costs neither end a queue of its bytes.
 class ParameterExchange {
@@ -40,6 +41,7 @@ class ParameterExchange {
     std::span<float> parameters;
     std::span<const float> gradients;
     std::shared_ptr<const void> gradients_owner;  // as in StepComputer::Prepared
+    bool pulls_each_step = false;                 // the same
     // A ps is in another timeline: nothing of this one counts any more. What was going on is
     // dropped.
     std::function<void(const std::string& why)> on_timeline_lost;
@@ -52,7 +54,8 @@ class ParameterExchange {
   // Messages carry `timeline` from now on. Drops what is going on.
   void SetTimeline(uint64_t timeline);
 
-  // Fills `parameters` with the live values of every chunk, then calls `done`; not before the
+  // Fills `parameters` with the live values of every chunk, but for frozen ones that are here, then
+  // calls `done`; not before the
   // transport has done with what was sent of a step that SetTimeline has dropped, so that the
   // gradients may be overwritten: a ps that lives on in the old timeline must not get a mixture.
   void PullAll(std::function<void()> done);
@@ -93,6 +96,7 @@ class ParameterExchange {
     std::string last_error;          // why the last stream ended
     std::vector<uint64_t> versions;  // by chunk: of the values in `parameters`
     std::vector<uint64_t> pulled;    // by chunk: the version the gradient was computed from
+    std::vector<bool> here;          // by chunk: `parameters` hold values of this timeline
     std::set<int> pulls;             // chunks wanted and not here yet
     std::set<int> cut_pulls;
     std::set<int> pushes;         // chunks complete and not acknowledged

@@ -44,6 +44,8 @@ class StepComputer {
     // Keeps the gradients where they are, also when the computer is gone, for a transport that is
     // still reading them. Null: the computer outlives the network.
     std::shared_ptr<const void> gradients_owner;
+    // Of the job's strategy: each step is computed from parameters pulled for it.
+    bool pulls_each_step = false;
   };
   // Reads the job, opens its data, builds the model. Errors say what is wrong or missing here.
   // Once.

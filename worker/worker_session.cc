@@ -276,6 +276,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
       .parameters = prepared_->parameters,
       .gradients = prepared_->gradients,
       .gradients_owner = prepared_->gradients_owner,
+      .pulls_each_step = prepared_->pulls_each_step,
       .on_timeline_lost = [this](const std::string& why) { OnTimelineLost(why); },
       .on_failed =
           [this](const absl::Status& status) {

@@ -164,10 +164,11 @@ class WorkerSession {
   uint64_t begun_below_ = 0;  // all steps of this timeline that were begun are below
   std::deque<EvaluationOrder> evaluations_;
   Activity activity_ = Activity::kIdle;
-  bool computing_ = false;         // the computer is busy, perhaps with something that was dropped
-  bool parameters_fresh_ = false;  // they hold this timeline and this worker's last push
-  uint64_t cut_here_ = 0;          // step of the cut in cut_parameters; 0 = none
-  uint64_t step_ = 0;              // the one being trained
+  bool computing_ = false;  // the computer is busy, perhaps with something that was dropped
+  // They hold this timeline and this worker's last push, or were pulled for the next step.
+  bool parameters_fresh_ = false;
+  uint64_t cut_here_ = 0;                // step of the cut in cut_parameters; 0 = none
+  uint64_t step_ = 0;                    // the one being trained
   std::optional<BatchOutcome> outcome_;  // of step_, once computed
   bool step_applied_ = false;            // on every ps
   proto::StepsDone unreported_;

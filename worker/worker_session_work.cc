@@ -118,6 +118,7 @@ void WorkerSession::Train(uint64_t step) {
   begun_below_ = std::max(begun_below_, step + 1);
   outcome_.reset();
   step_applied_ = false;
+  parameters_fresh_ = !prepared_->pulls_each_step;
   exchange_->BeginStep(step, [this] {
     step_applied_ = true;
     MaybeFinishStep();

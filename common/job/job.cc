@@ -64,6 +64,9 @@ std::string Job::ResolvedText() const {
                       {"chunk_bytes", strategy.chunk_bytes},
                       {"window_steps", strategy.window_steps},
                       {"lease_timeout_seconds", strategy.lease_timeout_seconds}};
+  if (strategy.speculate_after > 0) root["strategy"]["speculate_after"] = strategy.speculate_after;
+  if (strategy.max_staleness.has_value())
+    root["strategy"]["max_staleness"] = *strategy.max_staleness;
   root["checkpoint"] = {{"every_steps", checkpoint.every_steps},
                         {"every_seconds", checkpoint.every_seconds},
                         {"keep", checkpoint.keep}};

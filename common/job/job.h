@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,13 @@ struct Job {
     int64_t chunk_bytes = 1 << 20;
     uint64_t window_steps = 4096;  // W of the protocol: steps leased ahead of the first undone one
     double lease_timeout_seconds = 60;
+    // A step that its worker has been at for longer than so many median steps is leased to a second
+    // one; 0: none is.
+    double speculate_after = 0;
+    // The most updates between the pull and the apply of a gradient; none: as many as there are.
+    std::optional<uint64_t> max_staleness;
+    // A worker pulls the parameters before each step, rather than with the answers to its pushes.
+    bool pulls_each_step() const { return max_staleness.has_value(); }
   };
 
   // Saved values that variables begin with (FindInitialWeights).

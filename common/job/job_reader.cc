@@ -11,12 +11,12 @@
 #include "common/archive/keras_archive.h"
 #include "common/job/data_source_reader.h"
 #include "common/job/job_path.h"
+#include "common/job/strategy_reader.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
 #include "common/loss/keras_loss.h"
 #include "common/loss/weighted_reduction.h"
 #include "common/optimizer/optimizer.h"
-#include "common/sharding/chunk_limits.h"
 #include "common/training_metric/metric.h"
 
 namespace shoal {
@@ -32,11 +32,6 @@ constexpr IntegerRange kBatchSize = {1, 1 << 20};
 constexpr IntegerRange kEpochs = {1, 1'000'000};
 constexpr IntegerRange kSteps = {1, 999'999'999'999};  // names of checkpoints have 12 digits
 constexpr IntegerRange kSeed = {0, INT64_MAX};
-constexpr IntegerRange kMinShardBytes = {1, int64_t{1} << 40};
-constexpr IntegerRange kChunkBytes = {64, kMostChunkBytes};
-constexpr int64_t kChunkAlignmentBytes = 64;  // chunks begin on cache lines
-constexpr IntegerRange kWindowSteps = {1, 1 << 20};
-constexpr NumberRange kLeaseTimeoutSeconds = {.min = 0.1, .max = 86400};
 constexpr NumberRange kCheckpointSeconds = {.min = 0, .max = 31'536'000};
 constexpr IntegerRange kCheckpointsKept = {1, 1000};
 
@@ -70,7 +65,8 @@ class JobReader {
     top.ReadInteger("micro_batch_size", kBatchSize, &job_.micro_batch_size);
     ReadLength(top);
     top.ReadInteger("stop_after_nan_steps", {0, kSteps.max}, &job_.stop_after_nan_steps);
-    ReadStrategy(top);
+    if (const json* value = top.Find("strategy"))
+      job_.strategy = ReadStrategy(*value, top.PathOf("strategy"), errors_);
     ReadCheckpoint(top);
     top.ReadInteger("seed", kSeed, &job_.seed);
     for (const char* key : {"lr", "learning_rate"}) {
@@ -278,32 +274,6 @@ class JobReader {
     } else if (!epochs && !steps && top.valid()) {
       errors_->Add("$.epochs", "is missing, and so is $.steps; give one of the two");
     }
-  }
-
-  void ReadStrategy(JsonObject& top) {
-    const json* value = top.Find("strategy");
-    if (value == nullptr) return;
-    const std::string path = top.PathOf("strategy");
-    if (value->is_string()) return ReadStrategyName(*value, path);
-    JsonObject strategy(*value, path, errors_);
-    if (const json* name = strategy.Find("name")) ReadStrategyName(*name, strategy.PathOf("name"));
-    Job::Strategy* out = &job_.strategy;
-    strategy.ReadInteger("min_shard_bytes", kMinShardBytes, &out->min_shard_bytes);
-    strategy.ReadInteger("chunk_bytes", kChunkBytes, &out->chunk_bytes);
-    if (out->chunk_bytes % kChunkAlignmentBytes != 0) {
-      strategy.AddWrong("chunk_bytes", out->chunk_bytes,
-                        absl::StrCat("a multiple of ", kChunkAlignmentBytes));
-    }
-    strategy.ReadInteger("window_steps", kWindowSteps, &out->window_steps);
-    strategy.ReadNumber("lease_timeout_seconds", kLeaseTimeoutSeconds, &out->lease_timeout_seconds);
-    strategy.RejectUnknownKeys();
-  }
-
-  void ReadStrategyName(const json& value, const std::string& path) {
-    if (value == "async") return;
-    const std::string name = value.is_string() ? value.get<std::string>() : "";
-    errors_->Add(path, absl::StrCat("is ", ShortJson(value), ", a strategy that Shoal lacks",
-                                    SuggestName(name, {"async"})));
   }
 
   // Parts of the same data that are chosen differently have examples in common.

@@ -90,6 +90,8 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "Steps handed out to workers, again included."},
     {"shoal_steps_leased_again_total", "coordinator", MetricKind::kCounter,
      "Steps handed out again, since the worker that held them was lost or gave them back."},
+    {"shoal_steps_leased_twice_total", "coordinator", MetricKind::kCounter,
+     "Steps handed to a second worker, since the first had been at them for too long."},
     {"shoal_steps_done_total", "coordinator", MetricKind::kCounter,
      "Steps applied on every ps and reported, each counted once."},
     {"shoal_steps_repeated_total", "coordinator", MetricKind::kCounter,

@@ -7,7 +7,11 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
 
 namespace shoal {
 
@@ -71,6 +75,79 @@ TEST(StepDispatcherTest, TheLimitWithholdsSteps) {
   steps.set_limit(1);
   EXPECT_EQ(steps.Take(kEve, 8, kNow), (StepRun{0, 1}));
   EXPECT_EQ(steps.Take(kEve, 8, kNow).count, 0u);
+}
+
+TEST(StepDispatcherTest, ASecondWorkerGetsTheOldestStepThatIsOutForLong) {
+  StepDispatcher steps = Make(20);
+  const Time later = kNow + std::chrono::seconds(1);
+  steps.Take(kAnn, 2, kNow);
+  steps.Take(kBob, 2, later);
+  EXPECT_EQ(steps.TakeSecond(kBob, kNow, later), std::nullopt) << "not for long yet";
+  EXPECT_EQ(steps.TakeSecond(kAnn, later, later), std::nullopt) << "her own";
+  EXPECT_EQ(steps.TakeSecond(kBob, later, later), 0u);
+  EXPECT_EQ(steps.TakeSecond(kEve, later, later), std::nullopt)
+      << "two are at it, and nobody is at what is behind it";
+  EXPECT_EQ(steps.leased_twice(), 1u);
+  EXPECT_EQ(steps.held(kBob), 3u);
+  // Whoever is first counts.
+  EXPECT_TRUE(steps.Done(kBob, 0, later));
+  EXPECT_FALSE(steps.Done(kAnn, 0, later));
+  EXPECT_EQ(steps.held(kAnn), 1u);
+  EXPECT_EQ(steps.base(), 1u);
+}
+
+TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {
+  StepDispatcher steps = Make(20);
+  const Time later = kNow + std::chrono::seconds(1);
+  for (const auto& [one, other] : {std::pair(kAnn, kBob), std::pair(kBob, kAnn)}) {
+    const uint64_t step = steps.first_unleased();
+    steps.Take(kAnn, 1, kNow);
+    ASSERT_EQ(steps.TakeSecond(kBob, later, later), step);
+    steps.Release(one);
+    EXPECT_TRUE(steps.Holds(other, step));
+    EXPECT_EQ(steps.Take(kEve, 1, later), (StepRun{step + 1, 1})) << "the other one is at it";
+    steps.Release(other);
+    EXPECT_EQ(steps.Take(kEve, 1, later), (StepRun{step, 1}));
+  }
+}
+
+TEST(StepDispatcherTest, WhatTwoWorkersHaveIsNotTakenBack) {
+  StepDispatcher steps = Make(20);
+  steps.Take(kAnn, 3, kNow);
+  ASSERT_EQ(steps.TakeSecond(kBob, kNow + kTimeout, kNow), 0u);
+  steps.TakeBack({{kAnn, 0}, {kBob, 0}});
+  EXPECT_EQ(steps.first_unleased(), 1u);
+  EXPECT_TRUE(steps.Holds(kAnn, 0));
+}
+
+// Refuses what lies beyond `end`, and says what it is told.
+class ScriptedRule : public LeaseRule {
+ public:
+  explicit ScriptedRule(std::vector<std::string>* told) : told_(*told) {}
+  uint64_t Span() const override { return 2; }
+  bool MayLease(const Candidate& candidate) const override {
+    return candidate.step < candidate.base + 2 || candidate.came_back;
+  }
+  void Leased(uint64_t step) override { told_.push_back(absl::StrCat("leased ", step)); }
+  void Done(uint64_t step) override { told_.push_back(absl::StrCat("done ", step)); }
+
+ private:
+  std::vector<std::string>& told_;
+};
+
+TEST(StepDispatcherTest, TheStrategysRuleIsAskedAndTold) {
+  std::vector<std::string> told;
+  StepDispatcher steps({.total_steps = 20, .rule = std::make_unique<ScriptedRule>(&told)}, 0, {});
+  EXPECT_EQ(steps.Take(kAnn, 5, kNow), (StepRun{0, 2}));
+  EXPECT_TRUE(steps.Done(kAnn, 1, kNow));
+  EXPECT_EQ(steps.Take(kAnn, 5, kNow).count, 0u);
+  steps.Release(kAnn);
+  EXPECT_EQ(steps.Take(kBob, 5, kNow), (StepRun{0, 1}));
+  EXPECT_TRUE(steps.Done(kBob, 0, kNow));
+  EXPECT_EQ(steps.Take(kBob, 5, kNow), (StepRun{2, 2}));
+  steps.TakeBack({{kBob, 3}});
+  EXPECT_THAT(told, ElementsAre("leased 0", "leased 1", "done 1", "leased 0", "done 0", "leased 2",
+                                "leased 3", "done 3"));
 }
 
 TEST(StepDispatcherTest, ReleasedStepsAreLeasedAgainFirst) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "coordinator/staleness_bound.h"
 #include "tests/coordinator/joined_workers.h"
 
 namespace shoal {
@@ -60,6 +61,7 @@ class WorkHandoutTest : public testing::Test {
                         .membership = workers_.membership(),
                         .window_steps = 64,
                         .lease_timeout_seconds = 10,
+                        .speculate_after = 3,
                         .on_leased = [this](uint64_t step) { leased_.push_back(step); }}};
 };
 
@@ -90,6 +92,34 @@ TEST_F(WorkHandoutTest, AWorkerOfShortStepsHoldsAFifthOfASecondOfThem) {
     Report(worker, {handout_.steps().base()}, milliseconds(10));
   }
   EXPECT_THAT(handout_.steps().held(worker.key), AllOf(Gt(15), Le(20)));
+}
+
+TEST_F(WorkHandoutTest, AStepThatTakesItsWorkerTooLongIsLeasedToAnother) {
+  workers_.Join(0);
+  Worker& second = workers_.Join(1);
+  Begin();
+  OfferAll();
+  Report(second, {2});
+  Report(second, {3});
+  EXPECT_THAT(workers_.Leases(1), ElementsAre(2, 3, 4, 5)) << "400 ms are not three times 200";
+  Report(second, {4});
+  EXPECT_EQ(handout_.leased_twice(), 0u);
+  Report(second, {5});
+  EXPECT_EQ(handout_.leased_twice(), 1u);
+  EXPECT_TRUE(handout_.steps().Holds(second.key, 0));
+  handout_.Close();
+  EXPECT_EQ(handout_.leased_twice(), 1u) << "of all timelines";
+}
+
+TEST_F(WorkHandoutTest, WorkersShareTheStepsThatTheRuleLetsOut) {
+  workers_.Join(0);
+  workers_.Join(1);
+  handout_.Open(
+      {.timeline = kTimeline, .total_steps = 100, .rule = std::make_unique<StalenessBound>(1)});
+  handout_.Begin();
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(0));
+  EXPECT_THAT(workers_.Leases(1), ElementsAre(1));
 }
 
 TEST_F(WorkHandoutTest, NobodyGetsAStepBeforeTheBeginNorAfterTheEnd) {

@@ -210,6 +210,12 @@ void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by
   if (world_.tracing()) {
     world_.Trace(sender.name(), absl::StrCat("-> ", Describe(method, by_client, message)));
   }
+  if (method == kWorkMethod && !by_client) {
+    proto::WorkerOrder order;
+    ParseMessage(message, &order);
+    for (uint64_t i = 0; i < order.lease().count(); ++i)
+      ++leases_[{order.lease().timeline(), order.lease().first() + i}];
+  }
   if (method != kExchangeMethod) return;
   if (by_client) {
     proto::ExchangeRequest request;
@@ -234,6 +240,30 @@ void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by
       !store->applied(static_cast<int>(reply.applied().chunk())).Contains(reply.applied().step())) {
     world_.Fail(absl::StrCat(sender.name(), " acknowledges what it has not applied"));
   }
+  CheckStaleness(sender.name(), reply.applied());
+}
+
+bool Checks::coordinator_stays() const {
+  using Kind = Fault::Kind;
+  return std::none_of(workload_.faults.begin(), workload_.faults.end(), [](const Fault& fault) {
+    if (fault.kind == Kind::kPowerLoss || fault.kind == Kind::kRestartAll ||
+        fault.kind == Kind::kDrainAll) {
+      return true;
+    }
+    const bool ends = fault.kind == Kind::kKill || fault.kind == Kind::kKillAfterCallbacks ||
+                      fault.kind == Kind::kKillAtFileOperation || fault.kind == Kind::kReplace ||
+                      fault.kind == Kind::kSecond || fault.kind == Kind::kDrain;
+    return ends && fault.task == "chief";
+  });
+}
+
+void Checks::CheckStaleness(const std::string& ps, const proto::Applied& applied) {
+  const std::optional<uint64_t>& bound = workload_.job.strategy.max_staleness;
+  if (!bound.has_value() || applied.staleness() <= *bound || !coordinator_stays()) return;
+  if (leases_[{applied.timeline(), applied.step()}] != 1) return;
+  world_.Fail(absl::StrCat(ps, " applies step ", applied.step(), " to chunk ", applied.chunk(),
+                           ", which has had ", applied.staleness(),
+                           " updates since it was pulled, where ", *bound, " are allowed"));
 }
 
 void Checks::OnReceived(SimulatedProcess& receiver, const std::string& sender,

@@ -17,6 +17,10 @@
 
 namespace shoal {
 
+namespace proto {
+class Applied;
+}  // namespace proto
+
 // The invariants of section 9 of the protocol, and what the promises say of files, checked as the
 // simulation goes: after each callback of a task, at each message and at each manifest. What does
 // not hold goes to World::Fail.
@@ -94,6 +98,10 @@ class Checks : public SimulatedNetwork::Observer {
     return std::any_of(workload_.faults.begin(), workload_.faults.end(),
                        [](const Fault& fault) { return fault.kind == Fault::Kind::kRestartAll; });
   }
+  // One coordinator leads the run from its beginning to its end.
+  bool coordinator_stays() const;
+  // Bounded staleness, of a step that was leased once: whoever lost its lease may push it later.
+  void CheckStaleness(const std::string& ps, const proto::Applied& applied);
   void CheckChunk(const SimulatedProcess& process, const VariableStore& store, int chunk);
   void CheckCheckpoint(const std::string& directory);
   void CheckModel(const std::string& directory);
@@ -109,6 +117,7 @@ class Checks : public SimulatedNetwork::Observer {
   // What a coordinator's done set was when it was compared last: base and steps above.
   std::map<const SimulatedProcess*, std::pair<uint64_t, uint64_t>> compared_;
   std::set<std::string> damaged_;
+  std::map<std::pair<uint64_t, uint64_t>, int> leases_;  // of each timeline and step
 };
 
 }  // namespace shoal

@@ -34,7 +34,8 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
             .parameters = parameters_,
             .cut_parameters = cut_parameters_,
             .gradients = *gradients_,
-            .gradients_owner = gradients_});
+            .gradients_owner = gradients_,
+            .pulls_each_step = job.strategy.pulls_each_step()});
       });
 }
 

@@ -270,6 +270,15 @@ void MakeOrderly(Random& random, Workload* workload) {
   if (random.Coin()) workload->blind_ps = static_cast<int>(random.Between(1, workload->ps));
 }
 
+// Half of the seeds have async without more.
+void DrawStrategy(Random& random, Workload* workload) {
+  Job::Strategy& strategy = workload->job.strategy;
+  if (random.Below(4) != 2) return;
+  if (random.Coin()) strategy.speculate_after = static_cast<double>(random.Between(1, 4));
+  if (strategy.speculate_after == 0 || random.Coin())
+    strategy.max_staleness = random.Below(2 * workload->workers + 2);
+}
+
 // Early stopping, the best checkpoint, or both, over short epochs. What an evaluation comes to
 // follows from its cut, which values show only without momentum.
 void AddCallbacks(Random& random, Workload* workload) {
@@ -396,6 +405,8 @@ Workload DrawWorkload(uint64_t seed) {
     MakeOrderly(orderly, &workload);
   if (Random callbacks(seed * 0xa24baed4963ee407 + 4); callbacks.OneIn(4))
     AddCallbacks(callbacks, &workload);
+  Random strategy(seed * 0xbf58476d1ce4e5b9 + 5);
+  DrawStrategy(strategy, &workload);
   workload.ending = EndingOf(workload);
   // One of eight goes without faults.
   const uint64_t count = random.OneIn(8) ? 0 : random.Between(1, random.Coin() ? 6 : 25);
@@ -425,6 +436,11 @@ std::string Describe(const Workload& workload) {
       workload.momentum, job.strategy.window_steps, job.strategy.lease_timeout_seconds,
       job.strategy.chunk_bytes, job.strategy.min_shard_bytes, job.checkpoint.every_steps,
       job.checkpoint.every_seconds, job.checkpoint.keep, workload.orderly ? ", orderly" : "");
+  if (const auto bound = job.strategy.max_staleness; bound.has_value())
+    absl::StrAppendFormat(&text, "staleness at most %d\n", *bound);
+  if (job.strategy.speculate_after > 0)
+    absl::StrAppendFormat(&text, "speculates after %g median steps\n",
+                          job.strategy.speculate_after);
   for (const Callback& callback : job.callbacks) absl::StrAppend(&text, callback.config, "\n");
   if (!job.callbacks.empty()) {
     absl::StrAppendFormat(&text, "ends at step %d with the values of step %d\n",

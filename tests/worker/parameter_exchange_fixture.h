@@ -28,6 +28,10 @@ class ParameterExchangeTest : public testing::Test {
     std::iota(gradients_.begin(), gradients_.end(), 1000.0f);
     EXPECT_GE(model_.chunks(0).size(), 2u);
     EXPECT_GE(model_.chunks(1).size(), 2u);
+    Make(/*pulls_each_step=*/false);
+  }
+
+  void Make(bool pulls_each_step) {
     exchange_ = std::make_unique<ParameterExchange>(ParameterExchange::Options{
         .loop = &loop_,
         .network = &network_,
@@ -38,6 +42,7 @@ class ParameterExchangeTest : public testing::Test {
         .parameters = parameters_,
         .gradients = gradients_,
         .gradients_owner = gradients_owner_,
+        .pulls_each_step = pulls_each_step,
         .on_timeline_lost =
             [this](const std::string& why) { events_.push_back(absl::StrCat("lost: ", why)); },
         .on_failed =

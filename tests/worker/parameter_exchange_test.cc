@@ -107,6 +107,26 @@ TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
   EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
 }
 
+// What a push would bring is not what the next step is computed from.
+TEST_F(ParameterExchangeTest, WhoPullsBeforeEachStepAsksForNoValuesWithAPush) {
+  Make(/*pulls_each_step=*/true);
+  Connect();
+  PullAll(0.5, 7);
+  BeginStep();
+  for (const auto& [i, k] : PushedChunks()) {
+    exchange_->PushChunk(i, k);
+    EXPECT_FALSE(ps(i).TakeWithPayload<proto::ExchangeRequest>()[0].first.push().want_values());
+    ExchangePeer::SendApplied(ps(i), kTimeline, kStep, k, 8, {});
+    loop_.RunUntilIdle();
+    ExpectChunk(i, k, 0.5);
+  }
+  EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
+  // The frozen ones are here.
+  exchange_->PullAll([this] { events_.push_back("pulled"); });
+  for (const auto& [i, k] : PushedChunks()) SendValues(i, k, 0.75, 8);
+  EXPECT_THAT(TakeEvents(), ElementsAre("pulled"));
+}
+
 // At the end of a worker the transport may still be reading.
 TEST_F(ParameterExchangeTest, WhatIsBeingSentKeepsTheGradientsWhereTheyAre) {
   Connect();

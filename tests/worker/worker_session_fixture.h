@@ -69,7 +69,8 @@ class FakeComputer : public StepComputer {
                   .layout = &model_->layout,
                   .parameters = parameters_,
                   .cut_parameters = cut_parameters_,
-                  .gradients = gradients_});
+                  .gradients = gradients_,
+                  .pulls_each_step = pulls_each_step});
   }
   void FinishChunks() {
     for (int ps = 0; ps < 2; ++ps) {
@@ -90,6 +91,7 @@ class FakeComputer : public StepComputer {
   std::vector<std::string> calls;
   std::vector<uint64_t> expected_evaluations;  // since they were forgotten
   uint64_t test_batches = 5;                   // 0: the job has no test set
+  bool pulls_each_step = false;                // the job's strategy is so
 
  private:
   const SmallModel* const model_;

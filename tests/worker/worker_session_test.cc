@@ -82,6 +82,21 @@ TEST_F(WorkerSessionTest, LeasePullTrainReport) {
   EXPECT_THAT(TakeReports(), SizeIs(1));
 }
 
+TEST_F(WorkerSessionTest, WhereTheStrategyWantsItParametersArePulledForEachStep) {
+  computer_.pulls_each_step = true;
+  StartStep(7, 2);
+  const uint64_t pulls = pulls_;
+  computer_.FinishChunks();
+  computer_.Finish();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(computer_.TakeCalls(), IsEmpty());
+  ServePs();
+  EXPECT_GT(pulls_, pulls);
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("train 8"));
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8"));
+}
+
 // A quarter of what it holds at once, or what there is after a while.
 TEST_F(WorkerSessionTest, ReportsShortStepsTogether) {
   StartStep(0, 20);

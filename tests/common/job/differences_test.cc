@@ -35,6 +35,13 @@ TEST(DescribeDifferencesTest, AJobMayTrainLongerAndKeepMore) {
               ElementsAre("$.data.epochs: 1 there, 2 now"));
 }
 
+TEST(DescribeDifferencesTest, AnotherStrategyIsAnotherJob) {
+  EXPECT_THAT(DescribeDifferences(R"({"strategy": {"name": "async", "max_staleness": 4}})",
+                                  R"({"strategy": {"name": "sync"}})"),
+              ElementsAre("$.strategy.max_staleness: 4 there, absent now",
+                          "$.strategy.name: \"async\" there, \"sync\" now"));
+}
+
 // What a job of an earlier Shoal does not say, is at the default that it had then.
 TEST(DescribeDifferencesTest, AnOptionThatHasComeSinceIsNoDifference) {
   const std::string now = ParseResolvedJob(R"({"name": "a", "model": {}, "data": {"training":

@@ -67,11 +67,9 @@ TEST_F(JobTest, ReadsEveryField) {
   root["steps"] = 500;
   root["batch_size"] = 64;
   root["micro_batch_size"] = 16;
-  root["strategy"] = {{"name", "async"},
-                      {"min_shard_bytes", 1024},
-                      {"chunk_bytes", 4096},
-                      {"window_steps", 8},
-                      {"lease_timeout_seconds", 1.5}};
+  root["strategy"] = {{"name", "async"},   {"min_shard_bytes", 1024},      {"chunk_bytes", 4096},
+                      {"window_steps", 8}, {"lease_timeout_seconds", 1.5}, {"speculate_after", 2.5},
+                      {"max_staleness", 0}};
   root["checkpoint"] = {{"every_steps", 100}, {"every_seconds", 30}, {"keep", 2}};
   root["seed"] = 7;
   root["weighted_metrics"] = {"acc", "mae"};
@@ -97,6 +95,8 @@ TEST_F(JobTest, ReadsEveryField) {
   EXPECT_EQ(job.strategy.chunk_bytes, 4096);
   EXPECT_EQ(job.strategy.window_steps, 8u);
   EXPECT_EQ(job.strategy.lease_timeout_seconds, 1.5);
+  EXPECT_EQ(job.strategy.speculate_after, 2.5);
+  EXPECT_EQ(job.strategy.max_staleness, 0u);
   EXPECT_EQ(job.checkpoint.every_steps, 100u);
   EXPECT_EQ(job.checkpoint.every_seconds, 30);
   EXPECT_EQ(job.checkpoint.keep, 2);
@@ -192,6 +192,12 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
             "$.strategy.name: is \"asyn\", a strategy that Shoal lacks; did you mean \"async\"? "
             "Known: async\n"
             "$.strategy.chunk_bytes: is 100; must be a multiple of 64");
+  EXPECT_EQ(
+      ErrorWith("/strategy", {{"name", "async"}, {"max_stale", 4}, {"speculate_after", 0.5}}),
+      "$.strategy.speculate_after: is 0.5; must be a number from 1 to 1000\n"
+      "$.strategy.max_stale: is not a known key; did you mean \"max_staleness\"? Known: name, "
+      "min_shard_bytes, chunk_bytes, window_steps, lease_timeout_seconds, speculate_after, "
+      "max_staleness");
   EXPECT_EQ(ErrorWith("/checkpoint", {{"every", 5}}),
             "$.checkpoint.every: is not a known key; known: every_steps, every_seconds, keep");
   for (const char* key : {"/lr", "/learning_rate"}) {
@@ -393,6 +399,9 @@ TEST_F(JobTest, ResolvedTextIsCanonical) {
   const Job same = Load(root);
   const Job job = Load(MinimalJob());
   EXPECT_EQ(same.ResolvedText(), job.ResolvedText());
+  // Runs go on that were begun before there were these.
+  EXPECT_THAT(job.ResolvedText(), testing::Not(HasSubstr("max_staleness")));
+  EXPECT_THAT(job.ResolvedText(), testing::Not(HasSubstr("speculate_after")));
   root["seed"] = 1;
   EXPECT_NE(Load(root).Fingerprint(), job.Fingerprint());
 }

@@ -1,0 +1,13 @@
+#include "coordinator/lease_rule.h"
+
+#include "coordinator/staleness_bound.h"
+
+namespace shoal {
+
+std::unique_ptr<LeaseRule> MakeLeaseRule(const Job::Strategy& strategy) {
+  if (strategy.max_staleness.has_value())
+    return std::make_unique<StalenessBound>(*strategy.max_staleness);
+  return nullptr;
+}
+
+}  // namespace shoal
