@@ -1,15 +1,11 @@
 #include "ps/parameter_server.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/crc32c.h"
-#include "common/base/status_macros.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
-#include "common/checkpoint/manifest.h"
 #include "common/daemon/logging.h"
 #include "proto/parameter_server.pb.h"
 
@@ -19,11 +15,6 @@ namespace {
 
 // Waits longer than this are said, and said again.
 constexpr Time kWatchPeriod = std::chrono::seconds(5);
-
-// Chunk numbers beyond int become one that no ps has.
-int ChunkIndex(uint32_t chunk) {
-  return static_cast<int>(std::min<uint32_t>(chunk, std::numeric_limits<int>::max()));
-}
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
@@ -221,135 +212,6 @@ void ParameterServer::OnControl(const SessionPtr& session, const Message& messag
     case proto::ControlRequest::KIND_NOT_SET:
       return;
   }
-}
-
-// --- Workers ---
-
-void ParameterServer::OnExchangeHello(const SessionPtr& session,
-                                      const proto::ExchangeHello& hello) {
-  const absl::Status version = CheckVersion(
-      hello.version(), absl::StrCat("worker ", hello.worker(), " at ", session->stream->peer()));
-  if (!version.ok()) return End(session, version);
-  session->introduced = true;
-  session->traffic = figures_.TrafficOf(hello.worker(), session->stream->peer());
-  // Compared when it asks for something of this timeline: until then the ps may be the one that is
-  // wrong, not loaded yet by a coordinator of another number of ps.
-  session->shard_map_fingerprint = hello.shard_map_fingerprint();
-}
-
-// Rule 4: what belongs to another timeline is refused.
-absl::Status ParameterServer::CheckTimeline(uint64_t timeline) const {
-  if (timeline_ && timeline_->term == timeline) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "ps ", options_.index,
-      timeline_ ? absl::StrCat(" is in timeline ", TermText(timeline_->term)) : " is empty",
-      "; the request was of timeline ", TermText(timeline)));
-}
-
-bool ParameterServer::AcceptTimeline(const SessionPtr& session, uint64_t timeline,
-                                     uint64_t cut_step) {
-  const absl::Status accepted = CheckTimeline(timeline);
-  if (accepted.ok()) return true;
-  session->SendFrom(SourceOf([this, to = session.get(), accepted, timeline, cut_step] {
-    return MakeRefused(to, accepted, timeline, cut_step);
-  }));
-  return false;
-}
-
-Message ParameterServer::MakeRefused(Session* session, const absl::Status& reason,
-                                     uint64_t timeline, uint64_t cut_step) {
-  figures_.Refused();
-  proto::ExchangeReply reply;
-  reply.mutable_refused()->set_timeline(this->timeline());
-  reply.mutable_refused()->set_requested_timeline(timeline);
-  reply.mutable_refused()->set_requested_cut_step(cut_step);
-  reply.mutable_refused()->set_reason(Text(reason));
-  return session->MakeMessage(reply);
-}
-
-// A worker that cuts the variables otherwise has another job: false, and its stream ends.
-bool ParameterServer::CheckShardMap(const SessionPtr& session) {
-  const uint32_t theirs = session->shard_map_fingerprint;
-  if (!timeline_ || theirs == 0) return true;
-  const uint32_t ours = timeline_->variables.shard_map_fingerprint;
-  if (theirs == ours) return true;
-  End(session,
-      absl::FailedPreconditionError(absl::StrCat(
-          "the worker's shard map is ", ChecksumText(theirs), ", that of ps ", options_.index,
-          " is ", ChecksumText(ours), ": they have different jobs or numbers of ps")));
-  return false;
-}
-
-// Rule 5.
-void ParameterServer::OnPush(const SessionPtr& session, const proto::Push& push,
-                             const Message& message) {
-  if (!AcceptTimeline(session, push.timeline()) || !CheckShardMap(session)) return;
-  const Time begun = options_.loop->Now();
-  const absl::StatusOr<PushResult> result =
-      store().Push(message, push.step(), ChunkIndex(push.chunk()), push.pulled_version());
-  if (!result.ok()) return End(session, result.status());
-  figures_.Pushed(*result, options_.loop->Now() - begun);
-
-  proto::Applied applied;
-  applied.set_timeline(push.timeline());
-  applied.set_step(push.step());
-  applied.set_chunk(push.chunk());
-  applied.set_version(result->version);
-  applied.set_repeated(result->repeated);
-  applied.set_staleness(result->staleness);
-  session->SendFrom(SourceOf([this, to = session.get(), applied, want_values = push.want_values()] {
-    return MakeApplied(to, applied, want_values);
-  }));
-  timeline_->cuts.Advance();
-}
-
-// The values are those of now, which have had more updates than this one where the answer had to
-// wait: of a chunk that many wait for there is one version, not one for each of them.
-Message ParameterServer::MakeApplied(Session* session, proto::Applied applied, bool want_values) {
-  const absl::Status timeline = CheckTimeline(applied.timeline());
-  if (!timeline.ok()) return MakeRefused(session, timeline, applied.timeline());
-  std::vector<Slice> payload;
-  if (want_values) {
-    ChunkSnapshot values = *store().Read(ChunkIndex(applied.chunk()));
-    applied.set_version(values.version);
-    payload = std::move(values.payload);
-  }
-  proto::ExchangeReply reply;
-  *reply.mutable_applied() = std::move(applied);
-  return session->MakeMessage(reply, std::move(payload));
-}
-
-void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull) {
-  if (!AcceptTimeline(session, pull.timeline(), pull.cut_step())) return;
-  if (!CheckShardMap(session)) return;
-  const uint64_t end = uint64_t{pull.first_chunk()} + pull.chunk_count();
-  if (end > static_cast<uint64_t>(store().chunk_count())) {
-    return End(session, absl::InvalidArgumentError(absl::StrCat(
-                            "a Pull of ", pull.chunk_count(), " chunks from ", pull.first_chunk(),
-                            " on; ps ", options_.index, " has ", store().chunk_count())));
-  }
-  session->SendFrom([this, to = session.get(), pull, end,
-                     chunk = uint64_t{pull.first_chunk()}]() mutable -> std::optional<Message> {
-    if (chunk == end) return std::nullopt;
-    absl::StatusOr<Message> values = MakeValues(to, pull, static_cast<int>(chunk));
-    chunk = values.ok() ? chunk + 1 : end;
-    if (values.ok()) return *std::move(values);
-    return MakeRefused(to, values.status(), pull.timeline(), pull.cut_step());
-  });
-}
-
-absl::StatusOr<Message> ParameterServer::MakeValues(Session* session, const proto::Pull& pull,
-                                                    int chunk) {
-  SHOAL_RETURN_IF_ERROR(CheckTimeline(pull.timeline()));
-  SHOAL_ASSIGN_OR_RETURN(ChunkSnapshot values, pull.cut_step() == 0
-                                                   ? store().Read(chunk)
-                                                   : store().ReadCut(chunk, pull.cut_step()));
-  proto::ExchangeReply reply;
-  reply.mutable_values()->set_timeline(timeline());
-  reply.mutable_values()->set_chunk(static_cast<uint32_t>(chunk));
-  reply.mutable_values()->set_version(values.version);
-  reply.mutable_values()->set_cut_step(pull.cut_step());
-  return session->MakeMessage(reply, std::move(values.payload));
 }
 
 // --- The coordinator ---

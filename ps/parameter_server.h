@@ -105,7 +105,12 @@ class ParameterServer {
   absl::StatusOr<Message> MakeValues(Session* session, const proto::Pull& pull, int chunk);
   Message MakeRefused(Session* session, const absl::Status& reason, uint64_t timeline,
                       uint64_t cut_step = 0);
-  bool CheckShardMap(const SessionPtr& session);
+  bool CheckJob(const SessionPtr& session);
+  // Of a chunk of the store; null where there is none of that number.
+  const Chunk* FindChunk(int chunk);
+  absl::StatusOr<PushResult> Apply(const proto::Push& push, const Message& message);
+  // The chunk's live values, as they travel.
+  ChunkSnapshot ReadLive(int chunk);
 
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);
   void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);

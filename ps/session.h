@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Session {
   bool introduced = false;             // its ExchangeHello has come
   bool ended = false;                  // by us; what still comes is dropped
   uint32_t shard_map_fingerprint = 0;  // 0: it did not know the job
+  // How it writes gradients and reads values (ExchangeHello).
+  std::string push_codec;
+  std::string pull_codec;
   // Of the worker, once introduced; owned by the ps.
   ServerFigures::Traffic* traffic = nullptr;
 

@@ -18,13 +18,12 @@ namespace {
 
 constexpr uint32_t kMostPs = 65536;
 
-absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request) {
+absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request, const Job& job) {
   if (request.ps_count <= static_cast<uint32_t>(request.ps_index) || request.ps_count > kMostPs) {
     return absl::InvalidArgumentError(absl::StrCat("ps_count ", request.ps_count, ": must be from ",
                                                    request.ps_index + 1, " to ", kMostPs,
                                                    ", as this is ps ", request.ps_index));
   }
-  SHOAL_ASSIGN_OR_RETURN(const Job job, ParseResolvedJob(request.job, "the job of the Load"));
   SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(job.model_json));
   SHOAL_ASSIGN_OR_RETURN(auto optimizer, MakeOptimizer(job.optimizer));
   const std::vector<Variable>& variables = model.graph.variables();
@@ -65,14 +64,19 @@ bool Sees(const LoadRequest& request) {
 }
 
 LoadOutcome Load(const LoadRequest& request) {
-  absl::StatusOr<VariableStore::Options> options = StoreOptions(request);
+  const absl::StatusOr<Job> job = ParseResolvedJob(request.job, "the job of the Load");
+  if (!job.ok()) return {.status = job.status(), .variables = {}};
+  absl::StatusOr<VariableStore::Options> options = StoreOptions(request, *job);
   if (!options.ok()) return {.status = options.status(), .variables = {}};
+  absl::StatusOr<ChunkCoding> coding = ChunkCoding::Of(job->compression);
+  if (!coding.ok()) return {.status = coding.status(), .variables = {}};
   if (const absl::Status fits = CheckMemoryFor(*options, request); !fits.ok())
     return {.status = fits, .variables = {}};
 
   LoadedVariables loaded;
   loaded.job_fingerprint = Crc32c(request.job);
   loaded.shard_map_fingerprint = options->shard_map.Fingerprint();
+  loaded.coding = *std::move(coding);
   loaded.store = std::make_unique<VariableStore>(*std::move(options));
   if (!request.checkpoint.empty() && !Sees(request)) {
     return {.status = absl::OkStatus(), .not_seen = true, .variables = std::move(loaded)};

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "common/memory/memory_limit.h"
+#include "ps/chunk_coding.h"
 #include "ps/store/variable_store.h"
 
 namespace shoal {
@@ -27,6 +28,7 @@ struct LoadedVariables {
   std::unique_ptr<VariableStore> store;
   uint32_t job_fingerprint = 0;  // CRC-32C of the job's text
   uint32_t shard_map_fingerprint = 0;
+  ChunkCoding coding;
 };
 
 struct LoadOutcome {

@@ -139,6 +139,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   runner.threads = options_.threads;
   runner.seed = job.seed;
   SHOAL_ASSIGN_OR_RETURN(runner_, ModelRunner::Create(std::move(runner)));
+  SHOAL_ASSIGN_OR_RETURN(auto push_codec, MakeCodec(job.compression.push, Direction::kPush));
+  SHOAL_ASSIGN_OR_RETURN(auto pull_codec, MakeCodec(job.compression.pull, Direction::kPull));
   SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, data_memory));
   return Prepared{.training_examples = training_examples,
                   .test_examples = test_ == nullptr ? 0 : test_->examples(),
@@ -150,7 +152,9 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                   .cut_parameters = cut_parameters_,
                   .gradients = *gradients_,
                   .gradients_owner = gradients_,
-                  .pulls_each_step = job.strategy.pulls_each_step()};
+                  .pulls_each_step = job.strategy.pulls_each_step(),
+                  .push_codec = std::move(push_codec),
+                  .pull_codec = std::move(pull_codec)};
 }
 
 absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_examples,

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/version.h"
+#include "common/compression/chunk_payload.h"
 #include "common/daemon/logging.h"
 
 namespace shoal {
@@ -16,7 +17,12 @@ constexpr Time kLookAgain = std::chrono::milliseconds(10);
 
 }  // namespace
 
-ParameterExchange::ParameterExchange(Options options) : options_(std::move(options)) {
+ParameterExchange::ParameterExchange(Options options)
+    : options_(std::move(options)),
+      encoder_({.shard_map = options_.shard_map,
+                .layout = options_.layout,
+                .gradients = options_.gradients,
+                .codec = options_.push_codec}) {
   peers_.resize(options_.addresses.size());
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     peers_[ps].backoff =
@@ -38,6 +44,7 @@ ParameterExchange::~ParameterExchange() {
 
 void ParameterExchange::SetTimeline(uint64_t timeline) {
   timeline_ = timeline;
+  encoder_.Forget();
   if (step_slices_ != nullptr) dropped_slices_ = std::exchange(step_slices_, nullptr);
   pull_done_ = nullptr;
   step_done_ = nullptr;
@@ -148,17 +155,24 @@ std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t t
   push->set_chunk(index);
   push->set_pulled_version(peer.pulled[index]);
   push->set_want_values(!options_.pulls_each_step);
-  // The gradient stays as it is until every chunk of the step is acknowledged, which is longer than
-  // any transport reads it. At the end nobody waits for that, so the buffer itself stays, too.
-  std::vector<Slice> payload;
-  for (const ChunkPiece& piece : chunk(ps, index).pieces) {
+  Message message = MakeMessage(request, encoder_.Encodes(chunk(ps, index))
+                                             ? std::vector<Slice>{encoder_.Payload(ps, index)}
+                                             : GradientSlices(chunk(ps, index)));
+  peer.sent_bytes += message.payload_bytes();
+  return message;
+}
+
+// The gradient stays as it is until every chunk of the step is acknowledged, which is longer than
+// any transport reads it. At the end nobody waits for that, so the buffer itself stays, too.
+std::vector<Slice> ParameterExchange::GradientSlices(const Chunk& chunk) const {
+  std::vector<Slice> slices;
+  for (const ChunkPiece& piece : chunk.pieces) {
     const float* begin = options_.gradients.data() +
                          options_.layout->variables[piece.variable].offset + piece.variable_offset;
-    payload.push_back(
+    slices.push_back(
         {reinterpret_cast<const char*>(begin), piece.size * sizeof(float), step_slices_});
   }
-  peer.sent_bytes += chunk(ps, index).size * sizeof(float);
-  return MakeMessage(request, std::move(payload));
+  return slices;
 }
 
 void ParameterExchange::SendPull(int ps, const Request& first, int count) {
@@ -184,6 +198,8 @@ void ParameterExchange::Open(int ps) {
   hello->set_version(kVersion);
   hello->set_worker(options_.worker);
   hello->set_shard_map_fingerprint(options_.shard_map->Fingerprint());
+  if (options_.push_codec != nullptr) hello->set_push_codec(options_.push_codec->config());
+  if (options_.pull_codec != nullptr) hello->set_pull_codec(options_.pull_codec->config());
   peer.stream->Send(MakeMessage(request));
 }
 
@@ -245,9 +261,10 @@ void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const M
   if (applied.timeline() != timeline_ || applied.step() != step_ || !peer.pushes.contains(index))
     return;
   if (!options_.pulls_each_step) {
-    if (!Scatter(ps, index, message, options_.parameters)) return;
+    if (!Scatter(ps, index, message, options_.parameters, options_.pull_codec.get())) return;
     peer.versions[index] = applied.version();
   }
+  encoder_.Acknowledge(ps, index, applied.repeated());
   peer.pushes.erase(index);
   OnAnswered(ps);
   if (--chunks_missing_ == 0) std::exchange(step_done_, nullptr)();
@@ -259,13 +276,15 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
   if (values.timeline() != timeline_) return;
   if (values.cut_step() != 0) {
     if (values.cut_step() != cut_step_ || !peer.cut_pulls.contains(index)) return;
-    if (!Scatter(ps, index, message, cut_out_)) return;
+    if (!Scatter(ps, index, message, cut_out_, nullptr)) return;
     peer.cut_pulls.erase(index);
     OnAnswered(ps);
     --cut_pulls_missing_;
     return MaybeFinishCut();
   }
-  if (!peer.pulls.contains(index) || !Scatter(ps, index, message, options_.parameters)) return;
+  if (!peer.pulls.contains(index) ||
+      !Scatter(ps, index, message, options_.parameters, options_.pull_codec.get()))
+    return;
   peer.versions[index] = values.version();
   peer.here[index] = true;
   peer.pulls.erase(index);
@@ -318,9 +337,22 @@ void ParameterExchange::Lose(const std::string& why) {
   options_.on_timeline_lost(why);
 }
 
-bool ParameterExchange::Scatter(int ps, int index, const Message& message,
-                                std::span<float> out) const {
+bool ParameterExchange::Scatter(int ps, int index, const Message& message, std::span<float> out,
+                                const Codec* codec) const {
   const Chunk& chunk = this->chunk(ps, index);
+  const auto place = [&](const ChunkPiece& piece) {
+    return out.subspan(options_.layout->variables[piece.variable].offset + piece.variable_offset,
+                       piece.size);
+  };
+  if (CodecOf(codec, chunk) != nullptr) {
+    const absl::Status decoded = DecodeChunk(*codec, chunk, message, place);
+    if (!decoded.ok()) {
+      options_.on_failed(absl::FailedPreconditionError(
+          absl::StrCat("ps ", ps, " at ", options_.addresses[ps], ", chunk ", index, ": ",
+                       std::string(decoded.message()), ": it is not the same build")));
+    }
+    return decoded.ok();
+  }
   if (message.payload_bytes() != chunk.size * sizeof(float)) {
     options_.on_failed(absl::FailedPreconditionError(
         absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " sent ", message.payload_bytes(),
@@ -331,10 +363,7 @@ bool ParameterExchange::Scatter(int ps, int index, const Message& message,
   size_t offset = 0;
   for (const ChunkPiece& piece : chunk.pieces) {
     const size_t bytes = piece.size * sizeof(float);
-    CopyPayload(
-        message, offset,
-        out.data() + options_.layout->variables[piece.variable].offset + piece.variable_offset,
-        bytes);
+    CopyPayload(message, offset, place(piece).data(), bytes);
     offset += bytes;
   }
   return true;

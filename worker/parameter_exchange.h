@@ -11,12 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "common/compression/codec.h"
 #include "common/metrics/metric_samples.h"
 #include "common/model/model_layout.h"
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
 #include "common/sharding/shard_map.h"
 #include "proto/parameter_server.pb.h"
+#include "worker/gradient_encoder.h"
 
 namespace shoal {
 
@@ -42,6 +44,8 @@ class ParameterExchange {
     std::span<const float> gradients;
     std::shared_ptr<const void> gradients_owner;  // as in StepComputer::Prepared
     bool pulls_each_step = false;                 // the same
+    std::shared_ptr<const Codec> push_codec;      // null: float32
+    std::shared_ptr<const Codec> pull_codec;
     // A ps is in another timeline: nothing of this one counts any more. What was going on is
     // dropped.
     std::function<void(const std::string& why)> on_timeline_lost;
@@ -121,11 +125,16 @@ class ParameterExchange {
   std::optional<Message> MakePush(int ps, int chunk, uint64_t timeline, uint64_t step);
   static int Unanswered(const Peer& peer);
   void Lose(const std::string& why);
-  // Copies the payload to where its chunk belongs; a wrong size ends this worker.
-  bool Scatter(int ps, int index, const Message& message, std::span<float> out) const;
+  // The chunk's part of the gradients, where they lie.
+  std::vector<Slice> GradientSlices(const Chunk& chunk) const;
+  // Copies the payload, which `codec` has written (null: float32), to where its chunk belongs; one
+  // that is none ends this worker.
+  bool Scatter(int ps, int index, const Message& message, std::span<float> out,
+               const Codec* codec) const;
   const Chunk& chunk(int ps, int index) const { return options_.shard_map->ps(ps).chunks[index]; }
 
   const Options options_;
+  GradientEncoder encoder_;
   std::vector<Peer> peers_;
   uint64_t timeline_ = 0;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/compression/codec.h"
 #include "common/model/model_layout.h"
 #include "common/sharding/shard_map.h"
 
@@ -46,6 +47,9 @@ class StepComputer {
     std::shared_ptr<const void> gradients_owner;
     // Of the job's strategy: each step is computed from parameters pulled for it.
     bool pulls_each_step = false;
+    // How gradients are pushed and values pulled; null: as float32.
+    std::shared_ptr<const Codec> push_codec;
+    std::shared_ptr<const Codec> pull_codec;
   };
   // Reads the job, opens its data, builds the model. Errors say what is wrong or missing here.
   // Once.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/status_macros.h"
+#include "common/compression/chunk_payload.h"
 #include "worker/input/batch_source.h"
 
 namespace shoal {
@@ -17,6 +18,20 @@ uint64_t LargestChunk(const ShardMap& shard_map) {
   return static_cast<uint64_t>(largest);
 }
 
+// What GradientEncoder holds at most.
+absl::StatusOr<uint64_t> CompressionBytes(const Job& job, const ShardMap& shard_map,
+                                          uint64_t parameter_bytes) {
+  SHOAL_ASSIGN_OR_RETURN(const auto codec, MakeCodec(job.compression.push, Direction::kPush));
+  if (codec == nullptr) return 0;
+  uint64_t bytes = codec->leaves_residual() ? parameter_bytes : 0;
+  for (int ps = 0; ps < shard_map.ps_count(); ++ps) {
+    for (const Chunk& chunk : shard_map.ps(ps).chunks) {
+      if (CodecOf(codec.get(), chunk) != nullptr) bytes += PayloadBytes(codec.get(), chunk);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_examples,
@@ -28,8 +43,12 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
                          runner->MemoryOfBatch(static_cast<int64_t>(batch_size)));
   const bool evaluates = !job.test.empty();
   const auto batch_bytes = static_cast<uint64_t>(batch.data);
-  return WorkerMemory({.parameter_bytes = runner->layout().size * sizeof(float),
+  const uint64_t parameter_bytes = runner->layout().size * sizeof(float);
+  SHOAL_ASSIGN_OR_RETURN(const uint64_t compression_bytes,
+                         CompressionBytes(job, shard_map, parameter_bytes));
+  return WorkerMemory({.parameter_bytes = parameter_bytes,
                        .evaluates = evaluates,
+                       .compression_bytes = compression_bytes,
                        .activation_bytes = static_cast<uint64_t>(batch.activations),
                        .batch_bytes = batch_bytes,
                        .batches_ahead = BatchSource::MostBatches(batch_bytes) * (evaluates ? 2 : 1),

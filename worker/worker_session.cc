@@ -277,6 +277,8 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
       .gradients = prepared_->gradients,
       .gradients_owner = prepared_->gradients_owner,
       .pulls_each_step = prepared_->pulls_each_step,
+      .push_codec = prepared_->push_codec,
+      .pull_codec = prepared_->pull_codec,
       .on_timeline_lost = [this](const std::string& why) { OnTimelineLost(why); },
       .on_failed =
           [this](const absl::Status& status) {

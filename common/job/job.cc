@@ -67,6 +67,8 @@ std::string Job::ResolvedText() const {
   if (strategy.speculate_after > 0) root["strategy"]["speculate_after"] = strategy.speculate_after;
   if (strategy.max_staleness.has_value())
     root["strategy"]["max_staleness"] = *strategy.max_staleness;
+  if (!compression.push.empty()) root["compression"]["push"] = JsonOrString(compression.push);
+  if (!compression.pull.empty()) root["compression"]["pull"] = JsonOrString(compression.pull);
   root["checkpoint"] = {{"every_steps", checkpoint.every_steps},
                         {"every_seconds", checkpoint.every_seconds},
                         {"keep", checkpoint.keep}};

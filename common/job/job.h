@@ -36,6 +36,12 @@ struct Job {
     bool pulls_each_step() const { return max_staleness.has_value(); }
   };
 
+  // How gradients are pushed and values pulled: what MakeCodec() reads; empty: as float32.
+  struct Compression {
+    std::string push;
+    std::string pull;
+  };
+
   // Saved values that variables begin with (FindInitialWeights).
   struct InitialWeights {
     std::string path;     // absolute; empty: there are none, all begin with their initializers
@@ -61,6 +67,7 @@ struct Job {
   uint64_t steps = 0;
   uint64_t stop_after_nan_steps = 100;  // steps in a row whose loss is not finite; 0: never
   Strategy strategy;
+  Compression compression;
   Checkpoint checkpoint;
   uint64_t seed = 0;
 

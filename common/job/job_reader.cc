@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/archive/keras_archive.h"
+#include "common/compression/codec.h"
 #include "common/job/data_source_reader.h"
 #include "common/job/job_path.h"
 #include "common/job/strategy_reader.h"
@@ -67,6 +68,7 @@ class JobReader {
     top.ReadInteger("stop_after_nan_steps", {0, kSteps.max}, &job_.stop_after_nan_steps);
     if (const json* value = top.Find("strategy"))
       job_.strategy = ReadStrategy(*value, top.PathOf("strategy"), errors_);
+    ReadCompression(top);
     ReadCheckpoint(top);
     top.ReadInteger("seed", kSeed, &job_.seed);
     for (const char* key : {"lr", "learning_rate"}) {
@@ -274,6 +276,21 @@ class JobReader {
     } else if (!epochs && !steps && top.valid()) {
       errors_->Add("$.epochs", "is missing, and so is $.steps; give one of the two");
     }
+  }
+
+  void ReadCompression(JsonObject& top) {
+    const json* value = top.Find("compression");
+    if (value == nullptr) return;
+    JsonObject compression(*value, top.PathOf("compression"), errors_);
+    const auto read = [&](const char* key, Direction direction, std::string* out) {
+      const json* codec = compression.Find(key);
+      if (codec == nullptr) return;
+      const auto made = ReadCodec(*codec, compression.PathOf(key), direction, errors_);
+      if (made != nullptr) *out = made->config();
+    };
+    read("push", Direction::kPush, &job_.compression.push);
+    read("pull", Direction::kPull, &job_.compression.pull);
+    compression.RejectUnknownKeys();
   }
 
   // Parts of the same data that are chosen differently have examples in common.

@@ -88,6 +88,7 @@ MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
   return {.task = "worker",
           .held = {{"parameters", options.parameter_bytes},
                    {"gradients", options.parameter_bytes},
+                   {"compressed gradients", options.compression_bytes},
                    {"parameters to evaluate", options.evaluates ? options.parameter_bytes : 0},
                    {"activations", options.activation_bytes},
                    {"batches", options.batch_bytes * options.batches_ahead},

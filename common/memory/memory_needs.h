@@ -39,8 +39,9 @@ MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t wind
 
 // What a worker's memory depends on, in bytes.
 struct WorkerMemoryOptions {
-  uint64_t parameter_bytes = 0;  // of the whole model, as they lie in memory
-  bool evaluates = false;        // the job has a test set
+  uint64_t parameter_bytes = 0;    // of the whole model, as they lie in memory
+  bool evaluates = false;          // the job has a test set
+  uint64_t compression_bytes = 0;  // of compressed gradients, and of what they leave out
   uint64_t activation_bytes = 0;
   uint64_t batch_bytes = 0;    // of one batch: inputs and targets
   int batches_ahead = 0;       // that may be in memory, the one at hand included

@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "common/compression/codec.h"
+#include "common/compression/codec_table.h"
 
 namespace shoal {
 namespace {
@@ -50,6 +53,23 @@ TEST(ReadCodecTest, ValuesAreNotPulledByWhatLeavesPartsOut) {
   for (const char* name : {"\"e3m0\"", "\"top_k\""}) {
     EXPECT_THAT(ErrorsOf(name, Direction::kPull), HasSubstr("it is for $.compression.push"));
   }
+}
+
+// docs/job-file.md has a row for each codec, with the ways that it is good for.
+TEST(CodecDocsTest, HasARowForEachCodec) {
+  std::ifstream file(std::string(SHOAL_SOURCE_DIR) + "/docs/job-file.md");
+  std::vector<std::string> push, pull;
+  bool table = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("| codec |")) table = true;
+    if (line.empty()) table = false;
+    if (!table || !line.starts_with("| `")) continue;
+    const std::string name = line.substr(3, line.find('`', 3) - 3);
+    push.push_back(name);
+    if (line.find("`pull`") != std::string::npos) pull.push_back(name);
+  }
+  EXPECT_EQ(push, CodecNames(Direction::kPush));
+  EXPECT_EQ(pull, CodecNames(Direction::kPull));
 }
 
 }  // namespace

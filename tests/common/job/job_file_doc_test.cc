@@ -112,7 +112,8 @@ TEST_F(JobFileDocTest, NeitherSideKnowsAFieldThatTheOtherLacks) {
   root["data"]["test"] = root["data"]["training"];
   root["strategy"] = {{"name", "async"}};
   root["checkpoint"] = json::object();
-  for (const char* object : {"", "/data", "/strategy", "/checkpoint"}) {
+  root["compression"] = json::object();
+  for (const char* object : {"", "/data", "/strategy", "/checkpoint", "/compression"}) {
     root[json::json_pointer(object)]["?"] = 0;
   }
   std::istringstream message(std::string(LoadJob(WriteJob(root), false).status().message()));

@@ -19,7 +19,7 @@ TEST(JobFuzzTest, MutatedTextsNeverCrash) {
       R"({"name": "n", "model": {}, "data": {"training": {"images": "/x", "labels": "/y"}}, "loss": "mse",
           "optimizer": {"class_name": "SGD", "config": {"momentum": 0.5, "use_ema": true, "learning_rate":
           {"class_name": "PiecewiseConstantDecay", "config": {"boundaries": [1, 2], "values": [3, 2, 1]}}}},
-          "steps": 7, "strategy": "async"})",
+          "steps": 7, "strategy": "async", "compression": {"push": {"name": "top_k", "fraction": 0.1}, "pull": "bf16"}})",
   });
   SCOPED_TRACE(mutator.description());
   int accepted = 0;

@@ -70,6 +70,7 @@ TEST_F(JobTest, ReadsEveryField) {
   root["strategy"] = {{"name", "async"},   {"min_shard_bytes", 1024},      {"chunk_bytes", 4096},
                       {"window_steps", 8}, {"lease_timeout_seconds", 1.5}, {"speculate_after", 2.5},
                       {"max_staleness", 0}};
+  root["compression"] = {{"push", {{"name", "top_k"}}}, {"pull", "bf16"}};
   root["checkpoint"] = {{"every_steps", 100}, {"every_seconds", 30}, {"keep", 2}};
   root["seed"] = 7;
   root["weighted_metrics"] = {"acc", "mae"};
@@ -97,6 +98,8 @@ TEST_F(JobTest, ReadsEveryField) {
   EXPECT_EQ(job.strategy.lease_timeout_seconds, 1.5);
   EXPECT_EQ(job.strategy.speculate_after, 2.5);
   EXPECT_EQ(job.strategy.max_staleness, 0u);
+  EXPECT_EQ(job.compression.push, R"({"fraction":0.01,"name":"top_k"})");
+  EXPECT_EQ(job.compression.pull, "bf16");
   EXPECT_EQ(job.checkpoint.every_steps, 100u);
   EXPECT_EQ(job.checkpoint.every_seconds, 30);
   EXPECT_EQ(job.checkpoint.keep, 2);
@@ -141,7 +144,8 @@ TEST_F(JobTest, ReportsAllErrorsAtOnce) {
       "$.steps: is there beside $.epochs; give one of the two\n"
       "$.modell: is not a known key; did you mean \"model\"? Known: name, model, initial_weights, "
       "data, loss, metrics, weighted_metrics, class_weight, callbacks, optimizer, batch_size, "
-      "micro_batch_size, epochs, steps, stop_after_nan_steps, strategy, checkpoint, seed");
+      "micro_batch_size, epochs, steps, stop_after_nan_steps, strategy, compression, checkpoint, "
+      "seed");
 }
 
 TEST_F(JobTest, RefusesWhatIsNoJob) {
@@ -198,6 +202,13 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
       "$.strategy.max_stale: is not a known key; did you mean \"max_staleness\"? Known: name, "
       "min_shard_bytes, chunk_bytes, window_steps, lease_timeout_seconds, speculate_after, "
       "max_staleness");
+  EXPECT_EQ(
+      ErrorWith("/compression", {{"push", "int4"}, {"pull", "top_k"}, {"up", "int8"}}),
+      "$.compression.push: is \"int4\", a codec that this Shoal lacks; did you mean \"int8\"? "
+      "Known: bf16, int8, e3m0, top_k\n"
+      "$.compression.pull: is \"top_k\", which loses too much of values that are computed "
+      "with: it is for $.compression.push\n"
+      "$.compression.up: is not a known key; known: push, pull");
   EXPECT_EQ(ErrorWith("/checkpoint", {{"every", 5}}),
             "$.checkpoint.every: is not a known key; known: every_steps, every_seconds, keep");
   for (const char* key : {"/lr", "/learning_rate"}) {
