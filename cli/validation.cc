@@ -9,6 +9,7 @@
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
+#include "common/compression/chunk_payload.h"
 #include "common/job/job_shard_map.h"
 #include "common/json/json_errors.h"
 #include "common/optimizer/optimizer.h"
@@ -49,6 +50,28 @@ absl::StatusOr<MemoryNeeds> WorkerNeeds(const Job& job, uint64_t examples,
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
                          ModelRunner::Create(computed.RunnerOptions()));
   return WorkerMemoryOf(job, examples, data, shard_map, runner.get());
+}
+
+// Every chunk that is pushed is answered with its values.
+JobNeeds::Traffic TrafficOf(const Codec* codec, const ShardMap& shard_map) {
+  JobNeeds::Traffic traffic;
+  if (codec != nullptr) traffic.codec = codec->config();
+  for (int ps = 0; ps < shard_map.ps_count(); ++ps) {
+    for (const Chunk& chunk : shard_map.ps(ps).chunks) {
+      if (!chunk.pushed()) continue;
+      traffic.bytes += PayloadBytes(CodecOf(codec, chunk), chunk);
+      traffic.float32_bytes += PayloadBytes(nullptr, chunk);
+    }
+  }
+  return traffic;
+}
+
+// "pushes int8, 1.0 MiB instead of 4.1 MiB"
+std::string TrafficText(const char* verb, const JobNeeds::Traffic& traffic) {
+  if (traffic.codec.empty())
+    return absl::StrCat(verb, " float32, ", FormatBytes(traffic.float32_bytes));
+  return absl::StrCat(verb, " ", traffic.codec, ", ", FormatBytes(traffic.bytes), " instead of ",
+                      FormatBytes(traffic.float32_bytes));
 }
 
 void Append(const absl::Status& status, std::string* text) {
@@ -222,6 +245,10 @@ absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<ui
   needs.precision = DescribePrecision(*backend, validated.model.graph);
   SHOAL_ASSIGN_OR_RETURN(needs.memory, MemoryOfTasks(job, validated.model, counts, examples, data));
   SHOAL_ASSIGN_OR_RETURN(const ShardMap shard_map, ShardMapOf(job, variables, counts.ps));
+  SHOAL_ASSIGN_OR_RETURN(const auto push, MakeCodec(job.compression.push, Direction::kPush));
+  SHOAL_ASSIGN_OR_RETURN(const auto pull, MakeCodec(job.compression.pull, Direction::kPull));
+  needs.push = TrafficOf(push.get(), shard_map);
+  needs.pull = TrafficOf(pull.get(), shard_map);
   for (size_t i = 0; i < addresses.size(); ++i) {
     needs.ps.push_back(NeedsOfPs(shard_map.ps(static_cast<int>(i)), variables, slots));
     needs.ps.back().address = addresses[i];
@@ -254,6 +281,10 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                   needs.other_parameters, " other (", FormatBytes(needs.variable_bytes),
                   "), optimizer slots ", FormatBytes(needs.slot_bytes), "\n");
   text += validated.initial_weights;
+  if (!needs.push.codec.empty() || !needs.pull.codec.empty()) {
+    absl::StrAppend(&text, "compression: a step ", TrafficText("pushes", needs.push), ", and ",
+                    TrafficText("pulls", needs.pull), "\n");
+  }
   if (!needs.precision.empty()) absl::StrAppend(&text, "precision: ", needs.precision, "\n");
   for (size_t i = 0; i < needs.ps.size(); ++i) {
     const JobNeeds::Ps& ps = needs.ps[i];

@@ -81,11 +81,20 @@ struct JobNeeds {
     int64_t chunks = 0;
   };
 
+  // What a step sends one way, as the job compresses it.
+  struct Traffic {
+    std::string codec;  // empty: none
+    uint64_t bytes = 0;
+    uint64_t float32_bytes = 0;  // without it
+  };
+
   int64_t trainable_parameters = 0;
   int64_t other_parameters = 0;
   int64_t variable_bytes = 0;
   int64_t slot_bytes = 0;
   std::vector<Ps> ps;  // by index; empty without a cluster spec
+  Traffic push;
+  Traffic pull;
   // What workers compute otherwise than the model says (DescribePrecision); empty: nothing.
   std::string precision;
   // Of the coordinator, of each ps (without a cluster spec, of the only one that there were then)

@@ -163,6 +163,25 @@ TEST_F(ValidationTest, SaysInWhatMixedLayersAreComputed) {
                                 "more exact\n"));
 }
 
+TEST_F(ValidationTest, SaysWhatCompressionComesTo) {
+  Write("model.json", DenseModel(1 << 18).dump());
+  json root = MinimalJob();
+  const auto text = [&] {
+    const auto validated = ValidateFiles(spec_, WriteJob(root));
+    EXPECT_TRUE(validated.ok()) << validated.status();
+    return NeedsText(*validated, *NeedsOf(*validated, 100), "");
+  };
+  EXPECT_THAT(text(), AllOf(Not(HasSubstr("compress")), Not(HasSubstr("gradients 1."))));
+  root["compression"] = {{"push", "int8"}};
+  EXPECT_THAT(text(), AllOf(HasSubstr("compression: a step pushes int8, 1.8 MiB instead of 7.0 "
+                                      "MiB, and pulls float32, 7.0 MiB\n"),
+                            HasSubstr("compressed gradients 1.8 MiB")));
+  root["compression"] = {{"push", "top_k"}, {"pull", "bf16"}};
+  EXPECT_THAT(text(), AllOf(HasSubstr("and pulls bf16, 3.5 MiB instead of 7.0 MiB\n"),
+                            HasSubstr("compressed gradients 7.1 MiB")))
+      << "with what is left out";
+}
+
 TEST_F(ValidationTest, SaysTheMemoryOfEachTask) {
   Write("model.json", DenseModel(1 << 18).dump());
   json root = MinimalJob();

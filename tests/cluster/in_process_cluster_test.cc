@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/compression/chunk_payload.h"
+#include "common/job/job_shard_map.h"
 #include "common/loss/keras_loss.h"
 #include "common/model/initializer.h"
 #include "common/model/moving_average.h"
@@ -41,8 +43,49 @@ Variables ReadModel(const std::string& run_dir) {
   return variables;
 }
 
-// Trains `steps` steps as one process would: the same batches, kernels and optimizer, no cluster.
-Variables TrainLocally(const Job& job, uint64_t steps) {
+// What becomes of values of the whole model that travel as a codec writes them; null: as float32.
+class Journey {
+ public:
+  Journey(const std::string& codec, Direction direction, const ShardMap& shard_map,
+          const ModelLayout& layout)
+      : codec_(*MakeCodec(codec, direction)), shard_map_(shard_map), layout_(layout) {
+    if (codec_ != nullptr && codec_->leaves_residual()) residual_.resize(layout.size);
+  }
+
+  void Take(std::vector<float>* values) {
+    for (int ps = 0; ps < shard_map_.ps_count(); ++ps) {
+      for (const Chunk& chunk : shard_map_.ps(ps).chunks) {
+        if (CodecOf(codec_.get(), chunk) == nullptr) continue;
+        for (const ChunkPiece& piece : chunk.pieces) TakePiece(piece, values);
+      }
+    }
+  }
+
+ private:
+  void TakePiece(const ChunkPiece& piece, std::vector<float>* values) {
+    const size_t begin = layout_.variables[piece.variable].offset + piece.variable_offset;
+    const std::span<float> sent = std::span(*values).subspan(begin, piece.size);
+    if (!residual_.empty()) {
+      for (size_t i = 0; i < sent.size(); ++i)
+        residual_[begin + i] = sent[i] += residual_[begin + i];
+    }
+    std::string bytes(codec_->EncodedBytes(sent.size()), '\0');
+    codec_->Encode(sent, bytes.data());
+    EXPECT_TRUE(codec_->Decode(bytes, sent).ok());
+    if (!residual_.empty()) {
+      for (size_t i = 0; i < sent.size(); ++i) residual_[begin + i] -= sent[i];
+    }
+  }
+
+  const std::shared_ptr<const Codec> codec_;
+  const ShardMap& shard_map_;
+  const ModelLayout& layout_;
+  std::vector<float> residual_;
+};
+
+// Trains `steps` steps as one process would: the same batches, kernels and optimizer, no cluster;
+// what the job compresses as it travels from and to `ps` of them.
+Variables TrainLocally(const Job& job, uint64_t steps, int ps = 1) {
   absl::StatusOr<KerasModel> model = ParseKerasModel(job.model_json);
   EXPECT_TRUE(model.ok()) << model.status();
   const std::vector<Variable>& variables = model->graph.variables();
@@ -64,17 +107,22 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
         variables[i].shape[0],
         std::span(parameters).subspan(layout.variables[i].offset, layout.variables[i].size));
   }
+  const ShardMap shard_map = *ShardMapOf(job, variables, ps);
+  Journey up(job.compression.push, Direction::kPush, shard_map, layout);
+  Journey down(job.compression.pull, Direction::kPull, shard_map, layout);
   std::shared_ptr<const Dataset> dataset = *OpenDataset(job.training, InputsOf(model->graph));
   BatchSource batches({.dataset = dataset,
                        .plan = StepPlan(dataset->size(), job.batch_size, job.epochs, job.steps),
                        .seed = job.seed});
   for (uint64_t step = 0; step < steps; ++step) {
     std::unique_ptr<LoadedBatch> batch = *batches.Take(step);
+    std::vector<float> seen = parameters;
+    down.Take(&seen);
     EXPECT_TRUE(runner
                     ->Train({.examples = static_cast<int64_t>(batch->examples),
                              .inputs = {batch->inputs[0]},
                              .target = batch->targets},
-                            step, parameters, gradients, nullptr)
+                            step, seen, gradients, nullptr)
                     .ok());
     std::vector<std::span<float>> parts;
     for (size_t i = 0; i < variables.size(); ++i) {
@@ -83,6 +131,7 @@ Variables TrainLocally(const Job& job, uint64_t steps) {
         parts.push_back(std::span(gradients).subspan(extent.offset, extent.size));
     }
     optimizer->clipping().Clip(parts);
+    up.Take(&gradients);
     for (size_t i = 0; i < variables.size(); ++i) {
       const ModelLayout::Extent& extent = layout.variables[i];
       const std::span<float> values = std::span(parameters).subspan(extent.offset, extent.size);
@@ -155,6 +204,28 @@ TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
       EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
       ExpectSameBits(ReadModel(small.directory + "/run"), TrainLocally(job, 20));
     }
+  }
+}
+
+// Nothing else changes than what the codecs do: the ps hold float32, a step's gradient is encoded
+// and applied once, and what it leaves out is added to the next.
+TEST_F(InProcessClusterTest, OneWorkerWhoseTrafficIsCompressedEqualsLocalTraining) {
+  for (const Job::Compression& compression : {Job::Compression{"bf16", "bf16"},
+                                              {"int8", ""},
+                                              {"int8", "int8"},
+                                              {"e3m0", "bf16"},
+                                              {R"({"fraction":0.05,"name":"top_k"})", ""}}) {
+    SCOPED_TRACE(absl::StrCat(compression.push, ", ", compression.pull));
+    const TemporaryDirectory directory;
+    Job job =
+        SmallJob{.directory = directory.path(), .steps = 20, .normalization = R"("momentum": 0.9)"}
+            .Load();
+    job.compression = compression;
+    InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = directory / "run"});
+    cluster.StartAll();
+    ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+    EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
+    ExpectSameBits(ReadModel(directory / "run"), TrainLocally(job, 20, 2));
   }
 }
 

@@ -1,5 +1,6 @@
 """The links themselves, and a cluster whose workers are far away."""
 import concurrent.futures
+import csv
 import ctypes
 import json
 import os
@@ -117,28 +118,33 @@ WIDE_MODEL = {"class_name": "Sequential", "config": {"name": "wide", "layers": [
     {"class_name": "Dense", "config": {"name": "classes", "units": 4, "activation": "linear"}}]}}
 
 
+def train_over(star, job, run, logs):
+    """Coordinator and ps on the first host, a worker on the second; returns when the job is done, and the links carry nothing more."""
+    home, away = star.addresses
+    spec = {"chief": [f"{home}:4100"], "ps": [f"{home}:4101"], "worker": [f"{away}:4102"]}
+    processes = []
+    try:
+        for kind, program, host, arguments in (
+                ("chief", "coordinator", 0, [f"--job={job}", f"--run_dir={run}"]),
+                ("ps", "ps", 0, []), ("worker", "worker", 1, ["--threads=1"])):
+            config = json.dumps({"cluster": spec, "task": {"type": kind, "index": 0}})
+            processes.append(Process([BIN / f"shoal-{program}", *arguments], logs / f"{kind}.log",
+                                     {"TF_CONFIG": config}, star.prefix(host)))
+        for process in processes:
+            assert process.wait() == 0, process.output()[-3000:]
+    finally:
+        for process in processes:
+            process.kill()
+    star.end()
+
+
 @needs_namespaces
 def test_a_worker_behind_a_mobile_link_trains(tmp_path):
     """Nobody takes a slow link for a dead machine: no lease runs out, no connection is given up."""
     job = write_job(tmp_path, examples=96, epochs=1)
     (tmp_path / "model.json").write_text(json.dumps(WIDE_MODEL))
     with Star([Link(1000, 0), MOBILE], tmp_path) as star:
-        home, away = star.addresses
-        spec = {"chief": [f"{home}:4100"], "ps": [f"{home}:4101"], "worker": [f"{away}:4102"]}
-        processes = []
-        try:
-            for kind, program, host, arguments in (
-                    ("chief", "coordinator", 0, [f"--job={job}", f"--run_dir={tmp_path / 'run'}"]),
-                    ("ps", "ps", 0, []), ("worker", "worker", 1, ["--threads=1"])):
-                config = json.dumps({"cluster": spec, "task": {"type": kind, "index": 0}})
-                processes.append(Process([BIN / f"shoal-{program}", *arguments], tmp_path / f"{kind}.log",
-                                         {"TF_CONFIG": config}, star.prefix(host)))
-            for process in processes:
-                assert process.wait() == 0, process.output()[-3000:]
-        finally:
-            for process in processes:
-                process.kill()
-        star.end()
+        train_over(star, job, tmp_path / "run", tmp_path)
         # Six steps, each with all values down and all gradients up.
         assert star.counts(1)["down"]["bytes"] > 6 * WIDE_BYTES
         assert star.counts(1)["up"]["bytes"] > 6 * WIDE_BYTES
@@ -149,3 +155,31 @@ def test_a_worker_behind_a_mobile_link_trains(tmp_path):
     assert "leased again" not in chief and "lost ps" not in chief, chief
 
 
+@needs_namespaces
+def test_what_is_compressed_takes_fewer_bytes_and_trains_as_well(tmp_path):
+    """All that the worker's link carries is counted, headers and acknowledgements too, and the loss after five epochs compared."""
+    figures = {}
+    for name, compression in (("float32", {}), ("bf16", {"push": "bf16", "pull": "bf16"}), ("int8", {"push": "int8", "pull": "int8"}),
+                              ("e3m0", {"push": "e3m0", "pull": "int8"})):
+        directory = tmp_path / name
+        job = write_job(directory, examples=320, epochs=5, compression=compression,
+                        optimizer={"class_name": "SGD", "config": {"learning_rate": 0.02}})
+        (directory / "model.json").write_text(json.dumps(WIDE_MODEL))
+        content = json.loads(job.read_text())
+        del content["data"]["test"]  # evaluations are not compressed
+        job.write_text(json.dumps(content))
+        with Star([Link(1000, 0), LAN], directory) as star:
+            train_over(star, job, directory / "run", directory)
+            counts = star.counts(1)
+        with open(directory / "run/history.csv", newline="") as file:
+            losses = [float(row["loss"]) for row in csv.DictReader(file)]
+        figures[name] = {"up": counts["up"]["bytes"], "down": counts["down"]["bytes"], "loss": losses[-1]}
+        assert losses[-1] < 0.8 * losses[0]
+    print(figures)
+    plain = figures["float32"]
+    assert plain["up"] > 100 * WIDE_BYTES and plain["down"] > 100 * WIDE_BYTES
+    assert plain["up"] >= 3.9 * figures["int8"]["up"]
+    assert plain["down"] >= 3.9 * figures["int8"]["down"]
+    assert plain["up"] >= 7.5 * figures["e3m0"]["up"]
+    for name in ("bf16", "int8"):
+        assert figures[name]["loss"] == pytest.approx(plain["loss"], rel=0.01), name

@@ -279,6 +279,15 @@ void DrawStrategy(Random& random, Workload* workload) {
     strategy.max_staleness = random.Below(2 * workload->workers + 2);
 }
 
+// The addends of ExpectedSums have few digits: bf16 loses none, and the sums must be exact then,
+// too. What is pulled live is not looked at.
+void DrawCompression(Random& random, Workload* workload) {
+  if (!random.OneIn(4)) return;
+  Job::Compression& compression = workload->job.compression;
+  if (random.Coin()) compression.push = "bf16";
+  if (random.Coin()) compression.pull = random.Coin() ? "bf16" : "int8";
+}
+
 // Early stopping, the best checkpoint, or both, over short epochs. What an evaluation comes to
 // follows from its cut, which values show only without momentum.
 void AddCallbacks(Random& random, Workload* workload) {
@@ -407,6 +416,8 @@ Workload DrawWorkload(uint64_t seed) {
     AddCallbacks(callbacks, &workload);
   Random strategy(seed * 0xbf58476d1ce4e5b9 + 5);
   DrawStrategy(strategy, &workload);
+  Random compression(seed * 0x94d049bb133111eb + 6);
+  DrawCompression(compression, &workload);
   workload.ending = EndingOf(workload);
   // One of eight goes without faults.
   const uint64_t count = random.OneIn(8) ? 0 : random.Between(1, random.Coin() ? 6 : 25);
@@ -441,6 +452,9 @@ std::string Describe(const Workload& workload) {
   if (job.strategy.speculate_after > 0)
     absl::StrAppendFormat(&text, "speculates after %g median steps\n",
                           job.strategy.speculate_after);
+  if (!job.compression.push.empty() || !job.compression.pull.empty())
+    absl::StrAppendFormat(&text, "pushes \"%s\", pulls \"%s\"\n", job.compression.push,
+                          job.compression.pull);
   for (const Callback& callback : job.callbacks) absl::StrAppend(&text, callback.config, "\n");
   if (!job.callbacks.empty()) {
     absl::StrAppendFormat(&text, "ends at step %d with the values of step %d\n",
