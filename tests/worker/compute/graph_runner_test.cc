@@ -46,14 +46,15 @@ class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
     if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
   }
 
-  std::unique_ptr<GraphRunner> MakeRunner(Graph model, uint64_t seed = 0,
-                                          std::shared_ptr<const Loss> loss = kSparse) {
+  static std::unique_ptr<GraphRunner> MakeRunner(Graph model, uint64_t seed = 0,
+                                                 std::shared_ptr<const Loss> loss = kSparse,
+                                                 const std::string& backend_name = GetParam()) {
     GraphRunner::Options options;
     options.model = std::move(model);
     options.loss = loss;
     options.metrics = *MakeMetrics({"sparse_categorical_accuracy"});
     options.seed = seed;
-    auto backend = CreateSuiteBackend(GetParam());
+    auto backend = CreateSuiteBackend(backend_name);
     EXPECT_TRUE(backend.ok()) << backend.status();
     auto runner = GraphRunner::Create(std::move(options), *std::move(backend));
     EXPECT_TRUE(runner.ok()) << runner.status();
@@ -87,6 +88,20 @@ TEST_P(GraphRunnerTest, ReadsNothingThatItDidNotWrite) {
   EXPECT_EQ(*prediction, *runner->Predict(data.batch(), parameters, false));
   Poison(*runner);
   EXPECT_EQ(evaluation->loss_sum, runner->Evaluate(data.batch(), parameters)->loss_sum);
+}
+
+// What backends compute along with something else comes out as it would alone.
+TEST_P(GraphRunnerTest, AModelIsComputedAsByTheReference) {
+  auto runner = MakeRunner(SmallModel()),
+       reference = MakeRunner(SmallModel(), 0, kSparse, "reference");
+  const RandomBatch data(random_, SmallModel(), *kSparse, 3);
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+  std::vector<float> actual(parameters.size()), expected(parameters.size());
+  const auto result = runner->Train(data.batch(), 1, parameters, actual, nullptr);
+  const auto wanted = reference->Train(data.batch(), 1, parameters, expected, nullptr);
+  ASSERT_TRUE(result.ok() && wanted.ok()) << result.status() << wanted.status();
+  EXPECT_NEAR(result->loss_sum, wanted->loss_sum, 1e-4);
+  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-3) << i;
 }
 
 TEST_P(GraphRunnerTest, GapsOfTheGradientsAreLeftAlone) {

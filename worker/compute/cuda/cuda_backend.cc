@@ -24,10 +24,15 @@ constexpr int64_t kLeastCopiedBytes = 2 << 20;
 }  // namespace
 
 CudaBackend::CudaBackend(std::unique_ptr<Device> device, const ComputeTarget& target,
-                         std::unique_ptr<MatrixProducts> products)
+                         std::unique_ptr<MatrixProducts> products,
+                         std::unique_ptr<Convolutions> convolutions)
     : DeviceBackend(std::move(device), kLeastCopiedBytes),
       products_(std::move(products)),
-      target_({.stream = target.stream, .blocks = target.blocks, .products = products_.get()}),
+      convolutions_(std::move(convolutions)),
+      target_({.stream = target.stream,
+               .blocks = target.blocks,
+               .products = products_.get(),
+               .convolutions = convolutions_.get()}),
       moves_(CreateMoves(target.stream)) {}
 
 std::set<std::string> CudaBackend::op_types() const {
@@ -37,8 +42,11 @@ std::set<std::string> CudaBackend::op_types() const {
 }
 
 absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
-  CudaProgram program(&builder, target_);
+  const std::vector<int> relus = FindConvolutionRelus(builder.plan());
+  const std::set<int> absorbed(relus.begin(), relus.end());
+  CudaProgram program(&builder, target_, relus);
   for (const int index : builder.plan().nodes()) {
+    if (absorbed.contains(index)) continue;
     const Node& node = builder.graph().nodes()[index];
     builder.BeginWork(node.op->type());
     SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));

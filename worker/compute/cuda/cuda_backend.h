@@ -15,10 +15,10 @@ namespace shoal::cuda {
 // kernel_list.inc.
 class CudaBackend : public DeviceBackend {
  public:
-  // What computes on `device`, which owns or outlives what `target` points to, but the products:
-  // those are given here.
+  // What computes on `device`, which owns or outlives what `target` points to, but the products
+  // and convolutions: those are given here.
   CudaBackend(std::unique_ptr<Device> device, const ComputeTarget& target,
-              std::unique_ptr<MatrixProducts> products);
+              std::unique_ptr<MatrixProducts> products, std::unique_ptr<Convolutions> convolutions);
 
   std::string name() const override { return "cuda"; }
   std::set<std::string> op_types() const override;
@@ -29,6 +29,7 @@ class CudaBackend : public DeviceBackend {
 
  private:
   const std::unique_ptr<MatrixProducts> products_;
+  const std::unique_ptr<Convolutions> convolutions_;
   const ComputeTarget target_;
   const std::unique_ptr<const MoveKernels> moves_;
 };

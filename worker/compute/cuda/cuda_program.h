@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "worker/compute/cuda/convolutions.h"
 #include "worker/compute/cuda/matrix_products.h"
 #include "worker/compute/program_builder.h"
 
@@ -18,14 +20,16 @@ struct ComputeTarget {
   // Enough to keep the whole device busy: a few times its multiprocessors.
   int64_t blocks = 1;
   MatrixProducts* products = nullptr;
+  Convolutions* convolutions = nullptr;
 };
 
 // What the factories of the backend's kernels build with. Everything is row-major and float32.
 // Lives while one program is built. Not thread-safe.
 class CudaProgram {
  public:
-  CudaProgram(ProgramBuilder* builder, const ComputeTarget& target)
-      : builder_(*builder), target_(target) {}
+  // `fused_relus`: by node, what fused_relu() says.
+  CudaProgram(ProgramBuilder* builder, const ComputeTarget& target, std::vector<int> fused_relus)
+      : builder_(*builder), target_(target), fused_relus_(std::move(fused_relus)) {}
 
   ProgramBuilder& builder() { return builder_; }
   const ComputeTarget& target() const { return target_; }
@@ -33,6 +37,9 @@ class CudaProgram {
   NodeName name(int index) const {
     return {.op = node(index).op->type(), .layer = node(index).layer};
   }
+
+  // The node of the ReLU that the convolution at `index` applies to its output; -1: none.
+  int fused_relu(int index) const { return fused_relus_[index]; }
 
   Shape shape(ValueId value) const { return builder_.shape(value); }
   int64_t count(ValueId value) const { return ElementCount(shape(value)); }
@@ -47,6 +54,7 @@ class CudaProgram {
  private:
   ProgramBuilder& builder_;
   const ComputeTarget& target_;
+  const std::vector<int> fused_relus_;
 };
 
 // Rows and columns of what is normalized, multiplied or summed along its last axis.
@@ -55,6 +63,10 @@ struct MatrixExtents {
       : rows(ElementCount(Shape(shape.begin(), shape.end() - 1))), columns(shape.back()) {}
   int64_t rows, columns;
 };
+
+// By node, the ReLU that a convolution with a bias computes along: of those that the plan's fusions
+// name, what is not cut off above (ConvolutionEnding).
+std::vector<int> FindConvolutionRelus(const Plan& plan);
 
 // Adds the steps of a node.
 using StepFactory = absl::Status (*)(int node_index, CudaProgram& program);

@@ -1,11 +1,9 @@
 // What slides over images, or makes them larger and smaller.
 
-#include "common/model/ops/conv2d.h"
 #include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/pool2d.h"
 #include "common/model/ops/resize.h"
 #include "worker/compute/cuda/kernel_step.h"
-#include "worker/compute/cuda/kernels/conv2d.h"
 #include "worker/compute/cuda/kernels/depthwise_conv2d.h"
 #include "worker/compute/cuda/kernels/pool2d.h"
 #include "worker/compute/cuda/kernels/resize.h"
@@ -40,58 +38,6 @@ ResizeExtents ExtentsOf(ResizeOp::Interpolation interpolation, const Shape& x, c
 }
 
 }  // namespace
-
-// The three passes of a dense convolution are to be cuDNN's where it takes them; these sums are for
-// the rest.
-
-absl::Status Conv2D(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
-  const auto& op = static_cast<const Conv2DOp&>(*node.op);
-  const ConvolutionExtents extents(op.window, op.groups, program.shape(node.inputs[0]),
-                                   program.shape(node.outputs[0])[3]);
-  std::vector<TensorId> tensors;
-  for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input));
-  tensors.push_back(program.Output(node.outputs[0]));
-  AddKernel(
-      index, std::move(tensors),
-      [=, bias = node.inputs.size() == 3](const StepTensors& at) {
-        return Conv2DKernel{extents, at[0], at[1], at.If(bias, 2), at[2 + bias]};
-      },
-      program);
-  return absl::OkStatus();
-}
-
-absl::Status Conv2DBackwardData(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
-  const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
-  const ConvolutionExtents extents(op.window, op.groups, program.shape(node.outputs[0]),
-                                   program.shape(node.inputs[0])[3]);
-  AddKernel(
-      index,
-      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-       program.Output(node.outputs[0])},
-      [=](const StepTensors& at) {
-        return Conv2DBackwardDataKernel{extents, at[0], at[1], at[2]};
-      },
-      program);
-  return absl::OkStatus();
-}
-
-absl::Status Conv2DBackwardWeights(int index, CudaProgram& program) {
-  const Node& node = program.node(index);
-  const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
-  const ConvolutionExtents extents(op.window, op.groups, program.shape(node.inputs[0]),
-                                   program.shape(node.inputs[1])[3]);
-  AddKernel(
-      index,
-      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-       program.Output(node.outputs[0])},
-      [=](const StepTensors& at) {
-        return Conv2DBackwardWeightsKernel{extents, at[0], at[1], at[2]};
-      },
-      program);
-  return absl::OkStatus();
-}
 
 absl::Status DepthwiseConv2D(int index, CudaProgram& program) {
   const Node& node = program.node(index);

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "tests/worker/compute/cuda/convolutions_on_cpu.h"
 #include "worker/compute/cuda/kernels/matrix_product.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
 
@@ -39,6 +40,7 @@ class PlainProducts : public cuda::MatrixProducts {
 
 // A few blocks for each sum that is cut into slices.
 CudaOnCpuBackend::CudaOnCpuBackend(std::unique_ptr<FakeDevice> device)
-    : CudaBackend(std::move(device), {.blocks = 5}, std::make_unique<PlainProducts>()) {}
+    : CudaBackend(std::move(device), {.blocks = 5}, std::make_unique<PlainProducts>(),
+                  std::make_unique<cuda::ConvolutionsOnCpu>()) {}
 
 }  // namespace shoal
