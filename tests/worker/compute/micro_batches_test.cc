@@ -44,6 +44,11 @@ Graph RandomModel() {
 
 class MicroBatchesTest : public ::testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    const absl::Status device = CheckDevice(GetParam());
+    if (!device.ok()) GTEST_SKIP() << device.message();
+  }
+
   static std::unique_ptr<GraphRunner> MakeRunner(const Graph& model, int64_t micro_batch_size) {
     auto runner = GraphRunner::Create(
         {.model = model,
