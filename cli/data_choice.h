@@ -13,8 +13,8 @@ namespace shoal {
 // the job's test set, "training" for what it was trained on, else the path of a file or folder (one
 // that is called so: "./test"). That is read as the job's test set is, or else as its training set,
 // where one of them has its format, told by its name (GuessDataSource), and all of it: the job's
-// split is for the job's data. Its classes are those of the job (WithNamesOfJob). Nothing is
-// cached, as each example is read once. kInvalidArgument says what would be right.
+// split is for the job's data. Its classes and columns are those of the job (WithNamesOfJob).
+// Nothing is cached, as each example is read once. kInvalidArgument says what would be right.
 absl::StatusOr<DataSource> ChooseData(const Job& job, const std::string& given);
 
 // Likewise for predictions by a model with these inputs, whose data need no labels: also picture

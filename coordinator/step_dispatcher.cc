@@ -73,6 +73,9 @@ void StepDispatcher::Hold(WorkerKey worker, uint64_t step, Time now) {
 
 bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
   Extend(worker, now);
+  // Also of a step that another was faster with: it has begun the next one.
+  if (const auto reporter = holders_.find(worker); reporter != holders_.end())
+    reporter->second.begun = now;
   if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return false;
   const auto lease = leased_.find(step);
   // Nothing that far was ever leased, unless base() has gone back: whoever reports it is mistaken.
@@ -82,8 +85,6 @@ bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
     leased_.erase(lease);
   }
   if (const auto second = second_.extract(step)) holders_[second.mapped()].steps.erase(step);
-  if (const auto reporter = holders_.find(worker); reporter != holders_.end())
-    reporter->second.begun = now;
   if (options_.rule != nullptr) options_.rule->Done(step);
   for (; next_ <= step; ++next_) open_.insert(next_);
   open_.erase(step);

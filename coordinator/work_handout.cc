@@ -126,11 +126,16 @@ void WorkHandout::LeaseSecond() {
   const double median = MedianStepSeconds();
   if (median == 0) return;
   const Time now = options_.loop->Now();
-  const Time begun_before = now - FromSeconds(options_.speculate_after * median);
+  // Short steps are reported in portions: till then it is not known which of them are done.
+  const double slow = std::max(options_.speculate_after * median, kLeaseAheadSeconds);
+  const Time begun_before = now - FromSeconds(slow);
   for (const StepDispatcher::WorkerKey key : line_) {
     Worker& worker = *options_.membership->workers().at(key);
     if (!MayHave(worker)) continue;
-    if (const auto step = steps_->TakeSecond(key, begun_before, now)) SendLease(worker, {*step, 1});
+    const auto step = steps_->TakeSecond(key, begun_before, now);
+    if (!step.has_value()) continue;
+    ++counters_.steps_leased;
+    SendLease(worker, {*step, 1});
   }
 }
 
@@ -139,7 +144,8 @@ double WorkHandout::MedianStepSeconds() const {
   for (const auto& [key, worker] : options_.membership->workers())
     if (worker->step_seconds > 0) seconds.push_back(worker->step_seconds);
   if (seconds.empty()) return 0;
-  const auto middle = seconds.begin() + static_cast<int64_t>(seconds.size() / 2);
+  // The lower one of two: the slower of two workers is not slow by its own measure.
+  const auto middle = seconds.begin() + static_cast<int64_t>((seconds.size() - 1) / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());
   return *middle;
 }

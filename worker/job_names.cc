@@ -25,6 +25,8 @@ absl::StatusOr<std::vector<DataSource::Feature>> ColumnsOfJob(const Job& job) {
   absl::StatusOr<std::vector<std::string>> names = ColumnsOf(job.training);
   if (absl::IsNotFound(names.status())) return std::vector<DataSource::Feature>();
   SHOAL_RETURN_IF_ERROR(names.status());
+  // Several columns without a name are known by their place alone.
+  if (std::count(names->begin(), names->end(), "") > 1) return std::vector<DataSource::Feature>();
   return std::vector<DataSource::Feature>{{.from = *std::move(names)}};
 }
 

@@ -31,7 +31,7 @@ int ThreadsOf(const WorkerFlags& flags) {
 
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   absl::StatusOr<ComputeDevice> device =
-      ChooseDevice(flags.device, cuda::SurveyDevices(), cuda::FreeBytes);
+      ChooseDevice(flags.device, cuda::SurveyDevices, cuda::FreeBytes);
   if (!device.ok()) {
     return absl::Status(device.status().code(),
                         "--device: " + std::string(device.status().message()));

@@ -51,7 +51,8 @@ void ForgetColumnsOfOne(json* there, json* now) {
   if (there->contains(path) == now->contains(path)) return;
   json* const names_them = there->contains(path) ? there : now;
   json& training = names_them->at(path.parent_pointer());
-  if (training.value("format", "") == "csv" && !training["features"].is_object())
+  const auto format = training.find("format");
+  if (format != training.end() && *format == "csv" && !training["features"].is_object())
     training.erase("features");
 }
 

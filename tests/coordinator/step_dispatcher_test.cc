@@ -91,9 +91,11 @@ TEST(StepDispatcherTest, ASecondWorkerGetsTheOldestStepThatIsOutForLong) {
   EXPECT_EQ(steps.held(kBob), 3u);
   // Whoever is first counts.
   EXPECT_TRUE(steps.Done(kBob, 0, later));
-  EXPECT_FALSE(steps.Done(kAnn, 0, later));
+  const Time then = later + std::chrono::seconds(1);
+  EXPECT_FALSE(steps.Done(kAnn, 0, then));
   EXPECT_EQ(steps.held(kAnn), 1u);
   EXPECT_EQ(steps.base(), 1u);
+  EXPECT_EQ(steps.TakeSecond(kEve, then, then), 2u) << "Bob's: Ann has begun hers only now";
 }
 
 TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {

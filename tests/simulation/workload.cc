@@ -270,7 +270,7 @@ void MakeOrderly(Random& random, Workload* workload) {
   if (random.Coin()) workload->blind_ps = static_cast<int>(random.Between(1, workload->ps));
 }
 
-// Half of the seeds have async without more.
+// Three quarters of the seeds have async without more.
 void DrawStrategy(Random& random, Workload* workload) {
   Job::Strategy& strategy = workload->job.strategy;
   if (random.Below(4) != 2) return;

@@ -96,6 +96,11 @@ TEST_F(JobNamesTest, TheTrainingSetNamesTheColumnsOfAllTables) {
   EXPECT_THAT(columns(job_.test), ElementsAre("b", "a"));
   job_.training.features.clear();
   EXPECT_THAT(columns(job_.test), IsEmpty());
+  // Columns without a name, as those of an index of pandas, are known by their place.
+  job_.training = table("training.csv", ",,y");
+  EXPECT_THAT(columns(job_.test), IsEmpty());
+  ASSERT_TRUE(WriteNames(&job_).ok());
+  EXPECT_THAT(job_.training.features, IsEmpty());
 }
 
 // A job is text.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -51,21 +52,21 @@ std::optional<int> CudaIndexOf(std::string_view name) {
   int index = 0;
   if (!name.starts_with(kCudaPrefix)) return std::nullopt;
   const std::string number(name.substr(kCudaPrefix.size()));
-  const bool digits = std::all_of(number.begin(), number.end(), ::isdigit);
+  const bool digits = std::all_of(number.begin(), number.end(), absl::ascii_isdigit);
   if (!digits || !absl::SimpleAtoi(number, &index)) return std::nullopt;
   return index;
 }
 
 absl::StatusOr<ComputeDevice> ChooseDevice(
-    const std::string& asked, const cuda::DeviceSurvey& survey,
+    const std::string& asked, const std::function<cuda::DeviceSurvey()>& survey,
     const std::function<absl::StatusOr<uint64_t>(int index)>& free_bytes) {
-  if (asked == "auto") return ChooseFor(survey, free_bytes);
+  if (asked == "auto") return ChooseFor(survey(), free_bytes);
   const std::vector<std::string> backends = BackendNames();
   if (std::count(backends.begin(), backends.end(), asked) > 0) {
     return ComputeDevice{.name = asked, .reason = ""};
   }
   if (const std::optional<int> index = CudaIndexOf(asked); index.has_value()) {
-    SHOAL_RETURN_IF_ERROR(cuda::FindDevice(survey, *index).status());
+    SHOAL_RETURN_IF_ERROR(cuda::FindDevice(survey(), *index).status());
     return ComputeDevice{.name = asked, .reason = ""};
   }
   const std::string nearest = asked == "cuda" ? "cuda:0" : NearestName(asked, DeviceNames());

@@ -26,9 +26,10 @@ std::optional<int> CudaIndexOf(std::string_view name);
 
 // What `asked` stands for: itself, or in place of "auto" the GPU with the most free memory of those
 // that can be used and, where none can, the cpu. Errors: kInvalidArgument for another name, and for
-// a GPU FindDevice's. `free_bytes` is asked only where there are several to choose from.
+// a GPU FindDevice's. `survey` is made only for "auto" and GPUs, as it wakes CUDA's driver,
+// `free_bytes` asked only where there are several to choose from.
 absl::StatusOr<ComputeDevice> ChooseDevice(
-    const std::string& asked, const cuda::DeviceSurvey& survey,
+    const std::string& asked, const std::function<cuda::DeviceSurvey()>& survey,
     const std::function<absl::StatusOr<uint64_t>(int index)>& free_bytes);
 
 }  // namespace shoal

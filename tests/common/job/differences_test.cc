@@ -6,6 +6,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -68,6 +69,10 @@ TEST(DescribeDifferencesTest, ColumnsThatOnlyOneNamesAreNoDifference) {
       R"({"data": {"training": {"format": "csv", "path": "/a", "features": ["b", "a"]}}})";
   EXPECT_THAT(DescribeDifferences(without, two), IsEmpty());
   EXPECT_THAT(DescribeDifferences(two, without), IsEmpty());
+  // What is no job is compared as it stands.
+  const std::string odd =
+      R"({"data": {"training": {"format": 3, "path": "/a", "features": ["a"]}}})";
+  EXPECT_THAT(DescribeDifferences(odd, without), Contains(HasSubstr("$.data.training.format: ")));
   EXPECT_THAT(DescribeDifferences(two, turned),
               ElementsAre(HasSubstr("$.data.training.features[0]: "),
                           HasSubstr("$.data.training.features[1]: ")));

@@ -28,7 +28,11 @@ cuda::DeviceSurvey Machine(int gpus) {
 class ComputeDeviceTest : public ::testing::Test {
  protected:
   absl::StatusOr<ComputeDevice> Choose(const std::string& asked, const cuda::DeviceSurvey& survey) {
-    return ChooseDevice(asked, survey, [this](int index) -> absl::StatusOr<uint64_t> {
+    const auto look = [&] {
+      ++surveys_;
+      return survey;
+    };
+    return ChooseDevice(asked, look, [this](int index) -> absl::StatusOr<uint64_t> {
       asked_of_.push_back(index);
       if (!free_.contains(index)) return absl::UnavailableError("the test's device is lost");
       return free_[index];
@@ -37,6 +41,7 @@ class ComputeDeviceTest : public ::testing::Test {
 
   std::map<int, uint64_t> free_;  // by device; others have an error
   std::vector<int> asked_of_;
+  int surveys_ = 0;
 };
 
 TEST_F(ComputeDeviceTest, ANameIsItself) {
@@ -46,6 +51,7 @@ TEST_F(ComputeDeviceTest, ANameIsItself) {
     EXPECT_EQ(device->name, name);
     EXPECT_EQ(device->reason, "");
   }
+  EXPECT_EQ(surveys_, 0);  // nobody wakes a driver
   const auto device = Choose("cuda:1", Machine(2));
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_EQ(device->name, "cuda:1");

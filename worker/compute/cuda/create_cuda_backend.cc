@@ -19,10 +19,12 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index) {
   const Stream* const stream = &device->compute_stream();
   const ComputeTarget target = {.stream = stream, .blocks = device->blocks()};
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<MatrixProducts> products, CreateCublasLtProducts(stream));
+  // Deterministic: a run that is gone on with gives the same bits.
   std::unique_ptr<Convolutions> convolutions = CreateCudnnConvolutions(
-      {.device_index = index, .stream = stream, .on_warning = [](const std::string& warning) {
-         LogWarning(warning);
-       }});
+      {.device_index = index,
+       .stream = stream,
+       .demands = {.deterministic = true},
+       .on_warning = [](const std::string& warning) { LogWarning(warning); }});
   return std::make_unique<CudaBackend>(std::move(device), target, std::move(products),
                                        std::move(convolutions));
 }

@@ -117,7 +117,7 @@ class CublasLtProducts : public MatrixProducts {
                                                       second.get(), result.get(), result.get(),
                                                       preference.get(), 1, &found, &count),
                        node));
-    if (count == 0) {
+    if (count == 0 || found.state != CUBLAS_STATUS_SUCCESS) {
       return absl::UnimplementedError(
           absl::StrCat("cuBLASLt names no algorithm for ", std::string(node.op), " in the layer ",
                        std::string(node.layer), ", a product of ", product.m, "x", product.k,

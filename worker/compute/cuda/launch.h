@@ -43,10 +43,10 @@ absl::Status Launch(const Kernel& kernel, const Stream& stream, const NodeName& 
   if constexpr (ItemKernel<Kernel>) {
     blocks = (kernel.items() + kItemThreads - 1) / kItemThreads;
     if (kernel.items() > INT32_MAX) {
-      return absl::OutOfRangeError(absl::StrCat(kernel.items(), " items of ", std::string(node.op),
-                                                " in the layer ", std::string(node.layer),
-                                                " are more than a kernel takes; a smaller batch "
-                                                "has fewer"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(kernel.items(), " items of ", std::string(node.op), " in the layer ",
+                       std::string(node.layer), " are more than a kernel takes, ", INT32_MAX,
+                       "; a smaller \"micro_batch_size\" has fewer, if they are not a variable's"));
     }
   } else {
     blocks = kernel.blocks();
