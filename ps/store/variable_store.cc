@@ -43,6 +43,8 @@ VariableStore::VariableStore(Options options)
     }
     chunks_.push_back({std::move(live), AppliedSet(options_.window_steps), nullptr, true, true,
                        DecayRuns(chunk)});
+    if (options_.most_round_steps > 0)
+      chunks_.back().round = std::make_unique<RoundSum>(chunk.size, options_.most_round_steps);
   }
 }
 
@@ -127,8 +129,33 @@ absl::Status VariableStore::CheckChunk(int chunk) const {
                                                  " has the chunks 0 to ", chunk_count() - 1));
 }
 
+absl::Status VariableStore::CheckRound(const std::optional<Round>& round, uint64_t step, int chunk,
+                                       uint64_t pulled_version) const {
+  const auto wrong = [&](const auto&... what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("chunk ", chunk, " of step ", step, ": ", what...));
+  };
+  const ChunkState& state = chunks_[chunk];
+  if (round.has_value() != (state.round != nullptr)) {
+    return wrong(round ? "a push of a round, in a job without rounds"
+                       : "a push of no round, in a job of rounds");
+  }
+  if (!round) return absl::OkStatus();
+  const absl::Status fits = state.round->Check(*round, step, state.live.version);
+  if (!fits.ok()) return wrong(fits.message());
+  if (pulled_version != round->first) {
+    return wrong("pulled version ", pulled_version, ", but its round begins with ", round->first);
+  }
+  if (cut_step_ && round->first < *cut_step_ && *cut_step_ < round->end()) {
+    return wrong("the cut at step ", *cut_step_, " is within its round, of ", round->count,
+                 " steps from ", round->first, " on: no chunk is ever at that step");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t step, int chunk,
-                                               uint64_t pulled_version) {
+                                               uint64_t pulled_version,
+                                               const std::optional<Round>& round) {
   SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
   if (!shards().chunks[chunk].pushed()) {
     return absl::InvalidArgumentError(
@@ -155,38 +182,54 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
                                               state.applied.limit(), " now"));
   }
 
-  const PushResult result{.version = state.live.version + 1,
-                          .staleness = state.live.version - pulled_version};
-  if (cut_step_ && step >= *cut_step_ && !state.copy && state.cut_values_needed)
-    CopyForCut(chunk);                 // 5a
-  Apply(message, chunk, &state.live);  // 5b
-  if (cut_step_ && step < *cut_step_ && state.copy)
-    Apply(message, chunk, &state.copy->state);  // 5c
-  const bool was_before_cut = cut_step_ && state.applied.base() < *cut_step_;
+  SHOAL_RETURN_IF_ERROR(CheckRound(round, step, chunk, pulled_version));
+
+  const uint64_t staleness = state.live.version - pulled_version;
+  const bool was_before_cut = cut_step_ && state.applied_below() < *cut_step_;
+  // What is applied now: what comes, or of a round the mean, once all of it is in.
+  const Message* due = &message;
+  UpdateNumbers numbers = NextOf(state.live);
+  if (round) {
+    state.values_before = {};
+    due = state.round->Add(*round, step, message);
+    numbers = {.version = round->end(), .iteration = round->number + 1};
+  }
+  if (due != nullptr) {
+    if (cut_step_ && step >= *cut_step_ && !state.copy && state.cut_values_needed)
+      CopyForCut(chunk);  // 5a
+    if (round) {
+      state.values_before = state.live.values;  // shared: the update goes to another buffer
+      state.version_before = state.live.version;
+    }
+    Apply(*due, chunk, numbers, &state.live);  // 5b
+    if (cut_step_ && step < *cut_step_ && state.copy)
+      Apply(*due, chunk, NextOf(state.copy->state), &state.copy->state);  // 5c
+  }
   state.applied.Add(step);  // 5d
-  if (was_before_cut && state.applied.base() >= *cut_step_) --chunks_before_cut_;
+  if (was_before_cut && state.applied_below() >= *cut_step_) --chunks_before_cut_;
 
   ++counters_.applied;
-  counters_.staleness_sum += result.staleness;
-  counters_.staleness_max = std::max(counters_.staleness_max, result.staleness);
-  return result;
+  counters_.staleness_sum += staleness;
+  counters_.staleness_max = std::max(counters_.staleness_max, staleness);
+  return PushResult{.version = state.live.version, .staleness = staleness};
 }
 
 // In place where nobody else holds the values; else into another buffer, which then replaces them.
-void VariableStore::Apply(const Message& gradient, int chunk, State* state) {
+void VariableStore::Apply(const Message& gradient, int chunk, UpdateNumbers numbers, State* state) {
   ValueBuffers::Hold target = buffers_->TargetOf(chunk, state->values);
-  ++state->version;
+  state->version = numbers.version;
   if (shards().chunks[chunk].rule == UpdateRule::kMovingAverage) {
     Average(gradient, chunk, *state, target.data());
   } else {
-    Optimize(gradient, chunk, *state, target.data());
+    Optimize(gradient, chunk, numbers.iteration, *state, target.data());
   }
   state->values = std::move(target);
 }
 
 // From where the gradient lies; where the optimizer takes whole variables, from a copy in one
 // piece.
-void VariableStore::Optimize(const Message& gradient, int chunk, const State& state, float* out) {
+void VariableStore::Optimize(const Message& gradient, int chunk, uint64_t iteration,
+                             const State& state, float* out) {
   std::unique_ptr<const Update> updates[2];  // with weight decay: 1
   const float* const values = state.values.data();
   std::vector<float*> slots(state.slots.size());
@@ -196,7 +239,7 @@ void VariableStore::Optimize(const Message& gradient, int chunk, const State& st
       const size_t end = std::min(offset + run.size(), part.end);
       if (begin >= end) continue;
       std::unique_ptr<const Update>& update = updates[part.decays];
-      if (update == nullptr) update = options_.optimizer->Prepare(state.version, part.decays);
+      if (update == nullptr) update = options_.optimizer->Prepare(iteration, part.decays);
       for (size_t i = 0; i < slots.size(); ++i) slots[i] = state.slots[i] + begin;
       update->Apply(run.subspan(begin - offset, end - begin), {values + begin, end - begin},
                     {out + begin, end - begin}, slots);
@@ -250,20 +293,38 @@ void VariableStore::CopyForCut(int chunk) {
   chunks_[chunk].copy = std::move(copy);
 }
 
-ChunkSnapshot VariableStore::Snapshot(int chunk, const State& state) const {
+ChunkSnapshot VariableStore::Snapshot(int chunk, const ValueBuffers::Hold& values,
+                                      uint64_t version) const {
   struct Reader {
     std::shared_ptr<const ValueBuffers> buffers;
     ValueBuffers::Hold hold;
   };
-  auto reader = std::make_shared<Reader>(Reader{buffers_, state.values});
-  const auto* data = reinterpret_cast<const char*>(state.values.data());
-  return {.version = state.version,
+  auto reader = std::make_shared<Reader>(Reader{buffers_, values});
+  const auto* data = reinterpret_cast<const char*>(values.data());
+  return {.version = version,
           .payload = {{data, chunk_size(chunk) * sizeof(float), std::move(reader)}}};
 }
 
 absl::StatusOr<ChunkSnapshot> VariableStore::Read(int chunk) const {
   SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
   return Snapshot(chunk, chunks_[chunk].live);
+}
+
+absl::StatusOr<ChunkSnapshot> VariableStore::ReadVersion(int chunk, uint64_t version) const {
+  SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
+  const ChunkState& state = chunks_[chunk];
+  if (!shards().chunks[chunk].pushed() || version == state.live.version)
+    return Snapshot(chunk, state.live);
+  if (version > state.live.version) {
+    return absl::InvalidArgumentError(absl::StrCat("chunk ", chunk, ": version ", version,
+                                                   " is asked for, but it is only at ",
+                                                   state.live.version));
+  }
+  if (!state.values_before.empty() && version == state.version_before)
+    return Snapshot(chunk, state.values_before, version);
+  return absl::OutOfRangeError(absl::StrCat("version ", version, " of chunk ", chunk,
+                                            " is kept no more, as it is at ", state.live.version,
+                                            ": the round that begins with it is complete"));
 }
 
 const VariableStore::State& VariableStore::CutState(int chunk) const {
@@ -293,8 +354,10 @@ bool VariableStore::StartCut(uint64_t cut_step, uint64_t* highest_step) {
   int before_cut = 0;
   for (int k = 0; k < chunk_count(); ++k) {
     if (!shards().chunks[k].pushed()) continue;
-    end = std::max(end, chunks_[k].applied.end());
-    if (chunks_[k].applied.base() < cut_step) ++before_cut;
+    const ChunkState& chunk = chunks_[k];
+    const bool waits = chunk.round != nullptr && chunk.round->under_way();
+    end = std::max(end, waits ? chunk.live.version : chunk.applied.end());
+    if (chunk.applied_below() < cut_step) ++before_cut;
   }
   if (end > cut_step) {
     *highest_step = end - 1;
@@ -366,6 +429,17 @@ int64_t VariableStore::cut_slot_floats() const {
       floats += chunk_size(k) * static_cast<int64_t>(chunks_[k].copy->state.slots.size());
   }
   return floats;
+}
+
+size_t VariableStore::early_gradients() const {
+  size_t kept = 0;
+  for (const ChunkState& chunk : chunks_) kept += chunk.round == nullptr ? 0 : chunk.round->kept();
+  return kept;
+}
+
+size_t VariableStore::versions_before() const {
+  return std::count_if(chunks_.begin(), chunks_.end(),
+                       [](const ChunkState& chunk) { return !chunk.values_before.empty(); });
 }
 
 uint64_t VariableStore::base() const {

@@ -14,8 +14,10 @@
 #include "common/optimizer/optimizer.h"
 #include "common/rpc/message.h"
 #include "common/sharding/shard_map.h"
+#include "common/step_plan/round.h"
 #include "ps/store/aligned_buffer.h"
 #include "ps/store/applied_set.h"
+#include "ps/store/round_sum.h"
 #include "ps/store/value_buffers.h"
 
 namespace shoal {
@@ -35,10 +37,11 @@ struct PushResult {
 };
 
 // The shards of one ps: values in one aligned slab, slots beside it, and per chunk version,
-// iteration counter and applied set; and the cut in progress (rules 5 to 7 of the protocol). Filled
-// once, by InitializeFromSeed or LoadCheckpoint. A chunk holds variables of one UpdateRule: those
-// of moving averages have no slots, those of frozen ones take no pushes either. No threads, sockets
-// or clock: calls come one at a time. Snapshots may outlive the store.
+// iteration counter and applied set; and the cut in progress (rules 5 to 7 of the protocol; of
+// rounds, section 13). Filled once, by InitializeFromSeed or LoadCheckpoint. A chunk holds
+// variables of one UpdateRule: those of moving averages have no slots, those of frozen ones take no
+// pushes either. No threads, sockets or clock: calls come one at a time. Snapshots may outlive the
+// store.
 class VariableStore {
  public:
   struct Options {
@@ -47,6 +50,8 @@ class VariableStore {
     int ps_index = 0;
     std::shared_ptr<const Optimizer> optimizer;
     uint64_t window_steps = 4096;
+    // Every push is of a round, of so many steps at most; 0: none is, and what comes is applied.
+    uint64_t most_round_steps = 0;
     uint64_t seed = 0;
   };
   // Throws std::bad_alloc when there is no memory for the shards.
@@ -69,7 +74,7 @@ class VariableStore {
     float* out = nullptr;
   };
   std::vector<RowRun> RowRuns();
-  // All steps below `base` are applied, which is also the number of updates of each chunk.
+  // All steps below `base` are applied, which is also the version of each chunk.
   void SetApplied(uint64_t base);
   // Rule 3: values and slots of the checkpoint, verified completely; all steps below its cut
   // applied. After an error the store is not to be used. kFailedPrecondition: the checkpoint lacks
@@ -77,19 +82,26 @@ class VariableStore {
   absl::Status LoadCheckpoint(const std::string& directory, FileSystem* files = RealFileSystem());
 
   // Rule 5. The payload of `message` is the gradient, or the sample of moving averages; its size
-  // must be the chunk's. kOutOfRange: the step is beyond the window; kInvalidArgument: no such
-  // chunk or one that is frozen, wrong size, a pulled version that the chunk has not had. After an
+  // must be the chunk's. One of a round is in from now on, and applied with the rest of its round.
+  // kOutOfRange: the step is beyond the window; kInvalidArgument: no such
+  // chunk or one that is frozen, wrong size, a pulled version that the chunk has not had, or that
+  // the round does not begin with, a round that the chunk is not at. After an
   // error nothing has changed.
   absl::StatusOr<PushResult> Push(const Message& message, uint64_t step, int chunk,
-                                  uint64_t pulled_version);
+                                  uint64_t pulled_version,
+                                  const std::optional<Round>& round = std::nullopt);
   // The live values. kInvalidArgument: no such chunk.
   absl::StatusOr<ChunkSnapshot> Read(int chunk) const;
+  // The values of this version, where the chunk is not frozen: the live ones, or those of the
+  // version before. kOutOfRange: it is kept no more, as its round is complete on every chunk of
+  // every ps; kInvalidArgument: no such chunk, or it is not at this version yet.
+  absl::StatusOr<ChunkSnapshot> ReadVersion(int chunk, uint64_t version) const;
   // The values of the cut, exactly the steps below it applied. kFailedPrecondition: no such cut, or
   // it is not ready.
   absl::StatusOr<ChunkSnapshot> ReadCut(int chunk, uint64_t cut_step) const;
 
   // Rule 6. False: some chunk has applied a step >= cut_step (`highest_step` says which), and an
-  // older cut goes on. Otherwise it is replaced.
+  // older cut goes on. Otherwise it is replaced. A step that is in and not applied is in no cut.
   bool StartCut(uint64_t cut_step, uint64_t* highest_step);
   std::optional<uint64_t> cut_step() const { return cut_step_; }
   // Rule 7: there is a cut, and every chunk has all steps below it.
@@ -115,19 +127,19 @@ class VariableStore {
   size_t cut_copies() const;
   int64_t cut_slot_floats() const;
 
-  // Steps applied on every chunk: all below base, and these after it. Where all is frozen,
+  // Steps applied, or in, on every chunk: all below base, and these after it. Where all is frozen,
   // every step counts as applied: base is the largest number there is.
   uint64_t base() const;
   std::vector<uint64_t> AppliedAfterBase() const;
   struct Counters {
-    uint64_t applied = 0;   // chunk updates
-    uint64_t repeated = 0;  // pushes dropped because they had been applied
+    uint64_t applied = 0;   // pushes, alone or with their round
+    uint64_t repeated = 0;  // pushes dropped because they had been applied, or were in
     uint64_t staleness_sum = 0;
     uint64_t staleness_max = 0;
   };
   const Counters& counters() const { return counters_; }
-  // Updates that the chunk with the fewest, and with the most, has had, frozen ones left out; the
-  // steps below a loaded cut count. 0 and 0 where all is frozen.
+  // Steps that the chunk with the fewest, and with the most, has applied, frozen ones left out;
+  // those below a loaded cut count. 0 and 0 where all is frozen.
   struct UpdateRange {
     uint64_t lowest = 0;
     uint64_t highest = 0;
@@ -136,6 +148,10 @@ class VariableStore {
 
   // Buffers beside the slab: for chunks that are updated while their values are being sent or kept.
   size_t spare_buffers() const { return buffers_->spare_count(); }
+  // Of rounds: gradients that are kept until their turn comes, and chunks of which the version
+  // before is kept.
+  size_t early_gradients() const;
+  size_t versions_before() const;
 
   // What a chunk is now.
   uint64_t version(int chunk) const { return chunks_[chunk].live.version; }
@@ -153,7 +169,7 @@ class VariableStore {
   struct State {
     ValueBuffers::Hold values;
     std::vector<float*> slots;  // none where the optimizer does not update it
-    uint64_t version = 0;       // updates so far: the iteration counter too
+    uint64_t version = 0;       // steps so far
   };
   // The applied set of a copy is what `applied` holds below the cut.
   struct Copy {
@@ -168,25 +184,47 @@ class VariableStore {
   };
   struct ChunkState {
     State live;
-    AppliedSet applied;
+    AppliedSet applied;          // of a round: the steps that are in
     std::unique_ptr<Copy> copy;  // rule 5a
     // What is left of the cut in progress to be read.
     bool cut_slots_needed = true;
     bool cut_values_needed = true;
     std::vector<DecayRun> decay_runs;
+    std::unique_ptr<RoundSum> round;  // null where pushes are of no round
+    // The values before the last round, until the first push of the next one: whoever sent it had
+    // this round's of every chunk. Empty: not kept.
+    ValueBuffers::Hold values_before;
+    uint64_t version_before = 0;
+
+    // The first step that is not applied.
+    uint64_t applied_below() const {
+      return round != nullptr && round->under_way() ? live.version : applied.base();
+    }
+  };
+  // What an update makes of a chunk.
+  struct UpdateNumbers {
+    uint64_t version = 0;    // steps applied
+    uint64_t iteration = 0;  // of the optimizer, from 1
   };
 
   const PsShards& shards() const { return options_.shard_map.ps(options_.ps_index); }
   absl::Status CheckChunk(int chunk) const;
   // Of what the optimizer updates, end to end; one where it excludes none of the variables.
   std::vector<DecayRun> DecayRuns(const Chunk& chunk) const;
-  void Apply(const Message& gradient, int chunk, State* state);
+  absl::Status CheckRound(const std::optional<Round>& round, uint64_t step, int chunk,
+                          uint64_t pulled_version) const;
+  static UpdateNumbers NextOf(const State& state) { return {state.version + 1, state.version + 1}; }
+  void Apply(const Message& gradient, int chunk, UpdateNumbers numbers, State* state);
   // The rule of the chunk, from the values of `state` to `out`.
-  void Optimize(const Message& gradient, int chunk, const State& state, float* out);
+  void Optimize(const Message& gradient, int chunk, uint64_t iteration, const State& state,
+                float* out);
   void Average(const Message& sample, int chunk, const State& state, float* out) const;
   void CopyForCut(int chunk);
   const State& CutState(int chunk) const;
-  ChunkSnapshot Snapshot(int chunk, const State& state) const;
+  ChunkSnapshot Snapshot(int chunk, const State& state) const {
+    return Snapshot(chunk, state.values, state.version);
+  }
+  ChunkSnapshot Snapshot(int chunk, const ValueBuffers::Hold& values, uint64_t version) const;
 
   const Options options_;
   const std::shared_ptr<ValueBuffers> buffers_;  // shared with snapshots

@@ -51,6 +51,7 @@ std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options) {
                              .ps_index = options.ps_index,
                              .optimizer = optimizer,
                              .window_steps = options.window_steps,
+                             .most_round_steps = options.most_round_steps,
                              .seed = options.seed});
 }
 

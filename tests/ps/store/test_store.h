@@ -33,6 +33,7 @@ struct TestStoreOptions {
   int ps_index = 0;
   int ps_count = 1;
   uint64_t window_steps = 64;
+  uint64_t most_round_steps = 0;
   uint64_t seed = 1;
   bool random_values = true;
 };
@@ -51,6 +52,36 @@ std::vector<float> ToFloats(const std::vector<Slice>& payload);
 void CollectValues(const VariableStore& store, std::map<std::string, std::vector<float>>* tensors);
 // The same of the ready cut: values and slots, under the names of the checkpoint.
 void CollectCut(const VariableStore& store, std::map<std::string, std::vector<float>>* tensors);
+
+// Adds the number of the update to each value.
+class NumberingOptimizer : public Optimizer {
+ public:
+  static std::shared_ptr<const NumberingOptimizer> Make() {
+    JsonErrors errors("");
+    KerasOptions options({}, &errors);
+    return std::make_shared<const NumberingOptimizer>(options);
+  }
+  explicit NumberingOptimizer(KerasOptions& options) : Optimizer(options, {}) {}
+
+  mutable std::vector<uint64_t> prepared;
+
+ private:
+  std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
+    class Addition : public Update {
+     public:
+      explicit Addition(float number) : number_(number) {}
+      void Apply(std::span<const float>, std::span<const float> values, std::span<float> out,
+                 std::span<float* const>) const override {
+        for (size_t i = 0; i < out.size(); ++i) out[i] = values[i] + number_;
+      }
+
+     private:
+      const float number_;
+    };
+    prepared.push_back(step.iteration);
+    return std::make_unique<Addition>(static_cast<float>(step.iteration));
+  }
+};
 
 // Chunks of the store that take pushes: 0 to this, exclusive.
 int PushedChunks(const VariableStore& store);

@@ -46,36 +46,6 @@ TEST(VariableStoreTest, PushAppliesAndCounts) {
   EXPECT_EQ(store->counters().staleness_max, 1u);
 }
 
-// Adds the number of the update to each value.
-class NumberingOptimizer : public Optimizer {
- public:
-  static std::shared_ptr<const NumberingOptimizer> Make() {
-    JsonErrors errors("");
-    KerasOptions options({}, &errors);
-    return std::make_shared<const NumberingOptimizer>(options);
-  }
-  explicit NumberingOptimizer(KerasOptions& options) : Optimizer(options, {}) {}
-
-  mutable std::vector<uint64_t> prepared;
-
- private:
-  std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
-    class Addition : public Update {
-     public:
-      explicit Addition(float number) : number_(number) {}
-      void Apply(std::span<const float>, std::span<const float> values, std::span<float> out,
-                 std::span<float* const>) const override {
-        for (size_t i = 0; i < out.size(); ++i) out[i] = values[i] + number_;
-      }
-
-     private:
-      const float number_;
-    };
-    prepared.push_back(step.iteration);
-    return std::make_unique<Addition>(static_cast<float>(step.iteration));
-  }
-};
-
 // However many slices the message has come in.
 TEST(VariableStoreTest, WhatDependsOnTheUpdateAloneIsComputedOncePerPush) {
   const auto optimizer = NumberingOptimizer::Make();
