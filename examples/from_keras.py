@@ -11,7 +11,7 @@ or as a command, with a model that `model.save("model.keras")` wrote after `mode
     python examples/from_keras.py model.keras job --training flowers/training --test flowers/test --epochs 10
 
 The folder `job` then has model.keras, with its weights, and job.json: `shoal validate job/job.json` checks them and the data, `shoal train
-job/job.json` trains. Data are where docs/job-file.md says: a folder with a folder of pictures for each class, a pair of files (examples and
+job/job.json` trains. What is there already and would change is not replaced, unless with force=True or --force. Data are where docs/job-file.md says: a folder with a folder of pictures for each class, a pair of files (examples and
 labels, IDX or NPY), or any data source as an object (a dict, or JSON). What `fit` does and a job cannot is printed, and returned, as a list of
 lines; what would change what is learnt, a loss of one's own for example, is a ValueError, which names all such things, and nothing is written.
 Which layers, losses, metrics and optimizers there are `shoal` itself is asked, where it is on PATH.
@@ -21,10 +21,12 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 try:
     import keras  # with any backend: nothing is computed
@@ -254,6 +256,29 @@ def lacking(folder, job, model):
     return list(dict.fromkeys(lines))
 
 
+def same_file(path, other):
+    """Whether both hold the same. An archive says when it was saved, which does not count."""
+    if not (zipfile.is_zipfile(path) and zipfile.is_zipfile(other)):
+        return path.read_bytes() == other.read_bytes()
+    with zipfile.ZipFile(path) as one, zipfile.ZipFile(other) as two:
+        names = [sorted(set(archive.namelist()) - {"metadata.json"}) for archive in (one, two)]
+        return names[0] == names[1] and all(one.read(name) == two.read(name) for name in names[0])
+
+
+def put_in_place(new, folder, force):
+    """Moves the files `new` into `folder`. None is where one that is there says otherwise, which nobody shall lose without a word."""
+    replaced = [path.name for path in new if (folder / path.name).exists() and not same_file(path, folder / path.name)]
+    if replaced and not force:
+        raise ValueError(f"{' and '.join(str(folder / name) for name in replaced)}: is there already, and not what would be written; force=True, or "
+                         "--force, replaces it, or give another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in new:
+        shutil.move(path, folder / path.name)
+    where = " and ".join(str(folder / path.name) + (" (replaced)" if path.name in replaced else "") for path in new)
+    job = shlex.quote(str(folder / "job.json"))
+    print(f"from_keras: wrote {where}. Next:\n  shoal validate {job}\n  shoal train {job}")
+
+
 class Problems:
     """What is wrong with parts of a job, told at once."""
 
@@ -275,13 +300,14 @@ def no_loss_weights(model):
 
 
 def write_job(model, folder, training, test=None, *, epochs=None, steps=None, batch_size=32, callbacks=(), class_weight=None, seed=0,
-              name=None, fresh=False):
-    """Writes `folder`/model.keras and `folder`/job.json and returns the lines it also prints on stderr: what has no counterpart.
+              name=None, fresh=False, force=False):
+    """Writes `folder`/model.keras and `folder`/job.json, says so, and returns the lines it also prints on stderr: what has no counterpart.
 
     `training` and `test` are data sources: the path of a folder of pictures, two paths (examples, labels) or a dict, as in
     docs/job-file.md, whose paths start from `folder`. `epochs` or `steps`, one of the two, is how long to train; the other arguments
     are those of `model.fit`. The variables begin as they are in `model`; with `fresh` the model is written as model.json, without
-    them, and they begin as its initializers draw them from `seed`.
+    them, and they begin as its initializers draw them from `seed`. Files that are there and say otherwise are replaced with `force`
+    alone.
     """
     if (epochs is None) == (steps is None):
         raise ValueError("give epochs or steps, one of the two")
@@ -331,9 +357,8 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
         problems.lines += found or []
         if problems.lines:
             raise ValueError("\n".join(problems.lines))
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.move(beside / job["model"], folder / job["model"])
-    (folder / "job.json").write_text(json.dumps(job, indent=2) + "\n")
+        (beside / "job.json").write_text(json.dumps(job, indent=2) + "\n")
+        put_in_place([beside / job["model"], beside / "job.json"], folder, force)
     if found is None:
         print(f"from_keras: shoal is not on PATH; whether it has all of this, `shoal validate {folder}/job.json` says", file=sys.stderr)
     for line in unmatched:
@@ -355,6 +380,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--name", help="the job's; the model's unless it is given")
     parser.add_argument("--fresh", action="store_true", help="begin with variables drawn anew, not with those of the model")
+    parser.add_argument("--force", action="store_true", help="replace what is in the folder and says otherwise")
     given = vars(parser.parse_args())
     try:
         model = keras.models.load_model(given.pop("model"))

@@ -42,7 +42,7 @@ def model(**compiled):
 
 def written(tmp_path, made, training, **options):
     """The job, which `shoal validate` has passed, and the lines that name what is left out."""
-    lines = write_job(made, tmp_path / "job", training, **{"epochs": 2, **options})
+    lines = write_job(made, tmp_path / "job", training, **{"epochs": 2, "force": True, **options})
     done = shoal("validate", tmp_path / "job/job.json")
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads((tmp_path / "job/job.json").read_text()), lines
@@ -189,7 +189,7 @@ def test_weights_of_classes_and_weighted_metrics(tmp_path, data):
 
 def test_training_begins_with_the_weights_of_the_model_or_afresh(tmp_path, data):
     for fresh in (False, True):
-        write_job(model(optimizer=keras.optimizers.SGD(1e-12)), tmp_path / "job", data["classes"], steps=1, seed=1, fresh=fresh)
+        write_job(model(optimizer=keras.optimizers.SGD(1e-12)), tmp_path / "job", data["classes"], steps=1, seed=1, fresh=fresh, force=True)
         assert (tmp_path / "job/model.json").exists() == fresh
         run = tmp_path / f"run-{fresh}"
         done = shoal("train", tmp_path / "job/job.json", "--run_dir", run)
@@ -340,6 +340,43 @@ def test_a_folder_that_is_a_file_is_named(tmp_path, data):
     assert (tmp_path / "job").read_text() == "mine"
 
 
+def test_it_says_what_it_wrote_and_what_comes_next(tmp_path, data, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_job(model(), "my job", data["classes"], epochs=1)
+    assert capsys.readouterr().out == ("from_keras: wrote my job/model.keras and my job/job.json. Next:\n"
+                                       "  shoal validate 'my job/job.json'\n  shoal train 'my job/job.json'\n")
+    write_job(model(), "fresh", data["classes"], epochs=1, fresh=True)
+    assert "wrote fresh/model.json and fresh/job.json." in capsys.readouterr().out
+
+
+def test_what_is_there_is_not_replaced_without_a_word(tmp_path, data, capsys):
+    folder, made = tmp_path / "job", model()
+    contents = lambda: {path.name: path.read_bytes() for path in folder.iterdir()}
+    write_job(made, folder, data["classes"], epochs=1)
+    write_job(made, folder, data["classes"], epochs=1)  # the same again
+    assert "replaced" not in capsys.readouterr().out
+    edited = json.loads((folder / "job.json").read_text()) | {"seed": 7}
+    (folder / "job.json").write_text(json.dumps(edited))
+    before = contents()
+    with pytest.raises(ValueError, match="job.json: is there already.*--force") as refused:
+        write_job(made, folder, data["classes"], epochs=1)
+    assert "model.keras" not in str(refused.value) and contents() == before
+    write_job(made, folder, data["classes"], epochs=1, force=True)
+    assert "model.keras and " in (said := capsys.readouterr().out) and "job.json (replaced)." in said
+    # Another model, with and without a job beside it.
+    other = model()
+    for alone in (False, True):
+        if alone:
+            (folder / "job.json").unlink()
+        before = contents()
+        with pytest.raises(ValueError, match="job/model.keras: is there already"):
+            write_job(other, folder, data["classes"], epochs=1)
+        assert contents() == before
+    write_job(other, folder, data["classes"], epochs=1, force=True)
+    assert "model.keras (replaced) and " in capsys.readouterr().out
+    assert np.array_equal(keras.models.load_model(folder / "model.keras").get_weights()[0], other.get_weights()[0])
+
+
 def test_what_the_optimizer_has_learnt_is_left_out_with_a_word(tmp_path, data):
     made = model(optimizer=keras.optimizers.Adam(S.CosineDecay(0.1, 50)))
     assert written(tmp_path, made, data["classes"])[1] == []
@@ -363,6 +400,7 @@ def test_as_a_command_with_a_saved_model(tmp_path, data):
     done = subprocess.run([*script, "net.keras", "job", "--training", *data["classes"], "--epochs", "3"], cwd=tmp_path,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("Next:\n  shoal validate job/job.json\n  shoal train job/job.json\n")
     job = json.loads((tmp_path / "job/job.json").read_text())
     assert (job["epochs"], job["metrics"], job["optimizer"]["config"]["learning_rate"]) == (3, ["accuracy"], 3e-4)
     checked = shoal("validate", tmp_path / "job/job.json")
@@ -370,8 +408,10 @@ def test_as_a_command_with_a_saved_model(tmp_path, data):
 
     source = json.dumps({"format": "npz", "path": "../d.npz", "features": "x", "labels": "y"})
     np.savez(tmp_path / "d.npz", x=np.load(tmp_path / "x.npy"), y=np.load(tmp_path / "classes.npy"))
-    done = subprocess.run([*script, "net.keras", "job", "--training", source, "--steps", "3"], cwd=tmp_path,
-                          capture_output=True, text=True, check=False)
+    again = [*script, "net.keras", "job", "--training", source, "--steps", "3"]
+    done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "from_keras: job/job.json: is there already" in done.stderr, done.stderr
+    done = subprocess.run([*again, "--force"], cwd=tmp_path, capture_output=True, text=True, check=False)
     checked = shoal("validate", tmp_path / "job/job.json")
     assert done.returncode == 0 and checked.returncode == 0, done.stderr + checked.stdout + checked.stderr
 
