@@ -7,6 +7,7 @@ int main(int argc, char** argv) {
                        "Hands out steps, has checkpoints written, ends the job.");
   std::string job_file, run_dir;
   daemon.settings().AddText("job", &job_file, "The job file (docs/job-file.md)");
+  daemon.settings().SuggestForBareValue("job");
   daemon.settings().AddText("run_dir", &run_dir, "Directory of the run; runs/NAME if not given");
   daemon.SetExamples(
       "Examples:\n"

@@ -2,24 +2,10 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "common/base/shell_word.h"
 
 namespace shoal {
-namespace {
-
-// `text` as one word of a POSIX shell.
-std::string ShellWord(const std::string& text) {
-  constexpr std::string_view kPlain = "_-+./:,@%=";
-  const bool plain = std::all_of(text.begin(), text.end(), [&](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != kPlain.npos;
-  });
-  if (plain && !text.empty()) return text;
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
-
-}  // namespace
 
 std::string ResumeCommand(const TrainOptions& options) {
   const TrainOptions usual;

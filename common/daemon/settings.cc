@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/nearest_name.h"
+#include "common/base/shell_word.h"
 #include "common/base/version.h"
 #include "common/daemon/command_line.h"
 #include "common/daemon/exit_code.h"
@@ -82,9 +83,20 @@ struct Settings::Implementation {
     return text;
   }
 
+  // What to type instead of the values without a flag that are left over.
+  std::string SuggestFlag() const {
+    const std::vector<std::string> left = app.remaining();
+    if (for_bare_value.empty() || left.size() != 1 || left[0].starts_with("-") ||
+        app.get_option("--" + for_bare_value)->count() > 0) {
+      return "";
+    }
+    return absl::StrCat("; did you mean `--", for_bare_value, "=", ShellWord(left[0]), "`?");
+  }
+
   CLI::App app;
   CLI::Option* config = nullptr;
   std::vector<Entry> entries;
+  std::string for_bare_value;         // setting that is suggested; empty: none is
   std::set<std::string> flags_given;  // "--name"
 };
 
@@ -150,6 +162,10 @@ void Settings::AddHidden(const std::string& name, int64_t* value, int64_t min, i
   implementation_->entries.back().hidden = true;
 }
 
+void Settings::SuggestForBareValue(const std::string& name) {
+  implementation_->for_bare_value = name;
+}
+
 void Settings::SetFooter(const std::string& footer) { implementation_->app.footer(footer); }
 
 std::optional<int> Settings::Parse(int argc, const char* const* argv) {
@@ -178,7 +194,7 @@ std::optional<int> Settings::Parse(int argc, const char* const* argv) {
     return ExitCodeOf(printed);
   } catch (const CLI::Error& error) {
     std::cerr << self.app.get_name() << ": " << self.Explain(DescribeMistake(self.app, error))
-              << "\n";
+              << self.SuggestFlag() << "\n";
     std::cerr << "Run with --help for the settings.\n";
     return kExitUsage;
   }

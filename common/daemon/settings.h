@@ -36,6 +36,9 @@ class Settings {
   // The same as AddInteger; --help does not show it.
   void AddHidden(const std::string& name, int64_t* value, int64_t min, int64_t max);
 
+  // The setting that is likely meant by a value without a flag, which is refused with that word.
+  void SuggestForBareValue(const std::string& name);
+
   // Text that --help ends with: examples.
   void SetFooter(const std::string& footer);
 

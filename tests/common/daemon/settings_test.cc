@@ -136,6 +136,18 @@ TEST_F(SettingsTest, AnUnknownFlagIsNamedWithTheNearest) {
   EXPECT_THAT(err_, HasSubstr("has no flag `--dat_dir`; did you mean `--data_dir`?"));
 }
 
+TEST_F(SettingsTest, AValueWithoutItsFlagIsToldTheFlag) {
+  settings_.SuggestForBareValue("data_dir");
+  EXPECT_EQ(Parse({"my data", "--threads=3"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("does not take `my data`; did you mean `--data_dir='my data'`?\n"));
+}
+
+TEST_F(SettingsTest, AValueThatCannotBeOfThatFlagIsNot) {
+  settings_.SuggestForBareValue("data_dir");
+  EXPECT_EQ(Parse({"--data_dir=/a", "/b"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("does not take `/b`\n"));
+}
+
 TEST_F(SettingsTest, ErrorsNameTheVariableThatAValueComesFrom) {
   setenv("SHOAL_FORMAT", "xml", 1);
   EXPECT_EQ(Parse({}), kExitUsage);

@@ -1,0 +1,70 @@
+#include "common/job/taken_for_job.h"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/archive/keras_archive.h"
+#include "common/base/shell_word.h"
+#include "common/json/json_text.h"
+
+namespace shoal {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+absl::Status DescribeFolder(const std::string& path) {
+  std::error_code error;
+  const std::string job = (fs::path(path) / "job.json").string();
+  if (!fs::is_regular_file(job, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": is a folder, and no job.json is in it; give a job file, which names the "
+                     "model and the data (docs/job-file.md)"));
+  }
+  if (!fs::is_directory(fs::path(path) / "checkpoints", error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is a folder; the job file is in it: ", ShellWord(job)));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": is the directory of a run, not a job file; to go on with it:\n",
+                   "  shoal train ", ShellWord(job), " --run_dir ", ShellWord(path)));
+}
+
+// `archive`: the model as examples/from_keras.py takes it.
+absl::Status DescribeModel(const std::string& path, const std::string& what,
+                           const std::string& archive) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": is ", what,
+      ", not a job, which names it as its $.model, beside data, loss and optimizer "
+      "(docs/job-file.md). Of a compiled model, this writes the job:\n",
+      "  python examples/from_keras.py ", archive, " job --training DATA --epochs 10"));
+}
+
+}  // namespace
+
+absl::Status CheckTakenForJobFile(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return DescribeFolder(path);
+  // Opening a pipe would wait for its other end.
+  if (!fs::is_regular_file(path, error)) return absl::OkStatus();
+  if (IsZipArchive(path) && ReadArchivedModel(path).ok())
+    return DescribeModel(path, "a Keras model", ShellWord(path));
+  std::string begin(4, '\0');
+  std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
+  if (begin == "\x89HDF") return DescribeModel(path, "HDF5, as a Keras model is", "MODEL.keras");
+  return absl::OkStatus();
+}
+
+absl::Status CheckTakenForJob(const std::string& path, const json& root) {
+  if (!root.is_object() || !root.contains("class_name") || !root.contains("config") ||
+      root.contains("model") || root.contains("data")) {
+    return absl::OkStatus();
+  }
+  return DescribeModel(path, absl::StrCat("a Keras model, ", ShortJson(root["class_name"])),
+                       "MODEL.keras");
+}
+
+}  // namespace shoal

@@ -1,0 +1,67 @@
+#include "common/job/taken_for_job.h"
+
+#include <gmock/gmock.h>
+
+#include "common/archive/keras_archive.h"
+#include "common/job/job.h"
+#include "tests/common/job/job_files.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What is given to commands in place of a job file.
+class TakenForJobTest : public JobFilesTest {
+ protected:
+  // The message, without the path that it begins with.
+  static std::string ErrorOf(const std::string& path) {
+    const absl::Status status = LoadJob(path, /*check_data=*/false).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    std::string message(status.message());
+    EXPECT_TRUE(message.starts_with(path + ": ")) << message;
+    return message.substr(path.size() + 2);
+  }
+};
+
+TEST_F(TakenForJobTest, OfAKerasModelItSaysHowToWriteItsJob) {
+  EXPECT_EQ(ErrorOf((directory_ / "model.json").string()),
+            "is a Keras model, \"Sequential\", not a job, which names it as its $.model, beside "
+            "data, loss and optimizer (docs/job-file.md). Of a compiled model, this writes the "
+            "job:\n  python examples/from_keras.py MODEL.keras job --training DATA --epochs 10");
+}
+
+TEST_F(TakenForJobTest, AnArchiveIsInTheCommand) {
+  const std::string path = (directory_ / "my model.keras").string();
+  ASSERT_TRUE(WriteKerasArchive(path, "{}", Write("weights.h5", "\x89HDF\r\n\x1a\n")).ok());
+  EXPECT_THAT(ErrorOf(path), HasSubstr("is a Keras model, not a job"));
+  EXPECT_THAT(ErrorOf(path), HasSubstr("from_keras.py '" + path + "' job --training"));
+  EXPECT_THAT(ErrorOf((directory_ / "weights.h5").string()),
+              HasSubstr("is HDF5, as a Keras model is, not a job"));
+}
+
+TEST_F(TakenForJobTest, AnyOtherFileIsNoJson) {
+  EXPECT_THAT(ErrorOf(Write("data.npz", "PK\x03\x04")), HasSubstr("is not JSON"));
+  EXPECT_THAT(ErrorOf(Write("empty.json", "")), HasSubstr("is not JSON"));
+}
+
+TEST_F(TakenForJobTest, OfAFolderItNamesTheJobInIt) {
+  EXPECT_EQ(ErrorOf(directory_.string()),
+            "is a folder, and no job.json is in it; give a job file, which names the model and the "
+            "data (docs/job-file.md)");
+  const std::string job = WriteJob(MinimalJob());
+  EXPECT_EQ(ErrorOf(directory_.string()), "is a folder; the job file is in it: " + job);
+}
+
+TEST_F(TakenForJobTest, OfARunItSaysHowToGoOn) {
+  const std::string job = WriteJob(MinimalJob());
+  std::filesystem::create_directory(directory_ / "checkpoints");
+  const std::string run = directory_.string();
+  EXPECT_EQ(ErrorOf(run),
+            "is the directory of a run, not a job file; to go on with it:\n"
+            "  shoal train " +
+                job + " --run_dir " + run);
+}
+
+}  // namespace
+}  // namespace shoal
