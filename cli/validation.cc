@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/compression/chunk_payload.h"
+#include "common/job/job_rounds.h"
 #include "common/job/job_shard_map.h"
 #include "common/json/json_errors.h"
 #include "common/optimizer/optimizer.h"
@@ -94,6 +95,9 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
       LoadJob(job_file, /*check_data=*/false, overrides, &validated.overridden);
   Append(job.status(), &errors);
   if (job.ok()) {
+    Append(RefuseSync(*job), &errors);
+    if (validated.cluster.has_value())
+      Append(ResolveRounds(validated.cluster->workers.size(), &*job), &errors);
     absl::StatusOr<KerasModel> model = ModelOfJob(*job, job_file);
     Append(model.status(), &errors);
     if (model.ok()) {
@@ -176,6 +180,11 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
     status = JoinErrors(status, test.ok() ? check(*test, &found.test_examples) : test.status());
   }
   if (!status.ok() && !absl::IsNotFound(status)) return status;
+  if (found.training_examples.has_value()) {
+    const StepPlan plan(*found.training_examples, static_cast<uint64_t>(job.batch_size), job.epochs,
+                        job.steps);
+    SHOAL_RETURN_IF_ERROR(CheckRounds(job, plan.steps_per_epoch()));
+  }
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassNamesOfJob(job));
   const Graph& graph = model.graph;
   found.classes = DescribeClasses(classes, *loss, graph.value(graph.outputs().front()).shape);

@@ -6,12 +6,15 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_store.h"
 #include "common/daemon/bind_address.h"
 #include "common/daemon/process_mark.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
+#include "common/job/job_rounds.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
+#include "common/run/checkpoint_job.h"
 #include "common/run/run_paths.h"
 #include "coordinator/run_lease.h"
 #include "coordinator/training_run.h"
@@ -26,6 +29,14 @@ void CollectDisk(const std::string& run_dir, MetricSamples* out) {
   if (error) return;
   out->Add("shoal_disk_free_bytes", static_cast<double>(space.available));
   out->Add("shoal_disk_size_bytes", static_cast<double>(space.capacity));
+}
+
+// A run keeps the rounds that it was begun with, whatever number of workers the cluster spec lists
+// since.
+void GoOnWithRounds(const std::string& run_dir, Job* job) {
+  if (!job->strategy.sync() || job->strategy.gradients_per_update > 0) return;
+  const auto stored = CheckpointStore(RunPaths{run_dir}.checkpoints()).List(nullptr);
+  if (stored.ok()) job->strategy.gradients_per_update = GradientsPerUpdateOf(*stored);
 }
 
 // For `shoal status --run_dir` and its like.
@@ -47,8 +58,10 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
         "no job: neither the flag --job=FILE nor the environment variable SHOAL_JOB is set");
   }
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
+  SHOAL_RETURN_IF_ERROR(RefuseSync(job));
   run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
+  GoOnWithRounds(run_dir, &job);
   std::unique_ptr<GrpcNetwork> network =
       GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});
   absl::Status result;

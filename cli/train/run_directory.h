@@ -47,6 +47,11 @@ class RunDirectory {
   // read. Reads the newest checkpoint whole.
   absl::StatusOr<Decision> Decide(const Job& job) const;
 
+  // Under sync a run keeps the rounds that it was begun with: has a job that leaves the number of
+  // gradients of an update to that of the workers go on with the run's, or with `workers`.
+  // kInvalidArgument is ResolveRounds's.
+  absl::Status ResolveRounds(uint64_t workers, Job* job) const;
+
   // Writes job.json and makes logs/.
   absl::Status Prepare(const Job& job);
 

@@ -33,6 +33,7 @@
 #include "common/daemon/logging.h"
 #include "common/daemon/stop_signals.h"
 #include "common/job/job.h"
+#include "common/job/job_rounds.h"
 #include "common/memory/memory_limit.h"
 #include "common/rpc/grpc_network.h"
 #include "common/rpc/library_log.h"
@@ -132,6 +133,7 @@ class Training {
     std::vector<std::string> overridden;
     SHOAL_ASSIGN_OR_RETURN(
         job_, LoadJob(options_.job_path, /*check_data=*/true, options_.overrides, &overridden));
+    SHOAL_RETURN_IF_ERROR(RefuseSync(job_));
     for (const std::string& line : overridden) console_.Print(line);
     if (std::getenv("TF_CONFIG") != nullptr) {
       console_.PrintError(
@@ -140,6 +142,7 @@ class Training {
     }
     SHOAL_RETURN_IF_ERROR(WriteNames(&job_));
     SHOAL_ASSIGN_OR_RETURN(run_, RunDirectory::Open(RunDirectoryOf(options_.run_dir, job_.name)));
+    SHOAL_RETURN_IF_ERROR(run_->ResolveRounds(options_.workers, &job_));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);
     if (decision.state == RunDirectory::State::kFinished) {

@@ -32,6 +32,10 @@ struct Job {
     double speculate_after = 0;
     // The most updates between the pull and the apply of a gradient; none: as many as there are.
     std::optional<uint64_t> max_staleness;
+    // Of sync: the steps whose gradients become one update. 0: as many as workers are listed, until
+    // the coordinator has written that here; outside sync always.
+    uint64_t gradients_per_update = 0;
+    bool sync() const { return name == "sync"; }
     // A worker pulls the parameters before each step, rather than with the answers to its pushes.
     bool pulls_each_step() const { return max_staleness.has_value(); }
   };

@@ -290,7 +290,21 @@ class JobReader {
     };
     read("push", Direction::kPush, &job_.compression.push);
     read("pull", Direction::kPull, &job_.compression.pull);
+    RefuseResiduals(compression);
     compression.RejectUnknownKeys();
+  }
+
+  // What a codec has left of a step's gradient a worker adds to that of its next step: whose that
+  // is would be seen in the variables.
+  void RefuseResiduals(JsonObject& compression) {
+    if (!job_.strategy.sync() || job_.compression.push.empty()) return;
+    const auto codec = MakeCodec(job_.compression.push, Direction::kPush);
+    if (!codec.ok() || !(*codec)->leaves_residual()) return;
+    errors_->Add(compression.PathOf("push"),
+                 absl::StrCat("is ", ShortJson(*compression.Find("push")),
+                              ", which adds what it left out of a step's gradient to the worker's "
+                              "next one; under the strategy sync no update depends on who computed "
+                              "what. Choose a codec that leaves nothing out, \"bf16\" say"));
   }
 
   // Parts of the same data that are chosen differently have examples in common.

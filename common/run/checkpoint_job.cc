@@ -16,4 +16,12 @@ absl::StatusOr<Job> JobOf(const StoredCheckpoint& checkpoint, FileSystem* files,
   return ParseResolvedJob(text, path, overrides, overridden);
 }
 
+uint64_t GradientsPerUpdateOf(const std::vector<StoredCheckpoint>& stored, FileSystem* files) {
+  for (const StoredCheckpoint& checkpoint : stored) {
+    const absl::StatusOr<Job> job = JobOf(checkpoint, files);
+    if (job.ok()) return job->strategy.gradients_per_update;
+  }
+  return 0;
+}
+
 }  // namespace shoal

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,10 @@ namespace shoal {
 absl::StatusOr<Job> JobOf(const StoredCheckpoint& checkpoint, FileSystem* files = RealFileSystem(),
                           const std::vector<JobOverride>& overrides = {},
                           std::vector<std::string>* overridden = nullptr);
+
+// How many gradients make an update in the run whose checkpoints these are, newest first: what a
+// job that leaves it to the number of workers goes on with. 0: there is none that says it.
+uint64_t GradientsPerUpdateOf(const std::vector<StoredCheckpoint>& stored,
+                              FileSystem* files = RealFileSystem());
 
 }  // namespace shoal

@@ -92,6 +92,8 @@ class JobFileDocTest : public JobFilesTest {
     // Of these two exactly one may stand in a job.
     if (path == "$.steps") root.erase("epochs");
     if (path == "$.callbacks") root["data"]["test"] = root["data"]["training"];
+    if (path == "$.strategy.gradients_per_update")
+      root["strategy"] = {{"name", "sync"}, {"window_steps", 1 << 20}};
     root[Pointer(path)] = value;
     return LoadJob(WriteJob(root), false).status();
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "common/base/crc32c.h"
+#include "common/job/job_rounds.h"
 #include "tests/common/job/job_files.h"
 
 namespace shoal {
@@ -189,19 +190,18 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
                                              "sum of the weights; Shoal divides"));
   EXPECT_EQ(ErrorWith("/metrics", "accuracy"),
             "$.metrics: is \"accuracy\"; must be a list, for example [\"accuracy\"]");
-  EXPECT_EQ(
-      ErrorWith("/strategy", "sync"),
-      "$.strategy: is \"sync\", a strategy that Shoal lacks; did you mean \"async\"? Known: async");
+  EXPECT_EQ(ErrorWith("/strategy", "local"),
+            "$.strategy: is \"local\", a strategy that Shoal lacks; known: async, sync");
   EXPECT_EQ(ErrorWith("/strategy", {{"name", "asyn"}, {"chunk_bytes", 100}}),
             "$.strategy.name: is \"asyn\", a strategy that Shoal lacks; did you mean \"async\"? "
-            "Known: async\n"
+            "Known: async, sync\n"
             "$.strategy.chunk_bytes: is 100; must be a multiple of 64");
   EXPECT_EQ(
       ErrorWith("/strategy", {{"name", "async"}, {"max_stale", 4}, {"speculate_after", 0.5}}),
       "$.strategy.speculate_after: is 0.5; must be a number from 1 to 1000\n"
       "$.strategy.max_stale: is not a known key; did you mean \"max_staleness\"? Known: name, "
       "min_shard_bytes, chunk_bytes, window_steps, lease_timeout_seconds, speculate_after, "
-      "max_staleness");
+      "max_staleness, gradients_per_update");
   EXPECT_EQ(
       ErrorWith("/compression", {{"push", "int4"}, {"pull", "top_k"}, {"up", "int8"}}),
       "$.compression.push: is \"int4\", a codec that this Shoal lacks; did you mean \"int8\"? "
@@ -399,6 +399,65 @@ TEST_F(JobTest, ResolvedTextReadsBackTheSame) {
   const auto loaded = LoadJob(Write("resolved.json", text), false);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->ResolvedText(), text);
+}
+
+TEST_F(JobTest, SyncHasRounds) {
+  json root = MinimalJob();
+  root["strategy"] = "sync";
+  EXPECT_TRUE(Load(root).strategy.sync());
+  EXPECT_EQ(Load(root).strategy.gradients_per_update, 0u) << "as many as workers are listed";
+  EXPECT_THAT(Load(root).ResolvedText(), testing::Not(HasSubstr("gradients_per_update")));
+  root["strategy"] = {{"name", "sync"}, {"gradients_per_update", 6}, {"speculate_after", 3}};
+  const Job job = Load(root);
+  EXPECT_EQ(job.strategy.gradients_per_update, 6u);
+  const auto again = ParseResolvedJob(job.ResolvedText(), "job.json");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->ResolvedText(), job.ResolvedText());
+}
+
+TEST_F(JobTest, WhatIsOfAnotherStrategyIsNamed) {
+  EXPECT_EQ(
+      ErrorWith("/strategy", {{"name", "sync"}, {"max_staleness", 4}}),
+      "$.strategy.max_staleness: is 4; must be absent under \"sync\", where no gradient is of "
+      "old parameters");
+  EXPECT_EQ(ErrorWith("/strategy", {{"gradients_per_update", 4}}),
+            "$.strategy.gradients_per_update: is 4; must be absent under \"async\", where each "
+            "gradient is an update; is the strategy to be \"sync\"?");
+  EXPECT_EQ(
+      ErrorWith("/strategy", {{"name", "sync"}, {"window_steps", 5}, {"gradients_per_update", 6}}),
+      "$.strategy.gradients_per_update: is 6; must be at most $.strategy.window_steps, 5, as "
+      "a round lies in the window");
+  json root = MinimalJob();
+  root["strategy"] = "sync";
+  root["compression"] = {{"push", "top_k"}};
+  EXPECT_THAT(LoadError(root),
+              HasSubstr("$.compression.push: is \"top_k\", which adds what it left out of a step's "
+                        "gradient to the worker's next one; under the strategy sync"));
+  root["compression"] = {{"push", "int8"}};
+  Load(root);
+}
+
+TEST(JobRoundsTest, RoundsAreResolvedFromTheWorkersThatAreListed) {
+  Job job;
+  EXPECT_TRUE(ResolveRounds(5, &job).ok());
+  EXPECT_EQ(job.strategy.gradients_per_update, 0u) << "async has none";
+  EXPECT_TRUE(CheckRounds(job, 1).ok());
+  EXPECT_THAT(job.ResolvedText(), testing::Not(HasSubstr("gradients_per_update")));
+  job.strategy.name = "sync";
+  job.strategy.window_steps = 8;
+  const Job sync = job;
+  EXPECT_TRUE(ResolveRounds(5, &job).ok());
+  EXPECT_EQ(job.strategy.gradients_per_update, 5u);
+  EXPECT_THAT(job.ResolvedText(), HasSubstr(R"("gradients_per_update":5)"));
+  EXPECT_TRUE(ResolveRounds(3, &job).ok());
+  EXPECT_EQ(job.strategy.gradients_per_update, 5u) << "it says so already";
+  EXPECT_TRUE(CheckRounds(job, 5).ok());
+  EXPECT_THAT(std::string(CheckRounds(job, 4).message()),
+              HasSubstr("$.strategy.gradients_per_update is 5, but an epoch has only 4 steps"));
+  job = sync;
+  EXPECT_THAT(std::string(ResolveRounds(0, &job).message()), HasSubstr("lists no workers"));
+  EXPECT_THAT(std::string(ResolveRounds(9, &job).message()),
+              HasSubstr("lists 9 workers; must be at most $.strategy.window_steps, 8"));
 }
 
 TEST_F(JobTest, ResolvedTextIsCanonical) {

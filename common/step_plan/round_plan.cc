@@ -1,0 +1,44 @@
+#include "common/step_plan/round_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "common/base/check.h"
+
+namespace shoal {
+
+RoundPlan::RoundPlan(const StepPlan& plan, uint64_t most_steps)
+    : plan_(plan),
+      most_steps_(most_steps),
+      rounds_per_epoch_(most_steps == 0 ? 0 : (plan.steps_per_epoch() - 1) / most_steps + 1) {
+  SHOAL_CHECK(most_steps > 0 && most_steps <= std::numeric_limits<uint32_t>::max(),
+              "most_steps=", most_steps);
+}
+
+Round RoundPlan::Of(uint64_t step) const {
+  const uint64_t epoch = plan_.EpochOf(step);
+  const uint64_t in_epoch = step % plan_.steps_per_epoch();
+  const uint64_t first = step - in_epoch % most_steps_;
+  const uint64_t count = std::min(most_steps_, plan_.EpochEnd(epoch) - first);
+  return {.first = first,
+          .count = static_cast<uint32_t>(count),
+          .number = epoch * rounds_per_epoch_ + in_epoch / most_steps_};
+}
+
+uint64_t RoundPlan::StartAt(uint64_t step) const {
+  return step < plan_.total_steps() ? Of(step).first : plan_.total_steps();
+}
+
+uint64_t RoundPlan::NextStart(uint64_t step) const {
+  if (step >= plan_.total_steps()) return plan_.total_steps();
+  const Round round = Of(step);
+  return round.first < step ? round.end() : step;
+}
+
+uint64_t RoundPlan::WholeBelow(uint64_t step) const {
+  if (step == 0) return 0;
+  const Round last = Of(std::min(step, plan_.total_steps()) - 1);
+  return last.number + (last.end() <= step ? 1 : 0);
+}
+
+}  // namespace shoal
