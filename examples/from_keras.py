@@ -11,10 +11,11 @@ or as a command, with a model that `model.save("model.keras")` wrote after `mode
     python examples/from_keras.py model.keras job --training flowers/training --test flowers/test --epochs 10
 
 The folder `job` then has model.keras, with its weights, and job.json: `shoal validate job/job.json` checks them and the data, `shoal train
-job/job.json` trains. What is there already and would change is not replaced, unless with force=True or --force. Data are where docs/job-file.md says: a folder with a folder of pictures for each class, a pair of files (examples and
-labels, IDX or NPY), or any data source as an object (a dict, or JSON). What `fit` does and a job cannot is printed, and returned, as a list of
-lines; what would change what is learnt, a loss of one's own for example, is a ValueError, which names all such things, and nothing is written.
-Which layers, losses, metrics and optimizers there are `shoal` itself is asked, where it is on PATH.
+job/job.json` trains. What is there already and would change is not replaced, unless with force=True or --force. Data are where docs/job-file.md
+says: a folder with a folder of pictures for each class, a pair of files (examples and labels, IDX or NPY), or any data source as an object (a
+dict, or JSON), whose paths start from the folder `job`. What `fit` does and a job cannot is printed, and returned, as
+a list of lines; what would change what is learnt, a loss of one's own for example, is a ValueError, which names all such things, and nothing is
+written. Which layers, losses, metrics and optimizers there are `shoal` itself is asked, where it is on PATH.
 """
 import argparse
 import json
@@ -87,7 +88,7 @@ def metric_fields(model, kind="metrics"):
         given = [only(given, "outputs with metrics")]
     for metric in given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given:
         if isinstance(metric, str):
-            fields.append("accuracy" if metric == "acc" else metric)  # the figure of either is called accuracy
+            fields.append(metric)
         elif isinstance(metric, keras.metrics.Metric):
             if getattr(keras.metrics, type(metric).__name__, None) is not type(metric):
                 raise ValueError(f"{type(metric).__name__}: Shoal has Keras's own metrics, and none of yours")
@@ -95,6 +96,14 @@ def metric_fields(model, kind="metrics"):
         else:
             fields.append(function_name(keras.metrics, metric))
     return fields
+
+
+def name_accuracy(*lists):
+    """Both lists with accuracy for acc, as a job calls the figure of either; where one has the one word and one the other, each keeps its own."""
+    words = [{"acc", "accuracy"} & {metric for metric in fields if isinstance(metric, str)} for fields in lists]
+    if len(words[0]) == len(words[1]) == 1 and words[0] != words[1]:
+        return lists
+    return [["accuracy" if metric == "acc" else metric for metric in fields] for fields in lists]
 
 
 def own_optimizer(model):
@@ -151,20 +160,22 @@ def follows_best(callback):
     return isinstance(callback, keras.callbacks.EarlyStopping) or callback.save_best_only
 
 
-def monitor_of(callback):
-    return "val_accuracy" if callback.monitor == "val_acc" else callback.monitor
+def monitor_of(callback, job):
+    return "val_accuracy" if callback.monitor == "val_acc" and "val_acc" not in figures_of(job) else callback.monitor
 
 
 def figures_of(job):
     """What a callback may follow: the columns of history.csv that the test set gives."""
     if "test" not in job["data"]:
         return []
-    return ["val_loss"] + ["val_" + (m if isinstance(m, str) else m["config"]["name"]) for m in job["metrics"]]
+    name = lambda metric: metric if isinstance(metric, str) else metric["config"]["name"]
+    plain, weighted = [[name(metric) for metric in job.get(kind, [])] for kind in ("metrics", "weighted_metrics")]
+    return [f"val_{figure}" for figure in ["loss", *plain, *(f"weighted_{each}" if each in plain else each for each in weighted)]]
 
 
-def best_field(callback):
+def best_field(callback, job):
     """EarlyStopping, or ModelCheckpoint(save_best_only=True), in the form of the job's `callbacks`."""
-    config = {"monitor": monitor_of(callback), "mode": callback.mode}
+    config = {"monitor": monitor_of(callback, job), "mode": callback.mode}
     if isinstance(callback, keras.callbacks.ModelCheckpoint):
         config["save_best_only"] = True
         if callback.best is not None:
@@ -184,13 +195,13 @@ def take_callbacks(callbacks, job):
         if isinstance(callback, keras.callbacks.TerminateOnNaN):
             job["stop_after_nan_steps"] = 1
         elif isinstance(callback, (keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint)) and follows_best(callback):
-            if monitor_of(callback) not in figures_of(job):
+            if monitor_of(callback, job) not in figures_of(job):
                 known = ", ".join(figures_of(job)) or "and it has none"
                 unmatched.append(f"{name}: follows {callback.monitor}, and a job's callbacks figures of its test set alone ({known}); it was left out")
             elif getattr(callback, "save_freq", "epoch") != "epoch":
                 unmatched.append(f"{name}: keeps the best of a job's epochs, not of every {callback.save_freq} steps, and was left out")
             else:
-                job.setdefault("callbacks", []).append(best_field(callback))
+                job.setdefault("callbacks", []).append(best_field(callback, job))
         elif isinstance(callback, keras.callbacks.ModelCheckpoint):
             if callback.save_freq != "epoch":
                 job["checkpoint"] = {"every_steps": callback.save_freq}
@@ -335,7 +346,9 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
     }
     if test is not None:
         job["data"]["test"] = problems.of(data_source, test, folder, otherwise={})
-    if weighted := problems.of(metric_fields, model, "weighted_metrics", otherwise=[]):
+    weighted = problems.of(metric_fields, model, "weighted_metrics", otherwise=[])
+    job["metrics"], weighted = name_accuracy(job["metrics"], weighted)
+    if weighted:
         job["weighted_metrics"] = weighted
     if class_weight:
         job["class_weight"] = {str(number): float(weight) for number, weight in class_weight.items()}
@@ -372,7 +385,7 @@ def main():
     parser.add_argument("folder", help="where model.keras and job.json go")
     for source, required in (("--training", True), ("--test", False)):
         parser.add_argument(source, required=required, nargs="+", metavar="PATH",
-                            help="a folder of pictures, two files (examples and labels), or a data source as JSON")
+                            help="a folder of pictures, two files (examples and labels), or a data source as JSON, whose paths start from FOLDER")
     length = parser.add_mutually_exclusive_group(required=True)
     length.add_argument("--epochs", type=int)
     length.add_argument("--steps", type=int)

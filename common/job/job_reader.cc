@@ -193,6 +193,8 @@ class JobReader {
   // have: Keras puts a word before them then.
   void ReadMetrics(JsonObject& top) {
     std::set<std::string> names;
+    size_t accuracy_at = 0;     // in job_.metrics
+    std::string accuracy_word;  // that stands for it, "acc"; empty: none does
     for (const bool weighted : {false, true}) {
       const char* const key = weighted ? "weighted_metrics" : "metrics";
       const json* value = top.Find(key);
@@ -211,6 +213,16 @@ class JobReader {
         const std::string path = JsonPath(top.PathOf(key), i);
         const auto metric = ReadMetric((*value)[i], path, errors_, weighted);
         if (metric == nullptr) continue;
+        const std::string word = AccuracyWord((*value)[i], *metric);
+        if (!weighted && !word.empty()) {
+          accuracy_at = job_.metrics.size();
+          accuracy_word = word;
+        }
+        if (weighted && !word.empty() && !accuracy_word.empty() && word != accuracy_word &&
+            names.insert("acc").second) {
+          CallByItsWord(*metric, accuracy_at, word);
+          continue;
+        }
         const bool taken = weighted && plain.contains(metric->name());
         const std::string name = (taken ? "weighted_" : "") + metric->name();
         (weighted ? job_.weighted_metrics : job_.metrics)
@@ -222,6 +234,22 @@ class JobReader {
                                         "needs a \"name\" in its \"config\""));
       }
     }
+  }
+
+  // The word that `value` gives for the accuracy that Keras picks; empty where it is a config.
+  static std::string AccuracyWord(const json& value, const Metric& metric) {
+    if (!value.is_string() || metric.name() != "accuracy") return "";
+    return value == "acc" ? "acc" : "accuracy";
+  }
+
+  // Either word means the same, and the figure is called accuracy; but beside one another Keras has
+  // each by its own. `weighted` was given as `word`, the metric number `plain` by the other one.
+  void CallByItsWord(const Metric& weighted, size_t plain, const std::string& word) {
+    const std::string short_config = ConfigNamed(weighted, "acc");
+    const bool is_short = word == "acc";
+    job_.weighted_metrics.push_back(is_short ? short_config : weighted.config());
+    if (!is_short) job_.metrics[plain] = short_config;
+    figures_.push_back({"val_acc", weighted.larger_is_better()});
   }
 
   void ReadClassWeight(JsonObject& top) {

@@ -187,6 +187,20 @@ def test_weights_of_classes_and_weighted_metrics(tmp_path, data):
     assert (job["class_weight"], job["weighted_metrics"], lines) == ({"0": 1.0, "2": 2.5}, ["accuracy"], [])
 
 
+@pytest.mark.parametrize("metrics,weighted", [("acc", "accuracy"), ("accuracy", "acc"), ("accuracy", "accuracy")])
+def test_columns_are_called_as_keras_calls_its_figures(tmp_path, data, metrics, weighted):
+    made = model(metrics=[metrics], weighted_metrics=[weighted], loss="categorical_crossentropy")
+    stopping = keras.callbacks.EarlyStopping(monitor=f"val_{weighted}", mode="max", patience=9)
+    _, lines = written(tmp_path, made, data["values"], test=data["values"], epochs=1, callbacks=[stopping])
+    assert lines == []
+    done = shoal("train", tmp_path / "job/job.json", "--run_dir", tmp_path / "run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    columns = (tmp_path / "run/history.csv").read_text().splitlines()[0].split(",")
+    x, y = (np.load(path) for path in data["values"])
+    figures = made.fit(x, y, validation_data=(x, y), verbose=0).history
+    assert {column for column in columns if "acc" in column} == {figure for figure in figures if "acc" in figure}
+
+
 def test_training_begins_with_the_weights_of_the_model_or_afresh(tmp_path, data):
     for fresh in (False, True):
         write_job(model(optimizer=keras.optimizers.SGD(1e-12)), tmp_path / "job", data["classes"], steps=1, seed=1, fresh=fresh, force=True)

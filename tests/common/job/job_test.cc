@@ -74,7 +74,7 @@ TEST_F(JobTest, ReadsEveryField) {
   root["compression"] = {{"push", {{"name", "top_k"}}}, {"pull", "bf16"}};
   root["checkpoint"] = {{"every_steps", 100}, {"every_seconds", 30}, {"keep", 2}};
   root["seed"] = 7;
-  root["weighted_metrics"] = {"acc", "mae"};
+  root["weighted_metrics"] = {"accuracy", "mae"};
   root["class_weight"] = {{"1", 2.5}, {"0", 1}};
   root["data"]["training"]["weights"] = "w.npy";
   const Job job = Load(root);
@@ -105,6 +105,29 @@ TEST_F(JobTest, ReadsEveryField) {
   EXPECT_EQ(job.checkpoint.every_seconds, 30);
   EXPECT_EQ(job.checkpoint.keep, 2);
   EXPECT_EQ(job.seed, 7u);
+}
+
+// As keras.src.trainers.compile_utils has it: get_metric() and CompileMetrics.get_result().
+TEST_F(JobTest, AccuracyByBothItsWordsIsCalledByEach) {
+  const std::string acc = R"({"class_name":"Accuracy","config":{"name":"acc"}})";
+  const auto metrics = [this](const char* plain, const char* weighted) {
+    json root = MinimalJob();
+    root["data"]["test"] = root["data"]["training"];
+    root["metrics"] = {"mae", plain};
+    root["weighted_metrics"] = {weighted, "mae"};
+    root["callbacks"] = {
+        {{"class_name", "EarlyStopping"}, {"config", {{"monitor", "val_accuracy"}}}}};
+    const Job job = Load(root);
+    EXPECT_THAT(job.metrics[0], HasSubstr(R"("name":"mae")"));
+    EXPECT_THAT(job.weighted_metrics[1], HasSubstr(R"("name":"weighted_mae")"));
+    const auto again = ParseResolvedJob(job.ResolvedText(), "again");
+    EXPECT_EQ(again.ok() ? again->ResolvedText() : again.status().ToString(), job.ResolvedText());
+    return std::pair(job.metrics[1], job.weighted_metrics[0]);
+  };
+  EXPECT_EQ(metrics("acc", "accuracy"), std::pair(acc, std::string("accuracy")));
+  EXPECT_EQ(metrics("accuracy", "acc"), std::pair(std::string("accuracy"), acc));
+  const std::string weighted = R"({"class_name":"Accuracy","config":{"name":"weighted_accuracy"}})";
+  EXPECT_EQ(metrics("acc", "acc"), std::pair(std::string("accuracy"), weighted));
 }
 
 TEST_F(JobTest, TakesPathsFromTheFolderOfAFileNamedRelatively) {
