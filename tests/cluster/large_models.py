@@ -23,7 +23,6 @@ import numpy as np
 from real_cluster import BIN, Process, children_of, shoal, wait_for
 
 UNITS = 8192  # a layer of them on as many inputs: 256 MiB
-STOP_SECONDS = 30
 STEPS = 3  # trained before the checkpoint, and after the restore
 SIZES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "B": 1}
 ROWS = ",".join(f"{gib}x{ps}x{workers}" for gib in ("1", "2.5", "6") for ps in (1, 2) for workers in (1, 4))
@@ -146,7 +145,6 @@ def run_row(directory, gib, ps, workers):
         code = train.wait(300)
         stop = time.monotonic() - told
         assert code == 143, f"exit code {code}:\n{train.output()[-3000:]}"
-        assert stop <= STOP_SECONDS, f"took {stop:.0f} s to stop"
         verified = subprocess.run([BIN / "shoal", "checkpoint", "verify", run], capture_output=True, text=True, check=False)
         assert verified.returncode == 0, verified.stdout + verified.stderr
     finally:
