@@ -131,7 +131,6 @@ TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
   const auto backend = CreateSuiteBackend(backend_name);
   ASSERT_TRUE(backend.ok()) << backend.status();
   const std::set<std::string> missing = MissingOps(backend_name);
-  const double bound = named.bound * Inexactness(backend_name, named.name);
   const uint64_t first_seed = TestSeed();
   for (uint64_t seed = first_seed; seed < first_seed + kDraws; ++seed) {
     SCOPED_TRACE(SeedText(seed));
@@ -153,8 +152,8 @@ TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
       const auto computed = Compute(**backend, test_case, plan);
       ASSERT_TRUE(computed.ok()) << computed.status();
       interpreter.Predict(/*training=*/mode != PlanMode::kPredict);
-      ExpectNear(computed->prediction, ToFloat(interpreter.value(training.prediction)), bound, 1e-6,
-                 "prediction");
+      ExpectNear(computed->prediction, ToFloat(interpreter.value(training.prediction)), named.bound,
+                 1e-6, "prediction");
       if (mode != PlanMode::kTrain) continue;
       interpreter.Train();
       double largest = 0;
@@ -166,8 +165,8 @@ TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
         // Some gradients are small differences of large sums, or all of them are: what is lost in
         // rounding numbers about 1 is no fault.
         ExpectNear(std::span(computed->gradients).subspan(extent.offset, extent.size),
-                   ToFloat(interpreter.value(training.pushed_values[v])), bound,
-                   std::max(0.01 * largest, 1e-7 / bound),
+                   ToFloat(interpreter.value(training.pushed_values[v])), named.bound,
+                   std::max(0.01 * largest, 1e-7 / named.bound),
                    "gradient of " + training.graph.variables()[v].name);
       }
     }

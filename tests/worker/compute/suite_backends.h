@@ -22,8 +22,4 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& n
 // kernel for fails.
 std::set<std::string> MissingOps(const std::string& name);
 
-// By how much the bound of a case of the op suite is wider for a backend that is known to be less
-// exact there: what remains to be mended, so a list that is to shrink.
-double Inexactness(const std::string& backend, const std::string& op_case);
-
 }  // namespace shoal

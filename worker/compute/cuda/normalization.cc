@@ -7,6 +7,7 @@
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/batch_normalization.h"
 #include "worker/compute/cuda/kernels/bias.h"
+#include "worker/compute/cuda/kernels/column_moments.h"
 #include "worker/compute/cuda/kernels/layer_normalization.h"
 
 namespace shoal::cuda {
@@ -39,13 +40,12 @@ void AddStatistics(int index, const MatrixExtents& extents, TensorId mean, Tenso
   const Node& node = program.node(index);
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const TensorId x = program.tensor(node.inputs[0]);
-  using Terms = BatchNormalizationTerms<float, width>;
   const ColumnSlices slices = SlicesOf(extents, width, program);
-  const TensorId partial = program.Scratch(slices.count * Terms::kSums * extents.columns);
+  const TensorId partial = program.Scratch(slices.count * 2 * extents.columns);
   AddKernel(
       index, {x, partial},
       [=](const StepTensors& at) {
-        return ColumnSumsKernel<Terms>{{at[0], extents.columns}, slices, extents.columns, at[1]};
+        return ColumnMomentsKernel<float, width>{at[0], slices, extents.columns, at[1]};
       },
       program);
   std::vector<TensorId> tensors = {x, partial, mean, variance, factor};
@@ -54,8 +54,7 @@ void AddStatistics(int index, const MatrixExtents& extents, TensorId mean, Tenso
       index, std::move(tensors),
       [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
         return BatchNormalizationStatisticsKernel<float>{
-            at[0],           at[1],   slices.count, extents.rows, extents.columns,
-            at.If(scale, 5), epsilon, at[2],        at[3],        at[4]};
+            at[0], at[1], slices, extents.columns, at.If(scale, 5), epsilon, at[2], at[3], at[4]};
       },
       program);
 }

@@ -84,11 +84,10 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
       if (op.frozen) {
         Run(NormalizationFactorKernel{variance_used, gamma_used, epsilon, columns, factor.data()});
       } else {
-        Run(ColumnSumsKernel<BatchNormalizationTerms<Element, width>>{
-            {x.data(), columns}, slices, columns, partial.data()});
-        Run(BatchNormalizationStatisticsKernel<Element>{x.data(), partial.data(), slices.count,
-                                                        rows, columns, gamma_used, epsilon,
-                                                        mean_used, variance_used, factor.data()});
+        Run(ColumnMomentsKernel<Element, width>{x.data(), slices, columns, partial.data()});
+        Run(BatchNormalizationStatisticsKernel<Element>{x.data(), partial.data(), slices, columns,
+                                                        gamma_used, epsilon, mean_used,
+                                                        variance_used, factor.data()});
       }
       const Normalization<width> normalization = {mean_used, factor.data(),
                                                   op.center ? beta.data() : nullptr};
@@ -146,26 +145,42 @@ TEST_P(NormalizationKernelsTest, WhatIsNotClampedPassesAnyGradient) {
   EXPECT_FALSE(relu6.Passes(kInfinite) || relu6.Passes(-kInfinite));
 }
 
-// The mean may be a thousand times the deviation: float alone would lose the variance.
-TEST_P(NormalizationKernelsTest, VarianceFarFromZeroIsKept) {
-  const int64_t rows = 3000, columns = 4;
-  const auto x = Normal<float>(rows * columns, 1000);
-  const auto mean = Empty<float>(columns), variance = Empty<float>(columns);
-  const auto factor = Empty<float>(columns);
-  const ColumnSlices slices(rows, 1, 7);
-  const auto partial = Empty<float>(slices.count * 2 * columns);
-  Run(ColumnSumsKernel<BatchNormalizationTerms<float, 4>>{
-      {x.data(), columns}, slices, columns, partial.data()});
-  Run(BatchNormalizationStatisticsKernel<float>{x.data(), partial.data(), slices.count, rows,
-                                                columns, nullptr, 0, mean.data(), variance.data(),
-                                                factor.data()});
-  for (int64_t column = 0; column < columns; ++column) {
-    double sum = 0, squares = 0;
-    for (int64_t row = 0; row < rows; ++row) sum += x[row * columns + column];
-    for (int64_t row = 0; row < rows; ++row) {
-      squares += std::pow(x[row * columns + column] - sum / rows, 2);
+// The mean may be a thousand times the deviation, and some rows may lie far from the others, the
+// first of all or of a slice, too: float alone would lose the variance, and differences from such a
+// row. Each in a column of its own.
+TEST_P(NormalizationKernelsTest, MomentsAreExactWhereverTheValuesLie) {
+  for (const int64_t rows : {1, 2, 300, 3000}) {
+    const int64_t columns = 8, blocks = Pick(1, 9);
+    const auto x = Normal<float>(rows * columns, 1000);
+    const ColumnSlices slices(rows, columns / 4, blocks);
+    SCOPED_TRACE(testing::Message() << rows << " rows in " << slices.count << " slices");
+    for (int64_t row = 0; row < rows; ++row) x[row * columns] -= 1000;
+    x[1] = 0;
+    x[2] = -1e6f;
+    for (int64_t slice = 0; slice < slices.count; ++slice) {
+      x[slice * slices.slice_rows * columns + 3] = 0;
     }
-    EXPECT_NEAR(variance[column], squares / rows, 1e-4);
+    x[(rows - 1) * columns + 4] = 1e6f;
+    for (int64_t row = 0; row < rows; ++row) x[row * columns + 5] = 1000.1f;
+    const auto mean = Empty<float>(columns), variance = Empty<float>(columns);
+    const auto factor = Empty<float>(columns), partial = Empty<float>(slices.count * 2 * columns);
+    Run(ColumnMomentsKernel<float, 4>{x.data(), slices, columns, partial.data()});
+    Run(BatchNormalizationStatisticsKernel<float>{x.data(), partial.data(), slices, columns,
+                                                  nullptr, 1e-3f, mean.data(), variance.data(),
+                                                  factor.data()});
+    for (int64_t column = 0; column < columns; ++column) {
+      double sum = 0, squares = 0;
+      for (int64_t row = 0; row < rows; ++row) sum += x[row * columns + column];
+      for (int64_t row = 0; row < rows; ++row) {
+        squares += std::pow(x[row * columns + column] - sum / rows, 2);
+      }
+      const double expected = squares / rows;
+      // Half a unit in the last place of the mean, and what is lost beside the deviation.
+      EXPECT_NEAR(mean[column], sum / rows,
+                  1e-7 * std::abs(sum / rows) + 2e-5 * std::sqrt(expected))
+          << column;
+      EXPECT_NEAR(variance[column], expected, 2e-5 * expected + 1e-12) << column;
+    }
   }
 }
 

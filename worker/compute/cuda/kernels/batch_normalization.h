@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "worker/compute/cuda/kernels/column_moments.h"
 #include "worker/compute/cuda/kernels/column_sums.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
@@ -10,10 +11,10 @@
 // branch, and ReLU or ReLU6. x is [rows, columns], statistics and parameters are float, one a
 // column.
 //
-// Training: ColumnSumsKernel<BatchNormalizationTerms>, BatchNormalizationStatisticsKernel,
-// BatchNormalizationKernel. Inference, or frozen: NormalizationFactorKernel,
-// BatchNormalizationKernel. Backward: ColumnSumsKernel<BatchNormalizationBackwardTerms>,
-// BatchNormalizationCoefficientsKernel, BatchNormalizationBackwardKernel.
+// Training: ColumnMomentsKernel, BatchNormalizationStatisticsKernel, BatchNormalizationKernel.
+// Inference, or frozen: NormalizationFactorKernel, BatchNormalizationKernel. Backward:
+// ColumnSumsKernel<BatchNormalizationBackwardTerms>, BatchNormalizationCoefficientsKernel,
+// BatchNormalizationBackwardKernel.
 //
 // Bound by bandwidth. Forward reads x twice and writes y, backward reads x and dy twice and writes
 // dx: the statistics are needed before the first element can be written. Without a residual the
@@ -34,34 +35,12 @@ struct Clamp {
   }
 };
 
-// Of x less the first row, which keeps the difference of the sums from cancelling: sum, sum of
-// squares.
-template <typename Element, int width>
-struct BatchNormalizationTerms {
-  static constexpr int kSums = 2;
-  static constexpr int kWidth = width;
-
-  const Element* x;
-  int64_t columns;
-
-  SHOAL_HOST_DEVICE void Add(int64_t row, int64_t column, Pack<width> (&sums)[kSums]) const {
-    const Pack<width> first = Load<width>(x + column);
-    const Pack<width> values = Load<width>(x + row * columns + column);
-    for (int i = 0; i < width; ++i) {
-      const float difference = values[i] - first[i];
-      sums[0][i] += difference;
-      sums[1][i] += difference * difference;
-    }
-  }
-};
-
-// Mean, mean square and gamma / sqrt(variance + epsilon) from these sums.
+// Mean, variance and gamma / sqrt(variance + epsilon) from what ColumnMomentsKernel left.
 template <typename Element>
 struct BatchNormalizationStatisticsKernel {
   const Element* x;
   const float* partial;
-  int64_t slices;
-  int64_t rows;
+  ColumnSlices slices;
   int64_t columns;
   const float* gamma;  // null: 1
   float epsilon;
@@ -71,11 +50,9 @@ struct BatchNormalizationStatisticsKernel {
 
   int64_t items() const { return columns; }
   SHOAL_HOST_DEVICE void operator()(int32_t column) const {
-    const double sum = SumOfSlices(partial, slices, 2, 0, columns, column) / rows;
-    const double squares = SumOfSlices(partial, slices, 2, 1, columns, column) / rows;
-    const double difference = squares - sum * sum;
-    const float result = static_cast<float>(difference < 0 ? 0 : difference);
-    mean[column] = static_cast<float>(ToFloat(x[column]) + sum);
+    const ColumnMoments moments = MomentsOfSlices(x, partial, slices, columns, column);
+    const float result = static_cast<float>(moments.variance);
+    mean[column] = static_cast<float>(moments.mean);
     variance[column] = result;
     factor[column] = (gamma == nullptr ? 1 : gamma[column]) / std::sqrt(result + epsilon);
   }

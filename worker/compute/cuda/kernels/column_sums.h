@@ -24,6 +24,12 @@ struct ColumnSlices {
     count = slice_rows == 0 ? 0 : (rows + slice_rows - 1) / slice_rows;
   }
 
+  // The last may have fewer.
+  SHOAL_HOST_DEVICE int64_t RowsOf(int64_t slice) const {
+    const int64_t left = rows - slice * slice_rows;
+    return left < slice_rows ? left : slice_rows;
+  }
+
   int64_t rows;
   int lanes = 1;  // neighbouring packs that a block takes, each by 256 / lanes threads
   int64_t tiles = 0;
