@@ -1,11 +1,8 @@
 #include "worker/compute/cuda/cublaslt_library.h"
 
-#include <dlfcn.h>
-
-#include <vector>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "worker/compute/cuda/shared_library.h"
 
 namespace shoal::cuda {
 namespace {
@@ -30,34 +27,20 @@ absl::StatusCode CodeOf(cublasStatus_t status) {
 
 absl::StatusOr<std::unique_ptr<const CublasLtLibrary>> CublasLtLibrary::LoadFrom(
     const std::string& path) {
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return absl::FailedPreconditionError(dlerror());
+  SHOAL_ASSIGN_OR_RETURN(SharedLibrary shared, SharedLibrary::Open(path));
   auto library = std::unique_ptr<CublasLtLibrary>(new CublasLtLibrary);
-  const char* missing = nullptr;
-#define SHOAL_LOOK_UP(NAME)                                                        \
-  library->NAME = reinterpret_cast<decltype(library->NAME)>(dlsym(handle, #NAME)); \
-  if (library->NAME == nullptr) missing = #NAME;
+#define SHOAL_LOOK_UP(NAME) shared.Find(#NAME, &library->NAME);
   SHOAL_CUBLASLT_FUNCTIONS(SHOAL_LOOK_UP)
 #undef SHOAL_LOOK_UP
-  if (missing != nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " has no function ", missing));
-  }
+  SHOAL_RETURN_IF_ERROR(shared.found());
   return library;
 }
 
 absl::StatusOr<std::unique_ptr<const CublasLtLibrary>> CublasLtLibrary::Load() {
-  const std::string name = absl::StrCat("libcublasLt.so.", CUBLAS_VER_MAJOR);
-  std::vector<std::string> errors;
-  for (const std::string& path : {name, std::string(SHOAL_CUBLASLT_LIBRARY)}) {
-    auto library = LoadFrom(path);
-    if (library.ok()) return library;
-    errors.push_back(std::string(library.status().message()));
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "cuBLASLt, which multiplies matrices, cannot be used (", absl::StrJoin(errors, "; "),
-      "): install it with CUDA ", CUBLAS_VER_MAJOR,
-      ", and where it is in no folder of the system's, name that in LD_LIBRARY_PATH; or ask for "
-      "the device cpu"));
+  return LoadFirst<CublasLtLibrary>(
+      {.purpose = "cuBLASLt, which multiplies matrices,",
+       .paths = {absl::StrCat("libcublasLt.so.", CUBLAS_VER_MAJOR), SHOAL_CUBLASLT_LIBRARY},
+       .install = absl::StrCat("install it with CUDA ", CUBLAS_VER_MAJOR)});
 }
 
 absl::Status CublasLtLibrary::ToStatus(cublasStatus_t status, std::string_view call,

@@ -38,7 +38,7 @@ TEST(CublasLtLibraryTest, SaysWhatIsMissing) {
   EXPECT_EQ(nowhere.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(nowhere.message(), HasSubstr("/nowhere/libcublasLt.so"));
   const absl::Status other = CublasLtLibrary::LoadFrom("libm.so.6").status();
-  EXPECT_EQ(other.message(), "libm.so.6 has no function cublasLtMatmul");
+  EXPECT_EQ(other.message(), "libm.so.6 has no function cublasLtGetStatusName");
 }
 
 class CudaDeviceTest : public ::testing::Test {

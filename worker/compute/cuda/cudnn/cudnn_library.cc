@@ -1,13 +1,8 @@
 #include "worker/compute/cuda/cudnn/cudnn_library.h"
 
-#include <dlfcn.h>
-
-#include <utility>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "worker/compute/cuda/shared_library.h"
 
 namespace shoal::cuda {
 namespace {
@@ -60,34 +55,21 @@ absl::Status CheckCudnnVersion(size_t version) {
 
 absl::StatusOr<std::unique_ptr<const CudnnLibrary>> CudnnLibrary::LoadFrom(
     const std::string& path) {
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return absl::FailedPreconditionError(dlerror());
+  SHOAL_ASSIGN_OR_RETURN(SharedLibrary shared, SharedLibrary::Open(path));
   auto library = std::unique_ptr<CudnnLibrary>(new CudnnLibrary);
-  const char* missing = nullptr;
-#define SHOAL_LOOK_UP(NAME)                                                        \
-  library->NAME = reinterpret_cast<decltype(library->NAME)>(dlsym(handle, #NAME)); \
-  if (library->NAME == nullptr) missing = #NAME;
+#define SHOAL_LOOK_UP(NAME) shared.Find(#NAME, &library->NAME);
   SHOAL_CUDNN_FUNCTIONS(SHOAL_LOOK_UP)
 #undef SHOAL_LOOK_UP
-  if (missing != nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " has no function ", missing));
-  }
+  SHOAL_RETURN_IF_ERROR(shared.found());
   SHOAL_RETURN_IF_ERROR(CheckCudnnVersion(library->cudnnGetVersion()));
   return library;
 }
 
 absl::StatusOr<std::unique_ptr<const CudnnLibrary>> CudnnLibrary::Load() {
-  std::vector<std::string> errors;
-  for (const char* path : {kName, SHOAL_CUDNN_LIBRARY}) {
-    auto library = LoadFrom(path);
-    if (library.ok()) return library;
-    errors.push_back(std::string(library.status().message()));
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("cuDNN, which computes convolutions, cannot be used (",
-                   absl::StrJoin(errors, "; "), "): install cuDNN ", VersionName(kLeastVersion),
-                   " or a later 9, and where it is in no folder "
-                   "of the system's, name that in LD_LIBRARY_PATH; or ask for the device cpu"));
+  return LoadFirst<CudnnLibrary>(
+      {.purpose = "cuDNN, which computes convolutions,",
+       .paths = {kName, SHOAL_CUDNN_LIBRARY},
+       .install = absl::StrCat("install cuDNN ", VersionName(kLeastVersion), " or a later 9")});
 }
 
 std::string CudnnLibrary::version() const { return VersionName(cudnnGetVersion()); }
