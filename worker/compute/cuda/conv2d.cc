@@ -17,7 +17,8 @@ namespace {
 
 using Pass = ConvolutionGraph::Pass;
 
-// A pass as program.target().convolutions computes it, or, where it does not, as plain sums do.
+// A pass as program.target().convolutions computes it, or, where it says that it does not, as plain
+// sums do.
 struct Pieces {
   ConvolutionGraph graph;
   std::unique_ptr<Kernel> kernel;  // null: plain sums
@@ -28,7 +29,10 @@ absl::StatusOr<Pieces> Prepare(int index, ConvolutionGraph graph, CudaProgram& p
   Pieces pieces = {.graph = std::move(graph)};
   absl::StatusOr<Convolutions::Made> made =
       program.target().convolutions->Make(pieces.graph, program.name(index));
-  if (absl::IsUnimplemented(made.status())) return pieces;
+  if (absl::IsUnimplemented(made.status())) {
+    program.target().on_plain_sums(program.name(index), made.status());
+    return pieces;
+  }
   SHOAL_RETURN_IF_ERROR(made.status());
   pieces.kernel = std::move(made->kernel);
   pieces.workspace = program.Scratch<char>(std::max<int64_t>(1, made->workspace_bytes));

@@ -17,16 +17,21 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index) {
   SHOAL_ASSIGN_OR_RETURN(const DeviceInfo info, FindDevice(SurveyDevices(), index));
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device, CudaDevice::Create(info));
   const Stream* const stream = &device->compute_stream();
-  const ComputeTarget target = {.stream = stream, .blocks = device->blocks()};
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<MatrixProducts> products, CreateCublasLtProducts(stream));
   // Deterministic: a run that is gone on with gives the same bits.
-  std::unique_ptr<Convolutions> convolutions = CreateCudnnConvolutions(
-      {.device_index = index,
-       .stream = stream,
-       .demands = {.deterministic = true},
-       .on_warning = [](const std::string& warning) { LogWarning(warning); }});
-  return std::make_unique<CudaBackend>(std::move(device), target, std::move(products),
-                                       std::move(convolutions));
+  const auto log = [](const std::string& warning) { LogWarning(warning); };
+  std::unique_ptr<Convolutions> convolutions =
+      CreateCudnnConvolutions({.device_index = index,
+                               .stream = stream,
+                               .demands = {.deterministic = true},
+                               .on_warning = log});
+  const int64_t blocks = device->blocks();
+  return std::make_unique<CudaBackend>(CudaBackend::Options{.device = std::move(device),
+                                                            .stream = stream,
+                                                            .blocks = blocks,
+                                                            .products = std::move(products),
+                                                            .convolutions = std::move(convolutions),
+                                                            .on_warning = log});
 }
 
 }  // namespace shoal::cuda

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/moves.h"
 
@@ -23,17 +24,26 @@ constexpr int64_t kLeastCopiedBytes = 2 << 20;
 
 }  // namespace
 
-CudaBackend::CudaBackend(std::unique_ptr<Device> device, const ComputeTarget& target,
-                         std::unique_ptr<MatrixProducts> products,
-                         std::unique_ptr<Convolutions> convolutions)
-    : DeviceBackend(std::move(device), kLeastCopiedBytes),
-      products_(std::move(products)),
-      convolutions_(std::move(convolutions)),
-      target_({.stream = target.stream,
-               .blocks = target.blocks,
+CudaBackend::CudaBackend(Options options)
+    : DeviceBackend(std::move(options.device), kLeastCopiedBytes),
+      products_(std::move(options.products)),
+      convolutions_(std::move(options.convolutions)),
+      on_warning_(std::move(options.on_warning)),
+      target_({.stream = options.stream,
+               .blocks = options.blocks,
                .products = products_.get(),
-               .convolutions = convolutions_.get()}),
-      moves_(CreateMoves(target.stream)) {}
+               .convolutions = convolutions_.get(),
+               .on_plain_sums = [this](const NodeName& node,
+                                       const absl::Status& why) { WarnOfPlainSums(node, why); }}),
+      moves_(CreateMoves(options.stream)) {}
+
+void CudaBackend::WarnOfPlainSums(const NodeName& node, const absl::Status& why) {
+  const std::string name = CallText(node.op, {.layer = node.layer});
+  // A layer is compiled for each size of batches, and those differ in the text of `why`.
+  if (!warned_of_.insert(name).second) return;
+  on_warning_(absl::StrCat(name, " is computed by plain sums, many times slower than by cuDNN: ",
+                           std::string(why.message())));
+}
 
 std::set<std::string> CudaBackend::op_types() const {
   std::set<std::string> types;

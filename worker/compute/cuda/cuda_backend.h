@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,10 +16,16 @@ namespace shoal::cuda {
 // kernel_list.inc.
 class CudaBackend : public DeviceBackend {
  public:
-  // What computes on `device`, which owns or outlives what `target` points to, but the products
-  // and convolutions: those are given here.
-  CudaBackend(std::unique_ptr<Device> device, const ComputeTarget& target,
-              std::unique_ptr<MatrixProducts> products, std::unique_ptr<Convolutions> convolutions);
+  struct Options {
+    std::unique_ptr<Device> device;
+    const Stream* stream = nullptr;  // of the device; as ComputeTarget's
+    int64_t blocks = 1;              // likewise
+    std::unique_ptr<MatrixProducts> products;
+    std::unique_ptr<Convolutions> convolutions;
+    // For people: once of each layer whose convolutions are computed by plain sums, with why.
+    std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
+  };
+  explicit CudaBackend(Options options);
 
   std::string name() const override { return "cuda"; }
   std::set<std::string> op_types() const override;
@@ -28,10 +35,14 @@ class CudaBackend : public DeviceBackend {
   const MoveKernels& moves() const override { return *moves_; }
 
  private:
+  void WarnOfPlainSums(const NodeName& node, const absl::Status& why);
+
   const std::unique_ptr<MatrixProducts> products_;
   const std::unique_ptr<Convolutions> convolutions_;
+  const std::function<void(const std::string& warning)> on_warning_;
   const ComputeTarget target_;
   const std::unique_ptr<const MoveKernels> moves_;
+  std::set<std::string> warned_of_;
 };
 
 }  // namespace shoal::cuda

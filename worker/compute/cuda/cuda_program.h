@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct ComputeTarget {
   int64_t blocks = 1;
   MatrixProducts* products = nullptr;
   Convolutions* convolutions = nullptr;
+  // Told of each node that `convolutions` does not compute, with why; plain sums then do.
+  std::function<void(const NodeName& node, const absl::Status& why)> on_plain_sums = nullptr;
 };
 
 // What the factories of the backend's kernels build with. Everything is row-major and float32.

@@ -1,6 +1,7 @@
 #include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
 
 #include <random>
+#include <utility>
 
 #include "tests/worker/compute/cuda/convolutions_on_cpu.h"
 #include "worker/compute/cuda/kernels/matrix_product.h"
@@ -39,8 +40,13 @@ class PlainProducts : public cuda::MatrixProducts {
 }  // namespace
 
 // A few blocks for each sum that is cut into slices.
-CudaOnCpuBackend::CudaOnCpuBackend(std::unique_ptr<FakeDevice> device)
-    : CudaBackend(std::move(device), {.blocks = 5}, std::make_unique<PlainProducts>(),
-                  std::make_unique<cuda::ConvolutionsOnCpu>()) {}
+CudaOnCpuBackend::CudaOnCpuBackend(std::unique_ptr<FakeDevice> device, Parts parts)
+    : CudaBackend({.device = std::move(device),
+                   .blocks = 5,
+                   .products = std::make_unique<PlainProducts>(),
+                   .convolutions = parts.convolutions != nullptr
+                                       ? std::move(parts.convolutions)
+                                       : std::make_unique<cuda::ConvolutionsOnCpu>(),
+                   .on_warning = std::move(parts.on_warning)}) {}
 
 }  // namespace shoal

@@ -86,20 +86,20 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
   SHOAL_ASSIGN_OR_RETURN(std::vector<Engine> engines,
                          SuggestEngines(*options_.library, *options_.device, operations, node));
   std::vector<ConvolutionPlan> plans;
-  absl::Status failed = absl::UnimplementedError("it names none");
+  std::vector<absl::Status> failures;
   for (Engine& engine : engines) {
     absl::StatusOr<ConvolutionPlan> plan = TryEngine(graph, std::move(engine), node);
     if (plan.ok()) {
       plans.push_back(*std::move(plan));
     } else {
-      failed = plan.status();
+      failures.push_back(plan.status());
     }
     if (plans.size() == (measured ? kMeasuredPlans : 1)) break;
   }
   if (plans.empty()) {
-    return absl::UnimplementedError(absl::StrCat(CallText("cuDNN", node), ": version ", key.cudnn,
-                                                 " has no engine on ", key.gpu, " for ", key.graph,
-                                                 ": ", std::string(failed.message())));
+    return NoEngine(absl::StrCat(CallText("cuDNN", node), ": version ", key.cudnn,
+                                 " has no engine on ", key.gpu, " for ", key.graph),
+                    failures);
   }
   if (!measured) return std::move(plans[0]);
   if (absl::Status status = LeaveFastest(options_.measure, plans); !status.ok()) {

@@ -27,7 +27,7 @@ class ConvolutionPlanner {
   };
   explicit ConvolutionPlanner(Options options) : options_(std::move(options)) {}
 
-  // kUnimplemented where no engine does.
+  // Where no engine does: NoEngine's error.
   absl::StatusOr<ConvolutionPlan> Plan(const ConvolutionGraph& graph, const NodeName& node);
 
  private:

@@ -36,6 +36,15 @@ bool MayCompute(const EngineNotes& notes, ComputeDtype type, const ConvolutionDe
   return !(notes.nondeterministic && demands.deterministic);
 }
 
+absl::Status NoEngine(const std::string& what, const std::vector<absl::Status>& failures) {
+  for (const absl::Status& failure : failures) {
+    if (absl::IsUnavailable(failure) || absl::IsFailedPrecondition(failure)) return failure;
+  }
+  const std::string last =
+      failures.empty() ? "it names none" : std::string(failures.back().message());
+  return absl::UnimplementedError(absl::StrCat(what, ": ", last));
+}
+
 std::string DemandsText(const ConvolutionDemands& demands) {
   return absl::StrCat("tf32=", demands.tf32 ? 1 : 0);
 }

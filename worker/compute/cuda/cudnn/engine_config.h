@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/model/compute_dtype.h"
 
 namespace shoal::cuda {
@@ -44,6 +45,11 @@ struct ConvolutionDemands {
 
 // Whether an engine with these notes may compute on tensors of `type`. Sums are in float32 always.
 bool MayCompute(const EngineNotes& notes, ComputeDtype type, const ConvolutionDemands& demands);
+
+// What it comes to that no engine does of those that cuDNN names, of which each has failed:
+// kUnimplemented, for who computes it otherwise, with the last failure's text, or the first failure
+// that is one of the device or of the installation, which others would meet as well.
+absl::Status NoEngine(const std::string& what, const std::vector<absl::Status>& failures);
 
 // The demands that a choice is kept under. Those of a deterministic job are not kept.
 std::string DemandsText(const ConvolutionDemands& demands);

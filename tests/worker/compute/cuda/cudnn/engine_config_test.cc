@@ -44,6 +44,19 @@ TEST(EngineConfigTest, LeavesOutWhatIsNotDeterministicWhereThatIsAskedFor) {
   EXPECT_TRUE(MayCompute({}, ComputeDtype::kBfloat16, {.deterministic = true}));
 }
 
+// Something else may compute what cuDNN has no engine for, but not where all would fail.
+TEST(EngineConfigTest, AFailureOfTheDeviceIsNotOneOfTheEngine) {
+  const absl::Status unknown = absl::InternalError("BAD_PARAM"),
+                     large = absl::ResourceExhaustedError("an engine needs 2.0 GiB"),
+                     lost = absl::UnavailableError("EXECUTION_FAILED_CUDART"),
+                     damaged = absl::FailedPreconditionError("SUBLIBRARY_LOADING_FAILED");
+  EXPECT_EQ(NoEngine("none for x", {}), absl::UnimplementedError("none for x: it names none"));
+  EXPECT_EQ(NoEngine("none for x", {unknown, large}),
+            absl::UnimplementedError("none for x: an engine needs 2.0 GiB"));
+  EXPECT_EQ(NoEngine("none for x", {lost, unknown}), lost);
+  EXPECT_EQ(NoEngine("none for x", {large, damaged, unknown}), damaged);
+}
+
 TEST(EngineConfigTest, OtherDemandsAreAnotherKey) {
   EXPECT_NE(DemandsText({}), DemandsText({.tf32 = true}));
   // A choice that needs more than is left is found out when it is used.

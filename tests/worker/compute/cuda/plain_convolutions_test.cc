@@ -1,0 +1,98 @@
+// What becomes of convolutions that cuDNN does not compute.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/cuda/cuda_on_cpu_backend.h"
+#include "tests/worker/compute/expect_near.h"
+#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/random_batch.h"
+#include "worker/compute/graph_runner.h"
+#include "worker/compute/reference/reference_backend.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
+
+// Fails for everything, with a text that tells of the graph.
+class NoConvolutions : public cuda::Convolutions {
+ public:
+  explicit NoConvolutions(absl::StatusCode code) : code_(code) {}
+  absl::StatusOr<Made> Make(const cuda::ConvolutionGraph& graph, const cuda::NodeName&) override {
+    return absl::Status(code_, "CUDNN_STATUS_NOT_SUPPORTED: " + GraphText(graph));
+  }
+
+ private:
+  const absl::StatusCode code_;
+};
+
+class PlainConvolutionsTest : public ::testing::Test {
+ protected:
+  static GraphRunner::Options Options() {
+    ModelBuilding model({kBatch, 5, 5, 2});
+    model.Conv2D(3, {.size = {3, 3}, .padding = Padding::kSame}).Relu();
+    model.Conv2D(4, {.size = {2, 2}}).Flatten().Dense(4);
+    return {.model = model.Build(), .loss = kSparse, .metrics = {}, .seed = 3};
+  }
+  std::unique_ptr<GraphRunner> MakeRunner(absl::StatusCode code) {
+    auto runner = GraphRunner::Create(
+        Options(),
+        std::make_unique<CudaOnCpuBackend>(
+            std::make_unique<FakeDevice>(1),
+            CudaOnCpuBackend::Parts{
+                .convolutions = std::make_unique<NoConvolutions>(code),
+                .on_warning = [this](const std::string& text) { warnings_.push_back(text); }}));
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    return *std::move(runner);
+  }
+
+  std::mt19937 random_{5};
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(PlainConvolutionsTest, AreSaidOnceByOpAndLayerWithTheStatus) {
+  const auto runner = MakeRunner(absl::StatusCode::kUnimplemented);
+  const auto reference = *GraphRunner::Create(Options(), CreateReferenceBackend());
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+  for (const int64_t examples : {3, 2}) {
+    const RandomBatch data(random_, Options().model, *kSparse, examples);
+    std::vector<float> gradients(parameters.size()), expected(parameters.size());
+    const auto trained = runner->Train(data.batch(), 1, parameters, gradients, nullptr);
+    ASSERT_TRUE(trained.ok()) << trained.status();
+    ASSERT_TRUE(reference->Train(data.batch(), 1, parameters, expected, nullptr).ok());
+    ExpectNear(gradients, expected, 1e-4, 1e-6, "gradients");
+    ASSERT_TRUE(runner->Evaluate(data.batch(), parameters).ok());
+  }
+  const auto of = [](const std::string& op, const std::string& layer) {
+    return AllOf(StartsWith(op + " in the layer " + layer + " is computed by plain sums"),
+                 HasSubstr("slower than by cuDNN: CUDNN_STATUS_NOT_SUPPORTED: "));
+  };
+  EXPECT_THAT(warnings_,
+              ::testing::UnorderedElementsAre(of("Conv2D", "Conv2D_1"), of("Conv2D", "Conv2D_4"),
+                                              of("Conv2DBackwardWeights", "Conv2D_1"),
+                                              of("Conv2DBackwardWeights", "Conv2D_4"),
+                                              of("Conv2DBackwardData", "Conv2D_4")));
+}
+
+// A lost device, or an installation that is damaged, is no reason to go on slowly.
+TEST_F(PlainConvolutionsTest, OtherFailuresAreThoseOfTheModel) {
+  for (const absl::StatusCode code :
+       {absl::StatusCode::kFailedPrecondition, absl::StatusCode::kUnavailable,
+        absl::StatusCode::kInternal}) {
+    const auto runner = MakeRunner(code);
+    EXPECT_EQ(runner->MemoryOfBatch(3).status().code(), code);
+  }
+  EXPECT_THAT(warnings_, ElementsAre());
+}
+
+}  // namespace
+}  // namespace shoal
