@@ -15,6 +15,7 @@
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "worker/compute/compute_device.h"
+#include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute_thread.h"
 #include "worker/step_records.h"
 #include "worker/worker_session.h"
@@ -31,7 +32,9 @@ int ThreadsOf(const WorkerFlags& flags) {
 
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   absl::StatusOr<ComputeDevice> device =
-      ChooseDevice(flags.device, cuda::SurveyDevices, cuda::FreeBytes);
+      ChooseDevice(flags.device, {.survey = cuda::SurveyDevices,
+                                  .free_bytes = cuda::FreeBytes,
+                                  .check_libraries = cuda::CheckLibraries});
   if (!device.ok()) {
     return absl::Status(device.status().code(),
                         "--device: " + std::string(device.status().message()));

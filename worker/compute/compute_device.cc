@@ -1,6 +1,8 @@
 #include "worker/compute/compute_device.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -16,27 +18,71 @@ namespace {
 
 constexpr std::string_view kCudaPrefix = "cuda:";
 
-ComputeDevice ChooseFor(const cuda::DeviceSurvey& survey,
-                        const std::function<absl::StatusOr<uint64_t>(int index)>& free_bytes) {
+ComputeDevice TheCpu(const std::string& why) {
+  return {.name = "cpu", .reason = absl::StrCat("computes on the cpu: ", why)};
+}
+
+std::string NameOf(const cuda::DeviceInfo& device) {
+  return absl::StrCat(std::string(kCudaPrefix), device.index);
+}
+
+// Those of `survey` that can be used, the one with the most free memory first.
+std::vector<cuda::DeviceInfo> UsableDevices(const cuda::DeviceSurvey& survey,
+                                            const DeviceQuestions& questions) {
   std::vector<cuda::DeviceInfo> usable;
   for (const cuda::DeviceInfo& device : survey.devices) {
     if (cuda::FindDevice(survey, device.index).ok()) usable.push_back(device);
   }
-  if (usable.empty()) {
-    // A program that has no CUDA is not to excuse itself.
-    const absl::Status missing = cuda::FindDevice(survey, 0).status();
-    return {.name = "cpu",
-            .reason = survey.built_with_cuda
-                          ? absl::StrCat("computes on the cpu: ", std::string(missing.message()))
-                          : ""};
+  if (usable.size() < 2) return usable;
+  std::map<int, uint64_t> free;
+  for (const cuda::DeviceInfo& device : usable) {
+    free[device.index] = questions.free_bytes(device.index).value_or(0);
   }
-  std::vector<uint64_t> free(usable.size());
-  for (size_t i = 0; usable.size() > 1 && i < usable.size(); ++i) {
-    free[i] = free_bytes(usable[i].index).value_or(0);
+  std::stable_sort(usable.begin(), usable.end(),
+                   [&](const cuda::DeviceInfo& one, const cuda::DeviceInfo& other) {
+                     return free[one.index] > free[other.index];
+                   });
+  return usable;
+}
+
+ComputeDevice ChooseFor(const DeviceQuestions& questions) {
+  const cuda::DeviceSurvey survey = questions.survey();
+  // A program that has no CUDA is not to excuse itself.
+  if (!survey.built_with_cuda) return {.name = "cpu", .reason = ""};
+  const std::vector<cuda::DeviceInfo> usable = UsableDevices(survey, questions);
+  if (usable.empty()) return TheCpu(std::string(cuda::FindDevice(survey, 0).status().message()));
+  const absl::Status libraries = questions.check_libraries();
+  if (!libraries.ok()) return TheCpu(std::string(libraries.message()));
+  std::vector<std::string> names;
+  for (const cuda::DeviceInfo& device : usable) {
+    const std::string name = names.emplace_back(NameOf(device));
+    absl::StatusOr<std::unique_ptr<GpuClaim>> claim = questions.claim(device.uuid);
+    if (absl::IsAlreadyExists(claim.status())) continue;
+    ComputeDevice chosen = {.name = name,
+                            .reason = absl::StrCat("computes on ", name, ", ", device.name)};
+    if (claim.ok()) {
+      chosen.claim = *std::move(claim);
+    } else {
+      absl::StrAppend(&chosen.reason, "; other workers are not kept off it: ",
+                      std::string(claim.status().message()));
+    }
+    return chosen;
   }
-  const auto most = std::max_element(free.begin(), free.end()) - free.begin();
-  const std::string name = absl::StrCat(std::string(kCudaPrefix), usable[most].index);
-  return {.name = name, .reason = absl::StrCat("computes on ", name, ", ", usable[most].name)};
+  std::sort(names.begin(), names.end());
+  return TheCpu(absl::StrCat("other workers of this machine compute on ",
+                             absl::StrJoin(names, ", "), "; to share one, ask for it by its name"));
+}
+
+ComputeDevice TheGpu(const std::string& name, const cuda::DeviceInfo& device,
+                     const DeviceQuestions& questions) {
+  ComputeDevice asked_for = {.name = name, .reason = ""};
+  absl::StatusOr<std::unique_ptr<GpuClaim>> claim = questions.claim(device.uuid);
+  if (claim.ok()) {
+    asked_for.claim = *std::move(claim);
+  } else if (absl::IsAlreadyExists(claim.status())) {
+    asked_for.reason = absl::StrCat("shares ", name, " with another worker of this machine");
+  }
+  return asked_for;
 }
 
 }  // namespace
@@ -57,17 +103,17 @@ std::optional<int> CudaIndexOf(std::string_view name) {
   return index;
 }
 
-absl::StatusOr<ComputeDevice> ChooseDevice(
-    const std::string& asked, const std::function<cuda::DeviceSurvey()>& survey,
-    const std::function<absl::StatusOr<uint64_t>(int index)>& free_bytes) {
-  if (asked == "auto") return ChooseFor(survey(), free_bytes);
+absl::StatusOr<ComputeDevice> ChooseDevice(const std::string& asked,
+                                           const DeviceQuestions& questions) {
+  if (asked == "auto") return ChooseFor(questions);
   const std::vector<std::string> backends = BackendNames();
   if (std::count(backends.begin(), backends.end(), asked) > 0) {
     return ComputeDevice{.name = asked, .reason = ""};
   }
   if (const std::optional<int> index = CudaIndexOf(asked); index.has_value()) {
-    SHOAL_RETURN_IF_ERROR(cuda::FindDevice(survey(), *index).status());
-    return ComputeDevice{.name = asked, .reason = ""};
+    SHOAL_ASSIGN_OR_RETURN(const cuda::DeviceInfo device,
+                           cuda::FindDevice(questions.survey(), *index));
+    return TheGpu(asked, device, questions);
   }
   const std::string nearest = asked == "cuda" ? "cuda:0" : NearestName(asked, DeviceNames());
   return absl::InvalidArgumentError(absl::StrCat(

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/device_survey.h"
+#include "worker/compute/gpu_claim.h"
 
 namespace shoal {
 
@@ -16,6 +18,22 @@ namespace shoal {
 struct ComputeDevice {
   std::string name;    // "cpu", "reference" or "cuda:1": a backend, as CreateBackend knows it
   std::string reason;  // for the log; empty where there was nothing to choose
+  // Keeps workers that choose for themselves off the GPU: to be held as long as it is used. Null of
+  // others, and where somebody else holds it.
+  std::unique_ptr<GpuClaim> claim = nullptr;
+};
+
+// What is asked about this machine.
+struct DeviceQuestions {
+  // Wakes CUDA's driver.
+  std::function<cuda::DeviceSurvey()> survey;
+  // Takes some of that memory.
+  std::function<absl::StatusOr<uint64_t>(int index)> free_bytes;
+  // Why NVIDIA's libraries cannot be used; OK where they can.
+  std::function<absl::Status()> check_libraries;
+  // By UUID; kAlreadyExists where another process has it.
+  std::function<absl::StatusOr<std::unique_ptr<GpuClaim>>(const std::string& uuid)> claim =
+      GpuClaim::Take;
 };
 
 // The names that ChooseDevice takes, "cuda:N" standing for any number.
@@ -25,11 +43,10 @@ std::vector<std::string> DeviceNames();
 std::optional<int> CudaIndexOf(std::string_view name);
 
 // What `asked` stands for: itself, or in place of "auto" the GPU with the most free memory of those
-// that can be used and, where none can, the cpu. Errors: kInvalidArgument for another name, and for
-// a GPU FindDevice's. `survey` is made only for "auto" and GPUs, as it wakes CUDA's driver,
-// `free_bytes` asked only where there are several to choose from.
-absl::StatusOr<ComputeDevice> ChooseDevice(
-    const std::string& asked, const std::function<cuda::DeviceSurvey()>& survey,
-    const std::function<absl::StatusOr<uint64_t>(int index)>& free_bytes);
+// that can be used and that no other worker has claimed and, where there is none, or a library is
+// missing, the cpu. Errors: kInvalidArgument for another name, and for a GPU FindDevice's. Nothing
+// is asked about GPUs that another answer would not change.
+absl::StatusOr<ComputeDevice> ChooseDevice(const std::string& asked,
+                                           const DeviceQuestions& questions);
 
 }  // namespace shoal

@@ -2,9 +2,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
 
 namespace shoal {
 namespace {
@@ -20,7 +27,10 @@ cuda::DeviceSurvey Machine(int gpus) {
                                .runtime_version = 13000,
                                .driver_version = 13000};
   for (int i = 0; i < gpus; ++i) {
-    survey.devices.push_back({.index = i, .name = "NVIDIA H100", .compute_capability = 90});
+    survey.devices.push_back({.index = i,
+                              .name = "NVIDIA H100",
+                              .uuid = "GPU-" + std::to_string(i),
+                              .compute_capability = 90});
   }
   return survey;
 }
@@ -32,16 +42,26 @@ class ComputeDeviceTest : public ::testing::Test {
       ++surveys_;
       return survey;
     };
-    return ChooseDevice(asked, look, [this](int index) -> absl::StatusOr<uint64_t> {
+    const auto free_bytes = [this](int index) -> absl::StatusOr<uint64_t> {
       asked_of_.push_back(index);
       if (!free_.contains(index)) return absl::UnavailableError("the test's device is lost");
       return free_[index];
-    });
+    };
+    // Other tests of this machine, and workers, have GPUs of other names.
+    const auto claim = [this](const std::string& uuid) {
+      return GpuClaim::Take(absl::StrCat("test ", getpid(), " ", uuid, claims_));
+    };
+    return ChooseDevice(asked, {.survey = look,
+                                .free_bytes = free_bytes,
+                                .check_libraries = [this] { return libraries_; },
+                                .claim = claim});
   }
 
   std::map<int, uint64_t> free_;  // by device; others have an error
   std::vector<int> asked_of_;
   int surveys_ = 0;
+  absl::Status libraries_;
+  std::string claims_;  // a suffix of theirs
 };
 
 TEST_F(ComputeDeviceTest, ANameIsItself) {
@@ -97,6 +117,72 @@ TEST_F(ComputeDeviceTest, AutoIsTheGpuWithTheMostFreeMemoryOfThoseThatCanBeUsed)
   EXPECT_EQ(device->name, "cuda:2");
   EXPECT_THAT(device->reason, AllOf(HasSubstr("cuda:2"), HasSubstr("NVIDIA H100")));
   EXPECT_THAT(asked_of_, ElementsAre(0, 1, 2));
+}
+
+TEST_F(ComputeDeviceTest, WorkersThatChooseForThemselvesTakeAGpuEach) {
+  free_ = {{0, 70000}, {1, 80000}};
+  std::vector<ComputeDevice> workers;
+  for (const char* name : {"cuda:1", "cuda:0", "cpu"}) {
+    auto device = Choose("auto", Machine(2));
+    ASSERT_TRUE(device.ok()) << device.status();
+    EXPECT_EQ(device->name, name);
+    workers.push_back(*std::move(device));
+  }
+  EXPECT_THAT(workers[2].reason, AllOf(HasSubstr("computes on the cpu: other workers"),
+                                       HasSubstr("cuda:0, cuda:1; to share one")));
+  workers[1] = {};  // it has ended
+  EXPECT_EQ(Choose("auto", Machine(2))->name, "cuda:0");
+}
+
+TEST_F(ComputeDeviceTest, AGpuThatIsAskedForByNameIsTakenAndMayBeShared) {
+  free_ = {{0, 80000}, {1, 70000}};
+  const auto first = Choose("cuda:0", Machine(2)), second = Choose("cuda:0", Machine(2));
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  EXPECT_EQ(first->reason, "");
+  EXPECT_THAT(second->reason, HasSubstr("shares cuda:0 with another worker"));
+  EXPECT_EQ(Choose("auto", Machine(2))->name, "cuda:1");
+}
+
+// The name of a socket has an end.
+TEST_F(ComputeDeviceTest, WhatCannotBeClaimedIsUsedAllTheSame) {
+  claims_ = std::string(200, 'x');
+  const auto device = Choose("auto", Machine(1));
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_EQ(device->name, "cuda:0");
+  EXPECT_THAT(device->reason, HasSubstr("other workers are not kept off it: the name of a GPU"));
+}
+
+TEST_F(ComputeDeviceTest, AutoIsTheCpuWhereALibraryIsMissing) {
+  libraries_ = absl::FailedPreconditionError("cuDNN cannot be used: install it");
+  const auto device = Choose("auto", Machine(2));
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_EQ(device->name, "cpu");
+  EXPECT_EQ(device->reason, "computes on the cpu: cuDNN cannot be used: install it");
+  // It may be that the model needs none: who asks for a GPU gets it.
+  EXPECT_EQ(Choose("cuda:1", Machine(2))->name, "cuda:1");
+}
+
+// Until its process is gone, however it ends.
+TEST_F(ComputeDeviceTest, AClaimEndsWithItsProcess) {
+  const std::string uuid = absl::StrCat("test ", getpid(), " of another process");
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto claim = GpuClaim::Take(uuid);
+    const char taken = claim.ok() ? 'y' : 'n';
+    if (write(pipe_ends[1], &taken, 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  char taken = 0;
+  ASSERT_EQ(read(pipe_ends[0], &taken, 1), 1);
+  EXPECT_EQ(taken, 'y');
+  EXPECT_EQ(GpuClaim::Take(uuid).status().code(), absl::StatusCode::kAlreadyExists);
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(GpuClaim::Take(uuid).ok());
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
 }
 
 // To ask takes some of its memory.

@@ -5,10 +5,12 @@
 
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
+#include "worker/compute/cuda/cublaslt_library.h"
 #include "worker/compute/cuda/cublaslt_products.h"
 #include "worker/compute/cuda/cuda_backend.h"
 #include "worker/compute/cuda/cuda_device.h"
 #include "worker/compute/cuda/cudnn/cudnn_convolutions.h"
+#include "worker/compute/cuda/cudnn/cudnn_library.h"
 #include "worker/compute/cuda/device_survey.h"
 
 namespace shoal::cuda {
@@ -32,6 +34,11 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index) {
                                                             .products = std::move(products),
                                                             .convolutions = std::move(convolutions),
                                                             .on_warning = log});
+}
+
+absl::Status CheckLibraries() {
+  SHOAL_RETURN_IF_ERROR(CublasLtLibrary::Load().status());
+  return CudnnLibrary::Load().status();
 }
 
 }  // namespace shoal::cuda

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/compute/backend.h"
 
@@ -10,5 +11,9 @@ namespace shoal::cuda {
 // The backend on the GPU with this index. Errors are FindDevice's, or say which of NVIDIA's
 // libraries is missing. In a build without CUDA there is that one error alone.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index);
+
+// kFailedPrecondition, with what to do, where one of NVIDIA's libraries that the backend may need
+// cannot be loaded. Loads them.
+absl::Status CheckLibraries();
 
 }  // namespace shoal::cuda

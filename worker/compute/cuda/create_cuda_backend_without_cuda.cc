@@ -7,4 +7,6 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index) {
   return FindDevice(SurveyDevices(), index).status();
 }
 
+absl::Status CheckLibraries() { return FindDevice(SurveyDevices(), 0).status(); }
+
 }  // namespace shoal::cuda

@@ -48,6 +48,16 @@ absl::Status CheckCapability(const DeviceSurvey& survey, const DeviceInfo& devic
 
 }  // namespace
 
+std::string UuidText(std::span<const char, 16> uuid) {
+  std::string text = "GPU";
+  for (size_t i = 0; i < uuid.size(); ++i) {
+    const bool begins_group = i == 0 || (i >= 4 && i <= 10 && i % 2 == 0);
+    absl::StrAppend(&text, begins_group ? "-" : "",
+                    absl::Hex(static_cast<unsigned char>(uuid[i]), absl::kZeroPad2));
+  }
+  return text;
+}
+
 std::string VersionText(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace shoal::cuda {
 struct DeviceInfo {
   int index = 0;
   std::string name = {};
+  std::string uuid = {};       // "GPU-8e3f…", as nvidia-smi names it
   int compute_capability = 0;  // 90: 9.0
   uint64_t total_bytes = 0;
   absl::Status error = absl::OkStatus();  // what CUDA said when it was asked about this one
@@ -36,6 +38,9 @@ DeviceSurvey SurveyDevices();
 // How much of the device's memory is free. Takes some of it, as whatever uses a device does, and
 // leaves the calling thread's current device as it was.
 absl::StatusOr<uint64_t> FreeBytes(int index);
+
+// "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f" of its 16 bytes.
+std::string UuidText(std::span<const char, 16> uuid);
 
 // "13.0" of 13000.
 std::string VersionText(int version);

@@ -15,6 +15,7 @@ DeviceInfo Describe(int index) {
   if (!status.ok()) return {.index = index, .error = status};
   return {.index = index,
           .name = properties.name,
+          .uuid = UuidText(properties.uuid.bytes),
           .compute_capability = 10 * properties.major + properties.minor,
           .total_bytes = properties.totalGlobalMem};
 }

@@ -31,6 +31,12 @@ TEST(DeviceSurveyTest, FindsADevice) {
   EXPECT_EQ(device->name, "NVIDIA H100");
 }
 
+TEST(DeviceSurveyTest, NamesADeviceAsNvidiaSmiDoes) {
+  char bytes[16];
+  for (int i = 0; i < 16; ++i) bytes[i] = static_cast<char>(17 * i);
+  EXPECT_EQ(UuidText(bytes), "GPU-00112233-4455-6677-8899-aabbccddeeff");
+}
+
 TEST(DeviceSurveyTest, ADriverOfAnEarlierMinorVersionWillDo) {
   DeviceSurvey survey = OneH100();
   survey.runtime_version = 13020;
