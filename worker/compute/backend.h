@@ -40,6 +40,10 @@ class Backend {
   // Whether its executables run in the memory of this machine and not in a device's own.
   virtual bool runs_in_machine_memory() const { return true; }
 
+  // Bytes of a device's own memory that executables may take altogether: what is free, and what
+  // they have.
+  virtual absl::StatusOr<int64_t> DeviceBytes() const { return 0; }
+
   // Says that `buffer`, parameters or gradients that runs are given again and again, stays where it
   // is for as long as what this gives is held: a device then copies from and to it while this
   // machine does other things. Null where runs compute in the caller's memory. To be let go of

@@ -35,6 +35,11 @@ class Executable {
   // the same.
   virtual int64_t memory_bytes() const = 0;
 
+  // Memory of a device's own that its runs take altogether; 0 where they take the machine's.
+  virtual int64_t device_bytes() const { return 0; }
+  // Takes it, as else the first run does. kResourceExhausted where there is not so much.
+  virtual absl::Status TakeMemory() { return absl::OkStatus(); }
+
   // Runs the plan on `buffers` and gives the sums of its loss and metrics, where it has a loss.
   // `on_variable_done` is ModelRunner::Train's. Both callbacks may be empty: without
   // `on_step_timed` no clock is read.

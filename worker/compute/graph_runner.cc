@@ -5,7 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "worker/compute/fitting_batch.h"
 #include "worker/compute/labels.h"
 #include "worker/compute/micro_batches.h"
 
@@ -14,6 +16,9 @@ namespace {
 
 // Training and evaluation with a full and a last, smaller batch each need four.
 constexpr size_t kMaxCompiled = 8;
+
+// Of a device's memory, 1 part of so many.
+constexpr int64_t kShareOfPrograms = 64;
 
 absl::Status CheckSize(const std::string& what, size_t actual, int64_t expected) {
   if (static_cast<int64_t>(actual) == expected) return absl::OkStatus();
@@ -41,7 +46,8 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
 absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t examples) {
   backend_->UseThreads(options_.threads);
   const int64_t at_once = ExamplesAtOnce(examples);
-  SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, at_once));
+  SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(PlanMode::kTrain, at_once));
+  SHOAL_RETURN_IF_ERROR(TakeMemory(*executable, at_once));
   int64_t values = ElementCount(BatchShape(training_.target, examples));
   if (training_.weights != kNoValue) values += examples;
   for (const ValueId input : options_.model.inputs()) {
@@ -123,6 +129,34 @@ absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {
   compiled_.push_front({mode, examples, std::move(executable)});
   if (compiled_.size() > kMaxCompiled) compiled_.pop_back();
   return compiled_.front().executable.get();
+}
+
+absl::Status GraphRunner::TakeMemory(Executable& executable, int64_t examples) {
+  const absl::Status taken = executable.TakeMemory();
+  if (!absl::IsResourceExhausted(taken)) return taken;
+  SHOAL_ASSIGN_OR_RETURN(const int64_t available, backend_->DeviceBytes());
+  const int64_t needed = executable.device_bytes();
+  SHOAL_ASSIGN_OR_RETURN(
+      const int64_t fits,
+      LargestFittingBatch(
+          {.examples = examples,
+           .needed_bytes = needed,
+           // A device wants some for its programs, too.
+           .available_bytes = available - available / kShareOfPrograms},
+          [&](int64_t fewer) -> absl::StatusOr<int64_t> {
+            SHOAL_ASSIGN_OR_RETURN(
+                const std::unique_ptr<Executable> smaller,
+                backend_->Compile(Plan(training_, PlanMode::kTrain, fewer, options_.metrics)));
+            return smaller->device_bytes();
+          }));
+  const std::string advice =
+      fits == 0 ? "not even one example would fit: take a device with more memory, or the cpu"
+                : absl::StrCat(fits, " would fit: set \"micro_batch_size\" to ", fits,
+                               ", which computes a batch in parts, or a \"batch_size\" of no more");
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the device has not the memory to train with ", examples, " examples at once: they need ",
+      FormatBytes(needed), ", and ", FormatBytes(available), " are to be had (",
+      std::string(taken.message()), "); ", advice));
 }
 
 int64_t GraphRunner::ExamplesAtOnce(int64_t examples) const {

@@ -55,6 +55,8 @@ class GraphRunner : public ModelRunner {
   // The executable for this mode and batch size, made if it is not there. Valid until the next
   // call.
   absl::StatusOr<Executable*> Find(PlanMode mode, int64_t examples);
+  // Takes the device's memory for it. `examples` are those of its batches.
+  absl::Status TakeMemory(Executable& executable, int64_t examples);
   // Runs it, in parts where the batch is larger than a micro batch. `buffers` has all but the
   // inputs.
   absl::StatusOr<BatchResult> Run(PlanMode mode, const Batch& batch, uint64_t step,

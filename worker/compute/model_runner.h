@@ -69,7 +69,9 @@ class ModelRunner {
   // Where each variable lies in the `parameters` and `gradients` buffers below.
   virtual const ModelLayout& layout() const = 0;
 
-  // Memory that a training batch takes beside those buffers, in bytes. Prepares for that size.
+  // Memory that a training batch takes beside those buffers, in bytes. Prepares for that size, and
+  // takes what it needs of a device's own memory: kFailedPrecondition where there is not so much,
+  // with the size that would fit.
   struct BatchMemory {
     int64_t data = 0;         // its inputs and target
     int64_t activations = 0;  // held from the first batch on

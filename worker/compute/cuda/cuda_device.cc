@@ -71,6 +71,12 @@ absl::StatusOr<std::unique_ptr<Device::Memory>> CudaDevice::Allocate(int64_t siz
   return ToMemory(DeviceMemory::Allocate(static_cast<size_t>(size_bytes)));
 }
 
+absl::StatusOr<int64_t> CudaDevice::FreeBytes() {
+  size_t free_bytes = 0, total_bytes = 0;
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes)));
+  return static_cast<int64_t>(free_bytes);
+}
+
 absl::StatusOr<std::unique_ptr<Device::Memory>> CudaDevice::AllocateHost(int64_t size_bytes) {
   return ToMemory(PinnedMemory::Allocate(static_cast<size_t>(size_bytes)));
 }

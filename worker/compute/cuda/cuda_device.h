@@ -26,6 +26,7 @@ class CudaDevice : public Device {
 
   void UseOnThisThread() override;
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) override;
+  absl::StatusOr<int64_t> FreeBytes() override;
   absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;

@@ -38,8 +38,10 @@ class Device {
   // Called on a thread before it calls what follows, if another did before.
   virtual void UseOnThisThread() {}
 
-  // kFailedPrecondition where there is no such memory.
+  // kResourceExhausted where there is not so much.
   virtual absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) = 0;
+  // Of such memory, what is free.
+  virtual absl::StatusOr<int64_t> FreeBytes() = 0;
   // Of the host, and pinned: copies from and to it run beside the host. Scarce.
   virtual absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) = 0;
   // The caller's memory becomes such memory for as long as what this gives is held, which its owner

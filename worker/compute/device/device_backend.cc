@@ -16,6 +16,11 @@ absl::StatusOr<std::unique_ptr<Executable>> DeviceBackend::Compile(Plan plan) {
                                   device_.get(), &memory_);
 }
 
+absl::StatusOr<int64_t> DeviceBackend::DeviceBytes() const {
+  SHOAL_ASSIGN_OR_RETURN(const int64_t free, device_->FreeBytes());
+  return free + memory_.device_bytes();
+}
+
 absl::StatusOr<std::unique_ptr<PinnedBuffer>> DeviceBackend::Pin(std::span<float> buffer) {
   if (buffer.empty()) return nullptr;
   return device_->Pin(buffer.data(), static_cast<int64_t>(buffer.size_bytes()));

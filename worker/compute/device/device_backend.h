@@ -24,6 +24,7 @@ class DeviceBackend : public Backend {
 
   absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
   bool runs_in_machine_memory() const final { return false; }
+  absl::StatusOr<int64_t> DeviceBytes() const final;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) final;
   absl::Status Poison(int64_t size_bytes) final;
   // Those of a device are its own.

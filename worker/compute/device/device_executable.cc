@@ -109,10 +109,9 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
 }
 
 absl::Status DeviceExecutable::TakeMemory() {
-  const int64_t model_bytes = plan_.layout().size * static_cast<int64_t>(sizeof(float));
   SHOAL_RETURN_IF_ERROR(memory_.arena.Reserve(device_, program_.arena_size_bytes()));
-  SHOAL_RETURN_IF_ERROR(memory_.parameters.Reserve(device_, model_bytes));
-  SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes : 0));
+  SHOAL_RETURN_IF_ERROR(memory_.parameters.Reserve(device_, model_bytes()));
+  SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes() : 0));
   SHOAL_RETURN_IF_ERROR(memory_.inputs.Reserve(device_, inputs_size_bytes_));
   SHOAL_RETURN_IF_ERROR(memory_.host.Reserve(device_, host_size_bytes_));
   FindAddresses(

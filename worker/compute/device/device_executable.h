@@ -43,6 +43,11 @@ struct SharedDeviceMemory {
   // What comes with each batch and goes with each result, on its way: pinned, as the caller's is
   // not.
   GrowingDeviceMemory host{&Device::AllocateHost};
+
+  int64_t device_bytes() const {
+    return arena.size_bytes() + parameters.size_bytes() + gradients.size_bytes() +
+           inputs.size_bytes();
+  }
 };
 
 // A program on a Device. All of a run is given to the device at once:
@@ -63,6 +68,10 @@ class DeviceExecutable : public Executable {
                                                             SharedDeviceMemory* memory);
 
   int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
+  int64_t device_bytes() const override {
+    return memory_bytes() + (plan_.trains() ? 2 : 1) * model_bytes() + inputs_size_bytes_;
+  }
+  absl::Status TakeMemory() override;
   absl::StatusOr<BatchResult> Run(const RunContext& context, const RunBuffers& buffers,
                                   const std::function<void(int variable)>& on_variable_done,
                                   const OnStepTimed& on_step_timed) override;
@@ -80,7 +89,8 @@ class DeviceExecutable : public Executable {
   DeviceExecutable(Plan plan, Program program, Device* device, SharedDeviceMemory* memory);
   absl::Status MakeCopies(int64_t least_copied_bytes);
 
-  absl::Status TakeMemory();
+  // Of the parameters, and of the gradients.
+  int64_t model_bytes() const { return plan_.layout().size * static_cast<int64_t>(sizeof(float)); }
   // Gives the device its work.
   absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
   absl::Status StartComputing(const RunBuffers& buffers, const OnStepTimed& on_step_timed);

@@ -28,7 +28,9 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
 const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
@@ -124,6 +126,11 @@ class DeviceBackendTest : public ::testing::Test {
         std::make_unique<OddBackend>(std::move(device), least_copied_bytes, kind));
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
+  }
+  std::unique_ptr<GraphRunner> MakeRunnerWith(int64_t memory_bytes) {
+    auto runner = MakeRunner(Options(SmallModel()), 0);
+    device_->SetMemory(memory_bytes);
+    return runner;
   }
   static std::unique_ptr<GraphRunner> MakeReference(Graph model) {
     return *GraphRunner::Create(Options(std::move(model)), CreateReferenceBackend());
@@ -246,6 +253,29 @@ TEST_F(DeviceBackendTest, WhatLiesOnTheDeviceIsNoMemoryOfTheMachine) {
   EXPECT_EQ(memory->activations, 0);
   EXPECT_GT(memory->data, 0);
   EXPECT_GT(MakeReference(SmallModel())->MemoryOfBatch(3)->activations, 0);
+}
+
+// Before the first step, and with the size of a batch that would do.
+TEST_F(DeviceBackendTest, ABatchThatDoesNotFitIsRefusedWithOneThatDoes) {
+  const auto unlimited = MakeRunner(Options(SmallModel()), 0);
+  ASSERT_TRUE(unlimited->MemoryOfBatch(40).ok());
+  const int64_t of_40 = device_->taken_bytes();
+  EXPECT_GT(of_40, 0);
+  for (const int64_t micro_batch_size : {0, 100}) {
+    GraphRunner::Options options = Options(SmallModel());
+    options.micro_batch_size = micro_batch_size;
+    const auto runner = MakeRunner(std::move(options), 0);
+    device_->SetMemory(of_40 + of_40 / 50);
+    const absl::Status status = runner->MemoryOfBatch(micro_batch_size > 0 ? 300 : 100).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;  // exit code 78
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("train with 100 examples at once: they need "),
+                      HasSubstr("bytes of the fake's); 40 would fit: set \"micro_batch_size\" to "
+                                "40, which")));
+    EXPECT_TRUE(runner->MemoryOfBatch(40).ok());
+  }
+  EXPECT_THAT(std::string(MakeRunnerWith(1000)->MemoryOfBatch(100).status().message()),
+              HasSubstr("not even one example would fit"));
 }
 
 // Gradients that are not pinned are copied all the same, but what comes after them is given to the

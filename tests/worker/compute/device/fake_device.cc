@@ -30,13 +30,21 @@ class FakeDevice::Pinning : public PinnedBuffer {
 
 class FakeDevice::FakeMemory : public Device::Memory {
  public:
-  explicit FakeMemory(int64_t size_bytes) : bytes_(size_bytes, '\xff') {}  // not-a-number
+  // Counts in `taken_bytes`, unless that is null.
+  FakeMemory(int64_t size_bytes, int64_t* taken_bytes)
+      : bytes_(size_bytes, '\xff'), taken_bytes_(taken_bytes) {  // not-a-number
+    if (taken_bytes_ != nullptr) *taken_bytes_ += size_bytes;
+  }
+  ~FakeMemory() override {
+    if (taken_bytes_ != nullptr) *taken_bytes_ -= static_cast<int64_t>(bytes_.size());
+  }
   char* data() const override { return bytes_.data(); }
 
   std::unique_ptr<Pinning> pinning;  // of the host's
 
  private:
   mutable std::vector<char> bytes_;
+  int64_t* const taken_bytes_;
 };
 
 struct FakeDevice::FakeEvent : Device::Event {
@@ -46,11 +54,14 @@ struct FakeDevice::FakeEvent : Device::Event {
 };
 
 absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::Allocate(int64_t size_bytes) {
-  return std::make_unique<FakeMemory>(size_bytes);
+  if (size_bytes > memory_bytes_ - taken_bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat("no ", size_bytes, " bytes of the fake's"));
+  }
+  return std::make_unique<FakeMemory>(size_bytes, &taken_bytes_);
 }
 
 absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::AllocateHost(int64_t size_bytes) {
-  auto memory = std::make_unique<FakeMemory>(size_bytes);
+  auto memory = std::make_unique<FakeMemory>(size_bytes, nullptr);
   memory->pinning = std::make_unique<Pinning>(memory->data(), size_bytes, this);
   return memory;
 }

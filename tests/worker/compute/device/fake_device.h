@@ -27,6 +27,7 @@ class FakeDevice : public Device {
   explicit FakeDevice(uint64_t seed) : random_(seed) {}
 
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) override;
+  absl::StatusOr<int64_t> FreeBytes() override { return memory_bytes_ - taken_bytes_; }
   absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
@@ -44,6 +45,9 @@ class FakeDevice : public Device {
   std::vector<std::string>& log() { return log_; }
   // Whether all that was given has run.
   bool idle() const;
+  // How much memory it has; at first as much as anyone may want.
+  void SetMemory(int64_t size_bytes) { memory_bytes_ = size_bytes; }
+  int64_t taken_bytes() const { return taken_bytes_; }
   // Bytes of the host that are pinned.
   int64_t pinned_bytes() const;
 
@@ -65,6 +69,8 @@ class FakeDevice : public Device {
   bool IsPinned(const char* memory, int64_t size_bytes) const;
 
   std::mt19937_64 random_;
+  int64_t memory_bytes_ = int64_t{1} << 40;
+  int64_t taken_bytes_ = 0;
   std::array<std::deque<Item>, 3> streams_;
   std::map<const char*, int64_t> pinned_;  // sizes by address
   int events_ = 0;
