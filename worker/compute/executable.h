@@ -17,6 +17,8 @@ namespace shoal {
 struct RunBuffers {
   std::vector<std::span<const float>> inputs = {};  // in the order of the graph's inputs
   std::span<const float> parameters = {};
+  // They are those of the run before, of the same backend in the same mode: a device has them.
+  bool same_parameters = false;
   std::span<float> gradients = {};   // of a plan that trains
   std::span<float> prediction = {};  // where the model's output is wanted; empty: nowhere
 };

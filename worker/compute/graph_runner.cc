@@ -182,6 +182,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
     const Batch part = PartOf(batch, first, std::min(at_once, batch.examples - first));
     const bool last = first + part.examples == batch.examples;
     RunBuffers of_part = buffers;
+    of_part.same_parameters = first > 0;
     if (!buffers.prediction.empty()) {
       const size_t size = buffers.prediction.size() / batch.examples;
       of_part.prediction = buffers.prediction.subspan(first * size, part.examples * size);

@@ -133,6 +133,7 @@ absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
   }
   SHOAL_RETURN_IF_ERROR(device_.CopyIn(memory_.host.data(), memory_.inputs.data(), size_bytes));
   SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kIn, *inputs_copied_));
+  if (buffers.same_parameters) return absl::OkStatus();
   const auto* parameters = reinterpret_cast<const char*>(buffers.parameters.data());
   for (const CopyIn& copy : copies_in_) {
     for (const auto& [offset, size] : copy.transfer.ranges) {
@@ -151,7 +152,7 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers,
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *inputs_copied_));
   // What a step waits for is none of its time.
   if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(*inputs_copied_));
-  auto in = copies_in_.begin();
+  auto in = buffers.same_parameters ? copies_in_.end() : copies_in_.begin();
   auto out = copies_out_.begin();
   std::vector<void*> tensors;
   for (int i = 0; i < static_cast<int>(program_.steps().size()); ++i) {

@@ -136,6 +136,11 @@ class DeviceBackendTest : public ::testing::Test {
     return *GraphRunner::Create(Options(std::move(model)), CreateReferenceBackend());
   }
 
+  // Since the log was cleared.
+  int64_t CopiesIn() {
+    return std::count_if(device_->log().begin(), device_->log().end(),
+                         [](const std::string& line) { return line.starts_with("in: copy"); });
+  }
   // None is negative: some are variances.
   std::vector<float> Parameters(const ModelRunner& runner) {
     std::vector<float> parameters = RandomFloats(random_, runner.layout().size, 0.3f);
@@ -302,6 +307,47 @@ TEST_F(DeviceBackendTest, OnlyCopiesToMemoryThatIsNotPinnedHoldTheHostUp) {
   EXPECT_EQ(device_->pinned_bytes(), of_batches);
   EXPECT_GT(held_up(gradients), 1);
   EXPECT_EQ(*runner->backend().Pin({}), nullptr);
+}
+
+// A batch in parts is copied part by part; its parameters are there from the first part on, until
+// the next step brings others.
+TEST_F(DeviceBackendTest, PartsOfABatchShareTheParametersOfTheStep) {
+  const Graph model = SmallModel();
+  GraphRunner::Options options = Options(model);
+  options.micro_batch_size = 3;  // of 7: the last part has a program of its own
+  const auto reference = *GraphRunner::Create(options, CreateReferenceBackend());
+  const size_t size = reference->layout().size;
+  const RandomBatch data(random_, model, *kSparse, 7);
+  constexpr int64_t kAllAtOnce = int64_t{1} << 40;
+  const auto whole = MakeRunner(Options(model), 0, kAllAtOnce);
+  const std::vector<float> any = Parameters(*whole);
+  std::vector<float> unused(size);
+  ASSERT_TRUE(whole->Train(data.batch(), 0, any, unused, nullptr).ok());
+  const int64_t of_training = CopiesIn();
+  device_->log().clear();
+  ASSERT_TRUE(whole->Evaluate(data.batch(), any).ok());
+  const int64_t of_evaluation = CopiesIn();
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto runner = MakeRunner(options, seed, kAllAtOnce);
+    for (uint64_t step = 0; step < 3; ++step) {
+      const std::vector<float> parameters = Parameters(*reference);
+      std::vector<float> expected(size), gradients(size);
+      const auto wanted = reference->Train(data.batch(), step, parameters, expected, nullptr);
+      device_->log().clear();
+      const auto trained = runner->Train(data.batch(), step, parameters, gradients, nullptr);
+      ASSERT_TRUE(trained.ok()) << trained.status();
+      EXPECT_EQ(trained->loss_sum, wanted->loss_sum);
+      EXPECT_EQ(gradients, expected);
+      // Of the batch there are two more.
+      EXPECT_EQ(CopiesIn(), of_training + 2);
+      device_->log().clear();
+      const auto evaluated = runner->Evaluate(data.batch(), parameters);
+      ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+      EXPECT_EQ(evaluated->loss_sum, reference->Evaluate(data.batch(), parameters)->loss_sum);
+      EXPECT_EQ(CopiesIn(), of_evaluation + 2);
+    }
+  }
 }
 
 // Of three examples with four classes: two sums, and nothing else.
