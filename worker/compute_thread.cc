@@ -13,7 +13,6 @@
 #include "common/job/job_shard_map.h"
 #include "common/memory/memory_limit.h"
 #include "common/optimizer/optimizer.h"
-#include "worker/compute/backends.h"
 #include "worker/job_data.h"
 #include "worker/job_model.h"
 #include "worker/job_names.h"
@@ -64,12 +63,13 @@ void ComputeThread::Run() {
     {
       MutexLock lock(&mutex_);
       while (tasks_.empty() && !ending_) wake_.Wait(&mutex_);
-      if (ending_) return;
+      if (ending_) break;
       task = std::move(tasks_.front());
       tasks_.pop_front();
     }
     task();
   }
+  pinned_.clear();
 }
 
 void ComputeThread::Enqueue(std::function<void()> task) {
@@ -131,14 +131,13 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   clipping_ = optimizer->clipping();
   for (const Variable& variable : graph.variables())
     optimized_.push_back(variable.rule == UpdateRule::kOptimizer);
-  SHOAL_ASSIGN_OR_RETURN(const auto backend, CreateBackend(options_.backend));
-  if (const std::string precision = DescribePrecision(*backend, graph); !precision.empty())
-    LogInfo(precision);
   ModelRunner::Options runner = computed.RunnerOptions();
   runner.backend = options_.backend;
   runner.threads = options_.threads;
   runner.seed = job.seed;
-  SHOAL_ASSIGN_OR_RETURN(runner_, ModelRunner::Create(std::move(runner)));
+  SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));
+  if (const std::string precision = runner_->DescribePrecision(); !precision.empty())
+    LogInfo(precision);
   SHOAL_ASSIGN_OR_RETURN(auto push_codec, MakeCodec(job.compression.push, Direction::kPush));
   SHOAL_ASSIGN_OR_RETURN(auto pull_codec, MakeCodec(job.compression.pull, Direction::kPull));
   SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, data_memory));
@@ -171,7 +170,20 @@ absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_example
   parameters_.resize(size);
   cut_parameters_.resize(job.test.empty() ? 0 : size);
   gradients_->resize(size);
+  for (PageAlignedFloats* const buffer : {&parameters_, &cut_parameters_, gradients_.get()})
+    Pin(*buffer);
   return absl::OkStatus();
+}
+
+// Without it a device computes the same, slower.
+void ComputeThread::Pin(std::span<float> buffer) {
+  absl::StatusOr<std::unique_ptr<PinnedBuffer>> pinned = runner_->Pin(buffer);
+  if (pinned.ok()) {
+    pinned_.push_back(*std::move(pinned));
+  } else {
+    LogWarning("copies of the model from and to the device hold the worker up: " +
+               std::string(pinned.status().message()));
+  }
 }
 
 void ComputeThread::Expect(uint64_t first_step, uint64_t count) {

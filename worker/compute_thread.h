@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "common/optimizer/clipping.h"
 #include "common/rpc/event_loop.h"
 #include "worker/compute/model_runner.h"
+#include "worker/compute/page_aligned.h"
+#include "worker/compute/pinned_buffer.h"
 #include "worker/dataset_pass.h"
 #include "worker/input/batch_source.h"
 #include "worker/step_computer.h"
@@ -32,6 +35,8 @@ class ComputeThread : public StepComputer {
   struct Options {
     EventLoop* loop = nullptr;  // outlives this
     std::string backend = "cpu";
+    std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>
+        create_runner = ModelRunner::Create;
     int threads = 1;
     MemoryLimit memory;  // of this machine
     // Steps of less CPU time are computed on the loop's thread, if nothing is to be waited for.
@@ -62,6 +67,7 @@ class ComputeThread : public StepComputer {
   void Run();
   void Enqueue(std::function<void()> task);
   absl::Status TakeMemory(const Job& job, uint64_t training_examples, const DatasetMemory& data);
+  void Pin(std::span<float> buffer);
   void TrainAndSay(uint64_t step, bool on_loop, const std::function<void(int, int)>& on_chunk,
                    const std::function<void(absl::StatusOr<BatchOutcome>)>& done);
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);
@@ -86,10 +92,12 @@ class ComputeThread : public StepComputer {
   std::vector<int> variables_missing_;  // of the step being computed, for who computes it
   Clipping clipping_;                   // of gradients, before a chunk of them is complete
   std::vector<bool> optimized_;         // by variable: what it pushes is a gradient
-  std::vector<float> parameters_;
-  std::vector<float> cut_parameters_;
+  PageAlignedFloats parameters_;
+  PageAlignedFloats cut_parameters_;
   // Shared with messages that are being sent.
-  const std::shared_ptr<std::vector<float>> gradients_ = std::make_shared<std::vector<float>>();
+  const std::shared_ptr<PageAlignedFloats> gradients_ = std::make_shared<PageAlignedFloats>();
+  // Of these buffers, for copies from and to a device; let go of on the compute thread at its end.
+  std::vector<std::unique_ptr<PinnedBuffer>> pinned_;
 
   Mutex mutex_;
   CondVar wake_;

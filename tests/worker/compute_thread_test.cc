@@ -23,7 +23,7 @@
 #include "common/model/keras_model.h"
 #include "tests/cluster/small_job.h"
 #include "tests/common/base/temporary_directory.h"
-#include "tests/fakes/in_process/in_process_mailbox.h"
+#include "tests/worker/posted_loop.h"
 
 namespace shoal {
 namespace {
@@ -32,38 +32,6 @@ using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// A loop that the test runs until something has happened; others may post.
-class PostedLoop : public EventLoop {
- public:
-  Time Now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
-  TimerId CallAfter(Time, std::function<void()>) override { std::abort(); }
-  void CancelTimer(TimerId) override { std::abort(); }
-  void Post(std::function<void()> callback) override {
-    poster_ = std::this_thread::get_id();
-    ++posts_;
-    mailbox_.Post(std::move(callback));
-  }
-  // Who has posted last.
-  std::thread::id poster() const { return poster_; }
-  int posts() const { return posts_; }
-  void Offload(std::function<void()>, std::function<void()>) override { std::abort(); }
-  void Stop() override { std::abort(); }
-
-  // The test fails after a minute in vain.
-  void RunUntil(const std::function<bool()>& condition) {
-    const Time deadline = Now() + std::chrono::minutes(1);
-    while (!condition()) {
-      for (const auto& callback : mailbox_.Take(deadline)) callback();
-      ASSERT_LT(Now(), deadline);
-    }
-  }
-
- private:
-  InProcessMailbox mailbox_;
-  std::atomic<std::thread::id> poster_;
-  std::atomic<int> posts_ = 0;
-};
 
 class ComputeThreadTest : public testing::Test {
  protected:

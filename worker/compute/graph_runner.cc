@@ -59,6 +59,11 @@ absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t exam
   return BatchMemory{.data = values * kBytes, .activations = arena + part_gradients * kBytes};
 }
 
+absl::StatusOr<std::unique_ptr<PinnedBuffer>> GraphRunner::Pin(std::span<float> buffer) {
+  backend_->UseThreads(options_.threads);
+  return backend_->Pin(buffer);
+}
+
 absl::StatusOr<BatchResult> GraphRunner::Train(
     const Batch& batch, uint64_t step, std::span<const float> parameters,
     std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {

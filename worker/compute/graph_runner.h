@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,10 @@ class GraphRunner : public ModelRunner {
 
   const ModelLayout& layout() const override { return layout_; }
   absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override;
+  absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) override;
+  std::string DescribePrecision() const override {
+    return shoal::DescribePrecision(*backend_, options_.model);
+  }
   absl::StatusOr<BatchResult> Train(
       const Batch& batch, uint64_t step, std::span<const float> parameters,
       std::span<float> gradients,

@@ -15,6 +15,7 @@
 #include "common/model/loss.h"
 #include "common/model/model_layout.h"
 #include "common/training_metric/metric.h"
+#include "worker/compute/pinned_buffer.h"
 
 namespace shoal {
 
@@ -77,6 +78,13 @@ class ModelRunner {
     int64_t activations = 0;  // held from the first batch on
   };
   virtual absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) = 0;
+
+  // Backend::Pin, for the buffers that the methods below are given again and again.
+  virtual absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) = 0;
+
+  // A line about layers that are computed in another precision than the model says; empty where
+  // there are none.
+  virtual std::string DescribePrecision() const = 0;
 
   // Computes the loss of `batch` and writes what a step pushes into `gradients`, laid out like
   // `parameters`: the gradient of the loss's mean, of moving averages the sample (gaps and frozen

@@ -1,0 +1,89 @@
+// A worker's steps on a device with memory of its own.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/daemon/exit_code.h"
+#include "tests/cluster/small_job.h"
+#include "tests/common/base/temporary_directory.h"
+#include "tests/worker/compute/device/fake_device.h"
+#include "tests/worker/compute/device/fake_device_backend.h"
+#include "tests/worker/posted_loop.h"
+#include "worker/compute/graph_runner.h"
+#include "worker/compute_thread.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ComputeThreadDeviceTest : public testing::Test {
+ protected:
+  void NewComputer(int64_t memory_bytes) {
+    computer_ = std::make_unique<ComputeThread>(ComputeThread::Options{
+        .loop = &loop_, .create_runner = [this, memory_bytes](ModelRunner::Options options) {
+          auto device = std::make_unique<FakeDevice>(/*seed=*/1);
+          device->SetMemory(memory_bytes);
+          device_ = device.get();
+          return GraphRunner::Create(std::move(options),
+                                     std::make_unique<FakeDeviceBackend>(std::move(device), 64));
+        }});
+  }
+  absl::StatusOr<StepComputer::Prepared> Prepare() {
+    std::optional<absl::StatusOr<StepComputer::Prepared>> result;
+    computer_->Prepare(small_.Load().ResolvedText(), /*ps_count=*/2,
+                       [&](absl::StatusOr<StepComputer::Prepared> prepared) { result = prepared; });
+    loop_.RunUntil([&] { return result.has_value(); });
+    return result.value_or(absl::UnknownError("waited in vain"));
+  }
+  absl::StatusOr<BatchOutcome> Await(
+      const std::function<void(std::function<void(absl::StatusOr<BatchOutcome>)>)>& start) {
+    std::optional<absl::StatusOr<BatchOutcome>> result;
+    start([&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
+    loop_.RunUntil([&] { return result.has_value(); });
+    return result.value_or(absl::UnknownError("waited in vain"));
+  }
+
+  const TemporaryDirectory directory_;
+  const SmallJob small_{.directory = directory_.path()};
+  PostedLoop loop_;
+  FakeDevice* device_ = nullptr;  // of the runner
+  std::unique_ptr<ComputeThread> computer_;
+};
+
+TEST_F(ComputeThreadDeviceTest, ABatchThatDoesNotFitEndsThePreparation) {
+  NewComputer(60 << 10);
+  const absl::Status status = Prepare().status();
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("the device has not the memory to train with 16 examples at once"),
+                    HasSubstr(" would fit: set \"micro_batch_size\" to ")));
+  EXPECT_EQ(ExitCodeOf(status), kExitBadConfiguration);
+}
+
+TEST_F(ComputeThreadDeviceTest, CopiesOfTheModelDoNotHoldTheWorkerUp) {
+  NewComputer(int64_t{1} << 30);
+  const auto prepared = Prepare();
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  const size_t model = prepared->layout->size * sizeof(float);
+  EXPECT_GE(device_->pinned_bytes(), static_cast<int64_t>(3 * model));
+  computer_->Expect(0, 1);
+  const auto trained = Await([&](auto done) {
+    computer_->Train(
+        0, [](int, int) {}, done);
+  });
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  computer_->ExpectEvaluation(0);
+  const auto evaluated = Await([&](auto done) { computer_->Evaluate(0, done); });
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+  EXPECT_EQ(std::count(device_->log().begin(), device_->log().end(), "host: held up"), 0);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace shoal {
+
+// Memory in pages that nothing else has a part of: what is pinned is whole pages, and none of them
+// twice.
+template <typename Element>
+struct PageAllocator {
+  using value_type = Element;
+
+  PageAllocator() = default;
+  template <typename Other>
+  PageAllocator(const PageAllocator<Other>&) {}  // NOLINT(google-explicit-constructor)
+
+  Element* allocate(size_t count) {
+    return static_cast<Element*>(::operator new(SizeBytes(count), std::align_val_t(kPageBytes)));
+  }
+  void deallocate(Element* memory, size_t count) {
+    ::operator delete(memory, SizeBytes(count), std::align_val_t(kPageBytes));
+  }
+  bool operator==(const PageAllocator&) const = default;
+
+ private:
+  static constexpr size_t kPageBytes = 4096;
+  static size_t SizeBytes(size_t count) {
+    return (count * sizeof(Element) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  }
+};
+
+using PageAlignedFloats = std::vector<float, PageAllocator<float>>;
+
+}  // namespace shoal
