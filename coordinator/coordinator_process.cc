@@ -49,6 +49,15 @@ void WriteAddress(const std::string& run_dir, const std::string& address, EventL
                 });
 }
 
+// Where the data are on other machines, the columns are known here by the run alone.
+void TakeColumnsOfRun(const std::string& run_dir, Job* job) {
+  const auto stored = CheckpointStore(RunPaths{run_dir}.checkpoints()).List(nullptr);
+  if (!stored.ok() || stored->empty()) return;
+  const absl::StatusOr<Job> run = JobOf(stored->front());
+  if (run.ok() && TakeColumnsOf(*run, job))
+    LogInfo("the job names no columns of the training set: they are those of the run");
+}
+
 }  // namespace
 
 absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::string run_dir) {
@@ -62,6 +71,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
   GoOnWithRounds(run_dir, &job);
+  TakeColumnsOfRun(run_dir, &job);
   std::unique_ptr<GrpcNetwork> network =
       GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});
   absl::Status result;

@@ -30,6 +30,20 @@ absl::StatusOr<std::vector<DataSource::Feature>> ColumnsOfJob(const Job& job) {
   return std::vector<DataSource::Feature>{{.from = *std::move(names)}};
 }
 
+// That `data` has the columns of the training set. One that is on no machine, or cannot be read,
+// is said to be when it is opened.
+absl::Status CheckItHasColumns(const DataSource& data) {
+  std::vector<std::string> wanted;
+  for (const DataSource::Feature& feature : data.features)
+    wanted.insert(wanted.end(), feature.from.begin(), feature.from.end());
+  const absl::Status found = CheckColumns(data, wanted);
+  if (!absl::IsInvalidArgument(found)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(std::string(found.message()),
+                   "; it is a column of the training set: say which are the features here, in the "
+                   "same order, in the job or by --set 'data.test.features=[...]'"));
+}
+
 bool FitJob(const std::vector<std::string>& names) {
   size_t bytes = 0;
   for (const std::string& name : names) {
@@ -51,6 +65,7 @@ absl::StatusOr<std::vector<std::string>> ClassNamesOfJob(const Job& job) {
 absl::StatusOr<DataSource> WithNamesOfJob(const Job& job, DataSource data) {
   if (HasNamedColumns(data) && HasNamedColumns(job.training) && data.features.empty()) {
     SHOAL_ASSIGN_OR_RETURN(data.features, ColumnsOfJob(job));
+    SHOAL_RETURN_IF_ERROR(CheckItHasColumns(data));
   }
   if (data.format != kImageFolder) return data;
   SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> names, ClassNamesOfJob(job));
@@ -88,6 +103,15 @@ absl::Status WriteNames(Job* job) {
   SHOAL_ASSIGN_OR_RETURN(std::vector<DataSource::Feature> columns, ColumnsOfJob(*job));
   if (!columns.empty() && FitJob(columns[0].from)) job->training.features = std::move(columns);
   return absl::OkStatus();
+}
+
+void NameColumnsAsRun(const Job& run, Job* job) {
+  std::vector<DataSource::Feature>& named = job->training.features;
+  if (run.training.format != kCsv || job->training.format != kCsv) return;
+  // Without names, all columns are the one input's.
+  if (!run.training.features.empty() || named.size() != 1) return;
+  const absl::StatusOr<std::vector<std::string>> columns = ColumnsOf(run.training);
+  if (columns.ok() && *columns == named[0].from) named.clear();
 }
 
 }  // namespace shoal

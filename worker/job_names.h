@@ -29,4 +29,9 @@ absl::Status CheckClassesOfTraining(const Job& job);
 // MiB in all), so that its run and its checkpoints know them without the training data.
 absl::Status WriteNames(Job* job);
 
+// Takes from `job` the names of its columns where `run`, the same job when it was begun, has none,
+// and by place they are the same: equal jobs have equal texts. They stay where they are others, and
+// where that is not known, as the table is not on this machine.
+void NameColumnsAsRun(const Job& run, Job* job);
+
 }  // namespace shoal

@@ -23,6 +23,7 @@
 #include "common/run/checkpoint_job.h"
 #include "common/run/new_run.h"
 #include "common/run/run_verdict.h"
+#include "worker/job_names.h"
 
 namespace shoal {
 namespace {
@@ -87,8 +88,11 @@ absl::Status RunDirectory::CheckSameJob(const Job& job) const {
   const auto stored = CheckpointStore(paths_.checkpoints()).List(nullptr);
   if (stored.ok() && stored->empty() && !fs::exists(paths_.history())) return absl::OkStatus();
   SHOAL_ASSIGN_OR_RETURN(const std::string there, ReadSmallFile(paths_.job(), kMaxJsonBytes));
-  const std::string now = job.ResolvedText();
-  const std::vector<std::string> differences = DescribeDifferences(there, now);
+  Job named_alike = job;
+  if (const absl::StatusOr<Job> run = ParseResolvedJob(there, paths_.job()); run.ok())
+    NameColumnsAsRun(*run, &named_alike);
+  const std::vector<std::string> differences =
+      DescribeDifferences(there, named_alike.ResolvedText());
   if (differences.empty()) return absl::OkStatus();
   std::string message =
       paths_.directory + ": this run directory is that of another job, and goes on only with it:";
@@ -128,6 +132,7 @@ absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) cons
   decision.epochs_done = manifest.epoch + (manifest.epoch_done() ? 1 : 0);
   decision.total_steps = manifest.total_steps;
   decision.checkpoint = newest->directory;
+  if (absl::StatusOr<Job> run = JobOf(*newest); run.ok()) decision.job_there = *std::move(run);
   if (job.steps > 0 ? decision.step > job.steps : manifest.epoch >= job.epochs) {
     return absl::FailedPreconditionError(absl::StrCat(
         decision.checkpoint, " has the first ", decision.step, " steps, into epoch ",

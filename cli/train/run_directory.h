@@ -39,6 +39,7 @@ class RunDirectory {
     // Finished: by early stopping, after this epoch, whatever the job's length is now.
     std::optional<uint64_t> ended_after;
     std::string checkpoint;             // its directory
+    std::optional<Job> job_there;       // of the checkpoint, where it can be read
     std::vector<std::string> problems;  // of checkpoints, such as those passed over; a line each
   };
   // What starting `job` here means. kFailedPrecondition when the directory is another job's, with

@@ -145,6 +145,8 @@ class Training {
     SHOAL_RETURN_IF_ERROR(run_->ResolveRounds(options_.workers, &job_));
     SHOAL_ASSIGN_OR_RETURN(const RunDirectory::Decision decision, run_->Decide(job_));
     for (const std::string& problem : decision.problems) console_.PrintError(problem);
+    // The coordinator, which sees no table, compares the job with that one.
+    if (decision.job_there.has_value()) NameColumnsAsRun(*decision.job_there, &job_);
     if (decision.state == RunDirectory::State::kFinished) {
       PrintFinished(decision);
       return false;

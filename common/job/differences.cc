@@ -44,20 +44,18 @@ void Compare(const json* there, const json* now, const std::string& path,
                               " there, ", now == nullptr ? "absent" : ShortJson(*now), " now"));
 }
 
-// `shoal train` names the columns of a table that it sees, as they are taken without names; a job
-// file need not.
-void ForgetColumnsOfOne(json* there, json* now) {
-  const json::json_pointer path("/data/training/features");
+// No update depends on the columns of the test set, and a run that took them by place must be told
+// their names where the training set has others.
+void ForgetTestColumnsOfOne(json* there, json* now) {
+  const json::json_pointer path("/data/test/features");
   if (there->contains(path) == now->contains(path)) return;
-  json* const names_them = there->contains(path) ? there : now;
-  json& training = names_them->at(path.parent_pointer());
-  const auto format = training.find("format");
-  if (format != training.end() && *format == "csv" && !training["features"].is_object())
-    training.erase("features");
+  json& test = (there->contains(path) ? there : now)->at(path.parent_pointer());
+  const auto format = test.find("format");
+  if (format != test.end() && *format == "csv") test.erase("features");
 }
 
-// The classes of the folders that it sees, too, in sorted order, as they are numbered without
-// names. Any other order numbers them otherwise.
+// `shoal train` names the classes of the folders that it sees, in sorted order, as they are
+// numbered without names. Any other order numbers them otherwise.
 void ForgetClassesOfOne(json* there, json* now) {
   const json::json_pointer path("/data/training/class_names");
   if (there->contains(path) == now->contains(path)) return;
@@ -84,7 +82,7 @@ std::vector<std::string> DescribeDifferences(const std::string& there, const std
     }
   }
   if (!lines.empty()) return lines;
-  ForgetColumnsOfOne(&*parsed_there, &*parsed_now);
+  ForgetTestColumnsOfOne(&*parsed_there, &*parsed_now);
   ForgetClassesOfOne(&*parsed_there, &*parsed_now);
   Compare(&*parsed_there, &*parsed_now, "$", &lines);
   if (lines.size() > kMaxLines) {

@@ -24,4 +24,11 @@ uint64_t GradientsPerUpdateOf(const std::vector<StoredCheckpoint>& stored, FileS
   return 0;
 }
 
+bool TakeColumnsOf(const Job& run, Job* job) {
+  if (run.training.format != "csv" || job->training.format != "csv") return false;
+  if (run.training.features.empty() || !job->training.features.empty()) return false;
+  job->training.features = run.training.features;
+  return true;
+}
+
 }  // namespace shoal

@@ -22,4 +22,8 @@ absl::StatusOr<Job> JobOf(const StoredCheckpoint& checkpoint, FileSystem* files 
 uint64_t GradientsPerUpdateOf(const std::vector<StoredCheckpoint>& stored,
                               FileSystem* files = RealFileSystem());
 
+// Gives `job`, whose file names no columns of its table, the names that `run` has for them, the job
+// of a checkpoint that it goes on from: so `shoal train` begins one. Whether it did.
+bool TakeColumnsOf(const Job& run, Job* job);
+
 }  // namespace shoal

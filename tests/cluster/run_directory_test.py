@@ -171,3 +171,45 @@ def test_a_second_cluster_on_one_run_directory_is_refused(tmp_path):
         second.start_chief(job, run, name="successor")
         second.start_worker(0)
         wait_for(lambda: int((second.status() or {}).get("steps_done", 0)) > 0, "steps of the successor")
+
+
+def table_job(directory, header, test_columns="a,b,price"):
+    """A job of tables, of which neither data source names its features."""
+    values = np.random.default_rng(1).normal(size=(64, 3)).astype(np.float32)
+    for name, columns in (("train", "a,b,price"), ("test", test_columns)):
+        np.savetxt(directory / f"{name}.csv", values, delimiter=",", header=columns if header else "", comments="")
+    model = {"class_name": "Sequential", "config": {"name": "line", "layers": [
+        {"class_name": "InputLayer", "config": {"batch_shape": [None, 2], "name": "x"}},
+        {"class_name": "Dense", "config": {"units": 1, "name": "y"}}]}}
+    data = {part: {"format": "csv", "path": f"{name}.csv", "labels": "price" if header else "2", "header": header}
+            for part, name in (("training", "train"), ("test", "test"))}
+    return write_job(directory, model=model, data=data, loss="mean_squared_error", metrics=[], epochs=1)
+
+
+def test_a_run_goes_on_with_its_columns_whether_they_are_named_or_not(tmp_path):
+    # Columns without a header have no names that `shoal train` could write into the run.
+    job, run = table_job(tmp_path, header=False), tmp_path / "run"
+    train = lambda epochs, *columns: shoal("train", job, "--run_dir", run, "--workers", "1", "--epochs", epochs, *(
+        ("--set", f"data.training.features={json.dumps(columns)}") if columns else ()))
+    assert train(1).returncode == 0
+    turned = train(2, "1", "0")
+    said = turned.stdout + turned.stderr
+    assert turned.returncode == 78 and '$.data.training.features: absent there, ["1","0"] now' in said, said
+    same = train(2, "0", "1")
+    assert same.returncode == 0 and "resuming from step" in same.stdout, same.stdout + same.stderr
+    assert train(3).returncode == 0
+
+
+def test_a_test_set_whose_columns_are_called_otherwise_can_be_told_so(tmp_path):
+    job, run = table_job(tmp_path, header=True, test_columns="A,B,price"), tmp_path / "run"
+    refused = shoal("train", job, "--run_dir", run)
+    said = refused.stdout + refused.stderr
+    assert refused.returncode == 78 and 'test.csv: has no column "a"' in said and "--set 'data.test.features=[...]'" in said, said
+    named = ("--set", 'data.test.features=["A","B"]')
+    assert shoal("train", job, "--run_dir", run, *named).returncode == 0
+    # A run that was begun when columns were taken by place says no names of them.
+    begun = json.loads((run / "job.json").read_text())
+    del begun["data"]["test"]["features"]
+    (run / "job.json").write_text(json.dumps(begun))
+    more = shoal("train", job, "--run_dir", run, "--epochs", "2", *named)
+    assert more.returncode == 0, more.stdout + more.stderr

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/common/base/temporary_directory.h"
+#include "worker/input/data_formats.h"
 
 namespace shoal {
 namespace {
@@ -101,6 +102,67 @@ TEST_F(JobNamesTest, TheTrainingSetNamesTheColumnsOfAllTables) {
   EXPECT_THAT(columns(job_.test), IsEmpty());
   ASSERT_TRUE(WriteNames(&job_).ok());
   EXPECT_THAT(job_.training.features, IsEmpty());
+}
+
+// A run that was begun without their names goes on under them if they are the same by place.
+TEST_F(JobNamesTest, ARunWithoutNamesIsThatOfAJobWithTheSameColumns) {
+  const auto features_after = [&](bool header, std::vector<std::string> named) {
+    std::ofstream(directory_ / "training.csv") << (header ? "b,y,a\n1,2,3\n" : "1,2,3\n");
+    Job run;
+    run.training.format = "csv";
+    run.training.paths = {directory_ / "training.csv"};
+    run.training.labels = header ? "y" : "1";
+    run.training.header = header;
+    Job job = run;
+    job.training.features = {{.from = std::move(named)}};
+    NameColumnsAsRun(run, &job);
+    return job.training.features.size();
+  };
+  EXPECT_EQ(features_after(true, {"b", "a"}), 0u);
+  EXPECT_EQ(features_after(true, {"a", "b"}), 1u);
+  EXPECT_EQ(features_after(true, {"b"}), 1u);
+  EXPECT_EQ(features_after(false, {"0", "2"}), 0u);
+  EXPECT_EQ(features_after(false, {"2", "0"}), 1u);
+}
+
+TEST_F(JobNamesTest, NamesStayWhereTheRunHasSomeOrItsTableIsElsewhere) {
+  Job run;
+  run.training.format = "csv";
+  run.training.paths = {directory_ / "none.csv"};
+  run.training.labels = "y";
+  Job job = run;
+  job.training.features = {{.from = {"a"}}};
+  NameColumnsAsRun(run, &job);
+  EXPECT_EQ(job.training.features.size(), 1u);
+  std::ofstream(directory_ / "none.csv") << "a,y\n1,2\n";
+  run.training.features = job.training.features;
+  NameColumnsAsRun(run, &job);
+  EXPECT_EQ(job.training.features.size(), 1u);
+}
+
+TEST_F(JobNamesTest, ATestSetThatCallsThemOtherwiseIsToldWhatToSay) {
+  const auto table = [&](const std::string& name, const std::string& header) {
+    std::ofstream(directory_ / name) << header << "\n1,2,3\n";
+    DataSource source;
+    source.format = "csv";
+    source.paths = {directory_ / name};
+    source.labels = "y";
+    return source;
+  };
+  job_.training = table("training.csv", "a,b,y");
+  const std::vector<Feature> inputs = {{.name = "x", .shape = {2}}};
+  const auto open = [&](const DataSource& source) {
+    const auto named = WithNamesOfJob(job_, source);
+    return named.ok() ? OpenDataset(*named, inputs).status() : named.status();
+  };
+  job_.test = table("test.csv", "A,B,y");
+  EXPECT_THAT(std::string(open(job_.test).message()),
+              AllOf(HasSubstr("test.csv: has no column \"a\"; there is A, B, y"),
+                    HasSubstr("--set 'data.test.features=[...]'")));
+  job_.test.features = {{.from = {"A", "B"}}};
+  EXPECT_TRUE(open(job_.test).ok());
+  job_.test.features = {{.from = {"a", "b"}}};
+  EXPECT_THAT(std::string(open(job_.test).message()), testing::Not(HasSubstr("--set")));
 }
 
 // A job is text.

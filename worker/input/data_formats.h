@@ -44,7 +44,11 @@ const DataFormat* FindDataFormat(const std::string& name);
 absl::StatusOr<std::vector<std::string>> ClassNamesOf(const DataSource& image_folder);
 
 // The names of the columns that are a model's one input where a CSV's source names none: all but
-// the label's and the weights', in the order of its first file.
+// the label's and the weights', in the order of its first file; their numbers where it has no
+// header.
 absl::StatusOr<std::vector<std::string>> ColumnsOf(const DataSource& csv);
+
+// That a CSV has these columns.
+absl::Status CheckColumns(const DataSource& csv, const std::vector<std::string>& wanted);
 
 }  // namespace shoal

@@ -63,25 +63,35 @@ TEST(DescribeDifferencesTest, AnOptionThatHasComeSinceIsNoDifference) {
               ElementsAre("$.optimizer.config.beta_1: 0.8 there, 0.9 now"));
 }
 
-// The columns of a table, too; but not where both name some.
-TEST(DescribeDifferencesTest, ColumnsThatOnlyOneNamesAreNoDifference) {
+// Which columns there are without names, only who sees the table knows (worker/job_names.h).
+TEST(DescribeDifferencesTest, ColumnsThatOnlyOneNamesAreADifference) {
   const std::string without = R"({"data": {"training": {"format": "csv", "path": "/a"}}})";
-  const std::string two =
-      R"({"data": {"training": {"format": "csv", "path": "/a", "features": ["a", "b"]}}})";
   const std::string turned =
       R"({"data": {"training": {"format": "csv", "path": "/a", "features": ["b", "a"]}}})";
-  EXPECT_THAT(DescribeDifferences(without, two), IsEmpty());
-  EXPECT_THAT(DescribeDifferences(two, without), IsEmpty());
-  // What is no job is compared as it stands.
-  const std::string odd =
-      R"({"data": {"training": {"format": 3, "path": "/a", "features": ["a"]}}})";
-  EXPECT_THAT(DescribeDifferences(odd, without), Contains(HasSubstr("$.data.training.format: ")));
-  EXPECT_THAT(DescribeDifferences(two, turned),
-              ElementsAre(HasSubstr("$.data.training.features[0]: "),
-                          HasSubstr("$.data.training.features[1]: ")));
+  EXPECT_THAT(DescribeDifferences(without, turned),
+              ElementsAre("$.data.training.features: absent there, [\"b\",\"a\"] now"));
+  EXPECT_THAT(DescribeDifferences(turned, without),
+              ElementsAre("$.data.training.features: [\"b\",\"a\"] there, absent now"));
 }
 
-// Who trains where the data are knows its classes, also where the job file does not say them.
+// A run that took them by place can be told what they are called.
+TEST(DescribeDifferencesTest, ColumnsOfTheTestSetThatOnlyOneNamesAreNone) {
+  const std::string without = R"({"data": {"test": {"format": "csv", "path": "/a"}}})";
+  const std::string named =
+      R"({"data": {"test": {"format": "csv", "path": "/a", "features": ["b", "a"]}}})";
+  const std::string turned =
+      R"({"data": {"test": {"format": "csv", "path": "/a", "features": ["a", "b"]}}})";
+  EXPECT_THAT(DescribeDifferences(without, named), IsEmpty());
+  EXPECT_THAT(DescribeDifferences(named, without), IsEmpty());
+  EXPECT_THAT(
+      DescribeDifferences(named, turned),
+      ElementsAre(HasSubstr("$.data.test.features[0]: "), HasSubstr("$.data.test.features[1]: ")));
+  // What is no job is compared as it stands.
+  const std::string odd = R"({"data": {"test": {"format": 3, "path": "/a", "features": ["a"]}}})";
+  EXPECT_THAT(DescribeDifferences(odd, without), Contains(HasSubstr("$.data.test.format: ")));
+}
+
+// Who trains where the data are knows its classes, where the job file does not say them.
 TEST(DescribeDifferencesTest, ClassesThatOnlyOneNamesAreNoDifference) {
   const std::string without = R"({"data": {"training": {"path": "/a"}}})";
   const std::string two = R"({"data": {"training": {"path": "/a", "class_names": ["a", "b"]}}})";

@@ -149,6 +149,13 @@ absl::Status CheckNamesDiffer(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
+// What the columns of a file with this first row are called.
+std::vector<std::string> NamesOf(const DataSource& source, std::vector<std::string> first_row) {
+  if (source.header) return first_row;
+  for (size_t i = 0; i < first_row.size(); ++i) first_row[i] = absl::StrCat(i);
+  return first_row;
+}
+
 // A feature without columns has all that are no label, no weight and not another feature's.
 absl::StatusOr<Columns> ChooseColumns(const DataSource& source,
                                       const std::vector<DataSource::Feature>& features,
@@ -257,10 +264,7 @@ class TableReader {
 
   // From the first row of a file.
   absl::Status ReadHeader(const std::vector<std::string>& fields) {
-    std::vector<std::string> names = fields;
-    if (!source_.header) {
-      for (size_t i = 0; i < names.size(); ++i) names[i] = absl::StrCat(i);
-    }
+    std::vector<std::string> names = NamesOf(source_, fields);
     if (!columns_.names.empty()) {
       if (names == columns_.names) return absl::OkStatus();
       return absl::DataLossError("has other columns than the first file");
@@ -273,6 +277,22 @@ class TableReader {
   const std::vector<DataSource::Feature> features_;
   Columns columns_;
 };
+
+// What the columns are called in the first file, whose path it sets.
+absl::StatusOr<std::vector<std::string>> ReadNames(const DataSource& csv, std::string* path) {
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(csv.paths));
+  *path = paths[0];
+  uint64_t size = 0;
+  SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
+                         OpenRegularFile(*path, "expected a CSV file", &size));
+  SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), *path));
+  CsvReader reader([&stream](std::span<char> out) { return stream.Read(out); }, csv.delimiter[0]);
+  std::vector<std::string> fields;
+  const absl::StatusOr<bool> more = reader.Next(&fields);
+  if (!more.ok()) return Named(*path, more.status());
+  if (!*more) return absl::DataLossError(*path + ": has no row");
+  return NamesOf(csv, std::move(fields));
+}
 
 }  // namespace
 
@@ -334,22 +354,24 @@ absl::StatusOr<DataReport> InspectCsv(const DataSource& source) {
 }
 
 absl::StatusOr<std::vector<std::string>> ColumnsOf(const DataSource& csv) {
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(csv.paths));
-  uint64_t size = 0;
-  SHOAL_ASSIGN_OR_RETURN(const FileDescriptor file,
-                         OpenRegularFile(paths[0], "expected a CSV file", &size));
-  SHOAL_ASSIGN_OR_RETURN(DecodedStream stream, DecodedStream::Open(file.get(), paths[0]));
-  CsvReader reader([&stream](std::span<char> out) { return stream.Read(out); }, csv.delimiter[0]);
-  std::vector<std::string> fields;
-  const absl::StatusOr<bool> more = reader.Next(&fields);
-  if (!more.ok()) return Named(paths[0], more.status());
-  if (!*more) return absl::DataLossError(paths[0] + ": has no row");
-  const absl::StatusOr<Columns> columns = ChooseColumns(csv, {{}}, std::move(fields));
-  if (!columns.ok()) return Named(paths[0], columns.status());
+  std::string path;
+  SHOAL_ASSIGN_OR_RETURN(std::vector<std::string> all, ReadNames(csv, &path));
+  const absl::StatusOr<Columns> columns = ChooseColumns(csv, {{}}, std::move(all));
+  if (!columns.ok()) return Named(path, columns.status());
   std::vector<std::string> names;
   for (const size_t column : columns->chosen) names.push_back(columns->names[column]);
   if (!csv.unlabelled) names.pop_back();
   return names;
+}
+
+absl::Status CheckColumns(const DataSource& csv, const std::vector<std::string>& wanted) {
+  std::string path;
+  SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ReadNames(csv, &path));
+  for (const std::string& name : wanted) {
+    if (const auto column = FindColumn(names, name); !column.ok())
+      return Named(path, column.status());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const DataSource& source,
