@@ -98,8 +98,8 @@ def test_counts_that_differ(tmp_path):
     assert "400" in text and "399" in text and "train-labels.idx" in text, text
 
 
-@pytest.mark.parametrize("spoilt, code", [("images", 65), ("labels", 78)])
-def test_a_value_that_is_not_finite_is_named_by_file_and_example(tmp_path, spoilt, code):
+@pytest.mark.parametrize("spoilt", ["images", "labels"])
+def test_a_value_that_is_not_finite_is_named_by_file_and_example(tmp_path, spoilt):
     loss = {"loss": "mean_squared_error", "metrics": []}
     job = write_job(tmp_path, data={"training": {"images": "images.npy", "labels": "labels.npy"}}, **loss)
     arrays = {"images": np.ones((400, 8, 8), np.float32), "labels": np.ones((400, 4), np.float32)}
@@ -108,7 +108,7 @@ def test_a_value_that_is_not_finite_is_named_by_file_and_example(tmp_path, spoil
         np.save(tmp_path / f"{name}.npy", values)
     done = shoal("train", job, "--run_dir", tmp_path / "run")
     text = done.stdout + done.stderr
-    assert done.returncode == code, text
+    assert done.returncode == 65, text
     assert f"{tmp_path}/{spoilt}.npy: example 17" in text and "finite number" in text, text
     assert "not finite numbers" not in text, "the variables have taken nothing of it"
 

@@ -56,8 +56,11 @@ absl::Status CheckLabels(const Batch& batch, const Loss& loss, int64_t outputs) 
                                   ? absl::StrCat(batch.target_file, ": example ",
                                                  batch.indices[example], ", counted from 0,")
                                   : absl::StrCat("example ", example, " of the batch");
-    return absl::InvalidArgumentError(absl::StrCat(which, " has the label ", NumberText(labels[i]),
-                                                   "; ", WhatIsTaken(loss, outputs)));
+    const std::string message = absl::StrCat(which, " has the label ", NumberText(labels[i]), "; ",
+                                             WhatIsTaken(loss, outputs));
+    // No job can take one that is not finite; of any other, the model or the loss may be wrong.
+    return std::isfinite(labels[i]) ? absl::InvalidArgumentError(message)
+                                    : absl::OutOfRangeError(message);
   }
   return absl::OkStatus();
 }
