@@ -309,15 +309,15 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
   }
   if (needs.examples > 0) {
     const auto batch_size = static_cast<uint64_t>(job.batch_size);
-    absl::StrAppend(&text, "steps: ", needs.total_steps, " of ",
-                    std::min(batch_size, needs.examples), " examples, ", needs.steps_per_epoch,
+    absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ",
+                    std::min(batch_size, needs.examples), " examples; ", needs.steps_per_epoch,
                     " an epoch of ", needs.examples, " examples",
                     batch_size > needs.examples
                         ? absl::StrCat(", which are fewer than the batch_size of ", batch_size)
                         : "",
                     "\n");
   } else if (job.steps > 0) {
-    absl::StrAppend(&text, "steps: ", needs.total_steps, " of ", job.batch_size,
+    absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ", job.batch_size,
                     " examples; how many epochs these are is not known here: ", why_no_examples,
                     "\n");
   } else {

@@ -142,10 +142,11 @@ TEST_F(ValidationTest, CountsWhatAJobNeeds) {
   EXPECT_THAT(text,
               HasSubstr("parameters: 70 trainable, 0 other (280 B), optimizer slots 560 B\n"));
   EXPECT_THAT(text, HasSubstr("ps 1 at c:1: variables "));
-  EXPECT_THAT(text, HasSubstr("steps: 6 of 64 examples, 2 an epoch of 100 examples\n"));
-  EXPECT_THAT(NeedsText(*validated, *NeedsOf(*validated, 50), ""),
-              HasSubstr("steps: 3 of 50 examples, 1 an epoch of 50 examples, which are fewer than "
-                        "the batch_size of 64\n"));
+  EXPECT_THAT(text, HasSubstr("steps: 6, each of 64 examples; 2 an epoch of 100 examples\n"));
+  EXPECT_THAT(
+      NeedsText(*validated, *NeedsOf(*validated, 50), ""),
+      HasSubstr("steps: 3, each of 50 examples; 1 an epoch of 50 examples, which are fewer than "
+                "the batch_size of 64\n"));
 }
 
 TEST_F(ValidationTest, SaysInWhatMixedLayersAreComputed) {
