@@ -46,7 +46,7 @@ class MicroBatchesTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const absl::Status device = CheckDevice(GetParam());
-    if (!device.ok()) GTEST_SKIP() << device.message();
+    if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
   }
 
   static std::unique_ptr<GraphRunner> MakeRunner(const Graph& model, int64_t micro_batch_size) {
