@@ -76,7 +76,13 @@ void ClosingCut::Plan() {
                                             : written + opened.checkpoint);
   }
   // So may those of the former coordinator.
-  if (handout.begun() || NoWorkerLeft()) options_.begin_cut(next);
+  if (!handout.begun() && !NoWorkerLeft()) return;
+  if (const uint64_t base = handout.steps().base(); next < base) {
+    LogInfo(absl::StrCat("steps ", next, " to ", base - 1,
+                         " are of a round that nobody is left to complete: the checkpoint is that "
+                         "before it, and they are done again"));
+  }
+  options_.begin_cut(next);
 }
 
 void ClosingCut::BeforePlan() {

@@ -49,11 +49,11 @@ std::optional<CutPlan::Cut> CutPlan::Due(Time now, const Steps& steps, bool aske
   if (now < no_cut_before_ && (mandatory_failed_ || (!hold && !asked))) return std::nullopt;
   if (must) return Cut{mandatory(), hold};
   // No worker waits for its lease while the cut is on its way to being accepted.
-  const uint64_t soon = std::min(next + ahead, mandatory());
+  const uint64_t soon = std::min(CutFrom(next + ahead), mandatory());
   if (asked || last_.failed) return Cut{soon};
   if (when.every_steps > 0 && near >= last_.step + when.every_steps) {
     const uint64_t wanted = last_.step + when.every_steps;
-    return Cut{wanted < next ? soon : std::min(wanted, mandatory())};
+    return Cut{wanted < next ? soon : std::min(CutFrom(wanted), mandatory())};
   }
   const auto every = FromSeconds(when.every_seconds);
   if (every > Time{} && now - last_.at >= every && next > last_.step) return Cut{soon};
@@ -86,8 +86,8 @@ void CutPlan::GivenUp(uint64_t step, std::optional<uint64_t> highest_step, const
   if (!highest_step.has_value() || !mandatory_failed_) return;
   // After a takeover somebody was further than was known; the next try is above all that, and comes
   // at once. Who refuses that too is not asked as fast as it answers.
-  late_cut_ =
-      std::min(std::max(*highest_step + 1, steps.first_unleased), options_.plan->total_steps());
+  late_cut_ = std::min(CutFrom(std::max(*highest_step + 1, steps.first_unleased)),
+                       options_.plan->total_steps());
   const int tries = std::min(late_cuts_++, 10);
   no_cut_before_ =
       now + (tries == 0 ? Time{} : std::min(kFirstPause * (1 << tries), kRetryCutAfter));

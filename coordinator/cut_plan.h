@@ -5,6 +5,7 @@
 
 #include "common/job/job.h"
 #include "common/rpc/event_loop.h"
+#include "common/step_plan/round_plan.h"
 #include "common/step_plan/step_plan.h"
 
 namespace shoal {
@@ -26,6 +27,8 @@ class CutPlan {
     Job::Checkpoint when;
     // None until steps are handed out; then no cut is taken in any case.
     std::optional<StepPlan> plan;
+    // Those of the strategy sync, once they are known: cuts lie between two.
+    std::optional<RoundPlan> rounds;
     bool evaluates = false;  // there is a test set
     // No lease passes the end of an epoch before what comes of it is decided: EpochDecided().
     bool awaits_results = false;
@@ -71,6 +74,10 @@ class CutPlan {
 
  private:
   uint64_t epochs() const;
+  // The first step from this one on where a cut may be.
+  uint64_t CutFrom(uint64_t step) const {
+    return options_.rounds.has_value() ? options_.rounds->NextStart(step) : step;
+  }
   void NextEpoch();
   // Steps that will be leased until a cut that begins now is accepted.
   uint64_t AheadOf(const Steps& steps) const;

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "common/job/job.h"
+#include "common/step_plan/round_plan.h"
 
 namespace shoal {
 
@@ -30,7 +32,9 @@ class LeaseRule {
   virtual void Done(uint64_t step) = 0;
 };
 
-// Null: the strategy has no rule of its own.
-std::unique_ptr<LeaseRule> MakeLeaseRule(const Job::Strategy& strategy);
+// Null: the strategy has no rule of its own. `rounds` are those of sync, as soon as they are known:
+// before that nothing is leased.
+std::unique_ptr<LeaseRule> MakeLeaseRule(const Job::Strategy& strategy,
+                                         const std::optional<RoundPlan>& rounds);
 
 }  // namespace shoal

@@ -10,10 +10,28 @@ constexpr Time kRateWindow = std::chrono::seconds(5);
 }  // namespace
 
 void Progress::StepDone(const Step& step, Time now) {
+  Note(step, now);
+  Count(step);
+}
+
+void Progress::StepOfRound(const Step& step, Time now) {
+  Note(step, now);
+  of_rounds_[step.step] = step;
+}
+
+void Progress::CountBelow(uint64_t step) {
+  while (!of_rounds_.empty() && of_rounds_.begin()->first < step)
+    Count(of_rounds_.extract(of_rounds_.begin()).mapped());
+}
+
+void Progress::Count(const Step& step) {
+  Add(step, &running_[step.epoch]);
+  if (step.step < cut_.step && step.epoch == cut_.epoch) Add(step, &cut_.sums);
+}
+
+void Progress::Note(const Step& step, Time now) {
   Sums& sums = running_[step.epoch];
   if (sums.began == Time{}) sums.began = now;
-  Add(step, &sums);
-  if (step.step < cut_.step && step.epoch == cut_.epoch) Add(step, &cut_.sums);
   recent_.push_back({now, step.examples});
   recent_examples_ += step.examples;
   while (recent_.front().at < now - kRateWindow) {
@@ -86,6 +104,7 @@ void Progress::SetTestResult(uint64_t epoch, double loss, const std::vector<doub
 
 void Progress::Rewind(uint64_t epoch) {
   running_.clear();
+  of_rounds_.clear();
   cut_ = {};
   history_.erase(history_.lower_bound(epoch), history_.end());
 }

@@ -34,6 +34,11 @@ class Progress {
     std::vector<double> metric_sums;
   };
   void StepDone(const Step& step, Time now);
+  // The same, of a synchronous round: its figures count, in the order of the steps, when
+  // CountBelow() says that its round is done. So sums are the same to the last bit whoever computed
+  // the steps, and a cut at the beginning of a round has none of its steps.
+  void StepOfRound(const Step& step, Time now);
+  void CountBelow(uint64_t step);
   // The first lease of an epoch starts its clock.
   void EpochBegins(uint64_t epoch, Time now);
   // All steps of the epoch are done. Its record is kept; the test result comes later or never.
@@ -84,6 +89,9 @@ class Progress {
     std::vector<double> metrics;  // sums, of one metric after the other
     Time began{};
   };
+  // It was done just now.
+  void Note(const Step& step, Time now);
+  void Count(const Step& step);
   void Add(const Step& step, Sums* sums) const;
   struct CutSoFar {
     uint64_t step = 0;
@@ -99,6 +107,7 @@ class Progress {
   const std::vector<std::string> metric_names_;
   const int metric_sum_count_;
   std::map<uint64_t, Sums> running_;
+  std::map<uint64_t, Step> of_rounds_;  // done, and not counted yet
   CutSoFar cut_;
   std::map<uint64_t, proto::EpochResult> history_;
   std::deque<Sample> recent_;  // steps of the last seconds, oldest first

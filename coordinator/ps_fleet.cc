@@ -387,6 +387,14 @@ PsFleet::Applied PsFleet::AppliedEverywhere() const {
   return applied;
 }
 
+uint64_t PsFleet::HighestUpdates() const {
+  uint64_t highest = 0;
+  for (const Peer& peer : peers_) {
+    if (peer.claimed.has_value()) highest = std::max(highest, peer.claimed->highest_updates());
+  }
+  return highest;
+}
+
 void PsFleet::StartOver(const std::string& why) {
   LogWarning(absl::StrCat("timeline ", TermText(timeline_), " is over: ", why));
   if (phase_ == Phase::kLeading) options_.on_over(why);

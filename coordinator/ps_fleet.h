@@ -104,6 +104,8 @@ class PsFleet {
     std::vector<uint64_t> after_base;  // and these
   };
   Applied AppliedEverywhere() const;
+  // The most updates that a chunk had had when its ps said so last.
+  uint64_t HighestUpdates() const;
   // Every ps that asked to leave is told that it may; returns which these are.
   std::vector<int> LetLeave();
   // Of a ps that may leave and stays: as if it had not asked.

@@ -40,7 +40,9 @@ void RunView::CollectJob(MetricSamples* out) const {
   }
   // Of the update that comes after the steps that are done, as far as these have no hole.
   const uint64_t done = !parts_.handout->open() ? 0 : parts_.handout->steps().base();
-  out->Add("shoal_learning_rate", parts_.optimizer->LearningRate(done + 1));
+  const std::optional<RoundPlan>& rounds = parts_.handout->rounds();
+  const uint64_t updates = rounds.has_value() ? rounds->WholeBelow(done) : done;
+  out->Add("shoal_learning_rate", parts_.optimizer->LearningRate(updates + 1));
 }
 
 void RunView::CollectProgress(MetricSamples* out) const {

@@ -111,7 +111,7 @@ absl::StatusOr<OperatorRequests::Wanted> TrainingRun::WantedNow() const {
                                                waiting.empty() ? "" : ", waiting for ",
                                                absl::StrJoin(waiting, "; ")));
   }
-  return OperatorRequests::Wanted{opened_->timeline, handout_->steps().done_below()};
+  return OperatorRequests::Wanted{opened_->timeline, handout_->KeepableBelow()};
 }
 
 bool TrainingRun::DecisionIsDue() const {

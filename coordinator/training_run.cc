@@ -12,6 +12,7 @@
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
+#include "common/job/job_rounds.h"
 #include "common/job/job_shard_map.h"
 #include "common/json/json_errors.h"
 #include "common/run/new_run.h"
@@ -34,6 +35,7 @@ std::vector<std::shared_ptr<const Metric>> MetricsOf(const Job& job) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Create(Options options) {
+  SHOAL_RETURN_IF_ERROR(ResolveRounds(options.listed_workers.size(), &options.job));
   std::unique_ptr<TrainingRun> run(new TrainingRun(std::move(options)));
   SHOAL_RETURN_IF_ERROR(run->Prepare());
   return run;
@@ -206,7 +208,11 @@ void TrainingRun::MakeCheckpoints() {
       .manifest = ManifestOfJob(),
       .all_reported =
           [this](uint64_t step) { return !handout_->open() || handout_->steps().base() >= step; },
-      .epoch_sums = [this] { return progress_.CutSums(options_.loop->Now()); },
+      .epoch_sums =
+          [this] {
+            CountRounds();
+            return progress_.CutSums(options_.loop->Now());
+          },
       .broadcast = [this](const proto::ControlRequest& request) { fleet_->Broadcast(request); },
       .send = [this](int ps, const proto::ControlRequest& request) { fleet_->Send(ps, request); },
       .on_accepted = [this](uint64_t step) { OnCutAccepted(step); },
@@ -290,6 +296,8 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
 
 void TrainingRun::TakeCounts(const ExampleCounts& counts, const std::string& counted_by) {
   plan_.emplace(counts.training, options_.job.batch_size, options_.job.epochs, options_.job.steps);
+  if (options_.job.strategy.sync())
+    rounds_.emplace(*plan_, options_.job.strategy.gradients_per_update);
   test_examples_ = counts.test;
   counted_by_ = counted_by;
 }
@@ -342,15 +350,22 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
 }
 
 void TrainingRun::LayOutSteps() {
+  std::optional<uint64_t> whole_below;
+  if (options_.job.strategy.sync() && !rounds_.has_value()) {
+    whole_below = opened_->adopted ? fleet_->HighestUpdates() : opened_->base;
+  }
   handout_->Open({.timeline = opened_->timeline,
                   .total_steps = plan_.has_value() ? plan_->total_steps()
                                                    : std::numeric_limits<uint64_t>::max(),
                   .base = opened_->base,
                   .done_after_base = opened_->done_after_base,
-                  .rule = MakeLeaseRule(options_.job.strategy)});
+                  .rule = MakeLeaseRule(options_.job.strategy, rounds_),
+                  .rounds = rounds_,
+                  .whole_below = whole_below});
   cuts_.emplace(CutPlan::Options{.timeline = opened_->timeline,
                                  .when = options_.job.checkpoint,
                                  .plan = worker_came_ ? plan_ : std::nullopt,
+                                 .rounds = rounds_,
                                  .evaluates = worker_came_ && test_examples_ > 0,
                                  .awaits_results = worker_came_ && awaits_results(),
                                  .base = opened_->base,
@@ -386,14 +401,32 @@ void TrainingRun::TakeApplied() {
   LayOutSteps();
 }
 
+absl::Status TrainingRun::CheckPlan() const {
+  SHOAL_RETURN_IF_ERROR(CheckRounds(options_.job, plan_->steps_per_epoch()));
+  const uint64_t base = opened_->base;
+  const std::string there =
+      absl::StrCat(opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint,
+                   " has the first ", base, " steps");
+  if (base > plan_->total_steps()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(there, ", and the job has only ", plan_->total_steps(),
+                     " now; raise $.epochs or $.steps, or choose another --run_dir"));
+  }
+  // What others have in of a round is gone on with; a checkpoint has whole ones.
+  if (!rounds_.has_value() || opened_->adopted || rounds_->StartsAt(base)) return absl::OkStatus();
+  const Round round = rounds_->Of(base);
+  return absl::FailedPreconditionError(absl::StrCat(
+      there, ", where the job ended; the job that is longer now makes one update of steps ",
+      round.first, " to ", round.end() - 1,
+      ", and would not come to what it comes to in one go. Under the strategy sync such a job ends "
+      "for good where an update ended early: set $.steps to ",
+      base, ", or begin anew with another --run_dir"));
+}
+
 void TrainingRun::BeginTraining() {
   LayOutSteps();
-  if (opened_->base > plan_->total_steps()) {
-    return ending_->Over(absl::FailedPreconditionError(absl::StrCat(
-        opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint,
-        " has the first ", opened_->base, " steps, and the job has only ", plan_->total_steps(),
-        " now; raise $.epochs or $.steps, or choose another --run_dir")));
-  }
+  if (const absl::Status can_be_done = CheckPlan(); !can_be_done.ok())
+    return ending_->Over(can_be_done);
   handout_->Begin();
   const StoredCheckpoint* const newest = NewestBelowBase();
   history_->Begin(*plan_, opened_->base, newest == nullptr ? nullptr : &newest->manifest);
@@ -442,8 +475,14 @@ void TrainingRun::Advance() {
   handout_->ServeLine();
 }
 
+void TrainingRun::CountRounds() {
+  if (training() && rounds_.has_value())
+    progress_.CountBelow(rounds_->StartAt(handout_->steps().base()));
+}
+
 bool TrainingRun::Plan() {
   if (!handout_->open() || !ending_->working()) return false;
+  CountRounds();
   if (training()) history_->CloseUpTo(handout_->steps().base());
   PlanCut();
   if (!training() || !ending_->working()) return false;

@@ -19,6 +19,7 @@
 #include "common/rpc/network.h"
 #include "common/run/run_paths.h"
 #include "common/sharding/shard_map.h"
+#include "common/step_plan/round_plan.h"
 #include "common/step_plan/step_plan.h"
 #include "coordinator/checkpointer.h"
 #include "coordinator/closing_cut.h"
@@ -93,6 +94,7 @@ class TrainingRun {
   uint64_t timeline() const { return opened_.has_value() ? opened_->timeline : 0; }
 
  private:
+  // The job of `options` says all of its strategy.
   explicit TrainingRun(Options options);
   // Reads the model and makes the parts, in the order of the members.
   absl::Status Prepare();
@@ -122,6 +124,9 @@ class TrainingRun {
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
   template <typename Result>
   std::string WrongResult(const Result& result) const;
+  std::string WrongStep(const proto::StepDone& step) const;
+  // What a step that was not done before says for itself.
+  void CountStep(const proto::StepDone& step);
   void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);
   // Steps that were reported and that a ps has not applied are leased again, and whoever reported
   // them is not believed any more.
@@ -137,6 +142,8 @@ class TrainingRun {
   // What is known of the steps of the open timeline: those that were applied when it was opened,
   // and how many there are, where that is known.
   void LayOutSteps();
+  // The job cannot be done from the first step that is to be done; why.
+  absl::Status CheckPlan() const;
   // Where the schedule of checkpoints stands in the open timeline.
   CutPlan::Last LastCut() const;
   // The newest of what was on disk that has no step above the base of the open timeline: what is
@@ -152,6 +159,8 @@ class TrainingRun {
   void Advance();
   // Closes epochs, begins cuts, says how far leases may go; false when there is no more to give.
   bool Plan();
+  // What has come of the rounds that are done counts.
+  void CountRounds();
   void PlanCut();
   void BeginCut(const CutPlan::Cut& cut);
   CutPlan::Steps Steps() const;
@@ -208,6 +217,7 @@ class TrainingRun {
 
   // Of as many examples as the run's newest checkpoint says, or else the first worker.
   std::optional<StepPlan> plan_;
+  std::optional<RoundPlan> rounds_;  // of sync
   // Known with it; and who said so.
   uint64_t test_examples_ = 0;
   std::string counted_by_;

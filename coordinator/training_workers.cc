@@ -131,25 +131,42 @@ std::string TrainingRun::WrongResult(const Result& result) const {
                       " sums of metrics; those of the job have ", sums);
 }
 
+std::string TrainingRun::WrongStep(const proto::StepDone& step) const {
+  if (!step.was_in()) return WrongResult(step);
+  if (rounds_.has_value()) return "";
+  return absl::StrCat("reported step ", step.step(),
+                      " as one of a round that was complete before; the job's strategy, ",
+                      options_.job.strategy.name, ", has no rounds");
+}
+
+void TrainingRun::CountStep(const proto::StepDone& step) {
+  counters_.examples += step.examples();
+  const Progress::Step counted = {
+      .step = step.step(),
+      .epoch = plan_->EpochOf(step.step()),
+      .examples = step.examples(),
+      .loss_sum = step.loss_sum(),
+      .metric_sums = {step.metric_sums().begin(), step.metric_sums().end()}};
+  const Time now = options_.loop->Now();
+  rounds_.has_value() ? progress_.StepOfRound(counted, now) : progress_.StepDone(counted, now);
+}
+
 void TrainingRun::OnStepsDone(Worker& worker, const proto::StepsDone& done) {
   worker.waiting.Clear();
   membership_->record(worker).expiries = 0;
   if (!training() || done.timeline() != opened_->timeline) return;
-  const Time now = options_.loop->Now();
-  handout_->OnReport(worker, done.steps_size());
+  handout_->OnReport(worker, static_cast<int>(std::count_if(
+                                 done.steps().begin(), done.steps().end(),
+                                 [](const proto::StepDone& step) { return !step.was_in(); })));
   for (const proto::StepDone& step : done.steps()) {
-    if (const std::string wrong = WrongResult(step); !wrong.empty())
+    if (const std::string wrong = WrongStep(step); !wrong.empty())
       return membership_->Reject(worker, wrong, true);
     if (!handout_->Done(worker, step.step())) continue;
-    counters_.examples += step.examples();
-    ++membership_->record(worker).steps_done;
     ++counters_.steps_done;
-    progress_.StepDone({.step = step.step(),
-                        .epoch = plan_->EpochOf(step.step()),
-                        .examples = step.examples(),
-                        .loss_sum = step.loss_sum(),
-                        .metric_sums = {step.metric_sums().begin(), step.metric_sums().end()}},
-                       now);
+    // Whoever computed it has reported it, or is gone, and its figures with it.
+    if (step.was_in()) continue;
+    ++membership_->record(worker).steps_done;
+    CountStep(step);
     NoteLoss(step.step(), step.loss_sum(), worker);
     if (!ending_->working()) return;
   }

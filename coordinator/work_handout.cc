@@ -38,6 +38,8 @@ void WorkHandout::Open(Timeline timeline) {
   timeline_ = timeline.timeline;
   span_ = options_.window_steps;
   if (timeline.rule != nullptr) span_ = std::min(span_, timeline.rule->Span());
+  rounds_ = timeline.rounds;
+  whole_below_ = timeline.whole_below;
   steps_ = std::make_unique<StepDispatcher>(
       StepDispatcher::Options{.total_steps = timeline.total_steps,
                               .window_steps = options_.window_steps,
@@ -98,6 +100,8 @@ WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
   uint64_t wanted = held + portion <= ahead ? portion : 0;
   const uint64_t least = std::min(ahead, kMinLeasesAhead);
   if (held < least) wanted = std::max(wanted, least - held);
+  // What it did not have to do is not how long a step takes it.
+  if (held == 0 && worker.steps_done > 0) worker.last_report = now;
   Given given = Given::kNothing;
   while (wanted > 0) {
     const StepRun run = steps_->Take(worker.key, wanted, now);
@@ -118,6 +122,12 @@ void WorkHandout::SendLease(Worker& worker, const StepRun& run) {
   lease->set_first(run.first);
   lease->set_count(run.count);
   lease->set_timeout_ms(static_cast<uint64_t>(options_.lease_timeout_seconds * 1000));
+  if (rounds_.has_value()) {
+    const Round round = rounds_->Of(run.first);
+    lease->mutable_round()->set_first(round.first);
+    lease->mutable_round()->set_count(round.count);
+    lease->mutable_round()->set_number(round.number);
+  }
   worker.Send(order);
 }
 
@@ -242,7 +252,17 @@ void WorkHandout::NoteWhoIsThere() {
 
 uint64_t WorkHandout::CutTarget() const {
   const bool nobody = steps_->leased_count() == 0 && !options_.membership->AnyReady();
+  // A round that nobody can complete is as if it had not begun: what is in of it is done again.
+  if (rounds_.has_value()) {
+    return nobody ? rounds_->StartAt(steps_->base()) : rounds_->NextStart(steps_->first_unleased());
+  }
+  if (whole_below_.has_value()) return *whole_below_;
   return nobody && steps_->done_after_base().empty() ? steps_->base() : steps_->first_unleased();
+}
+
+uint64_t WorkHandout::KeepableBelow() const {
+  if (rounds_.has_value()) return rounds_->StartAt(steps_->done_below());
+  return whole_below_.value_or(steps_->done_below());
 }
 
 bool WorkHandout::TakeBack() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/step_plan/round_plan.h"
 #include "coordinator/evaluation.h"
 #include "coordinator/membership.h"
 #include "coordinator/step_dispatcher.h"
@@ -50,6 +51,9 @@ class WorkHandout {
     uint64_t base = 0;                      // all steps below are done,
     std::vector<uint64_t> done_after_base;  // and these
     std::unique_ptr<LeaseRule> rule;        // of the strategy
+    // Of sync: its rounds; and until these are known, a step below which all are in whole rounds.
+    std::optional<RoundPlan> rounds;
+    std::optional<uint64_t> whole_below;
   };
   // Also in place of the open one, nobody having anything of it.
   void Open(Timeline timeline);
@@ -64,6 +68,8 @@ class WorkHandout {
   StepDispatcher& steps() { return *steps_; }
   const StepDispatcher& steps() const { return *steps_; }
   StepReports& reports() { return reports_; }
+  // Of sync, where they are known.
+  const std::optional<RoundPlan>& rounds() const { return rounds_; }
   // In this and all former timelines.
   uint64_t leased_again() const {
     return leased_again_before_ + (open() ? steps_->leased_again() : 0);
@@ -124,9 +130,11 @@ class WorkHandout {
   // What is begun goes on: the next TakeBack asks anew.
   void ForgetTakeBack() { take_back_.reset(); }
 
-  // Where a cut would be now. It waits for all steps that were leased; where nobody is left who
-  // might do those that came back, it takes what is done.
+  // Where a cut would be now. It waits for all steps that were leased, and for the rest of their
+  // round; where nobody is left who might do those that came back, it takes what is done.
   uint64_t CutTarget() const;
+  // What a checkpoint can hold of the steps that are done is below this one.
+  uint64_t KeepableBelow() const;
 
   struct Counters {
     uint64_t steps_leased = 0;
@@ -160,6 +168,8 @@ class WorkHandout {
   uint64_t timeline_ = 0;
   std::unique_ptr<StepDispatcher> steps_;
   uint64_t span_ = 0;  // of the steps that are out at once
+  std::optional<RoundPlan> rounds_;
+  std::optional<uint64_t> whole_below_;
   StepReports reports_;
   std::unique_ptr<Evaluation> evaluation_;
   bool begun_ = false;

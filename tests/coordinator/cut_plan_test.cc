@@ -185,5 +185,30 @@ TEST(CutPlanTest, ACutThatFailedIsNotHeldAtOnceForAnEvaluation) {
   EXPECT_TRUE(due->hold);
 }
 
+// Rounds of 8 steps, in epochs of 100.
+CutPlan::Options Rounds(bool evaluates, uint64_t every_steps) {
+  CutPlan::Options options = Epochs(evaluates, every_steps);
+  options.rounds.emplace(*options.plan, 8);
+  return options;
+}
+
+TEST(CutPlanTest, CutsLieBetweenRounds) {
+  CutPlan plan(Rounds(/*evaluates=*/true, /*every_steps=*/20));
+  const auto due = plan.Due(kNow, {.first_unleased = 16, .leased = 4}, false, false);
+  ASSERT_TRUE(due.has_value());
+  EXPECT_EQ(due->step, 24u) << "20 is within a round";
+  EXPECT_EQ(plan.Due(kNow, {.first_unleased = 40}, false, false)->step, 40u);
+  EXPECT_EQ(plan.Due(kNow, {.first_unleased = 3}, /*asked=*/true, false)->step, 8u);
+  EXPECT_EQ(plan.Due(kNow, {.first_unleased = 96}, false, false)->step, 100u)
+      << "the end of an epoch is that of a round";
+}
+
+TEST(CutPlanTest, ACutThatCameTooLateIsTriedAgainBetweenRounds) {
+  CutPlan plan(Rounds(/*evaluates=*/true, /*every_steps=*/0));
+  plan.Began(100, kNow);
+  plan.GivenUp(100, /*highest_step=*/104, {.first_unleased = 100}, kNow);
+  EXPECT_EQ(plan.mandatory(), 108u);
+}
+
 }  // namespace
 }  // namespace shoal

@@ -182,5 +182,41 @@ TEST(ProgressTest, RewindForgetsWhatDidNotHappen) {
   EXPECT_DOUBLE_EQ(progress.CloseEpoch(1, At(21)).seconds(), 1);
 }
 
+// Steps of very different losses, of which the sum depends on its order.
+TEST(ProgressTest, OfRoundsStepsCountInTheirOrder) {
+  const std::vector<double> losses = {1, 1e16, -1e16, 3};
+  const auto loss_of = [&losses](const std::vector<uint64_t>& order) {
+    Progress progress(*MakeMetrics({"accuracy"}));
+    for (const uint64_t step : order) {
+      progress.StepOfRound(
+          {.step = step, .examples = 1, .loss_sum = losses[step], .metric_sums = {1}}, At(0));
+    }
+    EXPECT_EQ(progress.loss(0), 0) << "their round is not known to be done";
+    progress.CountBelow(4);
+    return progress.loss(0);
+  };
+  EXPECT_EQ(loss_of({3, 1, 0, 2}), loss_of({0, 1, 2, 3}));
+  EXPECT_EQ(loss_of({2, 3, 1, 0}), loss_of({0, 1, 2, 3}));
+}
+
+TEST(ProgressTest, ACutBeforeARoundHasNoneOfItsSteps) {
+  Progress progress(*MakeMetrics({"accuracy"}));
+  const auto done = [&progress](uint64_t step) {
+    progress.StepOfRound({.step = step, .examples = 10, .loss_sum = 10, .metric_sums = {5}}, At(0));
+  };
+  for (const uint64_t step : {0, 1, 3}) done(step);
+  progress.CountBelow(2);
+  progress.BeginCut(2, 0);
+  EXPECT_EQ(progress.CutSums(At(1)).examples, 20u);
+  done(2);
+  progress.CountBelow(4);
+  EXPECT_EQ(progress.CutSums(At(1)).examples, 20u);
+  progress.Rewind(0);
+  progress.StepOfRound({.step = 4, .examples = 10, .loss_sum = 10, .metric_sums = {5}}, At(2));
+  progress.Rewind(0);
+  progress.CountBelow(9);
+  EXPECT_EQ(progress.loss(0), 0) << "it did not happen";
+}
+
 }  // namespace
 }  // namespace shoal

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/version.h"
+#include "common/job/job_rounds.h"
 #include "common/job/job_shard_map.h"
 #include "common/optimizer/optimizer.h"
 
@@ -83,6 +84,10 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
       }
       claimed->set_applied_chunks(applied_chunks);
       claimed->set_base(base());
+      if (rounds.has_value()) {
+        claimed->set_lowest_updates(rounds->StartAt(base()));
+        claimed->set_highest_updates(rounds->StartAt(base()));
+      }
       for (const uint64_t step : applied) {
         if (step > base()) claimed->add_applied_after_base(step);
       }
@@ -134,13 +139,16 @@ void ScriptedPs::OnFence(FarEnd& stream, uint64_t term, const proto::Fence& fenc
     *reply.mutable_written() = *cut_->written;
     return stream.Send(reply);
   }
-  const bool late = !applied.empty() && *applied.rbegin() >= fence.cut_step();
+  const uint64_t end = rounds.has_value() ? rounds->StartAt(base())
+                       : applied.empty()  ? 0
+                                          : *applied.rbegin() + 1;
+  const bool late = end > fence.cut_step();
   if (late || refuses_fences_with.has_value()) {
     ++fences_refused;
     reply.mutable_fence_refused()->set_term(term);
     reply.mutable_fence_refused()->set_cut_step(fence.cut_step());
     reply.mutable_fence_refused()->set_highest_step(
-        refuses_fences_with.value_or(late ? *applied.rbegin() : 0));
+        refuses_fences_with.value_or(late ? end - 1 : 0));
     reply.mutable_fence_refused()->set_reason("too late");
     return stream.Send(reply);
   }
@@ -251,6 +259,7 @@ bool ScriptedWorker::Read() {
       evaluations.push_back(order.evaluate());
     }
     if (!order.has_lease() || order.lease().timeline() != timeline) continue;
+    round = order.lease().round();
     for (uint64_t i = 0; i < order.lease().count(); ++i) {
       leases.push_back(order.lease().first() + i);
       leased.insert(order.lease().first() + i);
@@ -267,6 +276,14 @@ void ScriptedWorker::Report(uint64_t step) {
   done->set_examples(10);
   done->set_loss_sum(10 * loss);
   done->add_metric_sums(5);
+  stream_->Send(report);
+}
+
+void ScriptedWorker::ReportWasIn(uint64_t step) {
+  proto::WorkerReport report;
+  report.mutable_steps_done()->set_timeline(timeline);
+  report.mutable_steps_done()->add_steps()->set_step(step);
+  report.mutable_steps_done()->mutable_steps(0)->set_was_in(true);
   stream_->Send(report);
 }
 
@@ -310,20 +327,31 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
   if (options_.directory.empty()) options_.directory = directory.path();
   job_ = SmallJob{.directory = options_.directory,
                   .epochs = options_.epochs,
+                  .steps = options_.steps,
                   .callbacks = options_.callbacks,
                   .checkpoint = options_.checkpoint,
                   .strategy = options_.strategy}
              .Load();
+  if (options_.rounds_of.has_value()) {
+    job_.strategy.name = "sync";
+    job_.strategy.gradients_per_update = *options_.rounds_of;
+  }
   EXPECT_TRUE(MakeDirectories(run_dir()).ok());
   const absl::StatusOr<KerasModel> model = ParseKerasModel(job_.model_json);
   EXPECT_TRUE(model.ok()) << model.status();
   layout_ = LayOutCheckpoint(model->graph.variables(),
                              MakeOptimizer(job_.optimizer).value()->slot_names());
   shard_map_fingerprint_ = ShardMapOf(job_, model->graph.variables(), options_.ps)->Fingerprint();
+  Job resolved = job_;
+  EXPECT_TRUE(ResolveRounds(options_.workers, &resolved).ok());
   for (int i = 0; i < options_.ps; ++i) {
     ps.push_back(std::make_unique<ScriptedPs>(&network, absl::StrCat("ps-", i, ":1"), &layout_,
-                                              job_.Fingerprint(), shard_map_fingerprint_));
+                                              resolved.Fingerprint(), shard_map_fingerprint_));
     ps.back()->incarnation = options_.ps_incarnation;
+    if (resolved.strategy.sync()) {
+      ps.back()->rounds.emplace(StepPlan(200, job_.batch_size, job_.epochs, job_.steps),
+                                resolved.strategy.gradients_per_update);
+    }
   }
   StartCoordinator();
 }

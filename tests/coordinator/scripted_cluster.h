@@ -53,6 +53,8 @@ class ScriptedPs {
   bool answers_claims = true;
   bool answers_loads = true;
   bool answers_stop = true;
+  // It keeps what it has in of a round until that is whole.
+  std::optional<RoundPlan> rounds;
   uint64_t incarnation = 1;
   uint64_t promised = 0;
   uint64_t timeline = 0;
@@ -103,6 +105,8 @@ class ScriptedWorker {
   bool Read();
   // Reports a step, of 10 examples with `loss` and accuracy 0.5 each.
   void Report(uint64_t step);
+  // As one that was in everywhere before.
+  void ReportWasIn(uint64_t step);
   // Reports the batch of the oldest evaluation order: 10 examples, `test_loss`, accuracy 0.25.
   void Evaluate();
   void Leave(const std::string& reason);
@@ -117,6 +121,7 @@ class ScriptedWorker {
   uint64_t timeline = 0;
   std::deque<uint64_t> leases;      // not reported yet
   std::set<uint64_t> leased;        // ever, in this timeline
+  proto::Round round;               // of the newest lease
   std::vector<uint64_t> timelines;  // as they were opened
   std::deque<proto::Evaluate> evaluations;
   std::string rejected;
@@ -143,7 +148,10 @@ class ScriptedCluster {
     std::string callbacks = "[]";
     std::string checkpoint = "{}";
     std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
+    // Under sync, of so many gradients an update; 0: as many as workers are listed.
+    std::optional<uint64_t> rounds_of;
     int epochs = 2;
+    int steps = 0;          // instead of epochs
     std::string directory;  // a new one if empty
     uint64_t ps_incarnation = 1;
     bool others_live = false;  // else every other coordinator is known to be gone

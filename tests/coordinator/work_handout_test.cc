@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "coordinator/round_rule.h"
 #include "coordinator/staleness_bound.h"
 #include "tests/coordinator/joined_workers.h"
 
@@ -109,6 +110,70 @@ TEST_F(WorkHandoutTest, AStepThatTakesItsWorkerTooLongIsLeasedToAnother) {
   EXPECT_TRUE(handout_.steps().Holds(second.key, 0));
   handout_.Close();
   EXPECT_EQ(handout_.leased_twice(), 1u) << "of all timelines";
+}
+
+// Rounds of 4 steps, in epochs of 10.
+class RoundHandoutTest : public WorkHandoutTest {
+ protected:
+  void Begin(uint64_t base = 0, const std::vector<uint64_t>& done_after_base = {}) {
+    handout_.Open({.timeline = kTimeline,
+                   .total_steps = 20,
+                   .base = base,
+                   .done_after_base = done_after_base,
+                   .rule = std::make_unique<RoundRule>(rounds_),
+                   .rounds = rounds_});
+    handout_.Begin();
+  }
+
+  const RoundPlan rounds_{StepPlan(10, 1, 2, 0), 4};
+};
+
+TEST_F(RoundHandoutTest, ALeaseSaysItsRound) {
+  Worker& worker = workers_.Join(0);
+  Begin(8);
+  OfferAll();
+  const auto orders = workers_.Orders(0);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].lease().first(), 8u);
+  EXPECT_EQ(orders[0].lease().round().first(), 8u);
+  EXPECT_EQ(orders[0].lease().round().count(), 2u) << "the epoch ends";
+  EXPECT_EQ(orders[0].lease().round().number(), 2u);
+  Report(worker, {8, 9});
+  EXPECT_EQ(workers_.Orders(0)[0].lease().round().number(), 3u);
+}
+
+TEST_F(RoundHandoutTest, WorkersShareARoundAndWaitForItsEnd) {
+  Worker& first = workers_.Join(0);
+  Worker& second = workers_.Join(1);
+  Begin();
+  OfferAll();
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(0, 1));
+  EXPECT_THAT(workers_.Leases(1), ElementsAre(2, 3));
+  Report(second, {2, 3});
+  EXPECT_THAT(workers_.Leases(1), IsEmpty());
+  Report(first, {0, 1});
+  EXPECT_THAT(workers_.Leases(1), ElementsAre(4, 5)) << "who was there first";
+  EXPECT_THAT(workers_.Leases(0), ElementsAre(6, 7));
+}
+
+TEST_F(RoundHandoutTest, ACutWaitsForTheRestOfItsRound) {
+  Worker& worker = workers_.Join(0);
+  Begin();
+  EXPECT_EQ(handout_.CutTarget(), 0u) << "nothing is leased";
+  OfferAll();
+  EXPECT_EQ(handout_.CutTarget(), 4u);
+  EXPECT_EQ(handout_.KeepableBelow(), 0u);
+  Report(worker, {0, 1});
+  EXPECT_EQ(handout_.KeepableBelow(), 0u) << "no checkpoint has half a round";
+  Report(worker, {2, 3});
+  EXPECT_EQ(handout_.KeepableBelow(), 4u);
+}
+
+TEST_F(RoundHandoutTest, WhereNobodyIsLeftACutIsBeforeTheRoundThatIsNotWhole) {
+  Begin(5, {7});
+  EXPECT_EQ(handout_.CutTarget(), 4u);
+  workers_.Join(0);
+  EXPECT_EQ(handout_.CutTarget(), 8u);
 }
 
 TEST_F(WorkHandoutTest, WorkersShareTheStepsThatTheRuleLetsOut) {

@@ -1,0 +1,213 @@
+// The strategy sync, as far as it is the coordinator's (section 13 of the protocol).
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/coordinator/operator_request.h"
+#include "tests/coordinator/scripted_cluster.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string Over(const ScriptedCluster& cluster) {
+  return cluster.over.has_value() ? cluster.over->ToString() : "not over";
+}
+
+// Steps [0, count) are done, by this worker.
+void DoSteps(ScriptedCluster& cluster, ScriptedWorker& worker, uint64_t count) {
+  while (cluster.run->dispatcher()->base() < count) {
+    ASSERT_FALSE(worker.leases.empty());
+    cluster.FinishStep(worker);
+  }
+}
+
+TEST(TrainingRoundsTest, AStepIsLeasedWhenTheRoundsBeforeItsOwnAreDone) {
+  ScriptedCluster cluster({.rounds_of = 4});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  EXPECT_THAT(worker.leases, ElementsAre(0, 1));
+  EXPECT_THAT(other.leases, ElementsAre(2, 3));
+  cluster.FinishAll(other);
+  EXPECT_THAT(other.leased, ElementsAre(2, 3));
+  cluster.FinishStep(worker);
+  cluster.FinishStep(worker);
+  EXPECT_THAT(other.leases, ElementsAre(4, 5));
+  EXPECT_EQ(other.round.first(), 4u);
+  EXPECT_EQ(other.round.count(), 4u);
+  EXPECT_EQ(other.round.number(), 1u);
+}
+
+TEST(TrainingRoundsTest, WithoutANumberARoundHasAStepForEachListedWorker) {
+  ScriptedCluster cluster({.workers = 3, .rounds_of = 0});
+  ScriptedWorker& worker = cluster.Join(0);
+  EXPECT_EQ(worker.round.count(), 3u);
+  EXPECT_THAT(cluster.ps[0]->loads.at(0).job(), HasSubstr(R"("gradients_per_update":3)"));
+  cluster.FinishStep(worker);
+  // A successor makes the same job, which the ps hold already.
+  cluster.StartCoordinator();
+  ScriptedWorker& again = cluster.Join({.index = 0, .incarnation = 9});
+  EXPECT_EQ(cluster.ps[0]->loads.size(), 1u);
+  EXPECT_THAT(again.leased, ElementsAre(1, 2)) << "the rest of the round";
+}
+
+TEST(TrainingRoundsTest, MoreGradientsThanAnEpochHasAreRefused) {
+  ScriptedCluster cluster({.rounds_of = 14});
+  cluster.Join(0);
+  EXPECT_THAT(Over(cluster),
+              AllOf(HasSubstr("INVALID_ARGUMENT"),
+                    HasSubstr("$.strategy.gradients_per_update is 14, but an epoch has only 13 "
+                              "steps")));
+}
+
+// After a takeover, and of a step that somebody else was faster with.
+TEST(TrainingRoundsTest, AStepThatWasInIsDoneWithoutExamples) {
+  ScriptedCluster cluster({.rounds_of = 4});
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& other = cluster.Join(1);
+  cluster.FinishAll(other);
+  EXPECT_EQ(cluster.run->dispatcher()->base(), 0u);
+  for (const uint64_t step : {0, 1}) {
+    cluster.ps[0]->applied.insert(step);
+    worker.ReportWasIn(step);
+  }
+  worker.leases.clear();
+  cluster.Settle();
+  EXPECT_EQ(worker.rejected, "");
+  EXPECT_EQ(cluster.run->dispatcher()->base(), 4u);
+  EXPECT_EQ(cluster.WorkerStatus(0).done(), 0u) << "it has computed none";
+  other.ReportWasIn(3);
+  cluster.Settle();
+  EXPECT_EQ(other.rejected, "") << "also of one that is done";
+  // The epoch's figures are of what was reported.
+  while (cluster.run->dispatcher()->base() < 13) {
+    for (ScriptedWorker* each : {&worker, &other})
+      if (!each->leases.empty()) cluster.FinishStep(*each);
+  }
+  const auto epoch = cluster.run->Status().history(0);
+  EXPECT_EQ(epoch.examples(), 110u);
+  EXPECT_DOUBLE_EQ(epoch.loss(), 1);
+}
+
+TEST(TrainingRoundsTest, UnderAsyncNoStepWasIn) {
+  ScriptedCluster cluster({});
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.ReportWasIn(0);
+  cluster.Settle();
+  EXPECT_THAT(worker.rejected, HasSubstr("the job's strategy, async, has no rounds"));
+}
+
+TEST(TrainingRoundsTest, AStopCompletesTheRoundThatIsBegun) {
+  ScriptedCluster cluster({.rounds_of = 4});
+  ScriptedWorker& worker = cluster.Join(0);
+  cluster.FinishStep(worker);
+  worker.begun_below = 1;
+  cluster.run->Stop();
+  cluster.Settle();
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, ElementsAre(0, 1, 2, 3)) << "and nothing more";
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_THAT(Over(cluster), HasSubstr("the checkpoint is written"));
+}
+
+TEST(TrainingRoundsTest, AStopBetweenRoundsBeginsNone) {
+  ScriptedCluster cluster({.rounds_of = 4});
+  ScriptedWorker& worker = cluster.Join(0);
+  DoSteps(cluster, worker, 4);
+  worker.begun_below = 4;
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_THAT(Over(cluster), HasSubstr("the checkpoint is written"));
+}
+
+// All leave at once, and nobody is left to do the rest of the round.
+TEST(TrainingRoundsTest, AStopThatNobodyIsLeftForKeepsTheRoundsThatAreWhole) {
+  ScriptedCluster cluster({.ps = 2, .checkpoint = "{}", .rounds_of = 4});
+  ScriptedWorker& worker = cluster.Join(0);
+  DoSteps(cluster, worker, 5);
+  EXPECT_THAT(worker.leases, testing::Contains(5));
+  const size_t held = worker.leases.size();
+  worker.SayDraining();
+  cluster.run->Stop();
+  cluster.Settle();
+  for (size_t i = 0; i < held && !worker.leases.empty(); ++i) cluster.FinishStep(worker);
+  worker.Leave("SIGTERM");
+  cluster.Disconnect(worker);
+  cluster.Advance(seconds(10));
+  EXPECT_EQ(cluster.ps[0]->fences_refused, 0u);
+  const uint64_t whole = cluster.ps[0]->rounds->StartAt(*cluster.ps[0]->applied.rbegin() + 1);
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(whole));
+  EXPECT_THAT(Over(cluster), HasSubstr("the checkpoint is written"));
+}
+
+// Nobody has said how many examples there are, so that it is not known where rounds end: but the ps
+// know how many steps they have applied.
+TEST(TrainingRoundsTest, AStopAfterATakeoverThatNoWorkerSawKeepsTheRoundsThatAreWhole) {
+  ScriptedCluster cluster({.ps = 2, .checkpoint = "{}", .rounds_of = 4});
+  DoSteps(cluster, cluster.Join(0), 6);
+  cluster.StartCoordinator();
+  cluster.Advance(seconds(2));
+  cluster.run->Stop();
+  cluster.Advance(seconds(10));
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(4));
+  EXPECT_THAT(Over(cluster), HasSubstr("the checkpoint is written"));
+}
+
+TEST(TrainingRoundsTest, ACheckpointThatIsAskedForIsOfWholeRounds) {
+  ScriptedCluster cluster({.checkpoint = "{}", .rounds_of = 4});
+  ScriptedWorker& worker = cluster.Join(0);
+  DoSteps(cluster, worker, 5);
+  OperatorRequest checkpoint = OperatorRequest::Checkpoint(&cluster);
+  EXPECT_FALSE(checkpoint.answered());
+  DoSteps(cluster, worker, 8);
+  EXPECT_TRUE(checkpoint.status().ok()) << checkpoint.status();
+  EXPECT_THAT(cluster.StoredSteps(), ElementsAre(8));
+}
+
+TEST(TrainingRoundsTest, ATakeoverGoesOnWithTheRoundThatIsUnderWay) {
+  ScriptedCluster cluster({.ps = 2, .rounds_of = 4});
+  ScriptedWorker& worker = cluster.Join(0);
+  DoSteps(cluster, worker, 5);
+  // In on one ps alone.
+  cluster.ps[0]->applied.insert(6);
+  cluster.StartCoordinator();
+  ScriptedWorker& again = cluster.Join({.index = 0, .incarnation = 9});
+  cluster.FinishAll(again);
+  EXPECT_THAT(again.leased, testing::Contains(6));
+  EXPECT_THAT(again.leased, testing::Not(testing::Contains(4)));
+  cluster.Advance(seconds(1));
+  EXPECT_THAT(cluster.StoredSteps(), testing::Contains(26));
+}
+
+// 10 steps end within what would be a round of a longer job.
+TEST(TrainingRoundsTest, AJobThatEndedWithinARoundIsNotMadeLonger) {
+  TemporaryDirectory directory;
+  ScriptedCluster::Options options = {.rounds_of = 4, .steps = 10, .directory = directory.path()};
+  {
+    ScriptedCluster cluster(options);
+    ScriptedWorker& worker = cluster.Join(0);
+    DoSteps(cluster, worker, 10);
+    cluster.Advance(seconds(1));
+    EXPECT_THAT(cluster.StoredSteps(), testing::Contains(10));
+  }
+  std::filesystem::remove_all(directory.path() + "/run/model");
+  options.steps = 12;
+  options.ps_incarnation = 2;
+  ScriptedCluster cluster(options);
+  cluster.Join(0);
+  EXPECT_THAT(Over(cluster),
+              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("has the first 10 steps"),
+                    HasSubstr("makes one update of steps 8 to 11"),
+                    HasSubstr("set $.steps to 10, or begin anew with another --run_dir")));
+}
+
+}  // namespace
+}  // namespace shoal
