@@ -61,7 +61,17 @@ void ParameterExchange::SetTimeline(uint64_t timeline) {
 }
 
 void ParameterExchange::PullAll(std::function<void()> done) {
+  Pull(std::nullopt, [done = std::move(done)](const absl::Status&) { done(); });
+}
+
+void ParameterExchange::PullVersion(uint64_t version, std::function<void(absl::Status)> done) {
+  Pull(version, std::move(done));
+}
+
+void ParameterExchange::Pull(std::optional<uint64_t> version,
+                             std::function<void(absl::Status)> done) {
   pull_done_ = std::move(done);
+  pull_version_ = version;
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     Peer& peer = peers_[ps];
     for (int i = 0; i < static_cast<int>(peer.versions.size()); ++i) {
@@ -90,8 +100,10 @@ void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out,
   }
 }
 
-void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done) {
+void ParameterExchange::BeginStep(uint64_t step, std::function<void()> done,
+                                  const std::optional<Round>& round) {
   step_ = step;
+  round_ = round;
   step_done_ = std::move(done);
   step_slices_ = std::make_shared<std::shared_ptr<const void>>(options_.gradients_owner);
   chunks_missing_ = 0;
@@ -154,7 +166,12 @@ std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t t
   push->set_step(step_);
   push->set_chunk(index);
   push->set_pulled_version(peer.pulled[index]);
-  push->set_want_values(!options_.pulls_each_step);
+  push->set_want_values(WantsValues());
+  if (round_.has_value()) {
+    push->mutable_round()->set_first(round_->first);
+    push->mutable_round()->set_count(round_->count);
+    push->mutable_round()->set_number(round_->number);
+  }
   Message message = MakeMessage(request, encoder_.Encodes(chunk(ps, index))
                                              ? std::vector<Slice>{encoder_.Payload(ps, index)}
                                              : GradientSlices(chunk(ps, index)));
@@ -181,7 +198,11 @@ void ParameterExchange::SendPull(int ps, const Request& first, int count) {
   pull->set_timeline(timeline_);
   pull->set_first_chunk(first.chunk);
   pull->set_chunk_count(count);
-  pull->set_cut_step(first.kind == RequestKind::kCutPull ? cut_step_ : 0);
+  if (first.kind == RequestKind::kCutPull) {
+    pull->set_cut_step(cut_step_);
+  } else if (pull_version_.has_value()) {
+    pull->set_version(*pull_version_);
+  }
   peers_[ps].stream->Send(MakeMessage(request));
 }
 
@@ -260,7 +281,7 @@ void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const M
   const int index = static_cast<int>(applied.chunk());
   if (applied.timeline() != timeline_ || applied.step() != step_ || !peer.pushes.contains(index))
     return;
-  if (!options_.pulls_each_step) {
+  if (WantsValues()) {
     if (!Scatter(ps, index, message, options_.parameters, options_.pull_codec.get())) return;
     peer.versions[index] = applied.version();
   }
@@ -282,9 +303,11 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
     --cut_pulls_missing_;
     return MaybeFinishCut();
   }
-  if (!peer.pulls.contains(index) ||
-      !Scatter(ps, index, message, options_.parameters, options_.pull_codec.get()))
+  if (!peer.pulls.contains(index)) return;
+  // A late answer to a pull that another ps had refused.
+  if (pull_version_.has_value() && values.version() != *pull_version_ && chunk(ps, index).pushed())
     return;
+  if (!Scatter(ps, index, message, options_.parameters, options_.pull_codec.get())) return;
   peer.versions[index] = values.version();
   peer.here[index] = true;
   peer.pulls.erase(index);
@@ -295,7 +318,7 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
 
 void ParameterExchange::MaybeFinishPull() {
   if (pull_done_ == nullptr || pulls_missing_ > 0) return;
-  if (dropped_slices_.expired()) return std::exchange(pull_done_, nullptr)();
+  if (dropped_slices_.expired()) return std::exchange(pull_done_, nullptr)(absl::OkStatus());
   if (look_ != 0) return;
   look_ = options_.loop->CallAfter(kLookAgain, [this] {
     look_ = 0;
@@ -314,6 +337,7 @@ void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
   // A late answer to what is over already says nothing.
   if (timeline_ == 0 || refused.requested_timeline() != timeline_) return;
   if (refused.timeline() != timeline_) return Lose(refused.reason());
+  if (refused.round_complete()) return OnVersionRefused(refused);
   // The right timeline, but the cut is not held any more. The answers of the others are waited for,
   // too, so that none of them is on its way when the same cut is asked for again.
   Peer& peer = peers_[ps];
@@ -324,6 +348,20 @@ void ParameterExchange::OnRefused(int ps, const proto::Refused& refused) {
                 [](const Request& request) { return request.kind == RequestKind::kCutPull; });
   cut_refusal_ = refused.reason();
   MaybeFinishCut();
+}
+
+// What the other ps still send of that version, OnValues knows by it.
+void ParameterExchange::OnVersionRefused(const proto::Refused& refused) {
+  if (pull_done_ == nullptr || !refused.has_requested_version() ||
+      pull_version_ != refused.requested_version())
+    return;
+  for (Peer& peer : peers_) {
+    peer.pulls.clear();
+    std::erase_if(peer.waiting,
+                  [](const Request& request) { return request.kind == RequestKind::kPull; });
+  }
+  pulls_missing_ = 0;
+  std::exchange(pull_done_, nullptr)(absl::OutOfRangeError(refused.reason()));
 }
 
 void ParameterExchange::MaybeFinishCut() {

@@ -17,6 +17,7 @@
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
 #include "common/sharding/shard_map.h"
+#include "common/step_plan/round.h"
 #include "proto/parameter_server.pb.h"
 #include "worker/gradient_encoder.h"
 
@@ -28,7 +29,7 @@ namespace shoal {
 // the caller's buffers, both laid out by ModelLayout. Loop thread only.
 //
 // Push answers bring the chunk's fresh values, so that after a step the parameters hold it, unless
-// they are pulled before each step (Options::pulls_each_step). What is
+// they are pulled before each step (Options::pulls_each_step), or before each round. What is
 // asked of a ps and not answered is bounded (kWindow), and a push is made when it can be written,
 // so that a model of any size costs neither end a queue of its bytes.
 class ParameterExchange {
@@ -63,12 +64,17 @@ class ParameterExchange {
   // transport has done with what was sent of a step that SetTimeline has dropped, so that the
   // gradients may be overwritten: a ps that lives on in the old timeline must not get a mixture.
   void PullAll(std::function<void()> done);
+  // The same with the values of one version. kOutOfRange, and a mixture in `parameters`, where a ps
+  // keeps them no more: the round that begins with them is complete everywhere.
+  void PullVersion(uint64_t version, std::function<void(absl::Status)> done);
   // Fills `out` with the values of the held cut at `cut_step`, then calls `done`;
   // kFailedPrecondition when a ps does not hold it any more.
   void PullCut(uint64_t cut_step, std::span<float> out, std::function<void(absl::Status)> done);
 
-  // Begins the pushes of a step; `done` is called when every chunk of it is applied on every ps.
-  void BeginStep(uint64_t step, std::function<void()> done);
+  // Begins the pushes of a step; `done` is called when every chunk of it is applied on every ps: or
+  // in, where it is of a round, to whose first step the parameters were pulled.
+  void BeginStep(uint64_t step, std::function<void()> done,
+                 const std::optional<Round>& round = std::nullopt);
   // The chunk's part of `gradients` is complete, and its part of `parameters` may be overwritten.
   void PushChunk(int ps, int chunk);
 
@@ -116,6 +122,8 @@ class ParameterExchange {
   void OnValues(int ps, const proto::ChunkValues& values, const Message& message);
   void OnAnswered(int ps);
   void OnRefused(int ps, const proto::Refused& refused);
+  void OnVersionRefused(const proto::Refused& refused);
+  void Pull(std::optional<uint64_t> version, std::function<void(absl::Status)> done);
   void MaybeFinishPull();
   void MaybeFinishCut();
   // Asks for what waits, as far as the window goes.
@@ -124,6 +132,8 @@ class ParameterExchange {
   void SendPull(int ps, const Request& first, int count);
   std::optional<Message> MakePush(int ps, int chunk, uint64_t timeline, uint64_t step);
   static int Unanswered(const Peer& peer);
+  // The answers to the step's pushes bring values.
+  bool WantsValues() const { return !options_.pulls_each_step && !round_.has_value(); }
   void Lose(const std::string& why);
   // The chunk's part of the gradients, where they lie.
   std::vector<Slice> GradientSlices(const Chunk& chunk) const;
@@ -138,7 +148,8 @@ class ParameterExchange {
   std::vector<Peer> peers_;
   uint64_t timeline_ = 0;
 
-  std::function<void()> pull_done_;
+  std::function<void(absl::Status)> pull_done_;
+  std::optional<uint64_t> pull_version_;  // none: whichever it is
   int pulls_missing_ = 0;
 
   std::function<void(absl::Status)> cut_done_;
@@ -149,6 +160,7 @@ class ParameterExchange {
 
   std::function<void()> step_done_;
   uint64_t step_ = 0;
+  std::optional<Round> round_;  // of step_
   // Of the slices of the step, and of those of the step that was dropped: owns the gradients.
   std::shared_ptr<const void> step_slices_;
   std::weak_ptr<const void> dropped_slices_;

@@ -122,7 +122,7 @@ void WorkerSession::SendHello() {
   hello->set_incarnation(options_.incarnation);
   hello->set_timeline(timeline_);
   if (activity_ == Activity::kTraining) hello->add_held_steps(step_);
-  for (const uint64_t step : leases_) hello->add_held_steps(step);
+  for (const LeasedStep& leased : leases_) hello->add_held_steps(leased.step);
   Report(report);
 }
 
@@ -315,6 +315,7 @@ void WorkerSession::OnTimelineOpened(uint64_t timeline) {
   LogInfo("working in timeline " + TermText(timeline));
   DropWork(timeline);
   parameters_fresh_ = false;
+  parameters_version_.reset();
   cut_here_ = 0;
   exchange_->SetTimeline(timeline);
   Next();

@@ -13,6 +13,7 @@
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/backoff.h"
 #include "common/rpc/network.h"
+#include "common/step_plan/round.h"
 #include "proto/coordinator.pb.h"
 #include "proto/worker.pb.h"
 #include "worker/input_wait_share.h"
@@ -28,7 +29,8 @@ namespace shoal {
 //      ▲                                            │
 //      └── stream lost (work goes on meanwhile) ────┤── JobDone, Drain, SIGTERM, failure ──▶ over
 //
-// A step is over when its gradient is computed and every ps has acknowledged every chunk; then it
+// A step is over when its gradient is computed and every ps has acknowledged every chunk, or when a
+// ps says that its round is complete; then it
 // is reported, with others where steps are short, over a later stream if this one is gone. State
 // machine; loop thread only.
 class WorkerSession {
@@ -81,6 +83,10 @@ class WorkerSession {
     uint64_t cut_step = 0;
     uint64_t batch = 0;
   };
+  struct LeasedStep {
+    uint64_t step = 0;
+    std::optional<Round> round;
+  };
 
   // The stream to the coordinator.
   void Open();
@@ -113,8 +119,14 @@ class WorkerSession {
   // Begins whatever is next, if nothing is going on.
   void Next();
   void Begin(Activity activity);
-  void PullParameters();
-  void Train(uint64_t step);
+  // The parameters are those that the step is computed from.
+  bool ParametersFit(const LeasedStep& leased) const;
+  void PullParametersFor(const LeasedStep& leased);
+  void Train(const LeasedStep& leased);
+  // The round that begins with this version is complete everywhere: what is leased of it is done.
+  void OnRoundComplete(uint64_t version);
+  // Leases were dropped: has the batches of those that are left prepared.
+  void ExpectLeasesAnew();
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
   void MaybeFinishStep();
   // Reports the steps that are over, when enough have come together.
@@ -159,7 +171,7 @@ class WorkerSession {
 
   uint64_t timeline_ = 0;
   uint64_t work_ = 0;  // rises when all that is going on is dropped
-  std::deque<uint64_t> leases_;
+  std::deque<LeasedStep> leases_;
   bool halted_ = false;       // begins none of them
   uint64_t begun_below_ = 0;  // all steps of this timeline that were begun are below
   std::deque<EvaluationOrder> evaluations_;
@@ -167,6 +179,8 @@ class WorkerSession {
   bool computing_ = false;  // the computer is busy, perhaps with something that was dropped
   // They hold this timeline and this worker's last push, or were pulled for the next step.
   bool parameters_fresh_ = false;
+  // They are of this version of the timeline, on every chunk; none: it is not known.
+  std::optional<uint64_t> parameters_version_;
   uint64_t cut_here_ = 0;                // step of the cut in cut_parameters; 0 = none
   uint64_t step_ = 0;                    // the one being trained
   std::optional<BatchOutcome> outcome_;  // of step_, once computed

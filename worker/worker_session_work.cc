@@ -24,6 +24,13 @@ uint32_t Microseconds(Time time) {
   return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
 }
 
+std::optional<Round> RoundOf(const proto::Lease& lease) {
+  if (!lease.has_round()) return std::nullopt;
+  return Round{.first = lease.round().first(),
+               .count = lease.round().count(),
+               .number = lease.round().number()};
+}
+
 }  // namespace
 
 // Leases of another timeline are ordinary after a restore; those that no coordinator gives are
@@ -37,7 +44,15 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
                                    lease.first(), " on; the job has ", total, ", ", leases_.size(),
                                    " are held, and a worker holds ", kMostLeases, " at most"));
   }
-  for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back(lease.first() + i);
+  const std::optional<Round> round = RoundOf(lease);
+  if (round &&
+      !(round->Contains(lease.first()) && round->Contains(lease.first() + lease.count() - 1))) {
+    return LogWarning(absl::StrCat("not taken: a lease of ", lease.count(), " steps from ",
+                                   lease.first(), " on, in a round of ", round->count,
+                                   " steps from ", round->first,
+                                   " on; the steps of a lease are all of its round"));
+  }
+  for (uint64_t i = 0; i < lease.count(); ++i) leases_.push_back({lease.first() + i, round});
   options_.computer->Expect(lease.first(), lease.count());
   Next();
 }
@@ -55,11 +70,17 @@ void WorkerSession::OnHalt(const proto::Halt& halt) {
 void WorkerSession::OnGoOn(const proto::GoOn& go_on) {
   if (timeline_ == 0 || go_on.timeline() != timeline_) return;
   halted_ = false;
-  if (std::erase_if(leases_, [&go_on](uint64_t step) { return step >= go_on.below(); }) > 0) {
-    options_.computer->Forget();
-    for (const uint64_t step : leases_) options_.computer->Expect(step, 1);
+  if (std::erase_if(leases_, [&go_on](const LeasedStep& leased) {
+        return leased.step >= go_on.below();
+      }) > 0) {
+    ExpectLeasesAnew();
   }
   Next();
+}
+
+void WorkerSession::ExpectLeasesAnew() {
+  options_.computer->Forget();
+  for (const LeasedStep& leased : leases_) options_.computer->Expect(leased.step, 1);
 }
 
 void WorkerSession::OnEvaluate(const proto::Evaluate& evaluate) {
@@ -89,10 +110,10 @@ void WorkerSession::Next() {
     return Evaluate(order);
   }
   if (leases_.empty() || halted_) return;
-  if (!parameters_fresh_) return PullParameters();
-  const uint64_t step = leases_.front();
+  const LeasedStep leased = leases_.front();
+  if (!ParametersFit(leased)) return PullParametersFor(leased);
   leases_.pop_front();
-  Train(step);
+  Train(leased);
 }
 
 void WorkerSession::Begin(Activity activity) {
@@ -102,27 +123,64 @@ void WorkerSession::Begin(Activity activity) {
   activity_began_ = now;
 }
 
-void WorkerSession::PullParameters() {
+bool WorkerSession::ParametersFit(const LeasedStep& leased) const {
+  return leased.round ? parameters_version_ == leased.round->first : parameters_fresh_;
+}
+
+void WorkerSession::PullParametersFor(const LeasedStep& leased) {
   Begin(Activity::kPulling);
-  exchange_->PullAll([this] {
+  parameters_fresh_ = false;
+  parameters_version_.reset();
+  if (!leased.round) {
+    return exchange_->PullAll([this] {
+      Begin(Activity::kIdle);
+      parameters_fresh_ = true;
+      Next();
+    });
+  }
+  const uint64_t version = leased.round->first;
+  exchange_->PullVersion(version, [this, version](absl::Status status) {
     Begin(Activity::kIdle);
-    parameters_fresh_ = true;
+    if (!status.ok()) return OnRoundComplete(version);
+    parameters_version_ = version;
     Next();
   });
 }
 
-void WorkerSession::Train(uint64_t step) {
+// Others have computed these steps, and are gone perhaps without having said so: they are reported
+// as done, without what they would say for themselves.
+void WorkerSession::OnRoundComplete(uint64_t version) {
+  std::erase_if(leases_, [this, version](const LeasedStep& leased) {
+    if (!leased.round || leased.round->first > version) return false;
+    proto::StepDone& done = *unreported_.add_steps();
+    done.set_step(leased.step);
+    done.set_was_in(true);
+    begun_below_ = std::max(begun_below_, leased.step + 1);
+    return true;
+  });
+  unreported_.set_timeline(timeline_);
+  ExpectLeasesAnew();
+  MaybeReportSteps();
+  Next();
+}
+
+void WorkerSession::Train(const LeasedStep& leased) {
+  const uint64_t step = leased.step;
   Begin(Activity::kTraining);
   computing_ = true;
   step_ = step;
   begun_below_ = std::max(begun_below_, step + 1);
   outcome_.reset();
   step_applied_ = false;
-  parameters_fresh_ = !prepared_->pulls_each_step;
-  exchange_->BeginStep(step, [this] {
-    step_applied_ = true;
-    MaybeFinishStep();
-  });
+  // Of a round they stay what they are, for more steps of it.
+  parameters_fresh_ = !leased.round && !prepared_->pulls_each_step;
+  exchange_->BeginStep(
+      step,
+      [this] {
+        step_applied_ = true;
+        MaybeFinishStep();
+      },
+      leased.round);
   options_.computer->Train(
       step,
       [this, alive = alive_, work = work_](int ps, int chunk) {

@@ -81,6 +81,16 @@ struct ExchangePeer {
     reply.mutable_refused()->set_reason(reason);
     stream.Send(reply);
   }
+  // The version is kept no more.
+  static void RefuseVersion(FarEnd& stream, uint64_t timeline, uint64_t version) {
+    proto::ExchangeReply reply;
+    reply.mutable_refused()->set_requested_timeline(timeline);
+    reply.mutable_refused()->set_requested_version(version);
+    reply.mutable_refused()->set_round_complete(true);
+    reply.mutable_refused()->set_timeline(timeline);
+    reply.mutable_refused()->set_reason("its round is complete");
+    stream.Send(reply);
+  }
 };
 
 }  // namespace shoal

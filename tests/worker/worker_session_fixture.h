@@ -161,6 +161,17 @@ class WorkerSessionTest : public testing::Test {
     order.mutable_lease()->set_count(count);
     Order(order);
   }
+  // Of a round, which is number first / 3.
+  void LeaseOfRound(uint64_t first, uint64_t count, uint64_t round_first, uint32_t round_count) {
+    proto::WorkerOrder order;
+    order.mutable_lease()->set_timeline(timeline_);
+    order.mutable_lease()->set_first(first);
+    order.mutable_lease()->set_count(count);
+    order.mutable_lease()->mutable_round()->set_first(round_first);
+    order.mutable_lease()->mutable_round()->set_count(round_count);
+    order.mutable_lease()->mutable_round()->set_number(round_first / 3);
+    Order(order);
+  }
   void OrderEvaluation(uint64_t cut_step, uint64_t batch) {
     proto::WorkerOrder order;
     order.mutable_evaluate()->set_timeline(timeline_);
@@ -186,12 +197,19 @@ class WorkerSessionTest : public testing::Test {
     if (request.has_hello()) return ExchangePeer::SayHello(ps(i), timeline_);
     if (request.has_push()) {
       ++pushes_[request.push().step()];
+      last_push_ = request.push();
       const int chunk = static_cast<int>(request.push().chunk());
       return ExchangePeer::SendApplied(ps(i), timeline_, request.push().step(), chunk, ++version_,
                                        model_.Filled(i, chunk, 1));
     }
     const proto::Pull& pull = request.pull();
     pulls_ += pull.chunk_count();
+    if (pull.has_version()) {
+      asked_versions_.push_back(pull.version());
+      if (i == 1 && pull.version() < complete_below_)
+        return ExchangePeer::RefuseVersion(ps(i), timeline_, pull.version());
+      version_ = pull.version();
+    }
     for (uint32_t k = pull.first_chunk(); k < pull.first_chunk() + pull.chunk_count(); ++k) {
       if (pull.cut_step() != 0 && pull.cut_step() != held_cut_) {
         return ExchangePeer::Refuse(ps(i), {pull.timeline(), pull.cut_step()}, timeline_,
@@ -276,6 +294,9 @@ class WorkerSessionTest : public testing::Test {
   uint64_t timeline_ = kTimeline;
   uint64_t held_cut_ = 0;
   uint64_t version_ = 0;
+  uint64_t complete_below_ = 0;           // ps 1 keeps no version below
+  std::vector<uint64_t> asked_versions_;  // by Pull
+  proto::Push last_push_;
   uint64_t pulls_ = 0;              // chunks
   std::map<uint64_t, int> pushes_;  // by step: chunks
   std::vector<std::string> events_;
