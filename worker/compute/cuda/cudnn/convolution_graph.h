@@ -10,8 +10,8 @@
 #include "common/model/compute_dtype.h"
 #include "common/model/ops/window.h"
 
-// What cuDNN is asked to compute, as data: descriptors are made of it (operation_graph.h), plans
-// are kept under its text (plan_cache.h), and tests read it. Nothing of cuDNN's is needed for it.
+// What cuDNN is asked to compute, as data: descriptors are made of it (operation_graph.h), its text
+// is in errors, and tests read it. Nothing of cuDNN's is needed for it.
 
 namespace shoal::cuda {
 

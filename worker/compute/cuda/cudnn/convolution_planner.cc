@@ -58,31 +58,11 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::TryEngine(const ConvolutionG
   return plan;
 }
 
-absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::PlanOfCache(const ConvolutionGraph& graph,
-                                                                const OperationGraph& operations,
-                                                                const PlanKey& key,
-                                                                const NodeName& node) const {
-  const std::optional<EngineConfig> config = options_.cache->Find(key);
-  if (!config.has_value()) return absl::NotFoundError("");
-  SHOAL_ASSIGN_OR_RETURN(
-      Engine engine, MakeEngine(*options_.library, *options_.device, operations, *config, node));
-  return TryEngine(graph, std::move(engine), node);
-}
-
 absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph& graph,
                                                          const NodeName& node) {
   SHOAL_ASSIGN_OR_RETURN(const OperationGraph operations,
                          OperationGraph::Create(*options_.library, graph, node));
-  const PlanKey key = {.cudnn = options_.library->version(),
-                       .gpu = options_.device->name(),
-                       .graph = GraphText(graph),
-                       .demands = DemandsText(options_.demands)};
   const bool measured = options_.measure != nullptr && !options_.demands.deterministic;
-  if (measured) {
-    // One that is no good here is as none.
-    absl::StatusOr<ConvolutionPlan> kept = PlanOfCache(graph, operations, key, node);
-    if (kept.ok()) return kept;
-  }
   SHOAL_ASSIGN_OR_RETURN(std::vector<Engine> engines,
                          SuggestEngines(*options_.library, *options_.device, operations, node));
   std::vector<ConvolutionPlan> plans;
@@ -97,20 +77,16 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
     if (plans.size() == (measured ? kMeasuredPlans : 1)) break;
   }
   if (plans.empty()) {
-    return NoEngine(absl::StrCat(CallText("cuDNN", node), ": version ", key.cudnn,
-                                 " has no engine on ", key.gpu, " for ", key.graph),
-                    failures);
+    return NoEngine(
+        absl::StrCat(CallText("cuDNN", node), ": version ", options_.library->version(),
+                     " has no engine on ", options_.device->name(), " for ", GraphText(graph)),
+        failures);
   }
   if (!measured) return std::move(plans[0]);
   if (absl::Status status = LeaveFastest(options_.measure, plans); !status.ok()) {
     options_.on_warning(absl::StrCat("cuDNN's engines cannot be measured, and the first is taken: ",
                                      std::string(status.message())));
     return std::move(plans[0]);
-  }
-  const absl::Status kept = options_.cache->Keep(key, plans[0].config());
-  if (!kept.ok()) {
-    options_.on_warning(
-        absl::StrCat("the choice of cuDNN's engines is not kept: ", std::string(kept.message())));
   }
   return std::move(plans[0]);
 }

@@ -5,20 +5,18 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/cudnn/convolution_plan.h"
-#include "worker/compute/cuda/cudnn/plan_cache.h"
 
 namespace shoal::cuda {
 
 // Chooses an engine for a graph. Without `measure`, or for a deterministic job, the first that
 // cuDNN's heuristics name of those that the job's demands allow: the same each time. Otherwise the
-// fastest of the first few, once: it is kept in the cache. Not thread-safe.
+// fastest of the first few. Not thread-safe.
 class ConvolutionPlanner {
  public:
   struct Options {
     // All outlive it.
     const CudnnLibrary* library;
     const CudnnDevice* device;
-    PlanCache* cache;
     ConvolutionDemands demands = {};
     // How long a plan takes, in any unit.
     std::function<absl::StatusOr<double>(ConvolutionPlan& plan)> measure = {};
@@ -34,9 +32,6 @@ class ConvolutionPlanner {
   // A plan within the demands.
   absl::StatusOr<ConvolutionPlan> TryEngine(const ConvolutionGraph& graph, Engine engine,
                                             const NodeName& node) const;
-  absl::StatusOr<ConvolutionPlan> PlanOfCache(const ConvolutionGraph& graph,
-                                              const OperationGraph& operations, const PlanKey& key,
-                                              const NodeName& node) const;
 
   const Options options_;
 };

@@ -36,8 +36,7 @@ struct CudnnSession {
 
 class CudnnConvolutions : public Convolutions {
  public:
-  explicit CudnnConvolutions(CudnnOptions options)
-      : options_(std::move(options)), cache_(options_.plan_cache_path) {}
+  explicit CudnnConvolutions(CudnnOptions options) : options_(std::move(options)) {}
 
   absl::StatusOr<Made> Make(const ConvolutionGraph& graph, const NodeName& node) override {
     if (!planner_.has_value()) SHOAL_RETURN_IF_ERROR(Begin());
@@ -55,10 +54,8 @@ class CudnnConvolutions : public Convolutions {
     SHOAL_ASSIGN_OR_RETURN(CudnnHandle handle, CudnnHandle::Create(*library, *options_.stream));
     session_ =
         std::make_unique<CudnnSession>(std::move(library), std::move(device), std::move(handle));
-    if (!cache_.warning().empty()) options_.on_warning(cache_.warning());
     planner_.emplace(ConvolutionPlanner::Options{.library = session_->library.get(),
                                                  .device = &session_->device,
-                                                 .cache = &cache_,
                                                  .demands = options_.demands,
                                                  .measure =
                                                      [this](ConvolutionPlan& plan) {
@@ -70,7 +67,6 @@ class CudnnConvolutions : public Convolutions {
   }
 
   const CudnnOptions options_;
-  PlanCache cache_;
   std::unique_ptr<const CudnnSession> session_;  // null until the first is made
   std::optional<ConvolutionPlanner> planner_;
 };

@@ -17,14 +17,12 @@ struct CudnnOptions {
   // Where they go. Outlives the convolutions.
   const Stream* stream = nullptr;
   ConvolutionDemands demands = {};
-  // Where the choice of engines is kept (plan_cache.h); empty: nowhere.
-  std::string plan_cache_path = {};
   // What hinders nothing, for people.
   std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
 };
 
 // Convolutions by cuDNN, which is loaded when the first is made. Plans are measured when their
-// kernels are made, unless the job is deterministic or the choice is known.
+// kernels are made, unless the job is deterministic.
 std::unique_ptr<Convolutions> CreateCudnnConvolutions(CudnnOptions options);
 
 }  // namespace shoal::cuda

@@ -20,7 +20,7 @@ class CudnnDevice {
 
   const Descriptor& properties() const { return properties_; }
   // "NVIDIA H100 80GB HBM3 9.0 132": name, compute capability and multiprocessors, which decide
-  // what is fast. As PlanKey wants it.
+  // what is fast.
   const std::string& name() const { return name_; }
 
  private:

@@ -38,14 +38,12 @@ ConvolutionGraph Layer(Pass pass, ComputeDtype type = ComputeDtype::kBfloat16,
 class CudnnEnginesTest : public DescribedGpuTest {
  protected:
   ConvolutionPlanner::Options Options(const ConvolutionDemands& demands = {}) {
-    return {.library = library_.get(), .device = &*device_, .cache = &cache_, .demands = demands};
+    return {.library = library_.get(), .device = &*device_, .demands = demands};
   }
   absl::StatusOr<ConvolutionPlan> Plan(const ConvolutionGraph& graph,
                                        const ConvolutionDemands& demands = {}) {
     return ConvolutionPlanner(Options(demands)).Plan(graph, kNode);
   }
-
-  PlanCache cache_{""};
 };
 
 TEST_F(CudnnEnginesTest, EveryPassHasAnEngineThatTheDemandsAllow) {
@@ -135,27 +133,21 @@ TEST_F(CudnnEnginesTest, MistakesAreErrorsOfTheirCall) {
   EXPECT_THAT(status.message(), HasSubstr("cudnnBackendFinalize of Conv2D in the layer conv"));
 }
 
-TEST_F(CudnnEnginesTest, AnEngineIsMadeAgainFromItsConfig) {
+TEST_F(CudnnEnginesTest, AnEngineThatIsNamedMakesAPlan) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardData);
   const auto operations = OperationGraph::Create(*library_, graph, kNode);
   ASSERT_TRUE(operations.ok()) << operations.status();
   auto engines = SuggestEngines(*library_, *device_, *operations, kNode);
   ASSERT_TRUE(engines.ok()) << engines.status();
   ASSERT_GT(engines->size(), 5u);
-  for (const Engine& suggested : *engines) {
-    SCOPED_TRACE(EngineConfigText(suggested.config));
-    auto made = MakeEngine(*library_, *device_, *operations, suggested.config, kNode);
-    ASSERT_TRUE(made.ok()) << made.status();
-    EXPECT_EQ(made->config, suggested.config);
-    EXPECT_EQ(made->notes.tensor_cores, suggested.notes.tensor_cores);
-    EXPECT_EQ(made->notes.nondeterministic, suggested.notes.nondeterministic);
-    const auto plan = ConvolutionPlan::Create(*library_, *device_, graph, *std::move(made), kNode);
+  for (Engine& engine : *engines) {
+    SCOPED_TRACE(EngineConfigText(engine.config));
+    const auto plan = ConvolutionPlan::Create(*library_, *device_, graph, std::move(engine), kNode);
     EXPECT_TRUE(plan.ok()) << plan.status();
   }
-  EXPECT_FALSE(MakeEngine(*library_, *device_, *operations, {.engine = 9999}, kNode).ok());
 }
 
-TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
+TEST_F(CudnnEnginesTest, MeasuresAndTakesTheFastest) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
   ConvolutionPlanner::Options options = Options();
   std::vector<EngineConfig> measured;
@@ -168,13 +160,6 @@ TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(measured.size(), 10u);
   EXPECT_EQ(plan->config(), measured[3]);
-  // The next one knows.
-  const auto again = ConvolutionPlanner(options).Plan(graph, kNode);
-  EXPECT_EQ(measured.size(), 10u);
-  EXPECT_EQ(again->config(), measured[3]);
-  // Another question is another measurement.
-  ASSERT_TRUE(ConvolutionPlanner(options).Plan(Layer(Pass::kBackwardData), kNode).ok());
-  EXPECT_GT(measured.size(), 10u);
 }
 
 TEST_F(CudnnEnginesTest, TakesTheFirstWhereNothingCanBeMeasured) {
@@ -189,9 +174,6 @@ TEST_F(CudnnEnginesTest, TakesTheFirstWhereNothingCanBeMeasured) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->config(), Plan(graph)->config());
   EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("no memory")));
-  // It may be measured the next time.
-  EXPECT_EQ(cache_.Find({library_->version(), device_->name(), GraphText(graph), DemandsText({})}),
-            std::nullopt);
 }
 
 TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
@@ -205,35 +187,6 @@ TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
   const auto second = Plan(graph, {.deterministic = true});
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
   EXPECT_EQ(first->config(), second->config());
-}
-
-TEST_F(CudnnEnginesTest, WhatIsKeptAndNoGoodIsMeasuredAnew) {
-  const ConvolutionGraph graph = Layer(Pass::kForward, ComputeDtype::kFloat32);
-  const PlanKey key = {library_->version(), device_->name(), GraphText(graph), DemandsText({})};
-  // Of an engine that is not there, and of one that a job without TF32 must not have.
-  const auto tf32 = Plan(graph, {.tf32 = true});
-  ASSERT_TRUE(tf32.ok()) << tf32.status();
-  for (const EngineConfig& config : {EngineConfig{.engine = 9999}, tf32->config()}) {
-    ASSERT_TRUE(cache_.Keep(key, config).ok());
-    ConvolutionPlanner::Options options = Options();
-    options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> { return 1.0; };
-    const auto plan = ConvolutionPlanner(options).Plan(graph, kNode);
-    ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_NE(plan->config(), config);
-    EXPECT_FALSE(plan->notes().tensor_cores);
-    EXPECT_EQ(cache_.Find(key), plan->config());
-  }
-}
-
-TEST_F(CudnnEnginesTest, SaysThatAChoiceCannotBeKept) {
-  PlanCache nowhere("/nowhere/plans");
-  std::vector<std::string> warnings;
-  ConvolutionPlanner::Options options = Options();
-  options.cache = &nowhere;
-  options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> { return 1.0; };
-  options.on_warning = [&](const std::string& warning) { warnings.push_back(warning); };
-  EXPECT_TRUE(ConvolutionPlanner(options).Plan(Layer(Pass::kForward), kNode).ok());
-  EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("/nowhere/plans")));
 }
 
 }  // namespace
