@@ -17,7 +17,7 @@ import numpy as np
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("SHOAL_BIN", SOURCE / "build/release/bin"))
-PATIENCE_SECONDS = 240  # only what fails waits so long
+PATIENCE_SECONDS = 900  # only what fails waits so long
 
 # Where pytest runs under nohup or in the background of a script, these are ignored; not so by what it starts: a handler ends with exec.
 for _number in (signal.SIGHUP, signal.SIGINT):
