@@ -202,8 +202,10 @@ absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const Ker
   const auto slots = static_cast<int>(optimizer->slot_names().size());
   std::vector<MemoryNeeds> memory = {CoordinatorMemory()};
   for (int i = 0; i < counts.ps; ++i) {
-    memory.push_back(
-        PsMemory(i, shard_map.ps(i), slots, job.strategy.window_steps, counts.workers));
+    memory.push_back(PsMemory(i, shard_map.ps(i), slots, job.strategy.window_steps, counts.workers,
+                              job.strategy.sync() && job.strategy.gradients_per_update == 0
+                                  ? static_cast<uint64_t>(counts.workers)
+                                  : job.strategy.gradients_per_update));
   }
   SHOAL_ASSIGN_OR_RETURN(memory.emplace_back(),
                          WorkerNeeds(job, examples.value_or(0), data, shard_map));

@@ -48,7 +48,12 @@ void ParameterServer::Collect(MetricSamples* out) const {
   out->Add("shoal_ps_term", TermNumber(promised_term_));
   out->Add("shoal_ps_timeline", TermNumber(timeline()));
   out->Add("shoal_ps_coordinator_silence_seconds", silence);
-  out->Add("shoal_ps_chunks", variables() == nullptr ? 0 : variables()->chunk_count());
+  const VariableStore* const store = variables();
+  out->Add("shoal_ps_chunks", store == nullptr ? 0 : store->chunk_count());
+  const size_t early = store == nullptr ? 0 : store->early_gradients();
+  const size_t before = store == nullptr ? 0 : store->versions_before();
+  out->Add("shoal_ps_early_gradients", static_cast<double>(early));
+  out->Add("shoal_ps_versions_before", static_cast<double>(before));
   out->Add("shoal_ps_streams", control, {"control"});
   out->Add("shoal_ps_streams", exchange, {"exchange"});
   figures_.Collect(out);

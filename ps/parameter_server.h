@@ -99,18 +99,27 @@ class ParameterServer {
   void OnPush(const SessionPtr& session, const proto::Push& push, const Message& message);
   void OnPull(const SessionPtr& session, const proto::Pull& pull);
   absl::Status CheckTimeline(uint64_t timeline) const;
-  bool AcceptTimeline(const SessionPtr& session, uint64_t timeline, uint64_t cut_step = 0);
+  // What a push or pull asked for, so that whoever asked knows the refusal of it.
+  struct Asked {
+    uint64_t timeline = 0;
+    uint64_t cut_step = 0;
+    std::optional<uint64_t> version = std::nullopt;
+  };
+  static Asked AskedBy(const proto::Pull& pull);
+  bool AcceptTimeline(const SessionPtr& session, const Asked& asked);
   // Answers, made when they can be written: what they say is what is so then.
   Message MakeApplied(Session* session, proto::Applied applied, bool want_values);
   absl::StatusOr<Message> MakeValues(Session* session, const proto::Pull& pull, int chunk);
-  Message MakeRefused(Session* session, const absl::Status& reason, uint64_t timeline,
-                      uint64_t cut_step = 0);
+  // kOutOfRange: of a version that is kept no more, as its round is complete.
+  Message MakeRefused(Session* session, const absl::Status& reason, const Asked& asked);
   bool CheckJob(const SessionPtr& session);
   // Of a chunk of the store; null where there is none of that number.
   const Chunk* FindChunk(int chunk);
   absl::StatusOr<PushResult> Apply(const proto::Push& push, const Message& message);
   // The chunk's live values, as they travel.
   ChunkSnapshot ReadLive(int chunk);
+  ChunkSnapshot AsTheyTravel(int chunk, ChunkSnapshot values);
+  absl::Status CheckPulledVersion(const proto::Pull& pull, uint64_t end);
 
   void OnClaim(const SessionPtr& session, uint64_t term, const proto::Claim& claim);
   void OnLoad(const SessionPtr& session, uint64_t term, const proto::Load& load);

@@ -25,6 +25,13 @@ int ChunkIndex(uint32_t chunk) {
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
+std::optional<Round> RoundOf(const proto::Push& push) {
+  if (!push.has_round()) return std::nullopt;
+  return Round{.first = push.round().first(),
+               .count = push.round().count(),
+               .number = push.round().number()};
+}
+
 }  // namespace
 
 void ParameterServer::OnExchangeHello(const SessionPtr& session,
@@ -50,24 +57,31 @@ absl::Status ParameterServer::CheckTimeline(uint64_t timeline) const {
       "; the request was of timeline ", TermText(timeline)));
 }
 
-bool ParameterServer::AcceptTimeline(const SessionPtr& session, uint64_t timeline,
-                                     uint64_t cut_step) {
-  const absl::Status accepted = CheckTimeline(timeline);
+ParameterServer::Asked ParameterServer::AskedBy(const proto::Pull& pull) {
+  Asked asked = {.timeline = pull.timeline(), .cut_step = pull.cut_step()};
+  if (pull.cut_step() == 0 && pull.has_version()) asked.version = pull.version();
+  return asked;
+}
+
+bool ParameterServer::AcceptTimeline(const SessionPtr& session, const Asked& asked) {
+  const absl::Status accepted = CheckTimeline(asked.timeline);
   if (accepted.ok()) return true;
-  session->SendFrom(SourceOf([this, to = session.get(), accepted, timeline, cut_step] {
-    return MakeRefused(to, accepted, timeline, cut_step);
-  }));
+  session->SendFrom(SourceOf(
+      [this, to = session.get(), accepted, asked] { return MakeRefused(to, accepted, asked); }));
   return false;
 }
 
 Message ParameterServer::MakeRefused(Session* session, const absl::Status& reason,
-                                     uint64_t timeline, uint64_t cut_step) {
+                                     const Asked& asked) {
   figures_.Refused();
   proto::ExchangeReply reply;
-  reply.mutable_refused()->set_timeline(this->timeline());
-  reply.mutable_refused()->set_requested_timeline(timeline);
-  reply.mutable_refused()->set_requested_cut_step(cut_step);
-  reply.mutable_refused()->set_reason(Text(reason));
+  proto::Refused* refused = reply.mutable_refused();
+  refused->set_timeline(timeline());
+  refused->set_requested_timeline(asked.timeline);
+  refused->set_requested_cut_step(asked.cut_step);
+  if (asked.version) refused->set_requested_version(*asked.version);
+  refused->set_round_complete(absl::IsOutOfRange(reason));
+  refused->set_reason(Text(reason));
   return session->MakeMessage(reply);
 }
 
@@ -93,7 +107,7 @@ bool ParameterServer::CheckJob(const SessionPtr& session) {
 // Rule 5.
 void ParameterServer::OnPush(const SessionPtr& session, const proto::Push& push,
                              const Message& message) {
-  if (!AcceptTimeline(session, push.timeline()) || !CheckJob(session)) return;
+  if (!AcceptTimeline(session, {.timeline = push.timeline()}) || !CheckJob(session)) return;
   const Time begun = options_.loop->Now();
   const absl::StatusOr<PushResult> result = Apply(push, message);
   if (!result.ok()) return End(session, result.status());
@@ -122,17 +136,20 @@ absl::StatusOr<PushResult> ParameterServer::Apply(const proto::Push& push, const
   const Chunk* const chunk = FindChunk(index);
   ChunkCoding& coding = timeline_->variables.coding;
   if (chunk == nullptr || !coding.codes_push(*chunk))
-    return store().Push(message, push.step(), index, push.pulled_version());
+    return store().Push(message, push.step(), index, push.pulled_version(), RoundOf(push));
   const absl::StatusOr<Message> decoded = coding.DecodePush(*chunk, message);
   if (!decoded.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("chunk ", index, " of step ", push.step(), ": ", Text(decoded.status())));
   }
-  return store().Push(*decoded, push.step(), index, push.pulled_version());
+  return store().Push(*decoded, push.step(), index, push.pulled_version(), RoundOf(push));
 }
 
 ChunkSnapshot ParameterServer::ReadLive(int chunk) {
-  ChunkSnapshot values = *store().Read(chunk);
+  return AsTheyTravel(chunk, *store().Read(chunk));
+}
+
+ChunkSnapshot ParameterServer::AsTheyTravel(int chunk, ChunkSnapshot values) {
   const ChunkCoding& coding = timeline_->variables.coding;
   const Chunk& of = *FindChunk(chunk);
   if (coding.codes_pull(of)) return coding.EncodeValues(of, values);
@@ -143,7 +160,7 @@ ChunkSnapshot ParameterServer::ReadLive(int chunk) {
 // wait: of a chunk that many wait for there is one version, not one for each of them.
 Message ParameterServer::MakeApplied(Session* session, proto::Applied applied, bool want_values) {
   const absl::Status timeline = CheckTimeline(applied.timeline());
-  if (!timeline.ok()) return MakeRefused(session, timeline, applied.timeline());
+  if (!timeline.ok()) return MakeRefused(session, timeline, {.timeline = applied.timeline()});
   std::vector<Slice> payload;
   if (want_values) {
     ChunkSnapshot values = ReadLive(ChunkIndex(applied.chunk()));
@@ -156,7 +173,7 @@ Message ParameterServer::MakeApplied(Session* session, proto::Applied applied, b
 }
 
 void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull) {
-  if (!AcceptTimeline(session, pull.timeline(), pull.cut_step())) return;
+  if (!AcceptTimeline(session, AskedBy(pull))) return;
   if (!CheckJob(session)) return;
   const uint64_t end = uint64_t{pull.first_chunk()} + pull.chunk_count();
   if (end > static_cast<uint64_t>(store().chunk_count())) {
@@ -164,21 +181,37 @@ void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull)
                             "a Pull of ", pull.chunk_count(), " chunks from ", pull.first_chunk(),
                             " on; ps ", options_.index, " has ", store().chunk_count())));
   }
+  const absl::Status version = CheckPulledVersion(pull, end);
+  if (!version.ok()) return End(session, version);
   session->SendFrom([this, to = session.get(), pull, end,
                      chunk = uint64_t{pull.first_chunk()}]() mutable -> std::optional<Message> {
     if (chunk == end) return std::nullopt;
     absl::StatusOr<Message> values = MakeValues(to, pull, static_cast<int>(chunk));
     chunk = values.ok() ? chunk + 1 : end;
     if (values.ok()) return *std::move(values);
-    return MakeRefused(to, values.status(), pull.timeline(), pull.cut_step());
+    return MakeRefused(to, values.status(), AskedBy(pull));
   });
+}
+
+// Section 13: nobody waits for a version here, so one that is not there yet is an error. Versions
+// only rise until the answer is made.
+absl::Status ParameterServer::CheckPulledVersion(const proto::Pull& pull, uint64_t end) {
+  const std::optional<uint64_t> version = AskedBy(pull).version;
+  for (uint64_t chunk = pull.first_chunk(); version && chunk < end; ++chunk) {
+    const absl::Status status = store().ReadVersion(static_cast<int>(chunk), *version).status();
+    if (absl::IsInvalidArgument(status)) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Message> ParameterServer::MakeValues(Session* session, const proto::Pull& pull,
                                                     int chunk) {
   SHOAL_RETURN_IF_ERROR(CheckTimeline(pull.timeline()));
   ChunkSnapshot values;
-  if (pull.cut_step() == 0) {
+  if (const std::optional<uint64_t> version = AskedBy(pull).version) {
+    SHOAL_ASSIGN_OR_RETURN(values, store().ReadVersion(chunk, *version));
+    values = AsTheyTravel(chunk, std::move(values));
+  } else if (pull.cut_step() == 0) {
     values = ReadLive(chunk);
   } else {
     SHOAL_ASSIGN_OR_RETURN(values, store().ReadCut(chunk, pull.cut_step()));

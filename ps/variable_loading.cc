@@ -34,15 +34,17 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request, 
                                 .ps_index = request.ps_index,
                                 .optimizer = std::move(optimizer),
                                 .window_steps = job.strategy.window_steps,
+                                .most_round_steps = job.strategy.gradients_per_update,
                                 .seed = job.seed};
 }
 
 constexpr char kAdvice[] = "Give this machine more memory, or the cluster more ps.";
 
 absl::Status CheckMemoryFor(const VariableStore::Options& options, const LoadRequest& request) {
-  const MemoryNeeds needs = PsMemory(options.ps_index, options.shard_map.ps(options.ps_index),
-                                     static_cast<int>(options.optimizer->slot_names().size()),
-                                     options.window_steps, request.workers);
+  const MemoryNeeds needs =
+      PsMemory(options.ps_index, options.shard_map.ps(options.ps_index),
+               static_cast<int>(options.optimizer->slot_names().size()), options.window_steps,
+               request.workers, options.most_round_steps);
   SHOAL_RETURN_IF_ERROR(CheckMemory(needs, request.memory, kAdvice));
   if (const std::string warning = MayRunShort(needs, request.memory); !warning.empty())
     LogWarning(warning);

@@ -63,7 +63,7 @@ std::string MemoryNeeds::ToText() const {
 }
 
 MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t window_steps,
-                     int workers) {
+                     int workers, uint64_t round_steps) {
   constexpr uint64_t kBytesPerValue = sizeof(float);
   uint64_t pushed = 0, with_slots = 0, largest_chunk = 0;
   for (const Chunk& chunk : shards.chunks) {
@@ -73,13 +73,18 @@ MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t wind
   }
   const uint64_t chunks = shards.chunks.size();
   const uint64_t variables = shards.slab_size * kBytesPerValue;
+  const uint64_t sums = round_steps > 1 ? pushed : 0;
+  const uint64_t versions_before = round_steps > 0 ? pushed : 0;
   return {.task = absl::StrCat("ps ", index),
           .held = {{"variables", variables},
                    {"slots", with_slots * slots},
+                   {"sums of rounds", sums},
+                   {"versions before", versions_before},
                    {"applied sets", chunks * AppliedSetBytes(window_steps)},
                    {"tables of chunks", chunks * kChunkStateBytes},
                    {kProgram, kPsProgramBytes}},
           .at_times = {{"copies for a checkpoint", pushed + with_slots * slots},
+                       {"early gradients", round_steps > 1 ? (round_steps - 1) * pushed : 0},
                        {"sending", std::min(kSendingBytes, workers * variables)},
                        {"receiving", workers * largest_chunk}}};
 }

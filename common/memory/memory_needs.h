@@ -33,9 +33,11 @@ struct MemoryNeeds {
 
 // Besides variables, slots and applied sets: copies of the chunks that are updated while a
 // checkpoint is written or held for an evaluation, answers that are being sent, and a gradient that
-// is being received from each of `workers`.
+// is being received from each of `workers`. Where updates are of rounds (round_steps > 0), also the
+// sum of each chunk and its version before, and at worst the gradients of all steps of a round but
+// its first, which come before their turn.
 MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t window_steps,
-                     int workers);
+                     int workers, uint64_t round_steps = 0);
 
 // What a worker's memory depends on, in bytes.
 struct WorkerMemoryOptions {

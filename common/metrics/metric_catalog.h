@@ -168,11 +168,19 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "Time since the last command of a coordinator, which probes once a second."},
     {"shoal_ps_chunks", "ps", MetricKind::kGauge, "Chunks that the ps holds; 0 while it is empty."},
     {"shoal_ps_loads_total", "ps", MetricKind::kCounter, "Loads that opened a timeline."},
-    {"shoal_ps_updates_total", "ps", MetricKind::kCounter, "Chunk updates applied."},
+    {"shoal_ps_updates_total", "ps", MetricKind::kCounter,
+     "Gradients of chunks applied, or in and to be applied with their round."},
     {"shoal_ps_repeated_updates_total", "ps", MetricKind::kCounter,
-     "Pushes of a step that the chunk had applied already, dropped."},
+     "Pushes of a step that the chunk had applied already, or that was in, dropped."},
     {"shoal_ps_refused_requests_total", "ps", MetricKind::kCounter,
-     "Pushes and pulls of another timeline, refused."},
+     "Pushes and pulls of another timeline, or of a version that is kept no more, refused."},
+    {"shoal_ps_early_gradients", "ps", MetricKind::kGauge,
+     "Gradients of chunks that are kept until those of the steps before them are there; 0 under "
+     "the "
+     "strategy async."},
+    {"shoal_ps_versions_before", "ps", MetricKind::kGauge,
+     "Chunks of which the version before is kept, too, until the next round begins; 0 under the "
+     "strategy async."},
     {"shoal_ps_staleness_updates",
      "ps",
      MetricKind::kHistogram,

@@ -34,6 +34,21 @@ TEST(MemoryNeedsTest, APsHoldsVariablesSlotsAndAppliedSets) {
   EXPECT_EQ(PartOf(crowded.at_times, "sending"), 256 * kMiB) << "however many workers there are";
 }
 
+TEST(MemoryNeedsTest, APsOfRoundsHoldsSumsVersionsBeforeAndEarlyGradients) {
+  const std::vector<Variable> variables = {
+      {.name = "w", .shape = {8 << 18}},
+      {.name = "fixed", .shape = {2 << 18}, .rule = UpdateRule::kFrozen}};
+  const ShardMap map(variables, 1, {.chunk_bytes = 1 << 20});
+  const MemoryNeeds async = PsMemory(0, map.ps(0), 2, 4096, 3);
+  const MemoryNeeds rounds = PsMemory(0, map.ps(0), 2, 4096, 3, /*round_steps=*/4);
+  EXPECT_EQ(PartOf(rounds.held, "sums of rounds"), 8 * kMiB);
+  EXPECT_EQ(PartOf(rounds.held, "versions before"), 8 * kMiB);
+  EXPECT_EQ(PartOf(rounds.at_times, "early gradients"), 24 * kMiB);
+  EXPECT_EQ(rounds.most_bytes(), async.most_bytes() + 40 * kMiB);
+  const MemoryNeeds alone = PsMemory(0, map.ps(0), 2, 4096, 3, /*round_steps=*/1);
+  EXPECT_EQ(alone.most_bytes(), async.most_bytes() + 8 * kMiB);
+}
+
 TEST(MemoryNeedsTest, AWorkerHoldsParametersTwiceAndOnceMoreToEvaluate) {
   const WorkerMemoryOptions options = {.parameter_bytes = 100 * kMiB,
                                        .activation_bytes = 7 * kMiB,
