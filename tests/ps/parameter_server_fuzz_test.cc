@@ -64,10 +64,16 @@ class ParameterServerFuzzTest : public ParameterServerTest {
         request.mutable_push()->set_chunk(RandomNumber());
         request.mutable_push()->set_pulled_version(RandomNumber());
         request.mutable_push()->set_want_values(random_() % 2);
+        if (random_() % 2 == 0) {
+          request.mutable_push()->mutable_round()->set_first(RandomNumber());
+          request.mutable_push()->mutable_round()->set_count(RandomNumber());
+          request.mutable_push()->mutable_round()->set_number(RandomNumber());
+        }
         break;
       default:
         request = Pull(random_() % 4 == 0 ? RandomNumber() : server_->timeline(), RandomNumber(),
-                       RandomNumber(), RandomNumber());
+                       RandomNumber(), random_() % 2 == 0 ? 0 : RandomNumber());
+        if (random_() % 2 == 0) request.mutable_pull()->set_version(RandomNumber());
     }
     return request;
   }
@@ -114,7 +120,13 @@ TEST_F(ParameterServerFuzzTest, GarbageNeverCrashes) {
     random_.seed(seed);
     Restart();
     Client control = ConnectControl();
-    LoadJob(control, kTerm);
+    Job job = job_;
+    if (seed % 2 == 1) {
+      job.strategy.name = "sync";
+      job.strategy.gradients_per_update = 3;
+    }
+    ASSERT_TRUE(Ask(control, Claim(kTerm)).has_claimed());
+    ASSERT_TRUE(Ask(control, Load(kTerm, job.ResolvedText())).has_loaded());
     for (int i = 0; i < 60; ++i) {
       const bool to_control = random_() % 2 == 0;
       Client client = to_control ? ConnectControl() : ConnectWorker();
