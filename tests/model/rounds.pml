@@ -179,12 +179,12 @@ proctype coordinators() {
   od
 }
 
-/* A cut before a round of which no chunk has anything. */
+/* A cut before a round that no chunk has applied; of which some may have steps already. */
 proctype cuts() {
   byte f;
   if :: f = 1 :: f = R fi;
   if
-  :: atomic { ver[0] <= f && ver[1] <= f && (ver[0] < f || got[0] == 0) && (ver[1] < f || got[1] == 0) ->
+  :: atomic { ver[0] <= f && ver[1] <= f ->
        cut = f; copy[0] = NONE; copy[1] = NONE }
   :: atomic { base == STEPS -> goto over }
   fi;

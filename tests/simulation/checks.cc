@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/term.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -94,7 +95,7 @@ void Checks::OnLeft(const SimulatedProcess& process) {
   uint64_t end = 0;
   for (int k = 0; k < store->chunk_count(); ++k) {
     if (store->options().shard_map.ps(store->options().ps_index).chunks[k].pushed())
-      end = std::max(end, store->applied(k).end());
+      end = std::max(end, rounds_.has_value() ? store->version(k) : store->applied(k).end());
   }
   const std::vector<StoredCheckpoint> stored = Stored();
   const uint64_t kept = stored.empty() ? 0 : stored[0].manifest.cut_step;
@@ -111,26 +112,43 @@ void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& st
     if (applied.count() != applied.base()) world_.Fail("a chunk that is not trained was");
     return;
   }
-  if (applied.count() != store.version(index)) {
-    world_.Fail(absl::StrCat(process.name(), " chunk ", index, " has had ", store.version(index),
-                             " updates of ", applied.count(), " steps"));
-  }
-  const std::vector<uint64_t> after = applied.StepsAfterBase();
-  if (applied.end() > workload_.ending.last_step) world_.Fail("a step beyond the end was applied");
+  CheckSteps(process, applied, store.version(index), index);
+  // In rounds, what it has in beyond them is not in its values.
+  const uint64_t below = rounds_.has_value() ? store.version(index) : applied.base();
+  std::vector<uint64_t> after;
+  if (!rounds_.has_value()) after = applied.StepsAfterBase();
   const std::span<const float> sums =
       workload_.momentum && chunk.has_slots() ? store.slot(index, 0) : store.values(index);
   for (const ChunkPiece& piece : chunk.pieces) {
     for (int64_t i = 0; i < piece.size; ++i) {
       const int64_t element = piece.variable_offset + i;
-      float expected = sums_.Below(applied.base(), piece.variable, element);
+      float expected = sums_.Below(below, piece.variable, element);
       for (const uint64_t step : after) expected += sums_.Addend(step, piece.variable, element);
       if (sums[piece.chunk_offset + i] == expected) continue;
-      world_.Fail(absl::StrCat(process.name(), " chunk ", index, " is ",
-                               sums[piece.chunk_offset + i], " at ", i, ", but the steps below ",
-                               applied.base(), " and ", after.size(), " after it make ", expected));
+      world_.Fail(absl::StrFormat(
+          "%s chunk %d is %.9g at %d, but the steps below %d and %d after it make %.9g",
+          process.name(), index, sums[piece.chunk_offset + i], i, below, after.size(), expected));
       return;
     }
   }
+}
+
+void Checks::CheckSteps(const SimulatedProcess& process, const AppliedSet& applied,
+                        uint64_t version, int chunk) {
+  if (applied.end() > workload_.ending.last_step) world_.Fail("a step beyond the end was applied");
+  if (!rounds_.has_value()) {
+    if (applied.count() == version) return;
+    return world_.Fail(absl::StrCat(process.name(), " chunk ", chunk, " has had ", version,
+                                    " updates of ", applied.count(), " steps"));
+  }
+  const uint64_t end = rounds_->NextStart(version + 1);
+  bool whole = rounds_->StartsAt(version) && applied.end() <= end;
+  for (uint64_t step = applied.base(); step < version; ++step)
+    whole = whole && applied.Contains(step);
+  if (whole && !(applied.base() >= end && end > version)) return;
+  world_.Fail(absl::StrCat(process.name(), " chunk ", chunk, " is at version ", version,
+                           ", and has in the steps below ", applied.base(), " and some below ",
+                           applied.end(), ": no whole rounds, or more than the round after them"));
 }
 
 // --- Coordinator ---------------------------------------------------------------------------------
@@ -241,6 +259,21 @@ void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by
     world_.Fail(absl::StrCat(sender.name(), " acknowledges what it has not applied"));
   }
   CheckStaleness(sender.name(), reply.applied());
+}
+
+void Checks::CheckRound(const SimulatedProcess& worker, const proto::Push& push) {
+  if (rounds_.has_value() != push.has_round())
+    return world_.Fail(worker.name() + " pushes a round where there is none, or none where it is");
+  if (!rounds_.has_value()) return;
+  const Round expected = rounds_->Of(push.step());
+  const Round round = {.first = push.round().first(),
+                       .count = push.round().count(),
+                       .number = push.round().number()};
+  if (round == expected && push.pulled_version() == expected.first) return;
+  world_.Fail(absl::StrCat(worker.name(), " pushes step ", push.step(), " of version ",
+                           push.pulled_version(), " in round ", round.number, ", steps ",
+                           round.first, " to ", round.end(), ", where that is round ",
+                           expected.number, ", steps ", expected.first, " to ", expected.end()));
 }
 
 bool Checks::coordinator_stays() const {

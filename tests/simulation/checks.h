@@ -19,6 +19,7 @@ namespace shoal {
 
 namespace proto {
 class Applied;
+class Push;
 }  // namespace proto
 
 // The invariants of section 9 of the protocol, and what the promises say of files, checked as the
@@ -28,7 +29,11 @@ class Checks : public SimulatedNetwork::Observer {
  public:
   // These outlive this.
   Checks(World* world, SimulatedDisk* disk, const Workload* workload, const ExpectedSums* sums)
-      : world_(*world), disk_(*disk), workload_(*workload), sums_(*sums) {}
+      : world_(*world),
+        disk_(*disk),
+        workload_(*workload),
+        sums_(*sums),
+        rounds_(workload->rounds()) {}
 
   // A ps has run a callback.
   void OnPs(const SimulatedProcess& process, int index, const ParameterServer& server);
@@ -90,10 +95,7 @@ class Checks : public SimulatedNetwork::Observer {
     uint64_t step = 0;
   };
 
-  StepPlan plan() const {
-    return StepPlan(workload_.training_examples, workload_.job.batch_size, workload_.job.epochs,
-                    workload_.job.steps);
-  }
+  StepPlan plan() const { return workload_.plan(); }
   bool cluster_changes() const {
     return std::any_of(workload_.faults.begin(), workload_.faults.end(),
                        [](const Fault& fault) { return fault.kind == Fault::Kind::kRestartAll; });
@@ -102,7 +104,12 @@ class Checks : public SimulatedNetwork::Observer {
   bool coordinator_stays() const;
   // Bounded staleness, of a step that was leased once: whoever lost its lease may push it later.
   void CheckStaleness(const std::string& ps, const proto::Applied& applied);
+  // A gradient is of the round that the plan has its step in, and of the version that begins it.
+  void CheckRound(const SimulatedProcess& worker, const proto::Push& push);
   void CheckChunk(const SimulatedProcess& process, const VariableStore& store, int chunk);
+  // What it has applied, and has in of a round.
+  void CheckSteps(const SimulatedProcess& process, const AppliedSet& applied, uint64_t version,
+                  int chunk);
   void CheckCheckpoint(const std::string& directory);
   void CheckModel(const std::string& directory);
 
@@ -110,6 +117,7 @@ class Checks : public SimulatedNetwork::Observer {
   SimulatedDisk& disk_;
   const Workload& workload_;
   const ExpectedSums& sums_;
+  const std::optional<RoundPlan> rounds_;
   std::map<const SimulatedProcess*, Life> servers_;
   std::map<const SimulatedProcess*, Origin> workers_;
   // Of each ps index: timelines it has opened, in any life.

@@ -1,34 +1,55 @@
 #include "tests/simulation/expected_sums.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "tests/simulation/random.h"
 
 namespace shoal {
 
-ExpectedSums::ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps)
-    : seed_(seed), variables_(std::move(variables)), layout_(variables_) {
+ExpectedSums::ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps,
+                           const std::optional<RoundPlan>& rounds)
+    : seed_(seed),
+      in_rounds_(rounds.has_value()),
+      variables_(std::move(variables)),
+      layout_(variables_) {
   for (const Variable& variable : variables_) {
     first_.push_back(elements_);
     elements_ += ElementCount(variable.shape);
   }
-  below_.resize((steps + 1) * elements_, 0);
-  for (uint64_t step = 0; step < steps; ++step) {
-    float* const from = below_.data() + step * elements_;
+  below_.resize((steps + 1) * elements_, std::numeric_limits<float>::quiet_NaN());
+  std::fill_n(below_.begin(), elements_, 0.0f);
+  for (uint64_t first = 0; first < steps;) {
+    const Round round = rounds.has_value() ? rounds->Of(first) : Round{.first = first, .count = 1};
+    const float* const from = below_.data() + first * elements_;
+    float* const to = below_.data() + round.end() * elements_;
     for (size_t v = 0; v < variables_.size(); ++v) {
       const int64_t size = ElementCount(variables_[v].shape);
       for (int64_t i = 0; i < size; ++i) {
         const int64_t at = first_[v] + i;
-        from[elements_ + at] =
-            from[at] + (variables_[v].pushed() ? Addend(step, static_cast<int>(v), i) : 0);
+        to[at] = from[at] + (variables_[v].pushed() ? Mean(round, static_cast<int>(v), i) : 0);
       }
     }
+    first = round.end();
   }
+}
+
+float ExpectedSums::Mean(const Round& round, int variable, int64_t element) const {
+  float sum = Addend(round.first, variable, element);
+  for (uint64_t step = round.first + 1; step < round.end(); ++step)
+    sum += Addend(step, variable, element);
+  return round.count == 1 ? sum : sum / static_cast<float>(round.count);
 }
 
 float ExpectedSums::Addend(uint64_t step, int variable, int64_t element) const {
   const uint64_t number = static_cast<uint64_t>(first_[variable] + element);
-  return static_cast<float>(1 + Random(seed_ ^ (step << 20) ^ number).Below(31));
+  Random random(seed_ ^ (step << 20) ^ number);
+  const auto addend = static_cast<float>(1 + random.Below(31));
+  if (!in_rounds_) return addend;
+  const auto exponent = static_cast<int>(random.Below(25));
+  return std::ldexp(random.Coin() ? addend : -addend, exponent);
 }
 
 int ExpectedSums::Find(const std::string& name) const {

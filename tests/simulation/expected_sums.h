@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/model/model_layout.h"
 #include "common/model/variable.h"
+#include "common/step_plan/round_plan.h"
 
 namespace shoal {
 
@@ -20,20 +22,26 @@ inline constexpr float kSampleScale = 1 << 30;
 // sums are in the values (SGD without momentum, learning rate 1) or in the slot (momentum 1), and
 // in the values of moving averages, whose samples are kSampleScale times as large. What is frozen
 // stays at zero.
+//
+// In synchronous rounds what steps push is of either sign and of very different sizes, so that the
+// sum of a round shows the order in which it was made; what the variables must be then is computed
+// here one round after the other, with no other code than this.
 class ExpectedSums {
  public:
-  ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps);
+  ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps,
+               const std::optional<RoundPlan>& rounds);
 
   const std::vector<Variable>& variables() const { return variables_; }
   const ModelLayout& layout() const { return layout_; }
-  // What step `step` adds to element `element` of variable `variable`.
+  // What step `step` adds to element `element` of variable `variable`; in a round, to the sum of
+  // which the mean is added.
   float Addend(uint64_t step, int variable, int64_t element) const;
   // What step `step` pushes for it.
   float Pushed(uint64_t step, int variable, int64_t element) const {
     const bool averages = variables_[variable].rule == UpdateRule::kMovingAverage;
     return Addend(step, variable, element) * (averages ? kSampleScale : -1);
   }
-  // Sum of the steps below `end`.
+  // Sum of the steps below `end`; within a round there is none, and it is NaN.
   float Below(uint64_t end, int variable, int64_t element) const {
     return below_[end * elements_ + first_[variable] + element];
   }
@@ -41,7 +49,11 @@ class ExpectedSums {
   int Find(const std::string& name) const;
 
  private:
+  // What is added when the steps of a round are in, the first of which is `first`.
+  float Mean(const Round& round, int variable, int64_t element) const;
+
   const uint64_t seed_;
+  const bool in_rounds_;
   const std::vector<Variable> variables_;
   const ModelLayout layout_;
   std::vector<int64_t> first_;  // number of the variable's first element

@@ -24,20 +24,19 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
         const Job& job = options_.workload->job;
         const uint64_t training = options_.workload->training_examples;
         const uint64_t test = options_.workload->test_examples;
-        done(Prepared{
-            .training_examples = training,
-            .test_examples = test,
-            .total_steps = StepPlan(training, job.batch_size, job.epochs, job.steps).total_steps(),
-            .test_batches = (test + job.batch_size - 1) / job.batch_size,
-            .shard_map = shard_map_.get(),
-            .layout = &options_.sums->layout(),
-            .parameters = parameters_,
-            .cut_parameters = cut_parameters_,
-            .gradients = *gradients_,
-            .gradients_owner = gradients_,
-            .pulls_each_step = job.strategy.pulls_each_step(),
-            .push_codec = *MakeCodec(job.compression.push, Direction::kPush),
-            .pull_codec = *MakeCodec(job.compression.pull, Direction::kPull)});
+        done(Prepared{.training_examples = training,
+                      .test_examples = test,
+                      .total_steps = options_.workload->plan().total_steps(),
+                      .test_batches = (test + job.batch_size - 1) / job.batch_size,
+                      .shard_map = shard_map_.get(),
+                      .layout = &options_.sums->layout(),
+                      .parameters = parameters_,
+                      .cut_parameters = cut_parameters_,
+                      .gradients = *gradients_,
+                      .gradients_owner = gradients_,
+                      .pulls_each_step = job.strategy.pulls_each_step(),
+                      .push_codec = *MakeCodec(job.compression.push, Direction::kPush),
+                      .pull_codec = *MakeCodec(job.compression.pull, Direction::kPull)});
       });
 }
 
@@ -74,8 +73,7 @@ void SimulatedComputer::Train(uint64_t step, std::function<void(int ps, int chun
     at += random.Between(Time(100), options_.workload->step_time / 8);
   }
   const Job& job = options_.workload->job;
-  const StepPlan plan(options_.workload->training_examples, job.batch_size, job.epochs, job.steps);
-  BatchOutcome outcome{.examples = plan.Range(step).count, .loss_sum = 1};
+  BatchOutcome outcome{.examples = options_.workload->plan().Range(step).count, .loss_sum = 1};
   outcome.metric_sums.resize(job.metrics.size(), 1);
   options_.process->CallAfter(at, [done = std::move(done), outcome] { done(outcome); });
 }
@@ -88,11 +86,8 @@ void SimulatedComputer::Evaluate(uint64_t batch,
       .examples = std::min(batch_size, options_.workload->test_examples - batch * batch_size),
       .loss_sum = 1};
   if (!options_.workload->job.callbacks.empty() && cut > 0) {
-    const Job& job = options_.workload->job;
-    const StepPlan plan(options_.workload->training_examples, job.batch_size, job.epochs,
-                        job.steps);
-    outcome.loss_sum =
-        options_.workload->TestLoss(plan.EpochOf(cut - 1)) * static_cast<double>(outcome.examples);
+    outcome.loss_sum = options_.workload->TestLoss(options_.workload->plan().EpochOf(cut - 1)) *
+                       static_cast<double>(outcome.examples);
   }
   outcome.metric_sums.resize(options_.workload->job.metrics.size(), 1);
   options_.process->CallAfter(

@@ -30,9 +30,8 @@ SimulationResult Simulate(uint64_t seed, bool tracing) {
   world.Trace("workload", Describe(workload));
   const absl::StatusOr<KerasModel> model = ParseKerasModel(workload.job.model_json);
   if (!model.ok()) return {.failure = model.status().ToString()};
-  const StepPlan plan(workload.training_examples, workload.job.batch_size, workload.job.epochs,
-                      workload.job.steps);
-  const ExpectedSums sums(seed, model->graph.variables(), plan.total_steps());
+  const ExpectedSums sums(seed, model->graph.variables(), workload.plan().total_steps(),
+                          workload.rounds());
   SimulatedDisk disk;
   Checks checks(&world, &disk, &workload, &sums);
   disk.on_renamed = [&checks](const std::string& path) { checks.OnRenamed(path); };

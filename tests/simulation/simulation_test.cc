@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/durable_file.h"
+#include "common/job/job_rounds.h"
 #include "common/model/keras_model.h"
 #include "common/step_plan/step_plan.h"
 #include "tests/simulation/simulated_disk.h"
@@ -75,6 +76,22 @@ TEST(WorkloadTest, SeedsDrawTrainingsThatCallbacksEnd) {
   EXPECT_GT(with_callbacks, 30);
   EXPECT_GT(early, 15);
   EXPECT_GT(restored, 10);
+}
+
+TEST(WorkloadTest, SeedsDrawEveryStrategy) {
+  int bounded = 0, rounds_of_several = 0, speculates = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    const Job::Strategy& strategy = workload.job.strategy;
+    bounded += strategy.max_staleness.has_value() ? 1 : 0;
+    rounds_of_several += strategy.gradients_per_update > 2 ? 1 : 0;
+    speculates += strategy.speculate_after > 0 ? 1 : 0;
+    EXPECT_EQ(strategy.sync(), strategy.gradients_per_update > 0);
+    EXPECT_TRUE(CheckRounds(workload.job, workload.plan().steps_per_epoch()).ok());
+  }
+  EXPECT_GT(bounded, 20);
+  EXPECT_GT(rounds_of_several, 20) << "of fewer than three the sum shows no order";
+  EXPECT_GT(speculates, 20);
 }
 
 // --- The disk ------------------------------------------------------------------------------------

@@ -270,13 +270,21 @@ void MakeOrderly(Random& random, Workload* workload) {
   if (random.Coin()) workload->blind_ps = static_cast<int>(random.Between(1, workload->ps));
 }
 
-// Three quarters of the seeds have async without more.
+// Half of the seeds have async without more.
 void DrawStrategy(Random& random, Workload* workload) {
   Job::Strategy& strategy = workload->job.strategy;
-  if (random.Below(4) != 2) return;
+  const uint64_t which = random.Below(4);
+  if (which < 2) return;
   if (random.Coin()) strategy.speculate_after = static_cast<double>(random.Between(1, 4));
-  if (strategy.speculate_after == 0 || random.Coin())
+  if (which == 3) {
+    strategy.name = "sync";
+    // Of two gradients the sum is the same in either order.
+    const uint64_t gradients = random.OneIn(4) ? random.Between(1, 2) : random.Between(3, 9);
+    strategy.gradients_per_update =
+        std::min({gradients, strategy.window_steps, workload->plan().steps_per_epoch()});
+  } else if (strategy.speculate_after == 0 || random.Coin()) {
     strategy.max_staleness = random.Below(2 * workload->workers + 2);
+  }
 }
 
 // The addends of ExpectedSums have few digits: bf16 loses none, and the sums must be exact then,
@@ -313,8 +321,7 @@ void AddCallbacks(Random& random, Workload* workload) {
 }
 
 Workload::Ending EndingOf(const Workload& workload) {
-  const StepPlan plan(workload.training_examples, workload.job.batch_size, workload.job.epochs,
-                      workload.job.steps);
+  const StepPlan plan = workload.plan();
   Workload::Ending ending;
   ending.last_step = ending.result_step = plan.total_steps();
   if (workload.job.callbacks.empty()) return ending;
@@ -388,6 +395,11 @@ double Workload::TestLoss(uint64_t epoch) const {
   return static_cast<double>(Random(seed * 0xd6e8feb86659fd93 + epoch).Below(7));
 }
 
+std::optional<RoundPlan> Workload::rounds() const {
+  if (!job.strategy.sync()) return std::nullopt;
+  return RoundPlan(plan(), job.strategy.gradients_per_update);
+}
+
 Time Workload::FaultsEnd() const {
   Time end{};
   for (const Fault& fault : faults) end = std::max(end, fault.at + fault.duration);
@@ -422,9 +434,7 @@ Workload DrawWorkload(uint64_t seed) {
   // One of eight goes without faults.
   const uint64_t count = random.OneIn(8) ? 0 : random.Between(1, random.Coin() ? 6 : 25);
   // Most of them while the job would run if there were none.
-  const StepPlan plan(workload.training_examples, workload.job.batch_size, workload.job.epochs,
-                      workload.job.steps);
-  const Time undisturbed = milliseconds(300) + plan.total_steps() * workload.step_time /
+  const Time undisturbed = milliseconds(300) + workload.plan().total_steps() * workload.step_time /
                                                    (2 * static_cast<int64_t>(workload.workers));
   const Time span = undisturbed * random.Between(1, 6) / 2;
   FaultDrawer drawer(random, workload, span);
@@ -449,6 +459,9 @@ std::string Describe(const Workload& workload) {
       job.checkpoint.every_seconds, job.checkpoint.keep, workload.orderly ? ", orderly" : "");
   if (const auto bound = job.strategy.max_staleness; bound.has_value())
     absl::StrAppendFormat(&text, "staleness at most %d\n", *bound);
+  if (job.strategy.sync())
+    absl::StrAppendFormat(&text, "sync, %d gradients an update\n",
+                          job.strategy.gradients_per_update);
   if (job.strategy.speculate_after > 0)
     absl::StrAppendFormat(&text, "speculates after %g median steps\n",
                           job.strategy.speculate_after);

@@ -7,6 +7,8 @@
 
 #include "common/job/job.h"
 #include "common/rpc/event_loop.h"
+#include "common/step_plan/round_plan.h"
+#include "common/step_plan/step_plan.h"
 
 namespace shoal {
 
@@ -61,6 +63,12 @@ struct Workload {
   bool orderly = false;
 
   bool momentum = false;  // of the job's SGD: 1, else 0
+
+  StepPlan plan() const {
+    return StepPlan(training_examples, job.batch_size, job.epochs, job.steps);
+  }
+  // Of the strategy sync; none under another one.
+  std::optional<RoundPlan> rounds() const;
 
   // What the test set comes to after an epoch, of a job with callbacks: a small integer.
   double TestLoss(uint64_t epoch) const;
