@@ -65,7 +65,7 @@ class RunViewTest : public RunPartsTest {
     handout_.NoteWhoIsThere();
   }
 
-  const Job job_;
+  const Job job_ = {};
   const RunPaths paths_{directory_.path()};
   const std::string chief_address_ = "chief:1";
   const std::vector<std::string> ps_addresses_ = {"ps-0:1", "ps-1:1"};
