@@ -54,6 +54,7 @@ std::optional<uint64_t> StepDispatcher::TakeSecond(WorkerKey worker, Time begun_
     if (key == worker || holder.steps.empty() || holder.begun >= begun_before) continue;
     const uint64_t step = *holder.steps.begin();
     if (second_.contains(step) || (lowest.has_value() && *lowest < step)) continue;
+    if (!MayLease(step, /*came_back=*/true)) continue;
     lowest = step;
   }
   if (!lowest.has_value()) return std::nullopt;
@@ -66,6 +67,8 @@ std::optional<uint64_t> StepDispatcher::TakeSecond(WorkerKey worker, Time begun_
 void StepDispatcher::Hold(WorkerKey worker, uint64_t step, Time now) {
   if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return;
   if (step >= base_ + options_.window_steps || leased_.contains(step)) return;
+  // It may have come by it before an earlier one was undone, and would wait for that in vain.
+  if (!MayLease(step, /*came_back=*/true)) return;
   for (; next_ <= step; ++next_) open_.insert(next_);
   open_.erase(step);
   Lease(worker, step, now);

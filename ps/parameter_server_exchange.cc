@@ -193,13 +193,15 @@ void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull)
   });
 }
 
-// Section 13: nobody waits for a version here, so one that is not there yet is an error. Versions
-// only rise until the answer is made.
+// Section 13: nobody waits for a version here, so one that is not there yet is an error. Who asks
+// for it was told that the rounds before are complete, which somebody reported who lied: as with a
+// step beyond the window, it is to drop what it holds, so that it gets the step that is missing.
+// Versions only rise until the answer is made.
 absl::Status ParameterServer::CheckPulledVersion(const proto::Pull& pull, uint64_t end) {
   const std::optional<uint64_t> version = AskedBy(pull).version;
   for (uint64_t chunk = pull.first_chunk(); version && chunk < end; ++chunk) {
     const absl::Status status = store().ReadVersion(static_cast<int>(chunk), *version).status();
-    if (absl::IsInvalidArgument(status)) return status;
+    if (absl::IsFailedPrecondition(status)) return absl::OutOfRangeError(Text(status));
   }
   return absl::OkStatus();
 }

@@ -236,8 +236,9 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
   peer.stream.reset();
   if (status.code() == absl::StatusCode::kFailedPrecondition) return options_.on_failed(status);
   peer.retry = options_.loop->CallAfter(peer.backoff->Next(), [this, ps] { Open(ps); });
-  // A step beyond the window is refused until an earlier one is done, which this worker may itself
-  // hold, behind it: it begins anew with the earliest ones.
+  // A step beyond the window, or a version whose steps are not all in, is refused until an earlier
+  // step is done, which this worker may itself hold, or be the only one to take: it begins anew
+  // with the earliest ones.
   if (status.code() == absl::StatusCode::kOutOfRange && timeline_ != 0) Lose(peer.last_error);
 }
 

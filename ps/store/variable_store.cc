@@ -167,6 +167,11 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
                      " bytes, which must have ", chunk_size(chunk) * sizeof(float)));
   }
   ChunkState& state = chunks_[chunk];
+  if (round && state.round != nullptr && round->first > state.live.version) {
+    return absl::OutOfRangeError(absl::StrCat("chunk ", chunk, " of step ", step,
+                                              ": its round begins with version ", round->first,
+                                              ", but the chunk is only at ", state.live.version));
+  }
   if (pulled_version > state.live.version) {
     return absl::InvalidArgumentError(
         absl::StrCat("chunk ", chunk, " of step ", step, ": pulled version ", pulled_version,
@@ -316,9 +321,9 @@ absl::StatusOr<ChunkSnapshot> VariableStore::ReadVersion(int chunk, uint64_t ver
   if (!shards().chunks[chunk].pushed() || version == state.live.version)
     return Snapshot(chunk, state.live);
   if (version > state.live.version) {
-    return absl::InvalidArgumentError(absl::StrCat("chunk ", chunk, ": version ", version,
-                                                   " is asked for, but it is only at ",
-                                                   state.live.version));
+    return absl::FailedPreconditionError(absl::StrCat("chunk ", chunk, ": version ", version,
+                                                      " is asked for, but it is only at ",
+                                                      state.live.version));
   }
   if (!state.values_before.empty() && version == state.version_before)
     return Snapshot(chunk, state.values_before, version);

@@ -83,10 +83,10 @@ class VariableStore {
 
   // Rule 5. The payload of `message` is the gradient, or the sample of moving averages; its size
   // must be the chunk's. One of a round is in from now on, and applied with the rest of its round.
-  // kOutOfRange: the step is beyond the window; kInvalidArgument: no such
-  // chunk or one that is frozen, wrong size, a pulled version that the chunk has not had, or that
-  // the round does not begin with, a round that the chunk is not at. After an
-  // error nothing has changed.
+  // kOutOfRange: the step is beyond the window, or of a round after the one that the chunk is at:
+  // earlier steps come first; kInvalidArgument: no such chunk or one that is frozen, wrong size, a
+  // pulled version that the chunk has not had, or that the round does not begin with, another round
+  // than that which the chunk is at. After an error nothing has changed.
   absl::StatusOr<PushResult> Push(const Message& message, uint64_t step, int chunk,
                                   uint64_t pulled_version,
                                   const std::optional<Round>& round = std::nullopt);
@@ -94,7 +94,7 @@ class VariableStore {
   absl::StatusOr<ChunkSnapshot> Read(int chunk) const;
   // The values of this version, where the chunk is not frozen: the live ones, or those of the
   // version before. kOutOfRange: it is kept no more, as its round is complete on every chunk of
-  // every ps; kInvalidArgument: no such chunk, or it is not at this version yet.
+  // every ps; kFailedPrecondition: it is not at this version yet; kInvalidArgument: no such chunk.
   absl::StatusOr<ChunkSnapshot> ReadVersion(int chunk, uint64_t version) const;
   // The values of the cut, exactly the steps below it applied. kFailedPrecondition: no such cut, or
   // it is not ready.

@@ -65,6 +65,36 @@ TEST(RoundRuleTest, ATakeoverGoesOnWithinARound) {
   EXPECT_THAT(Take(steps, kAnn), IsEmpty());
 }
 
+// Before it was known that step 1 had been done in no way.
+TEST(RoundRuleTest, WhoComesBackWithAStepOfALaterRoundDoesNotKeepIt) {
+  StepDispatcher steps = Make();
+  Take(steps, kAnn);
+  for (const uint64_t step : {0, 1, 2, 3}) steps.Done(kAnn, step, kNow);
+  EXPECT_THAT(Take(steps, kBob), ElementsAre(4, 5, 6, 7));
+  steps.Release(kBob);
+  steps.Undo({1});
+  for (const uint64_t step : {4, 5, 6, 7, 8}) steps.Hold(kBob, step, kNow);
+  EXPECT_EQ(steps.held(kBob), 0u);
+  steps.Hold(kBob, 1, kNow);
+  EXPECT_TRUE(steps.Holds(kBob, 1));
+  steps.Done(kBob, 1, kNow);
+  EXPECT_THAT(Take(steps, kBob), ElementsAre(4, 5, 6, 7));
+}
+
+TEST(RoundRuleTest, NobodyIsTheSecondAtAStepOfALaterRound) {
+  StepDispatcher steps = Make();
+  Take(steps, kAnn);
+  for (const uint64_t step : {0, 1, 2, 3}) steps.Done(kAnn, step, kNow);
+  EXPECT_THAT(Take(steps, kAnn), ElementsAre(4, 5, 6, 7));
+  steps.Undo({1});
+  const Time later = kNow + std::chrono::seconds(1);
+  EXPECT_EQ(steps.TakeSecond(kBob, later, later), std::nullopt);
+  EXPECT_THAT(Take(steps, kBob), ElementsAre(1));
+  EXPECT_EQ(steps.TakeSecond(kAnn, later + kNow, later), 1u);
+  steps.Done(kBob, 1, later);
+  EXPECT_EQ(steps.TakeSecond(kBob, later + kNow, later), 4u);
+}
+
 // Whatever workers do, all that is out at once is of one round, the first that is not done; and a
 // run of steps never goes over its end.
 TEST(RoundRuleTest, AllThatIsOutIsOfOneRound) {

@@ -163,7 +163,6 @@ TEST(RoundTest, WrongPushesAreNamedAndChangeNothing) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(result.status().message());
   };
-  EXPECT_THAT(message(6, 3, RoundOf(6)), HasSubstr("chunk 0 of step 6: round 2 of 3 steps from 6"));
   EXPECT_THAT(message(3, 3, std::nullopt), HasSubstr("a push of no round, in a job of rounds"));
   EXPECT_THAT(message(3, 2, RoundOf(3)), HasSubstr("pulled version 2"));
   EXPECT_THAT(message(3, 3, Round{3, 2, 1}), HasSubstr("the chunk is in round 1 of 3 steps"));
@@ -177,6 +176,25 @@ TEST(RoundTest, WrongPushesAreNamedAndChangeNothing) {
   async->InitializeFromSeed();
   EXPECT_THAT(async->Push(Gradient(*async, 0, 0), 0, 0, 0, RoundOf(0)).status().message(),
               HasSubstr("a push of a round, in a job without rounds"));
+}
+
+// Whoever sends it was told that the round before is complete: it has done nothing wrong.
+TEST(RoundTest, APushOfALaterRoundIsOutOfRange) {
+  const auto store = SeededStore();
+  PushRound(store.get(), 0);
+  ASSERT_TRUE(Push(store.get(), 4, 0).ok());
+  for (const uint64_t pulled : {3, 6}) {
+    const auto result = store->Push(Gradient(*store, 6, 0), 6, 0, pulled, RoundOf(6));
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << result.status();
+    EXPECT_THAT(result.status().message(),
+                HasSubstr("chunk 0 of step 6: its round begins with version 6, but the chunk is "
+                          "only at 3"));
+  }
+  EXPECT_EQ(store->version(0), kSteps);
+  EXPECT_EQ(store->early_gradients(), 1u);
+  ASSERT_TRUE(Push(store.get(), 3, 0).ok());
+  ASSERT_TRUE(Push(store.get(), 5, 0).ok());
+  EXPECT_TRUE(Push(store.get(), 6, 0).ok());
 }
 
 TEST(RoundTest, StepsThatAreInCountBeforeTheyAreApplied) {
@@ -216,7 +234,7 @@ TEST(RoundTest, TheVersionBeforeIsKeptUntilTheFirstPushOfTheNextRound) {
 TEST(RoundTest, AVersionThatIsNotThereYetIsAnError) {
   const auto store = SeededStore();
   ASSERT_TRUE(Push(store.get(), 0, 0).ok());
-  EXPECT_EQ(store->ReadVersion(0, kSteps).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store->ReadVersion(0, kSteps).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(store->ReadVersion(0, kSteps).status().message(),
               HasSubstr("chunk 0: version 3 is asked for, but it is only at 0"));
   EXPECT_EQ(store->ReadVersion(99, 0).status().code(), absl::StatusCode::kInvalidArgument);
