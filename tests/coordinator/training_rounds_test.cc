@@ -96,6 +96,59 @@ TEST(TrainingRoundsTest, AStepThatWasInIsDoneWithoutExamples) {
   EXPECT_DOUBLE_EQ(epoch.loss(), 1);
 }
 
+// Step 0 is in nowhere, and the others wait for its round at the ps, with steps of the next one.
+TEST(TrainingRoundsTest, WhoWaitsForAStepThatWasNeverPushedDoesIt) {
+  for (const bool comes_back : {false, true}) {
+    ScriptedCluster cluster({.rounds_of = 4});
+    ScriptedWorker& liar = cluster.Join(0);
+    ScriptedWorker& honest = cluster.Join(1);
+    ScriptedWorker& other = cluster.Join(2);
+    EXPECT_THAT(liar.leases, ElementsAre(0, 1));
+    liar.Report(0);
+    cluster.Settle();
+    liar.leases.pop_front();
+    cluster.FinishStep(liar);
+    cluster.FinishStep(honest);
+    cluster.FinishStep(honest);
+    EXPECT_EQ(cluster.run->dispatcher()->base(), 4u);
+    ASSERT_THAT(honest.leases, ElementsAre(testing::Ge(4)));
+    ASSERT_THAT(other.leases, ElementsAre(testing::Ge(4)));
+    const uint64_t timeline = honest.timeline;
+    const uint64_t held = honest.leases.front();
+    if (!comes_back) {
+      proto::WorkerReport lost;
+      lost.mutable_timeline_lost()->set_timeline(timeline);
+      for (ScriptedWorker* each : {&honest, &other}) {
+        each->stream().Send(lost);
+        each->leases.clear();
+      }
+    }
+    cluster.Advance(seconds(2));
+    EXPECT_THAT(liar.rejected, HasSubstr("reported step 0 as done"));
+    cluster.Disconnect(liar);
+    ScriptedWorker* worker = &honest;
+    if (comes_back) {
+      cluster.Disconnect(honest);
+      cluster.Disconnect(other);
+      worker =
+          &cluster.Join({.index = 1, .incarnation = 2, .timeline = timeline, .held_steps = {held}});
+      cluster.Advance(seconds(1));
+      EXPECT_THAT(worker->leased, testing::Contains(0));
+    } else {
+      EXPECT_TRUE(honest.leased.contains(0) || other.leased.contains(0));
+    }
+    for (int i = 0; i < 100 && !worker->job_done; ++i) {
+      for (ScriptedWorker* each : {&honest, &other, worker}) {
+        if (!each->leases.empty() && (!comes_back || each == worker)) cluster.FinishStep(*each);
+      }
+      cluster.Advance(seconds(1));
+    }
+    EXPECT_TRUE(worker->job_done);
+    EXPECT_THAT(worker->rejected, IsEmpty());
+    EXPECT_THAT(cluster.StoredSteps(), testing::Contains(26));
+  }
+}
+
 TEST(TrainingRoundsTest, UnderAsyncNoStepWasIn) {
   ScriptedCluster cluster({});
   ScriptedWorker& worker = cluster.Join(0);
