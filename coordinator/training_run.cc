@@ -403,24 +403,27 @@ void TrainingRun::TakeApplied() {
 
 absl::Status TrainingRun::CheckPlan() const {
   SHOAL_RETURN_IF_ERROR(CheckRounds(options_.job, plan_->steps_per_epoch()));
-  const uint64_t base = opened_->base;
+  // What others have in of a round is gone on with; applied are whole ones, but where the timeline
+  // was loaded from a checkpoint of a shorter job, maybe by who was here before.
+  const bool by_rounds = rounds_.has_value();
+  const uint64_t applied = by_rounds && opened_->adopted ? fleet_->HighestUpdates() : opened_->base;
+  const uint64_t base = std::max(opened_->base, applied);
   const std::string there =
-      absl::StrCat(opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint,
-                   " has the first ", base, " steps");
+      opened_->checkpoint.empty() ? "the timeline of the ps" : opened_->checkpoint;
   if (base > plan_->total_steps()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(there, ", and the job has only ", plan_->total_steps(),
-                     " now; raise $.epochs or $.steps, or choose another --run_dir"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        there, " has the first ", base, " steps, and the job has only ", plan_->total_steps(),
+        " now; raise $.epochs or $.steps, or choose another --run_dir"));
   }
-  // What others have in of a round is gone on with; a checkpoint has whole ones.
-  if (!rounds_.has_value() || opened_->adopted || rounds_->StartsAt(base)) return absl::OkStatus();
-  const Round round = rounds_->Of(base);
+  if (!by_rounds || rounds_->StartsAt(applied)) return absl::OkStatus();
+  const Round round = rounds_->Of(applied);
   return absl::FailedPreconditionError(absl::StrCat(
-      there, ", where the job ended; the job that is longer now makes one update of steps ",
+      there, " has the first ", applied,
+      " steps, where the job ended; the job that is longer now makes one update of steps ",
       round.first, " to ", round.end() - 1,
       ", and would not come to what it comes to in one go. Under the strategy sync such a job ends "
       "for good where an update ended early: set $.steps to ",
-      base, ", or begin anew with another --run_dir"));
+      applied, ", or begin anew with another --run_dir"));
 }
 
 void TrainingRun::BeginTraining() {

@@ -63,6 +63,14 @@ uint64_t ScriptedPs::base() const {
   return base;
 }
 
+uint64_t ScriptedPs::whole_below() const {
+  const uint64_t whole = rounds->StartAt(base());
+  if (loads.empty() || loads.back().checkpoint().empty()) return whole;
+  // Loaded from a checkpoint within a round, it stays there.
+  const auto manifest = Manifest::Read(loads.back().checkpoint());
+  return manifest.ok() ? std::max(manifest->cut_step, whole) : whole;
+}
+
 void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request) {
   proto::ControlReply reply;
   if (request.term() < promised) {
@@ -85,8 +93,8 @@ void ScriptedPs::OnRequest(FarEnd& stream, const proto::ControlRequest& request)
       claimed->set_applied_chunks(applied_chunks);
       claimed->set_base(base());
       if (rounds.has_value()) {
-        claimed->set_lowest_updates(rounds->StartAt(base()));
-        claimed->set_highest_updates(rounds->StartAt(base()));
+        claimed->set_lowest_updates(whole_below());
+        claimed->set_highest_updates(whole_below());
       }
       for (const uint64_t step : applied) {
         if (step > base()) claimed->add_applied_after_base(step);
@@ -139,7 +147,7 @@ void ScriptedPs::OnFence(FarEnd& stream, uint64_t term, const proto::Fence& fenc
     *reply.mutable_written() = *cut_->written;
     return stream.Send(reply);
   }
-  const uint64_t end = rounds.has_value() ? rounds->StartAt(base())
+  const uint64_t end = rounds.has_value() ? whole_below()
                        : applied.empty()  ? 0
                                           : *applied.rbegin() + 1;
   const bool late = end > fence.cut_step();

@@ -75,6 +75,7 @@ class ScriptedPs {
     std::optional<proto::Written> written;
   };
   uint64_t base() const;
+  uint64_t whole_below() const;  // the version of its chunks, in steps
   void OnRequest(FarEnd& stream, const proto::ControlRequest& request);
   void OnFence(FarEnd& stream, uint64_t term, const proto::Fence& fence);
   bool AdvanceCut(FarEnd& stream);

@@ -260,6 +260,14 @@ TEST(TrainingRoundsTest, AJobThatEndedWithinARoundIsNotMadeLonger) {
               AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("has the first 10 steps"),
                     HasSubstr("makes one update of steps 8 to 11"),
                     HasSubstr("set $.steps to 10, or begin anew with another --run_dir")));
+  // The ps have it loaded now, and whoever adopts it from them has no better bounds.
+  cluster.over.reset();
+  cluster.StartCoordinator();
+  cluster.Join({.index = 0, .incarnation = 9});
+  EXPECT_EQ(cluster.ps[0]->loads.size(), 1u);
+  EXPECT_THAT(Over(cluster),
+              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("the timeline of the ps"),
+                    HasSubstr("makes one update of steps 8 to 11")));
 }
 
 }  // namespace
