@@ -95,7 +95,6 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
       LoadJob(job_file, /*check_data=*/false, overrides, &validated.overridden);
   Append(job.status(), &errors);
   if (job.ok()) {
-    Append(RefuseSync(*job), &errors);
     if (validated.cluster.has_value())
       Append(ResolveRounds(validated.cluster->workers.size(), &*job), &errors);
     absl::StatusOr<KerasModel> model = ModelOfJob(*job, job_file);

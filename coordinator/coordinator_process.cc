@@ -11,7 +11,6 @@
 #include "common/daemon/process_mark.h"
 #include "common/files/durable_file.h"
 #include "common/job/job.h"
-#include "common/job/job_rounds.h"
 #include "common/monitoring/start_monitoring.h"
 #include "common/rpc/grpc_network.h"
 #include "common/run/checkpoint_job.h"
@@ -67,7 +66,6 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
         "no job: neither the flag --job=FILE nor the environment variable SHOAL_JOB is set");
   }
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
-  SHOAL_RETURN_IF_ERROR(RefuseSync(job));
   run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
   GoOnWithRounds(run_dir, &job);

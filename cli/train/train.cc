@@ -33,7 +33,6 @@
 #include "common/daemon/logging.h"
 #include "common/daemon/stop_signals.h"
 #include "common/job/job.h"
-#include "common/job/job_rounds.h"
 #include "common/memory/memory_limit.h"
 #include "common/rpc/grpc_network.h"
 #include "common/rpc/library_log.h"
@@ -133,7 +132,6 @@ class Training {
     std::vector<std::string> overridden;
     SHOAL_ASSIGN_OR_RETURN(
         job_, LoadJob(options_.job_path, /*check_data=*/true, options_.overrides, &overridden));
-    SHOAL_RETURN_IF_ERROR(RefuseSync(job_));
     for (const std::string& line : overridden) console_.Print(line);
     if (std::getenv("TF_CONFIG") != nullptr) {
       console_.PrintError(

@@ -28,12 +28,6 @@ absl::Status ResolveRounds(uint64_t listed_workers, Job* job) {
   return absl::OkStatus();
 }
 
-absl::Status RefuseSync(const Job& job) {
-  if (!job.strategy.sync()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "$.strategy: is \"sync\", a strategy that this Shoal does not have yet; take \"async\"");
-}
-
 absl::Status CheckRounds(const Job& job, uint64_t steps_per_epoch) {
   const uint64_t gradients = job.strategy.gradients_per_update;
   if (!job.strategy.sync() || gradients <= steps_per_epoch) return absl::OkStatus();

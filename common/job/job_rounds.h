@@ -12,9 +12,6 @@ namespace shoal {
 // a round may have.
 absl::Status ResolveRounds(uint64_t listed_workers, Job* job);
 
-// kInvalidArgument: the job is of the strategy sync, of which not all tasks do their part yet.
-absl::Status RefuseSync(const Job& job);
-
 // kInvalidArgument: a round of the job has more steps than its epochs have.
 absl::Status CheckRounds(const Job& job, uint64_t steps_per_epoch);
 
