@@ -19,8 +19,8 @@ struct PageAllocator {
   Element* allocate(size_t count) {
     return static_cast<Element*>(::operator new(SizeBytes(count), std::align_val_t(kPageBytes)));
   }
-  void deallocate(Element* memory, size_t count) {
-    ::operator delete(memory, SizeBytes(count), std::align_val_t(kPageBytes));
+  void deallocate(Element* memory, size_t /*count*/) {
+    ::operator delete(memory, std::align_val_t(kPageBytes));  // clang has no sized one
   }
   bool operator==(const PageAllocator&) const = default;
 
