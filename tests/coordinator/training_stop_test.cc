@@ -18,8 +18,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr uint64_t kSteps = 26;
-
 TEST(TrainingRunTest, StoppedBeforeItBegan) {
   ScriptedCluster cluster({});
   cluster.run->Stop();

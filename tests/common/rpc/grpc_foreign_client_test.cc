@@ -229,7 +229,8 @@ TEST_F(ForeignClientTest, StreamsAboveTheMostAreRefusedAndHealthIsNot) {
   for (size_t i = 0; i < 8; ++i) {
     calls.push_back(std::make_unique<ForeignCall>(address_, kExchangeMethod));
     calls.back()->Write(NumberedMessage(1).fields);
-    WaitForAccepted(i);
+    // Until it is read the stream is a silent one, which gives way.
+    WaitForAccepted(i)->log.WaitForMessages(1);
   }
   ForeignCall refused(address_, kExchangeMethod);
   EXPECT_EQ(refused.Read(), std::nullopt);
