@@ -60,9 +60,9 @@ class ParameterExchange {
   void SetTimeline(uint64_t timeline);
 
   // Fills `parameters` with the live values of every chunk, but for frozen ones that are here, then
-  // calls `done`; not before the
-  // transport has done with what was sent of a step that SetTimeline has dropped, so that the
-  // gradients may be overwritten: a ps that lives on in the old timeline must not get a mixture.
+  // calls `done`; not before the transport has done with what was sent of a step that SetTimeline
+  // has dropped, so that the gradients may be overwritten: a ps that lives on in the old timeline
+  // must not get a mixture.
   void PullAll(std::function<void()> done);
   // The same with the values of one version. kOutOfRange, and a mixture in `parameters`, where a ps
   // keeps them no more: the round that begins with them is complete everywhere.

@@ -176,8 +176,7 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "Pushes and pulls of another timeline, or of a version that is kept no more, refused."},
     {"shoal_ps_early_gradients", "ps", MetricKind::kGauge,
      "Gradients of chunks that are kept until those of the steps before them are there; 0 under "
-     "the "
-     "strategy async."},
+     "the strategy async."},
     {"shoal_ps_versions_before", "ps", MetricKind::kGauge,
      "Chunks of which the version before is kept, too, until the next round begins; 0 under the "
      "strategy async."},

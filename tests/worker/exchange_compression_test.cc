@@ -16,24 +16,8 @@ using testing::HasSubstr;
 class ExchangeCompressionTest : public ParameterExchangeTest {
  protected:
   ExchangeCompressionTest() {
-    exchange_ = std::make_unique<ParameterExchange>(ParameterExchange::Options{
-        .loop = &loop_,
-        .network = &network_,
-        .shard_map = &model_.shard_map,
-        .layout = &model_.layout,
-        .worker = 3,
-        .addresses = {"ps-0:1", "ps-1:1"},
-        .parameters = parameters_,
-        .gradients = gradients_,
-        .gradients_owner = gradients_owner_,
-        .push_codec = *MakeCodec("int8", Direction::kPush),
-        .pull_codec = *MakeCodec("bf16", Direction::kPull),
-        .on_timeline_lost =
-            [this](const std::string& why) { events_.push_back(absl::StrCat("lost: ", why)); },
-        .on_failed =
-            [this](const absl::Status& status) {
-              events_.push_back(absl::StrCat("failed: ", std::string(status.message())));
-            }});
+    Make({.push_codec = *MakeCodec("int8", Direction::kPush),
+          .pull_codec = *MakeCodec("bf16", Direction::kPull)});
   }
 
   // A chunk full of one number, as the ps sends it.

@@ -31,6 +31,15 @@ class JobNamesTest : public testing::Test {
     source.paths = {directory_ / name};
     return source;
   }
+  // Of one row of three columns, of which y is the label.
+  DataSource Table(const std::string& name, const std::string& header) const {
+    std::ofstream(directory_ / name) << header << "\n1,2,3\n";
+    DataSource source;
+    source.format = "csv";
+    source.paths = {directory_ / name};
+    source.labels = "y";
+    return source;
+  }
 
   const TemporaryDirectory directory_;
   Job job_;
@@ -68,16 +77,8 @@ TEST_F(JobNamesTest, TheTrainingSetHasAFolderForEach) {
 
 // Wherever they stand: by place they would be other numbers without a word.
 TEST_F(JobNamesTest, TheTrainingSetNamesTheColumnsOfAllTables) {
-  const auto table = [&](const std::string& name, const std::string& header) {
-    std::ofstream(directory_ / name) << header << "\n1,2,3\n";
-    DataSource source;
-    source.format = "csv";
-    source.paths = {directory_ / name};
-    source.labels = "y";
-    return source;
-  };
-  job_.training = table("training.csv", "b,y,a");
-  job_.test = table("test.csv", "y,a,b");
+  job_.training = Table("training.csv", "b,y,a");
+  job_.test = Table("test.csv", "y,a,b");
   const auto columns = [&](const DataSource& source) {
     const auto named = WithNamesOfJob(job_, source);
     EXPECT_TRUE(named.ok()) << named.status();
@@ -98,7 +99,7 @@ TEST_F(JobNamesTest, TheTrainingSetNamesTheColumnsOfAllTables) {
   job_.training.features.clear();
   EXPECT_THAT(columns(job_.test), IsEmpty());
   // Columns without a name, as those of an index of pandas, are known by their place.
-  job_.training = table("training.csv", ",,y");
+  job_.training = Table("training.csv", ",,y");
   EXPECT_THAT(columns(job_.test), IsEmpty());
   ASSERT_TRUE(WriteNames(&job_).ok());
   EXPECT_THAT(job_.training.features, IsEmpty());
@@ -141,21 +142,13 @@ TEST_F(JobNamesTest, NamesStayWhereTheRunHasSomeOrItsTableIsElsewhere) {
 }
 
 TEST_F(JobNamesTest, ATestSetThatCallsThemOtherwiseIsToldWhatToSay) {
-  const auto table = [&](const std::string& name, const std::string& header) {
-    std::ofstream(directory_ / name) << header << "\n1,2,3\n";
-    DataSource source;
-    source.format = "csv";
-    source.paths = {directory_ / name};
-    source.labels = "y";
-    return source;
-  };
-  job_.training = table("training.csv", "a,b,y");
+  job_.training = Table("training.csv", "a,b,y");
   const std::vector<Feature> inputs = {{.name = "x", .shape = {2}}};
   const auto open = [&](const DataSource& source) {
     const auto named = WithNamesOfJob(job_, source);
     return named.ok() ? OpenDataset(*named, inputs).status() : named.status();
   };
-  job_.test = table("test.csv", "A,B,y");
+  job_.test = Table("test.csv", "A,B,y");
   EXPECT_THAT(std::string(open(job_.test).message()),
               AllOf(HasSubstr("test.csv: has no column \"a\"; there is A, B, y"),
                     HasSubstr("--set 'data.test.features=[...]'")));

@@ -28,27 +28,27 @@ class ParameterExchangeTest : public testing::Test {
     std::iota(gradients_.begin(), gradients_.end(), 1000.0f);
     EXPECT_GE(model_.chunks(0).size(), 2u);
     EXPECT_GE(model_.chunks(1).size(), 2u);
-    Make(/*pulls_each_step=*/false);
+    Make({});
   }
 
-  void Make(bool pulls_each_step) {
-    exchange_ = std::make_unique<ParameterExchange>(ParameterExchange::Options{
-        .loop = &loop_,
-        .network = &network_,
-        .shard_map = &model_.shard_map,
-        .layout = &model_.layout,
-        .worker = 3,
-        .addresses = {"ps-0:1", "ps-1:1"},
-        .parameters = parameters_,
-        .gradients = gradients_,
-        .gradients_owner = gradients_owner_,
-        .pulls_each_step = pulls_each_step,
-        .on_timeline_lost =
-            [this](const std::string& why) { events_.push_back(absl::StrCat("lost: ", why)); },
-        .on_failed =
-            [this](const absl::Status& status) {
-              events_.push_back(absl::StrCat("failed: ", std::string(status.message())));
-            }});
+  // Of `options`, what the job says of an exchange counts.
+  void Make(ParameterExchange::Options options) {
+    options.loop = &loop_;
+    options.network = &network_;
+    options.shard_map = &model_.shard_map;
+    options.layout = &model_.layout;
+    options.worker = 3;
+    options.addresses = {"ps-0:1", "ps-1:1"};
+    options.parameters = parameters_;
+    options.gradients = gradients_;
+    options.gradients_owner = gradients_owner_;
+    options.on_timeline_lost = [this](const std::string& why) {
+      events_.push_back(absl::StrCat("lost: ", why));
+    };
+    options.on_failed = [this](const absl::Status& status) {
+      events_.push_back(absl::StrCat("failed: ", std::string(status.message())));
+    };
+    exchange_ = std::make_unique<ParameterExchange>(std::move(options));
   }
 
   FarEnd& ps(int index) { return network_.Newest(absl::StrCat("ps-", index, ":1")); }
