@@ -173,19 +173,19 @@ void ClosingCut::Closed(const std::string& outcome, bool kept) {
   options_.ending->Over(absl::CancelledError("stopped: " + outcome));
 }
 
-void ClosingCut::NotWritten(const std::string& why) {
+void ClosingCut::NotWritten(const std::string& why, bool too_late) {
   if (!stopping()) return ClosedWithout(why);
   const Time now = options_.loop->Now();
   if (!not_written_since_.has_value()) not_written_since_ = now;
   const Time left = kWritePatience - (now - *not_written_since_);
   if (left <= Time{}) return ClosedWithout(why);
   write_again_at_ = now + kRetryCutAfter;
+  const std::string helps =
+      too_late ? "a worker that comes back does what is missing"
+               : absl::StrCat("make room in ", options_.checkpoints, " if that is full");
   LogWarning(absl::StrCat("stopping: no checkpoint of the last steps yet (", why,
-                          "). It is tried "
-                          "again every ",
-                          WholeSeconds(kRetryCutAfter), " s, for ", WholeSeconds(left),
-                          " s: make room in ", options_.checkpoints, " if that is full. Else ",
-                          NotKept()));
+                          "). It is tried again every ", WholeSeconds(kRetryCutAfter), " s, for ",
+                          WholeSeconds(left), " s: ", helps, ". Else ", NotKept()));
 }
 
 void ClosingCut::ClosedWithout(const std::string& why) {

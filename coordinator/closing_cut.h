@@ -62,8 +62,9 @@ class ClosingCut {
   void OnTimelineOver(const std::string& why);
   // While closing and no cut is in progress: begins the cut as soon as it can be, or ends with it.
   void Plan();
-  // It could not be written: a stop tries again for a while.
-  void NotWritten(const std::string& why);
+  // It could not be written: a stop tries again for a while. `too_late`: some ps has applied a step
+  // from the cut on, and others have not.
+  void NotWritten(const std::string& why, bool too_late);
   // Since when it could not.
   const std::optional<Time>& not_written_since() const { return not_written_since_; }
   // From time to time: before what is to be done is planned, and after it.

@@ -97,7 +97,7 @@ void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
   const bool refused_below = highest_step.has_value() && step < handout_->CutTarget();
   // What became of a cut that was begun before says nothing of the last one.
   if (closing_->closing() && closing_cut_ && step <= handout_->CutTarget() && !refused_below)
-    closing_->NotWritten(why);
+    closing_->NotWritten(why, highest_step.has_value());
 }
 
 absl::StatusOr<OperatorRequests::Wanted> TrainingRun::WantedNow() const {

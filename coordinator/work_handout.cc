@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/step_plan/round_message.h"
 
 namespace shoal {
 namespace {
@@ -100,8 +101,7 @@ WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
   uint64_t wanted = held + portion <= ahead ? portion : 0;
   const uint64_t least = std::min(ahead, kMinLeasesAhead);
   if (held < least) wanted = std::max(wanted, least - held);
-  // What it did not have to do is not how long a step takes it.
-  if (held == 0 && worker.steps_done > 0) worker.last_report = now;
+  NoteIdle(worker);
   Given given = Given::kNothing;
   while (wanted > 0) {
     const StepRun run = steps_->Take(worker.key, wanted, now);
@@ -115,6 +115,12 @@ WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
   return Given::kAll;
 }
 
+// What it did not have to do is not how long a step takes it.
+void WorkHandout::NoteIdle(Worker& worker) const {
+  if (steps_->held(worker.key) == 0 && worker.steps_done > 0)
+    worker.last_report = options_.loop->Now();
+}
+
 void WorkHandout::SendLease(Worker& worker, const StepRun& run) {
   proto::WorkerOrder order;
   proto::Lease* lease = order.mutable_lease();
@@ -122,12 +128,7 @@ void WorkHandout::SendLease(Worker& worker, const StepRun& run) {
   lease->set_first(run.first);
   lease->set_count(run.count);
   lease->set_timeout_ms(static_cast<uint64_t>(options_.lease_timeout_seconds * 1000));
-  if (rounds_.has_value()) {
-    const Round round = rounds_->Of(run.first);
-    lease->mutable_round()->set_first(round.first);
-    lease->mutable_round()->set_count(round.count);
-    lease->mutable_round()->set_number(round.number);
-  }
+  if (rounds_.has_value()) SetRound(rounds_->Of(run.first), lease);
   worker.Send(order);
 }
 
@@ -142,6 +143,7 @@ void WorkHandout::LeaseSecond() {
   for (const StepDispatcher::WorkerKey key : line_) {
     Worker& worker = *options_.membership->workers().at(key);
     if (!MayHave(worker)) continue;
+    NoteIdle(worker);
     const auto step = steps_->TakeSecond(key, begun_before, now);
     if (!step.has_value()) continue;
     ++counters_.steps_leased;

@@ -155,6 +155,8 @@ class WorkHandout {
   // Of the steps that a worker should have now.
   enum class Given { kNothing, kSome, kAll };
   Given GiveSteps(Worker& worker);
+  // Who holds nothing begins with what it is given next.
+  void NoteIdle(Worker& worker) const;
   void SendLease(Worker& worker, const StepRun& run);
   // Speculation: leases the oldest step a second time, to somebody in line, where its worker has
   // been at it for too long.

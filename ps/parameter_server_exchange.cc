@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/term.h"
 #include "common/base/version.h"
+#include "common/step_plan/round_message.h"
 #include "proto/parameter_server.pb.h"
 #include "ps/parameter_server.h"
 
@@ -24,13 +25,6 @@ int ChunkIndex(uint32_t chunk) {
 }
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
-
-std::optional<Round> RoundOf(const proto::Push& push) {
-  if (!push.has_round()) return std::nullopt;
-  return Round{.first = push.round().first(),
-               .count = push.round().count(),
-               .number = push.round().number()};
-}
 
 }  // namespace
 
@@ -200,7 +194,7 @@ void ParameterServer::OnPull(const SessionPtr& session, const proto::Pull& pull)
 absl::Status ParameterServer::CheckPulledVersion(const proto::Pull& pull, uint64_t end) {
   const std::optional<uint64_t> version = AskedBy(pull).version;
   for (uint64_t chunk = pull.first_chunk(); version && chunk < end; ++chunk) {
-    const absl::Status status = store().ReadVersion(static_cast<int>(chunk), *version).status();
+    const absl::Status status = store().CheckVersion(static_cast<int>(chunk), *version);
     if (absl::IsFailedPrecondition(status)) return absl::OutOfRangeError(Text(status));
   }
   return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include "common/base/version.h"
 #include "common/compression/chunk_payload.h"
 #include "common/daemon/logging.h"
+#include "common/step_plan/round_message.h"
 
 namespace shoal {
 namespace {
@@ -167,11 +168,7 @@ std::optional<Message> ParameterExchange::MakePush(int ps, int index, uint64_t t
   push->set_chunk(index);
   push->set_pulled_version(peer.pulled[index]);
   push->set_want_values(WantsValues());
-  if (round_.has_value()) {
-    push->mutable_round()->set_first(round_->first);
-    push->mutable_round()->set_count(round_->count);
-    push->mutable_round()->set_number(round_->number);
-  }
+  if (round_.has_value()) SetRound(*round_, push);
   Message message = MakeMessage(request, encoder_.Encodes(chunk(ps, index))
                                              ? std::vector<Slice>{encoder_.Payload(ps, index)}
                                              : GradientSlices(chunk(ps, index)));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/daemon/logging.h"
+#include "common/step_plan/round_message.h"
 #include "worker/worker_session.h"
 
 namespace shoal {
@@ -22,13 +23,6 @@ constexpr int kReportPortions = 4;
 
 uint32_t Microseconds(Time time) {
   return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
-}
-
-std::optional<Round> RoundOf(const proto::Lease& lease) {
-  if (!lease.has_round()) return std::nullopt;
-  return Round{.first = lease.round().first(),
-               .count = lease.round().count(),
-               .number = lease.round().number()};
 }
 
 }  // namespace

@@ -30,6 +30,8 @@ absl::Status RoundSum::Check(const Round& round, uint64_t step, uint64_t version
   }
   if (!round.Contains(step)) return Wrong(round, "the step is not one of them");
   if (round.number > round.first) return Wrong(round, "no round before it can have had a step");
+  if (round.first / most_steps_ + (round.first % most_steps_ != 0) > round.number)
+    return Wrong(round, "the rounds before it cannot have had so many steps");
   if (round_.has_value() && *round_ != round)
     return Wrong(round, absl::StrCat("the chunk is in ", Text(*round_)));
   if (round.first != version) {

@@ -315,21 +315,26 @@ absl::StatusOr<ChunkSnapshot> VariableStore::Read(int chunk) const {
   return Snapshot(chunk, chunks_[chunk].live);
 }
 
-absl::StatusOr<ChunkSnapshot> VariableStore::ReadVersion(int chunk, uint64_t version) const {
+absl::Status VariableStore::CheckVersion(int chunk, uint64_t version) const {
   SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
   const ChunkState& state = chunks_[chunk];
-  if (!shards().chunks[chunk].pushed() || version == state.live.version)
-    return Snapshot(chunk, state.live);
+  if (!shards().chunks[chunk].pushed() || version == state.live.version) return absl::OkStatus();
   if (version > state.live.version) {
     return absl::FailedPreconditionError(absl::StrCat("chunk ", chunk, ": version ", version,
                                                       " is asked for, but it is only at ",
                                                       state.live.version));
   }
-  if (!state.values_before.empty() && version == state.version_before)
-    return Snapshot(chunk, state.values_before, version);
+  if (!state.values_before.empty() && version == state.version_before) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("version ", version, " of chunk ", chunk,
                                             " is kept no more, as it is at ", state.live.version,
                                             ": the round that begins with it is complete"));
+}
+
+absl::StatusOr<ChunkSnapshot> VariableStore::ReadVersion(int chunk, uint64_t version) const {
+  SHOAL_RETURN_IF_ERROR(CheckVersion(chunk, version));
+  const ChunkState& state = chunks_[chunk];
+  const bool before = shards().chunks[chunk].pushed() && version < state.live.version;
+  return before ? Snapshot(chunk, state.values_before, version) : Snapshot(chunk, state.live);
 }
 
 const VariableStore::State& VariableStore::CutState(int chunk) const {

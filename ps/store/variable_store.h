@@ -92,6 +92,8 @@ class VariableStore {
                                   const std::optional<Round>& round = std::nullopt);
   // The live values. kInvalidArgument: no such chunk.
   absl::StatusOr<ChunkSnapshot> Read(int chunk) const;
+  // Whether ReadVersion has it.
+  absl::Status CheckVersion(int chunk, uint64_t version) const;
   // The values of this version, where the chunk is not frozen: the live ones, or those of the
   // version before. kOutOfRange: it is kept no more, as its round is complete on every chunk of
   // every ps; kFailedPrecondition: it is not at this version yet; kInvalidArgument: no such chunk.

@@ -114,7 +114,7 @@ TEST_F(ClosingCutTest, ACheckpointThatCannotBeWrittenIsTriedAgainForAWhile) {
   Halt(worker, 1);
   closing_->Plan();
   EXPECT_THAT(cuts_, ElementsAre(1));
-  closing_->NotWritten("no space left");
+  closing_->NotWritten("no space left", /*too_late=*/false);
   EXPECT_TRUE(closing_->not_written_since().has_value());
   closing_->Plan();
   EXPECT_THAT(cuts_, ElementsAre(1)) << "not at once";
@@ -122,7 +122,7 @@ TEST_F(ClosingCutTest, ACheckpointThatCannotBeWrittenIsTriedAgainForAWhile) {
   closing_->Plan();
   EXPECT_THAT(cuts_, ElementsAre(1, 1));
   loop_.Advance(seconds(10));
-  closing_->NotWritten("no space left");
+  closing_->NotWritten("no space left", /*too_late=*/false);
   EXPECT_THAT(Message(outcome_),
               AllOf(HasSubstr("no space left"), HasSubstr("1 step done since the beginning"),
                     HasSubstr("will be lost with the ps")));

@@ -201,6 +201,27 @@ TEST(TrainingRoundsTest, AStopThatNobodyIsLeftForKeepsTheRoundsThatAreWhole) {
   EXPECT_THAT(Over(cluster), HasSubstr("the checkpoint is written"));
 }
 
+// The last step of the round is applied on one ps, and whoever pushed it is gone.
+TEST(TrainingRoundsTest, AStopThatARoundIsHalfAppliedForSaysWhoCouldCompleteIt) {
+  ScriptedCluster cluster({.ps = 2, .checkpoint = "{}", .rounds_of = 4});
+  ScriptedWorker& worker = cluster.Join(0);
+  DoSteps(cluster, worker, 7);
+  cluster.ps[0]->applied.insert(7);
+  worker.Leave("SIGTERM");
+  cluster.Disconnect(worker);
+  testing::internal::CaptureStderr();
+  cluster.run->Stop();
+  cluster.Advance(seconds(30));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, AllOf(HasSubstr("too late"),
+                         HasSubstr("a worker that comes back does what is "
+                                   "missing"),
+                         testing::Not(HasSubstr("make room"))));
+  EXPECT_THAT(Over(cluster), AllOf(HasSubstr("without a checkpoint of the last steps"),
+                                   HasSubstr("7 steps done since the beginning")));
+  EXPECT_THAT(cluster.StoredSteps(), IsEmpty());
+}
+
 // Nobody has said how many examples there are, so that it is not known where rounds end: but the ps
 // know how many steps they have applied.
 TEST(TrainingRoundsTest, AStopAfterATakeoverThatNoWorkerSawKeepsTheRoundsThatAreWhole) {

@@ -156,6 +156,22 @@ TEST_F(RoundHandoutTest, WorkersShareARoundAndWaitForItsEnd) {
   EXPECT_THAT(workers_.Leases(0), ElementsAre(6, 7));
 }
 
+TEST_F(RoundHandoutTest, WhoWaitedForARoundIsNotSlow) {
+  Worker& first = workers_.Join(0);
+  Worker& second = workers_.Join(1);
+  Begin();
+  OfferAll();
+  Report(second, {2});
+  Report(second, {3});
+  EXPECT_EQ(second.step_seconds, 0.2);
+  loop_.Advance(seconds(2));
+  handout_.ServeLine();
+  EXPECT_TRUE(handout_.steps().Holds(second.key, 0)) << "a second time";
+  Report(second, {0});
+  EXPECT_NEAR(second.step_seconds, 0.2, 1e-9);
+  Report(first, {1});
+}
+
 TEST_F(RoundHandoutTest, ACutWaitsForTheRestOfItsRound) {
   Worker& worker = workers_.Join(0);
   Begin();

@@ -133,7 +133,9 @@ TEST(RoundSumTest, WhatIsWrongWithARoundIsNamed) {
   EXPECT_THAT(message({12, 4, 3}, 12), HasSubstr("round 3 of 4 steps from 12 on: the chunk is at "
                                                  "version 8"));
   EXPECT_THAT(message({4, 4, 1}, 5), HasSubstr("the chunk is at version 8"));
-  EXPECT_THAT(message({UINT64_MAX - 1, 4, 1}, UINT64_MAX), HasSubstr("at version 8"));
+  EXPECT_THAT(message({9, 4, 2}, 9), HasSubstr("rounds before it cannot have had so many steps"));
+  EXPECT_THAT(message({9, 4, 3}, 9), HasSubstr("the chunk is at version 8"));
+  EXPECT_THAT(message({UINT64_MAX - 1, 4, 1}, UINT64_MAX), HasSubstr("so many steps"));
   sum.Add(kRound, 9, GradientMessage(Gradient(9)));
   EXPECT_THAT(message({8, 3, 2}, 8), HasSubstr("the chunk is in round 2 of 4 steps from 8 on"));
   EXPECT_THAT(message({8, 4, 3}, 8), HasSubstr("the chunk is in round 2"));

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+
+#include "common/step_plan/round.h"
+
+namespace shoal {
+
+// The round that a lease, or a push, says it is of; none: it says none. For each message with a
+// proto::Round called `round`.
+template <typename Message>
+std::optional<Round> RoundOf(const Message& message) {
+  if (!message.has_round()) return std::nullopt;
+  return Round{.first = message.round().first(),
+               .count = message.round().count(),
+               .number = message.round().number()};
+}
+
+template <typename Message>
+void SetRound(const Round& round, Message* message) {
+  auto* const said = message->mutable_round();
+  said->set_first(round.first);
+  said->set_count(round.count);
+  said->set_number(round.number);
+}
+
+}  // namespace shoal
