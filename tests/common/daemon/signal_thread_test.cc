@@ -1,6 +1,7 @@
 #include "common/daemon/signal_thread.h"
 
 #include <gtest/gtest.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #include <array>
@@ -92,12 +93,12 @@ TEST(SignalThreadTest, SignalsBeforeTheHandlerAreNotLost) {
 }
 
 TEST(SignalThreadTest, AThreadThatWasThereBeforePassesSignalsOn) {
-  // Waits in a call that the thread sanitizer knows: elsewhere it keeps signals back.
-  std::array<int, 2> pipe_ends;
-  ASSERT_EQ(pipe(pipe_ends.data()), 0);
-  std::thread before([in = pipe_ends[0]] {
-    char end;
-    EXPECT_EQ(read(in, &end, 1), 0);
+  // The thread sanitizer keeps signals back from who waits in a call that it does not know.
+  sem_t over;
+  ASSERT_EQ(sem_init(&over, 0, 0), 0);
+  std::thread before([&] {
+    while (sem_wait(&over) != 0) {
+    }
   });
   SignalThread signals;
   std::promise<void> told;
@@ -105,9 +106,9 @@ TEST(SignalThreadTest, AThreadThatWasThereBeforePassesSignalsOn) {
   pthread_kill(before.native_handle(), SIGTERM);
   EXPECT_EQ(told.get_future().wait_for(kDeadline), std::future_status::ready);
   signals.SetHandler(nullptr);
-  close(pipe_ends[1]);
+  sem_post(&over);
   before.join();
-  close(pipe_ends[0]);
+  sem_destroy(&over);
 }
 
 TEST(SignalThreadTest, GivesTheSignalMaskBack) {
