@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "absl/base/config.h"
 #include "tests/worker/input/picture_files.h"
 #include "worker/input/pictures/picture_loader.h"
 #include "worker/input/pictures/resize.h"
@@ -163,7 +164,7 @@ TEST(PictureLoaderTest, KeepsLittleMemoryAlsoAfterAnError) {
 }
 
 TEST(PictureLoaderTest, LargePicturesWaitForTheMemoryOfOthers) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   GTEST_SKIP() << "sanitizers have memory of their own";
 #endif
   const auto loader = PictureLoader::Make({}, {.name = "x", .shape = {2, 2, 3}});
