@@ -50,14 +50,10 @@ absl::Status Evaluate(const EvaluateOptions& options) {
                          ModelRunner::Create(std::move(runner_options)));
   DatasetPass pass(dataset, trained.job.batch_size);
   BatchResult sums;
-  sums.metric_sums.resize(SumCount(model.metrics));
   SHOAL_RETURN_IF_ERROR(ForEachBatch(&pass, "evaluating", &console, [&](uint64_t batch) {
     SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
                            pass.Evaluate(batch, trained.parameters, runner.get()));
-    sums.examples += result.examples;
-    sums.loss_sum += result.loss_sum;
-    for (size_t i = 0; i < sums.metric_sums.size(); ++i)
-      sums.metric_sums[i] += result.metric_sums[i];
+    AddBatch(result, &sums);
     return absl::OkStatus();
   }));
   SHOAL_RETURN_IF_ERROR(console.Finish());

@@ -85,6 +85,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
       .chief_address = cluster.chief_address().ToString(),
       .ps_addresses = cluster.PsAddresses(),
       .listed_workers = cluster.WorkerIndices(),
+      .lists_evaluator = !cluster.evaluator.empty(),
       .run_dir = run_dir,
       .coordinator_id = std::random_device()(),
       .holder = ThisProcess(),

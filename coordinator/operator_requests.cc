@@ -38,6 +38,12 @@ void OperatorRequests::OnDrain(uint64_t request, const proto::DrainRequest& drai
   if (drain.type() == "chief") return DrainChief(request);
   if (drained_.has_value())
     return service_.Refuse(request, absl::UnavailableError("the coordinator stops"));
+  if (drain.type() == "evaluator") {
+    return service_.Refuse(request, absl::FailedPreconditionError(
+                                        "an evaluator holds nothing that has to be finished: end "
+                                        "its process (SIGTERM), and start another one where it is "
+                                        "to be"));
+  }
   if (drain.type() == "ps" && int64_t{drain.index()} < options_.ps_count) {
     return service_.Refuse(
         request,

@@ -101,14 +101,37 @@ void RunEnding::DismissPs() {
   options_.fleet->Dismiss();
   dismiss_deadline_ = options_.loop->CallAfter(kDismissTimeout, [this] {
     dismiss_deadline_ = 0;
-    Over(*job_outcome_);
+    DismissEvaluator();
   });
+}
+
+// Nothing is trained any more, and who has trained is gone: it may take as long as it does.
+void RunEnding::DismissEvaluator() {
+  if (phase_ != Phase::kDismissingPs) return;
+  if (dismiss_deadline_ != 0) options_.loop->CancelTimer(std::exchange(dismiss_deadline_, 0));
+  if (!options_.dismiss_evaluator) return Over(*job_outcome_);
+  Enter(Phase::kDismissingEvaluator);
+  options_.fleet->Close();
+  options_.dismiss_evaluator(failure_);
+}
+
+void RunEnding::OnEvaluatorGone() {
+  if (phase_ == Phase::kDismissingEvaluator) Over(*job_outcome_);
+}
+
+void RunEnding::OnStop() {
+  if (phase_ != Phase::kDismissingEvaluator) return;
+  LogWarning(
+      "stopping without the evaluation of the last checkpoint; the job is done, and `shoal "
+      "evaluate " +
+      options_.paths.directory + "` computes it");
+  Over(*job_outcome_);
 }
 
 void RunEnding::OnPsStopping(int ps) {
   if (phase_ != Phase::kDismissingPs) return;  // it only leaves
   stopping_ps_.insert(ps);
-  if (static_cast<int>(stopping_ps_.size()) == options_.fleet->size()) Over(*job_outcome_);
+  if (static_cast<int>(stopping_ps_.size()) == options_.fleet->size()) DismissEvaluator();
 }
 
 void RunEnding::Over(const absl::Status& status) {

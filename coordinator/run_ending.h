@@ -18,17 +18,28 @@
 namespace shoal {
 
 // How a run ends (section 8 of the protocol): the model is saved, the workers go, the ps go after
-// them, and what is being written is on disk before the lease is given back.
+// them, the evaluator goes when it has evaluated the last checkpoint, and what is being written is
+// on disk before the lease is given back.
 //
 //   working ── Save ──▶ saving ── saved ──▶ dismissing workers ── gone, ──▶ dismissing ps
 //     │ └────── Fail ──────┼─────────────────────▲                or 5 s       │ gone, or 5 s
+//     │                    │                                      dismissing the evaluator
+//     │                    │                                                  │ gone
 //     │                    └─ Over, not saved ──────── Over ─────────────────▶ over
 //     └─────── Over ─────▶ broken off
 //
 // No threads of its own; loop thread only; the model is written in Offload.
 class RunEnding {
  public:
-  enum class Phase { kWorking, kSaving, kDismissingWorkers, kDismissingPs, kOver, kBrokenOff };
+  enum class Phase {
+    kWorking,
+    kSaving,
+    kDismissingWorkers,
+    kDismissingPs,
+    kDismissingEvaluator,
+    kOver,
+    kBrokenOff
+  };
   struct Options {
     EventLoop* loop = nullptr;  // these outlive this
     FileSystem* files = nullptr;
@@ -39,6 +50,9 @@ class RunEnding {
     std::string average_slot;  // as ExportModel has it
     // The run is not working any more; once.
     std::function<void()> on_ending;
+    // Has the evaluator do what is left to it and go; OnEvaluatorGone follows, perhaps at once. The
+    // failure is empty where the job is done. None: there never is one.
+    std::function<void(const std::string& failure)> dismiss_evaluator;
     // How it ends is known, and changes no more; once.
     std::function<void(const absl::Status&)> on_outcome;
     // Something that this does not know of is being written; OnWritten follows.
@@ -75,6 +89,9 @@ class RunEnding {
   void OnWorkerGone();
   // It ends, as it was told to or not.
   void OnPsStopping(int ps);
+  void OnEvaluatorGone();
+  // Told to stop: where only the evaluator is waited for, it is not any more.
+  void OnStop();
   void OnWritten();
 
  private:
@@ -82,6 +99,7 @@ class RunEnding {
   void Enter(Phase phase);
   void DismissWorkers();
   void DismissPs();
+  void DismissEvaluator();
   void EndAfterWrites();
 
   const Options options_;

@@ -150,6 +150,17 @@ void RunHistory::Decide(uint64_t epoch, std::function<bool()> asked,
       });
 }
 
+void RunHistory::ReadVerdict() {
+  auto verdict = std::make_shared<absl::StatusOr<RunVerdict>>();
+  options_.loop->Offload(
+      [verdict, callbacks = options_.callbacks, paths = options_.paths, files = options_.files] {
+        *verdict = ReadRunVerdict(callbacks, paths, files);
+      },
+      [this, alive = alive_, verdict] {
+        if (*alive && verdict->ok()) verdict_ = **verdict;
+      });
+}
+
 void RunHistory::OnVerdict(uint64_t epoch, const absl::StatusOr<RunVerdict>& verdict,
                            const std::function<void()>& decided) {
   if (!verdict.ok() || !verdict->evaluated.contains(epoch)) {

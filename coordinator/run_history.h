@@ -44,6 +44,8 @@ class RunHistory {
   void ReadEarlier();
   // It was read. Nothing is written before.
   bool read() const { return read_; }
+  // And the epochs of the run are laid out: results can be taken.
+  bool takes_results() const { return read_ && plan_.has_value(); }
 
   // Steps below `base` are done in the timeline that is opened; epochs that end above did not
   // happen. Of the one that it begins in, `newest`, a checkpoint of the timeline or null, tells
@@ -66,6 +68,8 @@ class RunHistory {
   void Decide(uint64_t epoch, std::function<bool()> asked, std::function<void()> decided);
   // As it was read last.
   const RunVerdict& verdict() const { return verdict_; }
+  // Reads it again, as an evaluator's results have changed what is the best.
+  void ReadVerdict();
 
   bool writing() const { return writing_; }
   // Why the newest write failed; empty when it did not.

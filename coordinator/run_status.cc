@@ -102,6 +102,7 @@ RunPhase RunView::phase() const {
     case RunEnding::Phase::kSaving:
     case RunEnding::Phase::kDismissingWorkers:
     case RunEnding::Phase::kDismissingPs:
+    case RunEnding::Phase::kDismissingEvaluator:
     case RunEnding::Phase::kOver:
       return RunPhase::kFinished;
   }
@@ -193,9 +194,34 @@ void RunView::FillTasks(proto::StatusReply* reply) const {
     if (parts_.handout->begun()) task->set_held(parts_.handout->steps().held(worker.key));
     if (worker.step_seconds > 0) task->set_steps_per_second(1 / worker.step_seconds);
   }
+  FillEvaluator(reply);
+}
+
+void RunView::FillEvaluator(proto::StatusReply* reply) const {
+  const EvaluatorPeer& peer = parts_.evaluator->peer();
+  if (peer.state() == EvaluatorPeer::State::kNone) return;
+  proto::TaskStatus* task = reply->add_tasks();
+  task->set_type("evaluator");
+  task->set_address(peer.address());
+  task->set_state(StateName(peer.state()));
+  task->set_done(parts_.evaluator->evaluated());
+  const std::string doing = parts_.evaluator->Doing();
+  task->set_detail(doing.empty() ? peer.detail() : doing);
+}
+
+std::string RunView::EvaluatorsPart() const {
+  const EvaluatorPeer& peer = parts_.evaluator->peer();
+  const std::string doing = parts_.evaluator->Doing();
+  return absl::StrCat("the evaluator (",
+                      peer.address().empty() ? "which has not come" : peer.address(),
+                      peer.state() == EvaluatorPeer::State::kNone ? "" : ", ",
+                      peer.state() == EvaluatorPeer::State::kNone ? "" : StateName(peer.state()),
+                      doing.empty() ? "" : "; ", doing, ")");
 }
 
 std::vector<std::string> RunView::Waiting() const {
+  if (parts_.ending->phase() == RunEnding::Phase::kDismissingEvaluator)
+    return {EvaluatorsPart() + ": the job ends when the last checkpoint is evaluated"};
   std::vector<std::string> lines = parts_.fleet->Waiting();
   const Time now = parts_.now;
   if (const std::string holder = parts_.lease->Waiting(); !holder.empty()) lines.push_back(holder);
@@ -230,6 +256,13 @@ std::vector<std::string> RunView::Waiting() const {
                                  WholeSeconds(now - *parts_.checkpointer->failing_since()), " s (",
                                  parts_.checkpointer->last_error(), "); it is tried again every ",
                                  WholeSeconds(kRetryCutAfter), " s"));
+  }
+  const std::optional<StoredCheckpoint>& last = parts_.checkpointer->last();
+  if (parts_.awaits_results && all_done && parts_.checkpointer->idle() && last.has_value() &&
+      !parts_.history->IsEvaluated((*parts_.cuts)->epoch()) && parts_.evaluator->WillBring(*last)) {
+    lines.push_back(absl::StrCat(EvaluatorsPart(), ": the result of epoch ",
+                                 (*parts_.cuts)->epoch() + 1,
+                                 " decides whether the training goes on"));
   }
   if (parts_.requests->checkpoint_wanted() && parts_.handout->evaluation() != nullptr) {
     lines.push_back(absl::StrCat("the evaluation of epoch ",

@@ -10,6 +10,7 @@
 #include "common/optimizer/optimizer.h"
 #include "common/run/run_paths.h"
 #include "common/step_plan/step_plan.h"
+#include "coordinator/checkpoint_evaluation.h"
 #include "coordinator/checkpointer.h"
 #include "coordinator/closing_cut.h"
 #include "coordinator/cut_plan.h"
@@ -62,6 +63,7 @@ class RunView {
     const WorkHandout* handout = nullptr;
     const Progress* progress = nullptr;
     const RunHistory* history = nullptr;
+    const CheckpointEvaluation* evaluator = nullptr;
     const Checkpointer* checkpointer = nullptr;
     const ClosingCut* closing = nullptr;
     const RunEnding* ending = nullptr;
@@ -82,6 +84,9 @@ class RunView {
   void FillProgress(proto::StatusReply* reply) const;
   void FillCheckpoint(proto::StatusReply* reply) const;
   void FillTasks(proto::StatusReply* reply) const;
+  void FillEvaluator(proto::StatusReply* reply) const;
+  // What the evaluator is at that the run waits for.
+  std::string EvaluatorsPart() const;
   bool CutIsComing(Time now) const;
   const Worker* HolderOfOldestStep() const;
   std::string OldestStep() const;

@@ -26,9 +26,10 @@ void TrainingRun::PlanCut() {
   // What is evaluated already is not known before that.
   if (training() && !history_->read()) return;
   if (decides && DecisionIsDue()) return Decide();
+  if (decides && EvaluatorDecides()) return;
   const bool asked = requests_->checkpoint_wanted();
   if ((final_is_stored && !decides) || !(training() || asked)) return;
-  const bool evaluated = history_->IsEvaluated(cuts_->epoch());
+  const bool evaluated = history_->IsEvaluated(cuts_->epoch()) || LeftToEvaluator();
   if (const auto due = cuts_->Due(options_.loop->Now(), Steps(), asked, evaluated)) BeginCut(*due);
 }
 
@@ -42,6 +43,7 @@ void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
   if (cuts_->NeedsFreshTerm(cut.step)) fleet_->RenewTerm();
   cuts_->Began(cut.step, options_.loop->Now());
   closing_cut_ = closing_->closing();
+  if (cut.hold) evaluator_->NoteItIsNotThere();
   Checkpointer::Cut begun = {
       .timeline = opened_->timeline, .step = cut.step, .term = fleet_->term(), .hold = cut.hold};
   if (plan_.has_value()) {
@@ -81,6 +83,7 @@ void TrainingRun::OnCommitted(const StoredCheckpoint& checkpoint) {
                             checkpoint.directory, " are not finite numbers. ", AfterNan()));
   }
   requests_->OnCommitted(checkpoint);
+  evaluator_->Add(checkpoint);
 }
 
 void TrainingRun::OnCutGivenUp(uint64_t step, const std::string& why,
@@ -120,6 +123,25 @@ bool TrainingRun::DecisionIsDue() const {
          last.has_value() && last->manifest.cut_step == cuts_->mandatory();
 }
 
+bool TrainingRun::EvaluatorDecides() const {
+  const std::optional<StoredCheckpoint>& last = checkpointer_->last();
+  return last.has_value() && last->manifest.cut_step == cuts_->mandatory() &&
+         last->manifest.epoch == cuts_->epoch() && LacksResult(*last) &&
+         evaluator_->WillBring(*last);
+}
+
+bool TrainingRun::LeftToEvaluator() const {
+  const uint64_t epoch = cuts_->epoch();
+  if (!plan_.has_value() || epoch >= plan_->epochs()) return false;
+  // A cut that came late is of some steps of the next epoch, too: it is evaluated as that of this
+  // one while it is held, or never.
+  if (cuts_->mandatory() != plan_->EpochEnd(epoch)) return false;
+  // Where there is such a checkpoint, and it is cut once more, nobody has brought its result.
+  const std::optional<StoredCheckpoint>& last = checkpointer_->last();
+  const bool there = last.has_value() && last->manifest.cut_step == cuts_->mandatory();
+  return !there && evaluator_->Takes(epoch);
+}
+
 void TrainingRun::Decide() {
   const uint64_t epoch = cuts_->epoch();
   const auto asked = [this, epoch, timeline = opened_->timeline] {
@@ -143,7 +165,9 @@ void TrainingRun::OnDecided() {
 
 void TrainingRun::FinishEvaluation() {
   const std::unique_ptr<Evaluation> done = handout_->EndEvaluation();
-  history_->SetTestResult(done->epoch(), done->loss(), done->metric_sums(), done->examples());
+  // An evaluator that came meanwhile may have been faster, to the same result.
+  if (!history_->IsEvaluated(done->epoch()))
+    history_->SetTestResult(done->epoch(), done->loss(), done->metric_sums(), done->examples());
   checkpointer_->Release();
   Advance();
 }

@@ -15,6 +15,7 @@
 #include "common/job/job_rounds.h"
 #include "common/job/job_shard_map.h"
 #include "common/json/json_errors.h"
+#include "common/rpc/evaluate_method.h"
 #include "common/run/new_run.h"
 
 namespace shoal {
@@ -75,6 +76,7 @@ absl::Status TrainingRun::Prepare() {
   layout_ = LayOutCheckpoint(variables, slots);
   MakePs();
   MakeWorkers();
+  MakeEvaluator();
   MakeCheckpoints();
   MakeEnd();
   return absl::OkStatus();
@@ -171,6 +173,41 @@ void TrainingRun::MakeWorkers() {
                            }});
 }
 
+void TrainingRun::MakeEvaluator() {
+  const Job& job = options_.job;
+  const std::string no_use =
+      job.test.empty() ? "the job has no test set ($.data.test), so there is nothing that an "
+                         "evaluator could evaluate; end it, or give the job one"
+                       : "";
+  evaluator_ = std::make_unique<CheckpointEvaluation>(CheckpointEvaluation::Options{
+      .loop = options_.loop,
+      .store = &store_,
+      .progress = &progress_,
+      .paths = paths_,
+      .job_text = job_text_,
+      .no_use = no_use,
+      .listed = options_.lists_evaluator,
+      .keep = job.checkpoint.keep,
+      .training_waits = !job.callbacks.empty(),
+      .timeout = FromSeconds(job.strategy.lease_timeout_seconds),
+      .wrong_with = [this](const proto::EvaluatorReady& ready) { return WrongTestSet(ready); },
+      .may_be_evaluated =
+          [this](const StoredCheckpoint& checkpoint) { return MayBeEvaluated(checkpoint); },
+      .is_awaited = [this](const StoredCheckpoint& checkpoint) { return LacksResult(checkpoint); },
+      .on_result =
+          [this](const StoredCheckpoint& checkpoint,
+                 const CheckpointEvaluation::Options::Sums& sums) {
+            OnCheckpointEvaluated(checkpoint, sums);
+          },
+      .on_changed = [this] { Advance(); },
+      .on_written =
+          [this] {
+            history_->ReadVerdict();
+            ending_->OnWritten();
+          },
+      .on_ended = [this] { ending_->OnEvaluatorGone(); }});
+}
+
 void TrainingRun::MakeCheckpoints() {
   const Job& job = options_.job;
   history_ = std::make_unique<RunHistory>(RunHistory::Options{.loop = options_.loop,
@@ -180,8 +217,12 @@ void TrainingRun::MakeCheckpoints() {
                                                               .callbacks = job.callbacks,
                                                               .on_read =
                                                                   [this] {
-                                                                    if (!training()) return;
+                                                                    const bool ends =
+                                                                        !ending_->working();
+                                                                    if (!training() && !ends)
+                                                                      return;
                                                                     history_->TakeEarlier();
+                                                                    evaluator_->HandOut();
                                                                     Advance();
                                                                   },
                                                               .on_idle =
@@ -198,10 +239,13 @@ void TrainingRun::MakeCheckpoints() {
       .coordinator_id = options_.coordinator_id,
       .ps_count = static_cast<int>(options_.ps_addresses.size()),
       .keep = job.checkpoint.keep,
-      .spared = [callbacks = job.callbacks, paths = paths_,
+      .spared = [callbacks = job.callbacks, paths = paths_, in_use = evaluator_->in_use(),
                  files = options_.files]() -> absl::StatusOr<std::set<std::string>> {
+        // First what is in use: it is among the best ones before it is not in use any more.
+        std::set<std::string> spared = in_use->Get();
         SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(callbacks, paths, files));
-        return DirectoriesOf(verdict);
+        spared.merge(DirectoriesOf(verdict));
+        return spared;
       },
       .deadline = std::chrono::seconds(60) + 2 * FromSeconds(job.strategy.lease_timeout_seconds),
       .texts = TextsOfJob(),
@@ -234,9 +278,10 @@ void TrainingRun::MakeEnd() {
       .paths = paths_,
       .average_slot = optimizer_->average_slot(),
       .on_ending = [this] { handout_->End(); },
+      .dismiss_evaluator = [this](const std::string& failure) { evaluator_->End(failure); },
       .on_outcome =
           [this](const absl::Status& status) { requests_->OnOver(status, closing_->kept()); },
-      .writing = [this] { return history_->writing(); },
+      .writing = [this] { return history_->writing() || evaluator_->writing(); },
       .on_over = options_.on_over});
   closing_ = std::make_unique<ClosingCut>(
       ClosingCut::Options{.loop = options_.loop,
@@ -267,6 +312,7 @@ void TrainingRun::Start() {
 }
 
 void TrainingRun::Stop() {
+  ending_->OnStop();
   closing_->Stop();
   Advance();
 }
@@ -274,6 +320,7 @@ void TrainingRun::Stop() {
 absl::StatusOr<StreamCallbacks> TrainingRun::Accept(const std::string& method,
                                                     std::unique_ptr<Stream> stream) {
   if (method == kWorkMethod) return membership_->Accept(std::move(stream));
+  if (method == kEvaluateMethod) return evaluator_->Accept(std::move(stream));
   if (ClusterService::Serves(method)) return requests_->Accept(method, std::move(stream));
   return absl::UnimplementedError("a coordinator has no method " + method);
 }
@@ -331,6 +378,7 @@ void TrainingRun::OnTimelineOpened(const PsFleet::Opened& opened) {
   } else {
     LayOutSteps();
   }
+  evaluator_->Begin();
   closing_->OnTimelineOpened();
 }
 
@@ -467,6 +515,8 @@ void TrainingRun::OnJobFinished(const RunEnd& end) {
   if (!ending_->working()) return;
   LogInfo("the job is finished already: " + end.last.directory);
   checkpointer_->SetLast(end.last);
+  // For an evaluation that it was killed in.
+  if (plan_.has_value()) history_->Begin(*plan_, end.last.manifest.cut_step, nullptr);
   SaveModel(end.result, /*found=*/true);
 }
 
@@ -486,7 +536,10 @@ void TrainingRun::CountRounds() {
 bool TrainingRun::Plan() {
   if (!handout_->open() || !ending_->working()) return false;
   CountRounds();
-  if (training()) history_->CloseUpTo(handout_->steps().base());
+  if (training()) {
+    history_->CloseUpTo(handout_->steps().base());
+    evaluator_->HandOut();
+  }
   PlanCut();
   if (!training() || !ending_->working()) return false;
   uint64_t limit = cuts_->mandatory();
@@ -512,6 +565,7 @@ void TrainingRun::Tick() {
   }
   handout_->NoteWhoIsThere();
   LogWaiting(now);
+  evaluator_->Tick();
   closing_->BeforePlan();
   Advance();
   closing_->AfterPlan();
@@ -542,6 +596,7 @@ RunView TrainingRun::View() const {
                   .handout = handout_.get(),
                   .progress = &progress_,
                   .history = history_.get(),
+                  .evaluator = evaluator_.get(),
                   .checkpointer = checkpointer_.get(),
                   .closing = closing_.get(),
                   .ending = ending_.get(),

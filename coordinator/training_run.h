@@ -21,6 +21,7 @@
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/round_plan.h"
 #include "common/step_plan/step_plan.h"
+#include "coordinator/checkpoint_evaluation.h"
 #include "coordinator/checkpointer.h"
 #include "coordinator/closing_cut.h"
 #include "coordinator/cut_plan.h"
@@ -40,9 +41,10 @@ namespace shoal {
 
 // The training of one job, from the first claim to the saved model: brings together who computes
 // (Membership), who gets which work (WorkHandout), where the variables are (PsFleet), what is kept
-// when (CutPlan, Checkpointer), what it has come to (Progress, RunHistory), what is done before a
-// stop (ClosingCut), the end (RunEnding), and what people ask for and are told (OperatorRequests,
-// RunView). What is left here is what one of them has to know of the others.
+// when (CutPlan, Checkpointer), what it has come to (Progress, RunHistory, CheckpointEvaluation),
+// what is done before a stop (ClosingCut), the end (RunEnding), and what people ask for and are
+// told (OperatorRequests, RunView). What is left here is what one of them has to know of the
+// others.
 //
 //   waiting ── timeline open, examples counted ──▶ training ──▶ ending (RunEnding)
 //      ▲                                             │
@@ -62,6 +64,7 @@ class TrainingRun {
     std::string chief_address;  // of this coordinator, as workers are told it
     std::vector<std::string> ps_addresses;
     std::set<int> listed_workers;
+    bool lists_evaluator = false;
     std::string run_dir;                                      // absolute; ps may see it, or not
     uint32_t coordinator_id = 0;                              // random
     LeaseHolder holder;                                       // this process, but for its address
@@ -101,6 +104,7 @@ class TrainingRun {
   void MakePs();
   void MakeWorkers();
   void MakeCheckpoints();
+  void MakeEvaluator();
   void MakeEnd();
   // What every checkpoint of this job says, and has beside it by name.
   Manifest ManifestOfJob() const;
@@ -128,6 +132,13 @@ class TrainingRun {
   // What a step that was not done before says for itself.
   void CountStep(const proto::StepDone& step);
   void OnEvaluationDone(Worker& worker, const proto::EvaluationDone& done);
+  // CheckpointEvaluation.
+  std::string WrongTestSet(const proto::EvaluatorReady& ready) const;
+  bool MayBeEvaluated(const StoredCheckpoint& checkpoint) const;
+  // It is at the end of an epoch that has no result on the test set yet.
+  bool LacksResult(const StoredCheckpoint& checkpoint) const;
+  void OnCheckpointEvaluated(const StoredCheckpoint& checkpoint,
+                             const CheckpointEvaluation::Options::Sums& sums);
   // Steps that were reported and that a ps has not applied are leased again, and whoever reported
   // them is not believed any more.
   void CompareWithPs(int ps, const proto::Claimed& claimed);
@@ -176,6 +187,10 @@ class TrainingRun {
   bool awaits_results() const { return !options_.job.callbacks.empty() && test_examples_ > 0; }
   // All that this is decided from is there, history.csv apart, and the decision is not.
   bool DecisionIsDue() const;
+  // What is missing for it is the result of the newest checkpoint, which the evaluator brings.
+  bool EvaluatorDecides() const;
+  // The next cut at an epoch's end need not be held for the workers.
+  bool LeftToEvaluator() const;
   // Has it decided from what is on disk.
   void Decide();
   void OnDecided();
@@ -210,6 +225,7 @@ class TrainingRun {
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<WorkHandout> handout_;
   std::unique_ptr<RunHistory> history_;
+  std::unique_ptr<CheckpointEvaluation> evaluator_;
   std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<RunEnding> ending_;
   std::unique_ptr<ClosingCut> closing_;

@@ -270,4 +270,30 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
   handout_->ServeLine();
 }
 
+// --- The evaluator ---
+
+std::string TrainingRun::WrongTestSet(const proto::EvaluatorReady& ready) const {
+  if (ready.test_examples() == 0) return "sees no test examples";
+  if (!plan_.has_value() || ready.test_examples() == test_examples_) return "";
+  return absl::StrCat("sees ", ready.test_examples(), " test examples, where ", counted_by_, " ",
+                      test_examples_, ". Give it the same data as the workers");
+}
+
+// An epoch that is not closed has nowhere to keep its result, and may yet be taken back.
+bool TrainingRun::MayBeEvaluated(const StoredCheckpoint& checkpoint) const {
+  if (!history_->takes_results()) return false;
+  return !IsAtEpochEnd(checkpoint.manifest) ||
+         checkpoint.manifest.epoch < history_->closed_epochs();
+}
+
+bool TrainingRun::LacksResult(const StoredCheckpoint& checkpoint) const {
+  return IsAtEpochEnd(checkpoint.manifest) && !history_->IsEvaluated(checkpoint.manifest.epoch);
+}
+
+void TrainingRun::OnCheckpointEvaluated(const StoredCheckpoint& checkpoint,
+                                        const CheckpointEvaluation::Options::Sums& sums) {
+  if (!LacksResult(checkpoint)) return;
+  history_->SetTestResult(checkpoint.manifest.epoch, sums.loss, sums.metrics, sums.examples);
+}
+
 }  // namespace shoal

@@ -95,26 +95,72 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
   const Graph& graph = computed.model.graph;
 
-  SHOAL_RETURN_IF_ERROR(CheckClassesOfTraining(job));
-  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
-                         OpenJobData(job.training, *computed.loss, graph));
-  training_labels_ = training->LabelSource();
-  const uint64_t training_examples = training->size();
-  DatasetMemory data_memory = training->memory();
-  if (!job.test.empty()) {
-    SHOAL_ASSIGN_OR_RETURN(const DataSource source, WithNamesOfJob(job, job.test));
-    SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test,
-                           OpenJobData(source, *computed.loss, graph));
-    data_memory = data_memory + test->memory();
-    test_ = std::make_unique<DatasetPass>(test, job.batch_size);
-  }
-  const StepPlan plan(training_examples, job.batch_size, job.epochs, job.steps);
-  training_ = std::make_unique<BatchSource>(
-      BatchSource::Options{.dataset = training, .plan = plan, .seed = job.seed, .shuffle = true});
+  DatasetMemory data_memory;
+  if (!options_.only_evaluates) SHOAL_RETURN_IF_ERROR(OpenTraining(job, computed, &data_memory));
+  if (!job.test.empty()) SHOAL_RETURN_IF_ERROR(OpenTest(job, computed, &data_memory));
 
   SHOAL_ASSIGN_OR_RETURN(ShardMap shard_map, ShardMapOf(job, graph.variables(), ps_count));
   shard_map_ = std::make_unique<ShardMap>(std::move(shard_map));
-  chunks_of_variable_.resize(graph.variables().size());
+  NoteChunks(graph.variables(), ps_count);
+
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  clipping_ = optimizer->clipping();
+  ModelRunner::Options runner = computed.RunnerOptions();
+  runner.backend = options_.backend;
+  runner.threads = options_.threads;
+  runner.seed = job.seed;
+  SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));
+  if (const std::string precision = runner_->DescribePrecision(); !precision.empty())
+    LogInfo(precision);
+  SHOAL_ASSIGN_OR_RETURN(auto push_codec, MakeCodec(job.compression.push, Direction::kPush));
+  SHOAL_ASSIGN_OR_RETURN(auto pull_codec, MakeCodec(job.compression.pull, Direction::kPull));
+  SHOAL_RETURN_IF_ERROR(options_.only_evaluates ? TakeMemoryToEvaluate(data_memory)
+                                                : TakeMemory(job, training_examples_, data_memory));
+  Prepared prepared = {.training_examples = training_examples_,
+                       .test_examples = test_ == nullptr ? 0 : test_->examples(),
+                       .total_steps = total_steps_,
+                       .test_batches = test_ == nullptr ? 0 : test_->batches(),
+                       .shard_map = shard_map_.get(),
+                       .layout = &runner_->layout(),
+                       .parameters = parameters_,
+                       .cut_parameters = cut_parameters_,
+                       .gradients = *gradients_,
+                       .gradients_owner = gradients_,
+                       .pulls_each_step = job.strategy.pulls_each_step(),
+                       .push_codec = std::move(push_codec),
+                       .pull_codec = std::move(pull_codec)};
+  for (const Variable& variable : graph.variables())
+    prepared.variable_names.push_back(variable.name);
+  return prepared;
+}
+
+absl::Status ComputeThread::OpenTraining(const Job& job, const JobModel& computed,
+                                         DatasetMemory* data) {
+  SHOAL_RETURN_IF_ERROR(CheckClassesOfTraining(job));
+  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
+                         OpenJobData(job.training, *computed.loss, computed.model.graph));
+  training_labels_ = training->LabelSource();
+  training_examples_ = training->size();
+  *data = *data + training->memory();
+  const StepPlan plan(training_examples_, job.batch_size, job.epochs, job.steps);
+  total_steps_ = plan.total_steps();
+  training_ = std::make_unique<BatchSource>(
+      BatchSource::Options{.dataset = training, .plan = plan, .seed = job.seed, .shuffle = true});
+  return absl::OkStatus();
+}
+
+absl::Status ComputeThread::OpenTest(const Job& job, const JobModel& computed,
+                                     DatasetMemory* data) {
+  SHOAL_ASSIGN_OR_RETURN(const DataSource source, WithNamesOfJob(job, job.test));
+  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test,
+                         OpenJobData(source, *computed.loss, computed.model.graph));
+  *data = *data + test->memory();
+  test_ = std::make_unique<DatasetPass>(test, job.batch_size);
+  return absl::OkStatus();
+}
+
+void ComputeThread::NoteChunks(const std::vector<Variable>& variables, int ps_count) {
+  chunks_of_variable_.resize(variables.size());
   for (int ps = 0; ps < ps_count; ++ps) {
     for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i) {
       const Chunk& chunk = shard_map_->ps(ps).chunks[i];
@@ -126,34 +172,23 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
         chunks_of_variable_[piece.variable].push_back(id);
     }
   }
-
-  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
-  clipping_ = optimizer->clipping();
-  for (const Variable& variable : graph.variables())
+  for (const Variable& variable : variables)
     optimized_.push_back(variable.rule == UpdateRule::kOptimizer);
-  ModelRunner::Options runner = computed.RunnerOptions();
-  runner.backend = options_.backend;
-  runner.threads = options_.threads;
-  runner.seed = job.seed;
-  SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));
-  if (const std::string precision = runner_->DescribePrecision(); !precision.empty())
-    LogInfo(precision);
-  SHOAL_ASSIGN_OR_RETURN(auto push_codec, MakeCodec(job.compression.push, Direction::kPush));
-  SHOAL_ASSIGN_OR_RETURN(auto pull_codec, MakeCodec(job.compression.pull, Direction::kPull));
-  SHOAL_RETURN_IF_ERROR(TakeMemory(job, training_examples, data_memory));
-  return Prepared{.training_examples = training_examples,
-                  .test_examples = test_ == nullptr ? 0 : test_->examples(),
-                  .total_steps = plan.total_steps(),
-                  .test_batches = test_ == nullptr ? 0 : test_->batches(),
-                  .shard_map = shard_map_.get(),
-                  .layout = &runner_->layout(),
-                  .parameters = parameters_,
-                  .cut_parameters = cut_parameters_,
-                  .gradients = *gradients_,
-                  .gradients_owner = gradients_,
-                  .pulls_each_step = job.strategy.pulls_each_step(),
-                  .push_codec = std::move(push_codec),
-                  .pull_codec = std::move(pull_codec)};
+}
+
+// Activations are small beside those of training; what does not fit all the same is said when it
+// runs out.
+absl::Status ComputeThread::TakeMemoryToEvaluate(const DatasetMemory& data) {
+  const size_t size = runner_->layout().size;
+  MemoryNeeds needs = WorkerMemory({.data_bytes = data.held, .reading_bytes = data.at_times});
+  needs.task = "evaluator";
+  needs.held.push_back({"parameters to evaluate", size * sizeof(float)});
+  SHOAL_RETURN_IF_ERROR(CheckMemory(needs, options_.memory,
+                                    "The evaluator holds the whole model: take a machine with more "
+                                    "memory."));
+  cut_parameters_.resize(size);
+  Pin(cut_parameters_);
+  return absl::OkStatus();
 }
 
 absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_examples,
@@ -190,7 +225,9 @@ void ComputeThread::Expect(uint64_t first_step, uint64_t count) {
   training_->Expect(first_step, count);
 }
 
-void ComputeThread::Forget() { training_->Forget(); }
+void ComputeThread::Forget() {
+  if (training_ != nullptr) training_->Forget();
+}
 
 void ComputeThread::ExpectEvaluation(uint64_t batch) {
   if (test_ != nullptr) test_->Expect(batch, 1);

@@ -19,6 +19,7 @@
 #include "worker/compute/pinned_buffer.h"
 #include "worker/dataset_pass.h"
 #include "worker/input/batch_source.h"
+#include "worker/job_model.h"
 #include "worker/step_computer.h"
 
 namespace shoal {
@@ -38,6 +39,8 @@ class ComputeThread : public StepComputer {
     std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>
         create_runner = ModelRunner::Create;
     int threads = 1;
+    // For an evaluator: Train is never called, and the training data need not be here.
+    bool only_evaluates = false;
     MemoryLimit memory;  // of this machine
     // Steps of less CPU time are computed on the loop's thread, if nothing is to be waited for.
     Time short_step = std::chrono::microseconds(200);
@@ -67,6 +70,10 @@ class ComputeThread : public StepComputer {
   void Run();
   void Enqueue(std::function<void()> task);
   absl::Status TakeMemory(const Job& job, uint64_t training_examples, const DatasetMemory& data);
+  absl::Status TakeMemoryToEvaluate(const DatasetMemory& data);
+  absl::Status OpenTraining(const Job& job, const JobModel& computed, DatasetMemory* data);
+  absl::Status OpenTest(const Job& job, const JobModel& computed, DatasetMemory* data);
+  void NoteChunks(const std::vector<Variable>& variables, int ps_count);
   void Pin(std::span<float> buffer);
   void TrainAndSay(uint64_t step, bool on_loop, const std::function<void(int, int)>& on_chunk,
                    const std::function<void(absl::StatusOr<BatchOutcome>)>& done);
@@ -81,9 +88,11 @@ class ComputeThread : public StepComputer {
   // Written by Prepare on the compute thread, constant once its `done` was posted.
   std::unique_ptr<ShardMap> shard_map_;
   std::unique_ptr<ModelRunner> runner_;
-  std::unique_ptr<BatchSource> training_;
-  std::unique_ptr<DatasetPass> test_;  // null without a test set
-  std::string training_labels_;        // where they are
+  std::unique_ptr<BatchSource> training_;  // null where it only evaluates
+  std::unique_ptr<DatasetPass> test_;      // null without a test set
+  std::string training_labels_;            // where they are
+  uint64_t training_examples_ = 0;
+  uint64_t total_steps_ = 0;
   // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it
   // has.
   std::vector<std::vector<int>> chunks_of_variable_;

@@ -15,6 +15,13 @@ Batch BatchOf(const LoadedBatch& loaded, const std::string& label_source) {
           .weights = loaded.weights};
 }
 
+void AddBatch(const BatchResult& next, BatchResult* sums) {
+  sums->examples += next.examples;
+  sums->loss_sum += next.loss_sum;
+  sums->metric_sums.resize(next.metric_sums.size());
+  for (size_t i = 0; i < next.metric_sums.size(); ++i) sums->metric_sums[i] += next.metric_sums[i];
+}
+
 DatasetPass::DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size)
     : plan_(dataset->size(), static_cast<uint64_t>(batch_size), /*epochs=*/1, /*steps=*/0),
       label_source_(dataset->LabelSource()),

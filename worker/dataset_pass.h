@@ -15,8 +15,13 @@ namespace shoal {
 // What a model takes of a batch; views of `loaded`. `label_source` says where its labels were read.
 Batch BatchOf(const LoadedBatch& loaded, const std::string& label_source);
 
+// Adds up the results of an evaluation's batches, one after the other in their order: to the last
+// bit the same whoever evaluates.
+void AddBatch(const BatchResult& next, BatchResult* sums);
+
 // One pass over a data set in its own order, for figures or for predictions: a worker computes the
-// batches of the test set that it is given, `shoal evaluate` and `shoal predict` all of theirs. The
+// batches of the test set that it is given, the evaluator, `shoal evaluate` and `shoal predict` all
+// of theirs. The
 // last batch takes what is left. Expect() and Forget() may be called on any thread, one other
 // caller at a time.
 class DatasetPass {

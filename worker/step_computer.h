@@ -39,6 +39,7 @@ class StepComputer {
     uint64_t test_batches = 0;            // of one evaluation; 0 without a test set
     const ShardMap* shard_map = nullptr;  // owned by the computer, as are the buffers
     const ModelLayout* layout = nullptr;
+    std::vector<std::string> variable_names;  // as the layout has them
     std::span<float> parameters;
     std::span<float> cut_parameters;  // for evaluations
     std::span<float> gradients;
@@ -52,7 +53,7 @@ class StepComputer {
     std::shared_ptr<const Codec> pull_codec;
   };
   // Reads the job, opens its data, builds the model. Errors say what is wrong or missing here.
-  // Once.
+  // Once. One that only evaluates needs no training data, and has buffers for evaluations alone.
   virtual void Prepare(const std::string& job_text, int ps_count,
                        std::function<void(absl::StatusOr<Prepared>)> done) = 0;
 

@@ -1,4 +1,5 @@
-// shoal-worker: computes gradients, for whoever coordinates.
+// shoal-worker: computes gradients, for whoever coordinates; or evaluates checkpoints, as the
+// evaluator of a cluster spec.
 
 #include "common/daemon/process_environment.h"
 #include "worker/compute/compute_device.h"
@@ -7,7 +8,7 @@
 int main(int argc, char** argv) {
   const absl::Status passive = shoal::UsePassiveOpenMpThreads(argv);
   shoal::Daemon daemon("shoal-worker", shoal::TaskType::kWorker,
-                       "Computes gradients of a job's steps.");
+                       "Computes gradients of a job's steps, or evaluates its checkpoints.");
   shoal::WorkerFlags flags;
   daemon.settings().AddText(
       "chief", &flags.chief,
@@ -25,6 +26,9 @@ int main(int argc, char** argv) {
       "  shoal-worker --chief=10.0.0.1:2222                one more worker of a running job\n"
       "  TF_CONFIG=\"$(cat spec.json)\" shoal-worker        the worker that its `task` names\n"
       "  shoal-worker --cluster_spec=spec.json --threads=2\n"
+      "Where `task` is {\"type\": \"evaluator\", \"index\": 0}, it evaluates each checkpoint of "
+      "the "
+      "job as it appears.\n"
       "It waits for the coordinator, reads the data of the job where the job file says, and ends "
       "with the job.");
   return daemon.Run(argc, argv, [&] {

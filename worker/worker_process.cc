@@ -17,18 +17,16 @@
 #include "worker/compute/compute_device.h"
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute_thread.h"
+#include "worker/evaluator_process.h"
 #include "worker/step_records.h"
 #include "worker/worker_session.h"
 
 namespace shoal {
-namespace {
 
 int ThreadsOf(const WorkerFlags& flags) {
   if (flags.threads > 0) return static_cast<int>(flags.threads);
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
-
-}  // namespace
 
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   absl::StatusOr<ComputeDevice> device =
@@ -45,6 +43,8 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   Address own;
   if (chief.empty()) {
     SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
+    if (cluster.task.type == TaskType::kEvaluator)
+      return RunEvaluator(daemon, flags, cluster, *device);
     chief = cluster.chief_address().ToString();
     index = cluster.task.index;
     own = *cluster.Find(cluster.task);

@@ -17,9 +17,13 @@ struct WorkerFlags {
   std::string step_records;          // directory; empty: none are written
 };
 
+// How many threads compute.
+int ThreadsOf(const WorkerFlags& flags);
+
 // A worker from its start to its end: wires session, computer and step records to the daemon's
 // network, and runs until the session is over. OK: the job is done. kCancelled: drained. Else why
-// it ended (WorkerSession::End). The body of Daemon::Run.
+// it ended (WorkerSession::End). Where the cluster spec says that it is the evaluator, it is one
+// (RunEvaluator). The body of Daemon::Run.
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags);
 
 }  // namespace shoal

@@ -32,10 +32,11 @@ std::string TaskTable(const proto::StatusReply& status) {
   TextTable table({"<task", "<state", "<address", "done", "held", "steps/s", "updates", "<detail"});
   for (const proto::TaskStatus& task : status.tasks()) {
     const bool worker = task.type() == "worker";
+    const bool ps = task.type() == "ps";
     table.AddRow({absl::StrCat(task.type(), " ", task.index()), task.state(), task.address(),
                   FormatCount(static_cast<double>(task.done())),
                   worker ? std::to_string(task.held()) : "",
-                  worker ? FormatNumber(task.steps_per_second()) : "", worker ? "" : Updates(task),
+                  worker ? FormatNumber(task.steps_per_second()) : "", ps ? Updates(task) : "",
                   task.detail()});
   }
   return absl::StrCat("\n", table.ToString());

@@ -30,14 +30,18 @@ std::string AdviceFor(TaskType type) {
   switch (type) {
     case TaskType::kChief:
       return "start shoal-coordinator instead";
-    case TaskType::kWorker:
-      return "start shoal-worker instead";
     case TaskType::kPs:
       return "start shoal-ps instead";
+    case TaskType::kWorker:
     case TaskType::kEvaluator:
       break;
   }
-  return "an evaluator needs no process, as the workers evaluate too";
+  return "start shoal-worker instead";
+}
+
+// The evaluator is a worker that only evaluates.
+bool Runs(TaskType program, TaskType task) {
+  return task == program || (program == TaskType::kWorker && task == TaskType::kEvaluator);
 }
 
 void LogIfError(const absl::Status& status) {
@@ -107,7 +111,7 @@ absl::StatusOr<ClusterSpec> Daemon::ReadClusterSpec() {
         "the flag --cluster_spec=FILE or the environment variable TF_CONFIG");
   }
   SHOAL_ASSIGN_OR_RETURN(ClusterSpec spec, LoadClusterSpec(cluster_spec_file_, /*need_task=*/true));
-  if (spec.task.type != type_) {
+  if (!Runs(type_, spec.task.type)) {
     return absl::InvalidArgumentError(absl::StrCat(
         cluster_spec_file_.empty() ? "TF_CONFIG" : cluster_spec_file_, ": $.task.type: is \"",
         TaskTypeName(spec.task.type), "\", but this is ", program_, ", which runs tasks of type \"",

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/rpc/evaluate_method.h"
 #include "common/rpc/grpc_network.h"
 #include "common/rpc/message_wire.h"
 
@@ -23,7 +24,8 @@ std::string ReadablePeer(const std::string& peer) {
 size_t MaxRequestBytes(const std::string& method) {
   if (method == kControlMethod) return SIZE_MAX;
   if (method == kExchangeMethod) return kMostExchangeBytes;
-  return method == kWorkMethod ? size_t{4} << 20 : size_t{64} << 10;
+  const bool of_task = method == kWorkMethod || method == kEvaluateMethod;
+  return of_task ? size_t{4} << 20 : size_t{64} << 10;
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {

@@ -34,14 +34,6 @@ std::string Number(double value) {
   return std::isnan(value) ? "nan" : absl::StrFormat("%.6g", value);
 }
 
-// As few digits as read back as the same number: whether the training goes on is decided from
-// results on the test set, by whoever reads the file.
-std::string ExactNumber(double value) {
-  if (std::isnan(value)) return "nan";
-  char digits[32];
-  return {digits, std::to_chars(digits, std::end(digits), value).ptr};
-}
-
 // `missing` where there is no metric of that name.
 void AppendMetric(const Metrics& metrics, const std::string& name, const char* missing,
                   std::string (*format)(double), std::string* text) {
@@ -102,6 +94,13 @@ absl::StatusOr<proto::EpochResult> ParseEpoch(const std::vector<std::string>& co
 }
 
 }  // namespace
+
+// Whether the training goes on is decided from results on the test set, by whoever reads the file.
+std::string ExactNumber(double value) {
+  if (std::isnan(value)) return "nan";
+  char digits[32];
+  return {digits, std::to_chars(digits, std::end(digits), value).ptr};
+}
 
 std::string HistoryHeader(const std::vector<std::string>& metric_names) {
   std::string text = "epoch,loss";

@@ -20,6 +20,9 @@ namespace shoal {
 // was not evaluated. `examples` is how many the figures of the training set are of: all of them,
 // but where a coordinator was killed within the epoch; 0 in a line of an earlier Shoal.
 
+// As few digits as read back as the same number; NaN without a sign.
+std::string ExactNumber(double value);
+
 // The header, and the line of an epoch, each with its newline, in the order of `metric_names`.
 std::string HistoryHeader(const std::vector<std::string>& metric_names);
 struct HistoryLine {
@@ -29,7 +32,8 @@ struct HistoryLine {
 HistoryLine FormatHistoryLine(const std::vector<std::string>& metric_names,
                               const proto::EpochResult& epoch);
 
-// The file as a run writes it: what has changed is written in its place at the end, so that an
+// The file as a run writes it, and others of its kind, which have another number for each line that
+// rises from one to the next: what has changed is written in its place at the end, so that an
 // epoch costs the same after many others. One thread at a time.
 class HistoryFile {
  public:

@@ -10,6 +10,8 @@ struct RunPaths {
 
   std::string checkpoints() const { return directory + "/checkpoints"; }
   std::string history() const { return directory + "/history.csv"; }
+  // What an evaluator has found (common/run/evaluations.h); of a run that has had one.
+  std::string evaluations() const { return directory + "/evaluations.csv"; }
   // The coordinator's HOST:PORT.
   std::string chief_address() const { return directory + "/chief.address"; }
   std::string model() const { return directory + "/model"; }

@@ -1,6 +1,7 @@
 #include "common/run/run_verdict.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,12 +15,6 @@
 namespace shoal {
 namespace {
 
-// All steps of its epoch are in it, and none of the next.
-bool IsAtEpochEnd(const Manifest& manifest) {
-  return manifest.epoch_done() ||
-         manifest.finished();  // the last epoch may be cut short by $.steps
-}
-
 std::optional<double> FigureOf(const proto::EpochResult& epoch, const std::string& figure) {
   if (!epoch.has_test_loss()) return std::nullopt;
   absl::string_view name = figure;
@@ -31,15 +26,64 @@ std::optional<double> FigureOf(const proto::EpochResult& epoch, const std::strin
   return std::nullopt;
 }
 
+std::optional<double> FigureOf(const CheckpointResult& result, const std::string& figure) {
+  absl::string_view name = figure;
+  absl::ConsumePrefix(&name, "val_");
+  if (name == "loss") return result.loss;
+  for (const auto& [metric, value] : result.metrics) {
+    if (metric == name) return value;
+  }
+  return std::nullopt;
+}
+
+// What says which checkpoint is the best; that it has to be better by so much is of epochs.
+MetricMonitor::Options FigureOfEvaluator(const std::vector<Callback>& callbacks) {
+  const Callback* followed = nullptr;
+  for (const Callback& callback : callbacks) {
+    if (followed == nullptr || callback.class_name == "ModelCheckpoint") followed = &callback;
+  }
+  if (followed == nullptr) return {};
+  return {.figure = followed->monitor.figure, .maximize = followed->monitor.maximize};
+}
+
+// Of those that are on disk: the best is always, unless somebody has removed it.
+std::optional<RunVerdict::Best> BestOfEvaluator(const MetricMonitor::Options& options,
+                                                const std::vector<StoredCheckpoint>& stored,
+                                                const std::vector<CheckpointResult>& evaluated) {
+  std::map<std::string, const CheckpointResult*> results;
+  for (const CheckpointResult& result : evaluated) results[result.checkpoint] = &result;
+  MetricMonitor monitor(options);
+  // Oldest first: the first among equals is the best.
+  for (size_t i = stored.size(); i-- > 0;) {
+    const auto found = results.find(NameOf(stored[i]));
+    if (found == results.end()) continue;
+    if (const auto value = FigureOf(*found->second, options.figure)) monitor.Take(i, *value);
+  }
+  if (!monitor.best().has_value()) return std::nullopt;
+  const StoredCheckpoint& best = stored[monitor.best()->epoch];
+  return RunVerdict::Best{.figure = options.figure,
+                          .value = monitor.best()->value,
+                          .epoch = best.manifest.epoch,
+                          .callback = kEvaluator,
+                          .step = best.manifest.cut_step,
+                          .checkpoint = best};
+}
+
 absl::Status NoCheckpoint(const RunPaths& run) {
   return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", run.checkpoints()));
 }
 
 }  // namespace
 
+bool IsAtEpochEnd(const Manifest& manifest) {
+  return manifest.epoch_done() ||
+         manifest.finished();  // the last epoch may be cut short by $.steps
+}
+
 RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
                     const std::vector<proto::EpochResult>& epochs,
-                    const std::vector<StoredCheckpoint>& stored) {
+                    const std::vector<StoredCheckpoint>& stored,
+                    const std::vector<CheckpointResult>& evaluated) {
   RunVerdict verdict;
   for (const proto::EpochResult& epoch : epochs) {
     if (epoch.has_test_loss()) verdict.evaluated.insert(epoch.epoch());
@@ -67,17 +111,25 @@ RunVerdict JudgeRun(const std::vector<Callback>& callbacks,
     if (checkpoint != stored.end()) best.checkpoint = *checkpoint;
     verdict.best.push_back(std::move(best));
   }
+  auto best = BestOfEvaluator(FigureOfEvaluator(callbacks), stored, evaluated);
+  if (best.has_value() && !DirectoriesOf(verdict).contains(best->checkpoint->directory))
+    verdict.best.push_back(*std::move(best));
   return verdict;
 }
 
 absl::StatusOr<RunVerdict> ReadRunVerdict(const std::vector<Callback>& callbacks,
                                           const RunPaths& run, FileSystem* files) {
-  if (callbacks.empty()) return RunVerdict();
+  const Evaluations evaluations = ReadEvaluations(run.evaluations(), files);
+  // What was evaluated, and cannot be read, decides nothing but what is the best of it.
+  if (callbacks.empty() && evaluations.results.empty()) {
+    return evaluations.problem.empty() ? absl::StatusOr<RunVerdict>(RunVerdict())
+                                       : absl::DataLossError(evaluations.problem);
+  }
   const History history = ReadHistory(run.history(), files);
   if (!history.problem.empty()) return absl::DataLossError(history.problem);
   SHOAL_ASSIGN_OR_RETURN(const std::vector<StoredCheckpoint> stored,
                          CheckpointStore(run.checkpoints(), files).List(nullptr));
-  return JudgeRun(callbacks, history.epochs, stored);
+  return JudgeRun(callbacks, history.epochs, stored, evaluations.results);
 }
 
 std::optional<RunEnd> EndOfRun(const std::vector<Callback>& callbacks, const RunVerdict& verdict,
@@ -117,7 +169,9 @@ std::set<std::string> DirectoriesOf(const RunVerdict& verdict) {
 
 std::string DescribeBest(const RunVerdict::Best& best) {
   return absl::StrFormat(
-      "best %s: %.6g, of epoch %d%s", best.figure, best.value, best.epoch + 1,
+      "best %s: %.6g, %s%s", best.figure, best.value,
+      best.step.has_value() ? absl::StrCat("at step ", *best.step)
+                            : absl::StrCat("of epoch ", best.epoch + 1),
       best.checkpoint.has_value()
           ? ", in " + best.checkpoint->directory
           : "; there is no checkpoint of it, so that no model can be made of its values");
@@ -161,16 +215,18 @@ absl::StatusOr<RunVerdict::Best> BestOf(const RunPaths& run, FileSystem* files) 
                          CheckpointStore(run.checkpoints(), files).List(nullptr));
   if (stored.empty()) return NoCheckpoint(run);
   SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(stored.front(), files));
-  if (job.callbacks.empty()) {
+  SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(job.callbacks, run, files));
+  if (job.callbacks.empty() && verdict.best.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "the job of ", run.directory,
         " keeps no best checkpoint: that takes an EarlyStopping or a ModelCheckpoint in its "
-        "\"callbacks\"; take the last one"));
+        "\"callbacks\", or an evaluator in the cluster; take the last one"));
   }
-  SHOAL_ASSIGN_OR_RETURN(const RunVerdict verdict, ReadRunVerdict(job.callbacks, run, files));
   const RunVerdict::Best* chosen = nullptr;
+  // In this order, of what there is; the evaluator's is the last.
   for (const RunVerdict::Best& best : verdict.best) {
-    if (chosen == nullptr || best.callback == "ModelCheckpoint") chosen = &best;
+    if (chosen == nullptr || best.callback == "ModelCheckpoint" || best.callback == kEvaluator)
+      chosen = &best;
   }
   if (chosen == nullptr) {
     return absl::NotFoundError(

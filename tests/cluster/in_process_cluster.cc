@@ -27,6 +27,7 @@ InProcessCluster::Task::~Task() {
   }
   // The logic goes before the loop that it uses.
   session.reset();
+  evaluator.reset();
   computer.reset();
   run.reset();
   server.reset();
@@ -39,6 +40,7 @@ InProcessCluster::InProcessCluster(Options options) : options_(std::move(options
 
 InProcessCluster::~InProcessCluster() {
   for (auto& worker : workers_) worker.reset();
+  evaluator_.reset();
   coordinator_.reset();
   for (auto& ps : ps_) ps.reset();
 }
@@ -135,6 +137,36 @@ void InProcessCluster::StartWorker(int index) {
                                  }});
   task.session->Start();
   task.thread = std::thread([&task] { task.node->Run(); });
+}
+
+void InProcessCluster::StartEvaluator() {
+  evaluator_ = std::make_unique<Task>();
+  Task& task = *evaluator_;
+  task.node = hub_.CreateNode();
+  task.computer = std::make_unique<ComputeThread>(ComputeThread::Options{
+      .loop = task.node.get(), .backend = options_.backend, .threads = 1, .only_evaluates = true});
+  task.evaluator = std::make_unique<EvaluatorSession>(
+      EvaluatorSession::Options{.loop = task.node.get(),
+                                .network = task.node.get(),
+                                .computer = task.computer.get(),
+                                .chief = "chief",
+                                .incarnation = 3000 + ++evaluators_,
+                                .host = "here",
+                                .on_over = [this, &task](const absl::Status& status) {
+                                  MutexLock lock(&mutex_);
+                                  task.over = true;
+                                  task.status = status;
+                                  changed_.NotifyAll();
+                                  task.node->Stop();
+                                }});
+  task.evaluator->Start();
+  task.thread = std::thread([&task] { task.node->Run(); });
+}
+
+absl::Status InProcessCluster::WaitForEvaluator() {
+  if (!WaitUntilOver(*evaluator_)) return absl::DeadlineExceededError("the evaluator is not over");
+  MutexLock lock(&mutex_);
+  return evaluator_->status;
 }
 
 void InProcessCluster::StartAll() {

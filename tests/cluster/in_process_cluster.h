@@ -14,6 +14,7 @@
 #include "ps/parameter_server.h"
 #include "tests/fakes/in_process/in_process_network.h"
 #include "worker/compute_thread.h"
+#include "worker/evaluator_session.h"
 #include "worker/worker_session.h"
 
 namespace shoal {
@@ -38,6 +39,8 @@ class InProcessCluster {
   void StartCoordinator();
   void StartPs(int index);
   void StartWorker(int index);
+  // In the place of one that was started before, as after kill -9.
+  void StartEvaluator();
   void StartAll();
 
   // Asks for an orderly stop.
@@ -47,6 +50,7 @@ class InProcessCluster {
   // The same for every worker: how each ended.
   std::vector<WorkerSession::End> WaitForWorkers();
   WorkerSession::End WaitForWorker(int index);
+  absl::Status WaitForEvaluator();
 
   // Runs `function` on the coordinator's loop and returns its result.
   proto::StatusReply Status();
@@ -68,6 +72,7 @@ class InProcessCluster {
     std::unique_ptr<ParameterServer> server;
     std::unique_ptr<ComputeThread> computer;
     std::unique_ptr<WorkerSession> session;
+    std::unique_ptr<EvaluatorSession> evaluator;
     std::thread thread;
     bool over = false;    // guarded by the cluster's mutex_
     absl::Status status;  // likewise
@@ -84,6 +89,8 @@ class InProcessCluster {
   std::unique_ptr<Task> coordinator_;
   std::vector<std::unique_ptr<Task>> ps_;
   std::vector<std::unique_ptr<Task>> workers_;
+  std::unique_ptr<Task> evaluator_;
+  uint64_t evaluators_ = 0;
 };
 
 }  // namespace shoal

@@ -18,6 +18,8 @@
 #include "common/model/initializer.h"
 #include "common/model/moving_average.h"
 #include "common/optimizer/optimizer.h"
+#include "common/run/evaluations.h"
+#include "common/run/history.h"
 #include "tests/cluster/small_job.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
@@ -175,6 +177,65 @@ class InProcessClusterTest : public testing::Test {
   const std::string& directory_ = temporary_.path();
   const std::string run_dir_ = directory_ + "/run";
 };
+
+// What the epochs of a run have come to on the test set, to the last digit.
+std::vector<std::string> TestResults(const std::string& run_dir) {
+  std::vector<std::string> results;
+  const History history = ReadHistory(run_dir + "/history.csv");
+  EXPECT_EQ(history.problem, "");
+  for (const proto::EpochResult& epoch : history.epochs) {
+    std::string& result = results.emplace_back(absl::StrCat(ExactNumber(epoch.test_loss())));
+    for (const proto::MetricValue& metric : epoch.test_metrics())
+      absl::StrAppend(&result, " ", ExactNumber(metric.value()));
+  }
+  return results;
+}
+
+// Whoever evaluates, the results are the same to the last bit, and so is what is decided by them.
+TEST_F(InProcessClusterTest, AnEvaluatorFindsWhatWorkersFind) {
+  const Job job =
+      SmallJob{.directory = directory_,
+               .epochs = 40,
+               .callbacks =
+                   R"([{"class_name": "EarlyStopping", "config": {"patience": 3, "min_delta": 0.05,
+                        "restore_best_weights": true}}])",
+               .checkpoint = R"({"every_steps": 5, "keep": 2})"}
+          .Load();
+  InProcessCluster alone({.job = job, .ps = 2, .workers = 1, .run_dir = run_dir_});
+  alone.StartAll();
+  ASSERT_TRUE(alone.WaitForCoordinator().ok());
+
+  const std::string other = directory_ + "/evaluated";
+  InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = other});
+  cluster.StartCoordinator();
+  cluster.StartPs(0);
+  cluster.StartPs(1);
+  cluster.StartEvaluator();
+  ASSERT_TRUE(cluster.WaitForStatus([](const proto::StatusReply& status) {
+    return std::any_of(status.tasks().begin(), status.tasks().end(), [](const auto& task) {
+      return task.type() == "evaluator" && task.state() == "up";
+    });
+  }));
+  cluster.StartWorker(0);
+  // It is killed twice, and another one comes.
+  for (const int lines : {2, 4}) {
+    ASSERT_TRUE(cluster.WaitForStatus([lines](const proto::StatusReply& status) {
+      return status.history_size() >= lines || status.phase() == "finished";
+    }));
+    cluster.StartEvaluator();
+  }
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  EXPECT_TRUE(cluster.WaitForEvaluator().ok());
+  EXPECT_GT(TestResults(other).size(), 4u);
+  EXPECT_EQ(TestResults(other), TestResults(run_dir_));
+  ExpectSameBits(ReadModel(other), ReadModel(run_dir_));
+  std::set<std::string> evaluated;
+  const Evaluations evaluations = ReadEvaluations(other + "/evaluations.csv");
+  EXPECT_EQ(evaluations.problem, "");
+  for (const CheckpointResult& each : evaluations.results)
+    EXPECT_TRUE(evaluated.insert(each.checkpoint).second) << each.checkpoint << " twice";
+  EXPECT_GT(evaluated.size(), 4u);
+}
 
 TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
   for (const char* optimizer :

@@ -172,7 +172,7 @@ class Cluster:
         return json.dumps({"cluster": self.spec, "task": {"type": task_type, "index": index}})
 
     def start(self, task_type, index=0, arguments=(), spec=True, name=None, prefix=(), **environment):
-        program = {"chief": "coordinator"}.get(task_type, task_type)
+        program = {"chief": "coordinator", "evaluator": "worker"}.get(task_type, task_type)
         if spec:
             environment["TF_CONFIG"] = self.tf_config(task_type, index)
         process = Process([BIN / f"shoal-{program}", *arguments], self.directory / f"{name or task_type}-{index}.log",
@@ -185,6 +185,9 @@ class Cluster:
 
     def start_worker(self, index, *arguments, **environment):
         return self.start("worker", index, ["--threads=1", *arguments], **environment)
+
+    def start_evaluator(self, *arguments, **environment):
+        return self.start("evaluator", 0, ["--threads=1", *arguments], **environment)
 
     def status(self):
         """What `shoal status --json` says; None while the coordinator does not answer."""

@@ -141,6 +141,7 @@ TEST_F(OperatorRequestsTest, WhatCannotBeDrainedIsNamed) {
   EXPECT_THAT(Refusal(Drain("ps", 1)), HasSubstr("drain the chief"));
   EXPECT_THAT(Refusal(Drain("ps", 2)), HasSubstr("no ps 2 is connected")) << "it is in no spec";
   EXPECT_THAT(Refusal(Drain("worker", 0)), HasSubstr("workers that are: 3"));
+  EXPECT_THAT(Refusal(Drain("evaluator", 0)), HasSubstr("end its process (SIGTERM)"));
 }
 
 TEST_F(OperatorRequestsTest, TheChiefIsStoppedAndTheEndIsTheAnswer) {

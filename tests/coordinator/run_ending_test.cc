@@ -63,6 +63,40 @@ TEST_F(RunEndingTest, TheModelIsSavedThenWorkersGoThenPs) {
   EXPECT_EQ(endings_, 1);
 }
 
+TEST_F(RunEndingTest, TheEvaluatorGoesLastAndTakesTheTimeItTakes) {
+  std::optional<std::string> dismissed;
+  dismiss_evaluator_ = [&](const std::string& failure) { dismissed = failure; };
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  workers_.Join(0);
+  ending_->Save({.values = checkpoint_});
+  loop_.RunUntilIdle();
+  ending_->OnEvaluatorGone();  // of itself: nothing yet
+  workers_.Break(0);
+  EXPECT_FALSE(dismissed.has_value()) << "ps are still to go";
+  BothPsStop();
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingEvaluator);
+  EXPECT_EQ(dismissed, "");
+  loop_.Advance(seconds(1000));
+  EXPECT_FALSE(over_.has_value());
+  ending_->OnEvaluatorGone();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(over_.has_value() && over_->ok());
+}
+
+TEST_F(RunEndingTest, ToldToStopItDoesNotWaitForTheEvaluator) {
+  dismiss_evaluator_ = [](const std::string&) {};
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  ending_->OnStop();
+  EXPECT_TRUE(ending_->working());
+  ending_->Fail("not finite");
+  loop_.Advance(seconds(6));
+  EXPECT_EQ(ending_->phase(), Phase::kDismissingEvaluator);
+  ending_->OnStop();
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(over_.has_value());
+  EXPECT_TRUE(absl::IsDataLoss(*over_)) << *over_;
+}
+
 TEST_F(RunEndingTest, WhoDoesNotGoIsNotWaitedForForLong) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   workers_.Join(0);

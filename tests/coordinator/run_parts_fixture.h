@@ -37,6 +37,7 @@ class RunPartsTest : public PsFleetTest {
                            .lease = &lease_,
                            .paths = {directory_.path()},
                            .on_ending = [this] { ++endings_; },
+                           .dismiss_evaluator = dismiss_evaluator_,
                            .on_outcome = [this](const absl::Status& status) { outcome_ = status; },
                            .writing = [this] { return writing_; },
                            .on_over = [this](const absl::Status& status) { over_ = status; }});
@@ -91,6 +92,7 @@ class RunPartsTest : public PsFleetTest {
                         .on_leased = [](uint64_t) {}}};
   bool writing_ = false;
   int endings_ = 0;
+  std::function<void(const std::string&)> dismiss_evaluator_;  // none, as long as it is empty
   std::optional<absl::Status> outcome_;
   std::optional<absl::Status> over_;
   std::unique_ptr<RunEnding> ending_;

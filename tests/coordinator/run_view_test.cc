@@ -54,6 +54,7 @@ class RunViewTest : public RunPartsTest {
                     .handout = &handout_,
                     .progress = &progress_,
                     .history = &history_,
+                    .evaluator = &evaluator_,
                     .checkpointer = checkpointer_.get(),
                     .closing = closing_.get(),
                     .ending = ending_.get(),
@@ -78,6 +79,8 @@ class RunViewTest : public RunPartsTest {
                        .files = RealFileSystem(),
                        .progress = &progress_,
                        .paths = {directory_.path()}}};
+  CheckpointEvaluation evaluator_{
+      {.loop = &loop_, .store = &store_, .progress = &progress_, .paths = {directory_.path()}}};
   std::unique_ptr<OperatorRequests> requests_;
 };
 

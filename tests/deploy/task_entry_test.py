@@ -44,6 +44,12 @@ def test_a_worker_beyond_the_list_joins_by_the_coordinator(run):
     assert command == "shoal-worker --chief=fish-coordinator-0.pond:2222 --threads=1" and tf_config is None
 
 
+def test_the_evaluator_is_a_worker_that_is_in_no_list(run):
+    command, tf_config = run("evaluator", "--threads=1", **{**CLUSTER, "JOB_COMPLETION_INDEX": "0"})
+    assert command == "shoal-worker --threads=1"
+    assert tf_config["task"] == {"type": "evaluator", "index": 0} and "evaluator" not in tf_config["cluster"]
+
+
 @pytest.mark.parametrize("arguments, change, words", [
     (["ps"], {"CLUSTER_WORKERS": "0"}, ["CLUSTER_WORKERS is 0", "at least one worker"]),
     (["coordinator"], {"CLUSTER_PS": "0"}, ["CLUSTER_PS is 0", "at least one ps"]),
@@ -51,8 +57,8 @@ def test_a_worker_beyond_the_list_joins_by_the_coordinator(run):
     (["worker"], {"CLUSTER_WORKERS": ""}, ["CLUSTER_WORKERS is not set"]),
     (["ps"], {"CLUSTER_HOSTS": ""}, ["CLUSTER_HOSTS is not set"]),
     (["ps"], {"JOB_COMPLETION_INDEX": ""}, ["completionMode: Indexed"]),
-    (["chief"], {}, ["chief", "coordinator, ps or worker"]),
-    ([], {}, ["coordinator, ps or worker"]),
+    (["chief"], {}, ["chief", "coordinator, ps, worker or evaluator"]),
+    ([], {}, ["coordinator, ps, worker or evaluator"]),
 ])
 def test_what_is_wrong_is_named(run, arguments, change, words):
     code, error = run(*arguments, **{**CLUSTER, **change})

@@ -449,5 +449,28 @@ TEST_F(ComputeThreadTest, EndsWhileItComputes) {
   computer_.reset();
 }
 
+// As an evaluator has it: the training data may be on other machines.
+TEST_F(ComputeThreadTest, WhatOnlyEvaluatesNeedsNoTrainingData) {
+  const Job job = small_.Load();
+  ASSERT_TRUE(Prepare(job.ResolvedText()).ok());
+  const auto whole = Evaluate(0);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  Job moved = job;
+  moved.training.images += ".elsewhere";
+  moved.training.labels += ".elsewhere";
+  computer_ = std::make_unique<ComputeThread>(ComputeThread::Options{
+      .loop = &loop_, .backend = "reference", .only_evaluates = true, .memory = memory_});
+  const auto prepared = Prepare(moved.ResolvedText(), 1);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->test_examples, 50u);
+  EXPECT_EQ(prepared->variable_names.size(), prepared->layout->variables.size());
+  EXPECT_TRUE(prepared->gradients.empty());
+  // Values are zero in both.
+  const auto evaluated = Evaluate(0);
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+  EXPECT_EQ(evaluated->loss_sum, whole->loss_sum);
+  EXPECT_EQ(evaluated->metric_sums, whole->metric_sums);
+}
+
 }  // namespace
 }  // namespace shoal

@@ -61,12 +61,15 @@ class FakeComputer : public StepComputer {
   void FinishPrepare(const absl::Status& status = absl::OkStatus()) {
     const auto done = std::exchange(prepare_done_, nullptr);
     if (!status.ok()) return done(status);
+    std::vector<std::string> names;
+    for (const Variable& variable : model_->variables) names.push_back(variable.name);
     done(Prepared{.training_examples = 200,
                   .test_examples = test_batches > 0 ? 50u : 0u,
                   .total_steps = kTotalSteps,
                   .test_batches = test_batches,
                   .shard_map = &model_->shard_map,
                   .layout = &model_->layout,
+                  .variable_names = names,
                   .parameters = parameters_,
                   .cut_parameters = cut_parameters_,
                   .gradients = gradients_,
@@ -87,6 +90,7 @@ class FakeComputer : public StepComputer {
         .examples = 16, .loss_sum = 32, .metric_sums = {8}, .input_wait_us = 3, .compute_us = 5});
   }
   std::vector<std::string> TakeCalls() { return std::exchange(calls, {}); }
+  const std::vector<float>& cut_parameters() const { return cut_parameters_; }
 
   std::vector<std::string> calls;
   std::vector<uint64_t> expected_evaluations;  // since they were forgotten

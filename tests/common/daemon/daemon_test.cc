@@ -96,6 +96,15 @@ TEST_F(DaemonTest, RefusesATaskOfAnotherType) {
           "\"worker\"; start shoal-ps instead exit_code=78"));
 }
 
+TEST_F(DaemonTest, AWorkerMayBeTheEvaluator) {
+  setenv("TF_CONFIG", (std::string(kSpec) + R"({"type": "evaluator", "index": 0}})").c_str(), 1);
+  EXPECT_EQ(Run(daemon_, {}, [&] { return daemon_.ReadClusterSpec().status(); }), kExitDone);
+  EXPECT_THAT(log_, HasSubstr(" I evaluator-0 cluster spec read"));
+  Daemon ps("shoal-test", TaskType::kPs, "Tests.");
+  EXPECT_EQ(Run(ps, {}, [&] { return ps.ReadClusterSpec().status(); }), kExitBadConfiguration);
+  EXPECT_THAT(log_, HasSubstr("start shoal-worker instead"));
+}
+
 TEST_F(DaemonTest, WithoutAClusterSpecSaysBothWaysToGiveOne) {
   Daemon ps("shoal-test", TaskType::kPs, "Tests.");
   EXPECT_EQ(Run(ps, {}, [&] { return ps.ReadClusterSpec().status(); }), kExitBadConfiguration);

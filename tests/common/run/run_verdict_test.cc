@@ -77,6 +77,31 @@ TEST(RunVerdictTest, OfTwoTimelinesTheNewerIsMeant) {
   EXPECT_EQ(verdict.best[0].checkpoint->directory, again.directory);
 }
 
+CheckpointResult Evaluated(uint64_t cut_step, double loss, double accuracy) {
+  return {.checkpoint = NameOf(At(cut_step)), .loss = loss, .metrics = {{"accuracy", accuracy}}};
+}
+
+TEST(RunVerdictTest, TheBestThatAnEvaluatorHasFoundMayLieWithinAnEpoch) {
+  const std::vector<CheckpointResult> evaluated = {Evaluated(10, 3, 0.5), Evaluated(15, 1, 0.6),
+                                                   Evaluated(20, 2, 0.9), Evaluated(5, 0, 1)};
+  const std::vector<StoredCheckpoint> stored = {At(25), At(20), At(15), At(10)};
+  const RunVerdict verdict = JudgeRun({}, {}, stored, evaluated);
+  ASSERT_THAT(verdict.best, SizeIs(1)) << "that at step 5 is gone";
+  EXPECT_EQ(verdict.best[0].figure, "val_loss");
+  EXPECT_EQ(verdict.best[0].value, 1);
+  EXPECT_EQ(verdict.best[0].step, 15u);
+  EXPECT_EQ(verdict.best[0].checkpoint->directory, At(15).directory);
+  EXPECT_EQ(verdict.best[0].callback, kEvaluator);
+  EXPECT_THAT(DescribeBest(verdict.best[0]), HasSubstr("best val_loss: 1, at step 15, in "));
+
+  const RunVerdict by_accuracy = JudgeRun({BestAccuracy()}, {Epoch(0, 3, 0.5)}, stored, evaluated);
+  ASSERT_THAT(by_accuracy.best, SizeIs(2));
+  EXPECT_EQ(by_accuracy.best[1].figure, "val_accuracy");
+  EXPECT_EQ(by_accuracy.best[1].step, 20u);
+  // Once is enough.
+  EXPECT_THAT(JudgeRun({BestAccuracy()}, {Epoch(1, 2, 0.9)}, stored, evaluated).best, SizeIs(1));
+}
+
 TEST(RunVerdictTest, AnEpochThatWasNotEvaluatedSaysNothing) {
   proto::EpochResult unseen;
   unseen.set_epoch(1);

@@ -1,0 +1,81 @@
+#include "common/run/evaluations.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "common/files/durable_file.h"
+#include "tests/common/base/temporary_directory.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::vector<std::string> kNames = {"accuracy", "mae"};
+
+CheckpointResult Result(const std::string& checkpoint, uint64_t step, double loss) {
+  return {.checkpoint = checkpoint,
+          .step = step,
+          .epoch = step / 10,
+          .loss = loss,
+          .metrics = {{"accuracy", 1.0 / 3}, {"mae", 2}},
+          .seconds = 1.5,
+          .examples = 50};
+}
+
+class EvaluationsTest : public testing::Test {
+ protected:
+  void Write(const std::string& text) { ASSERT_TRUE(ReplaceFile(path_, text).ok()); }
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_.path() + "/evaluations.csv";
+};
+
+TEST_F(EvaluationsTest, ReadsBackWhatIsWrittenToTheLastDigit) {
+  const std::string header = EvaluationsHeader(kNames);
+  EXPECT_EQ(header, "step,epoch,val_loss,val_accuracy,val_mae,seconds,examples,checkpoint\n");
+  Write(header + FormatEvaluationLine(kNames, Result("step-12-1", 12, 0.1)) +
+        FormatEvaluationLine(kNames, Result("step-20-1", 20, std::nan(""))));
+  const Evaluations read = ReadEvaluations(path_);
+  EXPECT_THAT(read.problem, IsEmpty());
+  ASSERT_THAT(read.results, SizeIs(2));
+  EXPECT_EQ(read.results[0].checkpoint, "step-12-1");
+  EXPECT_EQ(read.results[0].step, 12u);
+  EXPECT_EQ(read.results[0].epoch, 1u);
+  EXPECT_EQ(read.results[0].loss, 0.1);
+  EXPECT_EQ(read.results[0].metrics[0], std::pair(std::string("accuracy"), 1.0 / 3));
+  EXPECT_EQ(read.results[0].seconds, 1.5);
+  EXPECT_EQ(read.results[0].examples, 50u);
+  EXPECT_TRUE(std::isnan(read.results[1].loss));
+}
+
+TEST_F(EvaluationsTest, ARunWithoutAnEvaluatorHasNone) {
+  const Evaluations read = ReadEvaluations(path_);
+  EXPECT_THAT(read.results, IsEmpty());
+  EXPECT_THAT(read.problem, IsEmpty());
+}
+
+TEST_F(EvaluationsTest, ATornLineIsNoneAndADamagedOneIsNamed) {
+  const std::string line = FormatEvaluationLine(kNames, Result("step-12-1", 12, 0.1));
+  Write(EvaluationsHeader(kNames) + line + line.substr(0, line.size() - 3));
+  EXPECT_THAT(ReadEvaluations(path_).results, SizeIs(1));
+  EXPECT_THAT(ReadEvaluations(path_).problem, IsEmpty());
+  for (const std::string wrong :
+       {"12,2,1,1,1,1,50\n", "12,2,x,1,1,1,50,step-1\n", "-1,2,1,1,1,1,50,step-1\n",
+        "12,0,1,1,1,1,50,step-1\n", "nan,2,1,1,1,1,50,step-1\n", "12,2,1,1,1,1,1e30,step-1\n",
+        "12,2,1,1,1,1,50,\n"}) {
+    SCOPED_TRACE(wrong);
+    Write(EvaluationsHeader(kNames) + wrong + line);
+    EXPECT_THAT(ReadEvaluations(path_).results, SizeIs(1));
+    EXPECT_THAT(ReadEvaluations(path_).problem,
+                AllOf(HasSubstr(path_ + ":2: "), HasSubstr("left out")));
+  }
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,64 @@
+#include "worker/evaluator_process.h"
+
+#include <unistd.h>
+
+#include <memory>
+
+#include "common/base/status_macros.h"
+#include "common/daemon/incarnation.h"
+#include "common/daemon/process_mark.h"
+#include "common/monitoring/start_monitoring.h"
+#include "common/rpc/grpc_network.h"
+#include "worker/compute_thread.h"
+#include "worker/evaluator_session.h"
+
+namespace shoal {
+
+absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const ClusterSpec& cluster,
+                          const ComputeDevice& device) {
+  if (!flags.step_records.empty()) {
+    return absl::InvalidArgumentError(
+        "--step_records is of steps, and an evaluator does none; leave it out");
+  }
+  const Address& chief = cluster.chief_address();
+  // It need not be listed; it is on the same loopback, or the same network.
+  const Address* const listed = cluster.Find(cluster.task);
+  std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
+  absl::Status result;
+  const auto on_over = [&](const absl::Status& status) {
+    result = status;
+    daemon.Ending(result);
+    network->Stop();
+  };
+  const int threads = ThreadsOf(flags);
+  ComputeThread computer({.loop = network.get(),
+                          .backend = device.name,
+                          .threads = threads,
+                          .only_evaluates = true,
+                          .memory = ReadMemoryLimit()});
+  EvaluatorSession session({.loop = network.get(),
+                            .network = network.get(),
+                            .computer = &computer,
+                            .chief = chief.ToString(),
+                            .incarnation = DrawIncarnation(),
+                            .host = HostName(),
+                            .pid = static_cast<uint64_t>(getpid()),
+                            .device = device.name,
+                            .threads = static_cast<uint32_t>(threads),
+                            .coordinator_timeout = FromSeconds(flags.coordinator_timeout),
+                            .on_over = on_over});
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Monitoring> monitoring,
+      StartMonitoring(daemon, listed == nullptr ? chief : *listed, network.get(),
+                      {.collect = [&session](MetricSamples* out) { session.Collect(out); },
+                       .not_ready = [&session] { return session.NotReady(); }}));
+  daemon.OnStopSignal(
+      [&](int) { network->Post([&session] { session.Stop("told to stop by a signal"); }); });
+  session.Start();
+  daemon.Serving(network.get());
+  network->Run();
+  daemon.OnStopSignal({});
+  return result;
+}
+
+}  // namespace shoal
