@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_verification.h"
 #include "common/files/durable_file.h"
+#include "common/run/evaluations.h"
 #include "common/run/run_paths.h"
 #include "common/run/run_verdict.h"
 
@@ -37,10 +38,6 @@ absl::StatusOr<FoundCheckpoints> FindOne(const std::string& directory) {
     found.problems.push_back(std::string(manifest.status().message()));
   }
   return found;
-}
-
-std::string NameOf(const StoredCheckpoint& checkpoint) {
-  return fs::path(checkpoint.directory).filename().string();
 }
 
 absl::StatusOr<StoredCheckpoint> FindNamed(const FoundCheckpoints& found, const std::string& name) {
