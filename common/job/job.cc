@@ -68,6 +68,7 @@ std::string Job::ResolvedText() const {
   if (strategy.speculate_after > 0) root["strategy"]["speculate_after"] = strategy.speculate_after;
   if (strategy.max_staleness.has_value())
     root["strategy"]["max_staleness"] = *strategy.max_staleness;
+  if (strategy.rate_scale.by_staleness) root["strategy"]["learning_rate_by_staleness"] = true;
   if (strategy.gradients_per_update > 0)
     root["strategy"]["gradients_per_update"] = strategy.gradients_per_update;
   if (!compression.push.empty()) root["compression"]["push"] = JsonOrString(compression.push);

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/callback/callback.h"
 #include "common/job/data_source.h"
+#include "common/optimizer/rate_scale.h"
 
 namespace shoal {
 
@@ -32,6 +33,8 @@ struct Job {
     double speculate_after = 0;
     // The most updates between the pull and the apply of a gradient; none: as many as there are.
     std::optional<uint64_t> max_staleness;
+    // What becomes of the optimizer's learning rate.
+    RateScale rate_scale;
     // Of sync: the steps whose gradients become one update. 0: as many as workers are listed, until
     // the coordinator has written that here; outside sync always.
     uint64_t gradients_per_update = 0;

@@ -68,6 +68,7 @@ class JobReader {
     top.ReadInteger("stop_after_nan_steps", {0, kSteps.max}, &job_.stop_after_nan_steps);
     if (const json* value = top.Find("strategy"))
       job_.strategy = ReadStrategy(*value, top.PathOf("strategy"), errors_);
+    RefuseRateOfOneUpdate();
     ReadCompression(top);
     ReadCheckpoint(top);
     top.ReadInteger("seed", kSeed, &job_.seed);
@@ -304,6 +305,19 @@ class JobReader {
     } else if (!epochs && !steps && top.valid()) {
       errors_->Add("$.epochs", "is missing, and so is $.steps; give one of the two");
     }
+  }
+
+  // An update of an old gradient would scale all that others have made of the variables.
+  void RefuseRateOfOneUpdate() {
+    if (!job_.strategy.rate_scale.by_staleness || job_.optimizer.empty()) return;
+    const auto optimizer = MakeOptimizer(job_.optimizer);
+    if (!optimizer.ok() || !(*optimizer)->scales_all_by_its_rate()) return;
+    errors_->Add("$.strategy.learning_rate_by_staleness",
+                 absl::StrCat("is true, but $.optimizer is ",
+                              json::parse(job_.optimizer)["class_name"].dump(),
+                              ", which computes the variables anew in each update, by its learning "
+                              "rate: that of one update would scale them all. Choose another "
+                              "optimizer, \"Adagrad\" say, or leave the field out"));
   }
 
   void ReadCompression(JsonObject& top) {

@@ -39,6 +39,10 @@ void RefuseFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
     object.AddWrong("max_staleness", *strategy.max_staleness,
                     "absent under \"sync\", where no gradient is of old parameters");
   }
+  if (strategy.sync() && strategy.rate_scale.by_staleness) {
+    object.AddWrong("learning_rate_by_staleness", true,
+                    "absent under \"sync\", where no gradient is of old parameters");
+  }
   if (!strategy.sync() && strategy.gradients_per_update > 0) {
     object.AddWrong("gradients_per_update", strategy.gradients_per_update,
                     "absent under \"async\", where each gradient is an update; is the strategy to "
@@ -73,6 +77,7 @@ Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonError
   object.ReadNumber("speculate_after", kSpeculateAfter, &strategy.speculate_after);
   if (object.Find("max_staleness") != nullptr)
     object.ReadInteger("max_staleness", kMaxStaleness, &strategy.max_staleness.emplace());
+  object.ReadBool("learning_rate_by_staleness", &strategy.rate_scale.by_staleness);
   if (object.Find("gradients_per_update") != nullptr)
     object.ReadInteger("gradients_per_update", kGradientsPerUpdate, &strategy.gradients_per_update);
   RefuseFieldsOfOthers(object, strategy);

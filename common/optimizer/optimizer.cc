@@ -64,8 +64,9 @@ void Optimizer::AddSlot(const std::string& name, double initial_value) {
   initial_slot_values_.push_back(static_cast<float>(initial_value));
 }
 
-std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration, bool decays) const {
-  const double rate = LearningRate(iteration);
+std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration, bool decays,
+                                                 double rate_scale) const {
+  const double rate = LearningRate(iteration) * rate_scale;
   std::unique_ptr<const Update> update =
       PrepareStep({.iteration = iteration,
                    .learning_rate = rate,

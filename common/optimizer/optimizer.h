@@ -46,13 +46,18 @@ class Optimizer {
   // is then called with all elements of one variable. Otherwise with any run of elements.
   bool takes_whole_variables() const { return takes_whole_variables_; }
 
+  // Whether each update computes the values anew from sums, by its learning rate: all that was
+  // before is then scaled by a rate that is this update's alone.
+  bool scales_all_by_its_rate() const { return scales_all_by_its_rate_; }
+
   // Of update number `iteration`, 1 for the first.
   double LearningRate(uint64_t iteration) const {
     return schedule_(static_cast<double>(iteration - 1));
   }
-  // Update number `iteration`, with weight decay or without (DecayExclusions::Excludes); must not
-  // outlive the optimizer.
-  std::unique_ptr<const Update> Prepare(uint64_t iteration, bool decays = true) const;
+  // Update number `iteration`, with weight decay or without (DecayExclusions::Excludes), and
+  // `rate_scale` times its learning rate; must not outlive the optimizer.
+  std::unique_ptr<const Update> Prepare(uint64_t iteration, bool decays = true,
+                                        double rate_scale = 1) const;
 
   // The variables that are updated without weight decay.
   const DecayExclusions& decay_exclusions() const { return decay_exclusions_; }
@@ -70,6 +75,8 @@ class Optimizer {
 
   // See takes_whole_variables().
   void TakeWholeVariables() { takes_whole_variables_ = true; }
+  // See scales_all_by_its_rate().
+  void ScaleAllByItsRate() { scales_all_by_its_rate_ = true; }
 
   // What an update is prepared from, beside the options.
   struct Step {
@@ -93,6 +100,7 @@ class Optimizer {
   Clipping clipping_;
   WeightAverage average_;
   bool takes_whole_variables_ = false;
+  bool scales_all_by_its_rate_ = false;
   std::vector<std::string> slot_names_;
   std::vector<float> initial_slot_values_;
   std::string config_;

@@ -193,7 +193,7 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
   const bool was_before_cut = cut_step_ && state.applied_below() < *cut_step_;
   // What is applied now: what comes, or of a round the mean, once all of it is in.
   const Message* due = &message;
-  UpdateNumbers numbers = NextOf(state.live);
+  UpdateNumbers numbers = NextOf(state.live, staleness);
   if (round) {
     state.values_before = {};
     due = state.round->Add(*round, step, message);
@@ -208,7 +208,7 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
     }
     Apply(*due, chunk, numbers, &state.live);  // 5b
     if (cut_step_ && step < *cut_step_ && state.copy)
-      Apply(*due, chunk, NextOf(state.copy->state), &state.copy->state);  // 5c
+      Apply(*due, chunk, NextOf(state.copy->state, staleness), &state.copy->state);  // 5c
   }
   state.applied.Add(step);  // 5d
   if (was_before_cut && state.applied_below() >= *cut_step_) --chunks_before_cut_;
@@ -226,15 +226,16 @@ void VariableStore::Apply(const Message& gradient, int chunk, UpdateNumbers numb
   if (shards().chunks[chunk].rule == UpdateRule::kMovingAverage) {
     Average(gradient, chunk, *state, target.data());
   } else {
-    Optimize(gradient, chunk, numbers.iteration, *state, target.data());
+    Optimize(gradient, chunk, numbers, *state, target.data());
   }
   state->values = std::move(target);
 }
 
 // From where the gradient lies; where the optimizer takes whole variables, from a copy in one
 // piece.
-void VariableStore::Optimize(const Message& gradient, int chunk, uint64_t iteration,
+void VariableStore::Optimize(const Message& gradient, int chunk, UpdateNumbers numbers,
                              const State& state, float* out) {
+  const double rate_scale = options_.rate_scale.Of(numbers.staleness);
   std::unique_ptr<const Update> updates[2];  // with weight decay: 1
   const float* const values = state.values.data();
   std::vector<float*> slots(state.slots.size());
@@ -244,7 +245,8 @@ void VariableStore::Optimize(const Message& gradient, int chunk, uint64_t iterat
       const size_t end = std::min(offset + run.size(), part.end);
       if (begin >= end) continue;
       std::unique_ptr<const Update>& update = updates[part.decays];
-      if (update == nullptr) update = options_.optimizer->Prepare(iteration, part.decays);
+      if (update == nullptr)
+        update = options_.optimizer->Prepare(numbers.iteration, part.decays, rate_scale);
       for (size_t i = 0; i < slots.size(); ++i) slots[i] = state.slots[i] + begin;
       update->Apply(run.subspan(begin - offset, end - begin), {values + begin, end - begin},
                     {out + begin, end - begin}, slots);

@@ -12,6 +12,7 @@
 #include "common/files/file_system.h"
 #include "common/model/variable.h"
 #include "common/optimizer/optimizer.h"
+#include "common/optimizer/rate_scale.h"
 #include "common/rpc/message.h"
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/round.h"
@@ -49,6 +50,7 @@ class VariableStore {
     ShardMap shard_map;
     int ps_index = 0;
     std::shared_ptr<const Optimizer> optimizer;
+    RateScale rate_scale;  // of the optimizer's learning rate
     uint64_t window_steps = 4096;
     // Every push is of a round, of so many steps at most; 0: none is, and what comes is applied.
     uint64_t most_round_steps = 0;
@@ -207,6 +209,7 @@ class VariableStore {
   struct UpdateNumbers {
     uint64_t version = 0;    // steps applied
     uint64_t iteration = 0;  // of the optimizer, from 1
+    uint64_t staleness = 0;  // of the gradient, when it came
   };
 
   const PsShards& shards() const { return options_.shard_map.ps(options_.ps_index); }
@@ -215,10 +218,12 @@ class VariableStore {
   std::vector<DecayRun> DecayRuns(const Chunk& chunk) const;
   absl::Status CheckRound(const std::optional<Round>& round, uint64_t step, int chunk,
                           uint64_t pulled_version) const;
-  static UpdateNumbers NextOf(const State& state) { return {state.version + 1, state.version + 1}; }
+  static UpdateNumbers NextOf(const State& state, uint64_t staleness) {
+    return {state.version + 1, state.version + 1, staleness};
+  }
   void Apply(const Message& gradient, int chunk, UpdateNumbers numbers, State* state);
   // The rule of the chunk, from the values of `state` to `out`.
-  void Optimize(const Message& gradient, int chunk, uint64_t iteration, const State& state,
+  void Optimize(const Message& gradient, int chunk, UpdateNumbers numbers, const State& state,
                 float* out);
   void Average(const Message& sample, int chunk, const State& state, float* out) const;
   void CopyForCut(int chunk);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -288,6 +289,57 @@ TEST_F(InProcessClusterTest, OneWorkerWhoseTrafficIsCompressedEqualsLocalTrainin
     EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
     ExpectSameBits(ReadModel(directory / "run"), TrainLocally(job, 20, 2));
   }
+}
+
+// Of gradients that are clipped to nothing, an update is the decay of the weights, by its learning
+// rate: what is left of them says what the rates add up to.
+class LearningRatesTest : public InProcessClusterTest {
+ protected:
+  static constexpr double kDecay = 0.001;
+
+  static Job MakeJob(const std::string& directory, int steps, const std::string& strategy) {
+    return SmallJob{
+        .directory = directory,
+        .steps = steps,
+        .optimizer = absl::StrCat(R"({"class_name": "SGD", "config": {"learning_rate": 1,
+                                  "clipvalue": 1e-30, "weight_decay": )",
+                                  kDecay, "}}"),
+        .strategy = strategy}
+        .Load();
+  }
+  // Trains, or goes on, in `directory`; what is left of the weights.
+  static double Train(const std::string& directory, const Job& job, int workers) {
+    InProcessCluster cluster(
+        {.job = job, .ps = 2, .workers = workers, .run_dir = directory + "/run"});
+    cluster.StartAll();
+    EXPECT_TRUE(cluster.WaitForCoordinator().ok());
+    const Variables trained = ReadModel(directory + "/run");
+    double before = 0, after = 0;
+    for (const auto& [name, values] : TrainLocally(job, 0)) {
+      for (const float value : values) before += std::abs(value);
+      for (const float value : trained.at(name)) after += std::abs(value);
+    }
+    return after / before;
+  }
+};
+
+TEST_F(LearningRatesTest, TheOlderAGradientTheSmallerItIs) {
+  const int steps = 400;
+  const auto what_is_left = [&](const char* strategy, int workers) {
+    const TemporaryDirectory directory;
+    const Job job = MakeJob(directory.path(), steps, strategy);
+    const double left = Train(directory.path(), job, workers);
+    if (workers == 1) ExpectSameBits(ReadModel(directory / "run"), TrainLocally(job, steps));
+    return left;
+  };
+  const double undivided = std::pow(1 - kDecay, steps);
+  const char* const by_staleness = R"({"name": "async", "learning_rate_by_staleness": true})";
+  EXPECT_NEAR(what_is_left("\"async\"", 4), undivided, 1e-4);
+  EXPECT_NEAR(what_is_left(by_staleness, 1), undivided, 1e-4) << "no gradient is old";
+  // Of four workers some are, however seldom they take turns.
+  const double left = what_is_left(by_staleness, 4);
+  EXPECT_GT(left, undivided + 1e-3);
+  EXPECT_LT(left, 1);
 }
 
 TEST_F(InProcessClusterTest, OneWorkerAveragesStatisticsAsLocalTraining) {

@@ -385,6 +385,22 @@ TEST_F(ParameterServerTest, PushIsAppliedOnceAndBringsFreshValues) {
   EXPECT_TRUE(other.payload.empty());
 }
 
+TEST_F(ParameterServerTest, TheJobSaysWhetherStalenessTellsInTheLearningRate) {
+  Client control = ConnectControl();
+  Client worker = ConnectWorker();
+  for (const bool tells : {false, true}) {
+    Job job = job_;
+    job.strategy.rate_scale.by_staleness = tells;
+    const uint64_t term = kTerm + (tells ? 1 : 0);
+    ASSERT_EQ(Ask(control, Load(term, job.ResolvedText())).loaded().timeline(), term);
+    const float before = Values(worker, term, 0)[0];
+    for (uint64_t step = 0; step < 3; ++step) {
+      EXPECT_EQ(Push(worker, term, step, 0).applied().staleness(), step);
+    }
+    EXPECT_FLOAT_EQ(Values(worker, term, 0)[0], before - (tells ? 2.5f : 3));
+  }
+}
+
 TEST_F(ParameterServerTest, ProtocolErrorsEndTheStreamOnly) {
   Client control = ConnectControl();
   LoadJob(control, kTerm);

@@ -17,8 +17,6 @@
 namespace shoal {
 namespace {
 
-constexpr char kSlot[] = "sgd_momentum/";
-
 // One line of a message for the trace.
 template <typename Proto>
 std::string Short(const Message& message) {
@@ -118,7 +116,7 @@ void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& st
   std::vector<uint64_t> after;
   if (!rounds_.has_value()) after = applied.StepsAfterBase();
   const std::span<const float> sums =
-      workload_.momentum && chunk.has_slots() ? store.slot(index, 0) : store.values(index);
+      sums_in_slot_ && chunk.has_slots() ? store.slot(index, 0) : store.values(index);
   for (const ChunkPiece& piece : chunk.pieces) {
     for (int64_t i = 0; i < piece.size; ++i) {
       const int64_t element = piece.variable_offset + i;
@@ -203,7 +201,7 @@ uint64_t Checks::OnEvaluate(std::span<const float> parameters) {
   std::set<uint64_t> cuts;
   for (uint64_t cut = 0; cut <= total_steps(); ++cut) cuts.insert(cut);
   for (size_t v = 0; v < variables.size(); ++v) {
-    if (workload_.momentum && variables[v].has_slots()) continue;
+    if (sums_in_slot_ && variables[v].has_slots()) continue;
     const ModelLayout::Extent& extent = sums_.layout().variables[v];
     for (int64_t i = 0; i < extent.size; ++i) {
       std::erase_if(cuts, [&](uint64_t cut) {
@@ -367,8 +365,9 @@ void Checks::CheckCheckpoint(const std::string& directory) {
   for (size_t v = 0; v < sums_.variables().size(); ++v) {
     const Variable& variable = sums_.variables()[v];
     std::vector<float> values(ElementCount(variable.shape));
-    const bool in_slot = workload_.momentum && variable.has_slots();
-    const std::string tensor = in_slot ? absl::StrCat(kSlot, variable.name) : variable.name;
+    const bool in_slot = sums_in_slot_ && variable.has_slots();
+    const std::string tensor =
+        in_slot ? absl::StrCat(workload_.sums_slot(), "/", variable.name) : variable.name;
     const absl::Status read =
         (*reader)->Read(tensor, variable.shape, 0, values.data(), values.size() * sizeof(float));
     if (!read.ok()) return world_.Fail(read.ToString());
@@ -404,7 +403,7 @@ void Checks::CheckModel(const std::string& directory) {
   std::set<uint64_t> ends = {ending.result_step};
   if (!damaged_.empty()) ends.insert(ending.last_step);
   for (size_t v = 0; v < sums_.variables().size(); ++v) {
-    if (workload_.momentum && sums_.variables()[v].has_slots()) continue;
+    if (sums_in_slot_ && sums_.variables()[v].has_slots()) continue;
     const TensorEntry* const entry = (*file)->Find(sums_.variables()[v].name);
     if (entry == nullptr) return world_.Fail("the saved model lacks a variable");
     const absl::StatusOr<std::vector<float>> values = (*file)->ReadFloats(*entry);

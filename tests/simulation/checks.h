@@ -33,7 +33,8 @@ class Checks : public SimulatedNetwork::Observer {
         disk_(*disk),
         workload_(*workload),
         sums_(*sums),
-        rounds_(workload->rounds()) {}
+        rounds_(workload->rounds()),
+        sums_in_slot_(workload->sums_in != Workload::SumsIn::kValues) {}
 
   // A ps has run a callback.
   void OnPs(const SimulatedProcess& process, int index, const ParameterServer& server);
@@ -118,6 +119,7 @@ class Checks : public SimulatedNetwork::Observer {
   const Workload& workload_;
   const ExpectedSums& sums_;
   const std::optional<RoundPlan> rounds_;
+  const bool sums_in_slot_;
   std::map<const SimulatedProcess*, Life> servers_;
   std::map<const SimulatedProcess*, Origin> workers_;
   // Of each ps index: timelines it has opened, in any life.

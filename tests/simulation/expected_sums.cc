@@ -10,9 +10,10 @@
 namespace shoal {
 
 ExpectedSums::ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps,
-                           const std::optional<RoundPlan>& rounds)
+                           const std::optional<RoundPlan>& rounds, bool of_squares)
     : seed_(seed),
       in_rounds_(rounds.has_value()),
+      of_squares_(of_squares),
       variables_(std::move(variables)),
       layout_(variables_) {
   for (const Variable& variable : variables_) {
@@ -43,7 +44,7 @@ float ExpectedSums::Mean(const Round& round, int variable, int64_t element) cons
   return round.count == 1 ? sum : sum / static_cast<float>(round.count);
 }
 
-float ExpectedSums::Addend(uint64_t step, int variable, int64_t element) const {
+float ExpectedSums::Drawn(uint64_t step, int variable, int64_t element) const {
   const uint64_t number = static_cast<uint64_t>(first_[variable] + element);
   Random random(seed_ ^ (step << 20) ^ number);
   const auto addend = static_cast<float>(1 + random.Below(31));

@@ -21,25 +21,29 @@ inline constexpr float kSampleScale = 1 << 30;
 // on their order, floats hold it exactly, and a step that is missing or there twice shows. The same
 // sums are in the values (SGD without momentum, learning rate 1) or in the slot (momentum 1), and
 // in the values of moving averages, whose samples are kSampleScale times as large. What is frozen
-// stays at zero.
+// stays at zero. The sums of squares are in another slot (Adagrad), whatever becomes of the values.
 //
 // In synchronous rounds what steps push is of either sign and of very different sizes, so that the
 // sum of a round shows the order in which it was made; what the variables must be then is computed
 // here one round after the other, with no other code than this.
 class ExpectedSums {
  public:
+  // `of_squares`: of what the optimizer updates.
   ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps,
-               const std::optional<RoundPlan>& rounds);
+               const std::optional<RoundPlan>& rounds, bool of_squares);
 
   const std::vector<Variable>& variables() const { return variables_; }
   const ModelLayout& layout() const { return layout_; }
   // What step `step` adds to element `element` of variable `variable`; in a round, to the sum of
   // which the mean is added.
-  float Addend(uint64_t step, int variable, int64_t element) const;
+  float Addend(uint64_t step, int variable, int64_t element) const {
+    const float drawn = Drawn(step, variable, element);
+    return of_squares_ && variables_[variable].has_slots() ? drawn * drawn : drawn;
+  }
   // What step `step` pushes for it.
   float Pushed(uint64_t step, int variable, int64_t element) const {
     const bool averages = variables_[variable].rule == UpdateRule::kMovingAverage;
-    return Addend(step, variable, element) * (averages ? kSampleScale : -1);
+    return Drawn(step, variable, element) * (averages ? kSampleScale : -1);
   }
   // Sum of the steps below `end`; within a round there is none, and it is NaN.
   float Below(uint64_t end, int variable, int64_t element) const {
@@ -49,11 +53,13 @@ class ExpectedSums {
   int Find(const std::string& name) const;
 
  private:
+  float Drawn(uint64_t step, int variable, int64_t element) const;
   // What is added when the steps of a round are in, the first of which is `first`.
   float Mean(const Round& round, int variable, int64_t element) const;
 
   const uint64_t seed_;
   const bool in_rounds_;
+  const bool of_squares_;
   const std::vector<Variable> variables_;
   const ModelLayout layout_;
   std::vector<int64_t> first_;  // number of the variable's first element

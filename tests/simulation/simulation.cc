@@ -31,7 +31,7 @@ SimulationResult Simulate(uint64_t seed, bool tracing) {
   const absl::StatusOr<KerasModel> model = ParseKerasModel(workload.job.model_json);
   if (!model.ok()) return {.failure = model.status().ToString()};
   const ExpectedSums sums(seed, model->graph.variables(), workload.plan().total_steps(),
-                          workload.rounds());
+                          workload.rounds(), workload.sums_in == Workload::SumsIn::kSquares);
   SimulatedDisk disk;
   Checks checks(&world, &disk, &workload, &sums);
   disk.on_renamed = [&checks](const std::string& path) { checks.OnRenamed(path); };

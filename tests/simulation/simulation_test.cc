@@ -79,19 +79,21 @@ TEST(WorkloadTest, SeedsDrawTrainingsThatCallbacksEnd) {
 }
 
 TEST(WorkloadTest, SeedsDrawEveryStrategy) {
-  int bounded = 0, rounds_of_several = 0, speculates = 0;
+  int bounded = 0, rounds_of_several = 0, speculates = 0, rates_by_staleness = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const Workload workload = DrawWorkload(seed);
     const Job::Strategy& strategy = workload.job.strategy;
     bounded += strategy.max_staleness.has_value() ? 1 : 0;
     rounds_of_several += strategy.gradients_per_update > 2 ? 1 : 0;
     speculates += strategy.speculate_after > 0 ? 1 : 0;
+    rates_by_staleness += strategy.rate_scale.by_staleness ? 1 : 0;
     EXPECT_EQ(strategy.sync(), strategy.gradients_per_update > 0);
     EXPECT_TRUE(CheckRounds(workload.job, workload.plan().steps_per_epoch()).ok());
   }
   EXPECT_GT(bounded, 20);
   EXPECT_GT(rounds_of_several, 20) << "of fewer than three the sum shows no order";
   EXPECT_GT(speculates, 20);
+  EXPECT_GT(rates_by_staleness, 20);
 }
 
 // --- The disk ------------------------------------------------------------------------------------

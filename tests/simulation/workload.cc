@@ -55,7 +55,7 @@ std::string ModelJson(Random& random, uint64_t seed) {
                       layers, "]}}");
 }
 
-Job DrawJob(Random& random, uint64_t seed, uint64_t examples, bool* momentum) {
+Job DrawJob(Random& random, uint64_t seed, uint64_t examples, Workload::SumsIn* sums_in) {
   Job job;
   job.name = "simulated";
   job.model_json = ModelJson(random, seed);
@@ -63,10 +63,10 @@ Job DrawJob(Random& random, uint64_t seed, uint64_t examples, bool* momentum) {
   if (random.OneIn(3)) job.test = {.images = "/simulated/test", .labels = "/simulated/tests"};
   job.loss = R"("mse")";
   if (random.Coin()) job.metrics = {"accuracy"};
-  *momentum = random.Coin();
-  job.optimizer =
-      absl::StrFormat(R"({"class_name": "SGD", "config": {"learning_rate": 1, "momentum": %d}})",
-                      *momentum ? 1 : 0);
+  const bool momentum = random.Coin();
+  *sums_in = momentum ? Workload::SumsIn::kMomentum : Workload::SumsIn::kValues;
+  job.optimizer = absl::StrFormat(
+      R"({"class_name": "SGD", "config": {"learning_rate": 1, "momentum": %d}})", momentum ? 1 : 0);
   job.batch_size = static_cast<int64_t>(random.Between(1, 4));
   const uint64_t epoch_steps = (examples + job.batch_size - 1) / job.batch_size;
   const uint64_t steps = random.Between(20, 150);
@@ -287,6 +287,15 @@ void DrawStrategy(Random& random, Workload* workload) {
   }
 }
 
+// Where each update has a learning rate of its own, values show no sums, nor which cut they are of.
+void DrawLearningRates(Random& random, Workload* workload) {
+  Job& job = workload->job;
+  if (job.strategy.sync() || !job.callbacks.empty() || !random.OneIn(3)) return;
+  job.strategy.rate_scale.by_staleness = true;
+  workload->sums_in = Workload::SumsIn::kSquares;
+  job.optimizer = R"({"class_name": "Adagrad", "config": {"initial_accumulator_value": 0}})";
+}
+
 // The addends of ExpectedSums have few digits: bf16 loses none, and the sums must be exact then,
 // too. What is pulled live is not looked at.
 void DrawCompression(Random& random, Workload* workload) {
@@ -300,7 +309,7 @@ void DrawCompression(Random& random, Workload* workload) {
 // follows from its cut, which values show only without momentum.
 void AddCallbacks(Random& random, Workload* workload) {
   Job& job = workload->job;
-  workload->momentum = false;
+  workload->sums_in = Workload::SumsIn::kValues;
   job.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 1, "momentum": 0}})";
   workload->training_examples = job.batch_size * random.Between(2, 12);
   job.epochs = random.OneIn(4) ? 0 : random.Between(2, 12);
@@ -395,6 +404,18 @@ double Workload::TestLoss(uint64_t epoch) const {
   return static_cast<double>(Random(seed * 0xd6e8feb86659fd93 + epoch).Below(7));
 }
 
+std::string Workload::sums_slot() const {
+  switch (sums_in) {
+    case SumsIn::kValues:
+      return "";
+    case SumsIn::kMomentum:
+      return "sgd_momentum";
+    case SumsIn::kSquares:
+      return "adagrad_accumulator";
+  }
+  return "";
+}
+
 std::optional<RoundPlan> Workload::rounds() const {
   if (!job.strategy.sync()) return std::nullopt;
   return RoundPlan(plan(), job.strategy.gradients_per_update);
@@ -416,7 +437,7 @@ Workload DrawWorkload(uint64_t seed) {
       random.OneIn(4) ? static_cast<int>(random.Below(workload.workers)) : 0;
   workload.blind_ps = random.OneIn(6) ? static_cast<int>(random.Between(1, workload.ps)) : 0;
   workload.training_examples = random.Between(10, 120);
-  workload.job = DrawJob(random, seed, workload.training_examples, &workload.momentum);
+  workload.job = DrawJob(random, seed, workload.training_examples, &workload.sums_in);
   workload.test_examples = workload.job.test.empty() ? 0 : random.Between(1, 12);
   workload.step_time = random.Between(milliseconds(2), milliseconds(150));
   workload.base_latency = random.Between(microseconds(50), milliseconds(3));
@@ -428,6 +449,8 @@ Workload DrawWorkload(uint64_t seed) {
     AddCallbacks(callbacks, &workload);
   Random strategy(seed * 0xbf58476d1ce4e5b9 + 5);
   DrawStrategy(strategy, &workload);
+  Random rates(seed * 0xff51afd7ed558ccd + 7);
+  DrawLearningRates(rates, &workload);
   Random compression(seed * 0x94d049bb133111eb + 6);
   DrawCompression(compression, &workload);
   workload.ending = EndingOf(workload);
@@ -450,15 +473,16 @@ std::string Describe(const Workload& workload) {
   std::string text = absl::StrFormat(
       "seed %d: %d ps (%d without the disk), %d workers (%d not listed), %d examples, %d tests, "
       "batch %d, epochs %d, "
-      "steps %d, momentum %d, window %d, lease %g s, chunk %d bytes, shard %d bytes, checkpoint "
+      "steps %d, sums in \"%s\", window %d, lease %g s, chunk %d bytes, shard %d bytes, checkpoint "
       "every %d steps or %g s, keep %d%s\n",
       workload.seed, workload.ps, workload.blind_ps, workload.workers, workload.unlisted_workers,
       workload.training_examples, workload.test_examples, job.batch_size, job.epochs, job.steps,
-      workload.momentum, job.strategy.window_steps, job.strategy.lease_timeout_seconds,
+      workload.sums_slot(), job.strategy.window_steps, job.strategy.lease_timeout_seconds,
       job.strategy.chunk_bytes, job.strategy.min_shard_bytes, job.checkpoint.every_steps,
       job.checkpoint.every_seconds, job.checkpoint.keep, workload.orderly ? ", orderly" : "");
   if (const auto bound = job.strategy.max_staleness; bound.has_value())
     absl::StrAppendFormat(&text, "staleness at most %d\n", *bound);
+  if (job.strategy.rate_scale.by_staleness) absl::StrAppend(&text, "learning rate by staleness\n");
   if (job.strategy.sync())
     absl::StrAppendFormat(&text, "sync, %d gradients an update\n",
                           job.strategy.gradients_per_update);

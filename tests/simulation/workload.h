@@ -62,7 +62,12 @@ struct Workload {
   // nothing either.
   bool orderly = false;
 
-  bool momentum = false;  // of the job's SGD: 1, else 0
+  // Where the sums of ExpectedSums are: in the values, which SGD adds up; in the slot of an SGD
+  // whose momentum is 1; or, as squares, in that of an Adagrad, which no learning rate touches.
+  enum class SumsIn { kValues, kMomentum, kSquares };
+  SumsIn sums_in = SumsIn::kValues;
+  // The slot in which they are, where the optimizer updates a variable; empty: in the values.
+  std::string sums_slot() const;
 
   StepPlan plan() const {
     return StepPlan(training_examples, job.batch_size, job.epochs, job.steps);

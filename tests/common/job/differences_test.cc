@@ -41,6 +41,9 @@ TEST(DescribeDifferencesTest, AnotherStrategyIsAnotherJob) {
                                   R"({"strategy": {"name": "sync"}})"),
               ElementsAre("$.strategy.max_staleness: 4 there, absent now",
                           "$.strategy.name: \"async\" there, \"sync\" now"));
+  EXPECT_THAT(DescribeDifferences(R"({"strategy": {"name": "async"}})", R"({"strategy":
+                  {"name": "async", "learning_rate_by_staleness": true}})"),
+              ElementsAre("$.strategy.learning_rate_by_staleness: absent there, true now"));
   EXPECT_THAT(DescribeDifferences(R"({"strategy": {"name": "sync", "gradients_per_update": 3}})",
                                   R"({"strategy": {"name": "sync", "gradients_per_update": 5}})"),
               ElementsAre("$.strategy.gradients_per_update: 3 there, 5 now"));

@@ -68,9 +68,10 @@ TEST_F(JobTest, ReadsEveryField) {
   root["steps"] = 500;
   root["batch_size"] = 64;
   root["micro_batch_size"] = 16;
-  root["strategy"] = {{"name", "async"},   {"min_shard_bytes", 1024},      {"chunk_bytes", 4096},
-                      {"window_steps", 8}, {"lease_timeout_seconds", 1.5}, {"speculate_after", 2.5},
-                      {"max_staleness", 0}};
+  root["strategy"] = {
+      {"name", "async"},    {"min_shard_bytes", 1024},           {"chunk_bytes", 4096},
+      {"window_steps", 8},  {"lease_timeout_seconds", 1.5},      {"speculate_after", 2.5},
+      {"max_staleness", 0}, {"learning_rate_by_staleness", true}};
   root["compression"] = {{"push", {{"name", "top_k"}}}, {"pull", "bf16"}};
   root["checkpoint"] = {{"every_steps", 100}, {"every_seconds", 30}, {"keep", 2}};
   root["seed"] = 7;
@@ -99,6 +100,7 @@ TEST_F(JobTest, ReadsEveryField) {
   EXPECT_EQ(job.strategy.lease_timeout_seconds, 1.5);
   EXPECT_EQ(job.strategy.speculate_after, 2.5);
   EXPECT_EQ(job.strategy.max_staleness, 0u);
+  EXPECT_TRUE(job.strategy.rate_scale.by_staleness);
   EXPECT_EQ(job.compression.push, R"({"fraction":0.01,"name":"top_k"})");
   EXPECT_EQ(job.compression.pull, "bf16");
   EXPECT_EQ(job.checkpoint.every_steps, 100u);
@@ -224,7 +226,7 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
       "$.strategy.speculate_after: is 0.5; must be a number from 1 to 1000\n"
       "$.strategy.max_stale: is not a known key; did you mean \"max_staleness\"? Known: name, "
       "min_shard_bytes, chunk_bytes, window_steps, lease_timeout_seconds, speculate_after, "
-      "max_staleness, gradients_per_update");
+      "max_staleness, learning_rate_by_staleness, gradients_per_update");
   EXPECT_EQ(
       ErrorWith("/compression", {{"push", "int4"}, {"pull", "top_k"}, {"up", "int8"}}),
       "$.compression.push: is \"int4\", a codec that this Shoal lacks; did you mean \"int8\"? "
@@ -443,6 +445,9 @@ TEST_F(JobTest, WhatIsOfAnotherStrategyIsNamed) {
       ErrorWith("/strategy", {{"name", "sync"}, {"max_staleness", 4}}),
       "$.strategy.max_staleness: is 4; must be absent under \"sync\", where no gradient is of "
       "old parameters");
+  EXPECT_EQ(ErrorWith("/strategy", {{"name", "sync"}, {"learning_rate_by_staleness", true}}),
+            "$.strategy.learning_rate_by_staleness: is true; must be absent under \"sync\", where "
+            "no gradient is of old parameters");
   EXPECT_EQ(ErrorWith("/strategy", {{"gradients_per_update", 4}}),
             "$.strategy.gradients_per_update: is 4; must be absent under \"async\", where each "
             "gradient is an update; is the strategy to be \"sync\"?");
@@ -458,6 +463,21 @@ TEST_F(JobTest, WhatIsOfAnotherStrategyIsNamed) {
                         "gradient to the worker's next one; under the strategy sync"));
   root["compression"] = {{"push", "int8"}};
   Load(root);
+}
+
+TEST_F(JobTest, ALearningRateByStalenessIsNamedWhereItCannotBe) {
+  EXPECT_EQ(ErrorWith("/strategy", {{"learning_rate_by_staleness", 1}}),
+            "$.strategy.learning_rate_by_staleness: is 1; must be true or false");
+  EXPECT_THAT(ErrorWith("/strategy", {{"learning_rate_by_stalness", true}}),
+              HasSubstr("did you mean \"learning_rate_by_staleness\"?"));
+  json root = MinimalJob();
+  root["strategy"] = {{"learning_rate_by_staleness", true}};
+  root["optimizer"] = "ftrl";
+  EXPECT_THAT(LoadError(root),
+              HasSubstr("$.strategy.learning_rate_by_staleness: is true, but $.optimizer is "
+                        "\"Ftrl\", which computes the variables anew in each update"));
+  root["strategy"] = {{"learning_rate_by_staleness", false}};
+  EXPECT_THAT(Load(root).ResolvedText(), testing::Not(HasSubstr("by_staleness")));
 }
 
 TEST(JobRoundsTest, RoundsAreResolvedFromTheWorkersThatAreListed) {
@@ -495,6 +515,7 @@ TEST_F(JobTest, ResolvedTextIsCanonical) {
   // Runs go on that were begun before there were these.
   EXPECT_THAT(job.ResolvedText(), testing::Not(HasSubstr("max_staleness")));
   EXPECT_THAT(job.ResolvedText(), testing::Not(HasSubstr("speculate_after")));
+  EXPECT_THAT(job.ResolvedText(), testing::Not(HasSubstr("learning_rate_by_staleness")));
   root["seed"] = 1;
   EXPECT_NE(Load(root).Fingerprint(), job.Fingerprint());
 }

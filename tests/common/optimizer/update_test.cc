@@ -171,6 +171,52 @@ TEST_P(AnyOptimizerTest, WithoutDecayItIsTheUpdateOfNoWeightDecay) {
   EXPECT_NE(updated(*decaying, true), updated(*plain, true));
 }
 
+// An update of its own learning rate is that of an optimizer that has it.
+TEST_P(AnyOptimizerTest, TheRateOfOneUpdateIsThatOfTheOptimizerTimesItsScale) {
+  const auto optimizer = Make(GetParam());
+  nlohmann::json config = nlohmann::json::parse(optimizer->config());
+  config["config"]["learning_rate"] = config["config"]["learning_rate"].get<double>() / 4;
+  const auto slower = *MakeOptimizer(config.dump());
+  const auto updated = [](const Optimizer& by, double rate_scale) {
+    std::vector<float> w(kSize), gradient(kSize);
+    for (size_t i = 0; i < kSize; ++i) w[i] = gradient[i] = static_cast<float>(i % 7) - 2.5f;
+    std::vector<std::vector<float>> slots(by.slot_names().size(), std::vector<float>(kSize, 0.25f));
+    std::vector<float*> places;
+    for (std::vector<float>& slot : slots) places.push_back(slot.data());
+    by.Prepare(3, true, rate_scale)->Apply(gradient, w, w, places);
+    return w;
+  };
+  EXPECT_EQ(updated(*optimizer, 0.25), updated(*slower, 1));
+  EXPECT_NE(updated(*optimizer, 0.25), updated(*optimizer, 1));
+}
+
+// After some updates one with next to no learning rate leaves the values about where they are.
+TEST_P(AnyOptimizerTest, ItSaysWhetherTheRateOfOneUpdateScalesAllBefore) {
+  const auto optimizer = Make(GetParam());
+  std::mt19937_64 random(17);
+  std::normal_distribution<float> normal;
+  std::vector<float> w(kSize), gradient(kSize);
+  for (float& x : w) x = normal(random);
+  std::vector<std::vector<float>> slots;
+  std::vector<float*> places;
+  for (size_t i = 0; i < optimizer->slot_names().size(); ++i) {
+    slots.emplace_back(kSize, optimizer->initial_slot_value(static_cast<int>(i)));
+  }
+  for (std::vector<float>& slot : slots) places.push_back(slot.data());
+  std::vector<float> before;
+  for (int t = 1; t <= 11; ++t) {
+    before = w;
+    for (float& g : gradient) g = normal(random);
+    optimizer->Prepare(t, true, t < 11 ? 1 : 1e-6)->Apply(gradient, w, w, places);
+  }
+  double size = 0, change = 0;
+  for (size_t i = 0; i < kSize; ++i) {
+    size += std::abs(before[i]);
+    change += std::abs(w[i] - before[i]);
+  }
+  EXPECT_EQ(optimizer->scales_all_by_its_rate(), change > size / 4) << change << " of " << size;
+}
+
 const Case kByFormula[] = {
     Case{"Sgd", "SGD", R"({"learning_rate": 0.03})"},
     Case{"SgdDecay", "SGD", R"({"learning_rate": 0.03, "weight_decay": 0.1})"},

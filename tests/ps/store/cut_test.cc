@@ -184,6 +184,27 @@ TEST(CutTest, ReaderOfAChunkBeforeTheCutIsNotDisturbedByTheCopy) {
   EXPECT_EQ(ToFloats(reader.payload), values);
 }
 
+// Which is known when it comes: the copy may be at a version before the one that was pulled.
+TEST(CutTest, AStepHasTheSameLearningRateInTheCopy) {
+  const auto store = SeededStore({.rate_scale = {.by_staleness = true}, .random_values = false});
+  const auto push = [&](uint64_t step, int chunk, uint64_t pulled) {
+    const std::vector<float> ones(store->chunk_size(chunk), 1);
+    ASSERT_TRUE(store->Push(PushOf(*store, chunk, ones), step, chunk, pulled).ok());
+  };
+  uint64_t highest = 0;
+  ASSERT_TRUE(store->StartCut(1, &highest));
+  for (const int chunk : {0, 1}) {
+    for (uint64_t step = 1; step <= 4; ++step) push(step, chunk, step - 1);
+  }
+  push(0, 0, 0);
+  push(0, 1, 2);
+  for (int chunk = 2; chunk < PushedChunks(*store); ++chunk) push(0, chunk, 0);
+  ASSERT_TRUE(store->CutReady());
+  EXPECT_FLOAT_EQ(ToFloats(store->ReadCut(0, 1)->payload)[0], 3 - 1.0f / 4);
+  EXPECT_FLOAT_EQ(ToFloats(store->ReadCut(1, 1)->payload)[0], 3 - 1.0f / 2);
+  EXPECT_FLOAT_EQ(ToFloats(store->Read(1)->payload)[0], 3 - 4 - 1.0f / 2);
+}
+
 using Pushes = std::vector<std::pair<uint64_t, int>>;  // step, chunk
 
 // Every chunk of every step, out of order by a few steps, as several workers send them.

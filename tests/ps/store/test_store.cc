@@ -50,6 +50,7 @@ std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options) {
                              .shard_map = ShardMap(variables, options.ps_count, sharding),
                              .ps_index = options.ps_index,
                              .optimizer = optimizer,
+                             .rate_scale = options.rate_scale,
                              .window_steps = options.window_steps,
                              .most_round_steps = options.most_round_steps,
                              .seed = options.seed});

@@ -60,6 +60,24 @@ TEST(VariableStoreTest, WhatDependsOnTheUpdateAloneIsComputedOncePerPush) {
   for (size_t i = 0; i < before.size(); ++i) EXPECT_FLOAT_EQ(after[i], before[i] + 1 + 2);
 }
 
+// Of each chunk's own; what the optimizer does not update has no learning rate.
+TEST(VariableStoreTest, TheLearningRateIsDividedByTheStalenessOfEachPush) {
+  const auto store = SeededStore({.rate_scale = {.by_staleness = true}});
+  const PsShards& shards = store->options().shard_map.ps(0);
+  for (int chunk = 0; chunk < PushedChunks(*store); ++chunk) {
+    const bool averages = shards.chunks[chunk].rule == UpdateRule::kMovingAverage;
+    float expected = store->values(chunk)[0];
+    for (const auto& [step, pulled] : {std::pair{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 4}, {5, 1}}) {
+      const auto result = store->Push(Ones(*store, chunk), step, chunk, pulled);
+      ASSERT_TRUE(result.ok()) << result.status();
+      const auto staleness = static_cast<float>(step - pulled);
+      ASSERT_EQ(static_cast<float>(result->staleness), staleness);
+      expected -= averages || staleness <= 1 ? 1 : 1 / staleness;
+      EXPECT_FLOAT_EQ(store->values(chunk)[0], expected) << "chunk " << chunk << ", step " << step;
+    }
+  }
+}
+
 // However many slices the message has come in, and whatever else is in the chunk.
 TEST(VariableStoreTest, AnOptimizerThatTakesWholeVariablesIsGivenOneAtATime) {
   const char* const lamb = R"({"class_name": "Lamb", "config": {"learning_rate": 0.1}})";
