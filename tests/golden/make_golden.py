@@ -694,5 +694,16 @@ def cases(out, only=()):
         return keras.Sequential([keras.Input((8, 8, 2)), base, L.Dense(3, name="top")])
     case("fine_tuned", fine_tuned, images(tuning_rng, 5, 8, 8, 2), tuning_rng.integers(0, 3, 5), SCCE_LOGITS, FEW)
 
+    def flipped():
+        """RandomFlip in each mode, averaged over what it turns around, so that the numbers are the same whatever was drawn."""
+        i = keras.Input((7, 6, 2))
+        x = L.Conv2D(3, 2, padding="same", activation="tanh", name="conv")(i)
+        rows = L.AveragePooling2D((1, 6), name="rows")(L.RandomFlip("horizontal", name="sideways")(x))
+        columns = L.AveragePooling2D((7, 1), name="columns")(L.RandomFlip("vertical", name="upside_down")(x))
+        all = L.GlobalAveragePooling2D(name="all")(L.RandomFlip(name="both")(x))
+        x = L.Concatenate(name="joined")([L.Flatten(name="flat_rows")(rows), L.Flatten(name="flat_columns")(columns), all])
+        return keras.Model(i, L.Dense(2, name="dense")(x))
+    case("flipped", flipped, images(tuning_rng, 5, 7, 6, 2), tuning_rng.normal(0, 1, (5, 2)).astype(np.float32), MSE, FEW)
+
 if __name__ == "__main__":
     cases(sys.argv[1], sys.argv[2:])
