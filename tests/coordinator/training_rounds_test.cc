@@ -212,6 +212,7 @@ TEST(TrainingRoundsTest, AStopThatARoundIsHalfAppliedForSaysWhoCouldCompleteIt) 
   testing::internal::CaptureStderr();
   cluster.run->Stop();
   cluster.Advance(seconds(30));
+  FlushLog(std::chrono::minutes(1));
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, AllOf(HasSubstr("too late"),
                          HasSubstr("a worker that comes back does what is "

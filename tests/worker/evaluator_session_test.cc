@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/daemon/logging.h"
 #include "common/rpc/evaluate_method.h"
 #include "tests/common/metrics/sample_value.h"
 #include "tests/worker/worker_session_fixture.h"
@@ -18,12 +19,17 @@ namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
+
+// What was logged since CaptureStderr.
+std::string CapturedLog() {
+  FlushLog(minutes(1));
+  return testing::internal::GetCapturedStderr();
+}
 
 class EvaluatorSessionTest : public testing::Test {
  protected:
@@ -193,10 +199,10 @@ TEST_F(EvaluatorSessionTest, WithoutACheckpointItWaitsAndSaysSo) {
   GetReady();
   testing::internal::CaptureStderr();
   loop_.Advance(seconds(4));
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("waiting")));
+  EXPECT_THAT(CapturedLog(), Not(HasSubstr("waiting")));
   testing::internal::CaptureStderr();
   loop_.Advance(seconds(62));
-  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string log = CapturedLog();
   EXPECT_THAT(log, HasSubstr("waiting for the coordinator at chief:1 to have a checkpoint that is "
                              "not evaluated yet since 5 s"));
   EXPECT_THAT(log, HasSubstr("since 65 s"));
@@ -210,7 +216,7 @@ TEST_F(EvaluatorSessionTest, WithoutACoordinatorItSaysSoAndGivesUpInTheEnd) {
     chief().Close(absl::UnavailableError("refused"));
     loop_.Advance(seconds(1));
   }
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+  EXPECT_THAT(CapturedLog(),
               HasSubstr("waiting for the coordinator at chief:1 since 5 s: refused"));
   EXPECT_EQ(SampleValue(*session_, "shoal_worker_connected"), 0);
   loop_.Advance(minutes(10));
