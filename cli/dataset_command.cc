@@ -20,6 +20,7 @@
 #include "common/daemon/exit_code.h"
 #include "common/files/output_file.h"
 #include "common/job/data_source_reader.h"
+#include "common/job/job_strategy.h"
 #include "common/loss/keras_loss.h"
 #include "worker/augmented_pictures.h"
 #include "worker/input/batch_source.h"
@@ -108,19 +109,20 @@ absl::Status Show(const ShowOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(job.loss));
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
                          OpenJobData(job.training, *loss, validated.model.graph));
-  const StepPlan plan(dataset->size(), static_cast<uint64_t>(job.batch_size), job.epochs,
-                      job.steps);
-  BatchSource source({.dataset = dataset, .plan = plan, .seed = job.seed});
-  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedBatch> batch, source.Take(options.step));
+  const BatchPlan plan = BatchPlanOf(job, dataset->size());
+  BatchSource source({.dataset = dataset, .plan = plan.batches(), .seed = job.seed});
+  const uint64_t first_batch = plan.BatchesOf(options.step).first;
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedBatch> batch, source.Take(first_batch));
   SHOAL_ASSIGN_OR_RETURN(
       const AugmentedPictures pictures,
       AugmentPictures(validated.model.graph, batch->inputs[0],
-                      static_cast<int64_t>(batch->examples), job.seed, options.step));
+                      static_cast<int64_t>(batch->examples), job.seed, first_batch));
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> class_names, ClassNamesOfJob(job));
   SHOAL_ASSIGN_OR_RETURN(const std::string png, DrawContactSheet(pictures.values, pictures.shape));
   SHOAL_RETURN_IF_ERROR(file->Append(png));
   SHOAL_RETURN_IF_ERROR(NameOverwriteFlag(file->Finish()));
-  std::string text = absl::StrCat(options.output, ": the ", batch->examples, " examples of step ",
+  std::string text = absl::StrCat(options.output, ": the ", batch->examples, " examples of ",
+                                  job.strategy.local() ? "the first batch of " : "", "step ",
                                   options.step, ", row by row\nexample: label\n");
   const size_t label_size = batch->targets.size() / batch->examples;
   for (uint64_t i = 0; i < batch->examples; ++i) {

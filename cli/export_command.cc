@@ -14,6 +14,7 @@
 #include "cli/output_ending.h"
 #include "cli/trained_model_flags.h"
 #include "common/base/status_macros.h"
+#include "common/job/job_strategy.h"
 #include "common/optimizer/optimizer.h"
 #include "common/run/checkpoint_job.h"
 #include "common/saved_model/model_file.h"
@@ -53,7 +54,7 @@ absl::Status Export(const ExportOptions& options) {
                          ChooseCheckpoint(found, options.choice, &said));
   for (const std::string& line : said) console.PrintError(line);
   SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(checkpoint));
-  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakePsOptimizer(job));
   const std::string output =
       options.output.empty()
           ? absl::StrCat(found.run.empty() ? "." : found.run, "/", job.name, ".", options.format)

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/job/job_strategy.h"
 #include "common/memory/memory_limit.h"
 #include "common/model/model_layout.h"
 #include "common/optimizer/optimizer.h"
@@ -62,7 +63,7 @@ absl::StatusOr<TrainedModel> LoadTrainedModel(const TrainedModelOptions& options
   SHOAL_ASSIGN_OR_RETURN(
       trained.job, JobOf(checkpoint, RealFileSystem(), options.overrides, &trained.overridden));
   SHOAL_ASSIGN_OR_RETURN(trained.model, JobModel::Of(trained.job));
-  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(trained.job.optimizer));
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakePsOptimizer(trained.job));
   SHOAL_RETURN_IF_ERROR(ReadParameters(checkpoint, optimizer->average_slot(), &trained));
   return trained;
 }

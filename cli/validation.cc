@@ -10,12 +10,11 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_layout.h"
 #include "common/compression/chunk_payload.h"
-#include "common/job/job_rounds.h"
 #include "common/job/job_shard_map.h"
+#include "common/job/job_strategy.h"
 #include "common/json/json_errors.h"
 #include "common/optimizer/optimizer.h"
 #include "common/saved_model/initial_weights.h"
-#include "common/step_plan/step_plan.h"
 #include "worker/compute/backends.h"
 #include "worker/compute/model_runner.h"
 #include "worker/input/joined_errors.h"
@@ -96,7 +95,7 @@ absl::StatusOr<ValidatedJob> ValidateFiles(const std::string& cluster_spec_file,
   Append(job.status(), &errors);
   if (job.ok()) {
     if (validated.cluster.has_value())
-      Append(ResolveRounds(validated.cluster->workers.size(), &*job), &errors);
+      Append(ResolveStrategy(validated.cluster->workers.size(), &*job), &errors);
     absl::StatusOr<KerasModel> model = ModelOfJob(*job, job_file);
     Append(model.status(), &errors);
     if (model.ok()) {
@@ -115,9 +114,9 @@ absl::StatusOr<KerasModel> ModelOfJob(const Job& job, const std::string& job_fil
   absl::StatusOr<KerasModel> model = ParseKerasModel(job.model_json);
   absl::Status sound = model.status();
   if (sound.ok()) {
-    SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
     const std::vector<Variable>& variables = model->graph.variables();
-    if (const absl::Status found = CheckDecayExclusions(*optimizer, variables); !found.ok())
+    SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakePsOptimizer(job));
+    if (const absl::Status found = CheckDecayExclusions(job, variables); !found.ok())
       return absl::InvalidArgumentError(WithSource(job_file, found).message());
     sound = CheckVariables(variables, optimizer->slot_names());
   }
@@ -180,9 +179,8 @@ absl::StatusOr<FoundData> CheckData(const Job& job, const KerasModel& model) {
   }
   if (!status.ok() && !absl::IsNotFound(status)) return status;
   if (found.training_examples.has_value()) {
-    const StepPlan plan(*found.training_examples, static_cast<uint64_t>(job.batch_size), job.epochs,
-                        job.steps);
-    SHOAL_RETURN_IF_ERROR(CheckRounds(job, plan.steps_per_epoch()));
+    const BatchPlan plan = BatchPlanOf(job, *found.training_examples);
+    SHOAL_RETURN_IF_ERROR(CheckRounds(job, plan.steps().steps_per_epoch()));
   }
   SHOAL_ASSIGN_OR_RETURN(const std::vector<std::string> classes, ClassNamesOfJob(job));
   const Graph& graph = model.graph;
@@ -197,7 +195,7 @@ absl::StatusOr<std::vector<MemoryNeeds>> MemoryOfTasks(const Job& job, const Ker
                                                        const DatasetMemory& data) {
   const std::vector<Variable>& variables = model.graph.variables();
   SHOAL_ASSIGN_OR_RETURN(const ShardMap shard_map, ShardMapOf(job, variables, counts.ps));
-  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakePsOptimizer(job));
   const auto slots = static_cast<int>(optimizer->slot_names().size());
   std::vector<MemoryNeeds> memory = {CoordinatorMemory()};
   for (int i = 0; i < counts.ps; ++i) {
@@ -234,7 +232,7 @@ absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<ui
                                  const DatasetMemory& data) {
   const Job& job = validated.job;
   const std::vector<Variable>& variables = validated.model.graph.variables();
-  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakePsOptimizer(job));
   const auto slots = static_cast<int64_t>(optimizer->slot_names().size());
   JobNeeds needs;
   for (const Variable& variable : variables) {
@@ -265,7 +263,7 @@ absl::StatusOr<JobNeeds> NeedsOf(const ValidatedJob& validated, std::optional<ui
   }
   needs.total_steps = job.steps;
   if (examples.has_value()) {
-    const StepPlan plan(*examples, static_cast<uint64_t>(job.batch_size), job.epochs, job.steps);
+    const StepPlan plan = BatchPlanOf(job, *examples).steps();
     needs.examples = *examples;
     needs.steps_per_epoch = plan.steps_per_epoch();
     needs.total_steps = plan.total_steps();
@@ -308,9 +306,11 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
   for (const MemoryNeeds& task : needs.memory) {
     absl::StrAppend(&text, "  ", task.task, ": ", task.ToText(), "\n");
   }
+  const std::string batches =
+      job.strategy.local() ? absl::StrCat(job.strategy.batches_per_step, " batches of ") : "";
   if (needs.examples > 0) {
     const auto batch_size = static_cast<uint64_t>(job.batch_size);
-    absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ",
+    absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ", batches,
                     std::min(batch_size, needs.examples), " examples; ", needs.steps_per_epoch,
                     " an epoch of ", needs.examples, " examples",
                     batch_size > needs.examples
@@ -318,7 +318,7 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                         : "",
                     "\n");
   } else if (job.steps > 0) {
-    absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ", job.batch_size,
+    absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ", batches, job.batch_size,
                     " examples; how many epochs these are is not known here: ", why_no_examples,
                     "\n");
   } else {

@@ -30,12 +30,10 @@ void CollectDisk(const std::string& run_dir, MetricSamples* out) {
   out->Add("shoal_disk_size_bytes", static_cast<double>(space.capacity));
 }
 
-// A run keeps the rounds that it was begun with, whatever number of workers the cluster spec lists
-// since.
-void GoOnWithRounds(const std::string& run_dir, Job* job) {
-  if (!job->strategy.sync() || job->strategy.gradients_per_update > 0) return;
+// A run keeps what it was begun with, whatever number of workers the cluster spec lists since.
+void GoOnWithStrategy(const std::string& run_dir, Job* job) {
   const auto stored = CheckpointStore(RunPaths{run_dir}.checkpoints()).List(nullptr);
-  if (stored.ok()) job->strategy.gradients_per_update = GradientsPerUpdateOf(*stored);
+  if (stored.ok()) TakeResolvedFrom(*stored, job);
 }
 
 // For `shoal status --run_dir` and its like.
@@ -68,7 +66,7 @@ absl::Status RunCoordinator(Daemon& daemon, const std::string& job_file, std::st
   SHOAL_ASSIGN_OR_RETURN(Job job, LoadJob(job_file, /*check_data=*/false));
   run_dir = AbsolutePath(RunDirectoryOf(run_dir, job.name));
   SHOAL_RETURN_IF_ERROR(MakeDirectories(RunPaths{run_dir}.checkpoints()));
-  GoOnWithRounds(run_dir, &job);
+  GoOnWithStrategy(run_dir, &job);
   TakeColumnsOfRun(run_dir, &job);
   std::unique_ptr<GrpcNetwork> network =
       GrpcNetwork::Create({.warn = [](const std::string& what) { LogWarning(what); }});

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/term.h"
+#include "common/job/job_strategy.h"
 #include "coordinator/run_view.h"
 
 namespace shoal {
@@ -38,11 +39,20 @@ void RunView::CollectJob(MetricSamples* out) const {
     out->Add("shoal_job_steps", Number((*parts_.plan)->total_steps()));
     out->Add("shoal_job_epochs", Number((*parts_.plan)->epochs()));
   }
-  // Of the update that comes after the steps that are done, as far as these have no hole.
+  out->Add("shoal_learning_rate", parts_.optimizer->LearningRate(UpdatesDone() + 1));
+}
+
+// Of the job's optimizer, by the steps that are done, as far as these have no hole.
+uint64_t RunView::UpdatesDone() const {
   const uint64_t done = !parts_.handout->open() ? 0 : parts_.handout->steps().base();
+  const Job& job = *parts_.job;
+  if (job.strategy.local()) {
+    return parts_.plan->has_value()
+               ? BatchPlanOf(job, (*parts_.plan)->examples()).BatchesOf(done).first
+               : 0;
+  }
   const std::optional<RoundPlan>& rounds = parts_.handout->rounds();
-  const uint64_t updates = rounds.has_value() ? rounds->WholeBelow(done) : done;
-  out->Add("shoal_learning_rate", parts_.optimizer->LearningRate(updates + 1));
+  return rounds.has_value() ? rounds->WholeBelow(done) : done;
 }
 
 void RunView::CollectProgress(MetricSamples* out) const {

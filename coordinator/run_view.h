@@ -54,7 +54,7 @@ class RunView {
     const RunPaths* paths = nullptr;
     const std::string* chief_address = nullptr;
     const std::vector<std::string>* ps_addresses = nullptr;
-    const Optimizer* optimizer = nullptr;
+    const Optimizer* optimizer = nullptr;           // the job's, whose learning rate is shown
     const std::optional<StepPlan>* plan = nullptr;  // once the examples are counted
     const std::optional<CutPlan>* cuts = nullptr;   // once a timeline was open
     const RunLease* lease = nullptr;
@@ -90,6 +90,7 @@ class RunView {
   bool CutIsComing(Time now) const;
   const Worker* HolderOfOldestStep() const;
   std::string OldestStep() const;
+  uint64_t UpdatesDone() const;
   void CollectJob(MetricSamples* out) const;
   void CollectProgress(MetricSamples* out) const;
   void CollectTasks(MetricSamples* out) const;

@@ -49,8 +49,8 @@ void TrainingRun::BeginCut(const CutPlan::Cut& cut) {
   if (plan_.has_value()) {
     begun.epoch = cut.step == 0 ? 0 : plan_->EpochOf(cut.step - 1);
     const uint64_t epoch_first_step = begun.epoch * plan_->steps_per_epoch();
-    begun.epoch_position = std::min<uint64_t>(
-        (cut.step - epoch_first_step) * options_.job.batch_size, plan_->examples());
+    begun.epoch_position =
+        std::min<uint64_t>((cut.step - epoch_first_step) * plan_->batch_size(), plan_->examples());
     begun.total_steps = plan_->total_steps();
     begun.training_examples = plan_->examples();
     begun.test_examples = test_examples_;

@@ -12,8 +12,8 @@
 #include "common/base/version.h"
 #include "common/daemon/logging.h"
 #include "common/files/durable_file.h"
-#include "common/job/job_rounds.h"
 #include "common/job/job_shard_map.h"
+#include "common/job/job_strategy.h"
 #include "common/json/json_errors.h"
 #include "common/rpc/evaluate_method.h"
 #include "common/run/new_run.h"
@@ -36,7 +36,7 @@ std::vector<std::shared_ptr<const Metric>> MetricsOf(const Job& job) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Create(Options options) {
-  SHOAL_RETURN_IF_ERROR(ResolveRounds(options.listed_workers.size(), &options.job));
+  SHOAL_RETURN_IF_ERROR(ResolveStrategy(options.listed_workers.size(), &options.job));
   std::unique_ptr<TrainingRun> run(new TrainingRun(std::move(options)));
   SHOAL_RETURN_IF_ERROR(run->Prepare());
   return run;
@@ -63,7 +63,8 @@ absl::Status TrainingRun::Prepare() {
   }
   model_ = *std::move(model);
   const std::vector<Variable>& variables = model_.graph.variables();
-  SHOAL_ASSIGN_OR_RETURN(optimizer_, MakeOptimizer(job.optimizer));
+  SHOAL_ASSIGN_OR_RETURN(optimizer_, MakePsOptimizer(job));
+  SHOAL_ASSIGN_OR_RETURN(job_optimizer_, MakeOptimizer(job.optimizer));
   const std::vector<std::string>& slots = optimizer_->slot_names();
   if (const absl::Status sound = CheckVariables(variables, slots); !sound.ok()) {
     return absl::InvalidArgumentError(
@@ -342,8 +343,8 @@ void TrainingRun::OnStored(const std::vector<StoredCheckpoint>& newest_first) {
 }
 
 void TrainingRun::TakeCounts(const ExampleCounts& counts, const std::string& counted_by) {
-  plan_.emplace(counts.training, options_.job.batch_size, options_.job.epochs, options_.job.steps);
-  if (options_.job.strategy.sync())
+  plan_ = BatchPlanOf(options_.job, counts.training).steps();
+  if (options_.job.strategy.in_rounds())
     rounds_.emplace(*plan_, options_.job.strategy.gradients_per_update);
   test_examples_ = counts.test;
   counted_by_ = counted_by;
@@ -399,7 +400,7 @@ void TrainingRun::OnTimelineOver(const std::string& why) {
 
 void TrainingRun::LayOutSteps() {
   std::optional<uint64_t> whole_below;
-  if (options_.job.strategy.sync() && !rounds_.has_value()) {
+  if (options_.job.strategy.in_rounds() && !rounds_.has_value()) {
     whole_below = opened_->adopted ? fleet_->HighestUpdates() : opened_->base;
   }
   handout_->Open({.timeline = opened_->timeline,
@@ -587,7 +588,7 @@ RunView TrainingRun::View() const {
                   .paths = &paths_,
                   .chief_address = &options_.chief_address,
                   .ps_addresses = &options_.ps_addresses,
-                  .optimizer = optimizer_.get(),
+                  .optimizer = job_optimizer_.get(),
                   .plan = &plan_,
                   .cuts = &cuts_,
                   .lease = lease_.get(),

@@ -127,7 +127,7 @@ class TrainingRun {
   void OnWorkerGone(Worker& worker, const std::string& why);
   void OnStepsDone(Worker& worker, const proto::StepsDone& done);
   template <typename Result>
-  std::string WrongResult(const Result& result) const;
+  std::string WrongResult(const Result& result, uint64_t most_examples) const;
   std::string WrongStep(const proto::StepDone& step) const;
   // What a step that was not done before says for itself.
   void CountStep(const proto::StepDone& step);
@@ -211,7 +211,8 @@ class TrainingRun {
   std::string job_text_;
   uint32_t fingerprint_ = 0;
   KerasModel model_;
-  std::unique_ptr<const Optimizer> optimizer_;
+  std::unique_ptr<const Optimizer> optimizer_;      // what the ps apply
+  std::unique_ptr<const Optimizer> job_optimizer_;  // the same, but under the strategy local
   std::unique_ptr<ShardMap> shard_map_;
   CheckpointLayout layout_;
   const RunPaths paths_;

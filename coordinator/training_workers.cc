@@ -117,13 +117,13 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
   Advance();
 }
 
-// What cannot be said of a batch of this job, of a step or of the test set; empty where all can.
+// What cannot be said of a step of this job, or of a batch of the test set, of so many examples at
+// most; empty where all can.
 template <typename Result>
-std::string TrainingRun::WrongResult(const Result& result) const {
-  const auto batch_size = static_cast<uint64_t>(options_.job.batch_size);
-  if (result.examples() == 0 || result.examples() > batch_size) {
+std::string TrainingRun::WrongResult(const Result& result, uint64_t most_examples) const {
+  if (result.examples() == 0 || result.examples() > most_examples) {
     return absl::StrCat("reported a batch of ", result.examples(),
-                        " examples; the job's have 1 to ", batch_size);
+                        " examples; the job's have 1 to ", most_examples);
   }
   const int sums = progress_.metric_sum_count();
   if (result.metric_sums_size() == sums) return "";
@@ -132,7 +132,7 @@ std::string TrainingRun::WrongResult(const Result& result) const {
 }
 
 std::string TrainingRun::WrongStep(const proto::StepDone& step) const {
-  if (!step.was_in()) return WrongResult(step);
+  if (!step.was_in()) return WrongResult(step, plan_->batch_size());
   if (rounds_.has_value()) return "";
   return absl::StrCat("reported step ", step.step(),
                       " as one of a round that was complete before; the job's strategy, ",
@@ -262,7 +262,7 @@ void TrainingRun::OnEvaluationDone(Worker& worker, const proto::EvaluationDone& 
       done.cut_step() != handout_->evaluation()->cut_step()) {
     return;
   }
-  if (const std::string wrong = WrongResult(done); !wrong.empty())
+  if (const std::string wrong = WrongResult(done, options_.job.batch_size); !wrong.empty())
     return membership_->Reject(worker, wrong, true);
   handout_->BatchDone(worker, done);
   if (handout_->evaluation()->finished()) return FinishEvaluation();

@@ -10,6 +10,7 @@
 #include "common/daemon/logging.h"
 #include "common/job/job.h"
 #include "common/job/job_shard_map.h"
+#include "common/job/job_strategy.h"
 #include "common/memory/memory_needs.h"
 #include "common/model/keras_model.h"
 
@@ -25,11 +26,11 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request, 
                                                    ", as this is ps ", request.ps_index));
   }
   SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ParseKerasModel(job.model_json));
-  SHOAL_ASSIGN_OR_RETURN(auto optimizer, MakeOptimizer(job.optimizer));
+  SHOAL_ASSIGN_OR_RETURN(auto optimizer, MakePsOptimizer(job));
   const std::vector<Variable>& variables = model.graph.variables();
   SHOAL_ASSIGN_OR_RETURN(ShardMap shard_map,
                          ShardMapOf(job, variables, static_cast<int>(request.ps_count)));
-  return VariableStore::Options{.variables = variables,
+  return VariableStore::Options{.variables = VariablesOfPs(job, variables),
                                 .shard_map = std::move(shard_map),
                                 .ps_index = request.ps_index,
                                 .optimizer = std::move(optimizer),

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
+#include "common/job/job_strategy.h"
 #include "common/memory/memory_limit.h"
 #include "common/optimizer/optimizer.h"
 #include "worker/job_data.h"
@@ -41,6 +42,17 @@ BatchOutcome OutcomeOf(const BatchResult& result) {
           .metric_sums = result.metric_sums};
 }
 
+void Add(const BatchOutcome& batch, BatchOutcome* step) {
+  step->examples += batch.examples;
+  step->loss_sum += batch.loss_sum;
+  step->metric_sums.resize(batch.metric_sums.size());
+  for (size_t i = 0; i < batch.metric_sums.size(); ++i)
+    step->metric_sums[i] += batch.metric_sums[i];
+  step->input_wait_us += batch.input_wait_us;
+  step->compute_us += batch.compute_us;
+  step->batches_ready = batch.batches_ready;
+}
+
 }  // namespace
 
 ComputeThread::ComputeThread(Options options)
@@ -48,6 +60,7 @@ ComputeThread::ComputeThread(Options options)
 
 ComputeThread::~ComputeThread() {
   *alive_ = false;
+  ++timeline_;
   {
     MutexLock lock(&mutex_);
     ending_ = true;
@@ -103,7 +116,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   shard_map_ = std::make_unique<ShardMap>(std::move(shard_map));
   NoteChunks(graph.variables(), ps_count);
 
-  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Optimizer> optimizer, MakeOptimizer(job.optimizer));
   clipping_ = optimizer->clipping();
   ModelRunner::Options runner = computed.RunnerOptions();
   runner.backend = options_.backend;
@@ -116,9 +129,17 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   SHOAL_ASSIGN_OR_RETURN(auto pull_codec, MakeCodec(job.compression.pull, Direction::kPull));
   SHOAL_RETURN_IF_ERROR(options_.only_evaluates ? TakeMemoryToEvaluate(data_memory)
                                                 : TakeMemory(job, training_examples_, data_memory));
+  if (job.strategy.local() && !options_.only_evaluates) {
+    SHOAL_ASSIGN_OR_RETURN(const auto outer, MakePsOptimizer(job));
+    inner_ = std::make_unique<InnerOptimizer>(
+        InnerOptimizer::Options{.optimizer = std::move(optimizer),
+                                .difference_clipping = outer->clipping(),
+                                .variables = graph.variables()});
+    Pin(inner_->values());
+  }
   Prepared prepared = {.training_examples = training_examples_,
                        .test_examples = test_ == nullptr ? 0 : test_->examples(),
-                       .total_steps = total_steps_,
+                       .total_steps = plan_.has_value() ? plan_->steps().total_steps() : 0,
                        .test_batches = test_ == nullptr ? 0 : test_->batches(),
                        .shard_map = shard_map_.get(),
                        .layout = &runner_->layout(),
@@ -142,10 +163,9 @@ absl::Status ComputeThread::OpenTraining(const Job& job, const JobModel& compute
   training_labels_ = training->LabelSource();
   training_examples_ = training->size();
   *data = *data + training->memory();
-  const StepPlan plan(training_examples_, job.batch_size, job.epochs, job.steps);
-  total_steps_ = plan.total_steps();
-  training_ = std::make_unique<BatchSource>(
-      BatchSource::Options{.dataset = training, .plan = plan, .seed = job.seed, .shuffle = true});
+  plan_ = BatchPlanOf(job, training_examples_);
+  training_ = std::make_unique<BatchSource>(BatchSource::Options{
+      .dataset = training, .plan = plan_->batches(), .seed = job.seed, .shuffle = true});
   return absl::OkStatus();
 }
 
@@ -222,11 +242,19 @@ void ComputeThread::Pin(std::span<float> buffer) {
 }
 
 void ComputeThread::Expect(uint64_t first_step, uint64_t count) {
-  training_->Expect(first_step, count);
+  const BatchPlan::Block first = plan_->BatchesOf(first_step);
+  const BatchPlan::Block last = plan_->BatchesOf(first_step + count - 1);
+  training_->Expect(first.first, last.first + last.count - first.first);
 }
 
 void ComputeThread::Forget() {
   if (training_ != nullptr) training_->Forget();
+}
+
+void ComputeThread::EndTimeline() {
+  ++timeline_;
+  Forget();
+  ForgetEvaluations();
 }
 
 void ComputeThread::ExpectEvaluation(uint64_t batch) {
@@ -239,9 +267,9 @@ void ComputeThread::ForgetEvaluations() {
 
 void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                           std::function<void(absl::StatusOr<BatchOutcome>)> done) {
-  // More threads than one are those of the compute thread.
-  const bool here = steps_are_short_ && options_.threads == 1 && options_.on_batch == nullptr &&
-                    training_->IsPrepared(step);
+  // More threads than one are those of the compute thread, and a step of several batches is long.
+  const bool here = steps_are_short_ && options_.threads == 1 && options_.on_examples == nullptr &&
+                    inner_ == nullptr && training_->IsPrepared(step);
   auto train = [this, step, on_chunk = std::move(on_chunk), done = std::move(done)](bool on_loop) {
     TrainAndSay(step, on_loop, on_chunk, done);
   };
@@ -277,7 +305,9 @@ void ComputeThread::TrainAndSay(uint64_t step, bool on_loop,
       options_.loop->Post([say, on_chunk, chunks = std::move(chunks)] { say(on_chunk, chunks); });
     }
   };
-  auto outcome = CatchOutOfMemory("a training step", [&] { return TrainNow(step, on_chunks); });
+  auto outcome = CatchOutOfMemory("a training step", [&] {
+    return inner_ == nullptr ? TrainNow(step, on_chunks) : TrainLocally(step, on_chunks);
+  });
   const bool was_short = CpuTime() - begin < options_.short_step;
   auto finish = [this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
                  outcome = std::move(outcome)]() mutable {
@@ -289,13 +319,34 @@ void ComputeThread::TrainAndSay(uint64_t step, bool on_loop,
   options_.loop->Post(std::move(finish));
 }
 
-absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
-    uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
+absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
+    uint64_t step, uint64_t number, std::span<const float> parameters,
+    const std::function<void(int variable)>& on_variable) {
   const Clock::time_point begin = Clock::now();
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> batch, training_->Take(step));
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> batch, training_->Take(number));
   const Clock::time_point loaded = Clock::now();
   const uint64_t ready = training_->prepared();
-  if (options_.on_batch != nullptr) options_.on_batch(*batch);
+  if (options_.on_examples != nullptr) NoteExamples(step, *batch);
+  SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
+                         runner_->Train(BatchOf(*batch, training_labels_), number, parameters,
+                                        *gradients_, on_variable));
+  BatchOutcome outcome = OutcomeOf(result);
+  outcome.batches_ready = ready;
+  outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
+  outcome.compute_us = MicrosecondsBetween(loaded, Clock::now());
+  training_->Recycle(std::move(batch));
+  return outcome;
+}
+
+void ComputeThread::NoteExamples(uint64_t step, const LoadedBatch& batch) {
+  const BatchPlan::Block block = plan_->BatchesOf(step);
+  if (batch.step == block.first) step_examples_.clear();
+  step_examples_.insert(step_examples_.end(), batch.indices.begin(), batch.indices.end());
+  if (batch.step + 1 == block.first + block.count) options_.on_examples(step, step_examples_);
+}
+
+absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
+    uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
   variables_missing_ = variables_of_chunk_;
   const auto on_gradient = [this, &on_chunks](int variable) {
     std::vector<ChunkId> complete;
@@ -314,9 +365,8 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
     if (optimized_[variable]) clipping_.Clip({gradient_of(variable)});
     on_gradient(variable);
   };
-  SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                         runner_->Train(BatchOf(*batch, training_labels_), step, parameters_,
-                                        *gradients_, on_variable_done));
+  SHOAL_ASSIGN_OR_RETURN(BatchOutcome outcome,
+                         TrainBatch(step, step, parameters_, on_variable_done));
   if (!held.empty()) {
     // In the order of the model, as the sum of a norm depends on the order.
     std::sort(held.begin(), held.end());
@@ -327,11 +377,28 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
     clipping_.Clip(gradients);
     for (const int variable : held) on_gradient(variable);
   }
-  BatchOutcome outcome = OutcomeOf(result);
-  outcome.batches_ready = ready;
-  outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
-  outcome.compute_us = MicrosecondsBetween(loaded, Clock::now());
-  training_->Recycle(std::move(batch));
+  return outcome;
+}
+
+absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
+    uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
+  const uint64_t timeline = timeline_;
+  if (std::exchange(inner_timeline_, timeline) != timeline) inner_->Forget();
+  const BatchPlan::Block block = plan_->BatchesOf(step);
+  BatchOutcome outcome;
+  inner_->Begin(parameters_);
+  for (uint64_t batch = block.first; batch < block.first + block.count; ++batch) {
+    if (timeline_ != timeline)
+      return absl::CancelledError(absl::StrCat("step ", step, ": its timeline is over"));
+    SHOAL_ASSIGN_OR_RETURN(const BatchOutcome of_batch,
+                           TrainBatch(step, batch, inner_->values(), [](int) {}));
+    const Clock::time_point computed = Clock::now();
+    inner_->Update(batch, *gradients_);
+    Add(of_batch, &outcome);
+    outcome.compute_us += MicrosecondsBetween(computed, Clock::now());
+  }
+  inner_->Finish(parameters_, *gradients_);
+  on_chunks(chunk_ids_);
   return outcome;
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -14,10 +16,12 @@
 #include "common/memory/memory_limit.h"
 #include "common/optimizer/clipping.h"
 #include "common/rpc/event_loop.h"
+#include "common/step_plan/batch_plan.h"
 #include "worker/compute/model_runner.h"
 #include "worker/compute/page_aligned.h"
 #include "worker/compute/pinned_buffer.h"
 #include "worker/dataset_pass.h"
+#include "worker/inner_optimizer.h"
 #include "worker/input/batch_source.h"
 #include "worker/job_model.h"
 #include "worker/step_computer.h"
@@ -44,9 +48,10 @@ class ComputeThread : public StepComputer {
     MemoryLimit memory;  // of this machine
     // Steps of less CPU time are computed on the loop's thread, if nothing is to be waited for.
     Time short_step = std::chrono::microseconds(200);
-    // Called on the compute thread with each training batch before it is computed; for step
-    // records. May be null; if not, it may wait, and no step is computed elsewhere.
-    std::function<void(const LoadedBatch&)> on_batch;
+    // Called on the compute thread with the examples of each step before the last of its batches
+    // is computed; for step records. May be null; if not, it may wait, and no step is computed
+    // elsewhere.
+    std::function<void(uint64_t step, const std::vector<uint64_t>& examples)> on_examples;
   };
   explicit ComputeThread(Options options);
   // Waits for the computation at hand.
@@ -56,6 +61,7 @@ class ComputeThread : public StepComputer {
                std::function<void(absl::StatusOr<Prepared>)> done) override;
   void Expect(uint64_t first_step, uint64_t count) override;
   void Forget() override;
+  void EndTimeline() override;
   void ExpectEvaluation(uint64_t batch) override;
   void ForgetEvaluations() override;
   void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
@@ -81,6 +87,14 @@ class ComputeThread : public StepComputer {
   // Calls `on_chunks` with chunks as they are complete.
   absl::StatusOr<BatchOutcome> TrainNow(uint64_t step,
                                         const std::function<void(std::vector<ChunkId>)>& on_chunks);
+  // The same of a step of the strategy local. kCancelled: its timeline is over.
+  absl::StatusOr<BatchOutcome> TrainLocally(
+      uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks);
+  // What `batch` of the step pushes, from these values into gradients_.
+  absl::StatusOr<BatchOutcome> TrainBatch(uint64_t step, uint64_t batch,
+                                          std::span<const float> parameters,
+                                          const std::function<void(int variable)>& on_variable);
+  void NoteExamples(uint64_t step, const LoadedBatch& batch);
   absl::StatusOr<BatchOutcome> EvaluateNow(uint64_t batch);
 
   const Options options_;
@@ -92,21 +106,26 @@ class ComputeThread : public StepComputer {
   std::unique_ptr<DatasetPass> test_;      // null without a test set
   std::string training_labels_;            // where they are
   uint64_t training_examples_ = 0;
-  uint64_t total_steps_ = 0;
+  std::optional<BatchPlan> plan_;
   // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it
   // has.
   std::vector<std::vector<int>> chunks_of_variable_;
   std::vector<ChunkId> chunk_ids_;
   std::vector<int> variables_of_chunk_;
-  std::vector<int> variables_missing_;  // of the step being computed, for who computes it
-  Clipping clipping_;                   // of gradients, before a chunk of them is complete
-  std::vector<bool> optimized_;         // by variable: what it pushes is a gradient
+  std::vector<int> variables_missing_;     // of the step being computed, for who computes it
+  Clipping clipping_;                      // of gradients, before a chunk of them is complete
+  std::vector<bool> optimized_;            // by variable: what it pushes is a gradient
+  std::unique_ptr<InnerOptimizer> inner_;  // of the strategy local
+  uint64_t inner_timeline_ = 0;            // that it has begun, of who computes
+  std::vector<uint64_t> step_examples_;    // so far, of the step being computed
   PageAlignedFloats parameters_;
   PageAlignedFloats cut_parameters_;
   // Shared with messages that are being sent.
   const std::shared_ptr<PageAlignedFloats> gradients_ = std::make_shared<PageAlignedFloats>();
   // Of these buffers, for copies from and to a device; let go of on the compute thread at its end.
   std::vector<std::unique_ptr<PinnedBuffer>> pinned_;
+
+  std::atomic<uint64_t> timeline_ = 0;  // counts EndTimeline, and the end
 
   Mutex mutex_;
   CondVar wake_;

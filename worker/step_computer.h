@@ -61,12 +61,16 @@ class StepComputer {
   virtual void Expect(uint64_t first_step, uint64_t count) = 0;
   // Drops what is prepared.
   virtual void Forget() = 0;
+  // Whatever follows is of another timeline: drops all that is prepared, also of evaluations, and
+  // what a step would have had of those before. A computation at hand may end early, with an error.
+  virtual void EndTimeline() = 0;
   // The same of a batch of the test set that will be evaluated, and of all of them.
   virtual void ExpectEvaluation(uint64_t batch) = 0;
   virtual void ForgetEvaluations() = 0;
 
-  // Computes the gradient of a step from `parameters` into `gradients`. `on_chunk(ps, chunk)`: this
-  // part of the gradient is complete, and this part of the parameters is not read any more.
+  // Computes what a step pushes from `parameters` into `gradients`: the gradient of its batch, or
+  // what several come to. `on_chunk(ps, chunk)`: this
+  // part of it is complete, and this part of the parameters is not read any more.
   virtual void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                      std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
   // Loss and metrics of a batch of the test set, below `test_batches`, on `cut_parameters`.

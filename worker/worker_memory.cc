@@ -4,6 +4,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/compression/chunk_payload.h"
+#include "worker/inner_optimizer.h"
 #include "worker/input/batch_source.h"
 
 namespace shoal {
@@ -32,6 +33,12 @@ absl::StatusOr<uint64_t> CompressionBytes(const Job& job, const ShardMap& shard_
   return bytes;
 }
 
+absl::StatusOr<uint64_t> InnerBytes(const Job& job, const ModelLayout& layout) {
+  if (!job.strategy.local()) return 0;
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
+  return InnerOptimizer::BytesOf(*optimizer, layout);
+}
+
 }  // namespace
 
 absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_examples,
@@ -46,9 +53,11 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
   const uint64_t parameter_bytes = runner->layout().size * sizeof(float);
   SHOAL_ASSIGN_OR_RETURN(const uint64_t compression_bytes,
                          CompressionBytes(job, shard_map, parameter_bytes));
+  SHOAL_ASSIGN_OR_RETURN(const uint64_t inner_bytes, InnerBytes(job, runner->layout()));
   return WorkerMemory({.parameter_bytes = parameter_bytes,
                        .evaluates = evaluates,
                        .compression_bytes = compression_bytes,
+                       .inner_bytes = inner_bytes,
                        .activation_bytes = static_cast<uint64_t>(batch.activations),
                        .batch_bytes = batch_bytes,
                        .batches_ahead = BatchSource::MostBatches(batch_bytes) * (evaluates ? 2 : 1),

@@ -56,9 +56,12 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   StepRecords records(flags.step_records);
   const bool record = !flags.step_records.empty();
-  std::function<void(const LoadedBatch&)> on_batch;
-  if (record)
-    on_batch = [&](const LoadedBatch& batch) { records.Computing(batch.step, batch.indices); };
+  std::function<void(uint64_t, const std::vector<uint64_t>&)> on_examples;
+  if (record) {
+    on_examples = [&](uint64_t step, const std::vector<uint64_t>& examples) {
+      records.Computing(step, examples);
+    };
+  }
   const auto on_step = [&](uint64_t timeline, uint64_t step) {
     if (record) records.Finished(timeline, step);
   };
@@ -76,7 +79,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                           .backend = device->name,
                           .threads = ThreadsOf(flags),
                           .memory = ReadMemoryLimit(),
-                          .on_batch = on_batch});
+                          .on_examples = on_examples});
   WorkerSession session({.loop = network.get(),
                          .network = network.get(),
                          .computer = &computer,

@@ -340,8 +340,7 @@ void WorkerSession::DropWork(uint64_t timeline) {
   evaluations_.clear();
   unreported_.Clear();
   Begin(Activity::kIdle);
-  options_.computer->Forget();
-  options_.computer->ForgetEvaluations();
+  options_.computer->EndTimeline();
 }
 
 // --- The end ---

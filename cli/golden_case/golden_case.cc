@@ -224,7 +224,8 @@ class Verification {
       std::vector<float*> slot_parts;
       for (std::vector<float>& slot : slots) slot_parts.push_back(Part(slot, v).data());
       const bool decays = !optimizer.decay_exclusions().Excludes(variables_[v].name);
-      optimizer.Prepare(iteration, decays)->Apply(Part(gradients, v), values, values, slot_parts);
+      optimizer.Prepare(iteration, {.decays = decays})
+          ->Apply(Part(gradients, v), values, values, slot_parts);
     }
   }
 

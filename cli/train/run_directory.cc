@@ -18,7 +18,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/files/durable_file.h"
-#include "common/job/job_rounds.h"
+#include "common/job/job_strategy.h"
 #include "common/json/json_text.h"
 #include "common/run/checkpoint_job.h"
 #include "common/run/new_run.h"
@@ -103,13 +103,10 @@ absl::Status RunDirectory::CheckSameJob(const Job& job) const {
       "change.");
 }
 
-absl::Status RunDirectory::ResolveRounds(uint64_t workers, Job* job) const {
-  uint64_t& gradients = job->strategy.gradients_per_update;
-  if (job->strategy.sync() && gradients == 0) {
-    const auto stored = CheckpointStore(paths_.checkpoints()).List(nullptr);
-    if (stored.ok()) gradients = GradientsPerUpdateOf(*stored);
-  }
-  return shoal::ResolveRounds(workers, job);
+absl::Status RunDirectory::ResolveStrategy(uint64_t workers, Job* job) const {
+  const auto stored = CheckpointStore(paths_.checkpoints()).List(nullptr);
+  if (stored.ok()) TakeResolvedFrom(*stored, job);
+  return shoal::ResolveStrategy(workers, job);
 }
 
 absl::StatusOr<RunDirectory::Decision> RunDirectory::Decide(const Job& job) const {

@@ -50,8 +50,8 @@ class RunDirectory {
 
   // Under sync a run keeps the rounds that it was begun with: has a job that leaves the number of
   // gradients of an update to that of the workers go on with the run's, or with `workers`.
-  // kInvalidArgument is ResolveRounds's.
-  absl::Status ResolveRounds(uint64_t workers, Job* job) const;
+  // kInvalidArgument is ResolveStrategy's.
+  absl::Status ResolveStrategy(uint64_t workers, Job* job) const;
 
   // Writes job.json and makes logs/.
   absl::Status Prepare(const Job& job);

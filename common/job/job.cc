@@ -71,6 +71,9 @@ std::string Job::ResolvedText() const {
   if (strategy.rate_scale.by_staleness) root["strategy"]["learning_rate_by_staleness"] = true;
   if (strategy.gradients_per_update > 0)
     root["strategy"]["gradients_per_update"] = strategy.gradients_per_update;
+  if (strategy.local()) root["strategy"]["batches_per_step"] = strategy.batches_per_step;
+  if (!strategy.outer_optimizer.empty())
+    root["strategy"]["outer_optimizer"] = JsonOrString(strategy.outer_optimizer);
   if (!compression.push.empty()) root["compression"]["push"] = JsonOrString(compression.push);
   if (!compression.pull.empty()) root["compression"]["pull"] = JsonOrString(compression.pull);
   root["checkpoint"] = {{"every_steps", checkpoint.every_steps},

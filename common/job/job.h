@@ -35,10 +35,18 @@ struct Job {
     std::optional<uint64_t> max_staleness;
     // What becomes of the optimizer's learning rate.
     RateScale rate_scale;
-    // Of sync: the steps whose gradients become one update. 0: as many as workers are listed, until
-    // the coordinator has written that here; outside sync always.
+    // The steps whose gradients become one update. 0: under sync as many as workers are listed,
+    // until that is written here (ResolveStrategy); else each step is an update.
     uint64_t gradients_per_update = 0;
+    // Of local: the batches from which a worker makes a step, by the job's optimizer.
+    uint64_t batches_per_step = 1;
+    // Of local: canonical config of what the ps apply to what it comes to. Empty: as the number of
+    // listed workers has it, until that is written here (ResolveStrategy).
+    std::string outer_optimizer;
     bool sync() const { return name == "sync"; }
+    bool local() const { return name == "local"; }
+    // Steps make updates together (docs/protocol.md, section 13).
+    bool in_rounds() const { return sync() || gradients_per_update > 0; }
     // A worker pulls the parameters before each step, rather than with the answers to its pushes.
     bool pulls_each_step() const { return max_staleness.has_value(); }
   };

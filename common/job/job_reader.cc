@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -69,6 +70,7 @@ class JobReader {
     if (const json* value = top.Find("strategy"))
       job_.strategy = ReadStrategy(*value, top.PathOf("strategy"), errors_);
     RefuseRateOfOneUpdate();
+    CheckLocalSteps();
     ReadCompression(top);
     ReadCheckpoint(top);
     top.ReadInteger("seed", kSeed, &job_.seed);
@@ -318,6 +320,24 @@ class JobReader {
                               ", which computes the variables anew in each update, by its learning "
                               "rate: that of one update would scale them all. Choose another "
                               "optimizer, \"Adagrad\" say, or leave the field out"));
+  }
+
+  // Nobody would see an average of what a worker comes to between two exchanges, and a report says
+  // of a step how many examples it has in 32 bits.
+  void CheckLocalSteps() {
+    const uint64_t batches = job_.strategy.batches_per_step;
+    const uint64_t most = std::numeric_limits<uint32_t>::max();
+    if (batches * static_cast<uint64_t>(job_.batch_size) > most) {
+      errors_->Add("$.strategy.batches_per_step",
+                   absl::StrCat("is ", batches, ", of ", job_.batch_size,
+                                " examples each; a step may have ", most, " examples"));
+    }
+    if (!job_.strategy.local() || job_.optimizer.empty()) return;
+    const auto optimizer = MakeOptimizer(job_.optimizer);
+    if (!optimizer.ok() || (*optimizer)->average_slot().empty()) return;
+    errors_->Add("$.optimizer.config.use_ema",
+                 "is true, but under the strategy \"local\" the model is what the ps have: give it "
+                 "to $.strategy.outer_optimizer");
   }
 
   void ReadCompression(JsonObject& top) {

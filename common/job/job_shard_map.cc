@@ -1,21 +1,26 @@
 #include "common/job/job_shard_map.h"
 
 #include "common/base/status_macros.h"
+#include "common/job/job_strategy.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
 
-absl::Status CheckDecayExclusions(const Optimizer& optimizer,
-                                  const std::vector<Variable>& variables) {
+absl::Status CheckDecayExclusions(const Job& job, const std::vector<Variable>& variables) {
   std::vector<std::string> names;
   for (const Variable& variable : variables) names.push_back(variable.name);
-  return optimizer.decay_exclusions().Check(names);
+  // The ps have another one under the strategy local.
+  for (const auto& optimizer : {MakeOptimizer(job.optimizer), MakePsOptimizer(job)}) {
+    SHOAL_RETURN_IF_ERROR(optimizer.status());
+    SHOAL_RETURN_IF_ERROR((*optimizer)->decay_exclusions().Check(names));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ShardMap> ShardMapOf(const Job& job, const std::vector<Variable>& variables,
                                     int ps_count) {
-  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
-  SHOAL_RETURN_IF_ERROR(CheckDecayExclusions(*optimizer, variables));
+  SHOAL_RETURN_IF_ERROR(CheckDecayExclusions(job, variables));
+  SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakePsOptimizer(job));
   const ShardingOptions options{.min_shard_bytes = job.strategy.min_shard_bytes,
                                 .chunk_bytes = job.strategy.chunk_bytes,
                                 .whole_variables = optimizer->takes_whole_variables()};

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
+#include "common/optimizer/optimizer.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
@@ -23,9 +24,12 @@ constexpr NumberRange kLeaseTimeoutSeconds = {.min = 0.1, .max = 86400};
 constexpr IntegerRange kMaxStaleness = {0, 1 << 20};
 constexpr NumberRange kSpeculateAfter = {.min = 1, .max = 1000};
 constexpr IntegerRange kGradientsPerUpdate = {1, 1 << 20};
+constexpr IntegerRange kBatchesPerStep = {1, 1 << 20};
+constexpr uint64_t kBatchesPerStepOfLocal = 50;  // as DiLoCo has them where links are not the worst
+constexpr double kLeaseSecondsPerBatch = 10;
 
 std::string ReadName(const json& value, const std::string& path, JsonErrors* errors) {
-  const std::vector<std::string> names = {"async", "sync"};
+  const std::vector<std::string> names = {"async", "sync", "local"};
   const std::string name = value.is_string() ? value.get<std::string>() : "";
   if (std::find(names.begin(), names.end(), name) != names.end()) return name;
   errors->Add(path, absl::StrCat("is ", ShortJson(value), ", a strategy that Shoal lacks",
@@ -33,20 +37,50 @@ std::string ReadName(const json& value, const std::string& path, JsonErrors* err
   return Job::Strategy().name;
 }
 
+// What is not given where it depends on the strategy. A worker finishes a step of several batches
+// as much later.
+Job::Strategy DefaultsOf(const std::string& name) {
+  Job::Strategy strategy;
+  strategy.name = name;
+  if (strategy.local()) strategy.batches_per_step = kBatchesPerStepOfLocal;
+  return strategy;
+}
+
+// What is of old parameters under one strategy alone.
+void RefuseStaleness(JsonObject& object, const Job::Strategy& strategy) {
+  const bool in_rounds = strategy.in_rounds();
+  const std::string of_no_old =
+      absl::StrCat("absent under \"", strategy.name, "\"",
+                   strategy.sync() ? "" : " with $.strategy.gradients_per_update",
+                   ", where no gradient is of old parameters");
+  if (in_rounds && strategy.max_staleness.has_value())
+    object.AddWrong("max_staleness", *strategy.max_staleness, of_no_old);
+  if (!strategy.rate_scale.by_staleness) return;
+  if (in_rounds) {
+    object.AddWrong("learning_rate_by_staleness", true, of_no_old);
+  } else if (strategy.local()) {
+    object.AddWrong("learning_rate_by_staleness", true,
+                    "absent under \"local\", where the ps apply an outer optimizer, whose "
+                    "momentum takes care of what is old");
+  }
+}
+
 // What belongs to one strategy, beside the name of another.
 void RefuseFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
-  if (strategy.sync() && strategy.max_staleness.has_value()) {
-    object.AddWrong("max_staleness", *strategy.max_staleness,
-                    "absent under \"sync\", where no gradient is of old parameters");
-  }
-  if (strategy.sync() && strategy.rate_scale.by_staleness) {
-    object.AddWrong("learning_rate_by_staleness", true,
-                    "absent under \"sync\", where no gradient is of old parameters");
-  }
-  if (!strategy.sync() && strategy.gradients_per_update > 0) {
+  RefuseStaleness(object, strategy);
+  const bool async = !strategy.sync() && !strategy.local();
+  if (async && strategy.gradients_per_update > 0) {
     object.AddWrong("gradients_per_update", strategy.gradients_per_update,
                     "absent under \"async\", where each gradient is an update; is the strategy to "
                     "be \"sync\"?");
+  }
+  for (const char* field : {"batches_per_step", "outer_optimizer"}) {
+    const json* const given = object.Find(field);
+    if (strategy.local() || given == nullptr) continue;
+    object.AddWrong(field, *given,
+                    absl::StrCat("absent under \"", strategy.name,
+                                 "\", where workers push gradients; is the strategy to be "
+                                 "\"local\"?"));
   }
   if (strategy.gradients_per_update > strategy.window_steps) {
     object.AddWrong("gradients_per_update", strategy.gradients_per_update,
@@ -55,17 +89,27 @@ void RefuseFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
   }
 }
 
+// In rounds all differences are of the same values, and their plain mean is what local steps add up
+// to; without, it depends on the number of workers.
+std::string ReadOuter(JsonObject& object, const Job::Strategy& strategy, JsonErrors* errors) {
+  const json plain = {{"class_name", "SGD"}, {"config", {{"learning_rate", 1}}}};
+  const json* value = object.Find("outer_optimizer");
+  if (!strategy.local() || (value == nullptr && !strategy.in_rounds())) return "";
+  const auto outer = ReadOuterOptimizer(value == nullptr ? plain : *value,
+                                        object.PathOf("outer_optimizer"), errors);
+  return outer == nullptr ? "" : outer->config();
+}
+
 }  // namespace
 
 Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonErrors* errors) {
-  Job::Strategy strategy;
-  if (value.is_string()) {
-    strategy.name = ReadName(value, path, errors);
-    return strategy;
-  }
-  JsonObject object(value, path, errors);
-  if (const json* name = object.Find("name"))
-    strategy.name = ReadName(*name, object.PathOf("name"), errors);
+  // A name alone stands for an object that has only it.
+  const json named = {{"name", value}};
+  JsonObject object(value.is_string() ? named : value, path, errors);
+  std::string name = Job::Strategy().name;
+  if (const json* given = object.Find("name"))
+    name = ReadName(*given, value.is_string() ? path : object.PathOf("name"), errors);
+  Job::Strategy strategy = DefaultsOf(name);
   object.ReadInteger("min_shard_bytes", kMinShardBytes, &strategy.min_shard_bytes);
   object.ReadInteger("chunk_bytes", kChunkBytes, &strategy.chunk_bytes);
   if (strategy.chunk_bytes % kChunkAlignmentBytes != 0) {
@@ -73,6 +117,12 @@ Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonError
                     absl::StrCat("a multiple of ", kChunkAlignmentBytes));
   }
   object.ReadInteger("window_steps", kWindowSteps, &strategy.window_steps);
+  object.ReadInteger("batches_per_step", kBatchesPerStep, &strategy.batches_per_step);
+  if (strategy.local()) {
+    strategy.lease_timeout_seconds =
+        std::clamp(kLeaseSecondsPerBatch * static_cast<double>(strategy.batches_per_step),
+                   strategy.lease_timeout_seconds, kLeaseTimeoutSeconds.max);
+  }
   object.ReadNumber("lease_timeout_seconds", kLeaseTimeoutSeconds, &strategy.lease_timeout_seconds);
   object.ReadNumber("speculate_after", kSpeculateAfter, &strategy.speculate_after);
   if (object.Find("max_staleness") != nullptr)
@@ -80,6 +130,7 @@ Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonError
   object.ReadBool("learning_rate_by_staleness", &strategy.rate_scale.by_staleness);
   if (object.Find("gradients_per_update") != nullptr)
     object.ReadInteger("gradients_per_update", kGradientsPerUpdate, &strategy.gradients_per_update);
+  strategy.outer_optimizer = ReadOuter(object, strategy, errors);
   RefuseFieldsOfOthers(object, strategy);
   object.RejectUnknownKeys();
   return strategy;

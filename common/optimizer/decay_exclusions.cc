@@ -44,7 +44,8 @@ bool DecayExclusions::Entry::Matches(const std::string& variable) const {
                             : re2::RE2::PartialMatch(LastPart(variable), *pattern);
 }
 
-DecayExclusions::DecayExclusions(KerasOptions& options, bool decays) {
+DecayExclusions::DecayExclusions(KerasOptions& options, bool decays)
+    : path_(options.given().PathOf(kKey)) {
   const json* const list = options.given().Find(kKey);
   if (list != nullptr && !list->is_null()) Read(*list, options.given());
   if (!decays) entries_.clear();
@@ -106,8 +107,7 @@ absl::Status DecayExclusions::Check(const std::vector<std::string>& variables) c
   for (const Entry& entry : entries_) {
     const auto matches = [&](const std::string& variable) { return entry.Matches(variable); };
     if (std::any_of(variables.begin(), variables.end(), matches)) continue;
-    const std::string is =
-        absl::StrCat("$.optimizer.config.", kKey, ": has ", ShortJson(entry.text), ", which ");
+    const std::string is = absl::StrCat(path_, ": has ", ShortJson(entry.text), ", which ");
     if (entry.pattern == nullptr) {
       const std::string nearest = NearestName(entry.text, variables);
       return absl::InvalidArgumentError(

@@ -42,6 +42,7 @@ class DecayExclusions {
   void Read(const nlohmann::json& list, JsonObject& given);
   void ReadEntry(const nlohmann::json& value, const std::string& path, JsonErrors* errors);
 
+  std::string path_;            // of the option, for errors
   std::vector<Entry> entries_;  // sorted by their texts, each once
 };
 

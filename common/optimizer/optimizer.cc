@@ -48,6 +48,17 @@ void RejectWhatIsMissing(JsonObject& config) {
   for (const char* key : {"jit_compile", "is_legacy_optimizer"}) config.Ignore(key);
 }
 
+using Read = std::unique_ptr<const Optimizer>(const json&, const std::string&, JsonErrors*);
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> Make(Read read, const std::string& text,
+                                                      const std::string& path) {
+  SHOAL_ASSIGN_OR_RETURN(const json value, ParseJson(text, path));
+  JsonErrors errors("");
+  std::unique_ptr<const Optimizer> optimizer = read(value, path, &errors);
+  SHOAL_RETURN_IF_ERROR(errors.ToStatus());
+  return optimizer;
+}
+
 }  // namespace
 
 Optimizer::Optimizer(KerasOptions& options, Defaults defaults)
@@ -64,34 +75,47 @@ void Optimizer::AddSlot(const std::string& name, double initial_value) {
   initial_slot_values_.push_back(static_cast<float>(initial_value));
 }
 
-std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration, bool decays,
-                                                 double rate_scale) const {
-  const double rate = LearningRate(iteration) * rate_scale;
+std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration,
+                                                 const Conditions& conditions) const {
+  const uint64_t scheduled_as = conditions.scheduled_as > 0 ? conditions.scheduled_as : iteration;
+  const double rate = LearningRate(scheduled_as) * conditions.rate_scale;
   std::unique_ptr<const Update> update =
       PrepareStep({.iteration = iteration,
                    .learning_rate = rate,
-                   .decay = decays ? static_cast<float>(rate * weight_decay_) : 0});
+                   .decay = conditions.decays ? static_cast<float>(rate * weight_decay_) : 0});
   if (!average_.used) return update;
   return AveragingUpdate(average_, iteration, std::move(update));
 }
 
-std::unique_ptr<const Optimizer> ReadOptimizer(const json& value, const std::string& path,
-                                               JsonErrors* errors) {
-  auto read = OptimizerTable().Read(value, path, errors);
+std::unique_ptr<const Optimizer> Optimizer::ReadFrom(
+    const KerasTable<std::unique_ptr<Optimizer>>& table, const json& value, const std::string& path,
+    JsonErrors* errors) {
+  auto read = table.Read(value, path, errors);
   if (!read.has_value()) return nullptr;
   std::unique_ptr<Optimizer> optimizer = std::move(read->made);
-  if (optimizer->average_.used) optimizer->AddSlot(Optimizer::kAverageSlot);
+  if (optimizer->average_.used) optimizer->AddSlot(kAverageSlot);
   optimizer->config_ = read->canonical.dump();
   return optimizer;
 }
 
+std::unique_ptr<const Optimizer> ReadOptimizer(const json& value, const std::string& path,
+                                               JsonErrors* errors) {
+  return Optimizer::ReadFrom(OptimizerTable(), value, path, errors);
+}
+
+std::unique_ptr<const Optimizer> ReadOuterOptimizer(const json& value, const std::string& path,
+                                                    JsonErrors* errors) {
+  return Optimizer::ReadFrom(OuterOptimizerTable(), value, path, errors);
+}
+
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(const std::string& text,
                                                                const std::string& path) {
-  SHOAL_ASSIGN_OR_RETURN(const json value, ParseJson(text, path));
-  JsonErrors errors("");
-  std::unique_ptr<const Optimizer> optimizer = ReadOptimizer(value, path, &errors);
-  SHOAL_RETURN_IF_ERROR(errors.ToStatus());
-  return optimizer;
+  return Make(ReadOptimizer, text, path);
+}
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOuterOptimizer(const std::string& text,
+                                                                    const std::string& path) {
+  return Make(ReadOuterOptimizer, text, path);
 }
 
 }  // namespace shoal

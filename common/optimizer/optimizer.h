@@ -18,6 +18,9 @@
 
 namespace shoal {
 
+template <typename Made>
+class KerasTable;
+
 // An update rule as Keras configures it, without state: that lies in slots, which the caller keeps,
 // each as long as the values. Each class of Keras is one file here, made by the table in
 // optimizer_table.cc; docs/contributing.md shows how one is added. Immutable after construction,
@@ -54,10 +57,19 @@ class Optimizer {
   double LearningRate(uint64_t iteration) const {
     return schedule_(static_cast<double>(iteration - 1));
   }
-  // Update number `iteration`, with weight decay or without (DecayExclusions::Excludes), and
-  // `rate_scale` times its learning rate; must not outlive the optimizer.
-  std::unique_ptr<const Update> Prepare(uint64_t iteration, bool decays = true,
-                                        double rate_scale = 1) const;
+  // How one update differs from what its number says.
+  struct Conditions {
+    bool decays = true;     // with weight decay (DecayExclusions::Excludes)
+    double rate_scale = 1;  // times its learning rate
+    // The number by which the schedule gives the learning rate, where slots have had fewer updates
+    // than the training; 0: the update's own.
+    uint64_t scheduled_as = 0;
+  };
+  // Update number `iteration` of these slots, 1 for the first; must not outlive the optimizer.
+  std::unique_ptr<const Update> Prepare(uint64_t iteration, const Conditions& conditions) const;
+  std::unique_ptr<const Update> Prepare(uint64_t iteration) const {
+    return Prepare(iteration, Conditions());
+  }
 
   // The variables that are updated without weight decay.
   const DecayExclusions& decay_exclusions() const { return decay_exclusions_; }
@@ -91,8 +103,14 @@ class Optimizer {
  private:
   static constexpr char kAverageSlot[] = "ema_average";
 
+  static std::unique_ptr<const Optimizer> ReadFrom(
+      const KerasTable<std::unique_ptr<Optimizer>>& table, const nlohmann::json& value,
+      const std::string& path, JsonErrors* errors);
+
   friend std::unique_ptr<const Optimizer> ReadOptimizer(const nlohmann::json&, const std::string&,
                                                         JsonErrors*);
+  friend std::unique_ptr<const Optimizer> ReadOuterOptimizer(const nlohmann::json&,
+                                                             const std::string&, JsonErrors*);
 
   Schedule schedule_;
   double weight_decay_ = 0;
@@ -116,5 +134,12 @@ std::unique_ptr<const Optimizer> ReadOptimizer(const nlohmann::json& value, cons
 // lacks; else kInvalidArgument.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
     const std::string& text, const std::string& path = "$.optimizer");
+
+// The same of what may be the outer optimizer of the strategy local, which a ps applies to
+// differences: any of them, or one that is made for it.
+std::unique_ptr<const Optimizer> ReadOuterOptimizer(const nlohmann::json& value,
+                                                    const std::string& path, JsonErrors* errors);
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOuterOptimizer(const std::string& text,
+                                                                    const std::string& path);
 
 }  // namespace shoal

@@ -14,10 +14,14 @@
   OPTIMIZER(Lion)                   \
   OPTIMIZER(Lamb)
 
+// Those that Keras has not.
+#define SHOAL_OUTER_OPTIMIZERS(OPTIMIZER) OPTIMIZER(DelayedNesterov)
+
 namespace shoal {
 
 #define SHOAL_DECLARE_OPTIMIZER(CLASS) std::unique_ptr<Optimizer> Make##CLASS(KerasOptions&);
 SHOAL_OPTIMIZERS(SHOAL_DECLARE_OPTIMIZER)
+SHOAL_OUTER_OPTIMIZERS(SHOAL_DECLARE_OPTIMIZER)
 #undef SHOAL_DECLARE_OPTIMIZER
 
 namespace {
@@ -25,9 +29,12 @@ namespace {
 #define SHOAL_OPTIMIZER_LINE(CLASS) {#CLASS, Make##CLASS},
 constexpr KerasType<std::unique_ptr<Optimizer>> kOptimizers[] = {
     SHOAL_OPTIMIZERS(SHOAL_OPTIMIZER_LINE)};
+constexpr KerasType<std::unique_ptr<Optimizer>> kOuterOptimizers[] = {
+    SHOAL_OPTIMIZERS(SHOAL_OPTIMIZER_LINE) SHOAL_OUTER_OPTIMIZERS(SHOAL_OPTIMIZER_LINE)};
 #undef SHOAL_OPTIMIZER_LINE
 
 constexpr InsteadOfClass kInstead[] = {
+    {"DelayedNesterov", "it is an outer optimizer: $.strategy.outer_optimizer of \"local\""},
     {"LossScaleOptimizer", "variables and gradients are float32 here: give its inner_optimizer"},
     {"Muon",
      "it makes the step of a whole kernel orthogonal, for which a ps has no kernels: AdamW is the "
@@ -38,6 +45,10 @@ constexpr InsteadOfClass kInstead[] = {
 
 KerasTable<std::unique_ptr<Optimizer>> OptimizerTable() {
   return {"an optimizer", kOptimizers, {}, kInstead};
+}
+
+KerasTable<std::unique_ptr<Optimizer>> OuterOptimizerTable() {
+  return {"an optimizer", kOuterOptimizers, {}, kInstead};
 }
 
 }  // namespace shoal

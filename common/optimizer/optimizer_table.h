@@ -7,7 +7,10 @@
 
 namespace shoal {
 
-// All optimizers.
+// All of Keras's optimizers.
 KerasTable<std::unique_ptr<Optimizer>> OptimizerTable();
+
+// These, and those that only the ps of the strategy local apply.
+KerasTable<std::unique_ptr<Optimizer>> OuterOptimizerTable();
 
 }  // namespace shoal

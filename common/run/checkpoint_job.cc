@@ -4,6 +4,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/manifest.h"
 #include "common/files/durable_file.h"
+#include "common/job/job_strategy.h"
 #include "common/json/json_text.h"
 
 namespace shoal {
@@ -16,12 +17,12 @@ absl::StatusOr<Job> JobOf(const StoredCheckpoint& checkpoint, FileSystem* files,
   return ParseResolvedJob(text, path, overrides, overridden);
 }
 
-uint64_t GradientsPerUpdateOf(const std::vector<StoredCheckpoint>& stored, FileSystem* files) {
+void TakeResolvedFrom(const std::vector<StoredCheckpoint>& stored, Job* job, FileSystem* files) {
+  if (!LeavesToWorkers(*job)) return;
   for (const StoredCheckpoint& checkpoint : stored) {
-    const absl::StatusOr<Job> job = JobOf(checkpoint, files);
-    if (job.ok()) return job->strategy.gradients_per_update;
+    const absl::StatusOr<Job> run = JobOf(checkpoint, files);
+    if (run.ok()) return TakeResolvedFrom(*run, job);
   }
-  return 0;
 }
 
 bool TakeColumnsOf(const Job& run, Job* job) {

@@ -17,10 +17,10 @@ absl::StatusOr<Job> JobOf(const StoredCheckpoint& checkpoint, FileSystem* files 
                           const std::vector<JobOverride>& overrides = {},
                           std::vector<std::string>* overridden = nullptr);
 
-// How many gradients make an update in the run whose checkpoints these are, newest first: what a
-// job that leaves it to the number of workers goes on with. 0: there is none that says it.
-uint64_t GradientsPerUpdateOf(const std::vector<StoredCheckpoint>& stored,
-                              FileSystem* files = RealFileSystem());
+// Gives `job` what it leaves to the number of workers as the run has it whose checkpoints these
+// are, newest first; nothing where none can be read.
+void TakeResolvedFrom(const std::vector<StoredCheckpoint>& stored, Job* job,
+                      FileSystem* files = RealFileSystem());
 
 // Gives `job`, whose file names no columns of its table, the names that `run` has for them, the job
 // of a checkpoint that it goes on from: so `shoal train` begins one. Whether it did.

@@ -27,6 +27,7 @@ class StepPlan {
   // Number of epochs, the last one possibly cut short by `steps`.
   uint64_t epochs() const;
   uint64_t examples() const { return examples_; }
+  uint64_t batch_size() const { return batch_size_; }
   uint64_t EpochOf(uint64_t step) const { return step / steps_per_epoch_; }
   // First step after epoch `epoch`; at most total_steps().
   uint64_t EpochEnd(uint64_t epoch) const;

@@ -246,7 +246,8 @@ void VariableStore::Optimize(const Message& gradient, int chunk, UpdateNumbers n
       if (begin >= end) continue;
       std::unique_ptr<const Update>& update = updates[part.decays];
       if (update == nullptr)
-        update = options_.optimizer->Prepare(numbers.iteration, part.decays, rate_scale);
+        update = options_.optimizer->Prepare(numbers.iteration,
+                                             {.decays = part.decays, .rate_scale = rate_scale});
       for (size_t i = 0; i < slots.size(); ++i) slots[i] = state.slots[i] + begin;
       update->Apply(run.subspan(begin - offset, end - begin), {values + begin, end - begin},
                     {out + begin, end - begin}, slots);

@@ -46,4 +46,5 @@ class Ending:
     def check_lineage(self, former_logs, examples, killed_workers):
         """`former_logs`: text of the coordinators before the last one."""
         log = former_logs + (self.run / "logs/chief-0.log").read_text()
-        check_lineage(step_records(self.records), log, self.epochs, examples, self.fields["batch_size"], killed_workers)
+        batches = self.fields.get("strategy", {}).get("batches_per_step", 1)
+        check_lineage(step_records(self.records), log, self.epochs, examples, self.fields["batch_size"] * batches, killed_workers)

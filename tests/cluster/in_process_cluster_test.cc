@@ -6,171 +6,22 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
-#include "common/checkpoint/safetensors.h"
-#include "common/compression/chunk_payload.h"
-#include "common/job/job_shard_map.h"
-#include "common/loss/keras_loss.h"
-#include "common/model/initializer.h"
-#include "common/model/moving_average.h"
-#include "common/optimizer/optimizer.h"
 #include "common/run/evaluations.h"
 #include "common/run/history.h"
 #include "tests/cluster/small_job.h"
+#include "tests/cluster/trained_alone.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
-#include "worker/input/batch_source.h"
-#include "worker/job_data.h"
 
 namespace shoal {
 namespace {
 
-using Variables = std::map<std::string, std::vector<float>>;
-
 // Epochs, or steps, of a job that is stopped before its end however fast the machine is.
 constexpr int kEndless = 1'000'000;
-
-Variables ReadModel(const std::string& run_dir) {
-  Variables variables;
-  absl::StatusOr<std::unique_ptr<SafetensorsFile>> file =
-      SafetensorsFile::Open(run_dir + "/model/model.safetensors");
-  EXPECT_TRUE(file.ok()) << file.status();
-  if (!file.ok()) return variables;
-  for (const TensorEntry& entry : (*file)->tensors())
-    variables[entry.name] = *(*file)->ReadFloats(entry);
-  return variables;
-}
-
-// What becomes of values of the whole model that travel as a codec writes them; null: as float32.
-class Journey {
- public:
-  Journey(const std::string& codec, Direction direction, const ShardMap& shard_map,
-          const ModelLayout& layout)
-      : codec_(*MakeCodec(codec, direction)), shard_map_(shard_map), layout_(layout) {
-    if (codec_ != nullptr && codec_->leaves_residual()) residual_.resize(layout.size);
-  }
-
-  void Take(std::vector<float>* values) {
-    for (int ps = 0; ps < shard_map_.ps_count(); ++ps) {
-      for (const Chunk& chunk : shard_map_.ps(ps).chunks) {
-        if (CodecOf(codec_.get(), chunk) == nullptr) continue;
-        for (const ChunkPiece& piece : chunk.pieces) TakePiece(piece, values);
-      }
-    }
-  }
-
- private:
-  void TakePiece(const ChunkPiece& piece, std::vector<float>* values) {
-    const size_t begin = layout_.variables[piece.variable].offset + piece.variable_offset;
-    const std::span<float> sent = std::span(*values).subspan(begin, piece.size);
-    if (!residual_.empty()) {
-      for (size_t i = 0; i < sent.size(); ++i)
-        residual_[begin + i] = sent[i] += residual_[begin + i];
-    }
-    std::string bytes(codec_->EncodedBytes(sent.size()), '\0');
-    codec_->Encode(sent, bytes.data());
-    EXPECT_TRUE(codec_->Decode(bytes, sent).ok());
-    if (!residual_.empty()) {
-      for (size_t i = 0; i < sent.size(); ++i) residual_[begin + i] -= sent[i];
-    }
-  }
-
-  const std::shared_ptr<const Codec> codec_;
-  const ShardMap& shard_map_;
-  const ModelLayout& layout_;
-  std::vector<float> residual_;
-};
-
-// Trains `steps` steps as one process would: the same batches, kernels and optimizer, no cluster;
-// what the job compresses as it travels from and to `ps` of them.
-Variables TrainLocally(const Job& job, uint64_t steps, int ps = 1) {
-  absl::StatusOr<KerasModel> model = ParseKerasModel(job.model_json);
-  EXPECT_TRUE(model.ok()) << model.status();
-  const std::vector<Variable>& variables = model->graph.variables();
-  auto runner = *ModelRunner::Create({.model = model->graph,
-                                      .loss = *MakeLoss(job.loss),
-                                      .metrics = *MakeMetrics({"sparse_categorical_accuracy"}),
-                                      .backend = "reference",
-                                      .seed = job.seed});
-  const ModelLayout& layout = runner->layout();
-  std::vector<float> parameters(layout.size), gradients(layout.size);
-  const std::unique_ptr<const Optimizer> optimizer = *MakeOptimizer(job.optimizer);
-  std::vector<std::vector<float>> slots;
-  for (size_t i = 0; i < optimizer->slot_names().size(); ++i) {
-    slots.emplace_back(layout.size, optimizer->initial_slot_value(static_cast<int>(i)));
-  }
-  for (size_t i = 0; i < variables.size(); ++i) {
-    InitializeRows(
-        variables[i].initializer, variables[i].name, variables[i].shape, job.seed, 0,
-        variables[i].shape[0],
-        std::span(parameters).subspan(layout.variables[i].offset, layout.variables[i].size));
-  }
-  const ShardMap shard_map = *ShardMapOf(job, variables, ps);
-  Journey up(job.compression.push, Direction::kPush, shard_map, layout);
-  Journey down(job.compression.pull, Direction::kPull, shard_map, layout);
-  std::shared_ptr<const Dataset> dataset = *OpenDataset(job.training, InputsOf(model->graph));
-  BatchSource batches({.dataset = dataset,
-                       .plan = StepPlan(dataset->size(), job.batch_size, job.epochs, job.steps),
-                       .seed = job.seed});
-  for (uint64_t step = 0; step < steps; ++step) {
-    std::unique_ptr<LoadedBatch> batch = *batches.Take(step);
-    std::vector<float> seen = parameters;
-    down.Take(&seen);
-    EXPECT_TRUE(runner
-                    ->Train({.examples = static_cast<int64_t>(batch->examples),
-                             .inputs = {batch->inputs[0]},
-                             .target = batch->targets},
-                            step, seen, gradients, nullptr)
-                    .ok());
-    std::vector<std::span<float>> parts;
-    for (size_t i = 0; i < variables.size(); ++i) {
-      const ModelLayout::Extent& extent = layout.variables[i];
-      if (variables[i].rule == UpdateRule::kOptimizer)
-        parts.push_back(std::span(gradients).subspan(extent.offset, extent.size));
-    }
-    optimizer->clipping().Clip(parts);
-    up.Take(&gradients);
-    for (size_t i = 0; i < variables.size(); ++i) {
-      const ModelLayout::Extent& extent = layout.variables[i];
-      const std::span<float> values = std::span(parameters).subspan(extent.offset, extent.size);
-      const std::span<const float> pushed =
-          std::span(gradients).subspan(extent.offset, extent.size);
-      if (variables[i].rule == UpdateRule::kMovingAverage) {
-        UpdateMovingAverage(variables[i].momentum, pushed, values, values);
-        continue;
-      }
-      std::vector<float*> slot_pointers;
-      for (std::vector<float>& slot : slots) slot_pointers.push_back(slot.data() + extent.offset);
-      const bool decays = !optimizer->decay_exclusions().Excludes(variables[i].name);
-      optimizer->Prepare(step + 1, decays)->Apply(pushed, values, values, slot_pointers);
-    }
-  }
-  // What is saved in the end.
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (optimizer->slot_names()[i] == optimizer->average_slot()) parameters = slots[i];
-  }
-  Variables result;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    const auto begin = parameters.begin() + layout.variables[i].offset;
-    result[variables[i].name] = {begin, begin + layout.variables[i].size};
-  }
-  return result;
-}
-
-void ExpectSameBits(const Variables& got, const Variables& want) {
-  ASSERT_EQ(got.size(), want.size());
-  for (const auto& [name, values] : want) {
-    ASSERT_TRUE(got.contains(name)) << name;
-    ASSERT_EQ(got.at(name).size(), values.size()) << name;
-    EXPECT_EQ(std::memcmp(got.at(name).data(), values.data(), values.size() * sizeof(float)), 0)
-        << name;
-  }
-}
 
 class InProcessClusterTest : public testing::Test {
  protected:
@@ -264,7 +115,7 @@ TEST_F(InProcessClusterTest, OneWorkerEqualsLocalTraining) {
       cluster.StartAll();
       ASSERT_TRUE(cluster.WaitForCoordinator().ok());
       EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
-      ExpectSameBits(ReadModel(small.directory + "/run"), TrainLocally(job, 20));
+      ExpectSameBits(ReadModel(small.directory + "/run"), TrainAlone(job, 20));
     }
   }
 }
@@ -287,7 +138,7 @@ TEST_F(InProcessClusterTest, OneWorkerWhoseTrafficIsCompressedEqualsLocalTrainin
     cluster.StartAll();
     ASSERT_TRUE(cluster.WaitForCoordinator().ok());
     EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
-    ExpectSameBits(ReadModel(directory / "run"), TrainLocally(job, 20, 2));
+    ExpectSameBits(ReadModel(directory / "run"), TrainAlone(job, 20, 2));
   }
 }
 
@@ -315,7 +166,7 @@ class LearningRatesTest : public InProcessClusterTest {
     EXPECT_TRUE(cluster.WaitForCoordinator().ok());
     const Variables trained = ReadModel(directory + "/run");
     double before = 0, after = 0;
-    for (const auto& [name, values] : TrainLocally(job, 0)) {
+    for (const auto& [name, values] : TrainAlone(job, 0)) {
       for (const float value : values) before += std::abs(value);
       for (const float value : trained.at(name)) after += std::abs(value);
     }
@@ -329,7 +180,7 @@ TEST_F(LearningRatesTest, TheOlderAGradientTheSmallerItIs) {
     const TemporaryDirectory directory;
     const Job job = MakeJob(directory.path(), steps, strategy);
     const double left = Train(directory.path(), job, workers);
-    if (workers == 1) ExpectSameBits(ReadModel(directory / "run"), TrainLocally(job, steps));
+    if (workers == 1) ExpectSameBits(ReadModel(directory / "run"), TrainAlone(job, steps));
     return left;
   };
   const double undivided = std::pow(1 - kDecay, steps);
@@ -351,7 +202,7 @@ TEST_F(InProcessClusterTest, OneWorkerAveragesStatisticsAsLocalTraining) {
   const Variables model = ReadModel(run_dir_);
   EXPECT_NE(model.at("norm/moving_mean")[0], 0);
   EXPECT_NE(model.at("norm/moving_variance")[0], 1);
-  ExpectSameBits(model, TrainLocally(job, 20));
+  ExpectSameBits(model, TrainAlone(job, 20));
 }
 
 // With this momentum the moving statistics are the sum of those of all batches, over 2^30, whatever
@@ -372,7 +223,7 @@ TEST_F(InProcessClusterTest, StatisticsOfEveryStepCountOnceAfterAKill) {
   InProcessCluster cluster({.job = job, .ps = 3, .workers = 2, .run_dir = run_dir_});
   cluster.StartAll();
   ASSERT_TRUE(cluster.WaitForCoordinator().ok());
-  const Variables model = ReadModel(run_dir_), want = TrainLocally(job, 400);
+  const Variables model = ReadModel(run_dir_), want = TrainAlone(job, 400);
   for (const char* name : {"norm/moving_mean", "norm/moving_variance"}) {
     const float expected = want.at(name)[0];
     EXPECT_GT(expected, 0) << name;
@@ -390,7 +241,7 @@ TEST_F(InProcessClusterTest, AJobThatTrainsOnEqualsOneThatWasSoLong) {
     cluster.StartAll();
     ASSERT_TRUE(cluster.WaitForCoordinator().ok());
     EXPECT_EQ(cluster.finished_steps().size(), steps == 7 ? 7u : 13u);
-    ExpectSameBits(ReadModel(run_dir_), TrainLocally(job, steps));
+    ExpectSameBits(ReadModel(run_dir_), TrainAlone(job, steps));
   }
 }
 
@@ -441,7 +292,7 @@ TEST_F(InProcessClusterTest, AModelLargerThanTheQueuesTrains) {
     const absl::Status over = cluster.WaitForCoordinator();
     ASSERT_TRUE(over.ok()) << over;
     EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
-    ExpectSameBits(ReadModel(run_dir), TrainLocally(job, 4));
+    ExpectSameBits(ReadModel(run_dir), TrainAlone(job, 4));
   }
 }
 
@@ -505,7 +356,7 @@ TEST_F(InProcessClusterTest, OneOfThePsSeesTheDirectory) {
   cluster.StartAll();
   ASSERT_TRUE(cluster.WaitForCoordinator().ok());
   EXPECT_EQ(cluster.finished_steps().size(), 50u);
-  ExpectSameBits(ReadModel(run_dir_), TrainLocally(job, stopped_at + 50));
+  ExpectSameBits(ReadModel(run_dir_), TrainAlone(job, stopped_at + 50));
 }
 
 TEST_F(InProcessClusterTest, AFinishedJobIsLeftAsItIs) {

@@ -27,7 +27,7 @@ def timeline_of_steps(chief_log, total_steps):
 
 
 def check_lineage(rows, chief_log, epochs, examples, batch_size, killed_workers):
-    """Every step once, every example of every epoch once, in the lineage of the final variables.
+    """Every step once, every example of every epoch once, in the lineage of the final variables. `batch_size`: of a step.
 
     A worker that is killed may take with it the record of the one step that it had just applied; the ps know of it all the
     same. Its examples are then those that nobody else used.

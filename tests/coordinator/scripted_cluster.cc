@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/version.h"
-#include "common/job/job_rounds.h"
 #include "common/job/job_shard_map.h"
+#include "common/job/job_strategy.h"
 #include "common/optimizer/optimizer.h"
 
 namespace shoal {
@@ -351,7 +351,7 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
                              MakeOptimizer(job_.optimizer).value()->slot_names());
   shard_map_fingerprint_ = ShardMapOf(job_, model->graph.variables(), options_.ps)->Fingerprint();
   Job resolved = job_;
-  EXPECT_TRUE(ResolveRounds(options_.workers, &resolved).ok());
+  EXPECT_TRUE(ResolveStrategy(options_.workers, &resolved).ok());
   for (int i = 0; i < options_.ps; ++i) {
     ps.push_back(std::make_unique<ScriptedPs>(&network, absl::StrCat("ps-", i, ":1"), &layout_,
                                               resolved.Fingerprint(), shard_map_fingerprint_));

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/term.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -115,19 +116,35 @@ void Checks::CheckChunk(const SimulatedProcess& process, const VariableStore& st
   const uint64_t below = rounds_.has_value() ? store.version(index) : applied.base();
   std::vector<uint64_t> after;
   if (!rounds_.has_value()) after = applied.StepsAfterBase();
-  const std::span<const float> sums =
-      sums_in_slot_ && chunk.has_slots() ? store.slot(index, 0) : store.values(index);
+  std::vector<std::span<const float>> slots;
+  if (chunk.has_slots()) {
+    for (size_t slot = 0; slot < workload_.sums_slots().size(); ++slot)
+      slots.push_back(store.slot(index, static_cast<int>(slot)));
+  }
+  CheckBuffer(absl::StrCat(process.name(), " chunk ", index), slots, store.version(index));
   for (const ChunkPiece& piece : chunk.pieces) {
     for (int64_t i = 0; i < piece.size; ++i) {
       const int64_t element = piece.variable_offset + i;
       float expected = sums_.Below(below, piece.variable, element);
       for (const uint64_t step : after) expected += sums_.Addend(step, piece.variable, element);
-      if (sums[piece.chunk_offset + i] == expected) continue;
+      const float sum = SumOf(slots, store.values(index), piece.chunk_offset + i);
+      if (sum == expected) continue;
       world_.Fail(absl::StrFormat(
           "%s chunk %d is %.9g at %d, but the steps below %d and %d after it make %.9g",
-          process.name(), index, sums[piece.chunk_offset + i], i, below, after.size(), expected));
+          process.name(), index, sum, i, below, after.size(), expected));
       return;
     }
+  }
+}
+
+void Checks::CheckBuffer(const std::string& where, const std::vector<std::span<const float>>& slots,
+                         uint64_t updates) {
+  if (workload_.sums_in != Workload::SumsIn::kDelayed || slots.empty()) return;
+  const auto buffered = static_cast<float>(updates % workload_.momentum_every);
+  for (const float value : slots[1]) {
+    if (-value >= buffered && -value <= kMostAddend * buffered) continue;
+    return world_.Fail(absl::StrCat(where, " has ", -value, " in its buffer, which is no sum of ",
+                                    buffered, " differences, after ", updates, " updates"));
   }
 }
 
@@ -364,18 +381,30 @@ void Checks::CheckCheckpoint(const std::string& directory) {
   const uint64_t cut = (*reader)->manifest().cut_step;
   for (size_t v = 0; v < sums_.variables().size(); ++v) {
     const Variable& variable = sums_.variables()[v];
-    std::vector<float> values(ElementCount(variable.shape));
-    const bool in_slot = sums_in_slot_ && variable.has_slots();
-    const std::string tensor =
-        in_slot ? absl::StrCat(workload_.sums_slot(), "/", variable.name) : variable.name;
-    const absl::Status read =
-        (*reader)->Read(tensor, variable.shape, 0, values.data(), values.size() * sizeof(float));
-    if (!read.ok()) return world_.Fail(read.ToString());
-    for (size_t i = 0; i < values.size(); ++i) {
+    std::vector<std::string> tensors;
+    if (variable.has_slots()) {
+      for (const std::string& slot : workload_.sums_slots())
+        tensors.push_back(absl::StrCat(slot, "/", variable.name));
+    }
+    const bool in_slots = !tensors.empty();
+    if (!in_slots) tensors.push_back(variable.name);
+    std::vector<std::vector<float>> read_values;
+    std::vector<std::span<const float>> slots;
+    for (const std::string& tensor : tensors) {
+      std::vector<float>& values = read_values.emplace_back(ElementCount(variable.shape));
+      const absl::Status read =
+          (*reader)->Read(tensor, variable.shape, 0, values.data(), values.size() * sizeof(float));
+      if (!read.ok()) return world_.Fail(read.ToString());
+      if (in_slots) slots.push_back(values);
+    }
+    CheckBuffer(absl::StrCat(directory, ": ", variable.name), slots, cut);
+    for (size_t i = 0; i < read_values[0].size(); ++i) {
       const float expected = sums_.Below(cut, static_cast<int>(v), static_cast<int64_t>(i));
-      if (values[i] == expected) continue;
-      return world_.Fail(absl::StrCat(directory, ": ", tensor, " is ", values[i], " at ", i,
-                                      ", but the steps below ", cut, " make ", expected));
+      const float sum = SumOf(slots, read_values[0], i);
+      if (sum == expected) continue;
+      return world_.Fail(absl::StrCat(directory, ": ", absl::StrJoin(tensors, " and "), " make ",
+                                      sum, " at ", i, ", but the steps below ", cut, " make ",
+                                      expected));
     }
   }
 }

@@ -108,6 +108,14 @@ class Checks : public SimulatedNetwork::Observer {
   // A gradient is of the round that the plan has its step in, and of the version that begins it.
   void CheckRound(const SimulatedProcess& worker, const proto::Push& push);
   void CheckChunk(const SimulatedProcess& process, const VariableStore& store, int chunk);
+  // What the sums of a chunk, or of a tensor, are at an element.
+  float SumOf(const std::vector<std::span<const float>>& slots, std::span<const float> values,
+              size_t element) const {
+    return slots.empty() ? values[element] : workload_.SumAt(slots, element);
+  }
+  // The buffer of differences has as many as the number of updates says.
+  void CheckBuffer(const std::string& where, const std::vector<std::span<const float>>& slots,
+                   uint64_t updates);
   // What it has applied, and has in of a round.
   void CheckSteps(const SimulatedProcess& process, const AppliedSet& applied, uint64_t version,
                   int chunk);

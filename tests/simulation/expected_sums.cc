@@ -9,13 +9,14 @@
 
 namespace shoal {
 
-ExpectedSums::ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps,
-                           const std::optional<RoundPlan>& rounds, bool of_squares)
-    : seed_(seed),
-      in_rounds_(rounds.has_value()),
-      of_squares_(of_squares),
-      variables_(std::move(variables)),
+ExpectedSums::ExpectedSums(Options options)
+    : seed_(options.seed),
+      in_rounds_(options.rounds.has_value()),
+      of_squares_(options.of_squares),
+      sample_scale_(kSampleScale / static_cast<float>(options.batches_per_step)),
+      variables_(std::move(options.variables)),
       layout_(variables_) {
+  const uint64_t steps = options.steps;
   for (const Variable& variable : variables_) {
     first_.push_back(elements_);
     elements_ += ElementCount(variable.shape);
@@ -23,7 +24,7 @@ ExpectedSums::ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint6
   below_.resize((steps + 1) * elements_, std::numeric_limits<float>::quiet_NaN());
   std::fill_n(below_.begin(), elements_, 0.0f);
   for (uint64_t first = 0; first < steps;) {
-    const Round round = rounds.has_value() ? rounds->Of(first) : Round{.first = first, .count = 1};
+    const Round round = in_rounds_ ? options.rounds->Of(first) : Round{.first = first, .count = 1};
     const float* const from = below_.data() + first * elements_;
     float* const to = below_.data() + round.end() * elements_;
     for (size_t v = 0; v < variables_.size(); ++v) {
@@ -47,7 +48,7 @@ float ExpectedSums::Mean(const Round& round, int variable, int64_t element) cons
 float ExpectedSums::Drawn(uint64_t step, int variable, int64_t element) const {
   const uint64_t number = static_cast<uint64_t>(first_[variable] + element);
   Random random(seed_ ^ (step << 20) ^ number);
-  const auto addend = static_cast<float>(1 + random.Below(31));
+  const auto addend = static_cast<float>(1 + random.Below(static_cast<uint64_t>(kMostAddend)));
   if (!in_rounds_) return addend;
   const auto exponent = static_cast<int>(random.Below(25));
   return std::ldexp(random.Coin() ? addend : -addend, exponent);

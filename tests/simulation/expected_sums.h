@@ -16,6 +16,9 @@ namespace shoal {
 // and adds a sample divided by this, exactly.
 inline constexpr float kSampleScale = 1 << 30;
 
+// The largest integer that a step adds, where it is in no round; the smallest is 1.
+inline constexpr float kMostAddend = 31;
+
 // What variables must be: every step adds to each element of each variable a small integer that
 // depends on the seed, the step and the element alone. So the sum of a set of steps does not depend
 // on their order, floats hold it exactly, and a step that is missing or there twice shows. The same
@@ -28,9 +31,16 @@ inline constexpr float kSampleScale = 1 << 30;
 // here one round after the other, with no other code than this.
 class ExpectedSums {
  public:
-  // `of_squares`: of what the optimizer updates.
-  ExpectedSums(uint64_t seed, std::vector<Variable> variables, uint64_t steps,
-               const std::optional<RoundPlan>& rounds, bool of_squares);
+  struct Options {
+    uint64_t seed = 0;
+    std::vector<Variable> variables;
+    uint64_t steps = 0;
+    std::optional<RoundPlan> rounds;
+    bool of_squares = false;  // of what the optimizer updates
+    // Of which a sample is: it is taken in as that of so many batches.
+    uint64_t batches_per_step = 1;
+  };
+  explicit ExpectedSums(Options options);
 
   const std::vector<Variable>& variables() const { return variables_; }
   const ModelLayout& layout() const { return layout_; }
@@ -43,7 +53,7 @@ class ExpectedSums {
   // What step `step` pushes for it.
   float Pushed(uint64_t step, int variable, int64_t element) const {
     const bool averages = variables_[variable].rule == UpdateRule::kMovingAverage;
-    return Drawn(step, variable, element) * (averages ? kSampleScale : -1);
+    return Drawn(step, variable, element) * (averages ? sample_scale_ : -1);
   }
   // Sum of the steps below `end`; within a round there is none, and it is NaN.
   float Below(uint64_t end, int variable, int64_t element) const {
@@ -60,6 +70,7 @@ class ExpectedSums {
   const uint64_t seed_;
   const bool in_rounds_;
   const bool of_squares_;
+  const float sample_scale_;
   const std::vector<Variable> variables_;
   const ModelLayout layout_;
   std::vector<int64_t> first_;  // number of the variable's first element

@@ -30,8 +30,12 @@ SimulationResult Simulate(uint64_t seed, bool tracing) {
   world.Trace("workload", Describe(workload));
   const absl::StatusOr<KerasModel> model = ParseKerasModel(workload.job.model_json);
   if (!model.ok()) return {.failure = model.status().ToString()};
-  const ExpectedSums sums(seed, model->graph.variables(), workload.plan().total_steps(),
-                          workload.rounds(), workload.sums_in == Workload::SumsIn::kSquares);
+  const ExpectedSums sums({.seed = seed,
+                           .variables = model->graph.variables(),
+                           .steps = workload.plan().total_steps(),
+                           .rounds = workload.rounds(),
+                           .of_squares = workload.sums_in == Workload::SumsIn::kSquares,
+                           .batches_per_step = workload.job.strategy.batches_per_step});
   SimulatedDisk disk;
   Checks checks(&world, &disk, &workload, &sums);
   disk.on_renamed = [&checks](const std::string& path) { checks.OnRenamed(path); };

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/durable_file.h"
-#include "common/job/job_rounds.h"
+#include "common/job/job_strategy.h"
 #include "common/model/keras_model.h"
 #include "common/step_plan/step_plan.h"
 #include "tests/simulation/simulated_disk.h"
@@ -66,9 +66,7 @@ TEST(WorkloadTest, SeedsDrawTrainingsThatCallbacksEnd) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const Workload workload = DrawWorkload(seed);
     const Workload::Ending& ending = workload.ending;
-    const uint64_t all = StepPlan(workload.training_examples, workload.job.batch_size,
-                                  workload.job.epochs, workload.job.steps)
-                             .total_steps();
+    const uint64_t all = workload.plan().total_steps();
     with_callbacks += workload.job.callbacks.empty() ? 0 : 1;
     early += ending.last_step < all ? 1 : 0;
     restored += ending.result_step < ending.last_step ? 1 : 0;
@@ -79,7 +77,8 @@ TEST(WorkloadTest, SeedsDrawTrainingsThatCallbacksEnd) {
 }
 
 TEST(WorkloadTest, SeedsDrawEveryStrategy) {
-  int bounded = 0, rounds_of_several = 0, speculates = 0, rates_by_staleness = 0;
+  int bounded = 0, rounds_of_several = 0, speculates = 0, rates_by_staleness = 0, local = 0,
+      local_in_rounds = 0, delayed = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const Workload workload = DrawWorkload(seed);
     const Job::Strategy& strategy = workload.job.strategy;
@@ -87,13 +86,19 @@ TEST(WorkloadTest, SeedsDrawEveryStrategy) {
     rounds_of_several += strategy.gradients_per_update > 2 ? 1 : 0;
     speculates += strategy.speculate_after > 0 ? 1 : 0;
     rates_by_staleness += strategy.rate_scale.by_staleness ? 1 : 0;
-    EXPECT_EQ(strategy.sync(), strategy.gradients_per_update > 0);
+    EXPECT_EQ(strategy.in_rounds(), strategy.gradients_per_update > 0);
+    local += strategy.local() && strategy.batches_per_step > 1 ? 1 : 0;
+    local_in_rounds += strategy.local() && strategy.in_rounds() ? 1 : 0;
+    delayed += workload.momentum_every > 1 ? 1 : 0;
     EXPECT_TRUE(CheckRounds(workload.job, workload.plan().steps_per_epoch()).ok());
   }
   EXPECT_GT(bounded, 20);
   EXPECT_GT(rounds_of_several, 20) << "of fewer than three the sum shows no order";
   EXPECT_GT(speculates, 20);
-  EXPECT_GT(rates_by_staleness, 20);
+  EXPECT_GT(rates_by_staleness, 15);
+  EXPECT_GT(local, 20);
+  EXPECT_GT(local_in_rounds, 5);
+  EXPECT_GT(delayed, 10);
 }
 
 // --- The disk ------------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/check.h"
 #include "common/json/json_errors.h"
 #include "common/step_plan/step_plan.h"
@@ -287,10 +289,33 @@ void DrawStrategy(Random& random, Workload* workload) {
   }
 }
 
+// A quarter of them have steps of several batches, in rounds where they were sync: an optimizer of
+// the worker's own makes of them what ExpectedSums says, and the ps apply the outer one.
+void DrawLocal(Random& random, Workload* workload) {
+  if (!random.OneIn(4)) return;
+  Job& job = workload->job;
+  Job::Strategy& strategy = job.strategy;
+  strategy.name = "local";
+  strategy.batches_per_step = uint64_t{1} << random.Below(3);
+  strategy.outer_optimizer = std::exchange(job.optimizer, R"("adam")");
+  if (strategy.in_rounds()) {
+    strategy.gradients_per_update =
+        std::min(strategy.gradients_per_update, workload->plan().steps_per_epoch());
+  } else if (job.callbacks.empty() && !random.OneIn(4)) {
+    workload->sums_in = Workload::SumsIn::kDelayed;
+    workload->momentum_every = uint64_t{1} << random.Below(4);
+    strategy.outer_optimizer = absl::StrFormat(
+        R"({"class_name": "DelayedNesterov", "config": {"learning_rate": 1, "momentum": 1,
+            "momentum_every": %d}})",
+        workload->momentum_every);
+  }
+}
+
 // Where each update has a learning rate of its own, values show no sums, nor which cut they are of.
 void DrawLearningRates(Random& random, Workload* workload) {
   Job& job = workload->job;
-  if (job.strategy.sync() || !job.callbacks.empty() || !random.OneIn(3)) return;
+  const bool async = !job.strategy.in_rounds() && !job.strategy.local();
+  if (!async || !job.callbacks.empty() || !random.OneIn(3)) return;
   job.strategy.rate_scale.by_staleness = true;
   workload->sums_in = Workload::SumsIn::kSquares;
   job.optimizer = R"({"class_name": "Adagrad", "config": {"initial_accumulator_value": 0}})";
@@ -404,20 +429,27 @@ double Workload::TestLoss(uint64_t epoch) const {
   return static_cast<double>(Random(seed * 0xd6e8feb86659fd93 + epoch).Below(7));
 }
 
-std::string Workload::sums_slot() const {
+std::vector<std::string> Workload::sums_slots() const {
   switch (sums_in) {
     case SumsIn::kValues:
-      return "";
+      return {};
     case SumsIn::kMomentum:
-      return "sgd_momentum";
+      return {"sgd_momentum"};
     case SumsIn::kSquares:
-      return "adagrad_accumulator";
+      return {"adagrad_accumulator"};
+    case SumsIn::kDelayed:
+      return {"delayed_nesterov_momentum", "delayed_nesterov_buffer"};
   }
-  return "";
+  return {};
+}
+
+float Workload::SumAt(const std::vector<std::span<const float>>& slots, size_t element) const {
+  if (sums_in != SumsIn::kDelayed) return slots[0][element];
+  return -(static_cast<float>(momentum_every) * slots[0][element] + slots[1][element]);
 }
 
 std::optional<RoundPlan> Workload::rounds() const {
-  if (!job.strategy.sync()) return std::nullopt;
+  if (!job.strategy.in_rounds()) return std::nullopt;
   return RoundPlan(plan(), job.strategy.gradients_per_update);
 }
 
@@ -449,6 +481,8 @@ Workload DrawWorkload(uint64_t seed) {
     AddCallbacks(callbacks, &workload);
   Random strategy(seed * 0xbf58476d1ce4e5b9 + 5);
   DrawStrategy(strategy, &workload);
+  Random local(seed * 0xc4ceb9fe1a85ec53 + 8);
+  DrawLocal(local, &workload);
   Random rates(seed * 0xff51afd7ed558ccd + 7);
   DrawLearningRates(rates, &workload);
   Random compression(seed * 0x94d049bb133111eb + 6);
@@ -477,15 +511,19 @@ std::string Describe(const Workload& workload) {
       "every %d steps or %g s, keep %d%s\n",
       workload.seed, workload.ps, workload.blind_ps, workload.workers, workload.unlisted_workers,
       workload.training_examples, workload.test_examples, job.batch_size, job.epochs, job.steps,
-      workload.sums_slot(), job.strategy.window_steps, job.strategy.lease_timeout_seconds,
-      job.strategy.chunk_bytes, job.strategy.min_shard_bytes, job.checkpoint.every_steps,
-      job.checkpoint.every_seconds, job.checkpoint.keep, workload.orderly ? ", orderly" : "");
+      absl::StrJoin(workload.sums_slots(), " and "), job.strategy.window_steps,
+      job.strategy.lease_timeout_seconds, job.strategy.chunk_bytes, job.strategy.min_shard_bytes,
+      job.checkpoint.every_steps, job.checkpoint.every_seconds, job.checkpoint.keep,
+      workload.orderly ? ", orderly" : "");
   if (const auto bound = job.strategy.max_staleness; bound.has_value())
     absl::StrAppendFormat(&text, "staleness at most %d\n", *bound);
   if (job.strategy.rate_scale.by_staleness) absl::StrAppend(&text, "learning rate by staleness\n");
-  if (job.strategy.sync())
-    absl::StrAppendFormat(&text, "sync, %d gradients an update\n",
-                          job.strategy.gradients_per_update);
+  if (job.strategy.in_rounds())
+    absl::StrAppendFormat(&text, "%d steps an update\n", job.strategy.gradients_per_update);
+  if (job.strategy.local()) {
+    absl::StrAppendFormat(&text, "local, %d batches a step, outer optimizer %s\n",
+                          job.strategy.batches_per_step, job.strategy.outer_optimizer);
+  }
   if (job.strategy.speculate_after > 0)
     absl::StrAppendFormat(&text, "speculates after %g median steps\n",
                           job.strategy.speculate_after);

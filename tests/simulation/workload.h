@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/job/job.h"
+#include "common/job/job_strategy.h"
 #include "common/rpc/event_loop.h"
 #include "common/step_plan/round_plan.h"
 #include "common/step_plan/step_plan.h"
@@ -63,16 +65,19 @@ struct Workload {
   bool orderly = false;
 
   // Where the sums of ExpectedSums are: in the values, which SGD adds up; in the slot of an SGD
-  // whose momentum is 1; or, as squares, in that of an Adagrad, which no learning rate touches.
-  enum class SumsIn { kValues, kMomentum, kSquares };
+  // whose momentum is 1; as squares, in that of an Adagrad, which no learning rate touches; or in
+  // the two slots of a DelayedNesterov of momentum 1, what came since the momentum in its buffer.
+  enum class SumsIn { kValues, kMomentum, kSquares, kDelayed };
   SumsIn sums_in = SumsIn::kValues;
-  // The slot in which they are, where the optimizer updates a variable; empty: in the values.
-  std::string sums_slot() const;
+  // The slots in which they are, where the ps' optimizer updates a variable; none: in the values.
+  std::vector<std::string> sums_slots() const;
+  // What they are at an element of these slots.
+  float SumAt(const std::vector<std::span<const float>>& slots, size_t element) const;
+  // Of kDelayed: the differences that make one update of the momentum, a power of two.
+  uint64_t momentum_every = 1;
 
-  StepPlan plan() const {
-    return StepPlan(training_examples, job.batch_size, job.epochs, job.steps);
-  }
-  // Of the strategy sync; none under another one.
+  StepPlan plan() const { return BatchPlanOf(job, training_examples).steps(); }
+  // None where each step is an update.
   std::optional<RoundPlan> rounds() const;
 
   // What the test set comes to after an epoch, of a job with callbacks: a small integer.

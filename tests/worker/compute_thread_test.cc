@@ -1,5 +1,3 @@
-#include "worker/compute_thread.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +9,6 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <thread>
 
@@ -21,9 +18,7 @@
 #include "common/job/job_shard_map.h"
 #include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
-#include "tests/cluster/small_job.h"
-#include "tests/common/base/temporary_directory.h"
-#include "tests/worker/posted_loop.h"
+#include "tests/worker/compute_thread_fixture.h"
 
 namespace shoal {
 namespace {
@@ -32,76 +27,6 @@ using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class ComputeThreadTest : public testing::Test {
- protected:
-  ComputeThreadTest() { NewComputer(); }
-
-  void NewComputer() {
-    NewComputer([this](const LoadedBatch& batch) {
-      batches_.push_back({batch.step, batch.indices});
-    });
-  }
-  void NewComputer(std::function<void(const LoadedBatch&)> on_batch) {
-    computer_ = std::make_unique<ComputeThread>(ComputeThread::Options{.loop = &loop_,
-                                                                       .backend = "reference",
-                                                                       .memory = memory_,
-                                                                       .short_step = short_step_,
-                                                                       .on_batch = on_batch});
-  }
-  absl::StatusOr<StepComputer::Prepared> Prepare(const std::string& job_text, int ps_count = 2) {
-    std::optional<absl::StatusOr<StepComputer::Prepared>> result;
-    computer_->Prepare(job_text, ps_count,
-                       [&](absl::StatusOr<StepComputer::Prepared> prepared) { result = prepared; });
-    loop_.RunUntil([&] { return result.has_value(); });
-    return result.value_or(absl::UnknownError("waited in vain"));
-  }
-  absl::StatusOr<BatchOutcome> Train(
-      uint64_t step, const std::function<void(int, int)>& on_chunk = [](int, int) {}) {
-    std::optional<absl::StatusOr<BatchOutcome>> result;
-    computer_->Train(step, on_chunk,
-                     [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
-    loop_.RunUntil([&] { return result.has_value(); });
-    return result.value_or(absl::UnknownError("waited in vain"));
-  }
-  // Trains at least one step; the batch of the one that is returned is in memory then.
-  uint64_t TrainUntilTheNextBatchIsThere() {
-    for (uint64_t step = 0;; step = (step + 1) % 25) {
-      if (step == 0) computer_->Expect(0, 26);
-      const auto outcome = Train(step);
-      EXPECT_TRUE(outcome.ok()) << outcome.status();
-      if (!outcome.ok() || outcome->batches_ready > 0) return step + 1;
-    }
-  }
-  absl::StatusOr<BatchOutcome> Evaluate(uint64_t batch) {
-    std::optional<absl::StatusOr<BatchOutcome>> result;
-    computer_->Evaluate(batch, [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
-    loop_.RunUntil([&] { return result.has_value(); });
-    return result.value_or(absl::UnknownError("waited in vain"));
-  }
-  // Some values that training could begin with.
-  static void Initialize(const Job& job, const ModelLayout& layout, std::span<float> out) {
-    const KerasModel model = *ParseKerasModel(job.model_json);
-    const std::vector<Variable>& variables = model.graph.variables();
-    for (size_t i = 0; i < variables.size(); ++i) {
-      InitializeRows(variables[i].initializer, variables[i].name, variables[i].shape, job.seed, 0,
-                     variables[i].shape[0],
-                     out.subspan(layout.variables[i].offset, layout.variables[i].size));
-    }
-  }
-
-  const TemporaryDirectory directory_;
-  const SmallJob small_{.directory = directory_.path()};
-  PostedLoop loop_;
-  MemoryLimit memory_;                                // of computers made from now on
-  Time short_step_ = std::chrono::microseconds(200);  // likewise
-  struct SeenBatch {
-    uint64_t step;
-    std::vector<uint64_t> indices;
-  };
-  std::vector<SeenBatch> batches_;  // written by the compute thread, read when it has answered
-  std::unique_ptr<ComputeThread> computer_;
-};
 
 TEST_F(ComputeThreadTest, AModelThatDoesNotFitIsRefusedBeforeMemoryIsTaken) {
   memory_ = {.bytes = uint64_t{100} << 20, .text = "this machine has 100.0 MiB"};

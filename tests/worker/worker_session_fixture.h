@@ -42,6 +42,10 @@ class FakeComputer : public StepComputer {
     calls.push_back(absl::StrCat("expect ", first_step, " ", count));
   }
   void Forget() override { calls.push_back("forget"); }
+  void EndTimeline() override {
+    calls.push_back("end timeline");
+    expected_evaluations.clear();
+  }
   void ExpectEvaluation(uint64_t batch) override { expected_evaluations.push_back(batch); }
   void ForgetEvaluations() override { expected_evaluations.clear(); }
   void Train(uint64_t step, std::function<void(int, int)> on_chunk,

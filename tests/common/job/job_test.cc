@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "common/base/crc32c.h"
-#include "common/job/job_rounds.h"
+#include "common/job/job_strategy.h"
 #include "tests/common/job/job_files.h"
 
 namespace shoal {
@@ -215,18 +215,19 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
                                              "sum of the weights; Shoal divides"));
   EXPECT_EQ(ErrorWith("/metrics", "accuracy"),
             "$.metrics: is \"accuracy\"; must be a list, for example [\"accuracy\"]");
-  EXPECT_EQ(ErrorWith("/strategy", "local"),
-            "$.strategy: is \"local\", a strategy that Shoal lacks; known: async, sync");
+  EXPECT_EQ(ErrorWith("/strategy", "mirrored"),
+            "$.strategy: is \"mirrored\", a strategy that Shoal lacks; known: async, sync, local");
   EXPECT_EQ(ErrorWith("/strategy", {{"name", "asyn"}, {"chunk_bytes", 100}}),
             "$.strategy.name: is \"asyn\", a strategy that Shoal lacks; did you mean \"async\"? "
-            "Known: async, sync\n"
+            "Known: async, sync, local\n"
             "$.strategy.chunk_bytes: is 100; must be a multiple of 64");
   EXPECT_EQ(
       ErrorWith("/strategy", {{"name", "async"}, {"max_stale", 4}, {"speculate_after", 0.5}}),
       "$.strategy.speculate_after: is 0.5; must be a number from 1 to 1000\n"
       "$.strategy.max_stale: is not a known key; did you mean \"max_staleness\"? Known: name, "
-      "min_shard_bytes, chunk_bytes, window_steps, lease_timeout_seconds, speculate_after, "
-      "max_staleness, learning_rate_by_staleness, gradients_per_update");
+      "min_shard_bytes, chunk_bytes, window_steps, batches_per_step, lease_timeout_seconds, "
+      "speculate_after, max_staleness, learning_rate_by_staleness, gradients_per_update, "
+      "outer_optimizer");
   EXPECT_EQ(
       ErrorWith("/compression", {{"push", "int4"}, {"pull", "top_k"}, {"up", "int8"}}),
       "$.compression.push: is \"int4\", a codec that this Shoal lacks; did you mean \"int8\"? "
@@ -440,6 +441,86 @@ TEST_F(JobTest, SyncHasRounds) {
   EXPECT_EQ(again->ResolvedText(), job.ResolvedText());
 }
 
+TEST_F(JobTest, LocalHasStepsOfSeveralBatches) {
+  json root = MinimalJob();
+  root["strategy"] = "local";
+  Job job = Load(root);
+  EXPECT_TRUE(job.strategy.local());
+  EXPECT_FALSE(job.strategy.in_rounds());
+  EXPECT_EQ(job.strategy.batches_per_step, 50u);
+  EXPECT_EQ(job.strategy.lease_timeout_seconds, 500);
+  EXPECT_EQ(job.strategy.outer_optimizer, "") << "its momentum follows the number of workers";
+  root["strategy"] = {{"name", "local"}, {"batches_per_step", 2}, {"gradients_per_update", 3}};
+  job = Load(root);
+  EXPECT_TRUE(job.strategy.in_rounds());
+  EXPECT_EQ(job.strategy.lease_timeout_seconds, 60);
+  const auto plain_mean = *MakePsOptimizer(job);
+  EXPECT_EQ(plain_mean->LearningRate(1), 1);
+  EXPECT_EQ(plain_mean->slot_names().size(), 0u);
+  const auto again = ParseResolvedJob(job.ResolvedText(), "job.json");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->ResolvedText(), job.ResolvedText());
+  const BatchPlan plan = BatchPlanOf(job, 100);
+  EXPECT_EQ(plan.steps().batch_size(), 2u * job.batch_size);
+  root["strategy"]["outer_optimizer"] = "adam";
+  EXPECT_EQ((*MakePsOptimizer(Load(root)))->slot_names().size(), 2u);
+}
+
+TEST_F(JobTest, WhatCannotBeInStepsOfSeveralBatchesIsNamed) {
+  EXPECT_EQ(ErrorWith("/strategy", {{"name", "local"}, {"batches_per_step", 0}}),
+            "$.strategy.batches_per_step: is 0; must be an integer from 1 to 1048576");
+  EXPECT_EQ(ErrorWith("/strategy", {{"name", "sync"}, {"batches_per_step", 4}}),
+            "$.strategy.batches_per_step: is 4; must be absent under \"sync\", where workers push "
+            "gradients; is the strategy to be \"local\"?");
+  EXPECT_THAT(ErrorWith("/strategy", {{"outer_optimizer", "sgd"}}),
+              HasSubstr("$.strategy.outer_optimizer: is \"sgd\"; must be absent under \"async\""));
+  EXPECT_THAT(ErrorWith("/strategy", {{"name", "local"}, {"outer_optimizer", "sdg"}}),
+              HasSubstr("$.strategy.outer_optimizer: is \"sdg\", an optimizer that Shoal lacks; "
+                        "did you mean \"SGD\"?"));
+  EXPECT_THAT(ErrorWith("/strategy", {{"name", "local"}, {"learning_rate_by_staleness", true}}),
+              HasSubstr("must be absent under \"local\", where the ps apply an outer optimizer"));
+  EXPECT_THAT(ErrorWith("/strategy",
+                        {{"name", "local"}, {"gradients_per_update", 4}, {"max_staleness", 2}}),
+              HasSubstr("$.strategy.max_staleness: is 2; must be absent under \"local\" with "
+                        "$.strategy.gradients_per_update, where no gradient is of old parameters"));
+  json root = MinimalJob();
+  root["strategy"] = {{"name", "local"}, {"batches_per_step", 1 << 20}};
+  root["batch_size"] = 1 << 13;
+  EXPECT_THAT(LoadError(root), HasSubstr("a step may have 4294967295 examples"));
+  root = MinimalJob();
+  root["strategy"] = "local";
+  root["optimizer"] = {{"class_name", "SGD"}, {"config", {{"use_ema", true}}}};
+  EXPECT_THAT(LoadError(root), HasSubstr("$.optimizer.config.use_ema: is true, but under"));
+}
+
+TEST(JobStrategyTest, TheOuterMomentumIsResolvedFromTheWorkersThatAreListed) {
+  Job job;
+  job.strategy.name = "local";
+  EXPECT_TRUE(LeavesToWorkers(job));
+  const Job unresolved = job;
+  ASSERT_TRUE(ResolveStrategy(3, &job).ok());
+  EXPECT_THAT(job.strategy.outer_optimizer, HasSubstr(R"("momentum_every":6)"));
+  EXPECT_THAT(job.strategy.outer_optimizer, HasSubstr(R"("learning_rate":0.7)"));
+  EXPECT_EQ(job.strategy.gradients_per_update, 0u);
+  Job later = unresolved;
+  TakeResolvedFrom(job, &later);
+  ASSERT_TRUE(ResolveStrategy(8, &later).ok());
+  EXPECT_EQ(later.strategy.outer_optimizer, job.strategy.outer_optimizer) << "it stays";
+  later = unresolved;
+  EXPECT_THAT(std::string(ResolveStrategy(0, &later).message()),
+              HasSubstr("$.strategy.outer_optimizer is missing, and the cluster spec lists no"));
+}
+
+TEST(JobStrategyTest, AMovingAverageTakesOneSampleOfAllBatchesOfAStep) {
+  Job job;
+  job.strategy.batches_per_step = 3;
+  const std::vector<Variable> variables = VariablesOfPs(
+      job,
+      {{.name = "kernel"}, {.name = "mean", .rule = UpdateRule::kMovingAverage, .momentum = 0.5}});
+  EXPECT_EQ(variables[0].momentum, 0);
+  EXPECT_DOUBLE_EQ(variables[1].momentum, 0.125);
+}
+
 TEST_F(JobTest, WhatIsOfAnotherStrategyIsNamed) {
   EXPECT_EQ(
       ErrorWith("/strategy", {{"name", "sync"}, {"max_staleness", 4}}),
@@ -480,26 +561,26 @@ TEST_F(JobTest, ALearningRateByStalenessIsNamedWhereItCannotBe) {
   EXPECT_THAT(Load(root).ResolvedText(), testing::Not(HasSubstr("by_staleness")));
 }
 
-TEST(JobRoundsTest, RoundsAreResolvedFromTheWorkersThatAreListed) {
+TEST(JobStrategyTest, RoundsAreResolvedFromTheWorkersThatAreListed) {
   Job job;
-  EXPECT_TRUE(ResolveRounds(5, &job).ok());
+  EXPECT_TRUE(ResolveStrategy(5, &job).ok());
   EXPECT_EQ(job.strategy.gradients_per_update, 0u) << "async has none";
   EXPECT_TRUE(CheckRounds(job, 1).ok());
   EXPECT_THAT(job.ResolvedText(), testing::Not(HasSubstr("gradients_per_update")));
   job.strategy.name = "sync";
   job.strategy.window_steps = 8;
   const Job sync = job;
-  EXPECT_TRUE(ResolveRounds(5, &job).ok());
+  EXPECT_TRUE(ResolveStrategy(5, &job).ok());
   EXPECT_EQ(job.strategy.gradients_per_update, 5u);
   EXPECT_THAT(job.ResolvedText(), HasSubstr(R"("gradients_per_update":5)"));
-  EXPECT_TRUE(ResolveRounds(3, &job).ok());
+  EXPECT_TRUE(ResolveStrategy(3, &job).ok());
   EXPECT_EQ(job.strategy.gradients_per_update, 5u) << "it says so already";
   EXPECT_TRUE(CheckRounds(job, 5).ok());
   EXPECT_THAT(std::string(CheckRounds(job, 4).message()),
               HasSubstr("$.strategy.gradients_per_update is 5, but an epoch has only 4 steps"));
   job = sync;
-  EXPECT_THAT(std::string(ResolveRounds(0, &job).message()), HasSubstr("lists no workers"));
-  EXPECT_THAT(std::string(ResolveRounds(9, &job).message()),
+  EXPECT_THAT(std::string(ResolveStrategy(0, &job).message()), HasSubstr("lists no workers"));
+  EXPECT_THAT(std::string(ResolveStrategy(9, &job).message()),
               HasSubstr("lists 9 workers; must be at most $.strategy.window_steps, 8"));
 }
 

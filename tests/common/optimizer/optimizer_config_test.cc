@@ -302,6 +302,8 @@ TEST(OptimizerGoldenTest, EveryOptionIsReached) {
 
 TEST(OptimizerDocsTest, TheDocumentHasTheRowsOfTheTables) {
   EXPECT_THAT(DocumentedRows("optimizer_table.cc"), ElementsAreArray(OptimizerTable().Docs(false)));
+  EXPECT_THAT(OuterOptimizerTable().Docs(false),
+              testing::Contains(DocumentedRows("outer optimizers in common/optimizer").back()));
   EXPECT_THAT(DocumentedRows("schedule_table.cc"), ElementsAreArray(ScheduleTable().Docs(false)));
 }
 

@@ -164,7 +164,7 @@ TEST_P(AnyOptimizerTest, WithoutDecayItIsTheUpdateOfNoWeightDecay) {
       slots.emplace_back(kSize, by.initial_slot_value(static_cast<int>(i)));
     }
     for (std::vector<float>& slot : slots) places.push_back(slot.data());
-    by.Prepare(1, decays)->Apply(gradient, w, w, places);
+    by.Prepare(1, {.decays = decays})->Apply(gradient, w, w, places);
     return w;
   };
   EXPECT_EQ(updated(*decaying, false), updated(*plain, true));
@@ -183,7 +183,7 @@ TEST_P(AnyOptimizerTest, TheRateOfOneUpdateIsThatOfTheOptimizerTimesItsScale) {
     std::vector<std::vector<float>> slots(by.slot_names().size(), std::vector<float>(kSize, 0.25f));
     std::vector<float*> places;
     for (std::vector<float>& slot : slots) places.push_back(slot.data());
-    by.Prepare(3, true, rate_scale)->Apply(gradient, w, w, places);
+    by.Prepare(3, {.rate_scale = rate_scale})->Apply(gradient, w, w, places);
     return w;
   };
   EXPECT_EQ(updated(*optimizer, 0.25), updated(*slower, 1));
@@ -207,7 +207,7 @@ TEST_P(AnyOptimizerTest, ItSaysWhetherTheRateOfOneUpdateScalesAllBefore) {
   for (int t = 1; t <= 11; ++t) {
     before = w;
     for (float& g : gradient) g = normal(random);
-    optimizer->Prepare(t, true, t < 11 ? 1 : 1e-6)->Apply(gradient, w, w, places);
+    optimizer->Prepare(t, {.rate_scale = t < 11 ? 1 : 1e-6})->Apply(gradient, w, w, places);
   }
   double size = 0, change = 0;
   for (size_t i = 0; i < kSize; ++i) {

@@ -1,0 +1,102 @@
+#include "common/job/job_strategy.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace shoal {
+namespace {
+
+constexpr char kGradients[] = "$.strategy.gradients_per_update";
+constexpr char kOuter[] = "$.strategy.outer_optimizer";
+
+// The momentum follows twice as many differences as there are workers: 2401.09135 finds it no worse
+// than more, and one a worker too few.
+std::string OuterOptimizerFor(uint64_t workers) {
+  return absl::StrFormat(R"({"class_name": "DelayedNesterov", "config": {"momentum_every": %d}})",
+                         2 * workers);
+}
+
+absl::Status NoWorkers(const char* field, const char* what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is missing, and the cluster spec lists no workers, ", what));
+}
+
+absl::Status ResolveRounds(uint64_t listed_workers, Job::Strategy* strategy) {
+  if (listed_workers == 0)
+    return NoWorkers(kGradients, "whose number it would be; give it a number");
+  if (listed_workers > strategy->window_steps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kGradients, " is missing, and the cluster spec lists ", listed_workers,
+                     " workers; must be at most $.strategy.window_steps, ", strategy->window_steps,
+                     ", as a round lies in the window. Raise that, or give the field"));
+  }
+  strategy->gradients_per_update = listed_workers;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool LeavesToWorkers(const Job& job) {
+  const Job::Strategy& strategy = job.strategy;
+  return (strategy.sync() && strategy.gradients_per_update == 0) ||
+         (strategy.local() && strategy.outer_optimizer.empty());
+}
+
+absl::Status ResolveStrategy(uint64_t listed_workers, Job* job) {
+  if (!LeavesToWorkers(*job)) return absl::OkStatus();
+  Job::Strategy& strategy = job->strategy;
+  if (strategy.sync()) return ResolveRounds(listed_workers, &strategy);
+  if (listed_workers == 0)
+    return NoWorkers(kOuter, "whose number its momentum would follow; give the field");
+  absl::StatusOr<std::unique_ptr<const Optimizer>> outer =
+      MakeOuterOptimizer(OuterOptimizerFor(listed_workers), kOuter);
+  if (!outer.ok()) return outer.status();
+  strategy.outer_optimizer = (*outer)->config();
+  return absl::OkStatus();
+}
+
+void TakeResolvedFrom(const Job& run, Job* job) {
+  if (!LeavesToWorkers(*job) || run.strategy.name != job->strategy.name) return;
+  job->strategy.gradients_per_update = run.strategy.gradients_per_update;
+  job->strategy.outer_optimizer = run.strategy.outer_optimizer;
+}
+
+absl::Status CheckRounds(const Job& job, uint64_t steps_per_epoch) {
+  const uint64_t gradients = job.strategy.gradients_per_update;
+  if (!job.strategy.in_rounds() || gradients <= steps_per_epoch) return absl::OkStatus();
+  const uint64_t examples = job.batch_size * job.strategy.batches_per_step;
+  return absl::InvalidArgumentError(
+      absl::StrCat(kGradients, " is ", gradients, ", but an epoch has only ", steps_per_epoch,
+                   " steps, of ", examples, examples == 1 ? " example" : " examples",
+                   " each: an update would never have its gradients. Give at most ",
+                   steps_per_epoch, ", or a smaller $.batch_size",
+                   job.strategy.local() ? " or $.strategy.batches_per_step" : ""));
+}
+
+BatchPlan BatchPlanOf(const Job& job, uint64_t examples) {
+  return BatchPlan({.examples = examples,
+                    .batch_size = static_cast<uint64_t>(job.batch_size),
+                    .batches_per_step = job.strategy.batches_per_step,
+                    .epochs = job.epochs,
+                    .steps = job.steps});
+}
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakePsOptimizer(const Job& job) {
+  if (!job.strategy.local()) return MakeOptimizer(job.optimizer);
+  const std::string& outer = job.strategy.outer_optimizer;
+  return MakeOuterOptimizer(outer.empty() ? OuterOptimizerFor(1) : outer, kOuter);
+}
+
+std::vector<Variable> VariablesOfPs(const Job& job, std::vector<Variable> variables) {
+  for (Variable& variable : variables) {
+    if (variable.rule == UpdateRule::kMovingAverage) {
+      variable.momentum =
+          std::pow(variable.momentum, static_cast<double>(job.strategy.batches_per_step));
+    }
+  }
+  return variables;
+}
+
+}  // namespace shoal
