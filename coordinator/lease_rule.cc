@@ -2,6 +2,7 @@
 
 #include "coordinator/round_rule.h"
 #include "coordinator/staleness_bound.h"
+#include "coordinator/warm_up_rule.h"
 
 namespace shoal {
 
@@ -10,6 +11,8 @@ std::unique_ptr<LeaseRule> MakeLeaseRule(const Job::Strategy& strategy,
   if (rounds.has_value()) return std::make_unique<RoundRule>(*rounds);
   if (strategy.max_staleness.has_value())
     return std::make_unique<StalenessBound>(*strategy.max_staleness);
+  if (strategy.warmup_steps > 0)
+    return std::make_unique<WarmUpRule>(strategy.warmup_steps, strategy.workers);
   return nullptr;
 }
 

@@ -39,7 +39,9 @@ void RunView::CollectJob(MetricSamples* out) const {
     out->Add("shoal_job_steps", Number((*parts_.plan)->total_steps()));
     out->Add("shoal_job_epochs", Number((*parts_.plan)->epochs()));
   }
-  out->Add("shoal_learning_rate", parts_.optimizer->LearningRate(UpdatesDone() + 1));
+  const uint64_t next = UpdatesDone() + 1;
+  out->Add("shoal_learning_rate",
+           parts_.optimizer->LearningRate(next) * RateScaleOf(*parts_.job).Of(next, 0));
 }
 
 // Of the job's optimizer, by the steps that are done, as far as these have no hole.

@@ -34,7 +34,7 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request, 
                                 .shard_map = std::move(shard_map),
                                 .ps_index = request.ps_index,
                                 .optimizer = std::move(optimizer),
-                                .rate_scale = job.strategy.rate_scale,
+                                .rate_scale = RateScaleOf(job),
                                 .window_steps = job.strategy.window_steps,
                                 .most_round_steps = job.strategy.gradients_per_update,
                                 .seed = job.seed};

@@ -129,6 +129,10 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   SHOAL_ASSIGN_OR_RETURN(auto pull_codec, MakeCodec(job.compression.pull, Direction::kPull));
   SHOAL_RETURN_IF_ERROR(options_.only_evaluates ? TakeMemoryToEvaluate(data_memory)
                                                 : TakeMemory(job, training_examples_, data_memory));
+  if (job.strategy.worker_momentum > 0 && !options_.only_evaluates) {
+    momentum_ =
+        std::make_unique<WorkerMomentum>(job.strategy.worker_momentum, runner_->layout().size);
+  }
   if (job.strategy.local() && !options_.only_evaluates) {
     SHOAL_ASSIGN_OR_RETURN(const auto outer, MakePsOptimizer(job));
     inner_ = std::make_unique<InnerOptimizer>(
@@ -147,7 +151,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                        .cut_parameters = cut_parameters_,
                        .gradients = *gradients_,
                        .gradients_owner = gradients_,
-                       .pulls_each_step = job.strategy.pulls_each_step(),
+                       .pulls_below = job.strategy.pulls_below(),
                        .push_codec = std::move(push_codec),
                        .pull_codec = std::move(pull_codec)};
   for (const Variable& variable : graph.variables())
@@ -345,19 +349,30 @@ void ComputeThread::NoteExamples(uint64_t step, const LoadedBatch& batch) {
   if (batch.step + 1 == block.first + block.count) options_.on_examples(step, step_examples_);
 }
 
+uint64_t ComputeThread::BeginTimeline() {
+  const uint64_t timeline = timeline_;
+  if (std::exchange(timeline_begun_, timeline) == timeline) return timeline;
+  if (inner_ != nullptr) inner_->Forget();
+  if (momentum_ != nullptr) momentum_->Forget();
+  return timeline;
+}
+
 absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
     uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
+  BeginTimeline();
   variables_missing_ = variables_of_chunk_;
-  const auto on_gradient = [this, &on_chunks](int variable) {
+  const auto gradient_of = [this](int variable) {
+    const ModelLayout::Extent& extent = runner_->layout().variables[variable];
+    return std::span(*gradients_).subspan(extent.offset, extent.size);
+  };
+  const auto on_gradient = [&](int variable) {
+    if (momentum_ != nullptr && optimized_[variable])
+      momentum_->Take(runner_->layout().variables[variable].offset, gradient_of(variable));
     std::vector<ChunkId> complete;
     for (const int id : chunks_of_variable_[variable]) {
       if (--variables_missing_[id] == 0) complete.push_back(chunk_ids_[id]);
     }
     if (!complete.empty()) on_chunks(std::move(complete));
-  };
-  const auto gradient_of = [this](int variable) {
-    const ModelLayout::Extent& extent = runner_->layout().variables[variable];
-    return std::span(*gradients_).subspan(extent.offset, extent.size);
   };
   std::vector<int> held;  // whose gradients cannot be clipped before all others are there
   const auto on_variable_done = [&](int variable) {
@@ -382,8 +397,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
 
 absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
     uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
-  const uint64_t timeline = timeline_;
-  if (std::exchange(inner_timeline_, timeline) != timeline) inner_->Forget();
+  const uint64_t timeline = BeginTimeline();
   const BatchPlan::Block block = plan_->BatchesOf(step);
   BatchOutcome outcome;
   inner_->Begin(parameters_);

@@ -25,6 +25,7 @@
 #include "worker/input/batch_source.h"
 #include "worker/job_model.h"
 #include "worker/step_computer.h"
+#include "worker/worker_momentum.h"
 
 namespace shoal {
 
@@ -94,6 +95,8 @@ class ComputeThread : public StepComputer {
   absl::StatusOr<BatchOutcome> TrainBatch(uint64_t step, uint64_t batch,
                                           std::span<const float> parameters,
                                           const std::function<void(int variable)>& on_variable);
+  // What is kept from step to step begins anew with a timeline. Returns its number.
+  uint64_t BeginTimeline();
   void NoteExamples(uint64_t step, const LoadedBatch& batch);
   absl::StatusOr<BatchOutcome> EvaluateNow(uint64_t batch);
 
@@ -112,12 +115,13 @@ class ComputeThread : public StepComputer {
   std::vector<std::vector<int>> chunks_of_variable_;
   std::vector<ChunkId> chunk_ids_;
   std::vector<int> variables_of_chunk_;
-  std::vector<int> variables_missing_;     // of the step being computed, for who computes it
-  Clipping clipping_;                      // of gradients, before a chunk of them is complete
-  std::vector<bool> optimized_;            // by variable: what it pushes is a gradient
-  std::unique_ptr<InnerOptimizer> inner_;  // of the strategy local
-  uint64_t inner_timeline_ = 0;            // that it has begun, of who computes
-  std::vector<uint64_t> step_examples_;    // so far, of the step being computed
+  std::vector<int> variables_missing_;        // of the step being computed, for who computes it
+  Clipping clipping_;                         // of gradients, before a chunk of them is complete
+  std::vector<bool> optimized_;               // by variable: what it pushes is a gradient
+  std::unique_ptr<InnerOptimizer> inner_;     // of the strategy local
+  std::unique_ptr<WorkerMomentum> momentum_;  // where the job has one
+  uint64_t timeline_begun_ = 0;               // of which these two are, for who computes
+  std::vector<uint64_t> step_examples_;       // so far, of the step being computed
   PageAlignedFloats parameters_;
   PageAlignedFloats cut_parameters_;
   // Shared with messages that are being sent.

@@ -29,7 +29,7 @@ namespace shoal {
 // the caller's buffers, both laid out by ModelLayout. Loop thread only.
 //
 // Push answers bring the chunk's fresh values, so that after a step the parameters hold it, unless
-// they are pulled before each step (Options::pulls_each_step), or before each round. What is
+// they are pulled before a step (Options::pulls_below), or before each round. What is
 // asked of a ps and not answered is bounded (kWindow), and a push is made when it can be written,
 // so that a model of any size costs neither end a queue of its bytes.
 class ParameterExchange {
@@ -44,7 +44,7 @@ class ParameterExchange {
     std::span<float> parameters;
     std::span<const float> gradients;
     std::shared_ptr<const void> gradients_owner;  // as in StepComputer::Prepared
-    bool pulls_each_step = false;                 // the same
+    uint64_t pulls_below = 0;                     // the same
     std::shared_ptr<const Codec> push_codec;      // null: float32
     std::shared_ptr<const Codec> pull_codec;
     // A ps is in another timeline: nothing of this one counts any more. What was going on is
@@ -133,7 +133,7 @@ class ParameterExchange {
   std::optional<Message> MakePush(int ps, int chunk, uint64_t timeline, uint64_t step);
   static int Unanswered(const Peer& peer);
   // The answers to the step's pushes bring values.
-  bool WantsValues() const { return !options_.pulls_each_step && !round_.has_value(); }
+  bool WantsValues() const { return step_ >= options_.pulls_below && !round_.has_value(); }
   void Lose(const std::string& why);
   // The chunk's part of the gradients, where they lie.
   std::vector<Slice> GradientSlices(const Chunk& chunk) const;

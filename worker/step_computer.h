@@ -46,8 +46,8 @@ class StepComputer {
     // Keeps the gradients where they are, also when the computer is gone, for a transport that is
     // still reading them. Null: the computer outlives the network.
     std::shared_ptr<const void> gradients_owner;
-    // Of the job's strategy: each step is computed from parameters pulled for it.
-    bool pulls_each_step = false;
+    // Of the job's strategy: each step below is computed from parameters pulled for it.
+    uint64_t pulls_below = 0;
     // How gradients are pushed and values pulled; null: as float32.
     std::shared_ptr<const Codec> push_codec;
     std::shared_ptr<const Codec> pull_codec;

@@ -58,6 +58,7 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
                        .evaluates = evaluates,
                        .compression_bytes = compression_bytes,
                        .inner_bytes = inner_bytes,
+                       .momentum_bytes = job.strategy.worker_momentum > 0 ? parameter_bytes : 0,
                        .activation_bytes = static_cast<uint64_t>(batch.activations),
                        .batch_bytes = batch_bytes,
                        .batches_ahead = BatchSource::MostBatches(batch_bytes) * (evaluates ? 2 : 1),

@@ -276,7 +276,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
       .parameters = prepared_->parameters,
       .gradients = prepared_->gradients,
       .gradients_owner = prepared_->gradients_owner,
-      .pulls_each_step = prepared_->pulls_each_step,
+      .pulls_below = prepared_->pulls_below,
       .push_codec = prepared_->push_codec,
       .pull_codec = prepared_->pull_codec,
       .on_timeline_lost = [this](const std::string& why) { OnTimelineLost(why); },

@@ -167,7 +167,7 @@ void WorkerSession::Train(const LeasedStep& leased) {
   outcome_.reset();
   step_applied_ = false;
   // Of a round they stay what they are, for more steps of it.
-  parameters_fresh_ = !leased.round && !prepared_->pulls_each_step;
+  parameters_fresh_ = !leased.round && step >= prepared_->pulls_below;
   exchange_->BeginStep(
       step,
       [this] {

@@ -68,7 +68,13 @@ std::string Job::ResolvedText() const {
   if (strategy.speculate_after > 0) root["strategy"]["speculate_after"] = strategy.speculate_after;
   if (strategy.max_staleness.has_value())
     root["strategy"]["max_staleness"] = *strategy.max_staleness;
-  if (strategy.rate_scale.by_staleness) root["strategy"]["learning_rate_by_staleness"] = true;
+  if (strategy.learning_rate_by_staleness) root["strategy"]["learning_rate_by_staleness"] = true;
+  if (!strategy.scale_learning_rate.empty())
+    root["strategy"]["scale_learning_rate"] = strategy.scale_learning_rate;
+  if (strategy.momentum_by_workers) root["strategy"]["momentum_by_workers"] = true;
+  if (strategy.warmup_steps > 0) root["strategy"]["warmup_steps"] = strategy.warmup_steps;
+  if (strategy.workers > 0) root["strategy"]["workers"] = strategy.workers;
+  if (strategy.worker_momentum > 0) root["strategy"]["worker_momentum"] = strategy.worker_momentum;
   if (strategy.gradients_per_update > 0)
     root["strategy"]["gradients_per_update"] = strategy.gradients_per_update;
   if (strategy.local()) root["strategy"]["batches_per_step"] = strategy.batches_per_step;

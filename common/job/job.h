@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "common/callback/callback.h"
 #include "common/job/data_source.h"
-#include "common/optimizer/rate_scale.h"
 
 namespace shoal {
 
@@ -33,8 +33,21 @@ struct Job {
     double speculate_after = 0;
     // The most updates between the pull and the apply of a gradient; none: as many as there are.
     std::optional<uint64_t> max_staleness;
-    // What becomes of the optimizer's learning rate.
-    RateScale rate_scale;
+    // The learning rate of an update is divided by the staleness of its gradient.
+    bool learning_rate_by_staleness = false;
+    // "linear" or "sqrt": the learning rate grows with the number of gradients that are computed at
+    // once. Empty: it does not.
+    std::string scale_learning_rate;
+    // The optimizer has less momentum, the more workers there are.
+    bool momentum_by_workers = false;
+    // In the first so many steps that scale, and under async the number of steps that are out at
+    // once, grow to what they are to be. 0: they are so from the first step on.
+    uint64_t warmup_steps = 0;
+    // Of async: by which these three go. 0: as many as are listed, until that is written here
+    // (ResolveStrategy), or none of them is asked for.
+    uint64_t workers = 0;
+    // Of async: of a momentum that each worker keeps for itself; 0: none does.
+    double worker_momentum = 0;
     // The steps whose gradients become one update. 0: under sync as many as workers are listed,
     // until that is written here (ResolveStrategy); else each step is an update.
     uint64_t gradients_per_update = 0;
@@ -47,8 +60,14 @@ struct Job {
     bool local() const { return name == "local"; }
     // Steps make updates together (docs/protocol.md, section 13).
     bool in_rounds() const { return sync() || gradients_per_update > 0; }
-    // A worker pulls the parameters before each step, rather than with the answers to its pushes.
-    bool pulls_each_step() const { return max_staleness.has_value(); }
+    bool goes_by_workers() const {
+      return !scale_learning_rate.empty() || momentum_by_workers || warmup_steps > 0;
+    }
+    // A worker pulls the parameters before each step below this one, rather than with the answers
+    // to its pushes.
+    uint64_t pulls_below() const {
+      return max_staleness.has_value() ? std::numeric_limits<uint64_t>::max() : warmup_steps;
+    }
   };
 
   // How gradients are pushed and values pulled: what MakeCodec() reads; empty: as float32.

@@ -13,6 +13,7 @@
 #include "common/compression/codec.h"
 #include "common/job/data_source_reader.h"
 #include "common/job/job_path.h"
+#include "common/job/job_strategy.h"
 #include "common/job/strategy_reader.h"
 #include "common/json/json_object.h"
 #include "common/json/json_text.h"
@@ -70,6 +71,7 @@ class JobReader {
     if (const json* value = top.Find("strategy"))
       job_.strategy = ReadStrategy(*value, top.PathOf("strategy"), errors_);
     RefuseRateOfOneUpdate();
+    CheckMomentum();
     CheckLocalSteps();
     ReadCompression(top);
     ReadCheckpoint(top);
@@ -311,7 +313,7 @@ class JobReader {
 
   // An update of an old gradient would scale all that others have made of the variables.
   void RefuseRateOfOneUpdate() {
-    if (!job_.strategy.rate_scale.by_staleness || job_.optimizer.empty()) return;
+    if (!job_.strategy.learning_rate_by_staleness || job_.optimizer.empty()) return;
     const auto optimizer = MakeOptimizer(job_.optimizer);
     if (!optimizer.ok() || !(*optimizer)->scales_all_by_its_rate()) return;
     errors_->Add("$.strategy.learning_rate_by_staleness",
@@ -320,6 +322,26 @@ class JobReader {
                               ", which computes the variables anew in each update, by its learning "
                               "rate: that of one update would scale them all. Choose another "
                               "optimizer, \"Adagrad\" say, or leave the field out"));
+  }
+
+  // One momentum is lowered, and another takes the place of the ps'.
+  void CheckMomentum() {
+    const Job::Strategy& strategy = job_.strategy;
+    if (job_.optimizer.empty()) return;
+    const json optimizer = json::parse(job_.optimizer);
+    const std::string name = optimizer["class_name"].dump();
+    if (strategy.momentum_by_workers && MomentumOption(optimizer).empty()) {
+      errors_->Add("$.strategy.momentum_by_workers",
+                   absl::StrCat("is true, but $.optimizer, ", name,
+                                ", has no momentum; leave the field out, or give one that has"));
+    }
+    if (strategy.worker_momentum > 0 &&
+        (name != "\"SGD\"" || optimizer["config"]["momentum"] != 0)) {
+      errors_->Add("$.strategy.worker_momentum",
+                   absl::StrCat("is ", strategy.worker_momentum, ", but $.optimizer is ", name,
+                                name == "\"SGD\"" ? " with a momentum of its own" : "",
+                                "; what workers push with it is for plain SGD, without momentum"));
+    }
   }
 
   // Nobody would see an average of what a worker comes to between two exchanges, and a report says

@@ -24,6 +24,9 @@ constexpr NumberRange kLeaseTimeoutSeconds = {.min = 0.1, .max = 86400};
 constexpr IntegerRange kMaxStaleness = {0, 1 << 20};
 constexpr NumberRange kSpeculateAfter = {.min = 1, .max = 1000};
 constexpr IntegerRange kGradientsPerUpdate = {1, 1 << 20};
+constexpr IntegerRange kWarmupSteps = {1, 1'000'000'000};
+constexpr IntegerRange kWorkers = {1, 1 << 20};
+constexpr NumberRange kWorkerMomentum = {.min = 0.001, .max = 1};
 constexpr IntegerRange kBatchesPerStep = {1, 1 << 20};
 constexpr uint64_t kBatchesPerStepOfLocal = 50;  // as DiLoCo has them where links are not the worst
 constexpr double kLeaseSecondsPerBatch = 10;
@@ -55,7 +58,7 @@ void RefuseStaleness(JsonObject& object, const Job::Strategy& strategy) {
                    ", where no gradient is of old parameters");
   if (in_rounds && strategy.max_staleness.has_value())
     object.AddWrong("max_staleness", *strategy.max_staleness, of_no_old);
-  if (!strategy.rate_scale.by_staleness) return;
+  if (!strategy.learning_rate_by_staleness) return;
   if (in_rounds) {
     object.AddWrong("learning_rate_by_staleness", true, of_no_old);
   } else if (strategy.local()) {
@@ -65,9 +68,44 @@ void RefuseStaleness(JsonObject& object, const Job::Strategy& strategy) {
   }
 }
 
+std::string ReadScale(JsonObject& object) {
+  const json* const value = object.Find("scale_learning_rate");
+  if (value == nullptr || *value == "linear" || *value == "sqrt")
+    return value == nullptr ? "" : value->get<std::string>();
+  object.AddWrong("scale_learning_rate", *value, "\"linear\" or \"sqrt\"");
+  return "";
+}
+
+// What is made of the number of workers, or of gradients.
+void RefuseScales(JsonObject& object, const Job::Strategy& strategy) {
+  const std::string of_async =
+      absl::StrCat("absent under \"", strategy.name, "\": it is an option of \"async\"");
+  for (const char* field : {"momentum_by_workers", "worker_momentum", "workers"}) {
+    const json* const given = object.Find(field);
+    if (given != nullptr && *given != false && (strategy.sync() || strategy.local()))
+      object.AddWrong(field, *given, of_async);
+  }
+  for (const char* field : {"scale_learning_rate", "warmup_steps"}) {
+    if (const json* const given = object.Find(field); given != nullptr && strategy.local()) {
+      object.AddWrong(field, *given,
+                      "absent under \"local\", where a schedule of the outer optimizer says it");
+    }
+  }
+  if (strategy.sync() && strategy.warmup_steps > 0 && strategy.scale_learning_rate.empty()) {
+    object.AddWrong("warmup_steps", strategy.warmup_steps,
+                    "absent under \"sync\" without \"scale_learning_rate\", whose scale it is of");
+  }
+  if (strategy.workers > 0 && !strategy.goes_by_workers()) {
+    object.AddWrong("workers", strategy.workers,
+                    "absent without \"scale_learning_rate\", \"momentum_by_workers\" and "
+                    "\"warmup_steps\", which go by it");
+  }
+}
+
 // What belongs to one strategy, beside the name of another.
 void RefuseFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
   RefuseStaleness(object, strategy);
+  RefuseScales(object, strategy);
   const bool async = !strategy.sync() && !strategy.local();
   if (async && strategy.gradients_per_update > 0) {
     object.AddWrong("gradients_per_update", strategy.gradients_per_update,
@@ -127,7 +165,12 @@ Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonError
   object.ReadNumber("speculate_after", kSpeculateAfter, &strategy.speculate_after);
   if (object.Find("max_staleness") != nullptr)
     object.ReadInteger("max_staleness", kMaxStaleness, &strategy.max_staleness.emplace());
-  object.ReadBool("learning_rate_by_staleness", &strategy.rate_scale.by_staleness);
+  object.ReadBool("learning_rate_by_staleness", &strategy.learning_rate_by_staleness);
+  strategy.scale_learning_rate = ReadScale(object);
+  object.ReadBool("momentum_by_workers", &strategy.momentum_by_workers);
+  object.ReadInteger("warmup_steps", kWarmupSteps, &strategy.warmup_steps);
+  object.ReadInteger("workers", kWorkers, &strategy.workers);
+  object.ReadNumber("worker_momentum", kWorkerMomentum, &strategy.worker_momentum);
   if (object.Find("gradients_per_update") != nullptr)
     object.ReadInteger("gradients_per_update", kGradientsPerUpdate, &strategy.gradients_per_update);
   strategy.outer_optimizer = ReadOuter(object, strategy, errors);

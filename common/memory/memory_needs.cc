@@ -96,6 +96,7 @@ MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
                    {"compressed gradients", options.compression_bytes},
                    {"parameters to evaluate", options.evaluates ? options.parameter_bytes : 0},
                    {"inner optimizer", options.inner_bytes},
+                   {"momentum", options.momentum_bytes},
                    {"activations", options.activation_bytes},
                    {"batches", options.batch_bytes * options.batches_ahead},
                    {"data", options.data_bytes},

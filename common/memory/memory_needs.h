@@ -45,6 +45,7 @@ struct WorkerMemoryOptions {
   bool evaluates = false;          // the job has a test set
   uint64_t compression_bytes = 0;  // of compressed gradients, and of what they leave out
   uint64_t inner_bytes = 0;        // of an optimizer of the worker's own
+  uint64_t momentum_bytes = 0;     // of a momentum of its own
   uint64_t activation_bytes = 0;
   uint64_t batch_bytes = 0;    // of one batch: inputs and targets
   int batches_ahead = 0;       // that may be in memory, the one at hand included

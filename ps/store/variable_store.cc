@@ -235,7 +235,7 @@ void VariableStore::Apply(const Message& gradient, int chunk, UpdateNumbers numb
 // piece.
 void VariableStore::Optimize(const Message& gradient, int chunk, UpdateNumbers numbers,
                              const State& state, float* out) {
-  const double rate_scale = options_.rate_scale.Of(numbers.staleness);
+  const double rate_scale = options_.rate_scale.Of(numbers.iteration, numbers.staleness);
   std::unique_ptr<const Update> updates[2];  // with weight decay: 1
   const float* const values = state.values.data();
   std::vector<float*> slots(state.slots.size());

@@ -193,6 +193,53 @@ TEST_F(LearningRatesTest, TheOlderAGradientTheSmallerItIs) {
   EXPECT_LT(left, 1);
 }
 
+TEST_F(LearningRatesTest, TheyScaleWithTheWorkersAfterAWarmUp) {
+  const int steps = 400;
+  const Job job = MakeJob(directory_, steps, R"({"name": "async", "scale_learning_rate": "linear",
+                                                "workers": 4, "warmup_steps": 100})");
+  double undivided = 1;
+  for (int step = 0; step < steps; ++step)
+    undivided *= 1 - kDecay * (1 + 3 * std::min(step, 100) / 100.0);
+  EXPECT_NEAR(Train(directory_, job, 3), undivided, 1e-4);
+}
+
+// Its own momentum, and plain SGD at the ps, are Nesterov's.
+TEST_F(InProcessClusterTest, OneWorkersOwnMomentumIsTheOptimizers) {
+  const auto job_with = [&](const char* optimizer, const char* strategy) {
+    return SmallJob{.directory = directory_,
+                    .steps = 40,
+                    .optimizer = optimizer,
+                    .strategy = strategy,
+                    .normalization = R"("momentum": 0.9)"}
+        .Load();
+  };
+  const Job job = job_with(R"({"class_name": "SGD", "config": {"learning_rate": 0.02}})",
+                           R"({"name": "async", "worker_momentum": 0.9})");
+  InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = run_dir_});
+  cluster.StartAll();
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  const Job nesterov = job_with(R"({"class_name": "SGD", "config": {"learning_rate": 0.02,
+                                    "momentum": 0.9, "nesterov": true}})",
+                                R"("async")");
+  ExpectClose(ReadModel(run_dir_), TrainAlone(nesterov, 40));
+}
+
+// One step after the other at first, and each once.
+TEST_F(InProcessClusterTest, WorkersThatWarmUpDoEveryStepOnce) {
+  const Job job =
+      SmallJob{.directory = directory_,
+               .steps = 200,
+               .strategy = R"({"name": "async", "warmup_steps": 150, "momentum_by_workers": true})"}
+          .Load();
+  InProcessCluster cluster({.job = job, .ps = 2, .workers = 3, .run_dir = run_dir_});
+  cluster.StartAll();
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  std::multiset<uint64_t> steps;
+  for (const auto& finished : cluster.finished_steps()) steps.insert(finished.step);
+  EXPECT_EQ(steps.size(), 200u);
+  EXPECT_EQ(std::set<uint64_t>(steps.begin(), steps.end()).size(), 200u);
+}
+
 TEST_F(InProcessClusterTest, OneWorkerAveragesStatisticsAsLocalTraining) {
   const Job job =
       SmallJob{.directory = directory_, .steps = 20, .normalization = R"("momentum": 0.9)"}.Load();

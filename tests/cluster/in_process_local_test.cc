@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -34,14 +33,6 @@ class InProcessClusterLocalTest : public testing::Test {
   const TemporaryDirectory temporary_;
   const std::string& directory_ = temporary_.path();
 };
-
-void ExpectClose(const Variables& got, const Variables& want) {
-  for (const auto& [name, values] : want) {
-    ASSERT_EQ(got.at(name).size(), values.size()) << name;
-    for (size_t i = 0; i < values.size(); ++i)
-      ASSERT_NEAR(got.at(name)[i], values[i], 2e-4 * (1 + std::abs(values[i]))) << name;
-  }
-}
 
 // Whatever a worker's own optimizer comes to is what the ps have, within what a difference rounds.
 TEST_F(InProcessClusterLocalTest, OneWorkerWithAnOuterRateOfOneEqualsTrainingAlone) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -156,6 +157,14 @@ void ExpectSameBits(const Variables& got, const Variables& want) {
     ASSERT_EQ(got.at(name).size(), values.size()) << name;
     EXPECT_EQ(std::memcmp(got.at(name).data(), values.data(), values.size() * sizeof(float)), 0)
         << name;
+  }
+}
+
+void ExpectClose(const Variables& got, const Variables& want) {
+  for (const auto& [name, values] : want) {
+    ASSERT_EQ(got.at(name).size(), values.size()) << name;
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_NEAR(got.at(name)[i], values[i], 2e-4 * (1 + std::abs(values[i]))) << name;
   }
 }
 

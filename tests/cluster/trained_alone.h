@@ -20,5 +20,7 @@ Variables ReadModel(const std::string& run_dir);
 Variables TrainAlone(const Job& job, uint64_t steps, int ps = 1);
 
 void ExpectSameBits(const Variables& got, const Variables& want);
+// Within what other roundings of the same updates make of them.
+void ExpectClose(const Variables& got, const Variables& want);
 
 }  // namespace shoal

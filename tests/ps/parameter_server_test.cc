@@ -390,7 +390,7 @@ TEST_F(ParameterServerTest, TheJobSaysWhetherStalenessTellsInTheLearningRate) {
   Client worker = ConnectWorker();
   for (const bool tells : {false, true}) {
     Job job = job_;
-    job.strategy.rate_scale.by_staleness = tells;
+    job.strategy.learning_rate_by_staleness = tells;
     const uint64_t term = kTerm + (tells ? 1 : 0);
     ASSERT_EQ(Ask(control, Load(term, job.ResolvedText())).loaded().timeline(), term);
     const float before = Values(worker, term, 0)[0];

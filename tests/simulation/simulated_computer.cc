@@ -34,7 +34,7 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
                       .cut_parameters = cut_parameters_,
                       .gradients = *gradients_,
                       .gradients_owner = gradients_,
-                      .pulls_each_step = job.strategy.pulls_each_step(),
+                      .pulls_below = job.strategy.pulls_below(),
                       .push_codec = *MakeCodec(job.compression.push, Direction::kPush),
                       .pull_codec = *MakeCodec(job.compression.pull, Direction::kPull)});
       });

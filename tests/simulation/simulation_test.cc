@@ -78,14 +78,16 @@ TEST(WorkloadTest, SeedsDrawTrainingsThatCallbacksEnd) {
 
 TEST(WorkloadTest, SeedsDrawEveryStrategy) {
   int bounded = 0, rounds_of_several = 0, speculates = 0, rates_by_staleness = 0, local = 0,
-      local_in_rounds = 0, delayed = 0;
+      local_in_rounds = 0, delayed = 0, scaled = 0, warm_ups = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const Workload workload = DrawWorkload(seed);
     const Job::Strategy& strategy = workload.job.strategy;
     bounded += strategy.max_staleness.has_value() ? 1 : 0;
     rounds_of_several += strategy.gradients_per_update > 2 ? 1 : 0;
     speculates += strategy.speculate_after > 0 ? 1 : 0;
-    rates_by_staleness += strategy.rate_scale.by_staleness ? 1 : 0;
+    rates_by_staleness += strategy.learning_rate_by_staleness ? 1 : 0;
+    scaled += strategy.scale_learning_rate.empty() ? 0 : 1;
+    warm_ups += strategy.warmup_steps > 0 ? 1 : 0;
     EXPECT_EQ(strategy.in_rounds(), strategy.gradients_per_update > 0);
     local += strategy.local() && strategy.batches_per_step > 1 ? 1 : 0;
     local_in_rounds += strategy.local() && strategy.in_rounds() ? 1 : 0;
@@ -95,7 +97,9 @@ TEST(WorkloadTest, SeedsDrawEveryStrategy) {
   EXPECT_GT(bounded, 20);
   EXPECT_GT(rounds_of_several, 20) << "of fewer than three the sum shows no order";
   EXPECT_GT(speculates, 20);
-  EXPECT_GT(rates_by_staleness, 15);
+  EXPECT_GT(rates_by_staleness, 10);
+  EXPECT_GT(scaled, 5);
+  EXPECT_GT(warm_ups, 10);
   EXPECT_GT(local, 20);
   EXPECT_GT(local_in_rounds, 5);
   EXPECT_GT(delayed, 10);

@@ -311,12 +311,25 @@ void DrawLocal(Random& random, Workload* workload) {
   }
 }
 
+// Few workers at first, of those that have async without a bound of staleness.
+void DrawWarmUp(Random& random, Workload* workload) {
+  Job::Strategy& strategy = workload->job.strategy;
+  if (strategy.in_rounds() || strategy.local() || strategy.max_staleness.has_value()) return;
+  if (!random.OneIn(4)) return;
+  strategy.warmup_steps = random.Between(1, workload->plan().total_steps());
+  strategy.workers = static_cast<uint64_t>(workload->workers);
+}
+
 // Where each update has a learning rate of its own, values show no sums, nor which cut they are of.
 void DrawLearningRates(Random& random, Workload* workload) {
   Job& job = workload->job;
   const bool async = !job.strategy.in_rounds() && !job.strategy.local();
   if (!async || !job.callbacks.empty() || !random.OneIn(3)) return;
-  job.strategy.rate_scale.by_staleness = true;
+  job.strategy.learning_rate_by_staleness = !random.OneIn(4);
+  if (!job.strategy.learning_rate_by_staleness || random.OneIn(4)) {
+    job.strategy.scale_learning_rate = random.Coin() ? "linear" : "sqrt";
+    job.strategy.workers = static_cast<uint64_t>(workload->workers);
+  }
   workload->sums_in = Workload::SumsIn::kSquares;
   job.optimizer = R"({"class_name": "Adagrad", "config": {"initial_accumulator_value": 0}})";
 }
@@ -485,6 +498,8 @@ Workload DrawWorkload(uint64_t seed) {
   DrawLocal(local, &workload);
   Random rates(seed * 0xff51afd7ed558ccd + 7);
   DrawLearningRates(rates, &workload);
+  Random warm_up(seed * 0x9fb21c651e98df25 + 9);
+  DrawWarmUp(warm_up, &workload);
   Random compression(seed * 0x94d049bb133111eb + 6);
   DrawCompression(compression, &workload);
   workload.ending = EndingOf(workload);
@@ -517,7 +532,13 @@ std::string Describe(const Workload& workload) {
       workload.orderly ? ", orderly" : "");
   if (const auto bound = job.strategy.max_staleness; bound.has_value())
     absl::StrAppendFormat(&text, "staleness at most %d\n", *bound);
-  if (job.strategy.rate_scale.by_staleness) absl::StrAppend(&text, "learning rate by staleness\n");
+  if (job.strategy.learning_rate_by_staleness)
+    absl::StrAppend(&text, "learning rate by staleness\n");
+  if (!job.strategy.scale_learning_rate.empty() || job.strategy.warmup_steps > 0) {
+    absl::StrAppendFormat(&text, "learning rate scaled: \"%s\"; %d steps of warm-up, %d workers\n",
+                          job.strategy.scale_learning_rate, job.strategy.warmup_steps,
+                          job.strategy.workers);
+  }
   if (job.strategy.in_rounds())
     absl::StrAppendFormat(&text, "%d steps an update\n", job.strategy.gradients_per_update);
   if (job.strategy.local()) {

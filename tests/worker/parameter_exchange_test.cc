@@ -109,7 +109,7 @@ TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
 
 // What a push would bring is not what the next step is computed from.
 TEST_F(ParameterExchangeTest, WhoPullsBeforeEachStepAsksForNoValuesWithAPush) {
-  Make({.pulls_each_step = true});
+  Make({.pulls_below = 1'000'000});
   Connect();
   PullAll(0.5, 7);
   BeginStep();

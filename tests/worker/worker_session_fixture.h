@@ -77,7 +77,7 @@ class FakeComputer : public StepComputer {
                   .parameters = parameters_,
                   .cut_parameters = cut_parameters_,
                   .gradients = gradients_,
-                  .pulls_each_step = pulls_each_step});
+                  .pulls_below = pulls_below});
   }
   void FinishChunks() {
     for (int ps = 0; ps < 2; ++ps) {
@@ -99,7 +99,7 @@ class FakeComputer : public StepComputer {
   std::vector<std::string> calls;
   std::vector<uint64_t> expected_evaluations;  // since they were forgotten
   uint64_t test_batches = 5;                   // 0: the job has no test set
-  bool pulls_each_step = false;                // the job's strategy is so
+  uint64_t pulls_below = 0;                    // by the job's strategy
 
  private:
   const SmallModel* const model_;

@@ -83,7 +83,7 @@ TEST_F(WorkerSessionTest, LeasePullTrainReport) {
 }
 
 TEST_F(WorkerSessionTest, WhereTheStrategyWantsItParametersArePulledForEachStep) {
-  computer_.pulls_each_step = true;
+  computer_.pulls_below = kTotalSteps;
   StartStep(7, 2);
   const uint64_t pulls = pulls_;
   computer_.FinishChunks();
@@ -95,6 +95,21 @@ TEST_F(WorkerSessionTest, WhereTheStrategyWantsItParametersArePulledForEachStep)
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("train 8"));
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8"));
+}
+
+// As while a job warms up: the answers to the pushes of the first step that is not one of these
+// bring the values.
+TEST_F(WorkerSessionTest, OrForThoseBelowOne) {
+  computer_.pulls_below = 8;
+  StartStep(7, 3);
+  uint64_t pulls = pulls_;
+  FinishStep();
+  EXPECT_GT(pulls_, pulls) << "for step 8: the pushes of step 7 brought nothing";
+  pulls = pulls_;
+  FinishStep();
+  EXPECT_EQ(pulls_, pulls);
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8", "step 70 9"));
 }
 
 // A quarter of what it holds at once, or what there is after a while.

@@ -100,7 +100,7 @@ TEST_F(JobTest, ReadsEveryField) {
   EXPECT_EQ(job.strategy.lease_timeout_seconds, 1.5);
   EXPECT_EQ(job.strategy.speculate_after, 2.5);
   EXPECT_EQ(job.strategy.max_staleness, 0u);
-  EXPECT_TRUE(job.strategy.rate_scale.by_staleness);
+  EXPECT_TRUE(job.strategy.learning_rate_by_staleness);
   EXPECT_EQ(job.compression.push, R"({"fraction":0.01,"name":"top_k"})");
   EXPECT_EQ(job.compression.pull, "bf16");
   EXPECT_EQ(job.checkpoint.every_steps, 100u);
@@ -226,7 +226,8 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
       "$.strategy.speculate_after: is 0.5; must be a number from 1 to 1000\n"
       "$.strategy.max_stale: is not a known key; did you mean \"max_staleness\"? Known: name, "
       "min_shard_bytes, chunk_bytes, window_steps, batches_per_step, lease_timeout_seconds, "
-      "speculate_after, max_staleness, learning_rate_by_staleness, gradients_per_update, "
+      "speculate_after, max_staleness, learning_rate_by_staleness, scale_learning_rate, "
+      "momentum_by_workers, warmup_steps, workers, worker_momentum, gradients_per_update, "
       "outer_optimizer");
   EXPECT_EQ(
       ErrorWith("/compression", {{"push", "int4"}, {"pull", "top_k"}, {"up", "int8"}}),
@@ -509,6 +510,75 @@ TEST(JobStrategyTest, TheOuterMomentumIsResolvedFromTheWorkersThatAreListed) {
   later = unresolved;
   EXPECT_THAT(std::string(ResolveStrategy(0, &later).message()),
               HasSubstr("$.strategy.outer_optimizer is missing, and the cluster spec lists no"));
+}
+
+// Of the optimizer that the ps apply.
+double OptionOfPs(const Job& job, const char* option) {
+  return json::parse((*MakePsOptimizer(job))->config())["config"][option];
+}
+
+TEST(JobStrategyTest, WhatGoesByWorkersIsResolvedFromThoseThatAreListed) {
+  Job job;
+  ASSERT_TRUE(ResolveStrategy(4, &job).ok());
+  EXPECT_EQ(job.strategy.workers, 0u) << "nothing goes by them";
+  job.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 0.5, "momentum": 0.9}})";
+  job.strategy.momentum_by_workers = true;
+  job.strategy.scale_learning_rate = "sqrt";
+  job.strategy.warmup_steps = 7;
+  const Job unresolved = job;
+  ASSERT_TRUE(ResolveStrategy(4, &job).ok());
+  EXPECT_EQ(job.strategy.workers, 4u);
+  EXPECT_EQ(RateScaleOf(job).factor, 2);
+  EXPECT_EQ(RateScaleOf(job).warmup_updates, 7u);
+  Job later = unresolved;
+  TakeResolvedFrom(job, &later);
+  ASSERT_TRUE(ResolveStrategy(9, &later).ok());
+  EXPECT_EQ(later.ResolvedText(), job.ResolvedText()) << "it stays";
+  later = unresolved;
+  EXPECT_THAT(std::string(ResolveStrategy(0, &later).message()),
+              HasSubstr("$.strategy.workers is missing, and the cluster spec lists no workers"));
+  for (const auto& [workers, momentum] :
+       {std::pair{1, 0.9}, {2, 0.9}, {4, 0.7}, {8, 0.5}, {1000, 0.0}}) {
+    job.strategy.workers = workers;
+    EXPECT_NEAR(OptionOfPs(job, "momentum"), momentum, 1e-9) << workers;
+  }
+}
+
+TEST(JobStrategyTest, TheLearningRateOfRoundsScalesWithTheirGradients) {
+  Job job;
+  job.strategy.name = "sync";
+  job.strategy.gradients_per_update = 8;
+  job.strategy.scale_learning_rate = "linear";
+  job.strategy.warmup_steps = 50;
+  EXPECT_EQ(RateScaleOf(job).factor, 8);
+  EXPECT_EQ(RateScaleOf(job).warmup_updates, 7u) << "rounds in which 50 steps are";
+}
+
+TEST_F(JobTest, WhatCannotGoByWorkersIsNamed) {
+  EXPECT_EQ(ErrorWith("/strategy", {{"scale_learning_rate", "cubic"}}),
+            "$.strategy.scale_learning_rate: is \"cubic\"; must be \"linear\" or \"sqrt\"");
+  EXPECT_EQ(ErrorWith("/strategy", {{"workers", 4}}),
+            "$.strategy.workers: is 4; must be absent without \"scale_learning_rate\", "
+            "\"momentum_by_workers\" and \"warmup_steps\", which go by it");
+  EXPECT_EQ(ErrorWith("/strategy", {{"momentum_by_workers", true}}),
+            "$.strategy.momentum_by_workers: is true, but $.optimizer, \"SGD\", has no momentum; "
+            "leave the field out, or give one that has");
+  EXPECT_EQ(ErrorWith("/strategy", {{"name", "sync"}, {"worker_momentum", 0.9}}),
+            "$.strategy.worker_momentum: is 0.9; must be absent under \"sync\": it is an option of "
+            "\"async\"");
+  EXPECT_THAT(ErrorWith("/strategy", {{"name", "sync"}, {"warmup_steps", 9}}),
+              HasSubstr("must be absent under \"sync\" without \"scale_learning_rate\""));
+  EXPECT_THAT(ErrorWith("/strategy", {{"name", "local"}, {"scale_learning_rate", "linear"}}),
+              HasSubstr("must be absent under \"local\", where a schedule of the outer optimizer"));
+  json root = MinimalJob();
+  root["strategy"] = {{"worker_momentum", 0.9}};
+  EXPECT_EQ(Load(root).strategy.worker_momentum, 0.9);
+  root["optimizer"] = "adam";
+  EXPECT_THAT(LoadError(root),
+              HasSubstr("$.strategy.worker_momentum: is 0.9, but $.optimizer is \"Adam\"; what "
+                        "workers push with it is for plain SGD, without momentum"));
+  root["strategy"] = {{"momentum_by_workers", true}, {"workers", 4}};
+  EXPECT_NEAR(OptionOfPs(Load(root), "beta_1"), 0.7, 1e-9);
 }
 
 TEST(JobStrategyTest, AMovingAverageTakesOneSampleOfAllBatchesOfAStep) {

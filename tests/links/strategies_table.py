@@ -1,0 +1,124 @@
+"""How long an epoch takes by each strategy over links of several kinds, on one machine: prints a table.
+
+    strategies_table.py [--job examples/fashion_mnist/job.json] [--workers 2] [--epochs 2] [--seeds 1] [--examples N] [ROW ...]
+
+A ROW is a strategy and a link: alone@none, sync@lan, sync@vpn, async@lan, local@lan, local@vpn; without any, those. Chief, ps and an
+evaluator are on one host, each worker on one of its own (links.py); the best epoch but the first counts, in which connections are made,
+and with it the bytes that went over a worker's link an epoch. All rows are of one run on one machine: read the ratios.
+"""
+import argparse
+import contextlib
+import csv
+import dataclasses
+import gzip
+import json
+import pathlib
+import statistics
+import struct
+import tempfile
+
+import links
+from real_cluster import BIN, SOURCE, Process
+
+LINKS = {"none": links.Link(10000, 0), "lan": links.LAN, "wifi": links.WIFI, "vpn": links.VPN, "mobile": links.MOBILE}
+ROWS = ["alone@none", "sync@lan", "async@lan", "local@lan", "async@vpn", "sync@vpn", "local@vpn"]
+
+
+def fields_of(strategy, workers, batches):
+    """What the job says of it."""
+    if strategy == "sync":
+        return {"strategy": {"name": "sync", "gradients_per_update": workers}}
+    if strategy == "local":
+        return {"strategy": {"name": "local", "batches_per_step": batches}, "compression": {"push": "int8", "pull": "bf16"}}
+    return {"strategy": {"name": "async"}}
+
+
+def write_first(source, target, count):
+    """The first examples of an IDX file, gzipped or not."""
+    content = (gzip.open if source.suffix == ".gz" else open)(source, "rb").read()
+    dimensions = content[3]
+    shape = struct.unpack(f">{dimensions}I", content[4:4 + 4 * dimensions])
+    begin = 4 + 4 * dimensions
+    size = (len(content) - begin) // shape[0]
+    count = min(count, shape[0])
+    target.write_bytes(content[:4] + struct.pack(f">{dimensions}I", count, *shape[1:]) + content[begin:begin + count * size])
+
+
+def write_job(arguments, directory, strategy, workers, seed):
+    job = json.loads(arguments.job.read_text())
+    job["model"] = str((arguments.job.parent / job["model"]).resolve())
+    if arguments.examples:
+        for what, path in job["data"]["training"].items():
+            write_first(arguments.job.parent / path, directory / what, arguments.examples)
+            job["data"]["training"][what] = what
+    job.update(fields_of(strategy, workers, arguments.batches), epochs=arguments.epochs, seed=seed, checkpoint={"every_seconds": 0, "every_steps": 0})
+    path = directory / "job.json"
+    path.write_text(json.dumps(job))
+    return path
+
+
+@dataclasses.dataclass
+class Measured:
+    seconds: float
+    accuracy: float
+    megabytes: float  # an epoch, over a worker's link, both ways
+
+
+def measure(arguments, row, seed, directory):
+    strategy, link = row.split("@")
+    workers = 1 if strategy == "alone" else arguments.workers
+    job = write_job(arguments, directory, strategy, workers, seed)
+    with links.Star([LINKS["none"]] + workers * [LINKS[link]], directory) as star, contextlib.ExitStack() as processes:
+        home = star.addresses[0]
+        spec = {"chief": [f"{home}:4100"], "ps": [f"{home}:4101"], "evaluator": [f"{home}:4102"],
+                "worker": [f"{address}:4103" for address in star.addresses[1:]]}
+
+        def start(kind, index, host, program, *flags):
+            config = json.dumps({"cluster": spec, "task": {"type": kind, "index": index}})
+            process = Process([BIN / f"shoal-{program}", *flags], directory / f"{kind}-{index}.log", {"TF_CONFIG": config}, star.prefix(host))
+            processes.callback(process.kill)
+            return process
+        started = [start("chief", 0, 0, "coordinator", f"--job={job}", f"--run_dir={directory / 'run'}"), start("ps", 0, 0, "ps"),
+                   start("evaluator", 0, 0, "worker", "--threads=1")]
+        started += [start("worker", i, 1 + i, "worker", "--threads=1") for i in range(workers)]
+        for process in started:
+            # The slowest row takes as long as its link is slow.
+            code = process.popen.wait(timeout=arguments.patience)
+            assert code == 0, process.output()[-3000:]
+        star.end()
+        carried = star.counts(1)
+    with open(directory / "run/history.csv", newline="") as file:
+        epochs = list(csv.DictReader(file))
+    seconds = [float(epoch["seconds"]) for epoch in epochs]
+    return Measured(min(seconds[1:] or seconds), float(epochs[-1].get("val_accuracy") or "nan"),
+                    (carried["up"]["bytes"] + carried["down"]["bytes"]) / len(epochs) / 1e6)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="*", default=ROWS, metavar="ROW")
+    parser.add_argument("--job", type=pathlib.Path, default=SOURCE / "examples/fashion_mnist/job.json")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=1, help="accuracies are means over so many")
+    parser.add_argument("--examples", type=int, default=0, help="of the training set, of IDX files; 0: all")
+    parser.add_argument("--batches", type=int, default=100, help="batches_per_step of local")
+    parser.add_argument("--patience", type=float, default=7200, help="seconds that a row may take")
+    arguments = parser.parse_args()
+    for row in arguments.rows:
+        strategy, _, link = row.partition("@")
+        if strategy not in ("alone", "sync", "async", "local") or link not in LINKS:
+            parser.error(f"{row}: a row is alone, sync, async or local, @, and one of {', '.join(LINKS)}")
+    print("| strategy | link | workers | s an epoch | MB over a worker's link | test accuracy |\n|---|---|---|---|---|---|", flush=True)
+    for row in arguments.rows:
+        measured = []
+        for seed in range(1, arguments.seeds + 1):
+            with tempfile.TemporaryDirectory() as directory:
+                measured.append(measure(arguments, row, seed, pathlib.Path(directory)))
+        strategy, link = row.split("@")
+        print(f"| {strategy} | {link} | {1 if strategy == 'alone' else arguments.workers} | {statistics.median(m.seconds for m in measured):.2f} "
+              f"| {statistics.mean(m.megabytes for m in measured):.1f} | {statistics.mean(m.accuracy for m in measured):.4f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
