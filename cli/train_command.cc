@@ -18,9 +18,15 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
   train->add_option("--workers", options->workers, "Workers, which compute gradients")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  train->add_option("--ps", options->ps, "Parameter servers, which hold the variables")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
+  CLI::Option* const ps =
+      train->add_option("--ps", options->ps, "Parameter servers, which hold the variables")
+          ->check(CLI::Range(1, 256))
+          ->capture_default_str();
+  auto colocate = std::make_shared<bool>(false);
+  train
+      ->add_flag("--colocate", *colocate,
+                 "As many parameter servers as workers, as where each machine has one of both")
+      ->excludes(ps);
   train->add_option("--run_dir", options->run_dir,
                     "Where checkpoints, model, history and logs go [runs/NAME]");
   train
@@ -47,7 +53,10 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       "\nExit codes: 0 done, 143 stopped with a checkpoint, 64 wrong flags, 78 wrong job or run "
       "directory, too little memory,\n"
       "65 damaged data, 77 another coordinator has taken over, 138 worth another try.");
-  train->callback([options, chosen] { *chosen = [options] { return Train(*options); }; });
+  train->callback([options, colocate, chosen] {
+    if (*colocate) options->ps = options->workers;
+    *chosen = [options] { return Train(*options); };
+  });
 }
 
 }  // namespace shoal

@@ -50,6 +50,15 @@ def test_any_number_of_workers_ends_with_the_same_file(alone, tmp_path, workers)
         assert one.split(",")[:2] == other.split(",")[:2]
 
 
+def test_a_ps_beside_each_worker_ends_with_the_same_file(alone, tmp_path):
+    job, run = alone
+    done = shoal("train", job, "--run_dir", tmp_path / "run", "--workers", 3, "--threads", 1, "--colocate")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(path.name for path in (tmp_path / "run/logs").glob("ps-*.log")) == ["ps-0.log", "ps-1.log", "ps-2.log"]
+    assert checksum(tmp_path / "run") == checksum(run)
+    assert shoal("train", job, "--run_dir", tmp_path / "other", "--colocate", "--ps", 2).returncode == 64
+
+
 def test_rounds_of_another_size_end_with_another_file(alone, tmp_path):
     """What is compared does depend on what an update is made of."""
     job, run = alone

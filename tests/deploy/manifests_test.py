@@ -12,7 +12,7 @@ import yaml
 
 from manifests import KUBERNETES, documents, named, render
 
-OVERLAYS = ["plain", "spot"]
+OVERLAYS = ["plain", "spot", "colocated"]
 # The oldest and the newest version of Kubernetes that the manifests are for.
 VERSIONS = ["1.31", "1.37"]
 SCHEMAS = pathlib.Path(__file__).parent / "schemas"
@@ -104,6 +104,19 @@ def test_counts_agree(overlay):
         assert counts["CLUSTER_HOSTS"] == "shoal-TASK-INDEX.shoal" and spec["template"]["spec"]["subdomain"] == "shoal"
     assert named(resources, "PodDisruptionBudget", "shoal-ps")["spec"]["minAvailable"] == int(counts["CLUSTER_PS"])
     assert named(resources, "Service", "shoal")["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_colocated_has_a_ps_beside_each_worker():
+    """Three of each, no node with two of a kind, and a ps only where a worker is."""
+    resources = rendered("colocated")
+    counts = named(resources, "ConfigMap", "shoal-cluster")["data"]
+    assert counts["CLUSTER_PS"] == counts["CLUSTER_WORKERS"]
+
+    def others(task, kind):
+        term, = named(resources, "Job", f"shoal-{task}")["spec"]["template"]["spec"]["affinity"][kind]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert term["topologyKey"] == "kubernetes.io/hostname"
+        return term["labelSelector"]["matchLabels"]["app.kubernetes.io/component"]
+    assert [others("ps", "podAffinity"), others("ps", "podAntiAffinity"), others("worker", "podAntiAffinity")] == ["worker", "ps", "worker"]
 
 
 @pytest.mark.parametrize("where", pod_templates())

@@ -1,5 +1,6 @@
 """The links themselves, and a cluster whose workers are far away."""
 import concurrent.futures
+import contextlib
 import csv
 import ctypes
 import json
@@ -153,6 +154,38 @@ def test_a_worker_behind_a_mobile_link_trains(tmp_path):
     chief = (tmp_path / "chief.log").read_text()
     assert chief.count("worker 0 has joined") == 1, chief
     assert "leased again" not in chief and "lost ps" not in chief, chief
+
+
+@needs_namespaces
+def test_a_ps_beside_each_worker_moves_what_ring_all_reduce_moves(tmp_path):
+    """2 M (n - 1) / n bytes a step over each link and direction, M being those of the variables: all but a machine's own share."""
+    hosts, rounds = 3, 40
+    job = write_job(tmp_path, examples=16 * hosts * rounds, epochs=1, checkpoint={"every_seconds": 0},
+                    strategy={"name": "sync", "gradients_per_update": hosts, "min_shard_bytes": 1024})
+    (tmp_path / "model.json").write_text(json.dumps(WIDE_MODEL))
+    content = json.loads(job.read_text())
+    del content["data"]["test"]
+    job.write_text(json.dumps(content))
+    with Star([LAN] * hosts, tmp_path) as star, contextlib.ExitStack() as processes:
+        spec = {"chief": [f"{star.addresses[0]}:4100"], "ps": [f"{each}:4101" for each in star.addresses],
+                "worker": [f"{each}:4102" for each in star.addresses]}
+
+        def start(kind, program, host, *arguments):
+            config = json.dumps({"cluster": spec, "task": {"type": kind, "index": host}})
+            process = Process([BIN / f"shoal-{program}", *arguments], tmp_path / f"{kind}-{host}.log", {"TF_CONFIG": config}, star.prefix(host))
+            processes.callback(process.kill)
+            return process
+        started = [start("chief", "coordinator", 0, f"--job={job}", f"--run_dir={tmp_path / 'run'}")]
+        started += [start(kind, kind, host) for kind in ("ps", "worker") for host in range(hosts)]
+        for process in started:
+            assert process.wait() == 0, process.output()[-3000:]
+        star.end()
+        # Whoever is fast does several steps of a round, from the values that it has: over all links together it comes to the same gradients.
+        up = sum(star.counts(host)["up"]["bytes"] for host in range(hosts))
+    gradients = rounds * hosts * WIDE_BYTES * (hosts - 1) / hosts
+    print(up, gradients)
+    # The first values, and those after each round, to each worker that computed in it; headers and acknowledgements.
+    assert gradients * 1.3 < up < 2 * gradients * 1.05
 
 
 @needs_namespaces
