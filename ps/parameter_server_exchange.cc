@@ -140,7 +140,7 @@ absl::StatusOr<PushResult> ParameterServer::Apply(const proto::Push& push, const
 }
 
 ChunkSnapshot ParameterServer::ReadLive(int chunk) {
-  return AsTheyTravel(chunk, *store().Read(chunk));
+  return AsTheyTravel(chunk, *store().ReadAhead(chunk));
 }
 
 ChunkSnapshot ParameterServer::AsTheyTravel(int chunk, ChunkSnapshot values) {

@@ -35,6 +35,7 @@ absl::StatusOr<VariableStore::Options> StoreOptions(const LoadRequest& request, 
                                 .ps_index = request.ps_index,
                                 .optimizer = std::move(optimizer),
                                 .rate_scale = RateScaleOf(job),
+                                .look_ahead = job.strategy.look_ahead,
                                 .window_steps = job.strategy.window_steps,
                                 .most_round_steps = job.strategy.gradients_per_update,
                                 .seed = job.seed};

@@ -74,6 +74,7 @@ std::string Job::ResolvedText() const {
   if (strategy.momentum_by_workers) root["strategy"]["momentum_by_workers"] = true;
   if (strategy.warmup_steps > 0) root["strategy"]["warmup_steps"] = strategy.warmup_steps;
   if (strategy.workers > 0) root["strategy"]["workers"] = strategy.workers;
+  if (strategy.look_ahead > 0) root["strategy"]["look_ahead"] = strategy.look_ahead;
   if (strategy.worker_momentum > 0) root["strategy"]["worker_momentum"] = strategy.worker_momentum;
   if (strategy.gradients_per_update > 0)
     root["strategy"]["gradients_per_update"] = strategy.gradients_per_update;

@@ -46,6 +46,8 @@ struct Job {
     // Of async: by which these three go. 0: as many as are listed, until that is written here
     // (ResolveStrategy), or none of them is asked for.
     uint64_t workers = 0;
+    // Of async: workers pull where the values are expected to be so many updates later.
+    uint64_t look_ahead = 0;
     // Of async: of a momentum that each worker keeps for itself; 0: none does.
     double worker_momentum = 0;
     // The steps whose gradients become one update. 0: under sync as many as workers are listed,

@@ -72,6 +72,7 @@ class JobReader {
       job_.strategy = ReadStrategy(*value, top.PathOf("strategy"), errors_);
     RefuseRateOfOneUpdate();
     CheckMomentum();
+    CheckLookAhead();
     CheckLocalSteps();
     ReadCompression(top);
     ReadCheckpoint(top);
@@ -344,6 +345,19 @@ class JobReader {
     }
   }
 
+  // What is expected is what slots say.
+  void CheckLookAhead() {
+    if (job_.strategy.look_ahead == 0 || job_.optimizer.empty()) return;
+    const auto optimizer = MakeOptimizer(job_.optimizer);
+    if (!optimizer.ok() || (*optimizer)->PrepareAhead(1, 1) != nullptr) return;
+    errors_->Add(
+        "$.strategy.look_ahead",
+        absl::StrCat("is ", job_.strategy.look_ahead, ", but $.optimizer is ",
+                     json::parse(job_.optimizer)["class_name"].dump(),
+                     ", whose next updates are not known from its last: SGD with momentum, "
+                     "Adam and AdamW look ahead"));
+  }
+
   // Nobody would see an average of what a worker comes to between two exchanges, and a report says
   // of a step how many examples it has in 32 bits.
   void CheckLocalSteps() {
@@ -381,14 +395,16 @@ class JobReader {
   // What a codec has left of a step's gradient a worker adds to that of its next step: whose that
   // is would be seen in the variables.
   void RefuseResiduals(JsonObject& compression) {
-    if (!job_.strategy.sync() || job_.compression.push.empty()) return;
+    if (!job_.strategy.in_rounds() || job_.compression.push.empty()) return;
     const auto codec = MakeCodec(job_.compression.push, Direction::kPush);
     if (!codec.ok() || !(*codec)->leaves_residual()) return;
     errors_->Add(compression.PathOf("push"),
                  absl::StrCat("is ", ShortJson(*compression.Find("push")),
                               ", which adds what it left out of a step's gradient to the worker's "
-                              "next one; under the strategy sync no update depends on who computed "
-                              "what. Choose a codec that leaves nothing out, \"bf16\" say"));
+                              "next one; under the strategy ",
+                              job_.strategy.sync() ? "sync" : "local with gradients_per_update",
+                              " no update depends on who computed what. Choose a codec that leaves "
+                              "nothing out, \"bf16\" say"));
   }
 
   // Parts of the same data that are chosen differently have examples in common.

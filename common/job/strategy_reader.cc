@@ -26,6 +26,7 @@ constexpr NumberRange kSpeculateAfter = {.min = 1, .max = 1000};
 constexpr IntegerRange kGradientsPerUpdate = {1, 1 << 20};
 constexpr IntegerRange kWarmupSteps = {1, 1'000'000'000};
 constexpr IntegerRange kWorkers = {1, 1 << 20};
+constexpr IntegerRange kLookAhead = {1, 1 << 20};
 constexpr NumberRange kWorkerMomentum = {.min = 0.001, .max = 1};
 constexpr IntegerRange kBatchesPerStep = {1, 1 << 20};
 constexpr uint64_t kBatchesPerStepOfLocal = 50;  // as DiLoCo has them where links are not the worst
@@ -80,7 +81,7 @@ std::string ReadScale(JsonObject& object) {
 void RefuseScales(JsonObject& object, const Job::Strategy& strategy) {
   const std::string of_async =
       absl::StrCat("absent under \"", strategy.name, "\": it is an option of \"async\"");
-  for (const char* field : {"momentum_by_workers", "worker_momentum", "workers"}) {
+  for (const char* field : {"momentum_by_workers", "look_ahead", "worker_momentum", "workers"}) {
     const json* const given = object.Find(field);
     if (given != nullptr && *given != false && (strategy.sync() || strategy.local()))
       object.AddWrong(field, *given, of_async);
@@ -170,6 +171,7 @@ Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonError
   object.ReadBool("momentum_by_workers", &strategy.momentum_by_workers);
   object.ReadInteger("warmup_steps", kWarmupSteps, &strategy.warmup_steps);
   object.ReadInteger("workers", kWorkers, &strategy.workers);
+  object.ReadInteger("look_ahead", kLookAhead, &strategy.look_ahead);
   object.ReadNumber("worker_momentum", kWorkerMomentum, &strategy.worker_momentum);
   if (object.Find("gradients_per_update") != nullptr)
     object.ReadInteger("gradients_per_update", kGradientsPerUpdate, &strategy.gradients_per_update);

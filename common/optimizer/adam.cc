@@ -53,6 +53,14 @@ void ApplyAmsgrad(const UnalignedFloat* gradient, const float* values, float* ou
   }
 }
 
+SHOAL_VECTORIZE
+void LookAhead(const float* values, float* out, const float* first, const float* second,
+               size_t size, float alpha, float epsilon) {
+  SHOAL_INDEPENDENT
+  for (size_t i = 0; i < size; ++i)
+    out[i] = values[i] - alpha * first[i] / (std::sqrt(second[i]) + epsilon);
+}
+
 class Adam : public Optimizer {
  public:
   Adam(KerasOptions& options, double weight_decay)
@@ -66,12 +74,25 @@ class Adam : public Optimizer {
     if (amsgrad_) AddSlot("adam_vhat");
   }
 
+  std::unique_ptr<const Update> PrepareAhead(uint64_t iteration, double more) const override {
+    if (iteration == 0) return nullptr;  // there was no update yet
+    const auto alpha = static_cast<float>(more * Alpha(iteration, LearningRate(iteration)));
+    const auto epsilon = static_cast<float>(epsilon_);
+    const size_t second = amsgrad_ ? 2 : 1;
+    return UpdateOf([=](const Elements& e) {
+      LookAhead(e.values, e.out, e.slots[0], e.slots[second], e.size, alpha, epsilon);
+    });
+  }
+
  private:
+  double Alpha(uint64_t iteration, double learning_rate) const {
+    const auto t = static_cast<double>(iteration);
+    return learning_rate * std::sqrt(1 - std::pow(beta_2_, t)) / (1 - std::pow(beta_1_, t));
+  }
+
   std::unique_ptr<const Update> PrepareStep(const Step& step) const override {
-    const auto t = static_cast<double>(step.iteration);
     Factors factors;
-    factors.alpha =
-        step.learning_rate * std::sqrt(1 - std::pow(beta_2_, t)) / (1 - std::pow(beta_1_, t));
+    factors.alpha = static_cast<float>(Alpha(step.iteration, step.learning_rate));
     factors.one_minus_beta_1 = 1 - beta_1_;
     factors.one_minus_beta_2 = 1 - beta_2_;
     factors.epsilon = epsilon_;

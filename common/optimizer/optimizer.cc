@@ -87,6 +87,11 @@ std::unique_ptr<const Update> Optimizer::Prepare(uint64_t iteration,
   return AveragingUpdate(average_, iteration, std::move(update));
 }
 
+std::unique_ptr<const Update> Optimizer::PrepareAhead(uint64_t /*iteration*/,
+                                                      double /*more*/) const {
+  return nullptr;
+}
+
 std::unique_ptr<const Optimizer> Optimizer::ReadFrom(
     const KerasTable<std::unique_ptr<Optimizer>>& table, const json& value, const std::string& path,
     JsonErrors* errors) {

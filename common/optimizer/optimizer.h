@@ -71,6 +71,11 @@ class Optimizer {
     return Prepare(iteration, Conditions());
   }
 
+  // Where the values of slots that have had so many updates are expected to be after `more` of them
+  // that are like the last one: its Apply() reads values and slots, and writes `out` alone. Null
+  // where the slots do not say it.
+  virtual std::unique_ptr<const Update> PrepareAhead(uint64_t iteration, double more) const;
+
   // The variables that are updated without weight decay.
   const DecayExclusions& decay_exclusions() const { return decay_exclusions_; }
 

@@ -40,6 +40,12 @@ void ApplyNesterov(const UnalignedFloat* gradient, const float* values, float* o
   }
 }
 
+SHOAL_VECTORIZE
+void LookAhead(const float* values, float* out, const float* velocity, size_t size, float more) {
+  SHOAL_INDEPENDENT
+  for (size_t i = 0; i < size; ++i) out[i] = values[i] + more * velocity[i];
+}
+
 class Sgd : public Optimizer {
  public:
   explicit Sgd(KerasOptions& options)
@@ -47,6 +53,14 @@ class Sgd : public Optimizer {
         momentum_(options.Number("momentum", 0, {.min = 0, .max = 1})),
         nesterov_(options.Flag("nesterov", false)) {
     if (momentum_ != 0) AddSlot("sgd_momentum");
+  }
+
+  // The momentum is what the last update added.
+  std::unique_ptr<const Update> PrepareAhead(uint64_t /*iteration*/, double more) const override {
+    if (momentum_ == 0) return nullptr;
+    return UpdateOf([more](const Elements& e) {
+      LookAhead(e.values, e.out, e.slots[0], e.size, static_cast<float>(more));
+    });
   }
 
  private:

@@ -318,6 +318,22 @@ absl::StatusOr<ChunkSnapshot> VariableStore::Read(int chunk) const {
   return Snapshot(chunk, chunks_[chunk].live);
 }
 
+absl::StatusOr<ChunkSnapshot> VariableStore::ReadAhead(int chunk) {
+  SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
+  const State& live = chunks_[chunk].live;
+  std::unique_ptr<const Update> ahead;
+  if (options_.look_ahead > 0 && !live.slots.empty() && live.version > 0) {
+    const double rate_scale = options_.rate_scale.Of(live.version, 0);
+    ahead = options_.optimizer->PrepareAhead(live.version,
+                                             rate_scale * static_cast<double>(options_.look_ahead));
+  }
+  if (ahead == nullptr) return Snapshot(chunk, live);
+  const ValueBuffers::Hold expected = buffers_->Take(chunk);
+  const size_t size = chunk_size(chunk);
+  ahead->Apply({}, {live.values.data(), size}, {expected.data(), size}, live.slots);
+  return Snapshot(chunk, expected, live.version);
+}
+
 absl::Status VariableStore::CheckVersion(int chunk, uint64_t version) const {
   SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
   const ChunkState& state = chunks_[chunk];

@@ -51,6 +51,8 @@ class VariableStore {
     int ps_index = 0;
     std::shared_ptr<const Optimizer> optimizer;
     RateScale rate_scale;  // of the optimizer's learning rate
+    // ReadAhead looks so many updates ahead.
+    uint64_t look_ahead = 0;
     uint64_t window_steps = 4096;
     // Every push is of a round, of so many steps at most; 0: none is, and what comes is applied.
     uint64_t most_round_steps = 0;
@@ -94,6 +96,10 @@ class VariableStore {
                                   const std::optional<Round>& round = std::nullopt);
   // The live values. kInvalidArgument: no such chunk.
   absl::StatusOr<ChunkSnapshot> Read(int chunk) const;
+  // Where they are expected to be some updates later (Options::look_ahead), as far as the slots say
+  // it: of what the optimizer updates; else, and with 0, the live ones. For workers that push when
+  // so many others have.
+  absl::StatusOr<ChunkSnapshot> ReadAhead(int chunk);
   // Whether ReadVersion has it.
   absl::Status CheckVersion(int chunk, uint64_t version) const;
   // The values of this version, where the chunk is not frozen: the live ones, or those of the

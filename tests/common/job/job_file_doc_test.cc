@@ -95,7 +95,8 @@ class JobFileDocTest : public JobFilesTest {
     if (path == "$.strategy.gradients_per_update")
       root["strategy"] = {{"name", "sync"}, {"window_steps", 1 << 20}};
     if (path == "$.strategy.workers") root["strategy"] = {{"warmup_steps", 100}};
-    if (path == "$.strategy.momentum_by_workers") root["optimizer"] = "adam";
+    if (path == "$.strategy.momentum_by_workers" || path == "$.strategy.look_ahead")
+      root["optimizer"] = "adam";
     if (path == "$.strategy.batches_per_step" || path == "$.strategy.outer_optimizer")
       root["strategy"] = {{"name", "local"}};
     root[Pointer(path)] = value;

@@ -227,8 +227,8 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
       "$.strategy.max_stale: is not a known key; did you mean \"max_staleness\"? Known: name, "
       "min_shard_bytes, chunk_bytes, window_steps, batches_per_step, lease_timeout_seconds, "
       "speculate_after, max_staleness, learning_rate_by_staleness, scale_learning_rate, "
-      "momentum_by_workers, warmup_steps, workers, worker_momentum, gradients_per_update, "
-      "outer_optimizer");
+      "momentum_by_workers, warmup_steps, workers, look_ahead, worker_momentum, "
+      "gradients_per_update, outer_optimizer");
   EXPECT_EQ(
       ErrorWith("/compression", {{"push", "int4"}, {"pull", "top_k"}, {"up", "int8"}}),
       "$.compression.push: is \"int4\", a codec that this Shoal lacks; did you mean \"int8\"? "
@@ -507,6 +507,11 @@ TEST(JobStrategyTest, TheOuterMomentumIsResolvedFromTheWorkersThatAreListed) {
   TakeResolvedFrom(job, &later);
   ASSERT_TRUE(ResolveStrategy(8, &later).ok());
   EXPECT_EQ(later.strategy.outer_optimizer, job.strategy.outer_optimizer) << "it stays";
+  Job in_rounds = job;
+  in_rounds.strategy.gradients_per_update = 4;
+  later = unresolved;
+  TakeResolvedFrom(in_rounds, &later);
+  EXPECT_EQ(later.strategy.gradients_per_update, 0u) << "a run in rounds is another run";
   later = unresolved;
   EXPECT_THAT(std::string(ResolveStrategy(0, &later).message()),
               HasSubstr("$.strategy.outer_optimizer is missing, and the cluster spec lists no"));
@@ -538,9 +543,13 @@ TEST(JobStrategyTest, WhatGoesByWorkersIsResolvedFromThoseThatAreListed) {
   EXPECT_THAT(std::string(ResolveStrategy(0, &later).message()),
               HasSubstr("$.strategy.workers is missing, and the cluster spec lists no workers"));
   for (const auto& [workers, momentum] :
-       {std::pair{1, 0.9}, {2, 0.9}, {4, 0.7}, {8, 0.5}, {1000, 0.0}}) {
+       {std::pair{1, 0.9}, {2, 0.9}, {4, 0.7}, {8, 0.5}, {1000, 0.1}}) {
     job.strategy.workers = workers;
     EXPECT_NEAR(OptionOfPs(job, "momentum"), momentum, 1e-9) << workers;
+  }
+  for (const char* optimizer : {"adam", "lion", "lamb", "nadam", "adamax"}) {
+    job.optimizer = (*MakeOptimizer(json(optimizer).dump()))->config();
+    EXPECT_NEAR(OptionOfPs(job, "beta_1"), 0.1, 1e-9) << optimizer;
   }
 }
 
@@ -570,6 +579,9 @@ TEST_F(JobTest, WhatCannotGoByWorkersIsNamed) {
               HasSubstr("must be absent under \"sync\" without \"scale_learning_rate\""));
   EXPECT_THAT(ErrorWith("/strategy", {{"name", "local"}, {"scale_learning_rate", "linear"}}),
               HasSubstr("must be absent under \"local\", where a schedule of the outer optimizer"));
+  EXPECT_EQ(ErrorWith("/strategy", {{"look_ahead", 3}}),
+            "$.strategy.look_ahead: is 3, but $.optimizer is \"SGD\", whose next updates are not "
+            "known from its last: SGD with momentum, Adam and AdamW look ahead");
   json root = MinimalJob();
   root["strategy"] = {{"worker_momentum", 0.9}};
   EXPECT_EQ(Load(root).strategy.worker_momentum, 0.9);

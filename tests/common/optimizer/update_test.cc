@@ -171,6 +171,33 @@ TEST_P(AnyOptimizerTest, WithoutDecayItIsTheUpdateOfNoWeightDecay) {
   EXPECT_NE(updated(*decaying, true), updated(*plain, true));
 }
 
+// After updates by equal gradients for long, the next ones are as the last.
+TEST_P(AnyOptimizerTest, LooksAheadToWhereEqualUpdatesLead) {
+  const auto optimizer = Make(GetParam());
+  if (optimizer->PrepareAhead(1, 1) == nullptr) {
+    const std::string name = GetParam().class_name;
+    EXPECT_TRUE(!name.starts_with("Adam") || name == "Adamax") << "it could";
+    return;
+  }
+  nlohmann::json config = nlohmann::json::parse(optimizer->config());
+  config["config"]["weight_decay"] = 0;  // what decays is no matter of slots
+  const auto plain = *MakeOptimizer(config.dump());
+  std::vector<float> w(kSize), gradient(kSize), expected(kSize);
+  for (size_t i = 0; i < kSize; ++i) gradient[i] = 0.01f * (static_cast<float>(i % 7) - 2.5f);
+  std::vector<std::vector<float>> slots(plain->slot_names().size(), std::vector<float>(kSize));
+  std::vector<float*> places;
+  for (std::vector<float>& slot : slots) places.push_back(slot.data());
+  constexpr int kLong = 20000, kMore = 3;
+  for (int t = 1; t <= kLong; ++t) plain->Prepare(t)->Apply(gradient, w, w, places);
+  const std::vector<std::vector<float>> before = slots;
+  plain->PrepareAhead(kLong, kMore)->Apply({}, w, expected, places);
+  EXPECT_EQ(slots, before) << "it looks, and changes nothing";
+  const float start = w[0];
+  for (int t = kLong + 1; t <= kLong + kMore; ++t) plain->Prepare(t)->Apply(gradient, w, w, places);
+  for (size_t i = 0; i < kSize; ++i)
+    EXPECT_NEAR(expected[i], w[i], 0.02 * std::abs(w[0] - start)) << i;
+}
+
 // An update of its own learning rate is that of an optimizer that has it.
 TEST_P(AnyOptimizerTest, TheRateOfOneUpdateIsThatOfTheOptimizerTimesItsScale) {
   const auto optimizer = Make(GetParam());

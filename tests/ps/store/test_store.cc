@@ -51,6 +51,7 @@ std::unique_ptr<VariableStore> MakeTestStore(const TestStoreOptions& options) {
                              .ps_index = options.ps_index,
                              .optimizer = optimizer,
                              .rate_scale = options.rate_scale,
+                             .look_ahead = options.look_ahead,
                              .window_steps = options.window_steps,
                              .most_round_steps = options.most_round_steps,
                              .seed = options.seed});

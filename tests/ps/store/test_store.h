@@ -33,6 +33,7 @@ struct TestStoreOptions {
   int ps_index = 0;
   int ps_count = 1;
   RateScale rate_scale = {};
+  uint64_t look_ahead = 0;
   uint64_t window_steps = 64;
   uint64_t most_round_steps = 0;
   uint64_t seed = 1;

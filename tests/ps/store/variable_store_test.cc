@@ -78,6 +78,29 @@ TEST(VariableStoreTest, TheLearningRateIsDividedByTheStalenessOfEachPush) {
   }
 }
 
+// Slots of 1 a step say where the values are expected; what is read is a copy, and nothing changes.
+TEST(VariableStoreTest, LooksAheadByItsSlots) {
+  const auto store = SeededStore(
+      {.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 1, "momentum": 0.5}})",
+       .look_ahead = 4});
+  const PsShards& shards = store->options().shard_map.ps(0);
+  for (int chunk = 0; chunk < PushedChunks(*store); ++chunk) {
+    const auto first = [&] {
+      const ChunkSnapshot read = *store->ReadAhead(chunk);
+      float value;
+      std::memcpy(&value, read.payload.at(0).data, sizeof(value));
+      return value;
+    };
+    const float before = store->values(chunk)[0];
+    EXPECT_EQ(first(), before) << "there was no update yet";
+    ASSERT_TRUE(store->Push(Ones(*store, chunk), 0, chunk, 0).ok());
+    const float live = store->values(chunk)[0];
+    const bool averages = shards.chunks[chunk].rule == UpdateRule::kMovingAverage;
+    EXPECT_FLOAT_EQ(first(), averages ? live : live - 4) << "the last update took 1 away";
+    EXPECT_EQ(store->values(chunk)[0], live);
+  }
+}
+
 // However many slices the message has come in, and whatever else is in the chunk.
 TEST(VariableStoreTest, AnOptimizerThatTakesWholeVariablesIsGivenOneAtATime) {
   const char* const lamb = R"({"class_name": "Lamb", "config": {"learning_rate": 0.1}})";
