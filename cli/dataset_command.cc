@@ -111,6 +111,11 @@ absl::Status Show(const ShowOptions& options) {
                          OpenJobData(job.training, *loss, validated.model.graph));
   const BatchPlan plan = BatchPlanOf(job, dataset->size());
   BatchSource source({.dataset = dataset, .plan = plan.batches(), .seed = job.seed});
+  if (options.step >= plan.steps().total_steps()) {
+    return absl::OutOfRangeError(absl::StrCat("step ", options.step,
+                                              " was asked for; the plan has ",
+                                              plan.steps().total_steps(), " steps"));
+  }
   const uint64_t first_batch = plan.BatchesOf(options.step).first;
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedBatch> batch, source.Take(first_batch));
   SHOAL_ASSIGN_OR_RETURN(

@@ -307,7 +307,8 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
     absl::StrAppend(&text, "  ", task.task, ": ", task.ToText(), "\n");
   }
   const std::string batches =
-      job.strategy.local() ? absl::StrCat(job.strategy.batches_per_step, " batches of ") : "";
+      job.strategy.local() ? absl::StrCat("up to ", job.strategy.batches_per_step, " batches of ")
+                           : "";
   if (needs.examples > 0) {
     const auto batch_size = static_cast<uint64_t>(job.batch_size);
     absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ", batches,

@@ -32,7 +32,7 @@ class LeaseRule {
   virtual void Done(uint64_t step) = 0;
 };
 
-// Null: the strategy has no rule of its own. `rounds` are those of sync, as soon as they are known:
+// Null: the strategy has no rule of its own. `rounds` are the job's, as soon as they are known:
 // before that nothing is leased.
 std::unique_ptr<LeaseRule> MakeLeaseRule(const Job::Strategy& strategy,
                                          const std::optional<RoundPlan>& rounds);

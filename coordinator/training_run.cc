@@ -470,7 +470,7 @@ absl::Status TrainingRun::CheckPlan() const {
       there, " has the first ", applied,
       " steps, where the job ended; the job that is longer now makes one update of steps ",
       round.first, " to ", round.end() - 1,
-      ", and would not come to what it comes to in one go. Under the strategy sync such a job ends "
+      ", and would not come to what it comes to in one go. In rounds such a job ends "
       "for good where an update ended early: set $.steps to ",
       applied, ", or begin anew with another --run_dir"));
 }

@@ -122,8 +122,8 @@ void TrainingRun::OnWorkerGone(Worker& worker, const std::string& why) {
 template <typename Result>
 std::string TrainingRun::WrongResult(const Result& result, uint64_t most_examples) const {
   if (result.examples() == 0 || result.examples() > most_examples) {
-    return absl::StrCat("reported a batch of ", result.examples(),
-                        " examples; the job's have 1 to ", most_examples);
+    return absl::StrCat("reported ", result.examples(), " examples; the job's have 1 to ",
+                        most_examples);
   }
   const int sums = progress_.metric_sum_count();
   if (result.metric_sums_size() == sums) return "";

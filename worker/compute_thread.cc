@@ -24,9 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-uint32_t MicrosecondsBetween(Clock::time_point begin, Clock::time_point end) {
-  return static_cast<uint32_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count());
+uint64_t MicrosecondsBetween(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count();
 }
 
 // That the calling thread has used.
@@ -138,6 +137,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
     inner_ = std::make_unique<InnerOptimizer>(
         InnerOptimizer::Options{.optimizer = std::move(optimizer),
                                 .difference_clipping = outer->clipping(),
+                                .batches_per_step = job.strategy.batches_per_step,
                                 .variables = graph.variables()});
     Pin(inner_->values());
   }
@@ -251,13 +251,21 @@ void ComputeThread::Expect(uint64_t first_step, uint64_t count) {
   training_->Expect(first.first, last.first + last.count - first.first);
 }
 
+// What is left of a step of several batches is needed all the same.
 void ComputeThread::Forget() {
-  if (training_ != nullptr) training_->Forget();
+  if (training_ == nullptr) return;
+  training_->Forget();
+  MutexLock lock(&mutex_);
+  training_->Expect(batches_left_.first, batches_left_.count);
 }
 
 void ComputeThread::EndTimeline() {
-  ++timeline_;
-  Forget();
+  {
+    MutexLock lock(&mutex_);
+    ++timeline_;
+    batches_left_ = {};
+  }
+  if (training_ != nullptr) training_->Forget();
   ForgetEvaluations();
 }
 
@@ -274,8 +282,9 @@ void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> 
   // More threads than one are those of the compute thread, and a step of several batches is long.
   const bool here = steps_are_short_ && options_.threads == 1 && options_.on_examples == nullptr &&
                     inner_ == nullptr && training_->IsPrepared(step);
-  auto train = [this, step, on_chunk = std::move(on_chunk), done = std::move(done)](bool on_loop) {
-    TrainAndSay(step, on_loop, on_chunk, done);
+  auto train = [this, timeline = timeline_.load(), step, on_chunk = std::move(on_chunk),
+                done = std::move(done)](bool on_loop) {
+    TrainAndSay(timeline, step, on_loop, on_chunk, done);
   };
   auto train_there = [train] { train(/*on_loop=*/false); };
   if (!here) return Enqueue(std::move(train_there));
@@ -291,7 +300,7 @@ void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> 
 // The last chunks go with the outcome, so that the loop is woken once for them. Of a short step all
 // do, and at once: what the loop writes before it looks for messages again takes HTTP/2's window
 // update along (PendingReads).
-void ComputeThread::TrainAndSay(uint64_t step, bool on_loop,
+void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
                                 const std::function<void(int, int)>& on_chunk,
                                 const std::function<void(absl::StatusOr<BatchOutcome>)>& done) {
   const auto say = [](const std::function<void(int, int)>& on_chunk,
@@ -309,8 +318,9 @@ void ComputeThread::TrainAndSay(uint64_t step, bool on_loop,
       options_.loop->Post([say, on_chunk, chunks = std::move(chunks)] { say(on_chunk, chunks); });
     }
   };
-  auto outcome = CatchOutOfMemory("a training step", [&] {
-    return inner_ == nullptr ? TrainNow(step, on_chunks) : TrainLocally(step, on_chunks);
+  auto outcome = CatchOutOfMemory("a training step", [&]() -> absl::StatusOr<BatchOutcome> {
+    SHOAL_RETURN_IF_ERROR(BeginTimeline(timeline));
+    return inner_ == nullptr ? TrainNow(step, on_chunks) : TrainLocally(timeline, step, on_chunks);
   });
   const bool was_short = CpuTime() - begin < options_.short_step;
   auto finish = [this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
@@ -349,17 +359,21 @@ void ComputeThread::NoteExamples(uint64_t step, const LoadedBatch& batch) {
   if (batch.step + 1 == block.first + block.count) options_.on_examples(step, step_examples_);
 }
 
-uint64_t ComputeThread::BeginTimeline() {
-  const uint64_t timeline = timeline_;
-  if (std::exchange(timeline_begun_, timeline) == timeline) return timeline;
+absl::Status ComputeThread::CheckTimeline(uint64_t timeline) const {
+  return timeline == timeline_ ? absl::OkStatus()
+                               : absl::CancelledError("the timeline of the step is over");
+}
+
+absl::Status ComputeThread::BeginTimeline(uint64_t timeline) {
+  SHOAL_RETURN_IF_ERROR(CheckTimeline(timeline));
+  if (std::exchange(timeline_begun_, timeline) == timeline) return absl::OkStatus();
   if (inner_ != nullptr) inner_->Forget();
   if (momentum_ != nullptr) momentum_->Forget();
-  return timeline;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
     uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
-  BeginTimeline();
   variables_missing_ = variables_of_chunk_;
   const auto gradient_of = [this](int variable) {
     const ModelLayout::Extent& extent = runner_->layout().variables[variable];
@@ -396,14 +410,17 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
 }
 
 absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
-    uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
-  const uint64_t timeline = BeginTimeline();
+    uint64_t timeline, uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
   const BatchPlan::Block block = plan_->BatchesOf(step);
   BatchOutcome outcome;
   inner_->Begin(parameters_);
-  for (uint64_t batch = block.first; batch < block.first + block.count; ++batch) {
-    if (timeline_ != timeline)
-      return absl::CancelledError(absl::StrCat("step ", step, ": its timeline is over"));
+  for (uint64_t i = 0; i < block.count; ++i) {
+    const uint64_t batch = block.first + i;
+    {
+      MutexLock lock(&mutex_);
+      SHOAL_RETURN_IF_ERROR(CheckTimeline(timeline));
+      batches_left_ = {.first = batch + 1, .count = block.count - i - 1};
+    }
     SHOAL_ASSIGN_OR_RETURN(const BatchOutcome of_batch,
                            TrainBatch(step, batch, inner_->values(), [](int) {}));
     const Clock::time_point computed = Clock::now();

@@ -82,7 +82,8 @@ class ComputeThread : public StepComputer {
   absl::Status OpenTest(const Job& job, const JobModel& computed, DatasetMemory* data);
   void NoteChunks(const std::vector<Variable>& variables, int ps_count);
   void Pin(std::span<float> buffer);
-  void TrainAndSay(uint64_t step, bool on_loop, const std::function<void(int, int)>& on_chunk,
+  void TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
+                   const std::function<void(int, int)>& on_chunk,
                    const std::function<void(absl::StatusOr<BatchOutcome>)>& done);
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);
   // Calls `on_chunks` with chunks as they are complete.
@@ -90,13 +91,14 @@ class ComputeThread : public StepComputer {
                                         const std::function<void(std::vector<ChunkId>)>& on_chunks);
   // The same of a step of the strategy local. kCancelled: its timeline is over.
   absl::StatusOr<BatchOutcome> TrainLocally(
-      uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks);
+      uint64_t timeline, uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks);
   // What `batch` of the step pushes, from these values into gradients_.
   absl::StatusOr<BatchOutcome> TrainBatch(uint64_t step, uint64_t batch,
                                           std::span<const float> parameters,
                                           const std::function<void(int variable)>& on_variable);
-  // What is kept from step to step begins anew with a timeline. Returns its number.
-  uint64_t BeginTimeline();
+  // What is kept from step to step begins anew with a timeline. kCancelled: this one is over.
+  absl::Status BeginTimeline(uint64_t timeline);
+  absl::Status CheckTimeline(uint64_t timeline) const;
   void NoteExamples(uint64_t step, const LoadedBatch& batch);
   absl::StatusOr<BatchOutcome> EvaluateNow(uint64_t batch);
 
@@ -134,6 +136,8 @@ class ComputeThread : public StepComputer {
   Mutex mutex_;
   CondVar wake_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  // Of the step of several batches that is being computed: those that are not taken yet.
+  BatchPlan::Block batches_left_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   // For the loop's thread.
   bool steps_are_short_ = false;  // the last one was

@@ -1,6 +1,7 @@
 #include "worker/inner_optimizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "common/optimizer/update.h"
@@ -36,7 +37,7 @@ void InnerOptimizer::Begin(std::span<const float> parameters) {
   std::copy(parameters.begin(), parameters.end(), values_.begin());
   for (Samples& samples : samples_) {
     std::fill(samples.sum.begin(), samples.sum.end(), 0.0f);
-    samples.weight = 0;
+    samples.batches = 0;
   }
 }
 
@@ -61,7 +62,7 @@ void InnerOptimizer::Update(uint64_t batch, std::span<float> pushed) {
       Samples& samples = samples_[v];
       const auto momentum = static_cast<float>(variable.momentum);
       for (size_t i = 0; i < part.size(); ++i) samples.sum[i] = momentum * samples.sum[i] + part[i];
-      samples.weight = variable.momentum * samples.weight + 1;
+      ++samples.batches;
     }
     if (variable.rule != UpdateRule::kOptimizer) continue;
     const bool decays = !optimizer.decay_exclusions().Excludes(variable.name);
@@ -76,19 +77,31 @@ void InnerOptimizer::Update(uint64_t batch, std::span<float> pushed) {
 
 void InnerOptimizer::Finish(std::span<const float> parameters, std::span<float> pushed) {
   for (size_t v = 0; v < options_.variables.size(); ++v) {
+    const Variable& variable = options_.variables[v];
     const std::span<float> part = PartOf(pushed, v);
-    if (options_.variables[v].rule == UpdateRule::kOptimizer) {
-      const std::span<const float> before =
-          parameters.subspan(layout_.variables[v].offset, layout_.variables[v].size);
+    const std::span<const float> before =
+        parameters.subspan(layout_.variables[v].offset, layout_.variables[v].size);
+    if (variable.rule == UpdateRule::kOptimizer) {
       const std::span<const float> after = PartOf(values_, v);
       for (size_t i = 0; i < part.size(); ++i) part[i] = before[i] - after[i];
-    } else if (options_.variables[v].rule == UpdateRule::kMovingAverage) {
-      const Samples& samples = samples_[v];
-      for (size_t i = 0; i < part.size(); ++i)
-        part[i] = static_cast<float>(samples.sum[i] / samples.weight);
+    } else if (variable.rule == UpdateRule::kMovingAverage) {
+      SampleOf(samples_[v], variable.momentum, before, part);
     }
   }
   options_.difference_clipping.Clip(OptimizedPartsOf(pushed));
+}
+
+// The h batches make m^h value + (1 - m) sum of the value, and a ps M value + (1 - M) sample, with
+// M = m^H. Of h = H that is the mean of the samples, by their weights in the sum.
+void InnerOptimizer::SampleOf(const Samples& samples, double momentum,
+                              std::span<const float> values, std::span<float> sample) const {
+  const double whole = std::pow(momentum, static_cast<double>(options_.batches_per_step));
+  const double kept = std::pow(momentum, static_cast<double>(samples.batches));
+  // With a momentum of 1 nothing is taken in, whatever it is.
+  const double scale = whole == 1 ? 0 : (1 - momentum) / (1 - whole);
+  const double of_value = whole == 1 ? 0 : (kept - whole) / (1 - whole);
+  for (size_t i = 0; i < sample.size(); ++i)
+    sample[i] = static_cast<float>(of_value * values[i] + scale * samples.sum[i]);
 }
 
 }  // namespace shoal

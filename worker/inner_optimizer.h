@@ -22,6 +22,8 @@ class InnerOptimizer {
   struct Options {
     std::shared_ptr<const Optimizer> optimizer;
     Clipping difference_clipping;  // of what is pushed: the outer optimizer's
+    uint64_t batches_per_step =
+        1;  // of a whole step of the job; the last of an epoch may have fewer
     std::vector<Variable> variables;
   };
   // Takes its memory: BytesOf().
@@ -40,23 +42,26 @@ class InnerOptimizer {
   void Update(uint64_t batch, std::span<float> pushed);
   // What the step of the job pushes. Of what the optimizer updates it is how far the values went
   // down since Begin(parameters); of a moving average with momentum m the one sample that, taken in
-  // with m^h, does what those of the h batches do one after the other.
+  // with m^H, as a ps takes that of H batches, does to the values what those of the h batches of
+  // this step do one after the other.
   void Finish(std::span<const float> parameters, std::span<float> pushed);
 
   // Slots are as at the beginning again.
   void Forget();
 
  private:
-  // Of a moving average: sum of m^(h - 1 - i) x_i, and of the factors.
+  // Of a moving average with momentum m: sum of m^(h - 1 - i) x_i over so many batches h.
   struct Samples {
     std::vector<float> sum;
-    double weight = 0;
+    uint64_t batches = 0;
   };
 
   std::span<float> PartOf(std::span<float> buffer, size_t variable) const {
     const ModelLayout::Extent& extent = layout_.variables[variable];
     return buffer.subspan(extent.offset, extent.size);
   }
+  void SampleOf(const Samples& samples, double momentum, std::span<const float> values,
+                std::span<float> sample) const;
   // Those that the optimizer updates, for clipping.
   std::vector<std::span<float>> OptimizedPartsOf(std::span<float> buffer) const;
 

@@ -19,8 +19,8 @@ struct BatchOutcome {
   uint64_t examples = 0;
   double loss_sum = 0;
   std::vector<double> metric_sums;
-  uint32_t input_wait_us = 0;
-  uint32_t compute_us = 0;
+  uint64_t input_wait_us = 0;
+  uint64_t compute_us = 0;
   uint64_t batches_ready = 0;  // training batches that were in memory, this one apart
 };
 
@@ -69,8 +69,8 @@ class StepComputer {
   virtual void ForgetEvaluations() = 0;
 
   // Computes what a step pushes from `parameters` into `gradients`: the gradient of its batch, or
-  // what several come to. `on_chunk(ps, chunk)`: this
-  // part of it is complete, and this part of the parameters is not read any more.
+  // what several come to. `on_chunk(ps, chunk)`: this part of it is complete, and this part of the
+  // parameters is not read any more.
   virtual void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                      std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
   // Loss and metrics of a batch of the test set, below `test_batches`, on `cut_parameters`.

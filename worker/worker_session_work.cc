@@ -21,8 +21,8 @@ constexpr size_t kMostEvaluations = 1 << 10;
 constexpr Time kReportWithin = std::chrono::milliseconds(50);
 constexpr int kReportPortions = 4;
 
-uint32_t Microseconds(Time time) {
-  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+uint64_t Microseconds(Time time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
 }
 
 }  // namespace
@@ -212,8 +212,8 @@ void WorkerSession::MaybeFinishStep() {
   const std::string waiting =
       input_wait_share_.StepDone(std::chrono::microseconds(outcome_->input_wait_us), took);
   if (!waiting.empty()) LogInfo(waiting);
-  const uint32_t whole_us = Microseconds(took);
-  const uint32_t own_us = outcome_->input_wait_us + outcome_->compute_us;
+  const uint64_t whole_us = Microseconds(took);
+  const uint64_t own_us = outcome_->input_wait_us + outcome_->compute_us;
   done.set_exchange_us(whole_us > own_us ? whole_us - own_us : 0);
   if (options_.on_step != nullptr) options_.on_step(timeline_, step_);
   Begin(Activity::kIdle);

@@ -48,8 +48,8 @@ class RunDirectory {
   // read. Reads the newest checkpoint whole.
   absl::StatusOr<Decision> Decide(const Job& job) const;
 
-  // Under sync a run keeps the rounds that it was begun with: has a job that leaves the number of
-  // gradients of an update to that of the workers go on with the run's, or with `workers`.
+  // A run keeps what it was begun with: has a job that leaves something to the number of workers
+  // (LeavesToWorkers) go on with what the run has, or with `workers`.
   // kInvalidArgument is ResolveStrategy's.
   absl::Status ResolveStrategy(uint64_t workers, Job* job) const;
 

@@ -4,7 +4,7 @@
 //   B = 0.
 // N differences in a row do what their mean does through Nesterov's momentum at once, m = momentum
 // m + g and w -= lr (g + momentum m), while nobody waits for the others. How many the buffer has is
-// the number of the update modulo N, so that it needs no slot.
+// the number of the update modulo N, so that it needs no slot. Weights decay by an N-th with each.
 #include "common/optimizer/loop_update.h"
 
 namespace shoal {
@@ -61,7 +61,7 @@ class DelayedNesterov : public Optimizer {
                              .momentum = static_cast<float>(momentum_),
                              .momentum_rate = static_cast<float>(step.learning_rate * momentum_),
                              .share = static_cast<float>(share),
-                             .decay = step.decay};
+                             .decay = static_cast<float>(step.decay * share)};
     if (step.iteration % every_ != 0) {
       return UpdateOf([factors](const Elements& e) {
         ApplyOne(e.gradient, e.values, e.out, e.slots[1], e.size, factors);

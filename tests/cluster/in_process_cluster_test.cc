@@ -224,7 +224,23 @@ TEST_F(InProcessClusterTest, OneWorkersOwnMomentumIsTheOptimizers) {
   ExpectClose(ReadModel(run_dir_), TrainAlone(nesterov, 40));
 }
 
-// One step after the other at first, and each once.
+// One worker that looks ahead by one update computes on other values than one that does not, and
+// the model has none of them: so the two end apart, and both learn.
+TEST_F(InProcessClusterTest, LookingAheadIsForWorkersAlone) {
+  std::vector<Variables> models;
+  for (const char* strategy : {R"("async")", R"({"name": "async", "look_ahead": 2})"}) {
+    const TemporaryDirectory directory;
+    const Job job =
+        SmallJob{.directory = directory.path(), .epochs = 4, .strategy = strategy}.Load();
+    InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = directory / "run"});
+    cluster.StartAll();
+    ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+    EXPECT_GT(cluster.Status().history(3).test_metrics(0).value(), 0.9);
+    models.push_back(ReadModel(directory / "run"));
+  }
+  EXPECT_NE(models[0], models[1]);
+}
+
 TEST_F(InProcessClusterTest, WorkersThatWarmUpDoEveryStepOnce) {
   const Job job =
       SmallJob{.directory = directory_,

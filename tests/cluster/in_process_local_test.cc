@@ -45,12 +45,10 @@ TEST_F(InProcessClusterLocalTest, OneWorkerWithAnOuterRateOfOneEqualsTrainingAlo
     for (const int batches : {1, 4, kBatchesPerEpoch}) {
       SCOPED_TRACE(absl::StrCat(optimizer, ", ", batches, " batches"));
       const TemporaryDirectory directory;
-      // Averages of shorter blocks count as those of whole ones.
-      const bool whole_blocks = kBatchesPerEpoch % batches == 0;
       const Job job = SmallJob{.directory = directory.path(),
                                .optimizer = optimizer,
                                .strategy = Local(batches, OuterSgd(1)),
-                               .normalization = whole_blocks ? R"("momentum": 0.9)" : ""}
+                               .normalization = R"("momentum": 0.9)"}
                           .Load();
       InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = directory / "run"});
       cluster.StartAll();

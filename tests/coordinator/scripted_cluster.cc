@@ -276,14 +276,14 @@ bool ScriptedWorker::Read() {
   return !orders.empty();
 }
 
-void ScriptedWorker::Report(uint64_t step) {
+void ScriptedWorker::Report(uint64_t step, uint32_t examples) {
   proto::WorkerReport report;
   report.mutable_steps_done()->set_timeline(timeline);
   proto::StepDone* done = report.mutable_steps_done()->add_steps();
   done->set_step(step);
-  done->set_examples(10);
-  done->set_loss_sum(10 * loss);
-  done->add_metric_sums(5);
+  done->set_examples(examples);
+  done->set_loss_sum(examples * loss);
+  done->add_metric_sums(0.5 * examples);
   stream_->Send(report);
 }
 
@@ -347,8 +347,7 @@ ScriptedCluster::ScriptedCluster(Options options) : options_(std::move(options))
   EXPECT_TRUE(MakeDirectories(run_dir()).ok());
   const absl::StatusOr<KerasModel> model = ParseKerasModel(job_.model_json);
   EXPECT_TRUE(model.ok()) << model.status();
-  layout_ = LayOutCheckpoint(model->graph.variables(),
-                             MakeOptimizer(job_.optimizer).value()->slot_names());
+  layout_ = LayOutCheckpoint(model->graph.variables(), (*MakePsOptimizer(job_))->slot_names());
   shard_map_fingerprint_ = ShardMapOf(job_, model->graph.variables(), options_.ps)->Fingerprint();
   Job resolved = job_;
   EXPECT_TRUE(ResolveStrategy(options_.workers, &resolved).ok());

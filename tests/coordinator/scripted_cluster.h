@@ -104,8 +104,8 @@ class ScriptedWorker {
   void SayReady(uint64_t training_examples, uint64_t test_examples, uint32_t shard_map);
   // Takes orders; false when there were none.
   bool Read();
-  // Reports a step, of 10 examples with `loss` and accuracy 0.5 each.
-  void Report(uint64_t step);
+  // Reports a step, of so many examples with `loss` and accuracy 0.5 each.
+  void Report(uint64_t step, uint32_t examples = 10);
   // As one that was in everywhere before.
   void ReportWasIn(uint64_t step);
   // Reports the batch of the oldest evaluation order: 10 examples, `test_loss`, accuracy 0.25.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <map>
 
 #include "common/loss/keras_loss.h"
@@ -98,27 +100,33 @@ TEST_F(ComputeThreadLocalTest, PushesTheDifferenceOfALoopOverItsBatches) {
   }
 }
 
-TEST_F(ComputeThreadLocalTest, TheOptimizersStateEndsWithTheTimelineNotWithLeases) {
-  const Job job = LocalJob();
-  std::map<std::string, std::vector<float>> second;  // step, by what came before it
-  for (const std::string between : {"nothing", "other leases", "another timeline"}) {
+// So does a momentum of the worker's own, of the strategy async.
+TEST_F(ComputeThreadLocalTest, WhatAWorkerKeepsEndsWithTheTimelineNotWithLeases) {
+  Job with_momentum = small_.Load();
+  with_momentum.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 0.01}})";
+  with_momentum.strategy.worker_momentum = 0.9;
+  for (const Job& job : {LocalJob(), with_momentum}) {
+    SCOPED_TRACE(job.strategy.name);
+    std::map<std::string, std::vector<float>> second;  // step, by what came before it
+    for (const std::string between : {"nothing", "other leases", "another timeline"}) {
+      NewComputer();
+      const auto prepared = Prepare(job.ResolvedText());
+      ASSERT_TRUE(prepared.ok()) << prepared.status();
+      Initialize(job, *prepared->layout, prepared->parameters);
+      ASSERT_TRUE(Train(0).ok());
+      if (between == "other leases") computer_->Forget();
+      if (between == "another timeline") computer_->EndTimeline();
+      ASSERT_TRUE(Train(1).ok());
+      second[between] = Pushed(*prepared);
+    }
     NewComputer();
     const auto prepared = Prepare(job.ResolvedText());
-    ASSERT_TRUE(prepared.ok()) << prepared.status();
     Initialize(job, *prepared->layout, prepared->parameters);
-    ASSERT_TRUE(Train(0).ok());
-    if (between == "other leases") computer_->Forget();
-    if (between == "another timeline") computer_->EndTimeline();
     ASSERT_TRUE(Train(1).ok());
-    second[between] = Pushed(*prepared);
+    EXPECT_EQ(second["other leases"], second["nothing"]);
+    EXPECT_EQ(second["another timeline"], Pushed(*prepared)) << "as a worker just started";
+    EXPECT_NE(second["another timeline"], second["nothing"]);
   }
-  NewComputer();
-  const auto prepared = Prepare(job.ResolvedText());
-  Initialize(job, *prepared->layout, prepared->parameters);
-  ASSERT_TRUE(Train(1).ok());
-  EXPECT_EQ(second["other leases"], second["nothing"]);
-  EXPECT_EQ(second["another timeline"], Pushed(*prepared)) << "as a worker that was just started";
-  EXPECT_NE(second["another timeline"], second["nothing"]);
 }
 
 // Counts batches, and has something happen in one.
@@ -175,6 +183,38 @@ TEST_F(ComputeThreadLocalTest, AStepOfATimelineThatIsOverIsGivenUp) {
   EXPECT_EQ(batches, 2);
   EXPECT_EQ(chunks, 0) << "nothing of it is pushed";
   EXPECT_TRUE(Train(0).ok()) << "in the next timeline";
+}
+
+// It was asked for before the timeline ended, and begun by nobody: it neither holds up the next one
+// nor leaves anything behind.
+TEST_F(ComputeThreadLocalTest, AStepThatWaitsWhenItsTimelineEndsIsNotBegun) {
+  std::atomic<int> batches = 0;
+  std::promise<void> began, go_on;
+  create_runner_ = [&](ModelRunner::Options options) {
+    absl::StatusOr<std::unique_ptr<ModelRunner>> runner = ModelRunner::Create(std::move(options));
+    if (runner.ok()) {
+      *runner = std::make_unique<CountingRunner>(*std::move(runner), [&] {
+        if (++batches > 1) return;
+        began.set_value();
+        go_on.get_future().wait();
+      });
+    }
+    return runner;
+  };
+  NewComputer();
+  ASSERT_TRUE(Prepare(LocalJob().ResolvedText()).ok());
+  std::vector<absl::Status> ends;
+  for (const uint64_t step : {0, 1}) {
+    computer_->Train(
+        step, [](int, int) { ADD_FAILURE() << "pushed"; },
+        [&ends](absl::StatusOr<BatchOutcome> outcome) { ends.push_back(outcome.status()); });
+  }
+  began.get_future().wait();
+  computer_->EndTimeline();
+  go_on.set_value();
+  loop_.RunUntil([&] { return ends.size() == 2; });
+  EXPECT_TRUE(absl::IsCancelled(ends[0]) && absl::IsCancelled(ends[1])) << ends[0] << ends[1];
+  EXPECT_EQ(batches, 1);
 }
 
 TEST_F(ComputeThreadLocalTest, ItsMemoryIsCounted) {

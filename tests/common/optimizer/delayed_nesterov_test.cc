@@ -85,6 +85,14 @@ TEST_F(DelayedNesterovTest, EqualDifferencesInARowAreTheSynchronousStep) {
   }
 }
 
+TEST_F(DelayedNesterovTest, WeightsDecayOnceInSoManyDifferences) {
+  Trained delayed(R"({"class_name": "DelayedNesterov", "config": {"learning_rate": 0.5,
+      "momentum_every": 8, "weight_decay": 0.1}})");
+  const float before = delayed.values[1];
+  for (int t = 1; t <= 8; ++t) delayed.Apply(std::vector<float>(kSize), t);
+  EXPECT_NEAR(delayed.values[1] / before, 1 - 0.5 * 0.1, 2e-3);
+}
+
 TEST_F(DelayedNesterovTest, DifferentOnesInARowAreTheirMean) {
   constexpr int kEvery = 3;
   Trained delayed(Delayed(kEvery)), together(kNesterov);

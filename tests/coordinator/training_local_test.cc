@@ -1,0 +1,48 @@
+// The strategy local, as far as it is the coordinator's: a step is a block of batches.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/metrics/sample_value.h"
+#include "tests/coordinator/scripted_cluster.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+// 200 examples in batches of 16, four a step: 4 steps an epoch, the last of one batch.
+ScriptedCluster::Options Local() {
+  return {.strategy = R"({"name": "local", "batches_per_step": 4, "min_shard_bytes": 256,
+                          "chunk_bytes": 1024})"};
+}
+
+TEST(TrainingLocalTest, StepsAreBlocks) {
+  ScriptedCluster cluster(Local());
+  cluster.Join(0);
+  EXPECT_EQ(cluster.run->Status().total_steps(), 8u);
+  EXPECT_EQ(cluster.run->Status().steps_per_epoch(), 4u);
+}
+
+TEST(TrainingLocalTest, AStepMayHaveTheExamplesOfAllItsBatches) {
+  ScriptedCluster cluster(Local());
+  ScriptedWorker& worker = cluster.Join(0);
+  worker.Report(0, 64);
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().steps_done(), 1u);
+  worker.Report(1, 65);
+  cluster.Settle();
+  EXPECT_EQ(cluster.run->Status().steps_done(), 1u);
+  EXPECT_EQ(worker.rejected, "reported 65 examples; the job's have 1 to 64");
+}
+
+// Of the worker's optimizer, at the batch that comes next.
+TEST(TrainingLocalTest, TheOuterOptimizerFollowsTheListedWorkers) {
+  ScriptedCluster cluster(Local());
+  cluster.Join(0);
+  EXPECT_THAT(cluster.ps[0]->loads.at(0).job(), HasSubstr(R"("momentum_every":6)"));
+  EXPECT_NEAR(*SampleValue(*cluster.run, "shoal_learning_rate"), 0.01, 1e-9) << "Adam's, not 0.7";
+}
+
+}  // namespace
+}  // namespace shoal
