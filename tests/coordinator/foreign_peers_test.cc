@@ -97,8 +97,8 @@ TEST(ForeignWorkerTest, ResultsThatCannotBeAreNotCounted) {
     cluster.Settle();
     return worker.rejected;
   };
-  EXPECT_THAT(report(0, UINT32_MAX, 1), HasSubstr("a batch of 4294967295 examples"));
-  EXPECT_THAT(report(1, 0, 1), HasSubstr("a batch of 0 examples"));
+  EXPECT_THAT(report(0, UINT32_MAX, 1), HasSubstr("reported 4294967295 examples"));
+  EXPECT_THAT(report(1, 0, 1), HasSubstr("reported 0 examples"));
   EXPECT_THAT(report(2, 10, 100),
               HasSubstr("reported 100 sums of metrics; those of the job have 1"));
   EXPECT_EQ(cluster.run->Status().steps_done(), 0u);
