@@ -136,7 +136,13 @@ std::string ReadOuter(JsonObject& object, const Job::Strategy& strategy, JsonErr
   if (!strategy.local() || (value == nullptr && !strategy.in_rounds())) return "";
   const auto outer = ReadOuterOptimizer(value == nullptr ? plain : *value,
                                         object.PathOf("outer_optimizer"), errors);
-  return outer == nullptr ? "" : outer->config();
+  if (outer == nullptr) return "";
+  if (outer->scales_all_by_its_rate()) {
+    errors->Add(object.PathOf("outer_optimizer"),
+                "computes the variables anew from its sums, and would lose the values that they "
+                "begin with; choose another, \"SGD\" say");
+  }
+  return outer->config();
 }
 
 }  // namespace

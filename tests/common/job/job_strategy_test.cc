@@ -63,6 +63,9 @@ TEST_F(JobStrategyTest, WhatCannotBeInStepsOfSeveralBatchesIsNamed) {
   EXPECT_THAT(ErrorWith("/strategy", {{"name", "local"}, {"outer_optimizer", "sdg"}}),
               HasSubstr("$.strategy.outer_optimizer: is \"sdg\", an optimizer that Shoal lacks; "
                         "did you mean \"SGD\"?"));
+  EXPECT_EQ(ErrorWith("/strategy", {{"name", "local"}, {"outer_optimizer", "ftrl"}}),
+            "$.strategy.outer_optimizer: computes the variables anew from its sums, and would lose "
+            "the values that they begin with; choose another, \"SGD\" say");
   EXPECT_THAT(ErrorWith("/strategy", {{"name", "local"}, {"learning_rate_by_staleness", true}}),
               HasSubstr("must be absent under \"local\", where the ps apply an outer optimizer"));
   EXPECT_THAT(ErrorWith("/strategy",
