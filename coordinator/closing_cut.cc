@@ -163,6 +163,16 @@ void ClosingCut::EndEvaluationForDeparture(Time now) {
   options_.checkpointer->Release();
 }
 
+// It was begun before, that of the job's end for one.
+void ClosingCut::GiveUpCutAhead() {
+  if (!stopping() && !ps_asks_to_leave()) return;
+  if (options_.checkpointer->idle() || !options_.ending->working()) return;
+  WorkHandout& handout = *options_.handout;
+  if (!handout.open() || !handout.begun() || !handout.TakeBack()) return;
+  if (options_.checkpointer->step() > handout.CutTarget())
+    options_.checkpointer->GiveUp("nobody has begun all steps below it, and no more are begun");
+}
+
 void ClosingCut::Closed(const std::string& outcome, bool kept) {
   const auto say = [kept](const std::string& line) { kept ? LogInfo(line) : LogWarning(line); };
   for (const int ps : options_.fleet->LetLeave())

@@ -60,6 +60,9 @@ class ClosingCut {
 
   void OnTimelineOpened();
   void OnTimelineOver(const std::string& why);
+  // While closing, a cut in progress that lies above steps which nobody has begun is not waited
+  // for.
+  void GiveUpCutAhead();
   // While closing and no cut is in progress: begins the cut as soon as it can be, or ends with it.
   void Plan();
   // It could not be written: a stop tries again for a while. `too_late`: some ps has applied a step

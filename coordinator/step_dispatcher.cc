@@ -123,7 +123,8 @@ uint64_t StepDispatcher::Release(WorkerKey worker) {
   return count;
 }
 
-void StepDispatcher::TakeBack(const std::map<WorkerKey, uint64_t>& begun_below) {
+void StepDispatcher::TakeBack(const std::map<WorkerKey, uint64_t>& begun_below,
+                              const std::function<uint64_t(uint64_t)>& end_of_whole) {
   uint64_t first = std::max(done_below(), came_back_below_);
   if (!open_.empty()) first = std::max(first, *open_.rbegin() + 1);
   for (const auto& [step, worker] : leased_) {
@@ -131,6 +132,7 @@ void StepDispatcher::TakeBack(const std::map<WorkerKey, uint64_t>& begun_below) 
     if (told == begun_below.end() || step < told->second || second_.contains(step))
       first = std::max(first, step + 1);
   }
+  if (end_of_whole != nullptr) first = std::min(next_, end_of_whole(first));
   for (auto lease = leased_.lower_bound(first); lease != leased_.end();
        lease = leased_.erase(lease)) {
     holders_[lease->second].steps.erase(lease->first);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -69,7 +70,10 @@ class StepDispatcher {
   // The workers named have begun no step from the one named on, and begin none now. Steps that
   // nobody can have begun, and above which nobody can either, are as if they had never been leased.
   // A worker that Release or Expire took it from may have begun a step, whoever has it now.
-  void TakeBack(const std::map<WorkerKey, uint64_t>& begun_below);
+  // `end_of_whole`: of the first step taken back, that from which on others are a whole, of which
+  // all are needed or none, as those of a round; may be null.
+  void TakeBack(const std::map<WorkerKey, uint64_t>& begun_below,
+                const std::function<uint64_t(uint64_t first)>& end_of_whole = nullptr);
   // Somebody had begun this step once, perhaps before this dispatcher.
   void WasBegun(uint64_t step);
   // The worker has shown that it is at work: what it holds gets a new deadline.

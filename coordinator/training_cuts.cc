@@ -13,6 +13,7 @@ namespace shoal {
 
 // The end of the job, or the next cut, where one is due.
 void TrainingRun::PlanCut() {
+  closing_->GiveUpCutAhead();
   if (!checkpointer_->idle()) return;
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();
   const bool final_is_stored = training() && last.has_value() && last->manifest.finished() &&

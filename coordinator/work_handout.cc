@@ -282,7 +282,10 @@ bool WorkHandout::TakeBack() {
   if (take_back_->done) return true;
   if (!take_back_->unanswered.empty() && now - take_back_->asked_at < kHaltPatience) return false;
   take_back_->done = true;
-  steps_->TakeBack(take_back_->begun_below);
+  std::function<uint64_t(uint64_t)> end_of_round;
+  if (rounds_.has_value())
+    end_of_round = [this](uint64_t step) { return rounds_->NextStart(step); };
+  steps_->TakeBack(take_back_->begun_below, end_of_round);
   options_.membership->Broadcast(GoOn());
   return true;
 }

@@ -259,7 +259,7 @@ void ComputeThread::Forget() {
   training_->Expect(batches_left_.first, batches_left_.count);
 }
 
-void ComputeThread::EndTimeline() {
+void ComputeThread::Abandon() {
   {
     MutexLock lock(&mutex_);
     ++timeline_;

@@ -62,7 +62,7 @@ class ComputeThread : public StepComputer {
                std::function<void(absl::StatusOr<Prepared>)> done) override;
   void Expect(uint64_t first_step, uint64_t count) override;
   void Forget() override;
-  void EndTimeline() override;
+  void Abandon() override;
   void ExpectEvaluation(uint64_t batch) override;
   void ForgetEvaluations() override;
   void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
@@ -131,7 +131,7 @@ class ComputeThread : public StepComputer {
   // Of these buffers, for copies from and to a device; let go of on the compute thread at its end.
   std::vector<std::unique_ptr<PinnedBuffer>> pinned_;
 
-  std::atomic<uint64_t> timeline_ = 0;  // counts EndTimeline, and the end
+  std::atomic<uint64_t> timeline_ = 0;  // counts Abandon, and the end
 
   Mutex mutex_;
   CondVar wake_;

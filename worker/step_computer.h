@@ -61,9 +61,9 @@ class StepComputer {
   virtual void Expect(uint64_t first_step, uint64_t count) = 0;
   // Drops what is prepared.
   virtual void Forget() = 0;
-  // Whatever follows is of another timeline: drops all that is prepared, also of evaluations, and
-  // what a step would have had of those before. A computation at hand may end early, with an error.
-  virtual void EndTimeline() = 0;
+  // What is computed is not wanted any more, and may end early, with an error: drops all that is
+  // prepared, also of evaluations, and what a step would have had of those before.
+  virtual void Abandon() = 0;
   // The same of a batch of the test set that will be evaluated, and of all of them.
   virtual void ExpectEvaluation(uint64_t batch) = 0;
   virtual void ForgetEvaluations() = 0;

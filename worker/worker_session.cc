@@ -155,9 +155,7 @@ void WorkerSession::OnClosed(const absl::Status& status) {
     return Over(End::kNoCoordinator, absl::UnavailableError(NoCoordinator()));
   }
   retry_ = options_.loop->CallAfter(backoff_.Next(), [this] { Open(); });
-  // Whoever halted it may be gone.
-  halted_ = false;
-  Next();
+  EndHalt();  // whoever halted it may be gone
 }
 
 void WorkerSession::OnMessage(const Message& message) {
@@ -308,9 +306,7 @@ void WorkerSession::SendReady() {
 void WorkerSession::OnTimelineOpened(uint64_t timeline) {
   if (exchange_ == nullptr || timeline == 0) return;
   if (timeline == timeline_) {
-    // It goes on, without whatever the halt was for.
-    halted_ = false;
-    return Next();
+    return EndHalt();  // it goes on, without whatever the halt was for
   }
   LogInfo("working in timeline " + TermText(timeline));
   DropWork(timeline);
@@ -336,11 +332,12 @@ void WorkerSession::DropWork(uint64_t timeline) {
   ++work_;
   leases_.clear();
   halted_ = false;
+  held_back_.clear();
   begun_below_ = 0;
   evaluations_.clear();
   unreported_.Clear();
   Begin(Activity::kIdle);
-  options_.computer->EndTimeline();
+  options_.computer->Abandon();
 }
 
 // --- The end ---

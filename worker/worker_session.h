@@ -123,6 +123,12 @@ class WorkerSession {
   bool ParametersFit(const LeasedStep& leased) const;
   void PullParametersFor(const LeasedStep& leased);
   void Train(const LeasedStep& leased);
+  // A chunk of the step is computed.
+  void OnChunk(int ps, int chunk);
+  // A halt is over: what it held back is pushed.
+  void EndHalt();
+  // Nothing of the step being computed was pushed, and nobody wants it any more.
+  void AbandonStep();
   // The round that begins with this version is complete everywhere: what is leased of it is done.
   void OnRoundComplete(uint64_t version);
   // Leases were dropped: has the batches of those that are left prepared.
@@ -172,8 +178,9 @@ class WorkerSession {
   uint64_t timeline_ = 0;
   uint64_t work_ = 0;  // rises when all that is going on is dropped
   std::deque<LeasedStep> leases_;
-  bool halted_ = false;       // begins none of them
-  uint64_t begun_below_ = 0;  // all steps of this timeline that were begun are below
+  bool halted_ = false;  // begins none of them
+  // All steps of this timeline that were begun, of which something may have been pushed, are below.
+  uint64_t begun_below_ = 0;
   std::deque<EvaluationOrder> evaluations_;
   Activity activity_ = Activity::kIdle;
   bool computing_ = false;  // the computer is busy, perhaps with something that was dropped
@@ -181,10 +188,11 @@ class WorkerSession {
   bool parameters_fresh_ = false;
   // They are of this version of the timeline, on every chunk; none: it is not known.
   std::optional<uint64_t> parameters_version_;
-  uint64_t cut_here_ = 0;                // step of the cut in cut_parameters; 0 = none
-  uint64_t step_ = 0;                    // the one being trained
-  std::optional<BatchOutcome> outcome_;  // of step_, once computed
-  bool step_applied_ = false;            // on every ps
+  uint64_t cut_here_ = 0;                       // step of the cut in cut_parameters; 0 = none
+  uint64_t step_ = 0;                           // the one being trained
+  std::optional<BatchOutcome> outcome_;         // of step_, once computed
+  bool step_applied_ = false;                   // on every ps
+  std::vector<std::pair<int, int>> held_back_;  // chunks of it by ps, by a halt before the first
   proto::StepsDone unreported_;
   EventLoop::TimerId report_due_ = 0;  // while there are some and a coordinator
 

@@ -51,6 +51,8 @@ void WorkerSession::OnLease(const proto::Lease& lease) {
   Next();
 }
 
+// The step being computed may be long, the block of local steps above all: while nothing of it is
+// pushed, it need not be waited for.
 void WorkerSession::OnHalt(const proto::Halt& halt) {
   if (timeline_ == 0 || halt.timeline() != timeline_) return;
   halted_ = true;
@@ -63,13 +65,31 @@ void WorkerSession::OnHalt(const proto::Halt& halt) {
 
 void WorkerSession::OnGoOn(const proto::GoOn& go_on) {
   if (timeline_ == 0 || go_on.timeline() != timeline_) return;
-  halted_ = false;
-  if (std::erase_if(leases_, [&go_on](const LeasedStep& leased) {
-        return leased.step >= go_on.below();
-      }) > 0) {
+  const size_t dropped = std::erase_if(
+      leases_, [&go_on](const LeasedStep& leased) { return leased.step >= go_on.below(); });
+  if (activity_ == Activity::kTraining && step_ >= begun_below_ && step_ >= go_on.below()) {
+    AbandonStep();
+  } else if (dropped > 0) {
     ExpectLeasesAnew();
   }
+  EndHalt();
+}
+
+void WorkerSession::EndHalt() {
+  halted_ = false;
+  for (const auto& [ps, chunk] : std::exchange(held_back_, {})) OnChunk(ps, chunk);
   Next();
+}
+
+void WorkerSession::AbandonStep() {
+  ++work_;
+  held_back_.clear();
+  parameters_fresh_ = false;
+  Begin(Activity::kIdle);
+  options_.computer->Abandon();
+  for (const LeasedStep& leased : leases_) options_.computer->Expect(leased.step, 1);
+  for (const EvaluationOrder& order : evaluations_)
+    options_.computer->ExpectEvaluation(order.batch);
 }
 
 void WorkerSession::ExpectLeasesAnew() {
@@ -163,8 +183,8 @@ void WorkerSession::Train(const LeasedStep& leased) {
   Begin(Activity::kTraining);
   computing_ = true;
   step_ = step;
-  begun_below_ = std::max(begun_below_, step + 1);
   outcome_.reset();
+  held_back_.clear();
   step_applied_ = false;
   // Of a round they stay what they are, for more steps of it.
   parameters_fresh_ = !leased.round && step >= prepared_->pulls_below;
@@ -178,7 +198,7 @@ void WorkerSession::Train(const LeasedStep& leased) {
   options_.computer->Train(
       step,
       [this, alive = alive_, work = work_](int ps, int chunk) {
-        if (*alive && work == work_) exchange_->PushChunk(ps, chunk);
+        if (*alive && work == work_) OnChunk(ps, chunk);
       },
       [this, alive = alive_, work = work_](absl::StatusOr<BatchOutcome> outcome) {
         if (!*alive || over_) return;
@@ -186,6 +206,15 @@ void WorkerSession::Train(const LeasedStep& leased) {
         if (work != work_) return Next();
         OnComputed(std::move(outcome));
       });
+}
+
+void WorkerSession::OnChunk(int ps, int chunk) {
+  if (halted_ && step_ >= begun_below_) {
+    held_back_.emplace_back(ps, chunk);
+    return;
+  }
+  begun_below_ = std::max(begun_below_, step_ + 1);
+  exchange_->PushChunk(ps, chunk);
 }
 
 void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {

@@ -93,7 +93,7 @@ class FileComputer : public StepComputer {
   }
   void Expect(uint64_t, uint64_t) override {}
   void Forget() override {}
-  void EndTimeline() override {}
+  void Abandon() override {}
   void ExpectEvaluation(uint64_t) override {}
   void ForgetEvaluations() override {}
   void Train(uint64_t, std::function<void(int ps, int chunk)> on_chunk,

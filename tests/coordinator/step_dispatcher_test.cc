@@ -456,6 +456,21 @@ TEST(StepDispatcherTest, TakesNothingBackFromWhoHasNotSaidHowFarItIs) {
   EXPECT_EQ(dispatcher.first_unleased(), 8u) << "the job has no such step";
 }
 
+// The rest of a round is needed anyway: who computes it need not begin again.
+TEST(StepDispatcherTest, TakesWholesBack) {
+  const auto end_of_four = [](uint64_t step) { return (step + 3) / 4 * 4; };
+  StepDispatcher dispatcher({.total_steps = 100}, 0, {});
+  dispatcher.Take(1, 10, kNow);  // 0 to 9
+  dispatcher.TakeBack({{1, 5}}, end_of_four);
+  EXPECT_EQ(dispatcher.first_unleased(), 8u);
+  EXPECT_EQ(dispatcher.held(1), 8u);
+  dispatcher.TakeBack({{1, 4}}, end_of_four);
+  EXPECT_EQ(dispatcher.first_unleased(), 4u) << "of the next one nothing is begun";
+  dispatcher.Take(1, 2, kNow);  // 4, 5
+  dispatcher.TakeBack({{1, 5}}, end_of_four);
+  EXPECT_EQ(dispatcher.first_unleased(), 6u) << "no more than was leased";
+}
+
 // Whoever has it now, who had it before may have begun it.
 TEST(StepDispatcherTest, TakesNothingBackThatCameBackOnce) {
   StepDispatcher dispatcher({.total_steps = 100}, 0, {});

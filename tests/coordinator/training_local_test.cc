@@ -36,6 +36,23 @@ TEST(TrainingLocalTest, AStepMayHaveTheExamplesOfAllItsBatches) {
   EXPECT_EQ(worker.rejected, "reported 65 examples; the job's have 1 to 64");
 }
 
+// The cut at the end is begun as soon as all blocks are leased, and blocks are long.
+TEST(TrainingLocalTest, AStopDoesNotWaitForTheCutAtTheEndOfTheJob) {
+  ScriptedCluster cluster(Local());
+  ScriptedWorker& worker = cluster.Join(0);
+  while (!worker.leased.contains(7)) cluster.FinishStep(worker);
+  ASSERT_THAT(cluster.ps[0]->CutSteps(), testing::Contains(8));
+  ASSERT_THAT(worker.leases, testing::ElementsAre(6, 7));
+  worker.begun_below = 7;
+  cluster.run->Stop();
+  cluster.Settle();
+  EXPECT_THAT(worker.leases, testing::ElementsAre(6)) << "7 was not begun";
+  cluster.FinishAll(worker);
+  EXPECT_THAT(worker.leased, testing::Not(testing::Contains(8)));
+  EXPECT_THAT(cluster.StoredSteps(), testing::Contains(7));
+  EXPECT_TRUE(cluster.over.has_value());
+}
+
 // Of the worker's optimizer, at the batch that comes next.
 TEST(TrainingLocalTest, TheOuterOptimizerFollowsTheListedWorkers) {
   ScriptedCluster cluster(Local());

@@ -30,7 +30,7 @@ class SimulatedComputer : public StepComputer {
                std::function<void(absl::StatusOr<Prepared>)> done) override;
   void Expect(uint64_t, uint64_t) override {}
   void Forget() override {}
-  void EndTimeline() override {}
+  void Abandon() override {}
   void ExpectEvaluation(uint64_t) override {}
   void ForgetEvaluations() override {}
   void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,

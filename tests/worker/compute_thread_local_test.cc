@@ -115,7 +115,7 @@ TEST_F(ComputeThreadLocalTest, WhatAWorkerKeepsEndsWithTheTimelineNotWithLeases)
       Initialize(job, *prepared->layout, prepared->parameters);
       ASSERT_TRUE(Train(0).ok());
       if (between == "other leases") computer_->Forget();
-      if (between == "another timeline") computer_->EndTimeline();
+      if (between == "another timeline") computer_->Abandon();
       ASSERT_TRUE(Train(1).ok());
       second[between] = Pushed(*prepared);
     }
@@ -170,7 +170,7 @@ TEST_F(ComputeThreadLocalTest, AStepOfATimelineThatIsOverIsGivenUp) {
     absl::StatusOr<std::unique_ptr<ModelRunner>> runner = ModelRunner::Create(std::move(options));
     if (runner.ok()) {
       *runner = std::make_unique<CountingRunner>(*std::move(runner), [&] {
-        if (++batches == 2) computer_->EndTimeline();
+        if (++batches == 2) computer_->Abandon();
       });
     }
     return runner;
@@ -210,7 +210,7 @@ TEST_F(ComputeThreadLocalTest, AStepThatWaitsWhenItsTimelineEndsIsNotBegun) {
         [&ends](absl::StatusOr<BatchOutcome> outcome) { ends.push_back(outcome.status()); });
   }
   began.get_future().wait();
-  computer_->EndTimeline();
+  computer_->Abandon();
   go_on.set_value();
   loop_.RunUntil([&] { return ends.size() == 2; });
   EXPECT_TRUE(absl::IsCancelled(ends[0]) && absl::IsCancelled(ends[1])) << ends[0] << ends[1];

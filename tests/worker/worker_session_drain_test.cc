@@ -34,21 +34,15 @@ TEST_F(WorkerSessionTest, DrainsAfterTheStepsItHolds) {
 TEST_F(WorkerSessionTest, HaltsUntilItMayGoOn) {
   StartStep(7, 4);
   TakeReports();
-  proto::WorkerOrder halt;
-  halt.mutable_halt()->set_timeline(kTimeline);
-  Order(halt);
-  const auto reports = TakeReports();
-  ASSERT_EQ(reports.size(), 1u);
-  EXPECT_EQ(reports[0].halted().timeline(), kTimeline);
-  EXPECT_EQ(reports[0].halted().begun_below(), 8u);
-  FinishStep();
+  computer_.FinishChunks();
+  Halt();
+  EXPECT_EQ(BegunBelow(), 8u);
+  computer_.Finish();
+  ServePs();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7")) << "what is begun is finished,";
   EXPECT_FALSE(computer_.busy()) << "and nothing else begun";
   computer_.TakeCalls();
-  proto::WorkerOrder go_on;
-  go_on.mutable_go_on()->set_timeline(kTimeline);
-  go_on.mutable_go_on()->set_below(9);
-  Order(go_on);
+  GoOn(9);
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("forget", "expect 8 1", "train 8"));
   FinishStep();
   EXPECT_FALSE(computer_.busy()) << "9 and 10 are not its own any more";
@@ -56,47 +50,99 @@ TEST_F(WorkerSessionTest, HaltsUntilItMayGoOn) {
   EXPECT_TRUE(computer_.busy()) << "until it is given one again";
 }
 
+// A block of local steps takes long: nobody waits for one of which nothing is anywhere.
+TEST_F(WorkerSessionTest, GivesAStepUpOfWhichNothingIsPushed) {
+  StartStep(7, 3);
+  TakeReports();
+  OrderEvaluation(5, 2);
+  computer_.TakeCalls();
+  Halt();
+  EXPECT_EQ(BegunBelow(), 0u);
+  computer_.FinishChunks();
+  GoOn(7);
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon"));
+  EXPECT_THAT(computer_.expected_evaluations, ElementsAre(2)) << "that goes on";
+  computer_.Finish(absl::CancelledError("abandoned"));
+  ServePs();
+  EXPECT_THAT(pushes_, IsEmpty());
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+}
+
+TEST_F(WorkerSessionTest, ComputesAStepAnewThatItGaveUp) {
+  StartStep(7, 1);
+  Halt();
+  computer_.FinishChunks();
+  GoOn(7);
+  computer_.Finish(absl::CancelledError("abandoned"));
+  Lease(7, 1);
+  ServePs();
+  EXPECT_TRUE(computer_.busy());
+  FinishStep();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
+}
+
+// What another has begun lies above it: it is no hole in the cut.
+TEST_F(WorkerSessionTest, PushesAfterAHaltWhatIsNeeded) {
+  StartStep(7, 3);
+  computer_.TakeCalls();
+  Halt();
+  FinishStep();
+  EXPECT_THAT(pushes_, IsEmpty()) << "not before it is known";
+  GoOn(8);
+  ServePs();
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("forget")) << "and is not computed twice";
+}
+
 TEST_F(WorkerSessionTest, HaltsForNobodyElse) {
   StartStep(7, 2);
-  proto::WorkerOrder halt;
-  halt.mutable_halt()->set_timeline(kTimeline + 1);
-  Order(halt);
+  Halt(kTimeline + 1);
   FinishStep();
   EXPECT_TRUE(computer_.busy()) << "that was of another timeline";
   Lease(9, 2);
-  halt.mutable_halt()->set_timeline(kTimeline);
-  Order(halt);
+  Halt();
   FinishStep();
   EXPECT_FALSE(computer_.busy());
   LoseChief();
+  ServePs();
   EXPECT_TRUE(computer_.busy()) << "nobody is left who would tell it to go on";
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8"));
 }
 
 // The coordinator may have claimed the ps anew, and does not mean to stop any more.
 TEST_F(WorkerSessionTest, ATimelineThatIsOpenedAgainEndsAHalt) {
   StartStep(7, 2);
-  proto::WorkerOrder order;
-  order.mutable_halt()->set_timeline(kTimeline);
-  Order(order);
+  Halt();
   FinishStep();
   EXPECT_FALSE(computer_.busy());
+  proto::WorkerOrder order;
   order.mutable_timeline_opened()->set_timeline(kTimeline);
   Order(order);
+  ServePs();
   EXPECT_TRUE(computer_.busy()) << "8 is still its own";
+}
+
+// Nothing of a timeline that is over is pushed in the next one.
+TEST_F(WorkerSessionTest, AnotherTimelineDropsWhatAHaltHeldBack) {
+  StartStep(7, 2);
+  Halt();
+  FinishStep();
+  Open(kTimeline + 1);
+  ServePs();
+  Open(kTimeline + 1);
+  ServePs();
+  EXPECT_THAT(pushes_, IsEmpty());
 }
 
 // Where all are told to leave at once, it leaves no hole below what others have begun.
 TEST_F(WorkerSessionTest, DrainsWhenItMayGoOn) {
   StartStep(7, 3);
-  proto::WorkerOrder halt, go_on;
-  halt.mutable_halt()->set_timeline(kTimeline);
-  Order(halt);
+  Halt();
   session_->Drain("SIGTERM");
   FinishStep();
   EXPECT_FALSE(chief().finished().has_value()) << "8 may be needed";
-  go_on.mutable_go_on()->set_timeline(kTimeline);
-  go_on.mutable_go_on()->set_below(9);
-  Order(go_on);
+  GoOn(9);
+  ServePs();
   SayThatNoLeaseFollows();
   FinishStep();
   EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7", "step 70 8"));

@@ -42,8 +42,8 @@ class FakeComputer : public StepComputer {
     calls.push_back(absl::StrCat("expect ", first_step, " ", count));
   }
   void Forget() override { calls.push_back("forget"); }
-  void EndTimeline() override {
-    calls.push_back("end timeline");
+  void Abandon() override {
+    calls.push_back("abandon");
     expected_evaluations.clear();
   }
   void ExpectEvaluation(uint64_t batch) override { expected_evaluations.push_back(batch); }
@@ -179,6 +179,24 @@ class WorkerSessionTest : public testing::Test {
     order.mutable_lease()->mutable_round()->set_count(round_count);
     order.mutable_lease()->mutable_round()->set_number(round_first / 3);
     Order(order);
+  }
+  void Halt(uint64_t timeline = kTimeline) {
+    proto::WorkerOrder order;
+    order.mutable_halt()->set_timeline(timeline);
+    Order(order);
+  }
+  void GoOn(uint64_t below) {
+    proto::WorkerOrder order;
+    order.mutable_go_on()->set_timeline(kTimeline);
+    order.mutable_go_on()->set_below(below);
+    Order(order);
+  }
+  // What it answers to a halt, alone since the last reports were taken.
+  uint64_t BegunBelow() {
+    const auto reports = TakeReports();
+    EXPECT_EQ(reports.size(), 1u);
+    EXPECT_EQ(reports.at(0).halted().timeline(), kTimeline);
+    return reports.at(0).halted().begun_below();
   }
   void OrderEvaluation(uint64_t cut_step, uint64_t batch) {
     proto::WorkerOrder order;

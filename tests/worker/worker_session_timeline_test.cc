@@ -21,7 +21,7 @@ TEST_F(WorkerSessionTest, ANewTimelineWhileComputingDropsEverything) {
   order.mutable_timeline_opened()->set_timeline(kTimeline + 1);
   Order(order);
   timeline_ = kTimeline + 1;
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("end timeline"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon"));
   Lease(5, 1);
   ServePs();
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("expect 5 1")) << "the computer is still busy";
@@ -48,7 +48,7 @@ TEST_F(WorkerSessionTest, ARefusalDropsEverythingAndIsReported) {
   EXPECT_EQ(reports[0].timeline_lost().timeline(), kTimeline);
   computer_.Finish();
   ServePs();
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("end timeline"))
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon"))
       << "there is nothing to do until another is open";
   EXPECT_THAT(TakeEvents(), IsEmpty());
   Open(kTimeline + 1);
@@ -56,7 +56,7 @@ TEST_F(WorkerSessionTest, ARefusalDropsEverythingAndIsReported) {
   const uint64_t pulls = pulls_;
   ServePs();
   EXPECT_GT(pulls_, pulls) << "of another timeline, nothing is known";
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("end timeline", "expect 2 1", "train 2"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "expect 2 1", "train 2"));
 }
 
 // The coordinator opens the same timeline again for a worker that was misled.
