@@ -87,7 +87,7 @@ void WorkerSession::AbandonStep() {
   parameters_fresh_ = false;
   Begin(Activity::kIdle);
   options_.computer->Abandon();
-  for (const LeasedStep& leased : leases_) options_.computer->Expect(leased.step, 1);
+  ExpectLeasesAnew();
   for (const EvaluationOrder& order : evaluations_)
     options_.computer->ExpectEvaluation(order.batch);
 }
@@ -184,7 +184,6 @@ void WorkerSession::Train(const LeasedStep& leased) {
   computing_ = true;
   step_ = step;
   outcome_.reset();
-  held_back_.clear();
   step_applied_ = false;
   // Of a round they stay what they are, for more steps of it.
   parameters_fresh_ = !leased.round && step >= prepared_->pulls_below;

@@ -60,7 +60,7 @@ TEST_F(WorkerSessionTest, GivesAStepUpOfWhichNothingIsPushed) {
   EXPECT_EQ(BegunBelow(), 0u);
   computer_.FinishChunks();
   GoOn(7);
-  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon"));
+  EXPECT_THAT(computer_.TakeCalls(), ElementsAre("abandon", "forget"));
   EXPECT_THAT(computer_.expected_evaluations, ElementsAre(2)) << "that goes on";
   computer_.Finish(absl::CancelledError("abandoned"));
   ServePs();
