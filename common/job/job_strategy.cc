@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
 
 namespace shoal {
 namespace {
@@ -53,6 +54,15 @@ absl::Status ResolveRounds(uint64_t listed_workers, Job::Strategy* strategy) {
   return absl::OkStatus();
 }
 
+absl::Status ResolveOuterOptimizer(uint64_t listed_workers, Job::Strategy* strategy) {
+  if (listed_workers == 0)
+    return NoWorkers(kOuter, "whose number its momentum would follow; give the field");
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> outer,
+                         MakeOuterOptimizer(OuterOptimizerFor(listed_workers), kOuter));
+  strategy->outer_optimizer = outer->config();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool LeavesToWorkers(const Job& job) {
@@ -66,18 +76,10 @@ absl::Status ResolveStrategy(uint64_t listed_workers, Job* job) {
   if (!LeavesToWorkers(*job)) return absl::OkStatus();
   Job::Strategy& strategy = job->strategy;
   if (strategy.sync()) return ResolveRounds(listed_workers, &strategy);
-  if (!strategy.local() && listed_workers == 0)
-    return NoWorkers("$.strategy.workers", "whose number it would be; give it a number");
-  if (!strategy.local()) {
-    strategy.workers = listed_workers;
-    return absl::OkStatus();
-  }
+  if (strategy.local()) return ResolveOuterOptimizer(listed_workers, &strategy);
   if (listed_workers == 0)
-    return NoWorkers(kOuter, "whose number its momentum would follow; give the field");
-  absl::StatusOr<std::unique_ptr<const Optimizer>> outer =
-      MakeOuterOptimizer(OuterOptimizerFor(listed_workers), kOuter);
-  if (!outer.ok()) return outer.status();
-  strategy.outer_optimizer = (*outer)->config();
+    return NoWorkers("$.strategy.workers", "whose number it would be; give it a number");
+  strategy.workers = listed_workers;
   return absl::OkStatus();
 }
 
