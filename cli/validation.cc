@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +26,8 @@
 
 namespace shoal {
 namespace {
+
+using nlohmann::json;
 
 constexpr int64_t kBytesPerValue = sizeof(float);
 
@@ -72,6 +75,52 @@ std::string TrafficText(const char* verb, const JobNeeds::Traffic& traffic) {
     return absl::StrCat(verb, " float32, ", FormatBytes(traffic.float32_bytes));
   return absl::StrCat(verb, " ", traffic.codec, ", ", FormatBytes(traffic.bytes), " instead of ",
                       FormatBytes(traffic.float32_bytes));
+}
+
+// What the strategy makes of the optimizer, in numbers that stand in no file.
+std::string OptimizerText(const Job& job) {
+  std::string text;
+  const RateScale scale = RateScaleOf(job);
+  if (scale.factor != 1) {
+    absl::StrAppend(&text, "learning rate: the optimizer's, times ", scale.factor);
+    if (scale.warmup_updates > 0)
+      absl::StrAppend(&text, ", to which it grows in ", scale.warmup_updates, " updates");
+    text += "\n";
+  }
+  const auto ps_optimizer = MakePsOptimizer(job);
+  if (job.strategy.momentum_by_workers && ps_optimizer.ok()) {
+    const json asked = json::parse(job.optimizer), made = json::parse((*ps_optimizer)->config());
+    if (const std::string option = MomentumOption(asked); !option.empty()) {
+      absl::StrAppend(&text, "momentum: ", option, " is ", made["config"][option].get<double>(),
+                      " with ", job.strategy.workers, " workers, in the place of ",
+                      asked["config"][option].get<double>(), "\n");
+    }
+  }
+  return text;
+}
+
+// What goes by a number of workers that is far from theirs.
+std::string WorkersText(const Job::Strategy& strategy, size_t listed) {
+  std::string text;
+  const auto add = [&](const char* field, uint64_t given, uint64_t meant) {
+    if (given <= 2 * meant + 1) return;
+    absl::StrAppend(&text, "$.strategy.", field, ": ", given, ", but ", listed,
+                    listed == 1 ? " worker is" : " workers are", " listed, for which it is ", meant,
+                    "; training may diverge\n");
+  };
+  if (listed == 0) return text;
+  add("look_ahead", strategy.look_ahead, listed - 1);
+  if (strategy.goes_by_workers()) add("workers", strategy.workers, listed);
+  return text;
+}
+
+// What is sent as it is over links that are said to be slow.
+std::string CompressionAdvice(const Job& job, const JobNeeds& needs) {
+  if (!job.strategy.local() || !needs.push.codec.empty() || !needs.pull.codec.empty()) return "";
+  return absl::StrCat("compression: none, a step pushes and pulls ",
+                      FormatBytes(needs.push.float32_bytes),
+                      " each; \"local\" loses next to nothing by $.compression {\"push\": "
+                      "\"int8\", \"pull\": \"bf16\"}, a quarter and a half of it\n");
 }
 
 void Append(const absl::Status& status, std::string* text) {
@@ -293,6 +342,9 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
     absl::StrAppend(&text, "compression: a step ", TrafficText("pushes", needs.push), ", and ",
                     TrafficText("pulls", needs.pull), "\n");
   }
+  absl::StrAppend(&text, CompressionAdvice(job, needs), OptimizerText(job));
+  if (validated.cluster.has_value())
+    text += WorkersText(job.strategy, validated.cluster->workers.size());
   if (!needs.precision.empty()) absl::StrAppend(&text, "precision: ", needs.precision, "\n");
   for (size_t i = 0; i < needs.ps.size(); ++i) {
     const JobNeeds::Ps& ps = needs.ps[i];
@@ -318,6 +370,12 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                         ? absl::StrCat(", which are fewer than the batch_size of ", batch_size)
                         : "",
                     "\n");
+    const uint64_t batches_of_epoch = (needs.examples - 1) / batch_size + 1;
+    if (job.strategy.batches_per_step > batches_of_epoch) {
+      absl::StrAppend(&text, "$.strategy.batches_per_step: ", job.strategy.batches_per_step,
+                      ", but an epoch has only ", batches_of_epoch,
+                      " batches: a step is an epoch, and one worker's\n");
+    }
   } else if (job.steps > 0) {
     absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ", batches, job.batch_size,
                     " examples; how many epochs these are is not known here: ", why_no_examples,

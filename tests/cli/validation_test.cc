@@ -183,6 +183,53 @@ TEST_F(ValidationTest, SaysWhatCompressionComesTo) {
       << "with what is left out";
 }
 
+TEST_F(ValidationTest, SaysWhatAStrategyMakesOfTheOptimizer) {
+  spec_ = Write("spec.json", R"({"cluster": {"chief": ["a:1"], "ps": ["b:1"],
+                                             "worker": ["d:1", "e:1", "f:1", "g:1"]}})");
+  json root = MinimalJob();
+  const auto text = [&](const json& strategy) {
+    root["strategy"] = strategy;
+    const auto validated = ValidateFiles(spec_, WriteJob(root));
+    EXPECT_TRUE(validated.ok()) << validated.status();
+    return NeedsText(*validated, *NeedsOf(*validated, 100), "");
+  };
+  EXPECT_THAT(text("async"), AllOf(Not(HasSubstr("learning rate")), Not(HasSubstr("momentum"))));
+  EXPECT_THAT(text({{"name", "async"}, {"scale_learning_rate", "linear"}, {"warmup_steps", 50}}),
+              HasSubstr("learning rate: the optimizer's, times 4, to which it grows in 50 "
+                        "updates\n"));
+  EXPECT_THAT(text({{"name", "sync"}, {"scale_learning_rate", "sqrt"}}),
+              HasSubstr("learning rate: the optimizer's, times 2\n"));
+  root["optimizer"] = {{"class_name", "SGD"},
+                       {"config", {{"learning_rate", 0.1}, {"momentum", 0.9}}}};
+  EXPECT_THAT(text({{"name", "async"}, {"momentum_by_workers", true}}),
+              HasSubstr("momentum: momentum is 0.7 with 4 workers, in the place of 0.9\n"));
+  EXPECT_THAT(text({{"name", "async"}, {"look_ahead", 3}}), Not(HasSubstr("look_ahead")));
+  EXPECT_THAT(text({{"name", "async"}, {"look_ahead", 70}}),
+              HasSubstr("$.strategy.look_ahead: 70, but 4 workers are listed, for which it is 3; "
+                        "training may diverge\n"));
+  EXPECT_THAT(text({{"name", "async"}, {"scale_learning_rate", "linear"}, {"workers", 64}}),
+              HasSubstr("$.strategy.workers: 64, but 4 workers are listed, for which it is 4"));
+}
+
+TEST_F(ValidationTest, SaysWhatLocalStepsCouldDoWithout) {
+  json root = MinimalJob();
+  root["batch_size"] = 10;
+  const auto text = [&](int batches) {
+    root["strategy"] = {{"name", "local"}, {"batches_per_step", batches}};
+    const auto validated = ValidateFiles(spec_, WriteJob(root));
+    EXPECT_TRUE(validated.ok()) << validated.status();
+    return NeedsText(*validated, *NeedsOf(*validated, 100), "");
+  };
+  EXPECT_THAT(text(10), AllOf(HasSubstr("compression: none, a step pushes and pulls 280 B each; "
+                                        "\"local\" loses next to nothing by $.compression "
+                                        "{\"push\": \"int8\", \"pull\": \"bf16\"}"),
+                              Not(HasSubstr("batches_per_step"))));
+  EXPECT_THAT(text(11), HasSubstr("$.strategy.batches_per_step: 11, but an epoch has only 10 "
+                                  "batches: a step is an epoch, and one worker's\n"));
+  root["compression"] = {{"push", "int8"}};
+  EXPECT_THAT(text(10), Not(HasSubstr("compression: none")));
+}
+
 TEST_F(ValidationTest, SaysTheMemoryOfEachTask) {
   Write("model.json", DenseModel(1 << 18).dump());
   json root = MinimalJob();
