@@ -41,17 +41,6 @@ BatchOutcome OutcomeOf(const BatchResult& result) {
           .metric_sums = result.metric_sums};
 }
 
-void Add(const BatchOutcome& batch, BatchOutcome* step) {
-  step->examples += batch.examples;
-  step->loss_sum += batch.loss_sum;
-  step->metric_sums.resize(batch.metric_sums.size());
-  for (size_t i = 0; i < batch.metric_sums.size(); ++i)
-    step->metric_sums[i] += batch.metric_sums[i];
-  step->input_wait_us += batch.input_wait_us;
-  step->compute_us += batch.compute_us;
-  step->batches_ready = batch.batches_ready;
-}
-
 }  // namespace
 
 ComputeThread::ComputeThread(Options options)
@@ -138,8 +127,14 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
         InnerOptimizer::Options{.optimizer = std::move(optimizer),
                                 .difference_clipping = outer->clipping(),
                                 .batches_per_step = job.strategy.batches_per_step,
-                                .variables = graph.variables()});
+                                .variables = graph.variables(),
+                                .by_chunks = job.strategy.fragments > 1});
     Pin(inner_->values());
+  }
+  if (job.strategy.fragments > 1 && !options_.only_evaluates) {
+    fragments_.emplace(*shard_map_, job.strategy.fragments);
+    batch_gradients_.resize(runner_->layout().size);
+    Pin(batch_gradients_);
   }
   Prepared prepared = {.training_examples = training_examples_,
                        .test_examples = test_ == nullptr ? 0 : test_->examples(),
@@ -249,12 +244,14 @@ void ComputeThread::Expect(uint64_t first_step, uint64_t count) {
   const BatchPlan::Block first = plan_->BatchesOf(first_step);
   const BatchPlan::Block last = plan_->BatchesOf(first_step + count - 1);
   training_->Expect(first.first, last.first + last.count - first.first);
+  steps_expected_ += count;
 }
 
 // What is left of a step of several batches is needed all the same.
 void ComputeThread::Forget() {
   if (training_ == nullptr) return;
   training_->Forget();
+  steps_expected_ = 0;
   MutexLock lock(&mutex_);
   training_->Expect(batches_left_.first, batches_left_.count);
 }
@@ -264,7 +261,9 @@ void ComputeThread::Abandon() {
     MutexLock lock(&mutex_);
     ++timeline_;
     batches_left_ = {};
+    answers_.clear();
   }
+  steps_expected_ = 0;
   if (training_ != nullptr) training_->Forget();
   ForgetEvaluations();
 }
@@ -279,6 +278,7 @@ void ComputeThread::ForgetEvaluations() {
 
 void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                           std::function<void(absl::StatusOr<BatchOutcome>)> done) {
+  if (steps_expected_ > 0) --steps_expected_;
   // More threads than one are those of the compute thread, and a step of several batches is long.
   const bool here = steps_are_short_ && options_.threads == 1 && options_.on_examples == nullptr &&
                     inner_ == nullptr && training_->IsPrepared(step);
@@ -297,9 +297,9 @@ void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> 
       });
 }
 
-// The last chunks go with the outcome, so that the loop is woken once for them. Of a short step all
-// do, and at once: what the loop writes before it looks for messages again takes HTTP/2's window
-// update along (PendingReads).
+// The last chunks go with the outcome, so that the loop is woken once for them, but for those that
+// are exchanged while the step is computed. Of a short step all do, and at once: what the loop
+// writes before it looks for messages again takes HTTP/2's window update along (PendingReads).
 void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
                                 const std::function<void(int, int)>& on_chunk,
                                 const std::function<void(absl::StatusOr<BatchOutcome>)>& done) {
@@ -312,7 +312,7 @@ void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
   const Time begin = CpuTime();
   const auto on_chunks = [&](std::vector<ChunkId> chunks) {
     missing -= chunks.size();
-    if (missing == 0 || on_loop) {
+    if ((missing == 0 && !fragments_.has_value()) || on_loop) {
       last.insert(last.end(), chunks.begin(), chunks.end());
     } else {
       options_.loop->Post([say, on_chunk, chunks = std::move(chunks)] { say(on_chunk, chunks); });
@@ -334,7 +334,7 @@ void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
 }
 
 absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
-    uint64_t step, uint64_t number, std::span<const float> parameters,
+    uint64_t step, uint64_t number, std::span<const float> parameters, std::span<float> gradients,
     const std::function<void(int variable)>& on_variable) {
   const Clock::time_point begin = Clock::now();
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> batch, training_->Take(number));
@@ -343,7 +343,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
   if (options_.on_examples != nullptr) NoteExamples(step, *batch);
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
                          runner_->Train(BatchOf(*batch, training_labels_), number, parameters,
-                                        *gradients_, on_variable));
+                                        gradients, on_variable));
   BatchOutcome outcome = OutcomeOf(result);
   outcome.batches_ready = ready;
   outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
@@ -395,7 +395,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
     on_gradient(variable);
   };
   SHOAL_ASSIGN_OR_RETURN(BatchOutcome outcome,
-                         TrainBatch(step, step, parameters_, on_variable_done));
+                         TrainBatch(step, step, parameters_, *gradients_, on_variable_done));
   if (!held.empty()) {
     // In the order of the model, as the sum of a norm depends on the order.
     std::sort(held.begin(), held.end());
@@ -406,30 +406,6 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
     clipping_.Clip(gradients);
     for (const int variable : held) on_gradient(variable);
   }
-  return outcome;
-}
-
-absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
-    uint64_t timeline, uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
-  const BatchPlan::Block block = plan_->BatchesOf(step);
-  BatchOutcome outcome;
-  inner_->Begin(parameters_);
-  for (uint64_t i = 0; i < block.count; ++i) {
-    const uint64_t batch = block.first + i;
-    {
-      MutexLock lock(&mutex_);
-      SHOAL_RETURN_IF_ERROR(CheckTimeline(timeline));
-      batches_left_ = {.first = batch + 1, .count = block.count - i - 1};
-    }
-    SHOAL_ASSIGN_OR_RETURN(const BatchOutcome of_batch,
-                           TrainBatch(step, batch, inner_->values(), [](int) {}));
-    const Clock::time_point computed = Clock::now();
-    inner_->Update(batch, *gradients_);
-    Add(of_batch, &outcome);
-    outcome.compute_us += MicrosecondsBetween(computed, Clock::now());
-  }
-  inner_->Finish(parameters_, *gradients_);
-  on_chunks(chunk_ids_);
   return outcome;
 }
 

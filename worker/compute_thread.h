@@ -21,6 +21,7 @@
 #include "worker/compute/page_aligned.h"
 #include "worker/compute/pinned_buffer.h"
 #include "worker/dataset_pass.h"
+#include "worker/fragments.h"
 #include "worker/inner_optimizer.h"
 #include "worker/input/batch_source.h"
 #include "worker/job_model.h"
@@ -67,13 +68,10 @@ class ComputeThread : public StepComputer {
   void ForgetEvaluations() override;
   void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
+  void Refreshed(int ps, int chunk) override;
   void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
 
  private:
-  struct ChunkId {
-    int ps = 0;
-    int chunk = 0;
-  };
   void Run();
   void Enqueue(std::function<void()> task);
   absl::Status TakeMemory(const Job& job, uint64_t training_examples, const DatasetMemory& data);
@@ -92,10 +90,18 @@ class ComputeThread : public StepComputer {
   // The same of a step of the strategy local. kCancelled: its timeline is over.
   absl::StatusOr<BatchOutcome> TrainLocally(
       uint64_t timeline, uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks);
-  // What `batch` of the step pushes, from these values into gradients_.
+  // What `batch` of the step pushes, from these values into `gradients`.
   absl::StatusOr<BatchOutcome> TrainBatch(uint64_t step, uint64_t batch,
                                           std::span<const float> parameters,
+                                          std::span<float> gradients,
                                           const std::function<void(int variable)>& on_variable);
+  // Pushes the fragments that are due after so many of the step's batches, of which so many were
+  // pushed before.
+  void ExchangeFragments(uint64_t done, uint64_t batches, uint64_t* exchanged,
+                         const std::function<void(std::vector<ChunkId>)>& on_chunks);
+  // Takes the answers to pushes of this step and the one before that have come.
+  void MergeAnswers();
+  const Chunk& ChunkOf(const ChunkId& id) const { return shard_map_->ps(id.ps).chunks[id.chunk]; }
   // What is kept from step to step begins anew with a timeline. kCancelled: this one is over.
   absl::Status BeginTimeline(uint64_t timeline);
   absl::Status CheckTimeline(uint64_t timeline) const;
@@ -121,6 +127,7 @@ class ComputeThread : public StepComputer {
   Clipping clipping_;                         // of gradients, before a chunk of them is complete
   std::vector<bool> optimized_;               // by variable: what it pushes is a gradient
   std::unique_ptr<InnerOptimizer> inner_;     // of the strategy local
+  std::optional<Fragments> fragments_;        // where its steps exchange chunks one by one
   std::unique_ptr<WorkerMomentum> momentum_;  // where the job has one
   uint64_t timeline_begun_ = 0;               // of which these two are, for who computes
   std::vector<uint64_t> step_examples_;       // so far, of the step being computed
@@ -128,16 +135,21 @@ class ComputeThread : public StepComputer {
   PageAlignedFloats cut_parameters_;
   // Shared with messages that are being sent.
   const std::shared_ptr<PageAlignedFloats> gradients_ = std::make_shared<PageAlignedFloats>();
+  // Of a batch, where gradients_ has what is being exchanged; else empty.
+  PageAlignedFloats batch_gradients_;
   // Of these buffers, for copies from and to a device; let go of on the compute thread at its end.
   std::vector<std::unique_ptr<PinnedBuffer>> pinned_;
 
-  std::atomic<uint64_t> timeline_ = 0;  // counts Abandon, and the end
+  std::atomic<uint64_t> timeline_ = 0;        // counts Abandon, and the end
+  std::atomic<uint64_t> steps_expected_ = 0;  // beyond those that were asked for
 
   Mutex mutex_;
   CondVar wake_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   // Of the step of several batches that is being computed: those that are not taken yet.
   BatchPlan::Block batches_left_ ABSL_GUARDED_BY(mutex_);
+  // Refreshed(), and not taken by who computes yet.
+  std::vector<ChunkId> answers_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   // For the loop's thread.
   bool steps_are_short_ = false;  // the last one was

@@ -12,6 +12,7 @@ InnerOptimizer::InnerOptimizer(Options options)
     : options_(std::move(options)),
       layout_(options_.variables),
       values_(layout_.size),
+      exchanged_(options_.by_chunks ? layout_.size : 0),
       slots_(options_.optimizer->slot_names().size(), std::vector<float>(layout_.size)),
       samples_(options_.variables.size()) {
   for (size_t v = 0; v < options_.variables.size(); ++v) {
@@ -21,11 +22,13 @@ InnerOptimizer::InnerOptimizer(Options options)
   Forget();
 }
 
-uint64_t InnerOptimizer::BytesOf(const Optimizer& optimizer, const ModelLayout& layout) {
-  return layout.size * (1 + optimizer.slot_names().size()) * sizeof(float);
+uint64_t InnerOptimizer::BytesOf(const Optimizer& optimizer, const ModelLayout& layout,
+                                 bool by_chunks) {
+  return layout.size * (1 + (by_chunks ? 1 : 0) + optimizer.slot_names().size()) * sizeof(float);
 }
 
 void InnerOptimizer::Forget() {
+  begun_ = false;
   updates_ = 0;
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     std::fill(slots_[slot].begin(), slots_[slot].end(),
@@ -34,11 +37,14 @@ void InnerOptimizer::Forget() {
 }
 
 void InnerOptimizer::Begin(std::span<const float> parameters) {
+  begun_ = true;
   std::copy(parameters.begin(), parameters.end(), values_.begin());
-  for (Samples& samples : samples_) {
-    std::fill(samples.sum.begin(), samples.sum.end(), 0.0f);
-    samples.batches = 0;
-  }
+  for (Samples& samples : samples_) samples.Clear();
+}
+
+void InnerOptimizer::Samples::Clear() {
+  std::fill(sum.begin(), sum.end(), 0.0f);
+  batches = 0;
 }
 
 std::vector<std::span<float>> InnerOptimizer::OptimizedPartsOf(std::span<float> buffer) const {
@@ -89,6 +95,36 @@ void InnerOptimizer::Finish(std::span<const float> parameters, std::span<float> 
     }
   }
   options_.difference_clipping.Clip(OptimizedPartsOf(pushed));
+}
+
+void InnerOptimizer::Exchange(const Chunk& chunk, std::span<const float> parameters,
+                              std::span<float> pushed) {
+  for (const ChunkPiece& piece : chunk.pieces) {
+    const ModelLayout::Extent& extent = layout_.variables[piece.variable];
+    if (chunk.rule == UpdateRule::kMovingAverage) {
+      if (piece.variable_offset > 0) continue;
+      Samples& samples = samples_[piece.variable];
+      SampleOf(samples, options_.variables[piece.variable].momentum,
+               parameters.subspan(extent.offset, extent.size), PartOf(pushed, piece.variable));
+      samples.Clear();
+      continue;
+    }
+    const int64_t begin = extent.offset + piece.variable_offset;
+    for (int64_t i = begin; i < begin + piece.size; ++i) {
+      exchanged_[i] = values_[i];
+      pushed[i] = parameters[i] - values_[i];
+    }
+  }
+}
+
+void InnerOptimizer::Merge(const Chunk& chunk, std::span<const float> parameters) {
+  for (const ChunkPiece& piece : chunk.pieces) {
+    const int64_t begin = layout_.variables[piece.variable].offset + piece.variable_offset;
+    for (int64_t i = begin; i < begin + piece.size; ++i) {
+      const bool moves = chunk.rule == UpdateRule::kOptimizer;
+      values_[i] = parameters[i] + (moves ? values_[i] - exchanged_[i] : 0);
+    }
+  }
 }
 
 // The h batches make m^h value + (1 - m) sum of the value, and a ps M value + (1 - M) sample, with

@@ -8,6 +8,7 @@
 #include "common/model/model_layout.h"
 #include "common/model/variable.h"
 #include "common/optimizer/optimizer.h"
+#include "common/sharding/shard_map.h"
 #include "worker/compute/page_aligned.h"
 
 namespace shoal {
@@ -15,8 +16,9 @@ namespace shoal {
 // A worker's own optimizer, of the strategy local: between two exchanges it takes as many steps as
 // a step of the job has batches, from the values that were pulled, and what is pushed is how far
 // they came (docs/protocol.md, section 14). Its slots go on from one step of the job to the next,
-// and are the worker's alone: in no checkpoint, and forgotten with the timeline. Buffers are laid
-// out as ModelLayout has it. Not thread-safe.
+// and are the worker's alone: in no checkpoint, and forgotten with the timeline. Where chunks are
+// exchanged one by one (Fragments), so do its values. Buffers are laid out as ModelLayout has it.
+// Not thread-safe.
 class InnerOptimizer {
  public:
   struct Options {
@@ -25,12 +27,13 @@ class InnerOptimizer {
     uint64_t batches_per_step =
         1;  // of a whole step of the job; the last of an epoch may have fewer
     std::vector<Variable> variables;
+    bool by_chunks = false;  // Exchange() and Merge() will be called
   };
   // Takes its memory: BytesOf().
   explicit InnerOptimizer(Options options);
 
   // Values and slots, in bytes; the sums of moving averages are small beside them.
-  static uint64_t BytesOf(const Optimizer& optimizer, const ModelLayout& layout);
+  static uint64_t BytesOf(const Optimizer& optimizer, const ModelLayout& layout, bool by_chunks);
 
   // Begins a step of the job with these values, of the whole model.
   void Begin(std::span<const float> parameters);
@@ -46,6 +49,16 @@ class InnerOptimizer {
   // this step do one after the other.
   void Finish(std::span<const float> parameters, std::span<float> pushed);
 
+  // The same of one chunk alone, since its last exchange, and not clipped. The values go on. All
+  // chunks that a moving average has parts in are exchanged together: the sample is written with
+  // the first one.
+  void Exchange(const Chunk& chunk, std::span<const float> parameters, std::span<float> pushed);
+  // The answer, of the chunk's Exchange(), is in `parameters`: the values come to be that, and what
+  // they have gone on by since then.
+  void Merge(const Chunk& chunk, std::span<const float> parameters);
+  // Begin() was called, and not Forget() since then.
+  bool begun() const { return begun_; }
+
   // Slots are as at the beginning again.
   void Forget();
 
@@ -54,6 +67,7 @@ class InnerOptimizer {
   struct Samples {
     std::vector<float> sum;
     uint64_t batches = 0;
+    void Clear();
   };
 
   std::span<float> PartOf(std::span<float> buffer, size_t variable) const {
@@ -68,6 +82,8 @@ class InnerOptimizer {
   const Options options_;
   const ModelLayout layout_;
   PageAlignedFloats values_;
+  std::vector<float> exchanged_;  // values as they were then; empty where it is all at once
+  bool begun_ = false;
   std::vector<std::vector<float>> slots_;  // each laid out as the values
   uint64_t updates_ = 0;                   // that they have had
   std::vector<Samples> samples_;           // by variable

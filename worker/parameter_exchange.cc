@@ -282,6 +282,7 @@ void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const M
   if (WantsValues()) {
     if (!Scatter(ps, index, message, options_.parameters, options_.pull_codec.get())) return;
     peer.versions[index] = applied.version();
+    options_.on_refreshed(ps, index);
   }
   encoder_.Acknowledge(ps, index, applied.repeated());
   peer.pushes.erase(index);

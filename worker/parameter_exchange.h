@@ -47,6 +47,8 @@ class ParameterExchange {
     uint64_t pulls_below = 0;                     // the same
     std::shared_ptr<const Codec> push_codec;      // null: float32
     std::shared_ptr<const Codec> pull_codec;
+    // The answer to a push of this chunk is in `parameters`.
+    std::function<void(int ps, int chunk)> on_refreshed;
     // A ps is in another timeline: nothing of this one counts any more. What was going on is
     // dropped.
     std::function<void(const std::string& why)> on_timeline_lost;

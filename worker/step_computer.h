@@ -73,6 +73,9 @@ class StepComputer {
   // parameters is not read any more.
   virtual void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                      std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
+  // The answer to the push of this chunk has come into `parameters`, perhaps while the step is
+  // still computed.
+  virtual void Refreshed(int /*ps*/, int /*chunk*/) {}
   // Loss and metrics of a batch of the test set, below `test_batches`, on `cut_parameters`.
   virtual void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
 };

@@ -36,7 +36,10 @@ absl::StatusOr<uint64_t> CompressionBytes(const Job& job, const ShardMap& shard_
 absl::StatusOr<uint64_t> InnerBytes(const Job& job, const ModelLayout& layout) {
   if (!job.strategy.local()) return 0;
   SHOAL_ASSIGN_OR_RETURN(const auto optimizer, MakeOptimizer(job.optimizer));
-  return InnerOptimizer::BytesOf(*optimizer, layout);
+  // In the second place gradients beside the differences that are being exchanged.
+  const bool by_chunks = job.strategy.fragments > 1;
+  return InnerOptimizer::BytesOf(*optimizer, layout, by_chunks) +
+         (by_chunks ? layout.size * sizeof(float) : 0);
 }
 
 }  // namespace

@@ -277,6 +277,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
       .pulls_below = prepared_->pulls_below,
       .push_codec = prepared_->push_codec,
       .pull_codec = prepared_->pull_codec,
+      .on_refreshed = [this](int ps, int chunk) { options_.computer->Refreshed(ps, chunk); },
       .on_timeline_lost = [this](const std::string& why) { OnTimelineLost(why); },
       .on_failed =
           [this](const absl::Status& status) {

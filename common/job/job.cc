@@ -79,6 +79,7 @@ std::string Job::ResolvedText() const {
   if (strategy.gradients_per_update > 0)
     root["strategy"]["gradients_per_update"] = strategy.gradients_per_update;
   if (strategy.local()) root["strategy"]["batches_per_step"] = strategy.batches_per_step;
+  if (strategy.fragments > 1) root["strategy"]["fragments"] = strategy.fragments;
   if (!strategy.outer_optimizer.empty())
     root["strategy"]["outer_optimizer"] = JsonOrString(strategy.outer_optimizer);
   if (!compression.push.empty()) root["compression"]["push"] = JsonOrString(compression.push);

@@ -55,6 +55,9 @@ struct Job {
     uint64_t gradients_per_update = 0;
     // Of local: the batches from which a worker makes a step, by the job's optimizer.
     uint64_t batches_per_step = 1;
+    // Of local: the groups of chunks that are exchanged in turn while a step is computed; 1: all at
+    // its end.
+    uint64_t fragments = 1;
     // Of local: canonical config of what the ps apply to what it comes to. Empty: as the number of
     // listed workers has it, until that is written here (ResolveStrategy).
     std::string outer_optimizer;

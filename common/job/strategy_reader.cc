@@ -29,6 +29,7 @@ constexpr IntegerRange kWorkers = {1, 1 << 20};
 constexpr IntegerRange kLookAhead = {1, 1 << 20};
 constexpr NumberRange kWorkerMomentum = {.min = 0.001, .max = 1};
 constexpr IntegerRange kBatchesPerStep = {1, 1 << 20};
+constexpr IntegerRange kFragments = {1, 1024};
 constexpr uint64_t kBatchesPerStepOfLocal = 50;  // as DiLoCo has them where links are not the worst
 constexpr double kLeaseSecondsPerBatch = 10;
 
@@ -103,17 +104,31 @@ void RefuseScales(JsonObject& object, const Job::Strategy& strategy) {
   }
 }
 
+// Fragments are exchanged with whatever the others have come to meanwhile.
+void RefuseFragments(JsonObject& object, const Job::Strategy& strategy) {
+  if (strategy.fragments <= 1 || !strategy.local()) return;
+  const auto refuse = [&](const std::string& must) {
+    object.AddWrong("fragments", strategy.fragments, must);
+  };
+  if (strategy.in_rounds()) {
+    refuse("absent with $.strategy.gradients_per_update, where all of a step is of one version");
+  } else if (strategy.max_staleness.has_value()) {
+    refuse("absent with $.strategy.max_staleness, where a step begins with values that are pulled");
+  }
+}
+
 // What belongs to one strategy, beside the name of another.
 void RefuseFieldsOfOthers(JsonObject& object, const Job::Strategy& strategy) {
   RefuseStaleness(object, strategy);
   RefuseScales(object, strategy);
+  RefuseFragments(object, strategy);
   const bool async = !strategy.sync() && !strategy.local();
   if (async && strategy.gradients_per_update > 0) {
     object.AddWrong("gradients_per_update", strategy.gradients_per_update,
                     "absent under \"async\", where each gradient is an update; is the strategy to "
                     "be \"sync\"?");
   }
-  for (const char* field : {"batches_per_step", "outer_optimizer"}) {
+  for (const char* field : {"batches_per_step", "fragments", "outer_optimizer"}) {
     const json* const given = object.Find(field);
     if (strategy.local() || given == nullptr) continue;
     object.AddWrong(field, *given,
@@ -142,6 +157,11 @@ std::string ReadOuter(JsonObject& object, const Job::Strategy& strategy, JsonErr
                 "computes the variables anew from its sums, and would lose the values that they "
                 "begin with; choose another, \"SGD\" say");
   }
+  if (strategy.fragments > 1 && outer->clipping().kind != Clipping::Kind::kNone) {
+    errors->Add(object.PathOf("outer_optimizer"),
+                "clips differences, which with $.strategy.fragments are never there as a whole; "
+                "leave the clipping to $.optimizer");
+  }
   return outer->config();
 }
 
@@ -163,6 +183,7 @@ Job::Strategy ReadStrategy(const json& value, const std::string& path, JsonError
   }
   object.ReadInteger("window_steps", kWindowSteps, &strategy.window_steps);
   object.ReadInteger("batches_per_step", kBatchesPerStep, &strategy.batches_per_step);
+  object.ReadInteger("fragments", kFragments, &strategy.fragments);
   if (strategy.local()) {
     strategy.lease_timeout_seconds =
         std::clamp(kLeaseSecondsPerBatch * static_cast<double>(strategy.batches_per_step),

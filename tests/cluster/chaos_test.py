@@ -137,7 +137,10 @@ def assert_same_bits(one, other):
         assert np.array_equal(one[name].view(np.uint32), other[name].view(np.uint32)), name
 
 
-@pytest.mark.parametrize("strategy", [STRATEGY, {**STRATEGY, "name": "local", "batches_per_step": 3}], ids=lambda strategy: strategy["name"])
+LOCAL = {**STRATEGY, "name": "local", "batches_per_step": 3}
+
+
+@pytest.mark.parametrize("strategy", [STRATEGY, LOCAL, {**LOCAL, "fragments": 3}], ids=["async", "local", "fragments"])
 def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path, chaos_seed, strategy):
     examples = 8007
     job = write_job(tmp_path, examples, epochs=EPOCHS, strategy=strategy, checkpoint={"every_steps": 200, "keep": 2})

@@ -61,9 +61,29 @@ TEST_F(InProcessClusterLocalTest, OneWorkerWithAnOuterRateOfOneEqualsTrainingAlo
   }
 }
 
+// Whatever is on its way while the worker goes on: no batch is left out, and none counts twice.
+TEST_F(InProcessClusterLocalTest, FragmentsOfOneWorkerEqualTrainingAlone) {
+  for (const int batches : {2, 5, kBatchesPerEpoch}) {
+    SCOPED_TRACE(absl::StrCat(batches, " batches"));
+    const TemporaryDirectory directory;
+    const Job job = SmallJob{.directory = directory.path(),
+                             .optimizer = R"({"class_name": "Adam",
+                                              "config": {"learning_rate": 0.01}})",
+                             .strategy = Local(batches, R"(, "fragments": 3)" + OuterSgd(1)),
+                             .normalization = R"("momentum": 0.9)"}
+                        .Load();
+    InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = directory / "run"});
+    cluster.StartAll();
+    ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+    EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
+    ExpectClose(ReadModel(directory / "run"), TrainAlone(job, 2 * kBatchesPerEpoch));
+  }
+}
+
 // Each block once, whoever does it, and the epochs' figures are of all examples.
 TEST_F(InProcessClusterLocalTest, ThreeWorkersDoEveryBlockOnceAndLearn) {
-  for (const char* more : {"", R"(, "gradients_per_update": 3)", R"(, "max_staleness": 2)"}) {
+  for (const char* more :
+       {"", R"(, "gradients_per_update": 3)", R"(, "max_staleness": 2)", R"(, "fragments": 4)"}) {
     SCOPED_TRACE(more);
     const TemporaryDirectory directory;
     const Job job = SmallJob{.directory = directory.path(),

@@ -2,7 +2,7 @@
 
     strategies_table.py [--job examples/fashion_mnist/job.json] [--workers 2] [--epochs 2] [--seeds 1] [--examples N] [ROW ...]
 
-A ROW is a strategy and a link: alone@none, sync@lan, sync@vpn, async@lan, local@lan, local@vpn; without any, those. Chief, ps and an
+A ROW is a strategy (alone, sync, async, local, or streamed, which is local with fragments), @ and a link. Chief, ps and an
 evaluator are on one host, each worker on one of its own (links.py); the best epoch but the first counts, in which connections are made,
 and with it the bytes that went over a worker's link an epoch. All rows are of one run on one machine: read the ratios.
 """
@@ -21,15 +21,19 @@ import links
 from real_cluster import BIN, SOURCE, Process
 
 LINKS = {"none": links.Link(10000, 0), "lan": links.LAN, "wifi": links.WIFI, "vpn": links.VPN, "mobile": links.MOBILE}
-ROWS = ["alone@none", "sync@lan", "async@lan", "local@lan", "async@vpn", "sync@vpn", "local@vpn"]
+STRATEGIES = ["alone", "sync", "async", "local", "streamed"]
+ROWS = ["alone@none", "sync@lan", "async@lan", "local@lan", "async@vpn", "sync@vpn", "local@vpn", "streamed@vpn"]
 
 
 def fields_of(strategy, workers, batches):
     """What the job says of it."""
     if strategy == "sync":
         return {"strategy": {"name": "sync", "gradients_per_update": workers}}
-    if strategy == "local":
-        return {"strategy": {"name": "local", "batches_per_step": batches}, "compression": {"push": "int8", "pull": "bf16"}}
+    if strategy in ("local", "streamed"):
+        local = {"name": "local", "batches_per_step": batches}
+        # Parts of this small model: chunks of the usual size would be one or two.
+        streamed = {"fragments": 4, "chunk_bytes": 65536} if strategy == "streamed" else {}
+        return {"strategy": local | streamed, "compression": {"push": "int8", "pull": "bf16"}}
     return {"strategy": {"name": "async"}}
 
 
@@ -107,8 +111,8 @@ def main():
     arguments = parser.parse_args()
     for row in arguments.rows:
         strategy, _, link = row.partition("@")
-        if strategy not in ("alone", "sync", "async", "local") or link not in LINKS:
-            parser.error(f"{row}: a row is alone, sync, async or local, @, and one of {', '.join(LINKS)}")
+        if strategy not in STRATEGIES or link not in LINKS:
+            parser.error(f"{row}: a row is one of {', '.join(STRATEGIES)}, @, and one of {', '.join(LINKS)}")
     print("| strategy | link | workers | s an epoch | MB over a worker's link | test accuracy |\n|---|---|---|---|---|---|", flush=True)
     for row in arguments.rows:
         measured = []

@@ -100,6 +100,85 @@ TEST_F(ComputeThreadLocalTest, PushesTheDifferenceOfALoopOverItsBatches) {
   }
 }
 
+// Three groups of chunks are exchanged after the first, second and third of four batches while
+// there is another step to come, else what is left after the last: then no batch is left out. The
+// ps' rate is one, so that the values are as if there were no exchange, and those of a job of
+// single batches.
+TEST_F(ComputeThreadLocalTest, FragmentsAreExchangedWhileTheStepIsComputed) {
+  const auto alone = Prepare(LocalJob(1).ResolvedText());
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  Initialize(LocalJob(), *alone->layout, alone->parameters);
+  std::vector<std::vector<float>> after;  // so many batches
+  for (uint64_t batch = 0; batch <= 8; ++batch) {
+    after.emplace_back(alone->parameters.begin(), alone->parameters.end());
+    ASSERT_TRUE(Train(batch).ok());
+    for (const ModelLayout::Extent& extent : alone->layout->variables) {
+      for (int64_t k = extent.offset; k < extent.offset + extent.size; ++k)
+        alone->parameters[k] -= alone->gradients[k];
+    }
+  }
+
+  NewComputer();
+  Job job = LocalJob();
+  job.strategy.fragments = 3;
+  const auto prepared = Prepare(job.ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  std::copy(after[0].begin(), after[0].end(), prepared->parameters.begin());
+  const Fragments fragments(*prepared->shard_map, 3);
+  ASSERT_EQ(fragments.count(), 3u);
+  std::map<std::pair<int, int>, uint64_t> fragment_of;
+  for (uint64_t f = 0; f < 3; ++f) {
+    for (const ChunkId& id : fragments.group(f)) fragment_of[{id.ps, id.chunk}] = f;
+  }
+  computer_->Expect(0, 2);
+  for (uint64_t step = 0; step < 2; ++step) {
+    size_t chunks = 0;
+    const auto outcome = Train(step, [&](int ps, int chunk) {
+      ++chunks;
+      const uint64_t in_first = 1 + fragment_of[{ps, chunk}];
+      const uint64_t from = step == 0 ? 0 : in_first, to = step == 0 ? in_first : 8;
+      for (const ChunkPiece& piece : prepared->shard_map->ps(ps).chunks[chunk].pieces) {
+        const int64_t begin =
+            prepared->layout->variables[piece.variable].offset + piece.variable_offset;
+        for (int64_t k = begin; k < begin + piece.size; ++k) {
+          ASSERT_NEAR(prepared->gradients[k], after[from][k] - after[to][k], 1e-5)
+              << "step " << step << ", fragment " << in_first - 1;
+          prepared->parameters[k] -= prepared->gradients[k];
+        }
+      }
+      computer_->Refreshed(ps, chunk);
+    });
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(chunks, fragment_of.size()) << "each once";
+  }
+  // Another timeline begins with what is pulled.
+  computer_->Abandon();
+  std::copy(after[0].begin(), after[0].end(), prepared->parameters.begin());
+  ASSERT_TRUE(Train(0).ok());
+  for (const ModelLayout::Extent& extent : prepared->layout->variables) {
+    for (int64_t k = extent.offset; k < extent.offset + extent.size; ++k)
+      ASSERT_NEAR(prepared->gradients[k], after[0][k] - after[4][k], 1e-5);
+  }
+}
+
+// With next to no rate next to nothing is pushed, whatever the others do.
+TEST_F(ComputeThreadLocalTest, WhatOthersHaveComeToIsNoDifferenceOfThisWorker) {
+  Job job = LocalJob();
+  job.strategy.fragments = 3;
+  job.optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 1e-12}})";
+  const auto prepared = Prepare(job.ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  Initialize(job, *prepared->layout, prepared->parameters);
+  computer_->Expect(0, 4);
+  for (uint64_t step = 0; step < 4; ++step) {
+    std::vector<std::pair<int, int>> chunks;
+    ASSERT_TRUE(Train(step, [&](int ps, int chunk) { chunks.emplace_back(ps, chunk); }).ok());
+    EXPECT_THAT(Pushed(*prepared), testing::Each(testing::FloatNear(0, 1e-6))) << "step " << step;
+    for (float& value : prepared->parameters) value += 0.25f;
+    for (const auto& [ps, chunk] : chunks) computer_->Refreshed(ps, chunk);
+  }
+}
+
 // So does a momentum of the worker's own, of the strategy async.
 TEST_F(ComputeThreadLocalTest, WhatAWorkerKeepsEndsWithTheTimelineNotWithLeases) {
   Job with_momentum = small_.Load();

@@ -25,12 +25,14 @@ class InnerOptimizerTest : public testing::Test {
 
   InnerOptimizerTest() { std::cout << "seed " << seed_ << "\n"; }
 
-  void Make(const std::string& config, const std::string& outer = R"("sgd")") {
+  void Make(const std::string& config, const std::string& outer = R"("sgd")",
+            bool by_chunks = false) {
     inner_.emplace(
         InnerOptimizer::Options{.optimizer = MakeOptimizer(config).value(),
                                 .difference_clipping = MakeOptimizer(outer).value()->clipping(),
                                 .batches_per_step = kBatches,
-                                .variables = variables_});
+                                .variables = variables_,
+                                .by_chunks = by_chunks});
   }
   std::span<float> Part(std::span<float> buffer, int variable) const {
     return buffer.subspan(layout_.variables[variable].offset, layout_.variables[variable].size);
@@ -95,6 +97,70 @@ TEST_F(InnerOptimizerTest, OneSampleDoesWhatThoseOfTheBatchesDoOneByOne) {
     const std::span<float> got = Part(parameters, kMean);
     UpdateMovingAverage(std::pow(0.9, kBatches), Part(pushed, kMean), got, got);
     EXPECT_THAT(got, Pointwise(FloatNear(1e-5f), want)) << batches << " batches";
+  }
+}
+
+// Of two chunks, the second of which is exchanged a batch later, while the answer to the first is
+// on its way. Others have moved both meanwhile.
+TEST_F(InnerOptimizerTest, WhatIsComputedWhileAnAnswerIsAwaitedIsInTheNextExchange) {
+  Make(R"({"class_name": "SGD", "config": {"learning_rate": 0.5}})", R"("sgd")",
+       /*by_chunks=*/true);
+  const Chunk first = {.size = 2, .pieces = {{kKernel, 0, 0, 2}}};
+  const Chunk second = {.size = 3, .pieces = {{kKernel, 2, 0, 3}}};
+  std::vector<float> parameters = Random(), pushed(layout_.size);
+  const std::vector<float> before = parameters;
+  std::vector<std::vector<float>> batches(4);
+  for (std::vector<float>& batch : batches) batch = Random();
+  const auto update = [&](int batch) {
+    std::vector<float> gradients = batches[batch];
+    inner_->Update(batch, gradients);
+  };
+  EXPECT_FALSE(inner_->begun());
+  inner_->Begin(parameters);
+  EXPECT_TRUE(inner_->begun());
+  update(0);
+  inner_->Exchange(first, parameters, pushed);
+  update(1);
+  inner_->Exchange(second, parameters, pushed);
+  for (int i = 0; i < 5; ++i) {
+    float moved = 0.5f * batches[0][i];
+    if (i >= 2) moved += 0.5f * batches[1][i];
+    EXPECT_NEAR(pushed[i], moved, 1e-6) << i;
+  }
+  for (int i = 0; i < 5; ++i) parameters[i] -= pushed[i] + 0.25f;
+  inner_->Merge(first, parameters);
+  update(2);
+  inner_->Merge(second, parameters);
+  inner_->Exchange(first, parameters, pushed);
+  inner_->Exchange(second, parameters, pushed);
+  for (int i = 0; i < 5; ++i) {
+    const float all = 0.5f * (batches[0][i] + batches[1][i] + batches[2][i]);
+    EXPECT_NEAR(inner_->values()[i], before[i] - all - 0.25f, 1e-5) << i;
+    const float rest = 0.5f * ((i < 2 ? batches[1][i] : 0) + batches[2][i]);
+    EXPECT_NEAR(pushed[i], rest, 1e-5) << i << ": each batch in one exchange";
+  }
+  inner_->Forget();
+  EXPECT_FALSE(inner_->begun());
+}
+
+// However many batches there were since the last one.
+TEST_F(InnerOptimizerTest, ASampleIsOfTheBatchesSinceTheLastExchange) {
+  Make(R"("sgd")", R"("sgd")", /*by_chunks=*/true);
+  const Chunk mean = {.size = 3, .rule = UpdateRule::kMovingAverage, .pieces = {{kMean, 0, 0, 3}}};
+  std::vector<float> parameters = Random(), pushed(layout_.size), one_by_one = parameters;
+  const std::span<float> want = Part(one_by_one, kMean), got = Part(parameters, kMean);
+  inner_->Begin(parameters);
+  for (const int batches : {3, kBatches + 2}) {
+    for (int i = 0; i < batches; ++i) {
+      std::vector<float> samples = Random();
+      UpdateMovingAverage(0.9, Part(samples, kMean), want, want);
+      inner_->Update(i, samples);
+    }
+    inner_->Exchange(mean, parameters, pushed);
+    UpdateMovingAverage(std::pow(0.9, kBatches), Part(pushed, kMean), got, got);
+    inner_->Merge(mean, parameters);
+    EXPECT_THAT(got, Pointwise(FloatNear(1e-5f), want)) << batches << " batches";
+    EXPECT_THAT(Part(inner_->values(), kMean), Pointwise(FloatNear(0.0f), got));
   }
 }
 

@@ -42,6 +42,7 @@ class ParameterExchangeTest : public testing::Test {
     options.parameters = parameters_;
     options.gradients = gradients_;
     options.gradients_owner = gradients_owner_;
+    options.on_refreshed = [this](int ps, int chunk) { refreshed_.push_back({ps, chunk}); };
     options.on_timeline_lost = [this](const std::string& why) {
       events_.push_back(absl::StrCat("lost: ", why));
     };
@@ -113,6 +114,7 @@ class ParameterExchangeTest : public testing::Test {
   const std::shared_ptr<const void> gradients_owner_ = std::make_shared<int>();
   std::vector<float> cut_;
   std::vector<std::string> events_;
+  std::vector<std::pair<int, int>> refreshed_;
   std::unique_ptr<ParameterExchange> exchange_;
 };
 

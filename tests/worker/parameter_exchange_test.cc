@@ -103,7 +103,9 @@ TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
     EXPECT_THAT(TakeEvents(), IsEmpty());
     Acknowledge(i, k, 0.25, 8);
     ExpectChunk(i, k, 0.25);
+    EXPECT_EQ(refreshed_.back(), std::pair(i, k)) << "said as soon as it is there";
   }
+  EXPECT_EQ(refreshed_.size(), PushedChunks().size());
   EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
 }
 
@@ -121,6 +123,7 @@ TEST_F(ParameterExchangeTest, WhoPullsBeforeEachStepAsksForNoValuesWithAPush) {
     ExpectChunk(i, k, 0.5);
   }
   EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
+  EXPECT_THAT(refreshed_, IsEmpty());
   // The frozen ones are here.
   exchange_->PullAll([this] { events_.push_back("pulled"); });
   for (const auto& [i, k] : PushedChunks()) SendValues(i, k, 0.75, 8);

@@ -79,6 +79,7 @@ class FakeComputer : public StepComputer {
                   .gradients = gradients_,
                   .pulls_below = pulls_below});
   }
+  void Refreshed(int, int) override { ++refreshed; }
   void FinishChunks() {
     for (int ps = 0; ps < 2; ++ps) {
       for (size_t k = 0; k < model_->chunks(ps).size(); ++k) {
@@ -100,6 +101,7 @@ class FakeComputer : public StepComputer {
   std::vector<uint64_t> expected_evaluations;  // since they were forgotten
   uint64_t test_batches = 5;                   // 0: the job has no test set
   uint64_t pulls_below = 0;                    // by the job's strategy
+  int refreshed = 0;                           // chunks
 
  private:
   const SmallModel* const model_;

@@ -160,6 +160,14 @@ TEST_F(WorkerSessionTest, AStepIsNotReportedBeforeEveryPsHasIt) {
   EXPECT_THAT(TakeReports(), SizeIs(1));
 }
 
+TEST_F(WorkerSessionTest, WhoComputesIsToldOfAnswersToPushes) {
+  StartStep(7);
+  computer_.FinishChunks();
+  EXPECT_EQ(computer_.refreshed, 0);
+  ServePs();
+  EXPECT_GT(computer_.refreshed, 2);
+}
+
 TEST_F(WorkerSessionTest, LeasesOfAnotherTimelineOrWithoutSenseAreDropped) {
   GetReady();
   timeline_ = kTimeline + 1;

@@ -97,7 +97,8 @@ class JobFileDocTest : public JobFilesTest {
     if (path == "$.strategy.workers") root["strategy"] = {{"warmup_steps", 100}};
     if (path == "$.strategy.momentum_by_workers" || path == "$.strategy.look_ahead")
       root["optimizer"] = "adam";
-    if (path == "$.strategy.batches_per_step" || path == "$.strategy.outer_optimizer")
+    if (path == "$.strategy.batches_per_step" || path == "$.strategy.fragments" ||
+        path == "$.strategy.outer_optimizer")
       root["strategy"] = {{"name", "local"}};
     root[Pointer(path)] = value;
     return LoadJob(WriteJob(root), false).status();

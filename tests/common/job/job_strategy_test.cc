@@ -52,6 +52,38 @@ TEST_F(JobStrategyTest, LocalHasStepsOfSeveralBatches) {
   EXPECT_EQ((*MakePsOptimizer(Load(root)))->slot_names().size(), 2u);
 }
 
+TEST_F(JobStrategyTest, FragmentsAreOfLocalStepsThatAreAppliedWhenTheyCome) {
+  json root = MinimalJob();
+  root["strategy"] = "local";
+  EXPECT_EQ(Load(root).strategy.fragments, 1u);
+  EXPECT_THAT(Load(root).ResolvedText(), testing::Not(HasSubstr("fragments")))
+      << "runs of before go on";
+  root["strategy"] = {{"name", "local"}, {"fragments", 4}};
+  const Job job = Load(root);
+  EXPECT_EQ(job.strategy.fragments, 4u);
+  EXPECT_EQ(ParseResolvedJob(job.ResolvedText(), "job.json")->strategy.fragments, 4u);
+
+  EXPECT_EQ(ErrorWith("/strategy", {{"name", "local"}, {"fragments", 0}}),
+            "$.strategy.fragments: is 0; must be an integer from 1 to 1024");
+  EXPECT_EQ(ErrorWith("/strategy", {{"name", "async"}, {"fragments", 2}}),
+            "$.strategy.fragments: is 2; must be absent under \"async\", where workers push "
+            "gradients; is the strategy to be \"local\"?");
+  EXPECT_EQ(
+      ErrorWith("/strategy", {{"name", "local"}, {"fragments", 2}, {"gradients_per_update", 4}}),
+      "$.strategy.fragments: is 2; must be absent with $.strategy.gradients_per_update, where all "
+      "of a step is of one version");
+  EXPECT_EQ(ErrorWith("/strategy", {{"name", "local"}, {"fragments", 2}, {"max_staleness", 4}}),
+            "$.strategy.fragments: is 2; must be absent with $.strategy.max_staleness, where a "
+            "step begins with values that are pulled");
+  EXPECT_EQ(
+      ErrorWith("/strategy",
+                {{"name", "local"},
+                 {"fragments", 2},
+                 {"outer_optimizer", {{"class_name", "SGD"}, {"config", {{"clipnorm", 1}}}}}}),
+      "$.strategy.outer_optimizer: clips differences, which with $.strategy.fragments are never "
+      "there as a whole; leave the clipping to $.optimizer");
+}
+
 TEST_F(JobStrategyTest, WhatCannotBeInStepsOfSeveralBatchesIsNamed) {
   EXPECT_EQ(ErrorWith("/strategy", {{"name", "local"}, {"batches_per_step", 0}}),
             "$.strategy.batches_per_step: is 0; must be an integer from 1 to 1048576");

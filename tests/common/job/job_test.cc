@@ -199,7 +199,8 @@ TEST_F(JobTest, RefusesWrongValuesByPath) {
       ErrorWith("/strategy", {{"name", "async"}, {"max_stale", 4}, {"speculate_after", 0.5}}),
       "$.strategy.speculate_after: is 0.5; must be a number from 1 to 1000\n"
       "$.strategy.max_stale: is not a known key; did you mean \"max_staleness\"? Known: name, "
-      "min_shard_bytes, chunk_bytes, window_steps, batches_per_step, lease_timeout_seconds, "
+      "min_shard_bytes, chunk_bytes, window_steps, batches_per_step, fragments, "
+      "lease_timeout_seconds, "
       "speculate_after, max_staleness, learning_rate_by_staleness, scale_learning_rate, "
       "momentum_by_workers, warmup_steps, workers, look_ahead, worker_momentum, "
       "gradients_per_update, outer_optimizer");
