@@ -261,6 +261,7 @@ void ComputeThread::Abandon() {
     MutexLock lock(&mutex_);
     ++timeline_;
     batches_left_ = {};
+    batches_of_step_ = 0;
     answers_.clear();
   }
   steps_expected_ = 0;

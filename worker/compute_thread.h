@@ -69,6 +69,7 @@ class ComputeThread : public StepComputer {
   void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
   void Refreshed(int ps, int chunk) override;
+  Progress progress() const override;
   void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
 
  private:
@@ -143,11 +144,12 @@ class ComputeThread : public StepComputer {
   std::atomic<uint64_t> timeline_ = 0;        // counts Abandon, and the end
   std::atomic<uint64_t> steps_expected_ = 0;  // beyond those that were asked for
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar wake_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   // Of the step of several batches that is being computed: those that are not taken yet.
   BatchPlan::Block batches_left_ ABSL_GUARDED_BY(mutex_);
+  uint64_t batches_of_step_ ABSL_GUARDED_BY(mutex_) = 0;  // all of it; 0 before the first one
   // Refreshed(), and not taken by who computes yet.
   std::vector<ChunkId> answers_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;

@@ -38,6 +38,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
       MutexLock lock(&mutex_);
       SHOAL_RETURN_IF_ERROR(CheckTimeline(timeline));
       batches_left_ = {.first = batch + 1, .count = block.count - i - 1};
+      batches_of_step_ = block.count;
     }
     MergeAnswers();
     SHOAL_ASSIGN_OR_RETURN(const BatchOutcome of_batch,
@@ -84,6 +85,12 @@ void ComputeThread::MergeAnswers() {
     answers.swap(answers_);
   }
   for (const ChunkId& id : answers) inner_->Merge(ChunkOf(id), parameters_);
+}
+
+StepComputer::Progress ComputeThread::progress() const {
+  MutexLock lock(&mutex_);
+  if (batches_of_step_ == 0) return {};
+  return {.batches_done = batches_of_step_ - 1 - batches_left_.count, .batches = batches_of_step_};
 }
 
 }  // namespace shoal

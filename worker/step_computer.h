@@ -76,6 +76,12 @@ class StepComputer {
   // The answer to the push of this chunk has come into `parameters`, perhaps while the step is
   // still computed.
   virtual void Refreshed(int /*ps*/, int /*chunk*/) {}
+  // How far the step at hand is, where it has several batches; else 0 of 0. For people.
+  struct Progress {
+    uint64_t batches_done = 0;
+    uint64_t batches = 0;
+  };
+  virtual Progress progress() const { return {}; }
   // Loss and metrics of a batch of the test set, below `test_batches`, on `cut_parameters`.
   virtual void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
 };

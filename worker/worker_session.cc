@@ -80,6 +80,12 @@ std::string WorkerSession::NoCoordinator() const {
                       " s: ", last_error_);
 }
 
+std::string WorkerSession::Batches() const {
+  const StepComputer::Progress progress = options_.computer->progress();
+  if (progress.batches <= 1) return "";
+  return absl::StrCat(", batch ", progress.batches_done + 1, " of ", progress.batches, ",");
+}
+
 std::string WorkerSession::Doing() const {
   switch (activity_) {
     case Activity::kIdle:
@@ -89,7 +95,7 @@ std::string WorkerSession::Doing() const {
     case Activity::kPullingCut:
       return "pulling the parameters of a cut from " + exchange_->Waiting();
     case Activity::kTraining:
-      if (computing_) return absl::StrCat("computing step ", step_);
+      if (computing_) return absl::StrCat("computing step ", step_, Batches());
       return absl::StrCat("pushing the gradient of step ", step_, " to ", exchange_->Waiting());
     case Activity::kEvaluating:
       return "evaluating a batch of the test set";

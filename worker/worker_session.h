@@ -99,6 +99,8 @@ class WorkerSession {
   std::string NoCoordinator() const;
   // What is going on, for people.
   std::string Doing() const;
+  // ", batch 3 of 50,", of the step being computed, where it has several.
+  std::string Batches() const;
   void CollectWaits(MetricSamples* out) const;
   void Report(const proto::WorkerReport& report);
 

@@ -249,7 +249,12 @@ TEST_F(ComputeThreadLocalTest, AStepOfATimelineThatIsOverIsGivenUp) {
     absl::StatusOr<std::unique_ptr<ModelRunner>> runner = ModelRunner::Create(std::move(options));
     if (runner.ok()) {
       *runner = std::make_unique<CountingRunner>(*std::move(runner), [&] {
-        if (++batches == 2) computer_->Abandon();
+        if (++batches == 2) {
+          EXPECT_EQ(computer_->progress().batches_done, 1u);
+          EXPECT_EQ(computer_->progress().batches, 13u);
+          computer_->Abandon();
+          EXPECT_EQ(computer_->progress().batches, 0u);
+        }
       });
     }
     return runner;

@@ -80,6 +80,7 @@ class FakeComputer : public StepComputer {
                   .pulls_below = pulls_below});
   }
   void Refreshed(int, int) override { ++refreshed; }
+  Progress progress() const override { return progress_now; }
   void FinishChunks() {
     for (int ps = 0; ps < 2; ++ps) {
       for (size_t k = 0; k < model_->chunks(ps).size(); ++k) {
@@ -102,6 +103,7 @@ class FakeComputer : public StepComputer {
   uint64_t test_batches = 5;                   // 0: the job has no test set
   uint64_t pulls_below = 0;                    // by the job's strategy
   int refreshed = 0;                           // chunks
+  Progress progress_now;
 
  private:
   const SmallModel* const model_;

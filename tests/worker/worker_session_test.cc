@@ -160,6 +160,17 @@ TEST_F(WorkerSessionTest, AStepIsNotReportedBeforeEveryPsHasIt) {
   EXPECT_THAT(TakeReports(), SizeIs(1));
 }
 
+// A step of several batches may take minutes.
+TEST_F(WorkerSessionTest, SaysHowFarALongStepIs) {
+  StartStep(7);
+  computer_.progress_now = {.batches_done = 40, .batches = 100};
+  loop_.Advance(seconds(6));
+  const auto reports = TakeReports();
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_EQ(reports[0].waiting().what(), "computing step 7, batch 41 of 100, since 5 s");
+  EXPECT_TRUE(reports[0].waiting().computing());
+}
+
 TEST_F(WorkerSessionTest, WhoComputesIsToldOfAnswersToPushes) {
   StartStep(7);
   computer_.FinishChunks();
