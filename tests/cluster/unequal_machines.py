@@ -1,10 +1,10 @@
 """What workers of unequal speed do together, by strategy, against the sum of what each does alone: prints a table.
 
-    unequal_machines.py [--seconds 20] [--job examples/fashion_mnist/job.json] [ROW ...]
+    unequal_machines.py [ROW ...] [--seconds 20] [--cells full quarter both two leaves stops] [--job examples/fashion_mnist/job.json]
 
-One worker has a core of its own; the other shares one with coordinator and ps, and is held to a quarter of a core (a cgroup: as root). In
-the last columns there are two full workers: of one that leaves and comes back every few seconds, now in order and now by a kill, and of one that is
-stopped for 2 s of each 10 s. Batches a second are those that are applied. All of it is one run on one machine: read the ratios.
+Batches a second, those that are applied. One worker has a core of its own; the other shares one with coordinator and ps, and in `quarter`, alone,
+and `both` is held to a quarter of a core (a cgroup: as root). `two` is two full ones; in `leaves` one of them is away for 2 s of each 6, now in order
+and now by a kill, in `stops` it is stopped for 2 s of each 10. All of it is one run on one machine: read the ratios.
 """
 import argparse
 import contextlib
@@ -79,12 +79,18 @@ class Measurement:
         first = wait_for(self.steps, "the first steps")
         wait_for(lambda: self.steps() >= first + 2 * 64 // self.batches, "it is under way")
         begin, begun = self.steps(), time.monotonic()
-        pause = 0.2
         while time.monotonic() < begun + self.arguments.seconds:
             if disturb is not None:
                 disturb(time.monotonic() - begun)
-            time.sleep(pause)
+            time.sleep(0.2)
         return (self.steps() - begin) * self.batches / (time.monotonic() - begun)
+
+
+def measure(arguments, strategy, begin, quarter):
+    """Batches a second with the workers that `begin` starts; what it returns is called all the time."""
+    with tempfile.TemporaryDirectory() as directory, Cluster(pathlib.Path(directory) / "cluster") as cluster:
+        measurement = Measurement(cluster, pathlib.Path(directory), arguments, strategy)
+        return measurement.rate(begin(measurement, quarter))
 
 
 class Leaves:
@@ -117,31 +123,49 @@ class Stops:
             self.stopped = stopped
 
 
+def start(measurement, *workers):
+    for index, (core, prefix) in enumerate(workers):
+        measurement.worker(index, core, prefix)
+
+
+def start_and(disturbance, measurement):
+    start(measurement, (0, []))
+    return disturbance(measurement)
+
+
+CELLS = {
+    "full": lambda m, quarter: start(m, (0, [])),
+    "quarter": lambda m, quarter: start(m, (1, quarter)),
+    "both": lambda m, quarter: start(m, (0, []), (1, quarter)),
+    "two": lambda m, quarter: start(m, (0, []), (1, [])),
+    "leaves": lambda m, quarter: start_and(Leaves, m),
+    "stops": lambda m, quarter: start_and(Stops, m),
+}
+SHARES = {"both": ["full", "quarter"], "leaves": ["two"], "stops": ["two"]}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", default=list(ROWS), metavar="ROW")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--job", type=pathlib.Path, default=SOURCE / "examples/fashion_mnist/job.json")
+    parser.add_argument("--cells", nargs="+", default=list(CELLS))
     arguments = parser.parse_args()
     for row in arguments.rows:
         if row not in ROWS:
             parser.error(f"{row}: a row is one of {', '.join(ROWS)}")
-    print("| strategy | full | a quarter | both | of the sum | two full ones | one leaves and comes | of the two | one stops | of the two |\n"
-          "|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    for cell in arguments.cells:
+        if cell not in CELLS:
+            parser.error(f"{cell}: a cell is one of {', '.join(CELLS)}")
+    shares = [(name, of) for name, of in SHARES.items() if name in arguments.cells and set(of) <= set(arguments.cells)]
+    print("| strategy | " + " | ".join(arguments.cells + [f"{name} / {' + '.join(of)}" for name, of in shares]) + " |\n"
+          + "|---" * (1 + len(arguments.cells) + len(shares)) + "|", flush=True)
     for row in arguments.rows:
-        def measured(begin, row=row):
-            with tempfile.TemporaryDirectory() as directory, Cluster(pathlib.Path(directory) / "cluster") as cluster:
-                measurement = Measurement(cluster, pathlib.Path(directory), arguments, ROWS[row])
-                return measurement.rate(begin(measurement))
         with quarter_of_a_core() as quarter:
-            full = measured(lambda m: m.worker(0, 0) and None)
-            slow = measured(lambda m, quarter=quarter: m.worker(0, 1, quarter) and None)
-            both = measured(lambda m, quarter=quarter: m.worker(0, 0) and m.worker(1, 1, quarter) and None)
-        two = measured(lambda m: m.worker(0, 0) and m.worker(1, 1) and None)
-        leaves = measured(lambda m: m.worker(0, 0) and Leaves(m))
-        stops = measured(lambda m: m.worker(0, 0) and Stops(m))
-        print(f"| {row} | {full:.1f} | {slow:.1f} | {both:.1f} | {both / (full + slow):.2f} | {two:.1f} | {leaves:.1f} | {leaves / two:.2f} "
-              f"| {stops:.1f} | {stops / two:.2f} |", flush=True)
+            rates = {cell: measure(arguments, ROWS[row], CELLS[cell], quarter) for cell in arguments.cells}
+        figures = [f"{rate:.1f}" for rate in rates.values()]
+        figures += [f"{rates[name] / sum(rates[each] for each in of):.2f}" for name, of in shares]
+        print(f"| {row} | {' | '.join(figures)} |", flush=True)
 
 
 if __name__ == "__main__":
