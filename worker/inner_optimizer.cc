@@ -118,12 +118,11 @@ void InnerOptimizer::Exchange(const Chunk& chunk, std::span<const float> paramet
 }
 
 void InnerOptimizer::Merge(const Chunk& chunk, std::span<const float> parameters) {
+  const bool moves = chunk.rule == UpdateRule::kOptimizer;
   for (const ChunkPiece& piece : chunk.pieces) {
     const int64_t begin = layout_.variables[piece.variable].offset + piece.variable_offset;
-    for (int64_t i = begin; i < begin + piece.size; ++i) {
-      const bool moves = chunk.rule == UpdateRule::kOptimizer;
+    for (int64_t i = begin; i < begin + piece.size; ++i)
       values_[i] = parameters[i] + (moves ? values_[i] - exchanged_[i] : 0);
-    }
   }
 }
 

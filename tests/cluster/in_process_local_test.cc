@@ -16,6 +16,7 @@ namespace shoal {
 namespace {
 
 constexpr int kBatchesPerEpoch = 13;  // of a SmallJob
+constexpr char kAdam[] = R"({"class_name": "Adam", "config": {"learning_rate": 0.01}})";
 constexpr char kPlainSgd[] = R"({"class_name": "SGD", "config": {"learning_rate": 0.05}})";
 
 std::string Local(int batches, const std::string& more) {
@@ -35,49 +36,40 @@ class InProcessClusterLocalTest : public testing::Test {
 };
 
 // Whatever a worker's own optimizer comes to is what the ps have, within what a difference rounds.
+void ExpectOneWorkerEqualsTrainingAlone(const std::string& optimizer, int batches,
+                                        const std::string& more) {
+  SCOPED_TRACE(absl::StrCat(optimizer, ", ", batches, " batches", more));
+  const TemporaryDirectory directory;
+  const Job job = SmallJob{.directory = directory.path(),
+                           .optimizer = optimizer,
+                           .strategy = Local(batches, more + OuterSgd(1)),
+                           .normalization = R"("momentum": 0.9)"}
+                      .Load();
+  InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = directory / "run"});
+  cluster.StartAll();
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
+  const int steps = (kBatchesPerEpoch + batches - 1) / batches;
+  EXPECT_EQ(cluster.finished_steps().size(), 2u * steps);
+  ExpectClose(ReadModel(directory / "run"), TrainAlone(job, 2 * kBatchesPerEpoch));
+}
+
 TEST_F(InProcessClusterLocalTest, OneWorkerWithAnOuterRateOfOneEqualsTrainingAlone) {
   for (const char* optimizer :
-       {R"({"class_name": "Adam", "config": {"learning_rate": 0.01}})",
+       {kAdam,
         R"({"class_name": "SGD", "config": {"momentum": 0.9, "global_clipnorm": 0.5,
             "learning_rate": {"class_name": "CosineDecay",
                               "config": {"initial_learning_rate": 0.05, "decay_steps": 20}}}})",
         R"({"class_name": "Lamb", "config": {"clipnorm": 0.5, "weight_decay": 0.1}})"}) {
-    for (const int batches : {1, 4, kBatchesPerEpoch}) {
-      SCOPED_TRACE(absl::StrCat(optimizer, ", ", batches, " batches"));
-      const TemporaryDirectory directory;
-      const Job job = SmallJob{.directory = directory.path(),
-                               .optimizer = optimizer,
-                               .strategy = Local(batches, OuterSgd(1)),
-                               .normalization = R"("momentum": 0.9)"}
-                          .Load();
-      InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = directory / "run"});
-      cluster.StartAll();
-      ASSERT_TRUE(cluster.WaitForCoordinator().ok());
-      EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
-      const int steps = (kBatchesPerEpoch + batches - 1) / batches;
-      EXPECT_EQ(cluster.finished_steps().size(), 2u * steps);
-      ExpectClose(ReadModel(directory / "run"), TrainAlone(job, 2 * kBatchesPerEpoch));
-    }
+    for (const int batches : {1, 4, kBatchesPerEpoch})
+      ExpectOneWorkerEqualsTrainingAlone(optimizer, batches, "");
   }
 }
 
 // Whatever is on its way while the worker goes on: no batch is left out, and none counts twice.
 TEST_F(InProcessClusterLocalTest, FragmentsOfOneWorkerEqualTrainingAlone) {
-  for (const int batches : {2, 5, kBatchesPerEpoch}) {
-    SCOPED_TRACE(absl::StrCat(batches, " batches"));
-    const TemporaryDirectory directory;
-    const Job job = SmallJob{.directory = directory.path(),
-                             .optimizer = R"({"class_name": "Adam",
-                                              "config": {"learning_rate": 0.01}})",
-                             .strategy = Local(batches, R"(, "fragments": 3)" + OuterSgd(1)),
-                             .normalization = R"("momentum": 0.9)"}
-                        .Load();
-    InProcessCluster cluster({.job = job, .ps = 2, .workers = 1, .run_dir = directory / "run"});
-    cluster.StartAll();
-    ASSERT_TRUE(cluster.WaitForCoordinator().ok());
-    EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
-    ExpectClose(ReadModel(directory / "run"), TrainAlone(job, 2 * kBatchesPerEpoch));
-  }
+  for (const int batches : {2, 5, kBatchesPerEpoch})
+    ExpectOneWorkerEqualsTrainingAlone(kAdam, batches, R"(, "fragments": 3)");
 }
 
 // Each block once, whoever does it, and the epochs' figures are of all examples.
