@@ -150,15 +150,16 @@ class Process:
 
 
 class Cluster:
-    """Daemons of one cluster spec, started one by one in any order; all killed at the end."""
+    """Daemons of one cluster spec, started one by one in any order; all killed at the end. Without a spec, on loopback."""
 
-    def __init__(self, directory, ps=1, workers=2):
+    def __init__(self, directory, ps=1, workers=2, spec=None):
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
-        ports = free_ports(1 + ps + workers)
-        addresses = [f"127.0.0.1:{port}" for port in ports]
-        self.spec = {"chief": addresses[:1], "ps": addresses[1:1 + ps], "worker": addresses[1 + ps:]}
-        self.chief = addresses[0]
+        if spec is None:
+            addresses = [f"127.0.0.1:{port}" for port in free_ports(1 + ps + workers)]
+            spec = {"chief": addresses[:1], "ps": addresses[1:1 + ps], "worker": addresses[1 + ps:]}
+        self.spec = spec
+        self.chief = spec["chief"][0]
         self.processes = []
 
     def __enter__(self):

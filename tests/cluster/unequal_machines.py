@@ -14,6 +14,7 @@ import signal
 import tempfile
 import time
 
+from large_models import PAUSE
 from real_cluster import SOURCE, Cluster, wait_for
 
 SYNC = {"name": "sync", "gradients_per_update": 8}
@@ -82,7 +83,7 @@ class Measurement:
         while time.monotonic() < begun + self.arguments.seconds:
             if disturb is not None:
                 disturb(time.monotonic() - begun)
-            time.sleep(0.2)
+            PAUSE.wait(0.2)
         return (self.steps() - begin) * self.batches / (time.monotonic() - begun)
 
 

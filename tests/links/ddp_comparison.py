@@ -68,7 +68,8 @@ def of_torch(arguments, star, directory):
 
 
 def of_shoal(arguments, star, directory):
-    from real_cluster import BIN, SOURCE, Process
+    import links
+    from real_cluster import SOURCE
     example = SOURCE / "examples/fashion_mnist"
     job = json.loads((example / "job.json").read_text())
     # Of three epochs the fastest: in the first one connections are made.
@@ -81,19 +82,9 @@ def of_shoal(arguments, star, directory):
             write_first(pathlib.Path(path), directory / what, arguments.examples)
             job["data"]["training"][what] = what
     (directory / "job.json").write_text(json.dumps(job))
-    spec = {"chief": [f"{star.addresses[0]}:4100"], "ps": [f"{each}:4101" for each in star.addresses],
-            "worker": [f"{each}:4102" for each in star.addresses]}
-    with contextlib.ExitStack() as processes:
-        def start(kind, program, host, *flags):
-            config = json.dumps({"cluster": spec, "task": {"type": kind, "index": host}})
-            process = Process([BIN / f"shoal-{program}", *flags], directory / f"{kind}-{host}.log", {"TF_CONFIG": config}, star.prefix(host))
-            processes.callback(process.kill)
-            return process
-        started = [start("chief", "coordinator", 0, f"--job={directory / 'job.json'}", f"--run_dir={directory / 'run'}")]
-        for host in range(arguments.workers):
-            started += [start("ps", "ps", host), start("worker", "worker", host, "--threads=1")]
-        for process in started:
-            assert process.wait(7200) == 0, process.output()[-3000:]
+    every = range(arguments.workers)
+    with links.StarCluster(star, directory, chief=[0], ps=every, worker=every) as cluster:
+        cluster.train(directory / "job.json", directory / "run", 7200)
     with open(directory / "run/history.csv", newline="") as file:
         return max(float(epoch["examples_per_second"]) for epoch in csv.DictReader(file))
 

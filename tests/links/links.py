@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
 from namespaces import delete_namespaces, ip  # noqa: E402
-from real_cluster import BIN, Process  # noqa: E402
+from real_cluster import BIN, PATIENCE_SECONDS, Cluster, Process  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,3 +73,24 @@ class Star:
         if self.carrier is not None:
             self.carrier.kill()
         delete_namespaces(self.names)
+
+
+class StarCluster(Cluster):
+    """The daemons of one cluster spec on the hosts of a star: by kind of task, the host of each."""
+
+    def __init__(self, star, directory, **hosts):
+        spec = {kind: [f"{star.addresses[host]}:{4100 + i}" for host in of] for i, (kind, of) in enumerate(hosts.items())}
+        super().__init__(directory, spec=spec)
+        self.star, self.hosts = star, hosts
+
+    def start(self, task_type, index=0, arguments=(), **more):
+        return super().start(task_type, index, arguments, prefix=self.star.prefix(self.hosts[task_type][index]), **more)
+
+    def train(self, job, run, seconds=PATIENCE_SECONDS):
+        """Starts all of them, workers and evaluators with one thread; returns when the job is done."""
+        flags = {"chief": [f"--job={job}", f"--run_dir={run}"], "worker": ["--threads=1"], "evaluator": ["--threads=1"]}
+        for kind, of in self.hosts.items():
+            for index in range(len(of)):
+                self.start(kind, index, flags.get(kind, []))
+        for process in self.processes:
+            assert process.wait(seconds) == 0, process.output()[-3000:]

@@ -1,6 +1,5 @@
 """The links themselves, and a cluster whose workers are far away."""
 import concurrent.futures
-import contextlib
 import csv
 import ctypes
 import json
@@ -10,7 +9,7 @@ import time
 
 import pytest
 
-from links import LAN, MOBILE, VPN, Link, Star  # first: it says where the modules of tests/cluster are
+from links import LAN, MOBILE, VPN, Link, Star, StarCluster  # first: it says where the modules of tests/cluster are
 from namespaces import can_make_namespaces
 from real_cluster import BIN, PATIENCE_SECONDS, Process, write_job
 
@@ -121,21 +120,8 @@ WIDE_MODEL = {"class_name": "Sequential", "config": {"name": "wide", "layers": [
 
 def train_over(star, job, run, logs):
     """Coordinator and ps on the first host, a worker on the second; returns when the job is done, and the links carry nothing more."""
-    home, away = star.addresses
-    spec = {"chief": [f"{home}:4100"], "ps": [f"{home}:4101"], "worker": [f"{away}:4102"]}
-    processes = []
-    try:
-        for kind, program, host, arguments in (
-                ("chief", "coordinator", 0, [f"--job={job}", f"--run_dir={run}"]),
-                ("ps", "ps", 0, []), ("worker", "worker", 1, ["--threads=1"])):
-            config = json.dumps({"cluster": spec, "task": {"type": kind, "index": 0}})
-            processes.append(Process([BIN / f"shoal-{program}", *arguments], logs / f"{kind}.log",
-                                     {"TF_CONFIG": config}, star.prefix(host)))
-        for process in processes:
-            assert process.wait() == 0, process.output()[-3000:]
-    finally:
-        for process in processes:
-            process.kill()
+    with StarCluster(star, logs, chief=[0], ps=[0], worker=[1]) as cluster:
+        cluster.train(job, run)
     star.end()
 
 
@@ -151,7 +137,7 @@ def test_a_worker_behind_a_mobile_link_trains(tmp_path):
         assert star.counts(1)["up"]["bytes"] > 6 * WIDE_BYTES
         assert star.counts(1)["up"]["lost"] > 0
     assert (tmp_path / "run/model/model.safetensors").exists()
-    chief = (tmp_path / "chief.log").read_text()
+    chief = (tmp_path / "chief-0.log").read_text()
     assert chief.count("worker 0 has joined") == 1, chief
     assert "leased again" not in chief and "lost ps" not in chief, chief
 
@@ -166,19 +152,9 @@ def test_a_ps_beside_each_worker_moves_what_ring_all_reduce_moves(tmp_path):
     content = json.loads(job.read_text())
     del content["data"]["test"]
     job.write_text(json.dumps(content))
-    with Star([LAN] * hosts, tmp_path) as star, contextlib.ExitStack() as processes:
-        spec = {"chief": [f"{star.addresses[0]}:4100"], "ps": [f"{each}:4101" for each in star.addresses],
-                "worker": [f"{each}:4102" for each in star.addresses]}
-
-        def start(kind, program, host, *arguments):
-            config = json.dumps({"cluster": spec, "task": {"type": kind, "index": host}})
-            process = Process([BIN / f"shoal-{program}", *arguments], tmp_path / f"{kind}-{host}.log", {"TF_CONFIG": config}, star.prefix(host))
-            processes.callback(process.kill)
-            return process
-        started = [start("chief", "coordinator", 0, f"--job={job}", f"--run_dir={tmp_path / 'run'}")]
-        started += [start(kind, kind, host) for kind in ("ps", "worker") for host in range(hosts)]
-        for process in started:
-            assert process.wait() == 0, process.output()[-3000:]
+    every = range(hosts)
+    with Star([LAN] * hosts, tmp_path) as star, StarCluster(star, tmp_path, chief=[0], ps=every, worker=every) as cluster:
+        cluster.train(job, tmp_path / "run")
         star.end()
         # Whoever is fast does several steps of a round, from the values that it has: over all links together it comes to the same gradients.
         up = sum(star.counts(host)["up"]["bytes"] for host in range(hosts))

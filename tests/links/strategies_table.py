@@ -7,7 +7,6 @@ evaluator are on one host, each worker on one of its own (links.py); the best ep
 and with it the bytes that went over a worker's link an epoch. All rows are of one run on one machine: read the ratios.
 """
 import argparse
-import contextlib
 import csv
 import dataclasses
 import gzip
@@ -18,7 +17,7 @@ import struct
 import tempfile
 
 import links
-from real_cluster import BIN, SOURCE, Process
+from real_cluster import SOURCE
 
 LINKS = {"none": links.Link(10000, 0), "lan": links.LAN, "wifi": links.WIFI, "vpn": links.VPN, "mobile": links.MOBILE}
 STRATEGIES = ["alone", "sync", "async", "local", "streamed"]
@@ -72,23 +71,10 @@ def measure(arguments, row, seed, directory):
     strategy, link = row.split("@")
     workers = 1 if strategy == "alone" else arguments.workers
     job = write_job(arguments, directory, strategy, workers, seed)
-    with links.Star([LINKS["none"]] + workers * [LINKS[link]], directory) as star, contextlib.ExitStack() as processes:
-        home = star.addresses[0]
-        spec = {"chief": [f"{home}:4100"], "ps": [f"{home}:4101"], "evaluator": [f"{home}:4102"],
-                "worker": [f"{address}:4103" for address in star.addresses[1:]]}
-
-        def start(kind, index, host, program, *flags):
-            config = json.dumps({"cluster": spec, "task": {"type": kind, "index": index}})
-            process = Process([BIN / f"shoal-{program}", *flags], directory / f"{kind}-{index}.log", {"TF_CONFIG": config}, star.prefix(host))
-            processes.callback(process.kill)
-            return process
-        started = [start("chief", 0, 0, "coordinator", f"--job={job}", f"--run_dir={directory / 'run'}"), start("ps", 0, 0, "ps"),
-                   start("evaluator", 0, 0, "worker", "--threads=1")]
-        started += [start("worker", i, 1 + i, "worker", "--threads=1") for i in range(workers)]
-        for process in started:
-            # The slowest row takes as long as its link is slow.
-            code = process.popen.wait(timeout=arguments.patience)
-            assert code == 0, process.output()[-3000:]
+    hosts = {"chief": [0], "ps": [0], "evaluator": [0], "worker": range(1, 1 + workers)}
+    with links.Star([LINKS["none"]] + workers * [LINKS[link]], directory) as star, links.StarCluster(star, directory, **hosts) as cluster:
+        # The slowest row takes as long as its link is slow.
+        cluster.train(job, directory / "run", arguments.patience)
         star.end()
         carried = star.counts(1)
     with open(directory / "run/history.csv", newline="") as file:
