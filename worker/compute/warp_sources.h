@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <numbers>
 
-#include "common/base/shape.h"
 #include "common/model/ops/warp.h"
+#include "worker/compute/host_device.h"
 
 namespace shoal {
 
@@ -17,24 +17,24 @@ struct WarpMap {
   std::array<double, 3> row;
   std::array<double, 3> column;
 
-  double Row(int64_t i, int64_t j) const { return Place(row, i, j); }
-  double Column(int64_t i, int64_t j) const { return Place(column, i, j); }
+  SHOAL_HOST_DEVICE double Row(int64_t i, int64_t j) const { return Place(row, i, j); }
+  SHOAL_HOST_DEVICE double Column(int64_t i, int64_t j) const { return Place(column, i, j); }
   // Whether rows come from rows and columns from columns.
   bool separable() const { return row[1] == 0 && column[0] == 0; }
 
  private:
-  static double Place(const std::array<double, 3>& by, int64_t i, int64_t j) {
+  SHOAL_HOST_DEVICE static double Place(const std::array<double, 3>& by, int64_t i, int64_t j) {
     return by[0] * static_cast<double>(i) + by[1] * static_cast<double>(j) + by[2];
   }
 };
 
-// The map of one image, of the shape [B, H, W, C], that `count` numbers stand for.
+// The map of an image of `height` x `width` that `count` numbers stand for.
 template <typename Scalar>
-WarpMap WarpMapOf(const WarpAttributes& attributes, const Scalar* numbers, int64_t count,
-                  const Shape& x) {
+SHOAL_HOST_DEVICE WarpMap WarpMapOf(const WarpAttributes& attributes, const Scalar* numbers,
+                                    int64_t count, int64_t height, int64_t width) {
   const double first = numbers[0], second = numbers[count - 1];
-  const double last_row = static_cast<double>(x[1] - 1),
-               last_column = static_cast<double>(x[2] - 1);
+  const double last_row = static_cast<double>(height - 1),
+               last_column = static_cast<double>(width - 1);
   switch (attributes.kind) {
     case WarpAttributes::Kind::kFlip: {
       const bool flips = first <= 0.5;
@@ -43,8 +43,8 @@ WarpMap WarpMapOf(const WarpAttributes& attributes, const Scalar* numbers, int64
               {0, columns ? -1.0 : 1.0, columns ? last_column : 0}};
     }
     case WarpAttributes::Kind::kTranslate:
-      return {{1, 0, -first * static_cast<double>(x[1])},
-              {0, 1, -second * static_cast<double>(x[2])}};
+      return {{1, 0, -first * static_cast<double>(height)},
+              {0, 1, -second * static_cast<double>(width)}};
     case WarpAttributes::Kind::kRotate: {
       const double angle = 2 * std::numbers::pi * first;
       const double cos = std::cos(angle), sin = std::sin(angle);
@@ -66,25 +66,31 @@ struct WarpSource {
   std::array<double, 2> weight;
 };
 
+// The rest from 0 on, of numbers below it, too.
+SHOAL_HOST_DEVICE inline int64_t Modulo(int64_t index, int64_t period) {
+  return ((index % period) + period) % period;
+}
+
 // Of element `index` of an axis that goes on beyond its sides.
-inline int64_t FilledIndex(WarpAttributes::Fill fill, int64_t index, int64_t extent) {
-  const auto modulo = [&](int64_t period) { return ((index % period) + period) % period; };
+SHOAL_HOST_DEVICE inline int64_t FilledIndex(WarpAttributes::Fill fill, int64_t index,
+                                             int64_t extent) {
   switch (fill) {
     case WarpAttributes::Fill::kConstant:
       return index < 0 || index >= extent ? -1 : index;
     case WarpAttributes::Fill::kNearest:
       return std::clamp<int64_t>(index, 0, extent - 1);
     case WarpAttributes::Fill::kReflect: {
-      const int64_t place = modulo(2 * extent);
+      const int64_t place = Modulo(index, 2 * extent);
       return place < extent ? place : 2 * extent - 1 - place;
     }
     case WarpAttributes::Fill::kWrap:
       break;
   }
-  return modulo(extent);
+  return Modulo(index, extent);
 }
 
-inline WarpSource WarpSourceAt(const WarpAttributes& attributes, double place, int64_t extent) {
+SHOAL_HOST_DEVICE inline WarpSource WarpSourceAt(const WarpAttributes& attributes, double place,
+                                                 int64_t extent) {
   const bool nearest = attributes.interpolation == ResizeOp::Interpolation::kNearest;
   const double low = nearest ? std::round(place) : std::floor(place);
   const double share = nearest ? 0 : place - low;

@@ -34,7 +34,7 @@ ValueId ModelBuilding::AddVariable(const std::string& name, Shape shape) {
 
 void ModelBuilding::Append(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {
   const std::string layer = NextLayer(op->type());
-  auto value = graph_.Add(std::move(op), std::move(inputs), layer);
+  auto value = graph_.Add(std::move(op), std::move(inputs), layer, /*value_name=*/"", type_);
   if (!value.ok()) {
     std::fprintf(stderr, "%s\n", value.status().ToString().c_str());
     std::abort();
@@ -86,7 +86,7 @@ ModelBuilding& ModelBuilding::BatchNormalization(bool frozen) {
   for (const char* name : {"/gamma", "/beta"}) {
     inputs.push_back(AddVariable(layer + name, {shape().back()}));
   }
-  const auto outputs = graph_.AddNode(std::move(op), inputs, layer);
+  const auto outputs = graph_.AddNode(std::move(op), inputs, layer, /*value_name=*/"", type_);
   SHOAL_CHECK(outputs.ok(), outputs.status().ToString());
   for (const int i : {1, 2}) {
     if (!frozen) graph_.SetSample(inputs[i], (*outputs)[i]);

@@ -35,6 +35,12 @@ class ModelBuilding {
   // Adds an earlier value of the same shape.
   ModelBuilding& Add(ValueId other);
 
+  // The steps that follow are of layers that compute in this type.
+  ModelBuilding& ComputeIn(ComputeDtype type) {
+    type_ = type;
+    return *this;
+  }
+
   // The value that the last step left.
   ValueId current() const { return current_; }
   const Shape& shape() const { return graph_.value(current_).shape; }
@@ -49,6 +55,7 @@ class ModelBuilding {
 
   Graph graph_;
   ValueId current_;
+  ComputeDtype type_ = ComputeDtype::kFloat32;
   int layers_ = 0;
 };
 

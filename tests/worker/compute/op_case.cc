@@ -1,15 +1,25 @@
 #include "tests/worker/compute/op_case.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/model/ops/activation.h"
 #include "common/model/ops/conv2d.h"
 #include "common/model/ops/rescale.h"
 
 namespace shoal {
+namespace {
+
+// The number of bfloat16 below it, or 0.
+float ToBfloat16(float value) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xffff0000);
+}
+
+}  // namespace
 
 int64_t OpCase::Pick(int64_t least, int64_t most) {
   if (small_) most = std::min(most, least + 2);
@@ -17,7 +27,23 @@ int64_t OpCase::Pick(int64_t least, int64_t most) {
 }
 
 ValueId OpCase::Tensor(Shape shape, Fill fill, Regularizer regularizer) {
-  return AddVariable({.shape = std::move(shape), .regularizer = regularizer}, fill);
+  const ValueId variable =
+      AddVariable({.shape = std::move(shape), .regularizer = regularizer}, fill);
+  return type_ == ComputeDtype::kFloat32 ? variable : AddIdentity(variable, type_);
+}
+
+ValueId OpCase::AddIdentity(ValueId value, ComputeDtype type) {
+  auto op = std::make_shared<ActivationOp>();
+  op->attributes = {.kind = ActivationAttributes::Kind::kLeakyRelu, .negative_slope = 1};
+  const auto same =
+      graph_.Add(std::move(op), {value}, absl::StrCat("same_", value), /*value_name=*/"", type);
+  SHOAL_CHECK(same.ok(), same.status().ToString());
+  return *same;
+}
+
+void OpCase::SetOutput(ValueId output) {
+  const bool plain = type_ == ComputeDtype::kFloat32;
+  graph_.SetOutputs({plain ? output : AddIdentity(output, ComputeDtype::kFloat32)});
 }
 
 ValueId OpCase::MovingAverage(Shape shape, Fill fill) {
@@ -58,7 +84,7 @@ ValueId OpCase::ClassIds(Shape shape, int64_t classes) {
 
 std::vector<ValueId> OpCase::AddNode(std::shared_ptr<const Op> op, std::vector<ValueId> inputs) {
   const std::string layer = absl::StrCat(op->type(), "_", graph_.nodes().size());
-  auto outputs = graph_.AddNode(std::move(op), std::move(inputs), layer);
+  auto outputs = graph_.AddNode(std::move(op), std::move(inputs), layer, /*value_name=*/"", type_);
   SHOAL_CHECK(outputs.ok(), outputs.status().ToString());
   return *std::move(outputs);
 }
@@ -75,6 +101,10 @@ TrainingGraph OpCase::BuildTraining() {
   SHOAL_CHECK(training.ok(), training.status().ToString());
   const Shape& shape = training->graph.value(training->target).shape;
   inputs_.push_back(target_.empty() ? Random(shape, Fill::kNormal) : target_);
+  // Far away, so that what rounding changes is little of the difference.
+  if (target_.empty() && type_ != ComputeDtype::kFloat32) {
+    for (float& value : inputs_.back()) value += 4;
+  }
   if (weighted_) {
     inputs_.push_back(Random(training->graph.value(training->weights).shape, Fill::kPositive));
   }
@@ -92,6 +122,7 @@ std::vector<float> OpCase::Random(const Shape& shape, Fill fill) {
     if (small_) value = static_cast<float>((std::floor(value * kSteps) + 0.5) / kSteps);
     if (fill == Fill::kPositive) value = std::abs(value) + 0.1f;
     if (fill == Fill::kFar && i > 0) value += 1000;
+    if (type_ == ComputeDtype::kBfloat16) value = ToBfloat16(value);
     return value;
   };
   for (size_t i = 0; i < values.size(); ++i) {

@@ -19,8 +19,11 @@ namespace shoal {
 // Something that does not fit ends the test program with the error.
 class OpCase {
  public:
-  // `small`: few enough elements for finite differences.
-  OpCase(uint64_t seed, bool small) : random_(seed), small_(small) {}
+  // `small`: few enough elements for finite differences. With another type, all nodes are of a
+  // layer that computes in it, values are such that it has them, and what goes into the op under
+  // test and comes out of it is neither a variable nor the prediction, which are float32 always.
+  OpCase(uint64_t seed, bool small, ComputeDtype type = ComputeDtype::kFloat32)
+      : random_(seed), small_(small), type_(type) {}
 
   // A whole number from `least` to `most`; of a small case at most 2 more than the least.
   int64_t Pick(int64_t least, int64_t most);
@@ -52,7 +55,7 @@ class OpCase {
   const Shape& shape(ValueId value) const { return graph_.value(value).shape; }
 
   // What the case is about: the output of the model. The loss is a mean squared error.
-  void SetOutput(ValueId output) { graph_.SetOutputs({output}); }
+  void SetOutput(ValueId output);
   // With a loss of its own, and a target for it.
   void SetLoss(ValueId prediction, std::shared_ptr<const Loss> loss, std::vector<float> target);
   // Has examples count by weights.
@@ -65,11 +68,14 @@ class OpCase {
   const std::vector<std::vector<float>>& inputs() const { return inputs_; }
 
  private:
+  // The same numbers, as a node of `type` gives them.
+  ValueId AddIdentity(ValueId value, ComputeDtype type);
   ValueId AddVariable(Variable variable, Fill fill);
   std::vector<float> Random(const Shape& shape, Fill fill);
 
   std::mt19937_64 random_;
   const bool small_;
+  const ComputeDtype type_;
   std::set<float>
       drawn_;  // of a small case, in which no two values are as near as a difference goes
   Graph graph_;

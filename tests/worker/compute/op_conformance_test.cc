@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -83,6 +84,14 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpGradientTest, ::testing::ValuesIn(OpCases()),
 
 class OpConformanceTest : public ::testing::TestWithParam<std::tuple<std::string, NamedOpCase>> {
  protected:
+  struct Result {
+    std::string what;
+    std::vector<float> computed;
+    std::vector<float> expected;
+  };
+  using Compare = std::function<void(const std::vector<Result>& results)>;
+  void ForEachResult(ComputeDtype type, uint64_t first_seed, const Compare& compare);
+
   // What a backend computes in one mode.
   struct Computed {
     std::vector<float> prediction;
@@ -124,17 +133,19 @@ std::vector<float> ToFloat(const std::vector<double>& values) {
   return {values.begin(), values.end()};
 }
 
-TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
+// Draws the case and has the backend compute it in each mode, for `compare`, which is given what it
+// computed, or several of that, and what the reference did.
+void OpConformanceTest::ForEachResult(ComputeDtype type, uint64_t first_seed,
+                                      const Compare& compare) {
   const auto& [backend_name, named] = GetParam();
   const absl::Status device = CheckDevice(backend_name);
   if (!device.ok()) GTEST_SKIP() << "No GPU here: " << device.message();
   const auto backend = CreateSuiteBackend(backend_name);
   ASSERT_TRUE(backend.ok()) << backend.status();
   const std::set<std::string> missing = MissingOps(backend_name);
-  const uint64_t first_seed = TestSeed();
   for (uint64_t seed = first_seed; seed < first_seed + kDraws; ++seed) {
     SCOPED_TRACE(SeedText(seed));
-    OpCase test_case(seed, /*small=*/false);
+    OpCase test_case(seed, /*small=*/false, type);
     named.build(test_case);
     const TrainingGraph training = test_case.BuildTraining();
     const absl::Status kernels = CheckKernels(**backend, training.graph);
@@ -152,30 +163,100 @@ TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
       const auto computed = Compute(**backend, test_case, plan);
       ASSERT_TRUE(computed.ok()) << computed.status();
       interpreter.Predict(/*training=*/mode != PlanMode::kPredict);
-      ExpectNear(computed->prediction, ToFloat(interpreter.value(training.prediction)), named.bound,
-                 1e-6, "prediction");
+      compare(
+          {{"prediction", computed->prediction, ToFloat(interpreter.value(training.prediction))}});
       if (mode != PlanMode::kTrain) continue;
       interpreter.Train();
-      double largest = 0;
-      for (const ValueId gradient : training.pushed_values) {
-        largest = std::max(largest, Largest(ToFloat(interpreter.value(gradient))));
-      }
+      std::vector<Result> gradients;
       for (size_t v = 0; v < layout.variables.size(); ++v) {
         const ModelLayout::Extent& extent = layout.variables[v];
-        // Some gradients are small differences of large sums, or all of them are: what is lost in
-        // rounding numbers about 1 is no fault.
-        ExpectNear(std::span(computed->gradients).subspan(extent.offset, extent.size),
-                   ToFloat(interpreter.value(training.pushed_values[v])), named.bound,
-                   std::max(0.01 * largest, 1e-7 / named.bound),
-                   "gradient of " + training.graph.variables()[v].name);
+        const auto begin = computed->gradients.begin() + extent.offset;
+        gradients.push_back({"gradient of " + training.graph.variables()[v].name,
+                             {begin, begin + extent.size},
+                             ToFloat(interpreter.value(training.pushed_values[v]))});
       }
+      compare(gradients);
     }
   }
+}
+
+TEST_P(OpConformanceTest, ComputesWhatTheReferenceDoes) {
+  const double bound = std::get<NamedOpCase>(GetParam()).bound;
+  ForEachResult(ComputeDtype::kFloat32, TestSeed(), [&](const std::vector<Result>& results) {
+    double largest = 0;
+    for (const Result& result : results) largest = std::max(largest, Largest(result.expected));
+    // Some gradients are small differences of large sums, or all of them are: what is lost in
+    // rounding numbers about 1 is no fault.
+    const double least = std::max(0.01 * largest, 1e-7 / bound);
+    for (const auto& [what, computed, expected] : results)
+      ExpectNear(computed, expected, bound, least, what);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpConformanceTest,
                          ::testing::Combine(::testing::ValuesIn(SuiteBackends()),
                                             ::testing::ValuesIn(OpCases())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
+                         });
+
+// Under mixed_bfloat16, of which the numbers have 8 bits: what goes in has no more, and each tensor
+// on the way is rounded to as many.
+class OpBfloat16Test : public OpConformanceTest {};
+
+// Of all numbers together, and in the same draws each time: there are sums of which little is left
+// but what was rounded.
+TEST_P(OpBfloat16Test, ComputesNearlyWhatTheReferenceDoes) {
+  ForEachResult(ComputeDtype::kBfloat16, /*first_seed=*/1, [](const std::vector<Result>& results) {
+    double squares = 0, all = 0;
+    for (const auto& [what, computed, expected] : results) {
+      for (size_t i = 0; i < expected.size(); ++i) {
+        squares += std::pow(double{computed[i]} - expected[i], 2);
+        all += std::pow(expected[i], 2);
+      }
+    }
+    EXPECT_LE(std::sqrt(squares), 0.03 * std::sqrt(all)) << results.front().what;
+  });
+}
+
+// Those whose kernels know the type, without jumps (Relu, MaxPool2D): numbers as coarse as these
+// meet them.
+std::vector<NamedOpCase> Bfloat16Cases() {
+  static const std::set<std::string> names = {"Add",
+                                              "AddOfTwo",
+                                              "AveragePool2D",
+                                              "BatchNormalization",
+                                              "BroadcastLike",
+                                              "Concatenate",
+                                              "Conv2D",
+                                              "TransposedConv2D",
+                                              "Crop",
+                                              "Dense",
+                                              "DepthwiseConv2D",
+                                              "Dropout",
+                                              "Gelu",
+                                              "GlobalAveragePool2D",
+                                              "LayerNormalization",
+                                              "LeakyRelu",
+                                              "LogSoftmax",
+                                              "Mish",
+                                              "Multiply",
+                                              "Pad",
+                                              "Reshape",
+                                              "Sigmoid",
+                                              "Silu",
+                                              "Softmax",
+                                              "Softplus",
+                                              "Subtract",
+                                              "Tanh"};
+  std::vector<NamedOpCase> cases = OpCases();
+  std::erase_if(cases, [](const NamedOpCase& named) { return !names.contains(named.name); });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpBfloat16Test,
+                         ::testing::Combine(::testing::ValuesIn(Bfloat16Backends()),
+                                            ::testing::ValuesIn(Bfloat16Cases())),
                          [](const auto& info) {
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
                          });

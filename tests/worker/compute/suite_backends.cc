@@ -30,9 +30,12 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& n
   return std::make_unique<FakeDeviceBackend>(std::move(device), /*least_copied_bytes=*/1024);
 }
 
-std::set<std::string> MissingOps(const std::string& name) {
-  if (!name.starts_with("cuda")) return {};
-  return {"Sparsemax", "SparsemaxBackward", "Warp", "WarpBackward"};
+std::vector<std::string> Bfloat16Backends() {
+  std::vector<std::string> names = SuiteBackends();
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("cuda"); });
+  return names;
 }
+
+std::set<std::string> MissingOps(const std::string& /*name*/) { return {}; }
 
 }  // namespace shoal

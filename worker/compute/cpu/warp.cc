@@ -18,7 +18,7 @@ class ImageSources {
 
   // Goes on to the image with these numbers.
   void Begin(const float* numbers, int64_t count) {
-    map_ = WarpMapOf(attributes_, numbers, count, x_);
+    map_ = WarpMapOf(attributes_, numbers, count, x_[1], x_[2]);
     for (int64_t j = 0; map_.separable() && j < y_[2]; ++j) columns_[j] = ColumnAt(0, j);
   }
 

@@ -45,23 +45,35 @@ void AddConvolution(Pieces pieces, std::vector<TensorId> tensors, CudaProgram& p
   program.builder().AddStep(std::move(pieces.kernel), std::move(tensors));
 }
 
-// `to` is the transpose of `from`, which has so many rows.
-void AddTranspose(int index, TensorId from, TensorId to, int64_t rows, int64_t columns,
-                  CudaProgram& program) {
-  AddKernel(
-      index, {from, to},
-      [=](const StepTensors& at) {
-        return TransposeKernel<float, float>{rows, columns, at[0], at[1]};
-      },
-      program);
+// The kernel of shape [kh, kw, C / groups, F] as [F, kh, kw, C / groups] of this type.
+TensorId AddFilter(int index, ValueId kernel, ComputeDtype type, CudaProgram& program) {
+  const MatrixExtents extents(program.shape(kernel));
+  const TensorId filter = program.ScratchOf(type, program.count(kernel));
+  WithElement(type, [&]<typename Element>(Element) {
+    AddKernel(
+        index, {program.tensor(kernel), filter},
+        [=](const StepTensors& at) {
+          return TransposeKernel<float, Element>{extents.rows, extents.columns, at[0],
+                                                 at.At<Element>(1)};
+        },
+        program);
+  });
+  return filter;
 }
 
-// The kernel of shape [kh, kw, C / groups, F] as [F, kh, kw, C / groups].
-TensorId AddFilter(int index, ValueId kernel, CudaProgram& program) {
-  const MatrixExtents extents(program.shape(kernel));
-  const TensorId filter = program.Scratch(program.count(kernel));
-  AddTranspose(index, program.tensor(kernel), filter, extents.rows, extents.columns, program);
-  return filter;
+// `dkernel` of `dfilter`, the other way round.
+void AddKernelGradient(int index, TensorId dfilter, ComputeDtype type, const Shape& kernel_shape,
+                       TensorId dkernel, CudaProgram& program) {
+  const MatrixExtents extents(kernel_shape);
+  WithElement(type, [&]<typename Element>(Element) {
+    AddKernel(
+        index, {dfilter, dkernel},
+        [=](const StepTensors& at) {
+          return TransposeKernel<Element, float>{extents.columns, extents.rows, at.At<Element>(0),
+                                                 at[1]};
+        },
+        program);
+  });
 }
 
 }  // namespace
@@ -73,7 +85,8 @@ std::vector<int> FindConvolutionRelus(const Plan& plan) {
   for (const int index : plan.nodes()) {
     const int relu = fusions.relu[index];
     if (relu < 0 || dynamic_cast<const Conv2DOp*>(nodes[index].op.get()) == nullptr ||
-        nodes[index].inputs.size() != 3) {
+        nodes[index].inputs.size() != 3 ||
+        nodes[index].compute_dtype != nodes[relu].compute_dtype) {
       continue;
     }
     const auto& activation = static_cast<const ActivationOp&>(*nodes[relu].op);
@@ -89,6 +102,7 @@ absl::Status Conv2D(int index, CudaProgram& program) {
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.outputs[0]);
   const bool bias = node.inputs.size() == 3;
   const int relu = program.fused_relu(index);
+  const ComputeDtype kept = program.kept_as(relu < 0 ? index : relu);
   const ConvolutionEnding ending = relu >= 0 ? ConvolutionEnding::kBiasAndRelu
                                    : bias    ? ConvolutionEnding::kBias
                                              : ConvolutionEnding::kNone;
@@ -96,25 +110,25 @@ absl::Status Conv2D(int index, CudaProgram& program) {
       Pieces pieces,
       Prepare(index,
               DescribeConvolution(Pass::kForward, op.window,
-                                  {.x = x, .kernel = program.shape(node.inputs[1]), .y = y},
-                                  ComputeDtype::kFloat32, ending),
+                                  {.x = x, .kernel = program.shape(node.inputs[1]), .y = y}, kept,
+                                  ending),
               program));
-  std::vector<TensorId> tensors = {program.tensor(node.inputs[0])};
+  std::vector<TensorId> tensors;
   if (pieces.kernel != nullptr) {
-    tensors.push_back(AddFilter(index, node.inputs[1], program));
-    if (bias) tensors.push_back(program.tensor(node.inputs[2]));
+    tensors = {program.tensor(node.inputs[0], kept),
+               AddFilter(index, node.inputs[1], kept, program)};
+    if (bias) tensors.push_back(program.tensor(node.inputs[2], kept));
     if (relu < 0) {
-      tensors.push_back(program.Output(node.outputs[0]));
+      tensors.push_back(program.Output(node.outputs[0], kept));
     } else {
       // What else reads what went into the ReLU is its gradient, to which the result tells as much.
-      tensors.push_back(program.Output(program.node(relu).outputs[0]));
-      program.builder().Bind(node.outputs[0], tensors.back());
+      tensors.push_back(program.Output(program.node(relu).outputs[0], kept));
+      program.Bind(node.outputs[0], program.node(relu).outputs[0]);
     }
     AddConvolution(std::move(pieces), std::move(tensors), program);
     return absl::OkStatus();
   }
-  tensors.push_back(program.tensor(node.inputs[1]));
-  if (bias) tensors.push_back(program.tensor(node.inputs[2]));
+  for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input));
   tensors.push_back(program.Output(node.outputs[0]));
   AddKernel(
       index, std::move(tensors),
@@ -129,21 +143,23 @@ absl::Status Conv2DBackwardData(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const Conv2DBackwardDataOp&>(*node.op);
   const Shape x = program.shape(node.outputs[0]), y = program.shape(node.inputs[0]);
+  const ComputeDtype kept = program.kept_as(index);
   SHOAL_ASSIGN_OR_RETURN(
       Pieces pieces,
       Prepare(index,
               DescribeConvolution(Pass::kBackwardData, op.window,
-                                  {.x = x, .kernel = program.shape(node.inputs[1]), .y = y},
-                                  ComputeDtype::kFloat32),
+                                  {.x = x, .kernel = program.shape(node.inputs[1]), .y = y}, kept),
               program));
-  const TensorId dy = program.tensor(node.inputs[0]), dx = program.Output(node.outputs[0]);
   if (pieces.kernel != nullptr) {
-    const TensorId filter = AddFilter(index, node.inputs[1], program);
-    AddConvolution(std::move(pieces), {dx, filter, dy}, program);
+    const TensorId dy = program.tensor(node.inputs[0], kept);
+    const TensorId filter = AddFilter(index, node.inputs[1], kept, program);
+    AddConvolution(std::move(pieces), {program.Output(node.outputs[0], kept), filter, dy}, program);
     return absl::OkStatus();
   }
   AddKernel(
-      index, {dy, program.tensor(node.inputs[1]), dx},
+      index,
+      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+       program.Output(node.outputs[0])},
       [extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
         return Conv2DBackwardDataKernel{extents, at[0], at[1], at[2]};
       },
@@ -155,23 +171,24 @@ absl::Status Conv2DBackwardWeights(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const Conv2DBackwardWeightsOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.inputs[1]);
-  SHOAL_ASSIGN_OR_RETURN(Pieces pieces,
-                         Prepare(index,
-                                 DescribeConvolution(Pass::kBackwardFilter, op.window,
-                                                     {.x = x, .kernel = op.kernel_shape, .y = y},
-                                                     ComputeDtype::kFloat32),
-                                 program));
-  const TensorId x_tensor = program.tensor(node.inputs[0]), dy = program.tensor(node.inputs[1]);
+  const ComputeDtype type = program.reads_as(index);
+  SHOAL_ASSIGN_OR_RETURN(
+      Pieces pieces, Prepare(index,
+                             DescribeConvolution(Pass::kBackwardFilter, op.window,
+                                                 {.x = x, .kernel = op.kernel_shape, .y = y}, type),
+                             program));
   const TensorId dkernel = program.Output(node.outputs[0]);
   if (pieces.kernel != nullptr) {
-    const MatrixExtents extents(op.kernel_shape);
-    const TensorId dfilter = program.Scratch(extents.rows * extents.columns);
+    const TensorId x_tensor = program.tensor(node.inputs[0], type);
+    const TensorId dy = program.tensor(node.inputs[1], type);
+    // cuDNN gives the gradient of the filter in the type of the images.
+    const TensorId dfilter = program.ScratchOf(type, ElementCount(op.kernel_shape));
     AddConvolution(std::move(pieces), {x_tensor, dfilter, dy}, program);
-    AddTranspose(index, dfilter, dkernel, extents.columns, extents.rows, program);
+    AddKernelGradient(index, dfilter, type, op.kernel_shape, dkernel, program);
     return absl::OkStatus();
   }
   AddKernel(
-      index, {x_tensor, dy, dkernel},
+      index, {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]), dkernel},
       [extents = ConvolutionExtents(op.window, op.groups, x, y[3])](const StepTensors& at) {
         return Conv2DBackwardWeightsKernel{extents, at[0], at[1], at[2]};
       },

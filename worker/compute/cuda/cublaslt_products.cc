@@ -101,13 +101,15 @@ class CublasLtProducts : public MatrixProducts {
   absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product,
                                                const NodeName& node) override {
     SHOAL_ASSIGN_OR_RETURN(Description description, Describe(product, node));
+    const cudaDataType_t operands = TypeOf(product.operands);
     SHOAL_ASSIGN_OR_RETURN(Layout first, product.transpose_b
-                                             ? NewLayout(product.k, product.n, node)
-                                             : NewLayout(product.n, product.k, node));
+                                             ? NewLayout(operands, product.k, product.n, node)
+                                             : NewLayout(operands, product.n, product.k, node));
     SHOAL_ASSIGN_OR_RETURN(Layout second, product.transpose_a
-                                              ? NewLayout(product.m, product.k, node)
-                                              : NewLayout(product.k, product.m, node));
-    SHOAL_ASSIGN_OR_RETURN(Layout result, NewLayout(product.n, product.m, node));
+                                              ? NewLayout(operands, product.m, product.k, node)
+                                              : NewLayout(operands, product.k, product.m, node));
+    SHOAL_ASSIGN_OR_RETURN(Layout result,
+                           NewLayout(TypeOf(product.result), product.n, product.m, node));
     SHOAL_ASSIGN_OR_RETURN(const Preference preference, NewPreference(node));
     cublasLtMatmulHeuristicResult_t found = {};
     int count = 0;
@@ -153,12 +155,17 @@ class CublasLtProducts : public MatrixProducts {
     return description;
   }
 
-  // Of float32, by columns without gaps.
-  absl::StatusOr<Layout> NewLayout(int64_t rows, int64_t columns, const NodeName& node) const {
+  static cudaDataType_t TypeOf(ComputeDtype type) {
+    return type == ComputeDtype::kBfloat16 ? CUDA_R_16BF : CUDA_R_32F;
+  }
+
+  // By columns without gaps.
+  absl::StatusOr<Layout> NewLayout(cudaDataType_t type, int64_t rows, int64_t columns,
+                                   const NodeName& node) const {
     cublasLtMatrixLayout_t created = nullptr;
     SHOAL_RETURN_IF_ERROR(
         SHOAL_CUBLASLT(*library_,
-                       cublasLtMatrixLayoutCreate(&created, CUDA_R_32F, static_cast<uint64_t>(rows),
+                       cublasLtMatrixLayoutCreate(&created, type, static_cast<uint64_t>(rows),
                                                   static_cast<uint64_t>(columns), rows),
                        node));
     return Layout(created, library_->cublasLtMatrixLayoutDestroy);

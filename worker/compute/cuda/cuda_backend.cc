@@ -59,6 +59,7 @@ absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
     if (absorbed.contains(index)) continue;
     const Node& node = builder.graph().nodes()[index];
     builder.BeginWork(node.op->type());
+    program.BeginNode(index);
     SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));
   }
   return absl::OkStatus();

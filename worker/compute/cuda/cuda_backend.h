@@ -12,8 +12,9 @@
 
 namespace shoal::cuda {
 
-// Kernels of our own and NVIDIA's libraries, all in float32 so far. What it has kernels for:
-// kernel_list.inc.
+// Kernels of our own and NVIDIA's libraries, in float32, and in bfloat16 what layers under
+// mixed_bfloat16 compute most of: convolutions, products, normalizations, activations, pooling,
+// sums. The rest of such a layer is computed in float32. What it has kernels for: kernel_list.inc.
 class CudaBackend : public DeviceBackend {
  public:
   struct Options {
@@ -29,6 +30,9 @@ class CudaBackend : public DeviceBackend {
 
   std::string name() const override { return "cuda"; }
   std::set<std::string> op_types() const override;
+  std::set<ComputeDtype> compute_dtypes() const override {
+    return {ComputeDtype::kFloat32, ComputeDtype::kBfloat16};
+  }
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override;

@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "worker/compute/cuda/convolutions.h"
+#include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/cuda/matrix_products.h"
 #include "worker/compute/program_builder.h"
 
@@ -26,8 +29,9 @@ struct ComputeTarget {
   std::function<void(const NodeName& node, const absl::Status& why)> on_plain_sums = nullptr;
 };
 
-// What the factories of the backend's kernels build with. Everything is row-major and float32.
-// Lives while one program is built. Not thread-safe.
+// What the factories of the backend's kernels build with. Everything is row-major, and float32 or
+// bfloat16: what the caller reads and what is the caller's is float32. A factory asks for its
+// tensors as what its kernels take. Lives while one program is built. Not thread-safe.
 class CudaProgram {
  public:
   // `fused_relus`: by node, what fused_relu() says.
@@ -44,21 +48,59 @@ class CudaProgram {
   // The node of the ReLU that the convolution at `index` applies to its output; -1: none.
   int fused_relu(int index) const { return fused_relus_[index]; }
 
+  // The steps that follow are of this node.
+  void BeginNode(int index) { current_ = index; }
+  // What the node's kernels best read, by its layer's dtype policy: float32 or bfloat16. (float16
+  // is computed in float32, as its range wants a loss scale.)
+  ComputeDtype reads_as(int index) const;
+  // The same, and what its first output is to be kept as: float32 where the caller reads that.
+  ComputeDtype kept_as(int index) const;
+
   Shape shape(ValueId value) const { return builder_.shape(value); }
   int64_t count(ValueId value) const { return ElementCount(shape(value)); }
-  TensorId tensor(ValueId value) const { return builder_.tensor(value); }
-  TensorId Output(ValueId value) { return builder_.Output(value); }
+  // The value as elements of this type: where it is kept as others, a copy, which is made once.
+  TensorId tensor(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
+  // For a value that is about to be computed; bfloat16 not where the caller reads it.
+  TensorId Output(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
+  // `value` lies where `other` does, as what that is kept as.
+  void Bind(ValueId value, ValueId other);
   // Memory for `count` numbers that live from the first to the last step that is given it.
   template <typename Element = float>
   TensorId Scratch(int64_t count) {
     return builder_.AddTensor(count * static_cast<int64_t>(sizeof(Element)));
   }
+  TensorId ScratchOf(ComputeDtype type, int64_t count);
 
  private:
+  // Whether it leaves the program: a gradient that is pushed, the prediction, the losses.
+  bool leaves(ValueId value) const;
+  ComputeDtype type_of(TensorId tensor) const;
+
   ProgramBuilder& builder_;
   const ComputeTarget& target_;
   const std::vector<int> fused_relus_;
+  int current_ = -1;
+  std::set<TensorId> bfloat16_;              // all others are float32
+  std::map<TensorId, TensorId> other_type_;  // of the same numbers
 };
+
+// Calls use(element) with a value of the type that this stands for.
+template <typename Use>
+void WithElement(ComputeDtype type, const Use& use) {
+  if (type == ComputeDtype::kBfloat16) {
+    use(BFloat16());
+  } else {
+    use(float());
+  }
+}
+
+// Calls use(element, width) with the widest pack, too, that rows of `columns` of them are made of.
+template <typename Use>
+void WithPacks(ComputeDtype type, int64_t columns, const Use& use) {
+  WithElement(type, [&]<typename Element>(Element element) {
+    WithWidth<Element>(columns, [&](auto width) { use(element, width); });
+  });
+}
 
 // Rows and columns of what is normalized, multiplied or summed along its last axis.
 struct MatrixExtents {

@@ -24,11 +24,14 @@ absl::Status AddProduct(int index, const MatrixProduct& product, std::vector<Ten
 absl::Status Dense(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents x(program.shape(node.inputs[0]));
+  const ComputeDtype kept = program.kept_as(index);
   std::vector<TensorId> tensors;
-  for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input));
-  tensors.push_back(program.Output(node.outputs[0]));
+  for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input, kept));
+  tensors.push_back(program.Output(node.outputs[0], kept));
   return AddProduct(index,
-                    {.bias = node.inputs.size() == 3,
+                    {.operands = kept,
+                     .result = kept,
+                     .bias = node.inputs.size() == 3,
                      .m = x.rows,
                      .n = program.shape(node.outputs[0]).back(),
                      .k = x.columns},
@@ -38,25 +41,33 @@ absl::Status Dense(int index, CudaProgram& program) {
 absl::Status DenseBackwardData(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents dy(program.shape(node.inputs[0]));
+  const ComputeDtype kept = program.kept_as(index);
   return AddProduct(index,
-                    {.transpose_b = true,
+                    {.operands = kept,
+                     .result = kept,
+                     .transpose_b = true,
                      .m = dy.rows,
                      .n = program.shape(node.outputs[0]).back(),
                      .k = dy.columns},
-                    {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-                     program.Output(node.outputs[0])},
+                    {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1], kept),
+                     program.Output(node.outputs[0], kept)},
                     program);
 }
 
 absl::Status DenseBackwardWeights(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents x(program.shape(node.inputs[0]));
-  return AddProduct(
-      index,
-      {.transpose_a = true, .m = x.columns, .n = program.shape(node.inputs[1]).back(), .k = x.rows},
-      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-       program.Output(node.outputs[0])},
-      program);
+  // What it gives is pushed, in most models: in float32, as it was added up.
+  const ComputeDtype operands = program.reads_as(index);
+  return AddProduct(index,
+                    {.operands = operands,
+                     .transpose_a = true,
+                     .m = x.columns,
+                     .n = program.shape(node.inputs[1]).back(),
+                     .k = x.rows},
+                    {program.tensor(node.inputs[0], operands),
+                     program.tensor(node.inputs[1], operands), program.Output(node.outputs[0])},
+                    program);
 }
 
 }  // namespace shoal::cuda

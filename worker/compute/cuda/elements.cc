@@ -17,7 +17,7 @@ template <typename DropoutOpType>
 absl::Status ApplyDropout(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   if (!program.builder().training()) {
-    program.builder().Bind(node.outputs[0], program.tensor(node.inputs[0]));
+    program.Bind(node.outputs[0], node.inputs[0]);
     return absl::OkStatus();
   }
   const auto& op = static_cast<const DropoutOpType&>(*node.op);
@@ -33,13 +33,15 @@ absl::Status ApplyDropout(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-// y = a + b
-void AddSum(int index, TensorId a, TensorId b, TensorId y, int64_t count, CudaProgram& program) {
-  WithWidth<float>(count, [&]<int width>(std::integral_constant<int, width>) {
+// y = a `kind` b, all of one shape and of Element.
+template <BinaryOp::Kind kind, typename Element>
+void AddBinary(int index, TensorId a, TensorId b, TensorId y, int64_t count, CudaProgram& program) {
+  WithWidth<Element>(count, [&]<int width>(std::integral_constant<int, width>) {
     AddKernel(
         index, {a, b, y},
         [=](const StepTensors& at) {
-          return BinaryKernel<BinaryOp::Kind::kAdd, float, width>{at[0], at[1], count, at[2]};
+          return BinaryKernel<kind, Element, width>{at.At<Element>(0), at.At<Element>(1), count,
+                                                    at.At<Element>(2)};
         },
         program);
   });
@@ -51,14 +53,17 @@ absl::Status Activation(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const int64_t count = program.count(node.outputs[0]);
   const ActivationAttributes attributes = static_cast<const ActivationOp&>(*node.op).attributes;
-  WithWidth<float>(count, [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype kept = program.kept_as(index);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+        index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
         [=](const StepTensors& at) {
-          return ActivationKernel<float, width>{at[0], at[1], count, attributes};
+          return ActivationKernel<Element, width>{at.At<Element>(0), at.At<Element>(1), count,
+                                                  attributes};
         },
         program);
-  });
+  };
+  WithPacks(kept, count, add);
   return absl::OkStatus();
 }
 
@@ -66,31 +71,42 @@ absl::Status ActivationBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const int64_t count = program.count(node.outputs[0]);
   const auto attributes = static_cast<const ActivationBackwardOp&>(*node.op).attributes;
-  WithWidth<float>(count, [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype kept = program.kept_as(index);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
         index,
-        {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-         program.tensor(node.inputs[2]), program.Output(node.outputs[0])},
+        {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1], kept),
+         program.tensor(node.inputs[2], kept), program.Output(node.outputs[0], kept)},
         [=](const StepTensors& at) {
-          return ActivationBackwardKernel<float, width>{at[0], at[1], at[2],
-                                                        at[3], count, attributes};
+          return ActivationBackwardKernel<Element, width>{
+              at.At<Element>(0), at.At<Element>(1), at.At<Element>(2), at.At<Element>(3), count,
+              attributes};
         },
         program);
-  });
+  };
+  WithPacks(kept, count, add);
   return absl::OkStatus();
 }
 
 absl::Status Add(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const int64_t count = program.count(node.outputs[0]);
-  TensorId sum = program.tensor(node.inputs[0]);
+  if (node.inputs.size() == 1) {
+    program.Bind(node.outputs[0], node.inputs[0]);
+    return absl::OkStatus();
+  }
+  const ComputeDtype kept = program.kept_as(index);
+  TensorId sum = program.tensor(node.inputs[0], kept);
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     const bool last = i + 1 == node.inputs.size();
-    const TensorId y = last ? program.Output(node.outputs[0]) : program.Scratch(count);
-    AddSum(index, sum, program.tensor(node.inputs[i]), y, count, program);
+    const TensorId y =
+        last ? program.Output(node.outputs[0], kept) : program.ScratchOf(kept, count);
+    const TensorId other = program.tensor(node.inputs[i], kept);
+    WithElement(kept, [&]<typename Element>(Element) {
+      AddBinary<BinaryOp::Kind::kAdd, Element>(index, sum, other, y, count, program);
+    });
     sum = y;
   }
-  if (node.inputs.size() == 1) program.builder().Bind(node.outputs[0], sum);
   return absl::OkStatus();
 }
 
@@ -101,31 +117,27 @@ absl::Status Binary(int index, CudaProgram& program) {
   const int64_t count = ElementCount(shape);
   SHOAL_ASSIGN_OR_RETURN(const StridedAxes a_axes, RepeatedAxes(a, shape));
   SHOAL_ASSIGN_OR_RETURN(const StridedAxes b_axes, RepeatedAxes(b, shape));
-  const std::vector<TensorId> tensors = {program.tensor(node.inputs[0]),
-                                         program.tensor(node.inputs[1]),
-                                         program.Output(node.outputs[0])};
   const bool of_one_shape = ElementCount(a) == count && ElementCount(b) == count;
-  WithConstantKind(static_cast<const BinaryOp&>(*node.op).kind,
-                   [&]<BinaryOp::Kind kind>(std::integral_constant<BinaryOp::Kind, kind>) {
-                     if (!of_one_shape) {
-                       AddKernel(
-                           index, tensors,
-                           [=](const StepTensors& at) {
-                             return RepeatedBinaryKernel<kind>{at[0],  a_axes, at[1],
-                                                               b_axes, at[2],  count};
-                           },
-                           program);
-                       return;
-                     }
-                     WithWidth<float>(count, [&]<int width>(std::integral_constant<int, width>) {
-                       AddKernel(
-                           index, tensors,
-                           [=](const StepTensors& at) {
-                             return BinaryKernel<kind, float, width>{at[0], at[1], count, at[2]};
-                           },
-                           program);
-                     });
-                   });
+  const ComputeDtype kept = of_one_shape ? program.kept_as(index) : ComputeDtype::kFloat32;
+  const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
+                                         program.tensor(node.inputs[1], kept),
+                                         program.Output(node.outputs[0], kept)};
+  WithConstantKind(
+      static_cast<const BinaryOp&>(*node.op).kind,
+      [&]<BinaryOp::Kind kind>(std::integral_constant<BinaryOp::Kind, kind>) {
+        if (of_one_shape) {
+          WithElement(kept, [&]<typename Element>(Element) {
+            AddBinary<kind, Element>(index, tensors[0], tensors[1], tensors[2], count, program);
+          });
+          return;
+        }
+        AddKernel(
+            index, tensors,
+            [=](const StepTensors& at) {
+              return RepeatedBinaryKernel<kind>{at[0], a_axes, at[1], b_axes, at[2], count};
+            },
+            program);
+      });
   return absl::OkStatus();
 }
 
@@ -235,7 +247,7 @@ absl::Status MeanGradient(int index, CudaProgram& program) {
   AddKernel(
       index, {program.Output(output)},
       [=](const StepTensors& at) {
-        return FillKernel{share, at[0], count};
+        return FillKernel<float>{share, at[0], count};
       },
       program);
   return absl::OkStatus();

@@ -4,14 +4,18 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "common/model/compute_dtype.h"
 #include "worker/compute/cuda/node_name.h"
 #include "worker/compute/program.h"
 
 namespace shoal::cuda {
 
 // c [m, n] = op(a) op(b), row-major: op(a) is [m, k], op(b) is [k, n], and what is transposed lies
-// the other way round. With a bias [n], which is added to every row.
+// the other way round. With a bias [n] of c's type, which is added to every row. Sums are in
+// float32.
 struct MatrixProduct {
+  ComputeDtype operands = ComputeDtype::kFloat32;  // float32 or bfloat16
+  ComputeDtype result = ComputeDtype::kFloat32;    // the operands', or float32
   bool transpose_a = false;
   bool transpose_b = false;
   bool bias = false;

@@ -22,12 +22,12 @@ class CudaMoves : public MoveKernels {
     const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
     axes.AddOuter(count, 1);
     return Step("Copy", [=](const StepTensors& at) {
-      return StridedCopyKernel{at[0], axes, at[1], axes, count};
+      return StridedCopyKernel<float>{at[0], axes, at[1], axes, count};
     });
   }
   std::unique_ptr<Kernel> Zero(int64_t size_bytes) const override {
     const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
-    return Step("Zero", [=](const StepTensors& at) { return FillKernel{0, at[0], count}; });
+    return Step("Zero", [=](const StepTensors& at) { return FillKernel<float>{0, at[0], count}; });
   }
 
  private:
@@ -39,21 +39,34 @@ class CudaMoves : public MoveKernels {
   const Stream* const stream_;
 };
 
-// Copies what `from_axes` walks through, from place `from_first` on, to where `to_axes` does.
+// Copies what `from_axes` walks through, from place `from_first` on, to where `to_axes` does; both
+// tensors are of one type.
 struct Move {
+  ComputeDtype type;
   TensorId from, to;
   int64_t from_first = 0, to_first = 0;
   StridedAxes from_axes, to_axes;
   int64_t count = 0;
 };
 void AddMove(int index, const Move& move, CudaProgram& program) {
-  AddKernel(
-      index, {move.from, move.to},
-      [=](const StepTensors& at) {
-        return StridedCopyKernel{at[0] + move.from_first, move.from_axes, at[1] + move.to_first,
-                                 move.to_axes, move.count};
-      },
-      program);
+  WithElement(move.type, [&]<typename Element>(Element) {
+    AddKernel(
+        index, {move.from, move.to},
+        [=](const StepTensors& at) {
+          return StridedCopyKernel<Element>{at.At<Element>(0) + move.from_first, move.from_axes,
+                                            at.At<Element>(1) + move.to_first, move.to_axes,
+                                            move.count};
+        },
+        program);
+  });
+}
+// From a node's first input to its output.
+Move MoveOf(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const ComputeDtype kept = program.kept_as(index);
+  return {.type = kept,
+          .from = program.tensor(node.inputs[0], kept),
+          .to = program.Output(node.outputs[0], kept)};
 }
 
 // Where a box begins that lies `margins` from the sides of `shape`.
@@ -74,17 +87,19 @@ std::unique_ptr<MoveKernels> CreateMoves(const Stream* stream) {
 absl::Status Pad(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const Shape box = program.shape(node.inputs[0]), shape = program.shape(node.outputs[0]);
-  Move move = {.from = program.tensor(node.inputs[0]), .to = program.Output(node.outputs[0])};
+  Move move = MoveOf(index, program);
   move.to_first = FirstOf(static_cast<const PadOp&>(*node.op).margins, shape);
   move.count = ElementCount(box);
   SHOAL_ASSIGN_OR_RETURN(move.from_axes, BoxAxes(box, box));
   SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(box, shape));
-  AddKernel(
-      index, {move.to},
-      [count = ElementCount(shape)](const StepTensors& at) {
-        return FillKernel{0, at[0], count};
-      },
-      program);
+  WithElement(move.type, [&]<typename Element>(Element) {
+    AddKernel(
+        index, {move.to},
+        [count = ElementCount(shape)](const StepTensors& at) {
+          return FillKernel<Element>{0, at.At<Element>(0), count};
+        },
+        program);
+  });
   AddMove(index, move, program);
   return absl::OkStatus();
 }
@@ -92,7 +107,7 @@ absl::Status Pad(int index, CudaProgram& program) {
 absl::Status Crop(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const Shape shape = program.shape(node.inputs[0]), box = program.shape(node.outputs[0]);
-  Move move = {.from = program.tensor(node.inputs[0]), .to = program.Output(node.outputs[0])};
+  Move move = MoveOf(index, program);
   move.from_first = FirstOf(static_cast<const CropOp&>(*node.op).margins, shape);
   move.count = ElementCount(box);
   SHOAL_ASSIGN_OR_RETURN(move.from_axes, BoxAxes(box, shape));
@@ -105,11 +120,12 @@ absl::Status Concatenate(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const int axis = static_cast<const ConcatenateOp&>(*node.op).axis;
   const Shape shape = program.shape(node.outputs[0]);
-  const TensorId to = program.Output(node.outputs[0]);
+  const ComputeDtype kept = program.kept_as(index);
+  const TensorId to = program.Output(node.outputs[0], kept);
   int64_t first = 0;
   for (const ValueId input : node.inputs) {
     const Shape box = program.shape(input);
-    Move move = {.from = program.tensor(input), .to = to, .to_first = first};
+    Move move = {.type = kept, .from = program.tensor(input, kept), .to = to, .to_first = first};
     move.count = ElementCount(box);
     SHOAL_ASSIGN_OR_RETURN(move.from_axes, BoxAxes(box, box));
     SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(box, shape));
@@ -122,7 +138,7 @@ absl::Status Concatenate(int index, CudaProgram& program) {
 absl::Status BroadcastLike(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const Shape shape = program.shape(node.outputs[0]);
-  Move move = {.from = program.tensor(node.inputs[0]), .to = program.Output(node.outputs[0])};
+  Move move = MoveOf(index, program);
   move.count = ElementCount(shape);
   SHOAL_ASSIGN_OR_RETURN(move.from_axes, RepeatedAxes(program.shape(node.inputs[0]), shape));
   SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(shape, shape));
@@ -132,14 +148,14 @@ absl::Status BroadcastLike(int index, CudaProgram& program) {
 
 absl::Status Reshape(int index, CudaProgram& program) {
   const Node& node = program.node(index);
-  program.builder().Bind(node.outputs[0], program.tensor(node.inputs[0]));
+  program.Bind(node.outputs[0], node.inputs[0]);
   return absl::OkStatus();
 }
 
 absl::Status ModeSwitch(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const ValueId input = node.inputs[program.builder().training() ? 0 : 1];
-  program.builder().Bind(node.outputs[0], program.tensor(input));
+  program.Bind(node.outputs[0], input);
   return absl::OkStatus();
 }
 

@@ -34,18 +34,18 @@ TensorId AddFactor(int index, TensorId variance, std::optional<TensorId> gamma, 
 }
 
 // Mean, variance and factor of a batch.
-template <int width>
-void AddStatistics(int index, const MatrixExtents& extents, TensorId mean, TensorId variance,
-                   TensorId factor, CudaProgram& program) {
+template <typename Element, int width>
+void AddStatistics(int index, const MatrixExtents& extents, TensorId x, TensorId mean,
+                   TensorId variance, TensorId factor, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
-  const TensorId x = program.tensor(node.inputs[0]);
   const ColumnSlices slices = SlicesOf(extents, width, program);
   const TensorId partial = program.Scratch(slices.count * 2 * extents.columns);
   AddKernel(
       index, {x, partial},
       [=](const StepTensors& at) {
-        return ColumnMomentsKernel<float, width>{at[0], slices, extents.columns, at[1]};
+        return ColumnMomentsKernel<Element, width>{at.At<Element>(0), slices, extents.columns,
+                                                   at[1]};
       },
       program);
   std::vector<TensorId> tensors = {x, partial, mean, variance, factor};
@@ -53,8 +53,15 @@ void AddStatistics(int index, const MatrixExtents& extents, TensorId mean, Tenso
   AddKernel(
       index, std::move(tensors),
       [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
-        return BatchNormalizationStatisticsKernel<float>{
-            at[0], at[1], slices, extents.columns, at.If(scale, 5), epsilon, at[2], at[3], at[4]};
+        return BatchNormalizationStatisticsKernel<Element>{at.At<Element>(0),
+                                                           at[1],
+                                                           slices,
+                                                           extents.columns,
+                                                           at.If(scale, 5),
+                                                           epsilon,
+                                                           at[2],
+                                                           at[3],
+                                                           at[4]};
       },
       program);
 }
@@ -65,33 +72,39 @@ absl::Status BatchNormalization(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  WithWidth<float>(extents.columns, [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype kept = program.kept_as(index);
+  const TensorId x = program.tensor(node.inputs[0], kept);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     TensorId mean = program.tensor(node.inputs[1]), factor;
     if (program.builder().training() && !op.frozen) {
       mean = program.Output(node.outputs[1]);
       factor = program.Scratch(extents.columns);
-      AddStatistics<width>(index, extents, mean, program.Output(node.outputs[2]), factor, program);
+      AddStatistics<Element, width>(index, extents, x, mean, program.Output(node.outputs[2]),
+                                    factor, program);
     } else {
-      const TensorId variance = program.tensor(node.inputs[2]);
-      program.builder().Bind(node.outputs[1], mean);
-      program.builder().Bind(node.outputs[2], variance);
+      program.Bind(node.outputs[1], node.inputs[1]);
+      program.Bind(node.outputs[2], node.inputs[2]);
       std::optional<TensorId> gamma;
       if (op.scale) gamma = program.tensor(node.inputs[3]);
-      factor = AddFactor(index, variance, gamma, op.epsilon, extents.columns, program);
+      factor = AddFactor(index, program.tensor(node.inputs[2]), gamma, op.epsilon, extents.columns,
+                         program);
     }
-    std::vector<TensorId> tensors = {program.tensor(node.inputs[0]), mean, factor,
-                                     program.Output(node.outputs[0])};
+    std::vector<TensorId> tensors = {x, mean, factor, program.Output(node.outputs[0], kept)};
     if (op.center) tensors.push_back(program.tensor(node.inputs[3 + op.scale]));
     AddKernel(
         index, std::move(tensors),
         [=, center = op.center](const StepTensors& at) {
-          return BatchNormalizationKernel<float, width>{
-              at[0], nullptr,      {at[1], at[2], at.If(center, 4)},
-              {},    extents.rows, static_cast<int32_t>(extents.columns),
-              at[3]};
+          return BatchNormalizationKernel<Element, width>{at.At<Element>(0),
+                                                          nullptr,
+                                                          {at[1], at[2], at.If(center, 4)},
+                                                          {},
+                                                          extents.rows,
+                                                          static_cast<int32_t>(extents.columns),
+                                                          at.At<Element>(3)};
         },
         program);
-  });
+  };
+  WithPacks(kept, extents.columns, add);
   return absl::OkStatus();
 }
 
@@ -100,23 +113,27 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const auto& op = static_cast<const BatchNormalizationBackwardOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
   const auto columns = static_cast<int32_t>(extents.columns);
-  const TensorId x = program.tensor(node.inputs[0]), dy = program.tensor(node.inputs[1]);
+  const ComputeDtype kept = program.kept_as(index);
+  const TensorId x = program.tensor(node.inputs[0], kept);
+  const TensorId dy = program.tensor(node.inputs[1], kept);
   const TensorId mean = program.tensor(node.inputs[2]), variance = program.tensor(node.inputs[3]);
   std::optional<TensorId> gamma;
   if (op.scale) gamma = program.tensor(node.inputs[4]);
   const TensorId factor = AddFactor(index, variance, gamma, op.epsilon, columns, program);
   const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
-  WithWidth<float>(columns, [&]<int width>(std::integral_constant<int, width>) {
-    using Terms = BatchNormalizationBackwardTerms<float, width>;
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    using Terms = BatchNormalizationBackwardTerms<Element, width>;
     const auto gradient = [](const StepTensors& at) {
-      return ClampedGradient<float, width>{at[1], nullptr, {at[2], at[3], nullptr}, {}};
+      return ClampedGradient<Element, width>{
+          at.At<Element>(1), nullptr, {at[2], at[3], nullptr}, {}};
     };
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
     AddKernel(
         index, {x, dy, mean, factor, partial},
         [=](const StepTensors& at) {
-          return ColumnSumsKernel<Terms>{{at[0], gradient(at), columns}, slices, columns, at[4]};
+          return ColumnSumsKernel<Terms>{
+              {at.At<Element>(0), gradient(at), columns}, slices, columns, at[4]};
         },
         program);
     AddKernel(
@@ -130,13 +147,15 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
         },
         program);
     AddKernel(
-        index, {x, dy, mean, factor, by_mean, by_variance, program.Output(node.outputs[0])},
+        index, {x, dy, mean, factor, by_mean, by_variance, program.Output(node.outputs[0], kept)},
         [=](const StepTensors& at) {
-          return BatchNormalizationBackwardKernel<float, width>{
-              at[0], gradient(at), at[4], at[5], extents.rows, columns, at[6], nullptr};
+          return BatchNormalizationBackwardKernel<Element, width>{
+              at.At<Element>(0), gradient(at),      at[4],  at[5], extents.rows,
+              columns,           at.At<Element>(6), nullptr};
         },
         program);
-  });
+  };
+  WithPacks(kept, columns, add);
   return absl::OkStatus();
 }
 
@@ -144,18 +163,26 @@ absl::Status LayerNormalization(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const LayerNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  std::vector<TensorId> tensors = {program.tensor(node.inputs[0]), program.Output(node.outputs[0])};
+  const ComputeDtype kept = program.kept_as(index);
+  std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
+                                   program.Output(node.outputs[0], kept)};
   for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
-  WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
-    AddKernel(
-        index, tensors,
-        [=, scale = op.scale, center = op.center,
-         epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
-          return LayerNormalizationKernel<float, group>{
-              at[0],           at.If(scale, 2), at.If(center, 2 + scale), at[1], extents.rows,
-              extents.columns, epsilon};
-        },
-        program);
+  WithElement(kept, [&]<typename Element>(Element) {
+    WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+      AddKernel(
+          index, tensors,
+          [=, scale = op.scale, center = op.center,
+           epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
+            return LayerNormalizationKernel<Element, group>{at.At<Element>(0),
+                                                            at.If(scale, 2),
+                                                            at.If(center, 2 + scale),
+                                                            at.At<Element>(1),
+                                                            extents.rows,
+                                                            extents.columns,
+                                                            epsilon};
+          },
+          program);
+    });
   });
   return absl::OkStatus();
 }
@@ -164,30 +191,44 @@ absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const LayerNormalizationBackwardOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const TensorId x = program.tensor(node.inputs[0]), dy = program.tensor(node.inputs[1]);
+  const ComputeDtype kept = program.kept_as(index);
+  const TensorId x = program.tensor(node.inputs[0], kept);
+  const TensorId dy = program.tensor(node.inputs[1], kept);
   const TensorId row_mean = program.Scratch(extents.rows),
                  row_factor = program.Scratch(extents.rows);
-  std::vector<TensorId> tensors = {x, dy, program.Output(node.outputs[0]), row_mean, row_factor};
+  std::vector<TensorId> tensors = {x, dy, program.Output(node.outputs[0], kept), row_mean,
+                                   row_factor};
   if (op.scale) tensors.push_back(program.tensor(node.inputs[2]));
-  WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
-    AddKernel(
-        index, tensors,
-        [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
-          return LayerNormalizationBackwardKernel<float, group>{
-              at[0], at[1],        at.If(scale, 5), at[2],  at[3],
-              at[4], extents.rows, extents.columns, epsilon};
-        },
-        program);
+  WithElement(kept, [&]<typename Element>(Element) {
+    WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+      AddKernel(
+          index, tensors,
+          [=, scale = op.scale, epsilon = static_cast<float>(op.epsilon)](const StepTensors& at) {
+            return LayerNormalizationBackwardKernel<Element, group>{at.At<Element>(0),
+                                                                    at.At<Element>(1),
+                                                                    at.If(scale, 5),
+                                                                    at.At<Element>(2),
+                                                                    at[3],
+                                                                    at[4],
+                                                                    extents.rows,
+                                                                    extents.columns,
+                                                                    epsilon};
+          },
+          program);
+    });
   });
-  WithWidth<float>(extents.columns, [&]<int width>(std::integral_constant<int, width>) {
-    using Terms = LayerNormalizationTerms<float, width>;
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    using Terms = LayerNormalizationTerms<Element, width>;
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * extents.columns);
     AddKernel(
         index, {x, dy, row_mean, row_factor, partial},
         [=](const StepTensors& at) {
           return ColumnSumsKernel<Terms>{
-              {at[0], at[1], at[2], at[3], extents.columns}, slices, extents.columns, at[4]};
+              {at.At<Element>(0), at.At<Element>(1), at[2], at[3], extents.columns},
+              slices,
+              extents.columns,
+              at[4]};
         },
         program);
     AddKernel(
@@ -196,21 +237,24 @@ absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
           return SumOfSlicesKernel<2>{at[0], slices.count, extents.columns, {at[1], at[2]}};
         },
         program);
-  });
+  };
+  WithPacks(kept, extents.columns, add);
   return absl::OkStatus();
 }
 
 absl::Status BiasBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  WithWidth<float>(extents.columns, [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype type = program.reads_as(index);
+  const TensorId dy = program.tensor(node.inputs[0], type);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * extents.columns);
     AddKernel(
-        index, {program.tensor(node.inputs[0]), partial},
+        index, {dy, partial},
         [=](const StepTensors& at) {
-          return ColumnSumsKernel<BiasTerms<float, width>>{
-              {at[0], extents.columns}, slices, extents.columns, at[1]};
+          return ColumnSumsKernel<BiasTerms<Element, width>>{
+              {at.At<Element>(0), extents.columns}, slices, extents.columns, at[1]};
         },
         program);
     AddKernel(
@@ -219,7 +263,8 @@ absl::Status BiasBackward(int index, CudaProgram& program) {
           return SumOfSlicesKernel<1>{at[0], slices.count, extents.columns, {at[1]}};
         },
         program);
-  });
+  };
+  WithPacks(type, extents.columns, add);
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// What goes along rows: softmax, losses, embeddings.
+// What goes along rows: softmax, sparsemax, losses, embeddings.
 
 #include "common/model/ops/gather.h"
 #include "common/model/ops/loss.h"
@@ -8,6 +8,7 @@
 #include "worker/compute/cuda/kernels/elements.h"
 #include "worker/compute/cuda/kernels/gather.h"
 #include "worker/compute/cuda/kernels/softmax.h"
+#include "worker/compute/cuda/kernels/sparsemax.h"
 #include "worker/compute/cuda/kernels/strided.h"
 #include "worker/compute/loss_functions.h"
 
@@ -19,18 +20,48 @@ MatrixExtents PredictionExtents(const Shape& prediction) {
   return MatrixExtents({ElementCount(prediction) / columns, columns});
 }
 
+// The order of each row of x, and its threshold.
+struct RowOrders {
+  TensorId ranks, thresholds;
+};
+RowOrders AddRowOrders(int index, TensorId x, const MatrixExtents& extents, CudaProgram& program) {
+  const int64_t rows = extents.rows;
+  const auto columns = static_cast<int32_t>(extents.columns);
+  const TensorId ranks = program.Scratch<int32_t>(rows * columns);
+  const TensorId places = program.Scratch<int32_t>(rows * columns);
+  const TensorId thresholds = program.Scratch<SparsemaxThreshold>(rows);
+  AddKernel(
+      index, {x, ranks, places},
+      [=](const StepTensors& at) {
+        return SparsemaxRanksKernel{at[0], rows, columns, at.At<int32_t>(1), at.At<int32_t>(2)};
+      },
+      program);
+  AddKernel(
+      index, {x, places, thresholds},
+      [=](const StepTensors& at) {
+        return SparsemaxThresholdsKernel{at[0], at.At<int32_t>(1), rows, columns,
+                                         at.At<SparsemaxThreshold>(2)};
+      },
+      program);
+  return {.ranks = ranks, .thresholds = thresholds};
+}
+
 }  // namespace
 
 absl::Status Softmax(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
-    AddKernel(
-        index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
-        [=, kind = static_cast<const SoftmaxOp&>(*node.op).kind](const StepTensors& at) {
-          return SoftmaxKernel<float, group>{kind, at[0], at[1], extents.rows, extents.columns};
-        },
-        program);
+  const ComputeDtype kept = program.kept_as(index);
+  WithElement(kept, [&]<typename Element>(Element) {
+    WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+      AddKernel(
+          index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
+          [=, kind = static_cast<const SoftmaxOp&>(*node.op).kind](const StepTensors& at) {
+            return SoftmaxKernel<Element, group>{kind, at.At<Element>(0), at.At<Element>(1),
+                                                 extents.rows, extents.columns};
+          },
+          program);
+    });
   });
   return absl::OkStatus();
 }
@@ -38,17 +69,58 @@ absl::Status Softmax(int index, CudaProgram& program) {
 absl::Status SoftmaxBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
-    AddKernel(
-        index,
-        {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-         program.Output(node.outputs[0])},
-        [=, kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind](const StepTensors& at) {
-          return SoftmaxBackwardKernel<float, group>{kind,  at[0],        at[1],
-                                                     at[2], extents.rows, extents.columns};
-        },
-        program);
+  const ComputeDtype kept = program.kept_as(index);
+  WithElement(kept, [&]<typename Element>(Element) {
+    WithGroup(extents.columns, [&]<int group>(std::integral_constant<int, group>) {
+      AddKernel(
+          index,
+          {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1], kept),
+           program.Output(node.outputs[0], kept)},
+          [=, kind = static_cast<const SoftmaxBackwardOp&>(*node.op).kind](const StepTensors& at) {
+            return SoftmaxBackwardKernel<Element, group>{
+                kind,         at.At<Element>(0), at.At<Element>(1), at.At<Element>(2),
+                extents.rows, extents.columns};
+          },
+          program);
+    });
   });
+  return absl::OkStatus();
+}
+
+absl::Status Sparsemax(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const MatrixExtents extents(program.shape(node.outputs[0]));
+  const TensorId x = program.tensor(node.inputs[0]);
+  const RowOrders orders = AddRowOrders(index, x, extents, program);
+  AddKernel(
+      index, {x, orders.thresholds, program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return SparsemaxKernel{at[0], at.At<SparsemaxThreshold>(1), extents.rows,
+                               static_cast<int32_t>(extents.columns), at[2]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status SparsemaxBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const MatrixExtents extents(program.shape(node.outputs[0]));
+  const TensorId x = program.tensor(node.inputs[0]);
+  const RowOrders orders = AddRowOrders(index, x, extents, program);
+  AddKernel(
+      index,
+      {x, program.tensor(node.inputs[1]), orders.ranks, orders.thresholds,
+       program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return SparsemaxBackwardKernel{at[0],
+                                       at[1],
+                                       at.At<int32_t>(2),
+                                       at.At<SparsemaxThreshold>(3),
+                                       extents.rows,
+                                       static_cast<int32_t>(extents.columns),
+                                       at[4]};
+      },
+      program);
   return absl::OkStatus();
 }
 
@@ -163,7 +235,7 @@ absl::Status GatherBackward(int index, CudaProgram& program) {
   AddKernel(
       index, {dtable},
       [size = table.rows * table.columns](const StepTensors& at) {
-        return FillKernel{0, at[0], size};
+        return FillKernel<float>{0, at[0], size};
       },
       program);
   WithWidth<float>(table.columns, [&]<int width>(std::integral_constant<int, width>) {

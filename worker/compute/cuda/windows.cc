@@ -1,12 +1,14 @@
-// What slides over images, or makes them larger and smaller.
+// What slides over images, or makes them larger and smaller, or moves them about.
 
 #include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/pool2d.h"
 #include "common/model/ops/resize.h"
+#include "common/model/ops/warp.h"
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/depthwise_conv2d.h"
 #include "worker/compute/cuda/kernels/pool2d.h"
 #include "worker/compute/cuda/kernels/resize.h"
+#include "worker/compute/cuda/kernels/warp.h"
 
 namespace shoal::cuda {
 namespace {
@@ -37,25 +39,40 @@ ResizeExtents ExtentsOf(ResizeOp::Interpolation interpolation, const Shape& x, c
           .channels = static_cast<int32_t>(x[3])};
 }
 
+// Of images of shape `x` to such of shape `y`, by so many numbers each.
+WarpExtents ExtentsOf(const WarpAttributes& attributes, const Shape& x, const Shape& y,
+                      const Shape& numbers) {
+  return {.attributes = attributes,
+          .batch = x[0],
+          .height = static_cast<int32_t>(x[1]),
+          .width = static_cast<int32_t>(x[2]),
+          .out_height = static_cast<int32_t>(y[1]),
+          .out_width = static_cast<int32_t>(y[2]),
+          .channels = static_cast<int32_t>(x[3]),
+          .numbers = static_cast<int32_t>(numbers[1])};
+}
+
 }  // namespace
 
 absl::Status DepthwiseConv2D(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const DepthwiseExtents extents(static_cast<const DepthwiseConv2DOp&>(*node.op).window,
                                  program.shape(node.inputs[0]), program.shape(node.outputs[0])[3]);
-  std::vector<TensorId> tensors;
-  for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input));
-  tensors.push_back(program.Output(node.outputs[0]));
-  WithWidth<float>(extents.packed(), [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype kept = program.kept_as(index);
+  std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept)};
+  for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
+  tensors.push_back(program.Output(node.outputs[0], kept));
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
         index, tensors,
         [=, bias = node.inputs.size() == 3](const StepTensors& at) {
-          return DepthwiseConv2DKernel<float, width>{
-              extents.window, extents.batch, extents.channels, extents.multiplier,
-              at[0],          at[1],         at.If(bias, 2),   at[2 + bias]};
+          return DepthwiseConv2DKernel<Element, width>{
+              extents.window,    extents.batch, extents.channels, extents.multiplier,
+              at.At<Element>(0), at[1],         at.If(bias, 2),   at.At<Element>(2 + bias)};
         },
         program);
-  });
+  };
+  WithPacks(kept, extents.packed(), add);
   return absl::OkStatus();
 }
 
@@ -63,18 +80,20 @@ absl::Status DepthwiseConv2DBackwardData(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const DepthwiseExtents extents(static_cast<const DepthwiseConv2DBackwardDataOp&>(*node.op).window,
                                  program.shape(node.outputs[0]), program.shape(node.inputs[0])[3]);
-  WithWidth<float>(extents.packed(), [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype kept = program.kept_as(index);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
         index,
-        {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-         program.Output(node.outputs[0])},
+        {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1]),
+         program.Output(node.outputs[0], kept)},
         [=](const StepTensors& at) {
-          return DepthwiseConv2DBackwardDataKernel<float, width>{
-              extents.window, extents.batch, extents.channels, extents.multiplier, at[0],
-              at[1],          at[2]};
+          return DepthwiseConv2DBackwardDataKernel<Element, width>{
+              extents.window,    extents.batch, extents.channels, extents.multiplier,
+              at.At<Element>(0), at[1],         at.At<Element>(2)};
         },
         program);
-  });
+  };
+  WithPacks(kept, extents.packed(), add);
   return absl::OkStatus();
 }
 
@@ -87,20 +106,23 @@ absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
   const int64_t rows = ElementCount(program.shape(node.inputs[1])) / columns;
   const int32_t taps = extents.window.h.size * extents.window.w.size;
   const TensorId dkernel = program.Output(node.outputs[0]);
-  WithWidth<float>(extents.packed(), [&]<int width>(std::integral_constant<int, width>) {
-    using Terms = DepthwiseConv2DWeightTerms<float, width>;
+  const ComputeDtype type = program.reads_as(index);
+  const TensorId x = program.tensor(node.inputs[0], type);
+  const TensorId dy = program.tensor(node.inputs[1], type);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    using Terms = DepthwiseConv2DWeightTerms<Element, width>;
     static_assert(width <= kWidestWeightPack);
     const ColumnSlices slices(rows, columns / width, program.target().blocks);
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
     for (int32_t first = 0; first < taps; first += Terms::kTaps) {
       AddKernel(
-          index, {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]), partial},
+          index, {x, dy, partial},
           [=](const StepTensors& at) {
-            return ColumnSumsKernel<Terms>{
-                {extents.window, extents.channels, extents.multiplier, at[0], at[1], first},
-                slices,
-                columns,
-                at[2]};
+            return ColumnSumsKernel<Terms>{{extents.window, extents.channels, extents.multiplier,
+                                            at.At<Element>(0), at.At<Element>(1), first},
+                                           slices,
+                                           columns,
+                                           at[2]};
           },
           program);
       AddKernel(
@@ -114,6 +136,10 @@ absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
           },
           program);
     }
+  };
+  // As wide packs as of float32: a block shares the sums of all.
+  WithElement(type, [&](auto element) {
+    WithWidth<float>(extents.packed(), [&](auto width) { add(element, width); });
   });
   return absl::OkStatus();
 }
@@ -122,15 +148,18 @@ absl::Status Pool2D(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const Pool2DOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]);
-  WithWidth<float>(x[3], [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype kept = program.kept_as(index);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+        index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
         [=, kind = op.kind, window = SlidingWindow(op.window, x), batch = x[0],
          channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
-          return Pool2DKernel<float, width>{kind, window, batch, channels, at[0], at[1]};
+          return Pool2DKernel<Element, width>{
+              kind, window, batch, channels, at.At<Element>(0), at.At<Element>(1)};
         },
         program);
-  });
+  };
+  WithPacks(kept, x[3], add);
   return absl::OkStatus();
 }
 
@@ -138,49 +167,62 @@ absl::Status Pool2DBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const Pool2DBackwardOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]);
-  WithWidth<float>(x[3], [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype kept = program.kept_as(index);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
         index,
-        {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
-         program.tensor(node.inputs[2]), program.Output(node.outputs[0])},
+        {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1], kept),
+         program.tensor(node.inputs[2], kept), program.Output(node.outputs[0], kept)},
         [=, kind = op.kind, window = SlidingWindow(op.window, x), batch = x[0],
          channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
-          return Pool2DBackwardKernel<float, width>{kind,  window, batch, channels,
-                                                    at[0], at[1],  at[2], at[3]};
+          return Pool2DBackwardKernel<Element, width>{kind,
+                                                      window,
+                                                      batch,
+                                                      channels,
+                                                      at.At<Element>(0),
+                                                      at.At<Element>(1),
+                                                      at.At<Element>(2),
+                                                      at.At<Element>(3)};
         },
         program);
-  });
+  };
+  WithPacks(kept, x[3], add);
   return absl::OkStatus();
 }
 
 absl::Status GlobalAveragePool2D(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const Shape x = program.shape(node.inputs[0]);
-  WithWidth<float>(x[3], [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype kept = program.kept_as(index);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+        index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
         [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
          channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
-          return GlobalAveragePool2DKernel<float, width>{batch, pixels, channels, at[0], at[1]};
+          return GlobalAveragePool2DKernel<Element, width>{batch, pixels, channels,
+                                                           at.At<Element>(0), at.At<Element>(1)};
         },
         program);
-  });
+  };
+  WithPacks(kept, x[3], add);
   return absl::OkStatus();
 }
 
 absl::Status GlobalAveragePool2DBackward(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const Shape x = program.shape(node.outputs[0]);
-  WithWidth<float>(x[3], [&]<int width>(std::integral_constant<int, width>) {
+  const ComputeDtype kept = program.kept_as(index);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
+        index, {program.tensor(node.inputs[0], kept), program.Output(node.outputs[0], kept)},
         [batch = x[0], pixels = static_cast<int32_t>(x[1] * x[2]),
          channels = static_cast<int32_t>(x[3])](const StepTensors& at) {
-          return GlobalAveragePool2DBackwardKernel<float, width>{batch, pixels, channels, at[0],
-                                                                 at[1]};
+          return GlobalAveragePool2DBackwardKernel<Element, width>{
+              batch, pixels, channels, at.At<Element>(0), at.At<Element>(1)};
         },
         program);
-  });
+  };
+  WithPacks(kept, x[3], add);
   return absl::OkStatus();
 }
 
@@ -207,6 +249,38 @@ absl::Status ResizeBackward(int index, CudaProgram& program) {
       index, {program.tensor(node.inputs[0]), program.Output(node.outputs[0])},
       [=](const StepTensors& at) {
         return ResizeBackwardKernel{extents, at[0], at[1]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status Warp(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const WarpExtents extents =
+      ExtentsOf(static_cast<const WarpOp&>(*node.op).attributes, program.shape(node.inputs[0]),
+                program.shape(node.outputs[0]), program.shape(node.inputs[1]));
+  AddKernel(
+      index,
+      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+       program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return WarpKernel{extents, at[0], at[1], at[2]};
+      },
+      program);
+  return absl::OkStatus();
+}
+
+absl::Status WarpBackward(int index, CudaProgram& program) {
+  const Node& node = program.node(index);
+  const WarpExtents extents = ExtentsOf(
+      static_cast<const WarpBackwardOp&>(*node.op).attributes, program.shape(node.outputs[0]),
+      program.shape(node.inputs[0]), program.shape(node.inputs[1]));
+  AddKernel(
+      index,
+      {program.tensor(node.inputs[0]), program.tensor(node.inputs[1]),
+       program.Output(node.outputs[0])},
+      [=](const StepTensors& at) {
+        return WarpBackwardKernel{extents, at[0], at[1], at[2]};
       },
       program);
   return absl::OkStatus();

@@ -15,7 +15,7 @@ void ForEachSource(const WarpAttributes& attributes, const View<const double>& n
     const int64_t c = i % y[3], w = i / y[3] % y[2], h = i / (y[3] * y[2]) % y[1];
     const int64_t b = i / (y[3] * y[2] * y[1]);
     const int64_t count = numbers.columns();
-    const WarpMap map = WarpMapOf(attributes, numbers.data + b * count, count, x);
+    const WarpMap map = WarpMapOf(attributes, numbers.data + b * count, count, x[1], x[2]);
     const WarpSource row = WarpSourceAt(attributes, map.Row(h, w), x[1]);
     const WarpSource column = WarpSourceAt(attributes, map.Column(h, w), x[2]);
     for (const int a : {0, 1}) {

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "worker/compute/cuda/cuda_program.h"
+
 namespace shoal::cuda {
 namespace {
 
@@ -63,17 +65,21 @@ class KernelOnCpu : public Kernel {
   explicit KernelOnCpu(const ConvolutionGraph& graph) : graph_(graph) {}
 
   absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
-    std::map<int64_t, float*> memory;  // by uid
+    std::map<int64_t, std::vector<float>> values;  // by uid
     size_t next = 0;
     for (const GraphTensor& tensor : graph_.tensors_in_memory()) {
-      memory[tensor.uid] = static_cast<float*>(tensors[next++]);
+      WithElement(tensor.type, [&]<typename Element>(Element) {
+        const auto* const from = static_cast<const Element*>(tensors[next]);
+        for (int64_t i = 0; i < tensor.elements(); ++i)
+          values[tensor.uid].push_back(ToFloat(from[i]));
+      });
+      ++next;
     }
     std::memset(tensors[next], 0xff, kWorkspaceBytes);
-    std::vector<float> between;
     const auto at = [&](const GraphTensor& tensor) {
-      if (!tensor.is_virtual) return memory.at(tensor.uid);
-      between.resize(tensor.elements());
-      return between.data();
+      std::vector<float>& of_tensor = values[tensor.uid];
+      of_tensor.resize(tensor.elements());
+      return of_tensor.data();
     };
     Convolve(at(graph_.x), at(graph_.filter), at(graph_.y));
     const float* from = at(graph_.y);
@@ -87,10 +93,24 @@ class KernelOnCpu : public Kernel {
       }
       from = to;
     }
+    const std::vector<GraphTensor> in_memory = graph_.tensors_in_memory();
+    for (size_t i = 0; i < in_memory.size(); ++i) {
+      if (in_memory[i].uid != written().uid) continue;
+      WithElement(in_memory[i].type, [&]<typename Element>(Element) {
+        auto* to = static_cast<Element*>(tensors[i]);
+        for (const float value : values.at(in_memory[i].uid)) *(to++) = FromFloat<Element>(value);
+      });
+    }
     return absl::OkStatus();
   }
 
  private:
+  // What is written.
+  const GraphTensor& written() const {
+    if (!graph_.after.empty()) return graph_.after.back().result;
+    if (graph_.pass == ConvolutionGraph::Pass::kForward) return graph_.y;
+    return graph_.pass == ConvolutionGraph::Pass::kBackwardData ? graph_.x : graph_.filter;
+  }
   void Convolve(float* x, float* filter, float* y) const {
     const bool data = graph_.pass == ConvolutionGraph::Pass::kBackwardData;
     const bool forward = graph_.pass == ConvolutionGraph::Pass::kForward;

@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -72,48 +74,65 @@ TEST_F(CudaDeviceTest, CopiesThereAndBack) {
   EXPECT_EQ(from, to);
 }
 
-// Against plain sums, in memory of the host that the device sees.
+// By both, of numbers drawn by `random`, in memory of the host that the device sees.
+template <typename Operand, typename Result>
+void ExpectPlainProduct(CudaDevice& device, MatrixProducts& products, const MatrixProduct& product,
+                        double bound, std::mt19937_64& random) {
+  const auto done = device.NewEvent();
+  const auto workspace = device.Allocate(products.workspace_bytes());
+  ASSERT_TRUE(done.ok() && workspace.ok());
+  std::normal_distribution<float> normal;
+  std::vector<std::unique_ptr<Device::Memory>> memories;
+  const auto draw = [&]<typename Element>(Element, int64_t size) {
+    auto memory = device.AllocateHost(size * static_cast<int64_t>(sizeof(Element)));
+    EXPECT_TRUE(memory.ok()) << memory.status();
+    auto* const data = reinterpret_cast<Element*>((*memory)->data());
+    for (int64_t i = 0; i < size; ++i) data[i] = FromFloat<Element>(normal(random));
+    memories.push_back(*std::move(memory));
+    return data;
+  };
+  const auto [m, n, k] = std::array{product.m, product.n, product.k};
+  auto *const a = draw(Operand(), m * k), *const b = draw(Operand(), k * n);
+  auto *const bias = draw(Result(), n), *const c = draw(Result(), m * n);
+  auto* const expected = draw(Result(), m * n);
+  RunOnCpu(
+      MatrixProductKernel<Operand, Result>{product, a, b, product.bias ? bias : nullptr, expected},
+      random);
+  std::vector<void*> tensors = {a, b};
+  if (product.bias) tensors.push_back(bias);
+  tensors.push_back(c);
+  tensors.push_back((*workspace)->data());
+  const auto kernel = products.Make(product, {.op = "Dense", .layer = "test"});
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ASSERT_TRUE(device.Launch(**kernel, nullptr, tensors).ok());
+  ASSERT_TRUE(device.Record(Device::Stream::kCompute, **done).ok());
+  const absl::Status ran = device.Await(**done);
+  ASSERT_TRUE(ran.ok()) << ran;
+  for (int64_t i = 0; i < m * n; ++i) ASSERT_NEAR(ToFloat(c[i]), ToFloat(expected[i]), bound) << i;
+}
+
+// Against plain sums.
 TEST_F(CudaDeviceTest, MultipliesMatrices) {
   if (!found_.ok()) GTEST_SKIP() << "No GPU here: " << found_.status().message();
   const auto device = CudaDevice::Create(*found_);
   ASSERT_TRUE(device.ok()) << device.status();
   const auto products = CreateCublasLtProducts(&(*device)->compute_stream());
   ASSERT_TRUE(products.ok()) << products.status();
-  const auto done = (*device)->NewEvent();
-  const auto workspace = (*device)->Allocate((*products)->workspace_bytes());
-  ASSERT_TRUE(done.ok() && workspace.ok());
   std::mt19937_64 random(3);
-  std::normal_distribution<float> normal;
-  for (const bool transpose_a : {false, true}) {
-    for (const bool transpose_b : {false, true}) {
-      for (const bool bias : {false, true}) {
-        const MatrixProduct product = {transpose_a, transpose_b, bias, 33, 17, 65};
-        SCOPED_TRACE(testing::Message() << transpose_a << transpose_b << bias);
-        std::vector<std::unique_ptr<Device::Memory>> memories;
-        std::vector<float*> data;
-        std::vector<void*> tensors;
-        for (const int64_t size : {33 * 65, 65 * 17, 17, 33 * 17, 33 * 17}) {
-          auto memory = (*device)->AllocateHost(size * static_cast<int64_t>(sizeof(float)));
-          ASSERT_TRUE(memory.ok()) << memory.status();
-          data.push_back(reinterpret_cast<float*>((*memory)->data()));
-          for (int64_t i = 0; i < size; ++i) data.back()[i] = normal(random);
-          memories.push_back(*std::move(memory));
-        }
-        RunOnCpu(MatrixProductKernel{product, data[0], data[1], bias ? data[2] : nullptr, data[4]},
-                 random);
-        tensors = {data[0], data[1]};
-        if (bias) tensors.push_back(data[2]);
-        tensors.push_back(data[3]);
-        tensors.push_back((*workspace)->data());
-        const auto kernel = (*products)->Make(product, {.op = "Dense", .layer = "test"});
-        ASSERT_TRUE(kernel.ok()) << kernel.status();
-        ASSERT_TRUE((*device)->Launch(**kernel, nullptr, tensors).ok());
-        ASSERT_TRUE((*device)->Record(Device::Stream::kCompute, **done).ok());
-        const absl::Status ran = (*device)->Await(**done);
-        ASSERT_TRUE(ran.ok()) << ran;
-        for (int i = 0; i < 33 * 17; ++i) ASSERT_NEAR(data[3][i], data[4][i], 1e-4) << i;
-      }
-    }
+  for (int bits = 0; bits < 8; ++bits) {
+    MatrixProduct product = {.transpose_a = (bits & 1) != 0,
+                             .transpose_b = (bits & 2) != 0,
+                             .bias = (bits & 4) != 0,
+                             .m = 33,
+                             .n = 17,
+                             .k = 65};
+    SCOPED_TRACE(testing::Message() << product.transpose_a << product.transpose_b << product.bias);
+    ExpectPlainProduct<float, float>(**device, **products, product, 1e-4, random);
+    product.operands = product.result = ComputeDtype::kBfloat16;
+    ExpectPlainProduct<BFloat16, BFloat16>(**device, **products, product, 0.25, random);
+    if (product.bias) continue;  // a factory asks for none with these
+    product.result = ComputeDtype::kFloat32;
+    ExpectPlainProduct<BFloat16, float>(**device, **products, product, 1e-3, random);
   }
 }
 

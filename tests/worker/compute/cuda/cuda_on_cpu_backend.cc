@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/worker/compute/cuda/convolutions_on_cpu.h"
+#include "worker/compute/cuda/cuda_program.h"
 #include "worker/compute/cuda/kernels/matrix_product.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
 
@@ -16,15 +17,25 @@ class PlainProduct : public Kernel {
   explicit PlainProduct(const cuda::MatrixProduct& product) : product_(product) {}
 
   absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
-    const auto at = [&](int i) { return static_cast<float*>(tensors[i]); };
-    std::minstd_rand random;
-    RunOnCpu(cuda::MatrixProductKernel{product_, at(0), at(1), product_.bias ? at(2) : nullptr,
-                                       at(2 + product_.bias)},
-             random);
+    cuda::WithElement(product_.operands, [&]<typename Operand>(Operand) {
+      cuda::WithElement(product_.result,
+                        [&]<typename Result>(Result) { Multiply<Operand, Result>(tensors); });
+    });
     return absl::OkStatus();
   }
 
  private:
+  template <typename Operand, typename Result>
+  void Multiply(std::span<void* const> tensors) const {
+    std::minstd_rand random;
+    RunOnCpu(
+        cuda::MatrixProductKernel<Operand, Result>{
+            product_, static_cast<Operand*>(tensors[0]), static_cast<Operand*>(tensors[1]),
+            product_.bias ? static_cast<Result*>(tensors[2]) : nullptr,
+            static_cast<Result*>(tensors[2 + product_.bias])},
+        random);
+  }
+
   const cuda::MatrixProduct product_;
 };
 

@@ -22,7 +22,7 @@ SHOAL_HOST_DEVICE inline float ToFloat(BFloat16 value) {
   return result;
 }
 
-// The nearest, of two equally near the even one; not-a-number stays it.
+// The nearest one, of two equally near the even one; not-a-number stays it.
 template <typename Element>
 SHOAL_HOST_DEVICE Element FromFloat(float value);
 template <>

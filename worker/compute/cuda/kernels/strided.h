@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/shape.h"
 #include "common/model/ops/binary.h"
+#include "worker/compute/cuda/kernels/bfloat16.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/elementwise_functions.h"
 
@@ -90,10 +91,11 @@ inline absl::StatusOr<StridedAxes> BoxAxes(const Shape& box, const Shape& shape)
 }
 
 // to[to_axes] = from[from_axes]
+template <typename Element>
 struct StridedCopyKernel {
-  const float* from;
+  const Element* from;
   StridedAxes from_axes;
-  float* to;
+  Element* to;
   StridedAxes to_axes;
   int64_t count;
 
@@ -103,13 +105,14 @@ struct StridedCopyKernel {
   }
 };
 
+template <typename Element>
 struct FillKernel {
   float value;
-  float* to;
+  Element* to;
   int64_t count;
 
   int64_t items() const { return count; }
-  SHOAL_HOST_DEVICE void operator()(int32_t item) const { to[item] = value; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const { to[item] = FromFloat<Element>(value); }
 };
 
 // BinaryOp of tensors that are repeated.

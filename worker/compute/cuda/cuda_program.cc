@@ -1,0 +1,79 @@
+// Which values are kept as what, and the copies between.
+
+#include "worker/compute/cuda/cuda_program.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "common/base/check.h"
+#include "worker/compute/cuda/kernel_step.h"
+#include "worker/compute/cuda/kernels/cast.h"
+
+namespace shoal::cuda {
+namespace {
+
+constexpr ComputeDtype kFloat32 = ComputeDtype::kFloat32;
+constexpr ComputeDtype kBfloat16 = ComputeDtype::kBfloat16;
+
+}  // namespace
+
+bool CudaProgram::leaves(ValueId value) const {
+  const TrainingGraph& training = builder_.plan().training_graph();
+  const std::vector<ValueId>& pushed = training.pushed_values;
+  return value == training.prediction || value == training.loss_per_example ||
+         std::find(pushed.begin(), pushed.end(), value) != pushed.end();
+}
+
+ComputeDtype CudaProgram::type_of(TensorId tensor) const {
+  return bfloat16_.contains(tensor) ? kBfloat16 : kFloat32;
+}
+
+ComputeDtype CudaProgram::reads_as(int index) const {
+  return node(index).compute_dtype == kBfloat16 ? kBfloat16 : kFloat32;
+}
+
+ComputeDtype CudaProgram::kept_as(int index) const {
+  return leaves(node(index).outputs[0]) ? kFloat32 : reads_as(index);
+}
+
+TensorId CudaProgram::ScratchOf(ComputeDtype type, int64_t count) {
+  if (type == kFloat32) return Scratch(count);
+  const TensorId tensor = Scratch<BFloat16>(count);
+  bfloat16_.insert(tensor);
+  return tensor;
+}
+
+TensorId CudaProgram::tensor(ValueId value, ComputeDtype type) {
+  const TensorId kept = builder_.tensor(value);
+  if (type_of(kept) == type) return kept;
+  const auto [found, is_new] = other_type_.try_emplace(kept, -1);
+  if (!is_new) return found->second;
+  const int64_t size = count(value);
+  const TensorId copy = found->second = ScratchOf(type, size);
+  WithWidth<BFloat16>(size, [&]<int width>(std::integral_constant<int, width>) {
+    WithElement(type, [&]<typename To>(To) {
+      using From = std::conditional_t<std::is_same_v<To, float>, BFloat16, float>;
+      AddKernel(
+          current_, {kept, copy},
+          [=](const StepTensors& at) {
+            return CastKernel<From, To, width>{at.At<From>(0), at.At<To>(1), size};
+          },
+          *this);
+    });
+  });
+  return copy;
+}
+
+TensorId CudaProgram::Output(ValueId value, ComputeDtype type) {
+  if (type == kFloat32) return builder_.Output(value);
+  SHOAL_CHECK(!leaves(value), "value ", value);
+  const TensorId tensor = ScratchOf(type, count(value));
+  builder_.Bind(value, tensor);
+  return tensor;
+}
+
+void CudaProgram::Bind(ValueId value, ValueId other) {
+  builder_.Bind(value, leaves(value) ? tensor(other) : builder_.tensor(other));
+}
+
+}  // namespace shoal::cuda
