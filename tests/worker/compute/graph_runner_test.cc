@@ -42,6 +42,21 @@ Graph SmallModel(double dropout_rate = 0) {
   return model.Flatten().Dropout(dropout_rate).Dense(6).Relu().Dense(4).Build();
 }
 
+// Convolutions, normalizations and residuals of layers under a dtype policy, logits of one without,
+// as Keras advises.
+Graph MixedModel(ComputeDtype type) {
+  ModelBuilding model({kBatch, 9, 9, 3});
+  model.ComputeIn(type);
+  model.Conv2D(8, {.size = {3, 3}, .padding = Padding::kSame}, 1, false).BatchNormalization();
+  model.Activation({.max_value = 6});
+  const ValueId shared = model.current();
+  model.DepthwiseConv2D({.size = {3, 3}, .padding = Padding::kSame}).BatchNormalization().Relu();
+  model.Conv2D(8, {.size = {1, 1}}).Add(shared).Pad({{1, 1, 0}, {1, 1, 0}});
+  model.Pool2D(Pool2DOp::Kind::kAverage, {.size = {2, 2}, .strides = {2, 2}}).Dropout(0.2);
+  model.GlobalAveragePool2D().Dense(16).Relu();
+  return model.ComputeIn(ComputeDtype::kFloat32).Dense(4).Build();
+}
+
 class GraphRunnerTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -95,31 +110,17 @@ TEST_P(GraphRunnerTest, ReadsNothingThatItDidNotWrite) {
 
 // What backends compute along with something else comes out as it would alone.
 TEST_P(GraphRunnerTest, AModelIsComputedAsByTheReference) {
-  auto runner = MakeRunner(SmallModel()),
-       reference = MakeRunner(SmallModel(), 0, kSparse, "reference");
-  const RandomBatch data(random_, SmallModel(), *kSparse, 3);
-  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
-  std::vector<float> actual(parameters.size()), expected(parameters.size());
-  const auto result = runner->Train(data.batch(), 1, parameters, actual, nullptr);
-  const auto wanted = reference->Train(data.batch(), 1, parameters, expected, nullptr);
-  ASSERT_TRUE(result.ok() && wanted.ok()) << result.status() << wanted.status();
-  EXPECT_NEAR(result->loss_sum, wanted->loss_sum, 1e-4);
-  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-3) << i;
-}
-
-// Convolutions, normalizations and residuals of layers under a dtype policy, logits of one without,
-// as Keras advises.
-Graph MixedModel(ComputeDtype type) {
-  ModelBuilding model({kBatch, 9, 9, 3});
-  model.ComputeIn(type);
-  model.Conv2D(8, {.size = {3, 3}, .padding = Padding::kSame}, 1, false).BatchNormalization();
-  model.Activation({.max_value = 6});
-  const ValueId shared = model.current();
-  model.DepthwiseConv2D({.size = {3, 3}, .padding = Padding::kSame}).BatchNormalization().Relu();
-  model.Conv2D(8, {.size = {1, 1}}).Add(shared).Pad({{1, 1, 0}, {1, 1, 0}});
-  model.Pool2D(Pool2DOp::Kind::kAverage, {.size = {2, 2}, .strides = {2, 2}}).Dropout(0.2);
-  model.GlobalAveragePool2D().Dense(16).Relu();
-  return model.ComputeIn(ComputeDtype::kFloat32).Dense(4).Build();
+  for (const Graph& model : {SmallModel(), MixedModel(ComputeDtype::kFloat32)}) {
+    auto runner = MakeRunner(model), reference = MakeRunner(model, 0, kSparse, "reference");
+    const RandomBatch data(random_, model, *kSparse, 3);
+    const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+    std::vector<float> actual(parameters.size()), expected(parameters.size());
+    const auto result = runner->Train(data.batch(), 1, parameters, actual, nullptr);
+    const auto wanted = reference->Train(data.batch(), 1, parameters, expected, nullptr);
+    ASSERT_TRUE(result.ok() && wanted.ok()) << result.status() << wanted.status();
+    EXPECT_NEAR(result->loss_sum, wanted->loss_sum, 1e-4);
+    for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-3) << i;
+  }
 }
 
 TEST_P(GraphRunnerTest, ComputesNearlyTheSameUnderADtypePolicy) {

@@ -10,7 +10,6 @@
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/conv2d.h"
 #include "worker/compute/cuda/kernels/transpose.h"
-#include "worker/compute/plan/fusions.h"
 
 namespace shoal::cuda {
 namespace {
@@ -78,30 +77,12 @@ void AddKernelGradient(int index, TensorId dfilter, ComputeDtype type, const Sha
 
 }  // namespace
 
-std::vector<int> FindConvolutionRelus(const Plan& plan) {
-  const std::vector<Node>& nodes = plan.graph().nodes();
-  const Fusions fusions = FindFusions(plan);
-  std::vector<int> relus(nodes.size(), -1);
-  for (const int index : plan.nodes()) {
-    const int relu = fusions.relu[index];
-    if (relu < 0 || dynamic_cast<const Conv2DOp*>(nodes[index].op.get()) == nullptr ||
-        nodes[index].inputs.size() != 3 ||
-        nodes[index].compute_dtype != nodes[relu].compute_dtype) {
-      continue;
-    }
-    const auto& activation = static_cast<const ActivationOp&>(*nodes[relu].op);
-    // Below 0: it is not cut off.
-    if (activation.attributes.max_value < 0) relus[index] = relu;
-  }
-  return relus;
-}
-
 absl::Status Conv2D(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const Conv2DOp&>(*node.op);
   const Shape x = program.shape(node.inputs[0]), y = program.shape(node.outputs[0]);
   const bool bias = node.inputs.size() == 3;
-  const int relu = program.fused_relu(index);
+  const int relu = program.fusions().relu[index];
   const ComputeDtype kept = program.kept_as(relu < 0 ? index : relu);
   const ConvolutionEnding ending = relu >= 0 ? ConvolutionEnding::kBiasAndRelu
                                    : bias    ? ConvolutionEnding::kBias
@@ -118,13 +99,7 @@ absl::Status Conv2D(int index, CudaProgram& program) {
     tensors = {program.tensor(node.inputs[0], kept),
                AddFilter(index, node.inputs[1], kept, program)};
     if (bias) tensors.push_back(program.tensor(node.inputs[2], kept));
-    if (relu < 0) {
-      tensors.push_back(program.Output(node.outputs[0], kept));
-    } else {
-      // What else reads what went into the ReLU is its gradient, to which the result tells as much.
-      tensors.push_back(program.Output(program.node(relu).outputs[0], kept));
-      program.Bind(node.outputs[0], program.node(relu).outputs[0]);
-    }
+    tensors.push_back(program.FusedOutput(index, kept));
     AddConvolution(std::move(pieces), std::move(tensors), program);
     return absl::OkStatus();
   }

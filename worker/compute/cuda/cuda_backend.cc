@@ -52,11 +52,9 @@ std::set<std::string> CudaBackend::op_types() const {
 }
 
 absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
-  const std::vector<int> relus = FindConvolutionRelus(builder.plan());
-  const std::set<int> absorbed(relus.begin(), relus.end());
-  CudaProgram program(&builder, target_, relus);
+  CudaProgram program(&builder, target_, FindCudaFusions(builder.plan()));
   for (const int index : builder.plan().nodes()) {
-    if (absorbed.contains(index)) continue;
+    if (program.fusions().absorbed[index]) continue;
     const Node& node = builder.graph().nodes()[index];
     builder.BeginWork(node.op->type());
     program.BeginNode(index);

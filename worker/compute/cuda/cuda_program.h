@@ -11,6 +11,7 @@
 #include "worker/compute/cuda/convolutions.h"
 #include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/cuda/matrix_products.h"
+#include "worker/compute/plan/fusions.h"
 #include "worker/compute/program_builder.h"
 
 namespace shoal::cuda {
@@ -34,9 +35,8 @@ struct ComputeTarget {
 // tensors as what its kernels take. Lives while one program is built. Not thread-safe.
 class CudaProgram {
  public:
-  // `fused_relus`: by node, what fused_relu() says.
-  CudaProgram(ProgramBuilder* builder, const ComputeTarget& target, std::vector<int> fused_relus)
-      : builder_(*builder), target_(target), fused_relus_(std::move(fused_relus)) {}
+  CudaProgram(ProgramBuilder* builder, const ComputeTarget& target, Fusions fusions)
+      : builder_(*builder), target_(target), fusions_(std::move(fusions)) {}
 
   ProgramBuilder& builder() { return builder_; }
   const ComputeTarget& target() const { return target_; }
@@ -45,8 +45,8 @@ class CudaProgram {
     return {.op = node(index).op->type(), .layer = node(index).layer};
   }
 
-  // The node of the ReLU that the convolution at `index` applies to its output; -1: none.
-  int fused_relu(int index) const { return fused_relus_[index]; }
+  // What nodes are computed along with; see FindCudaFusions.
+  const Fusions& fusions() const { return fusions_; }
 
   // The steps that follow are of this node.
   void BeginNode(int index) { current_ = index; }
@@ -62,6 +62,9 @@ class CudaProgram {
   TensorId tensor(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
   // For a value that is about to be computed; bfloat16 not where the caller reads it.
   TensorId Output(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
+  // Of the node's first output or, where it is computed along with a ReLU, of that one's: what else
+  // reads what goes into the ReLU is its gradient, to which the result tells as much.
+  TensorId FusedOutput(int index, ComputeDtype type);
   // `value` lies where `other` does, as what that is kept as.
   void Bind(ValueId value, ValueId other);
   // Memory for `count` numbers that live from the first to the last step that is given it.
@@ -78,7 +81,7 @@ class CudaProgram {
 
   ProgramBuilder& builder_;
   const ComputeTarget& target_;
-  const std::vector<int> fused_relus_;
+  const Fusions fusions_;
   int current_ = -1;
   std::set<TensorId> bfloat16_;              // all others are float32
   std::map<TensorId, TensorId> other_type_;  // of the same numbers
@@ -109,9 +112,10 @@ struct MatrixExtents {
   int64_t rows, columns;
 };
 
-// By node, the ReLU that a convolution with a bias computes along: of those that the plan's fusions
-// name, what is not cut off above (ConvolutionEnding).
-std::vector<int> FindConvolutionRelus(const Plan& plan);
+// Those of the plan's fusions that the kernels here compute along: the ReLU behind a convolution or
+// a Dense layer with a bias, where it is not cut off above, the one behind a normalization, and its
+// gradient. Both nodes are of one compute dtype.
+Fusions FindCudaFusions(const Plan& plan);
 
 // Adds the steps of a node.
 using StepFactory = absl::Status (*)(int node_index, CudaProgram& program);

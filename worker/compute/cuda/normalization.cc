@@ -1,7 +1,10 @@
 // Normalizations, and what else sums along columns.
 
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "common/model/ops/activation.h"
 #include "common/model/ops/batch_normalization.h"
 #include "common/model/ops/layer_normalization.h"
 #include "worker/compute/cuda/kernel_step.h"
@@ -31,6 +34,13 @@ TensorId AddFactor(int index, TensorId variance, std::optional<TensorId> gamma, 
       },
       program);
   return factor;
+}
+
+// What a plain ReLU does (IsPlainRelu).
+Clamp ClampOf(const ActivationAttributes& relu) {
+  Clamp clamp = {.low = 0};
+  if (relu.max_value >= 0) clamp.high = static_cast<float>(relu.max_value);
+  return clamp;
 }
 
 // Mean, variance and factor of a batch.
@@ -72,7 +82,11 @@ absl::Status BatchNormalization(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const ComputeDtype kept = program.kept_as(index);
+  const int relu = program.fusions().relu[index];
+  Clamp clamp;
+  if (relu >= 0)
+    clamp = ClampOf(static_cast<const ActivationOp&>(*program.node(relu).op).attributes);
+  const ComputeDtype kept = program.kept_as(relu < 0 ? index : relu);
   const TensorId x = program.tensor(node.inputs[0], kept);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     TensorId mean = program.tensor(node.inputs[1]), factor;
@@ -89,7 +103,7 @@ absl::Status BatchNormalization(int index, CudaProgram& program) {
       factor = AddFactor(index, program.tensor(node.inputs[2]), gamma, op.epsilon, extents.columns,
                          program);
     }
-    std::vector<TensorId> tensors = {x, mean, factor, program.Output(node.outputs[0], kept)};
+    std::vector<TensorId> tensors = {x, mean, factor, program.FusedOutput(index, kept)};
     if (op.center) tensors.push_back(program.tensor(node.inputs[3 + op.scale]));
     AddKernel(
         index, std::move(tensors),
@@ -97,7 +111,7 @@ absl::Status BatchNormalization(int index, CudaProgram& program) {
           return BatchNormalizationKernel<Element, width>{at.At<Element>(0),
                                                           nullptr,
                                                           {at[1], at[2], at.If(center, 4)},
-                                                          {},
+                                                          clamp,
                                                           extents.rows,
                                                           static_cast<int32_t>(extents.columns),
                                                           at.At<Element>(3)};
@@ -115,7 +129,20 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const auto columns = static_cast<int32_t>(extents.columns);
   const ComputeDtype kept = program.kept_as(index);
   const TensorId x = program.tensor(node.inputs[0], kept);
-  const TensorId dy = program.tensor(node.inputs[1], kept);
+  // Where dy is the gradient of a ReLU, that of what the ReLU gave, and where it cut off.
+  const Fusions::CutOff& cut_off = program.fusions().cut_off[index];
+  ValueId of_result = node.inputs[1];
+  Clamp clamp;
+  std::vector<TensorId> beta;  // none: 0
+  if (cut_off.relu_gradient >= 0) {
+    const Node& relu = program.node(cut_off.relu_gradient);
+    of_result = relu.inputs[2];
+    clamp = ClampOf(static_cast<const ActivationBackwardOp&>(*relu.op).attributes);
+    const Node& forward = program.node(cut_off.normalization);
+    if (static_cast<const BatchNormalizationOp&>(*forward.op).center)
+      beta.push_back(program.tensor(forward.inputs[3 + op.scale]));
+  }
+  const TensorId dy = program.tensor(of_result, kept);
   const TensorId mean = program.tensor(node.inputs[2]), variance = program.tensor(node.inputs[3]);
   std::optional<TensorId> gamma;
   if (op.scale) gamma = program.tensor(node.inputs[4]);
@@ -123,17 +150,20 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     using Terms = BatchNormalizationBackwardTerms<Element, width>;
-    const auto gradient = [](const StepTensors& at) {
+    // The first four of the tensors, and beta, if there is one, as the last of `count`.
+    const auto gradient = [clamp, center = !beta.empty()](const StepTensors& at, int count) {
       return ClampedGradient<Element, width>{
-          at.At<Element>(1), nullptr, {at[2], at[3], nullptr}, {}};
+          at.At<Element>(1), nullptr, {at[2], at[3], at.If(center, count - 1)}, clamp};
     };
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
+    std::vector<TensorId> tensors = {x, dy, mean, factor, partial};
+    tensors.insert(tensors.end(), beta.begin(), beta.end());
     AddKernel(
-        index, {x, dy, mean, factor, partial},
+        index, std::move(tensors),
         [=](const StepTensors& at) {
           return ColumnSumsKernel<Terms>{
-              {at.At<Element>(0), gradient(at), columns}, slices, columns, at[4]};
+              {at.At<Element>(0), gradient(at, 6), columns}, slices, columns, at[4]};
         },
         program);
     AddKernel(
@@ -146,11 +176,13 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
                                                       at[3], at[4],        at[5]};
         },
         program);
+    tensors = {x, dy, mean, factor, by_mean, by_variance, program.Output(node.outputs[0], kept)};
+    tensors.insert(tensors.end(), beta.begin(), beta.end());
     AddKernel(
-        index, {x, dy, mean, factor, by_mean, by_variance, program.Output(node.outputs[0], kept)},
+        index, std::move(tensors),
         [=](const StepTensors& at) {
           return BatchNormalizationBackwardKernel<Element, width>{
-              at.At<Element>(0), gradient(at),      at[4],  at[5], extents.rows,
+              at.At<Element>(0), gradient(at, 8),   at[4],  at[5], extents.rows,
               columns,           at.At<Element>(6), nullptr};
         },
         program);
