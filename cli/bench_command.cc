@@ -3,11 +3,11 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/device_check.h"
 #include "cli/local_cluster/daemon_commands.h"
 #include "cli/model_bench.h"
 #include "cli/model_in_file.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/backends.h"
 
 namespace shoal {
 namespace {
@@ -41,8 +41,8 @@ void AddModel(CLI::App* bench, Command* chosen) {
       ->capture_default_str();
   model
       ->add_option("--backend", options->bench.backend,
-                   "cpu: what workers use; reference: plain loops")
-      ->check(CLI::IsMember(BackendNames()))
+                   "cpu or cuda:N: what workers use; reference: plain loops")
+      ->check(DeviceCheck(/*automatic=*/false))
       ->capture_default_str();
   model->add_flag("--json", options->json, "As one line of JSON, with the times of all steps");
   model->footer(

@@ -19,6 +19,7 @@
 #include "common/memory/memory_limit.h"
 #include "common/model/initializer.h"
 #include "worker/compute/model_runner.h"
+#include "worker/compute/page_aligned.h"
 
 namespace shoal {
 namespace {
@@ -43,16 +44,13 @@ absl::StatusOr<std::shared_ptr<const Loss>> LossFor(const Graph& graph) {
                    probabilities ? "false" : "true", "}}"));
 }
 
-std::vector<float> FirstValues(const Graph& graph, const ModelLayout& layout) {
-  std::vector<float> values(layout.size);
+void SetFirstValues(const Graph& graph, const ModelLayout& layout, std::span<float> values) {
   for (size_t i = 0; i < graph.variables().size(); ++i) {
     const Variable& variable = graph.variables()[i];
     const auto [offset, size] = layout.variables[i];
     InitializeRows(variable.initializer, variable.name, variable.shape, /*job_seed=*/0, 0,
-                   variable.shape.empty() ? 1 : variable.shape[0],
-                   std::span(values).subspan(offset, size));
+                   variable.shape.empty() ? 1 : variable.shape[0], values.subspan(offset, size));
   }
-  return values;
 }
 
 // A batch and the memory behind it.
@@ -128,8 +126,10 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
                             {"a batch", static_cast<uint64_t>(memory.data)},
                             {"parameters and gradients", 2 * parameter_bytes}}},
                   ReadMemoryLimit(), "A smaller --batch_size takes less."));
-  const std::vector<float> parameters = FirstValues(model.graph, runner->layout());
-  std::vector<float> gradients(parameters.size());
+  PageAlignedFloats parameters(runner->layout().size), gradients(parameters.size());
+  SetFirstValues(model.graph, runner->layout(), parameters);
+  SHOAL_ASSIGN_OR_RETURN(const auto pinned_parameters, runner->Pin(parameters));
+  SHOAL_ASSIGN_OR_RETURN(const auto pinned_gradients, runner->Pin(gradients));
   const MadeUpBatch data(model.graph, *loss, options.batch_size);
   constexpr int kPreparingSteps = 2;
   Clock::time_point first;

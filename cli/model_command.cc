@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/command.h"
+#include "cli/device_check.h"
 #include "cli/display/text_table.h"
 #include "cli/golden_case/golden_case.h"
 #include "cli/layers_document.h"
@@ -12,7 +13,6 @@
 #include "cli/model_summary.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/exit_code.h"
-#include "worker/compute/backends.h"
 
 namespace shoal {
 namespace {
@@ -80,8 +80,10 @@ void AddVerify(CLI::App* model, Command* chosen) {
       model->add_subcommand("verify", "Compare what Shoal computes with what Keras did");
   verify->add_option("CASE_DIR", options->directory, "A case, as docs/keras-parity.md describes it")
       ->required();
-  verify->add_option("--backend", options->backend, "cpu: what workers use; reference: plain loops")
-      ->check(CLI::IsMember(BackendNames()))
+  verify
+      ->add_option("--backend", options->backend,
+                   "cpu or cuda:N: what workers use; reference: plain loops")
+      ->check(DeviceCheck(/*automatic=*/false))
       ->capture_default_str();
   verify->footer(
       "Example:\n  shoal model verify tests/golden/fashion_cnn\n"

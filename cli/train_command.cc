@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/device_check.h"
 #include "cli/job_flags.h"
 #include "cli/train/train.h"
 
@@ -33,6 +34,11 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       ->add_option("--threads", options->threads,
                    "Compute threads of each worker [cores / workers]")
       ->check(CLI::Range(1, 1024));
+  train
+      ->add_option("--device", options->device,
+                   "What workers compute on: auto (a GPU that is free, or the CPU), cpu, cuda:N")
+      ->check(DeviceCheck(/*automatic=*/true))
+      ->capture_default_str();
   AddJobFlags(train, &options->overrides);
   train
       ->add_option("--max_restarts", options->max_restarts,

@@ -18,6 +18,7 @@
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute_thread.h"
 #include "worker/evaluator_process.h"
+#include "worker/gpu_figures.h"
 #include "worker/step_records.h"
 #include "worker/worker_session.h"
 
@@ -94,11 +95,16 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                          .on_step = on_step,
                          .on_index = on_index,
                          .on_over = on_over});
+  const std::unique_ptr<const GpuFigures> gpu = GpuFigures::Of(*device);
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, own, network.get(),
                       {.collect = [&session](MetricSamples* out) { session.Collect(out); },
-                       .not_ready = [&session] { return session.NotReady(); }}));
+                       .not_ready = [&session] { return session.NotReady(); },
+                       .collect_off_loop =
+                           [&gpu](MetricSamples* out) {
+                             if (gpu != nullptr) gpu->Collect(out);
+                           }}));
   daemon.OnStopSignal(
       [&](int) { network->Post([&session] { session.Drain("told to stop by a signal"); }); });
   session.Start();

@@ -54,10 +54,10 @@ struct GoldenRow {
   std::string left_over;
 };
 
-// Computes everything in the case with the backend ("cpu" or "reference") on one thread: outputs in
-// inference and training, loss, gradients, then for each optimizer the losses and the variables. An
-// optimizer that Shoal lacks is one row, and so is each tensor of the file that was not asked for.
-// Errors are Load's and ModelRunner's.
+// Computes everything in the case with the backend ("cpu", "reference" or "cuda:N") on one thread:
+// outputs in inference and training, loss, gradients, then for each optimizer the losses and the
+// variables. An optimizer that Shoal lacks is one row, and so is each tensor of the file that was
+// not asked for. Errors are Load's and ModelRunner's.
 absl::StatusOr<std::vector<GoldenRow>> VerifyGoldenCase(const std::string& directory,
                                                         const std::string& backend);
 

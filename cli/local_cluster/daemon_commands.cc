@@ -60,7 +60,7 @@ std::vector<TaskCommand> DaemonCommands(const ClusterPlan& plan,
   }
   for (size_t i = 0; i < plan.addresses.workers.size(); ++i) {
     add(TaskType::kWorker, static_cast<int>(i), "shoal-worker",
-        {"--threads=" + std::to_string(plan.threads_per_worker), "--device=cpu"});
+        {"--threads=" + std::to_string(plan.threads_per_worker), "--device=" + plan.device});
   }
   return commands;
 }

@@ -15,6 +15,7 @@ struct ClusterPlan {
   std::string job_path;    // absolute
   std::string run_dir;     // absolute
   int threads_per_worker = 1;
+  std::string device = "auto";  // what workers compute on, as shoal-worker is told it
 };
 
 // The commands of all daemons of the plan: coordinator, ps, workers. `environment` is that of this

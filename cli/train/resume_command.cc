@@ -18,6 +18,7 @@ std::string ResumeCommand(const TrainOptions& options) {
   if (options.ps != usual.ps) add("--ps", absl::StrCat(options.ps));
   if (options.run_dir != usual.run_dir) add("--run_dir", ShellWord(options.run_dir));
   if (options.threads != usual.threads) add("--threads", absl::StrCat(options.threads));
+  if (options.device != usual.device) add("--device", options.device);
   if (options.max_restarts != usual.max_restarts) {
     add("--max_restarts", absl::StrCat(options.max_restarts));
   }

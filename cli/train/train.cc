@@ -202,6 +202,7 @@ class Training {
     plan.run_dir = run_->paths().directory;
     plan.threads_per_worker =
         options_.threads > 0 ? options_.threads : ThreadsPerWorker(options_.workers);
+    plan.device = options_.device;
     console_.Print(absl::StrCat("shoal ", kVersion, ": training ", job_.name, " with ",
                                 Plural(options_.workers, "worker"), " of ",
                                 Plural(plan.threads_per_worker, "thread"), " and ", options_.ps,

@@ -15,6 +15,7 @@ struct TrainOptions {
   int ps = 1;
   std::string run_dir;                 // empty: runs/NAME, by the name of the job
   int threads = 0;                     // for each worker; 0: chosen from the cores
+  std::string device = "auto";         // what workers compute on (compute_device.h)
   std::vector<JobOverride> overrides;  // of the job's fields
   int max_restarts = 10;               // of each process that dies
   bool verbose = false;                // every line of every daemon on the console

@@ -239,6 +239,25 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      MetricKind::kCounter,
      "Gradients sent to and values received from a ps; transport is tcp or unix.",
      {"ps", "direction", "transport"}},
+
+    // Of a worker on a GPU, as NVIDIA's driver says it.
+    {"shoal_gpu_busy_ratio",
+     "worker",
+     MetricKind::kGauge,
+     "Share of the last second or so in which the GPU computed, whoever for.",
+     {"device"}},
+    {"shoal_gpu_memory_used_bytes",
+     "worker",
+     MetricKind::kGauge,
+     "Memory of the GPU in use, by all processes.",
+     {"device"}},
+    {"shoal_gpu_memory_bytes", "worker", MetricKind::kGauge, "Memory of the GPU.", {"device"}},
+    {"shoal_gpu_temperature_celsius",
+     "worker",
+     MetricKind::kGauge,
+     "How warm the GPU is.",
+     {"device"}},
+    {"shoal_gpu_power_watts", "worker", MetricKind::kGauge, "What the GPU takes.", {"device"}},
 };
 inline constexpr size_t kMetricCount = std::size(kMetricCatalog);
 

@@ -137,7 +137,9 @@ TEST_F(CommandsTest, WrongUseIsAUsageError) {
                                                   {"train"},
                                                   {"checkpoint"},
                                                   {"status", "--chief"},
-                                                  {"model", "verify", "x", "--backend", "gpu"}}) {
+                                                  {"model", "verify", "x", "--backend", "gpu"},
+                                                  {"bench", "model", "x", "--backend", "auto"},
+                                                  {"train", "x", "--device", "cuda"}}) {
     const Result result = Shoal(command);
     EXPECT_EQ(result.exit, "exit code 64") << result.output;
     EXPECT_THAT(result.output, HasSubstr("--help"));

@@ -87,7 +87,8 @@ TEST(DaemonCommandsTest, StartEachTaskWithItsProgramAndFlags) {
                                                             .binary_dir = "/bin_dir",
                                                             .job_path = "/run/job.json",
                                                             .run_dir = "/run",
-                                                            .threads_per_worker = 3},
+                                                            .threads_per_worker = 3,
+                                                            .device = "cuda:0"},
                                                            {});
   ASSERT_EQ(commands.size(), 4);
   EXPECT_EQ(TaskName(commands[0].task), TaskName({TaskType::kChief, 0}));
@@ -101,6 +102,7 @@ TEST(DaemonCommandsTest, StartEachTaskWithItsProgramAndFlags) {
               Contains("TF_CONFIG=" + TfConfigText(kAddresses, {TaskType::kPs, 1})));
   EXPECT_EQ(commands[3].process.program, "/bin_dir/shoal-worker");
   EXPECT_THAT(commands[3].process.arguments, Contains("--threads=3"));
+  EXPECT_THAT(commands[3].process.arguments, Contains("--device=cuda:0"));
   EXPECT_THAT(commands[3].process.environment, Contains("OMP_NUM_THREADS=3"));
   EXPECT_THAT(commands[3].process.environment, Contains("OMP_WAIT_POLICY=passive"));
 }

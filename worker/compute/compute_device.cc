@@ -1,6 +1,7 @@
 #include "worker/compute/compute_device.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -59,7 +60,8 @@ ComputeDevice ChooseFor(const DeviceQuestions& questions) {
     absl::StatusOr<std::unique_ptr<GpuClaim>> claim = questions.claim(device.uuid);
     if (absl::IsAlreadyExists(claim.status())) continue;
     ComputeDevice chosen = {.name = name,
-                            .reason = absl::StrCat("computes on ", name, ", ", device.name)};
+                            .reason = absl::StrCat("computes on ", name, ", ", device.name),
+                            .uuid = device.uuid};
     if (claim.ok()) {
       chosen.claim = *std::move(claim);
     } else {
@@ -75,7 +77,7 @@ ComputeDevice ChooseFor(const DeviceQuestions& questions) {
 
 ComputeDevice TheGpu(const std::string& name, const cuda::DeviceInfo& device,
                      const DeviceQuestions& questions) {
-  ComputeDevice asked_for = {.name = name, .reason = ""};
+  ComputeDevice asked_for = {.name = name, .reason = "", .uuid = device.uuid};
   absl::StatusOr<std::unique_ptr<GpuClaim>> claim = questions.claim(device.uuid);
   if (claim.ok()) {
     asked_for.claim = *std::move(claim);
@@ -103,22 +105,27 @@ std::optional<int> CudaIndexOf(std::string_view name) {
   return index;
 }
 
+absl::Status CheckDeviceName(const std::string& name) {
+  const std::vector<std::string> names = DeviceNames();
+  // The last one stands for others.
+  if (CudaIndexOf(name).has_value() ||
+      std::find(names.begin(), std::prev(names.end()), name) != std::prev(names.end()))
+    return absl::OkStatus();
+  const std::string nearest = name == "cuda" ? "cuda:0" : NearestName(name, names);
+  return absl::InvalidArgumentError(
+      absl::StrCat("device \"", name, "\" is not known; there are ", absl::StrJoin(names, ", "),
+                   nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
+}
+
 absl::StatusOr<ComputeDevice> ChooseDevice(const std::string& asked,
                                            const DeviceQuestions& questions) {
+  SHOAL_RETURN_IF_ERROR(CheckDeviceName(asked));
   if (asked == "auto") return ChooseFor(questions);
-  const std::vector<std::string> backends = BackendNames();
-  if (std::count(backends.begin(), backends.end(), asked) > 0) {
-    return ComputeDevice{.name = asked, .reason = ""};
-  }
-  if (const std::optional<int> index = CudaIndexOf(asked); index.has_value()) {
-    SHOAL_ASSIGN_OR_RETURN(const cuda::DeviceInfo device,
-                           cuda::FindDevice(questions.survey(), *index));
-    return TheGpu(asked, device, questions);
-  }
-  const std::string nearest = asked == "cuda" ? "cuda:0" : NearestName(asked, DeviceNames());
-  return absl::InvalidArgumentError(absl::StrCat(
-      "device \"", asked, "\" is not known; there are ", absl::StrJoin(DeviceNames(), ", "),
-      nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
+  const std::optional<int> index = CudaIndexOf(asked);
+  if (!index.has_value()) return ComputeDevice{.name = asked, .reason = ""};
+  SHOAL_ASSIGN_OR_RETURN(const cuda::DeviceInfo device,
+                         cuda::FindDevice(questions.survey(), *index));
+  return TheGpu(asked, device, questions);
 }
 
 }  // namespace shoal

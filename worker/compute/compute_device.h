@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/device_survey.h"
 #include "worker/compute/gpu_claim.h"
@@ -16,8 +17,9 @@ namespace shoal {
 
 // What a worker computes on.
 struct ComputeDevice {
-  std::string name;    // "cpu", "reference" or "cuda:1": a backend, as CreateBackend knows it
-  std::string reason;  // for the log; empty where there was nothing to choose
+  std::string name;       // "cpu", "reference" or "cuda:1": a backend, as CreateBackend knows it
+  std::string reason;     // for the log; empty where there was nothing to choose
+  std::string uuid = {};  // of a GPU
   // Keeps workers that choose for themselves off the GPU: to be held as long as it is used. Null of
   // others, and where somebody else holds it.
   std::unique_ptr<GpuClaim> claim = nullptr;
@@ -39,12 +41,15 @@ struct DeviceQuestions {
 // The names that ChooseDevice takes, "cuda:N" standing for any number.
 std::vector<std::string> DeviceNames();
 
+// kInvalidArgument for a name that it does not take, with the nearest one.
+absl::Status CheckDeviceName(const std::string& name);
+
 // N of "cuda:N", and nothing of other names.
 std::optional<int> CudaIndexOf(std::string_view name);
 
 // What `asked` stands for: itself, or in place of "auto" the GPU with the most free memory of those
 // that can be used and that no other worker has claimed and, where there is none, or a library is
-// missing, the cpu. Errors: kInvalidArgument for another name, and for a GPU FindDevice's. Nothing
+// missing, the cpu. Errors: CheckDeviceName's, and for a GPU FindDevice's. Nothing
 // is asked about GPUs that another answer would not change.
 absl::StatusOr<ComputeDevice> ChooseDevice(const std::string& asked,
                                            const DeviceQuestions& questions);

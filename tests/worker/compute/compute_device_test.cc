@@ -75,6 +75,7 @@ TEST_F(ComputeDeviceTest, ANameIsItself) {
   const auto device = Choose("cuda:1", Machine(2));
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_EQ(device->name, "cuda:1");
+  EXPECT_EQ(device->uuid, Machine(2).devices[1].uuid);
   EXPECT_TRUE(asked_of_.empty());
 }
 
@@ -116,6 +117,7 @@ TEST_F(ComputeDeviceTest, AutoIsTheGpuWithTheMostFreeMemoryOfThoseThatCanBeUsed)
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_EQ(device->name, "cuda:2");
   EXPECT_THAT(device->reason, AllOf(HasSubstr("cuda:2"), HasSubstr("NVIDIA H100")));
+  EXPECT_EQ(device->uuid, survey.devices[2].uuid);
   EXPECT_THAT(asked_of_, ElementsAre(0, 1, 2));
 }
 

@@ -1,0 +1,62 @@
+#include "worker/gpu_figures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kLibrary[] = SHOAL_FAKE_NVML;
+
+TEST(GpuFiguresTest, ShowWhatTheDriverSaysAndNothingElse) {
+  absl::StatusOr<std::unique_ptr<const cuda::Nvml>> nvml = cuda::Nvml::LoadFrom(kLibrary);
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  const GpuFigures figures("cuda:1", "GPU-1234", *std::move(nvml));
+  MetricSamples samples;
+  figures.Collect(&samples);
+  std::map<std::string, double> found;
+  for (const MetricSamples::Sample& sample : samples.samples()) {
+    EXPECT_EQ(sample.labels, std::vector<std::string>{"cuda:1"});
+    found.emplace(sample.metric.description().name, sample.value);
+  }
+  // It does not know its power.
+  EXPECT_THAT(found, UnorderedElementsAre(Pair("shoal_gpu_busy_ratio", 0.75),
+                                          Pair("shoal_gpu_memory_used_bytes", 12.0 * (1 << 30)),
+                                          Pair("shoal_gpu_memory_bytes", 80.0 * (1 << 30)),
+                                          Pair("shoal_gpu_temperature_celsius", 61)));
+}
+
+TEST(GpuFiguresTest, AreNoneOfAGpuThatTheDriverDoesNotKnow) {
+  absl::StatusOr<std::unique_ptr<const cuda::Nvml>> nvml = cuda::Nvml::LoadFrom(kLibrary);
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  const absl::Status status = (*nvml)->Read("GPU-5").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("GPU-5: Not Found"));
+  MetricSamples samples;
+  GpuFigures("cuda:0", "GPU-5", *std::move(nvml)).Collect(&samples);
+  EXPECT_TRUE(samples.samples().empty());
+}
+
+TEST(GpuFiguresTest, ALibraryWithoutADriverIsRefused) {
+  setenv("FAKE_NVML_INIT", "9", 1);
+  const absl::Status status = cuda::Nvml::LoadFrom(kLibrary).status();
+  unsetenv("FAKE_NVML_INIT");
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("nvmlInit: Driver Not Loaded"));
+  EXPECT_EQ(cuda::Nvml::LoadFrom("/nowhere/libnvidia-ml.so.1").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(GpuFiguresTest, NobodyIsAskedAboutACpu) {
+  EXPECT_EQ(GpuFigures::Of({.name = "cpu", .reason = ""}), nullptr);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "common/metrics/metric_samples.h"
+#include "worker/compute/compute_device.h"
+#include "worker/compute/cuda/nvml.h"
+
+namespace shoal {
+
+// What the driver says of the GPU that a worker computes on, for Prometheus. Any thread.
+class GpuFigures {
+ public:
+  GpuFigures(std::string device, std::string uuid, std::unique_ptr<const cuda::Nvml> nvml)
+      : device_(std::move(device)), uuid_(std::move(uuid)), nvml_(std::move(nvml)) {}
+
+  // Null where the device is no GPU, and, with a line in the log, where nothing can be asked.
+  static std::unique_ptr<const GpuFigures> Of(const ComputeDevice& device);
+
+  // Takes some milliseconds. What is not known is absent.
+  void Collect(MetricSamples* out) const;
+
+ private:
+  const std::string device_;
+  const std::string uuid_;
+  const std::unique_ptr<const cuda::Nvml> nvml_;
+};
+
+}  // namespace shoal
