@@ -45,11 +45,11 @@ def render(folder):
 
 
 def apply_operation(resource, operation):
-    """One operation of JSON Patch (RFC 6902) on objects."""
-    *parents, last = operation["path"].strip("/").split("/")
+    """One operation of JSON Patch (RFC 6902) on a member of an object."""
+    *parents, last = (key.replace("~1", "/") for key in operation["path"].strip("/").split("/"))
     place = resource
     for key in parents:
-        place = place[key]
+        place = place[int(key) if isinstance(place, list) else key]
     assert operation["op"] in ("add", "replace"), operation
     assert operation["op"] == "add" or last in place, f"nothing to replace: {operation['path']}"
     place[last] = copy.deepcopy(operation["value"])

@@ -12,7 +12,7 @@ import yaml
 
 from manifests import KUBERNETES, documents, named, render
 
-OVERLAYS = ["plain", "spot", "colocated"]
+OVERLAYS = ["plain", "spot", "colocated", "gpu"]
 # The oldest and the newest version of Kubernetes that the manifests are for.
 VERSIONS = ["1.31", "1.37"]
 SCHEMAS = pathlib.Path(__file__).parent / "schemas"
@@ -117,6 +117,19 @@ def test_colocated_has_a_ps_beside_each_worker():
         assert term["topologyKey"] == "kubernetes.io/hostname"
         return term["labelSelector"]["matchLabels"]["app.kubernetes.io/component"]
     assert [others("ps", "podAffinity"), others("ps", "podAntiAffinity"), others("worker", "podAntiAffinity")] == ["worker", "ps", "worker"]
+
+
+def test_gpu_gives_each_worker_one_and_nobody_else():
+    resources = rendered("gpu")
+    for task in ("coordinator", "ps", "worker"):
+        container, = named(resources, "Job", f"shoal-{task}")["spec"]["template"]["spec"]["containers"]
+        asked = container["resources"]["limits"].get("nvidia.com/gpu")
+        assert (asked, "--device=cuda:0" in container["command"]) == ((1, True) if task == "worker" else (None, False))
+    worker = yaml.safe_load((KUBERNETES.parent / "compose/compose.yaml").read_text())["services"]["worker-3"]
+    assert worker["profiles"] == ["gpu"] and "--device=cuda:0" in worker["command"]
+    assert worker["deploy"]["resources"]["reservations"]["devices"] == [{"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}]
+    # Both images are this checkout's, by the same Dockerfile.
+    assert worker["image"] == "shoal-example-cuda:0.1.0" and worker["build"]["args"] == {"PRESET": "cuda"}
 
 
 @pytest.mark.parametrize("where", pod_templates())

@@ -280,10 +280,10 @@ def task_of_pod(job, spec, index, config, directory):
 
 
 def tasks_of_compose(compose, directory):
-    """The tasks of a compose file: those of its services that are Shoal's."""
+    """The tasks of a compose file: those of its services that are Shoal's and start unasked."""
     tasks = []
     for name, service in compose["services"].items():
-        if not service["image"].startswith("shoal"):
+        if not service["image"].startswith("shoal") or "profiles" in service:
             continue
         grace = {"s": 1, "m": 60}[service["stop_grace_period"][-1]] * int(service["stop_grace_period"][:-1])
         environment = {key: str(value) for key, value in service["environment"].items()}
