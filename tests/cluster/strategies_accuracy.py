@@ -1,6 +1,7 @@
-"""The test accuracy of the Fashion-MNIST example by each strategy and number of workers, the mean over seeds: prints a table.
+"""The test accuracy of an example on Fashion-MNIST by each strategy and number of workers, the mean over seeds: prints a table.
 
-    strategies_accuracy.py RESULTS [--epochs 10] [--workers 1 2 4 8 16] [--seeds 1 2 3] [--curves PICTURE.svg] [ROW ...]
+    strategies_accuracy.py RESULTS [--example fashion_mnist] [--epochs 10] [--workers 1 2 4 8 16] [--seeds 1 2 3] [--curves PICTURE.svg]
+                           [ROW ...]
 
 RESULTS is a file of a line of JSON for each run; runs that it has are not done again, so a turn that was interrupted goes on. All
 processes are on this machine: who is slow here is so at random, and what is said of seconds is nothing.
@@ -15,7 +16,6 @@ import tempfile
 
 from real_cluster import BIN, SOURCE
 
-EXAMPLE = SOURCE / "examples/fashion_mnist"
 STEPS_OF_AN_EPOCH = 938
 LOCAL = {"name": "local", "batches_per_step": 10}
 OF_LOCAL = {"compression": {"push": "int8", "pull": "bf16"}}
@@ -36,12 +36,13 @@ ROWS = {
 COLOURS = ["#1f77b4", "#9467bd", "#17becf", "#2ca02c", "#d62728", "#ff7f0e", "#8c564b", "#7f7f7f"]
 
 
-def measure(row, workers, seed, epochs):
+def measure(example, row, workers, seed, epochs):
     """The run's history: for each epoch, {column: number}."""
+    example = SOURCE / "examples" / example
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        job = json.loads((EXAMPLE / "job.json").read_text())
-        job |= {"model": str(EXAMPLE / "model.json"), "epochs": epochs} | ROWS[row](workers)
+        job = json.loads((example / "job.json").read_text())
+        job |= {"model": str(example / "model.json"), "epochs": epochs} | ROWS[row](workers)
         (folder / "job.json").write_text(json.dumps(job))
         subprocess.run([BIN / "shoal", "train", folder / "job.json", "--run_dir", folder / "run", "--seed", str(seed), "--workers", str(workers)],
                        check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -87,6 +88,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("rows", nargs="*", default=list(ROWS), metavar="ROW")
+    parser.add_argument("--example", default="fashion_mnist", help="whose batches are of 64: fashion_mnist, fashion_mnist_mobilenet")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--epochs", type=int, default=10)
@@ -99,18 +101,18 @@ def main():
     if arguments.results.exists():
         for line in arguments.results.read_text().splitlines():
             run = json.loads(line)
-            known[run["row"], run["workers"], run["seed"], run["epochs"]] = run["history"]
+            known[run["example"], run["row"], run["workers"], run["seed"], run["epochs"]] = run["history"]
     found = {}
     for seed in arguments.seeds:
         for row in arguments.rows:
             for workers in arguments.workers:
                 if not ROWS[row](workers):
                     continue
-                key = row, workers, seed, arguments.epochs
+                key = arguments.example, row, workers, seed, arguments.epochs
                 if key not in known:
                     known[key] = measure(*key)
                     with open(arguments.results, "a") as file:
-                        file.write(json.dumps(dict(zip(("row", "workers", "seed", "epochs"), key)) | {"history": known[key]}) + "\n")
+                        file.write(json.dumps(dict(zip(("example", "row", "workers", "seed", "epochs"), key)) | {"history": known[key]}) + "\n")
                 found.setdefault((row, workers), []).append(known[key])
     print("| strategy | " + " | ".join(str(n) for n in arguments.workers) + " |\n|" + "---|" * (1 + len(arguments.workers)))
     for row in arguments.rows:
