@@ -37,6 +37,20 @@ class RegisteredBuffer : public PinnedBuffer {
   void* const memory_;
 };
 
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+};
+
+class CapturedGraph : public Device::Recording {
+ public:
+  explicit CapturedGraph(cudaGraphExec_t graph) : graph_(graph) {}
+  cudaGraphExec_t get() const { return graph_.get(); }
+
+ private:
+  const std::unique_ptr<CUgraphExec_st, DestroyGraph> graph_;
+};
+
 struct CudaEvent : Device::Event {
   explicit CudaEvent(cuda::Event event) : event(std::move(event)) {}
   cuda::Event event;
@@ -106,11 +120,34 @@ absl::Status CudaDevice::Launch(Kernel& kernel, const RunContext* context,
 }
 
 absl::Status CudaDevice::Record(Device::Stream stream, Event& event) {
-  return EventOf(event).Record(streams_[static_cast<int>(stream)]);
+  return EventOf(event).Record(streams_[static_cast<int>(stream)], IsRecorded(stream));
 }
 
 absl::Status CudaDevice::Wait(Device::Stream stream, Event& event) {
-  return streams_[static_cast<int>(stream)].WaitFor(EventOf(event));
+  return streams_[static_cast<int>(stream)].WaitFor(EventOf(event), IsRecorded(stream));
+}
+
+absl::Status CudaDevice::BeginRecording() {
+  // What other threads do meanwhile is their business.
+  SHOAL_RETURN_IF_ERROR(
+      SHOAL_CUDA(cudaStreamBeginCapture(compute_stream().get(), cudaStreamCaptureModeThreadLocal)));
+  recording_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Device::Recording>> CudaDevice::EndRecording() {
+  recording_ = false;
+  cudaGraph_t captured = nullptr;
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaStreamEndCapture(compute_stream().get(), &captured)));
+  const std::unique_ptr<CUgraph_st, DestroyGraph> graph(captured);
+  cudaGraphExec_t executable = nullptr;
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaGraphInstantiate(&executable, graph.get(), 0)));
+  return std::make_unique<CapturedGraph>(executable);
+}
+
+absl::Status CudaDevice::Play(Recording& recording) {
+  return SHOAL_CUDA(
+      cudaGraphLaunch(static_cast<CapturedGraph&>(recording).get(), compute_stream().get()));
 }
 
 absl::Status CudaDevice::Await(Event& event) { return EventOf(event).Synchronize(); }

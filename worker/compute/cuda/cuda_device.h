@@ -36,6 +36,10 @@ class CudaDevice : public Device {
                       std::span<void* const> tensors) override;
   absl::Status Record(Device::Stream stream, Event& event) override;
   absl::Status Wait(Device::Stream stream, Event& event) override;
+  // As a graph of CUDA's.
+  absl::Status BeginRecording() override;
+  absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override;
+  absl::Status Play(Recording& recording) override;
   absl::Status Await(Event& event) override;
   void Finish() override;
 
@@ -48,9 +52,15 @@ class CudaDevice : public Device {
     return streams_[static_cast<int>(stream)];
   }
 
+  // Whether what is given to it is being captured.
+  bool IsRecorded(Device::Stream stream) const {
+    return recording_ && stream == Device::Stream::kCompute;
+  }
+
   const int index_;
   const int64_t blocks_;
   Streams streams_;
+  bool recording_ = false;
 };
 
 }  // namespace shoal::cuda

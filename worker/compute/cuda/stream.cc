@@ -11,8 +11,9 @@ absl::StatusOr<Stream> Stream::Create() {
   return Stream(stream);
 }
 
-absl::Status Stream::WaitFor(const Event& event) {
-  return SHOAL_CUDA(cudaStreamWaitEvent(get(), event.get()));
+absl::Status Stream::WaitFor(const Event& event, bool captured) {
+  return SHOAL_CUDA(cudaStreamWaitEvent(get(), event.get(),
+                                        captured ? cudaEventWaitExternal : cudaEventWaitDefault));
 }
 
 absl::Status Stream::Synchronize() { return SHOAL_CUDA(cudaStreamSynchronize(get())); }
@@ -24,8 +25,9 @@ absl::StatusOr<Event> Event::Create() {
   return Event(event);
 }
 
-absl::Status Event::Record(const Stream& stream) {
-  return SHOAL_CUDA(cudaEventRecord(get(), stream.get()));
+absl::Status Event::Record(const Stream& stream, bool captured) {
+  return SHOAL_CUDA(cudaEventRecordWithFlags(
+      get(), stream.get(), captured ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
 absl::StatusOr<bool> Event::Happened() const {

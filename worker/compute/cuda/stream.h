@@ -19,8 +19,10 @@ class Stream {
 
   cudaStream_t get() const { return stream_.get(); }
 
-  // What is put in from now on waits until `event` has happened. Does not block.
-  absl::Status WaitFor(const Event& event);
+  // What is put in from now on waits until `event` has happened. Does not block. `captured`: the
+  // stream is being captured into a graph, and the event is one outside of it, each time that the
+  // graph is launched.
+  absl::Status WaitFor(const Event& event, bool captured = false);
   // Blocks until all that was put in has run. Says what went wrong in it.
   absl::Status Synchronize();
 
@@ -41,8 +43,8 @@ class Event {
 
   cudaEvent_t get() const { return event_.get(); }
 
-  // The point is after all that is in `stream` now.
-  absl::Status Record(const Stream& stream);
+  // The point is after all that is in `stream` now; `captured` as of WaitFor.
+  absl::Status Record(const Stream& stream, bool captured = false);
   // Whether it has been reached. Does not block; one that was never recorded has.
   absl::StatusOr<bool> Happened() const;
   // Blocks until it has been reached, without keeping a core busy. Says what went wrong before it.

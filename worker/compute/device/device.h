@@ -33,6 +33,12 @@ class Device {
     virtual ~Event() = default;
   };
 
+  // What kCompute was given, to be given again as one piece.
+  class Recording {
+   public:
+    virtual ~Recording() = default;
+  };
+
   virtual ~Device() = default;
 
   // Called on a thread before it calls what follows, if another did before.
@@ -62,6 +68,19 @@ class Device {
   virtual absl::Status Record(Stream stream, Event& event) = 0;
   // What is given to `stream` from now on begins after what `event` stands for.
   virtual absl::Status Wait(Stream stream, Event& event) = 0;
+  // Between these two, what kCompute is given does not run, but is recorded: kernels with their
+  // addresses, and events as such, not as what they stood for then. Kernels must have run once
+  // before. Where the first fails nothing is recorded: kUnimplemented of a device that can't.
+  virtual absl::Status BeginRecording() {
+    return absl::UnimplementedError("this device records nothing");
+  }
+  virtual absl::StatusOr<std::unique_ptr<Recording>> EndRecording() {
+    return absl::UnimplementedError("this device records nothing");
+  }
+  // Gives it to kCompute, which costs the host as little as one kernel.
+  virtual absl::Status Play(Recording& /*recording*/) {
+    return absl::UnimplementedError("this device records nothing");
+  }
   // The calling thread waits for it. An error of what ran before may be given here.
   virtual absl::Status Await(Event& event) = 0;
   // Waits until nothing runs or waits to run, whatever became of it.

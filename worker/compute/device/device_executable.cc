@@ -98,7 +98,11 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
     const std::function<void(int variable)>& on_variable_done, const OnStepTimed& on_step_timed) {
   SHOAL_RETURN_IF_ERROR(TakeMemory());
   absl::Status status = StartCopyingIn(context, buffers);
-  if (status.ok()) status = StartComputing(buffers, on_step_timed);
+  if (status.ok()) {
+    status = on_step_timed ? GiveSteps(buffers.same_parameters, on_step_timed)
+                           : StartComputing(buffers.same_parameters);
+  }
+  if (status.ok()) status = StartCopyingGradients(buffers.gradients);
   if (status.ok()) status = StartCopyingResults(buffers);
   if (status.ok()) status = AwaitAll(on_variable_done);
   if (!status.ok()) {
@@ -145,14 +149,41 @@ absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
   return absl::OkStatus();
 }
 
-absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers,
-                                              const OnStepTimed& on_step_timed) {
+absl::Status DeviceExecutable::StartComputing(bool same_parameters) {
+  Recorded& recorded = recorded_[same_parameters ? 1 : 0];
+  // The first time that it runs there.
+  if (!records_ || recorded.addresses != addresses_) {
+    recorded = {.addresses = addresses_};
+    return GiveSteps(same_parameters, nullptr);
+  }
+  if (recorded.recording == nullptr) {
+    auto recording = RecordSteps(same_parameters);
+    if (absl::IsUnimplemented(recording.status())) {
+      records_ = false;
+      return GiveSteps(same_parameters, nullptr);
+    }
+    SHOAL_RETURN_IF_ERROR(recording.status());
+    recorded.recording = *std::move(recording);
+  }
+  return device_.Play(*recorded.recording);
+}
+
+absl::StatusOr<std::unique_ptr<Device::Recording>> DeviceExecutable::RecordSteps(
+    bool same_parameters) {
+  SHOAL_RETURN_IF_ERROR(device_.BeginRecording());
+  const absl::Status given = GiveSteps(same_parameters, nullptr);
+  auto recording = device_.EndRecording();
+  SHOAL_RETURN_IF_ERROR(given);
+  return recording;
+}
+
+absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const OnStepTimed& on_step_timed) {
   using Clock = std::chrono::steady_clock;
   const auto* context = reinterpret_cast<const RunContext*>(memory_.inputs.data());
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *inputs_copied_));
   // What a step waits for is none of its time.
   if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(*inputs_copied_));
-  auto in = buffers.same_parameters ? copies_in_.end() : copies_in_.begin();
+  auto in = same_parameters ? copies_in_.end() : copies_in_.begin();
   auto out = copies_out_.begin();
   std::vector<void*> tensors;
   for (int i = 0; i < static_cast<int>(program_.steps().size()); ++i) {
@@ -170,22 +201,23 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers,
       SHOAL_RETURN_IF_ERROR(device_.Await(*computed_));
       on_step_timed(step.work, Clock::now() - begin);
     }
-    for (; out != copies_out_.end() && out->transfer.last_step == i; ++out) {
-      SHOAL_RETURN_IF_ERROR(CopyGradients(*out, buffers.gradients));
-    }
+    for (; out != copies_out_.end() && out->transfer.last_step == i; ++out)
+      SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *out->computed));
   }
   return device_.Record(Stream::kCompute, *computed_);
 }
 
-absl::Status DeviceExecutable::CopyGradients(const CopyOut& copy, std::span<float> gradients) {
-  SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *copy.computed));
-  SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *copy.computed));
-  for (const auto& [offset, size] : copy.transfer.ranges) {
-    SHOAL_RETURN_IF_ERROR(device_.CopyOut(memory_.gradients.data() + offset,
-                                          reinterpret_cast<char*>(gradients.data()) + offset,
-                                          size));
+absl::Status DeviceExecutable::StartCopyingGradients(std::span<float> gradients) {
+  for (const CopyOut& copy : copies_out_) {
+    SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *copy.computed));
+    for (const auto& [offset, size] : copy.transfer.ranges) {
+      SHOAL_RETURN_IF_ERROR(device_.CopyOut(memory_.gradients.data() + offset,
+                                            reinterpret_cast<char*>(gradients.data()) + offset,
+                                            size));
+    }
+    SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kOut, *copy.copied));
   }
-  return device_.Record(Stream::kOut, *copy.copied);
+  return absl::OkStatus();
 }
 
 absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -57,7 +58,9 @@ struct SharedDeviceMemory {
 //             are there
 //   kOut      gradients, when the last step that touches them has ended | results
 //
-// then the host waits for one copy of gradients after the other, and at last for the results.
+// What kCompute is given is the same each time, so that from the second run on it is recorded, and
+// played, as long as nothing has moved. Then the host waits for one copy of gradients after the
+// other, and at last for the results.
 class DeviceExecutable : public Executable {
  public:
   // Both pointers outlive this. Parameters and gradients are copied `least_copied_bytes` at a time,
@@ -93,9 +96,12 @@ class DeviceExecutable : public Executable {
   int64_t model_bytes() const { return plan_.layout().size * static_cast<int64_t>(sizeof(float)); }
   // Gives the device its work.
   absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
-  absl::Status StartComputing(const RunBuffers& buffers, const OnStepTimed& on_step_timed);
+  absl::Status StartComputing(bool same_parameters);
+  // The steps themselves, one after the other; where they are timed, each waits for its end.
+  absl::Status GiveSteps(bool same_parameters, const OnStepTimed& on_step_timed);
+  absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(bool same_parameters);
+  absl::Status StartCopyingGradients(std::span<float> gradients);
   absl::Status StartCopyingResults(const RunBuffers& buffers);
-  absl::Status CopyGradients(const CopyOut& copy, std::span<float> gradients);
   // The sums of the run, from what it left.
   BatchResult ReadResults(const RunBuffers& buffers) const;
   // Waits for what the device leaves, piece by piece.
@@ -115,6 +121,13 @@ class DeviceExecutable : public Executable {
   std::unique_ptr<Device::Event> inputs_copied_, computed_, results_copied_;
 
   std::vector<void*> addresses_;  // by tensor, of the run
+
+  struct Recorded {
+    std::vector<void*> addresses;                  // of the first run, and so of the recording
+    std::unique_ptr<Device::Recording> recording;  // null: not yet
+  };
+  std::array<Recorded, 2> recorded_;  // the second of runs with the same parameters as before
+  bool records_ = true;
 };
 
 }  // namespace shoal

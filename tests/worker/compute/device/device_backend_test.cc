@@ -241,14 +241,57 @@ TEST_F(DeviceBackendTest, GivesEachStreamItsWorkInOrder) {
           "compute: wait 1",  "compute: kernel",                                      // b's
           "compute: kernel",  "compute: kernel",                       // loss, gradient
           "compute: kernel",  "compute: kernel",  "compute: event 2",  // of a's output, b
-          "out: wait 2",      "out: copy 96",     "out: event 3",      // gradient of b
           "compute: kernel",  "compute: event 4",                      // of a
-          "out: wait 4",      "out: copy 48",     "out: event 5",      //
-          "compute: event 7", "out: wait 7",                           // all computed
+          "compute: event 7",                                          // all computed
+          "out: wait 2",      "out: copy 96",     "out: event 3",      // gradient of b
+          "out: wait 4",      "out: copy 48",     "out: event 5",      // of a
+          "out: wait 7",                                               //
           "out: copy 4",      "out: copy 16",     "out: event 8",      // loss, prediction
           "host: wait 3",     "host: done 1",     "host: wait 5",     "host: done 0",  //
           "host: wait 8",
       }));
+}
+
+// The second run of a program records what the first was given, and from then on it is played, with
+// other parameters, batches and steps, in any order that the events allow.
+TEST_F(DeviceBackendTest, WhatIsComputedIsRecordedOnceAndPlayed) {
+  const Graph model = SmallModel();
+  const auto reference = MakeReference(model);
+  const size_t size = reference->layout().size;
+  const auto count = [&](const char* line) {
+    return std::count(device_->log().begin(), device_->log().end(), line);
+  };
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto runner = MakeRunner(Options(model), seed);
+    const auto train = [&](int64_t examples, uint64_t step) {
+      device_->log().clear();
+      const RandomBatch data(random_, model, *kSparse, examples);
+      const std::vector<float> parameters = Parameters(*reference);
+      std::vector<float> expected(size), gradients(size);
+      const auto wanted = reference->Train(data.batch(), step, parameters, expected, nullptr);
+      const auto trained = runner->Train(data.batch(), step, parameters, gradients, nullptr);
+      ASSERT_TRUE(trained.ok()) << trained.status();
+      EXPECT_EQ(trained->loss_sum, wanted->loss_sum);
+      EXPECT_EQ(gradients, expected);
+    };
+    train(3, 1);
+    EXPECT_EQ(count("compute: record"), 0);
+    train(3, 2);
+    EXPECT_EQ(count("compute: record"), 1);
+    EXPECT_EQ(count("compute: play"), 1);
+    for (const uint64_t step : {3, 4}) {
+      train(3, step);
+      EXPECT_EQ(count("compute: kernel"), 0);
+      EXPECT_EQ(count("compute: play"), 1);
+    }
+    // More memory lies elsewhere.
+    train(50, 5);
+    train(3, 6);
+    EXPECT_EQ(count("compute: play"), 0);
+    train(3, 7);
+    EXPECT_EQ(count("compute: record"), 1);
+  }
 }
 
 TEST_F(DeviceBackendTest, WhatLiesOnTheDeviceIsNoMemoryOfTheMachine) {

@@ -53,6 +53,13 @@ struct FakeDevice::FakeEvent : Device::Event {
   std::shared_ptr<int64_t> reached = std::make_shared<int64_t>(0);
 };
 
+struct FakeDevice::FakeRecording : Device::Recording {
+  std::vector<std::function<void()>> gives;
+};
+
+FakeDevice::FakeDevice(uint64_t seed) : random_(seed) {}
+FakeDevice::~FakeDevice() = default;
+
 absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::Allocate(int64_t size_bytes) {
   if (size_bytes > memory_bytes_ - taken_bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat("no ", size_bytes, " bytes of the fake's"));
@@ -118,25 +125,52 @@ absl::Status FakeDevice::CopyOut(const char* from, void* to, int64_t size_bytes)
 absl::Status FakeDevice::Launch(Kernel& kernel, const RunContext* context,
                                 std::span<void* const> tensors) {
   log_.push_back("compute: kernel");
-  Give(Stream::kCompute,
-       {.run = [&kernel, context, given = std::vector<void*>(tensors.begin(), tensors.end())] {
-         return kernel.Run(context, given);
-       }});
+  GiveOrRecord(Stream::kCompute, [this, &kernel, context,
+                                  given = std::vector<void*>(tensors.begin(), tensors.end())] {
+    Give(Stream::kCompute,
+         {.run = [&kernel, context, given] { return kernel.Run(context, given); }});
+  });
   return absl::OkStatus();
 }
 
 absl::Status FakeDevice::Record(Stream stream, Event& event) {
   auto& fake = static_cast<FakeEvent&>(event);
   log_.push_back(absl::StrCat(NameOf(stream), ": event ", fake.number));
-  ++fake.recorded;
-  Give(stream, {.reached = fake.reached});
+  GiveOrRecord(stream, [this, stream, &fake] {
+    ++fake.recorded;
+    Give(stream, {.reached = fake.reached});
+  });
   return absl::OkStatus();
 }
 
 absl::Status FakeDevice::Wait(Stream stream, Event& event) {
   auto& fake = static_cast<FakeEvent&>(event);
   log_.push_back(absl::StrCat(NameOf(stream), ": wait ", fake.number));
-  Give(stream, {.awaited = fake.reached, .times = fake.recorded});
+  GiveOrRecord(stream, [this, stream, &fake] {
+    Give(stream, {.awaited = fake.reached, .times = fake.recorded});
+  });
+  return absl::OkStatus();
+}
+
+void FakeDevice::GiveOrRecord(Stream stream, std::function<void()> give) {
+  if (recording_ == nullptr || stream != Stream::kCompute) return give();
+  recording_->gives.push_back(std::move(give));
+}
+
+absl::Status FakeDevice::BeginRecording() {
+  log_.push_back("compute: record");
+  recording_ = std::make_unique<FakeRecording>();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Device::Recording>> FakeDevice::EndRecording() {
+  log_.push_back("compute: recorded");
+  return std::move(recording_);
+}
+
+absl::Status FakeDevice::Play(Recording& recording) {
+  log_.push_back("compute: play");
+  for (const std::function<void()>& give : static_cast<FakeRecording&>(recording).gives) give();
   return absl::OkStatus();
 }
 

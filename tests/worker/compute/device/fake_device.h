@@ -24,7 +24,8 @@ namespace shoal {
 // CUDA's do. It writes down all that it is told.
 class FakeDevice : public Device {
  public:
-  explicit FakeDevice(uint64_t seed) : random_(seed) {}
+  explicit FakeDevice(uint64_t seed);
+  ~FakeDevice() override;
 
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) override;
   absl::StatusOr<int64_t> FreeBytes() override { return memory_bytes_ - taken_bytes_; }
@@ -37,11 +38,15 @@ class FakeDevice : public Device {
                       std::span<void* const> tensors) override;
   absl::Status Record(Stream stream, Event& event) override;
   absl::Status Wait(Stream stream, Event& event) override;
+  absl::Status BeginRecording() override;
+  absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override;
+  absl::Status Play(Recording& recording) override;
   absl::Status Await(Event& event) override;
   void Finish() override;
 
   // "in: copy 12", bytes; "compute: kernel"; "out: copy 12"; "in: event 0", a number for each in
-  // the order of NewEvent(); "compute: wait 0"; "host: wait 0"; "host: held up" by a copy out.
+  // the order of NewEvent(); "compute: wait 0"; "host: wait 0"; "host: held up" by a copy out;
+  // "compute: record", behind which is what was recorded, to "compute: recorded"; "compute: play".
   std::vector<std::string>& log() { return log_; }
   // Whether all that was given has run.
   bool idle() const;
@@ -55,6 +60,7 @@ class FakeDevice : public Device {
   struct FakeEvent;
   class FakeMemory;
   class Pinning;
+  struct FakeRecording;
   // One thing to do, once `awaited` has been reached so many times; then `recorded` is.
   struct Item {
     std::shared_ptr<int64_t> awaited = nullptr;
@@ -64,6 +70,8 @@ class FakeDevice : public Device {
   };
 
   void Give(Stream stream, Item item);
+  // Gives it now or, of what is recorded, each time that it is played.
+  void GiveOrRecord(Stream stream, std::function<void()> give);
   // Does what a stream has next; false where none has anything that it may do.
   bool DoOne();
   bool IsPinned(const char* memory, int64_t size_bytes) const;
@@ -74,7 +82,8 @@ class FakeDevice : public Device {
   std::array<std::deque<Item>, 3> streams_;
   std::map<const char*, int64_t> pinned_;  // sizes by address
   int events_ = 0;
-  absl::Status error_;  // the first; what comes after it is not done
+  std::unique_ptr<FakeRecording> recording_;  // null: nothing is recorded
+  absl::Status error_;                        // the first; what comes after it is not done
   std::vector<std::string> log_;
 };
 
