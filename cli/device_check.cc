@@ -7,10 +7,8 @@
 namespace shoal {
 
 CLI::Validator DeviceCheck(bool automatic) {
-  return {[automatic](const std::string& name) -> std::string {
-            if (name == "auto" && !automatic)
-              return "\"auto\" is for workers; here say cpu, reference or cuda:N";
-            return std::string(CheckDeviceName(name).message());
+  return {[automatic](const std::string& name) {
+            return std::string(CheckDeviceName(name, automatic).message());
           },
           ""};
 }

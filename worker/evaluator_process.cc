@@ -48,16 +48,13 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
                             .threads = static_cast<uint32_t>(threads),
                             .coordinator_timeout = FromSeconds(flags.coordinator_timeout),
                             .on_over = on_over});
-  const std::unique_ptr<const GpuFigures> gpu = GpuFigures::Of(device);
+  const GpuFigures gpu = GpuFigures::Of(device);
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, listed == nullptr ? chief : *listed, network.get(),
                       {.collect = [&session](MetricSamples* out) { session.Collect(out); },
                        .not_ready = [&session] { return session.NotReady(); },
-                       .collect_off_loop =
-                           [&gpu](MetricSamples* out) {
-                             if (gpu != nullptr) gpu->Collect(out);
-                           }}));
+                       .collect_off_loop = [&gpu](MetricSamples* out) { gpu.Collect(out); }}));
   daemon.OnStopSignal(
       [&](int) { network->Post([&session] { session.Stop("told to stop by a signal"); }); });
   session.Start();

@@ -5,18 +5,19 @@
 
 namespace shoal {
 
-std::unique_ptr<const GpuFigures> GpuFigures::Of(const ComputeDevice& device) {
-  if (device.uuid.empty()) return nullptr;
+GpuFigures GpuFigures::Of(const ComputeDevice& device) {
+  if (device.uuid.empty()) return {device.name, device.uuid, nullptr};
   absl::StatusOr<std::unique_ptr<const cuda::Nvml>> nvml = cuda::Nvml::Load();
-  if (!nvml.ok()) {
-    LogWarning(absl::StrCat("nothing is known of how busy ", device.name,
-                            " is: ", std::string(nvml.status().message())));
-    return nullptr;
-  }
-  return std::make_unique<GpuFigures>(device.name, device.uuid, *std::move(nvml));
+  absl::Status status = nvml.status();
+  if (status.ok()) status = (*nvml)->Read(device.uuid).status();
+  if (status.ok()) return {device.name, device.uuid, *std::move(nvml)};
+  LogWarning(absl::StrCat("nothing is known of how busy ", device.name,
+                          " is: ", std::string(status.message())));
+  return {device.name, device.uuid, nullptr};
 }
 
 void GpuFigures::Collect(MetricSamples* out) const {
+  if (nvml_ == nullptr) return;
   const absl::StatusOr<cuda::GpuReading> reading = nvml_->Read(uuid_);
   if (!reading.ok()) return;
   const auto add = [&](MetricName metric, const auto& value) {

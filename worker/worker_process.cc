@@ -95,16 +95,13 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                          .on_step = on_step,
                          .on_index = on_index,
                          .on_over = on_over});
-  const std::unique_ptr<const GpuFigures> gpu = GpuFigures::Of(*device);
+  const GpuFigures gpu = GpuFigures::Of(*device);
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, own, network.get(),
                       {.collect = [&session](MetricSamples* out) { session.Collect(out); },
                        .not_ready = [&session] { return session.NotReady(); },
-                       .collect_off_loop =
-                           [&gpu](MetricSamples* out) {
-                             if (gpu != nullptr) gpu->Collect(out);
-                           }}));
+                       .collect_off_loop = [&gpu](MetricSamples* out) { gpu.Collect(out); }}));
   daemon.OnStopSignal(
       [&](int) { network->Post([&session] { session.Drain("told to stop by a signal"); }); });
   session.Start();

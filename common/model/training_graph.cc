@@ -106,9 +106,14 @@ class ReversePass {
     if (parts.empty()) return absl::OkStatus();
     gradients_[value] = parts[0];
     if (parts.size() == 1) return absl::OkStatus();
-    SHOAL_ASSIGN_OR_RETURN(gradients_[value],
-                           graph_->Add(std::make_shared<AddOp>(), std::move(parts), layer,
-                                       absl::StrCat("gradient of ", graph_->value(value).name)));
+    // Of what a layer computed in less than float32, no part is more exact; a variable's are.
+    const bool of_variable = graph_->value(value).variable >= 0;
+    const ComputeDtype type =
+        of_variable ? ComputeDtype::kFloat32 : graph_->nodes()[first_user_[value]].compute_dtype;
+    SHOAL_ASSIGN_OR_RETURN(
+        gradients_[value],
+        graph_->Add(std::make_shared<AddOp>(), std::move(parts), layer,
+                    absl::StrCat("gradient of ", graph_->value(value).name), type));
     return absl::OkStatus();
   }
 

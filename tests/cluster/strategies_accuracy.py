@@ -101,7 +101,7 @@ def main():
     if arguments.results.exists():
         for line in arguments.results.read_text().splitlines():
             run = json.loads(line)
-            known[run["example"], run["row"], run["workers"], run["seed"], run["epochs"]] = run["history"]
+            known[run.get("example", "fashion_mnist"), run["row"], run["workers"], run["seed"], run["epochs"]] = run["history"]
     found = {}
     for seed in arguments.seeds:
         for row in arguments.rows:

@@ -2,8 +2,9 @@
 
     torch_bench.py MODEL BATCH_SIZE SECONDS DEVICE PRECISION
 
-MODEL is one of torchvision's, PRECISION float32 or bfloat16 (autocast). Channels last, compiled where that can be done; a step is
-forward, backward and nothing else, as of `shoal bench model`.
+MODEL is one of torchvision's, of 1000 classes, PRECISION float32 or bfloat16 (autocast). Channels last, compiled where that can be
+done. A step is forward and backward of pictures that lie on the device; one of `shoal bench model` has the copies of pictures,
+parameters and gradients besides, as a worker's has.
 """
 import json
 import sys

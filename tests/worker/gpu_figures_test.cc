@@ -55,7 +55,9 @@ TEST(GpuFiguresTest, ALibraryWithoutADriverIsRefused) {
 }
 
 TEST(GpuFiguresTest, NobodyIsAskedAboutACpu) {
-  EXPECT_EQ(GpuFigures::Of({.name = "cpu", .reason = ""}), nullptr);
+  MetricSamples samples;
+  GpuFigures::Of({.name = "cpu", .reason = ""}).Collect(&samples);
+  EXPECT_TRUE(samples.samples().empty());
 }
 
 }  // namespace

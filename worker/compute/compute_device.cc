@@ -1,7 +1,6 @@
 #include "worker/compute/compute_device.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -105,12 +104,13 @@ std::optional<int> CudaIndexOf(std::string_view name) {
   return index;
 }
 
-absl::Status CheckDeviceName(const std::string& name) {
-  const std::vector<std::string> names = DeviceNames();
-  // The last one stands for others.
-  if (CudaIndexOf(name).has_value() ||
-      std::find(names.begin(), std::prev(names.end()), name) != std::prev(names.end()))
+absl::Status CheckDeviceName(const std::string& name, bool automatic) {
+  const std::vector<std::string> backends = BackendNames();
+  if ((automatic && name == "auto") || CudaIndexOf(name).has_value() ||
+      std::find(backends.begin(), backends.end(), name) != backends.end())
     return absl::OkStatus();
+  std::vector<std::string> names = DeviceNames();
+  if (!automatic) std::erase(names, "auto");
   const std::string nearest = name == "cuda" ? "cuda:0" : NearestName(name, names);
   return absl::InvalidArgumentError(
       absl::StrCat("device \"", name, "\" is not known; there are ", absl::StrJoin(names, ", "),

@@ -41,8 +41,9 @@ struct DeviceQuestions {
 // The names that ChooseDevice takes, "cuda:N" standing for any number.
 std::vector<std::string> DeviceNames();
 
-// kInvalidArgument for a name that it does not take, with the nearest one.
-absl::Status CheckDeviceName(const std::string& name);
+// kInvalidArgument for a name that it does not take, with the nearest one; `automatic`: "auto" is
+// one.
+absl::Status CheckDeviceName(const std::string& name, bool automatic = true);
 
 // N of "cuda:N", and nothing of other names.
 std::optional<int> CudaIndexOf(std::string_view name);

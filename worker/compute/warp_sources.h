@@ -66,7 +66,7 @@ struct WarpSource {
   std::array<double, 2> weight;
 };
 
-// The rest from 0 on, of numbers below it, too.
+// The remainder, never negative.
 SHOAL_HOST_DEVICE inline int64_t Modulo(int64_t index, int64_t period) {
   return ((index % period) + period) % period;
 }

@@ -17,7 +17,8 @@
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
-#include "worker/compute/model_runner.h"
+#include "tests/worker/compute/suite_backends.h"
+#include "worker/compute/graph_runner.h"
 
 namespace shoal {
 namespace {
@@ -32,7 +33,11 @@ std::unique_ptr<ModelRunner> MakeRunner(const Graph& model, const std::shared_pt
   options.backend = backend;
   options.threads = threads;
   options.seed = 5;
-  auto runner = ModelRunner::Create(std::move(options));
+  // One of the suites, which is none of a worker's.
+  auto suite_backend = CreateSuiteBackend(backend);
+  EXPECT_TRUE(suite_backend.ok()) << suite_backend.status();
+  (*suite_backend)->UseThreads(threads);
+  auto runner = GraphRunner::Create(std::move(options), *std::move(suite_backend));
   EXPECT_TRUE(runner.ok()) << runner.status();
   return runner.ok() ? *std::move(runner) : nullptr;
 }
@@ -87,14 +92,14 @@ void ExpectSame(ModelRunner& cpu, ModelRunner& reference, const Graph& model,
 }
 
 void CompareBackends(const Graph& model, const std::shared_ptr<const Loss>& loss, double bound,
-                     std::mt19937& random) {
+                     std::mt19937& random, const std::string& backend = "cpu") {
   for (const int threads : {1, 2}) {
     auto reference = MakeRunner(model, loss, "reference", 1);
-    auto cpu = MakeRunner(model, loss, "cpu", threads);
-    ASSERT_TRUE(reference != nullptr && cpu != nullptr);
+    auto compared = MakeRunner(model, loss, backend, threads);
+    ASSERT_TRUE(reference != nullptr && compared != nullptr);
     // A full batch, the last smaller one, and a single example.
     for (const int64_t examples : {5, 3, 1}) {
-      ExpectSame(*cpu, *reference, model, loss, examples, bound, random);
+      ExpectSame(*compared, *reference, model, loss, examples, bound, random);
     }
   }
 }
@@ -200,8 +205,12 @@ TEST_P(RandomImageModelTest, InvertedResidual) {
   if (random_() % 2 == 0) {
     model.BatchNormalization().Relu().Pool2D(Pool2DOp::Kind::kMax, {.size = {2, 2}});
   }
+  const Graph built = model.Conv2D(3, {.size = {2, 2}}).Build();
   // What comes before a normalization has gradients that are zero but for rounding.
-  CompareBackends(model.Conv2D(3, {.size = {2, 2}}).Build(), kMse, 1e-3, random_);
+  for (const char* backend : {"cpu", "cuda_on_cpu"}) {
+    SCOPED_TRACE(backend);
+    CompareBackends(built, kMse, 1e-3, random_, backend);
+  }
 }
 
 TEST_P(RandomImageModelTest, BranchesAndReshapes) {

@@ -14,7 +14,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/model/ops/bias.h"
+#include "common/model/ops/concatenate.h"
 #include "common/model/ops/dense.h"
+#include "common/model/ops/gather.h"
+#include "common/model/ops/reshape.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/model_building.h"
@@ -159,6 +162,28 @@ TEST_P(GraphRunnerTest, ComputesNearlyTheSameUnderADtypePolicy) {
     EXPECT_LT(distance(type), 0.1);
     EXPECT_GT(distance(type), 1e-4);  // it is what was asked for
   }
+}
+
+// Ids stay whole numbers on their way through a layer under a policy.
+TEST_P(GraphRunnerTest, WholeNumbersStayExactUnderADtypePolicy) {
+  Graph graph;
+  std::vector<ValueId> ids;
+  for (const char* name : {"one", "other"})
+    ids.push_back(graph.AddInput(name, {kBatch, 1}, WholeNumbers{.least = 0, .most = 999}));
+  const ValueId both =
+      *graph.Add(std::make_shared<ConcatenateOp>(), ids, "both", "", ComputeDtype::kBfloat16);
+  const ValueId table = graph.AddVariable({.name = "table", .shape = {1000, 1}});
+  const ValueId rows = *graph.Add(std::make_shared<GatherOp>(), {table, both}, "rows");
+  auto reshape = std::make_shared<ReshapeOp>();
+  reshape->shape = {kBatch, 2};
+  graph.SetOutputs({*graph.Add(std::move(reshape), {rows}, "row")});
+  auto runner = MakeRunner(graph, 0, LossOf("MeanSquaredError"));
+  std::vector<float> parameters(runner->layout().size);
+  for (int i = 0; i < 1000; ++i) parameters[i] = static_cast<float>(i);
+  const std::vector<float> one = {257, 513}, other = {999, 3};
+  const auto predicted = runner->Predict({.examples = 2, .inputs = {one, other}}, parameters, true);
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  EXPECT_EQ(*predicted, (std::vector<float>{257, 999, 513, 3}));
 }
 
 TEST_P(GraphRunnerTest, GapsOfTheGradientsAreLeftAlone) {

@@ -150,9 +150,7 @@ class CublasLtProducts : public MatrixProducts {
     SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, operation(product.transpose_b)));
     SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSB, operation(product.transpose_a)));
     if (product.bias) {
-      SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, product.relu
-                                                                   ? CUBLASLT_EPILOGUE_RELU_BIAS
-                                                                   : CUBLASLT_EPILOGUE_BIAS));
+      SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS));
     }
     return description;
   }

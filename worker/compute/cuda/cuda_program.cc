@@ -3,7 +3,6 @@
 #include "worker/compute/cuda/cuda_program.h"
 
 #include <algorithm>
-#include <string>
 #include <type_traits>
 
 #include "common/base/check.h"
@@ -30,7 +29,10 @@ ComputeDtype CudaProgram::type_of(TensorId tensor) const {
 }
 
 ComputeDtype CudaProgram::reads_as(int index) const {
-  return node(index).compute_dtype == kBfloat16 ? kBfloat16 : kFloat32;
+  const Node& of = node(index);
+  // Ids and the like stay integers under each policy, and want more than 8 bits.
+  if (builder_.graph().value(of.outputs[0]).whole_numbers.has_value()) return kFloat32;
+  return of.compute_dtype == kBfloat16 ? kBfloat16 : kFloat32;
 }
 
 ComputeDtype CudaProgram::kept_as(int index) const {
@@ -83,35 +85,6 @@ TensorId CudaProgram::FusedOutput(int index, ComputeDtype type) {
 
 void CudaProgram::Bind(ValueId value, ValueId other) {
   builder_.Bind(value, leaves(value) ? tensor(other) : builder_.tensor(other));
-}
-
-Fusions FindCudaFusions(const Plan& plan) {
-  const std::vector<Node>& nodes = plan.graph().nodes();
-  const Fusions found = FindFusions(plan);
-  Fusions taken = {.relu = std::vector<int>(nodes.size(), -1),
-                   .cut_off = std::vector<Fusions::CutOff>(nodes.size()),
-                   .absorbed = std::vector<bool>(nodes.size(), false)};
-  for (const int index : plan.nodes()) {
-    const Node& node = nodes[index];
-    const int relu = found.relu[index];
-    if (relu >= 0 && nodes[relu].compute_dtype == node.compute_dtype) {
-      const std::string type = node.op->type();
-      const bool cut_off_above =
-          static_cast<const ActivationOp&>(*nodes[relu].op).attributes.max_value >= 0;
-      const bool with_bias = (type == "Conv2D" || type == "Dense") && node.inputs.size() == 3;
-      if (type == "BatchNormalization" || (with_bias && !cut_off_above)) {
-        taken.relu[index] = relu;
-        taken.absorbed[relu] = true;
-      }
-    }
-    const Fusions::CutOff& cut_off = found.cut_off[index];
-    if (cut_off.relu_gradient >= 0 &&
-        nodes[cut_off.relu_gradient].compute_dtype == node.compute_dtype) {
-      taken.cut_off[index] = cut_off;
-      taken.absorbed[cut_off.relu_gradient] = true;
-    }
-  }
-  return taken;
 }
 
 }  // namespace shoal::cuda

@@ -53,7 +53,7 @@ class CudaProgram {
   // What the node's kernels best read, by its layer's dtype policy: float32 or bfloat16. (float16
   // is computed in float32, as its range wants a loss scale.)
   ComputeDtype reads_as(int index) const;
-  // The same, and what its first output is to be kept as: float32 where the caller reads that.
+  // As reads_as, but float32 where the caller reads the first output: what that is to be kept as.
   ComputeDtype kept_as(int index) const;
 
   Shape shape(ValueId value) const { return builder_.shape(value); }
@@ -112,9 +112,9 @@ struct MatrixExtents {
   int64_t rows, columns;
 };
 
-// Those of the plan's fusions that the kernels here compute along: the ReLU behind a convolution or
-// a Dense layer with a bias, where it is not cut off above, the one behind a normalization, and its
-// gradient. Both nodes are of one compute dtype.
+// Those of the plan's fusions that the kernels here compute along: the ReLU behind a convolution
+// with a bias, where it is not cut off above, the one behind a normalization, and its gradient.
+// Both nodes are of one compute dtype.
 Fusions FindCudaFusions(const Plan& plan);
 
 // Adds the steps of a node.

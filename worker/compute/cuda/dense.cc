@@ -24,16 +24,14 @@ absl::Status AddProduct(int index, const MatrixProduct& product, std::vector<Ten
 absl::Status Dense(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents x(program.shape(node.inputs[0]));
-  const int relu = program.fusions().relu[index];
-  const ComputeDtype kept = program.kept_as(relu < 0 ? index : relu);
+  const ComputeDtype kept = program.kept_as(index);
   std::vector<TensorId> tensors;
   for (const ValueId input : node.inputs) tensors.push_back(program.tensor(input, kept));
-  tensors.push_back(program.FusedOutput(index, kept));
+  tensors.push_back(program.Output(node.outputs[0], kept));
   return AddProduct(index,
                     {.operands = kept,
                      .result = kept,
                      .bias = node.inputs.size() == 3,
-                     .relu = relu >= 0,
                      .m = x.rows,
                      .n = program.shape(node.outputs[0]).back(),
                      .k = x.columns},

@@ -19,7 +19,6 @@ struct MatrixProduct {
   bool transpose_a = false;
   bool transpose_b = false;
   bool bias = false;
-  bool relu = false;  // with a bias: max(0, that)
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;

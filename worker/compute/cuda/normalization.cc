@@ -150,10 +150,10 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     using Terms = BatchNormalizationBackwardTerms<Element, width>;
-    // The first four of the tensors, and beta, if there is one, as the last of `count`.
-    const auto gradient = [clamp, center = !beta.empty()](const StepTensors& at, int count) {
+    // Of the first four tensors, and beta, if there is one, at `at_beta`.
+    const auto gradient = [clamp, center = !beta.empty()](const StepTensors& at, int at_beta) {
       return ClampedGradient<Element, width>{
-          at.At<Element>(1), nullptr, {at[2], at[3], at.If(center, count - 1)}, clamp};
+          at.At<Element>(1), nullptr, {at[2], at[3], at.If(center, at_beta)}, clamp};
     };
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
@@ -163,7 +163,7 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
         index, std::move(tensors),
         [=](const StepTensors& at) {
           return ColumnSumsKernel<Terms>{
-              {at.At<Element>(0), gradient(at, 6), columns}, slices, columns, at[4]};
+              {at.At<Element>(0), gradient(at, 5), columns}, slices, columns, at[4]};
         },
         program);
     AddKernel(
@@ -182,7 +182,7 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
         index, std::move(tensors),
         [=](const StepTensors& at) {
           return BatchNormalizationBackwardKernel<Element, width>{
-              at.At<Element>(0), gradient(at, 8),   at[4],  at[5], extents.rows,
+              at.At<Element>(0), gradient(at, 7),   at[4],  at[5], extents.rows,
               columns,           at.At<Element>(6), nullptr};
         },
         program);

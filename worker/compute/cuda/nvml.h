@@ -19,8 +19,8 @@ struct GpuReading {
 };
 
 // NVIDIA's management library, which comes with the driver, loaded when it is asked for. Its C
-// interface is declared here, as it is the same in all versions and no header of CUDA's toolkit has
-// it. Thread-safe, as the library is.
+// interface is declared here, as it is the same in all versions and a build without CUDA has it,
+// too. Thread-safe, as the library is.
 class Nvml {
  public:
   // kFailedPrecondition where there is none, or it cannot reach the driver.

@@ -12,7 +12,10 @@ namespace {
 
 class FusionSearch {
  public:
-  explicit FusionSearch(const Plan& plan) : plan_(plan), nodes_(plan.graph().nodes()) {
+  FusionSearch(const Plan& plan, bool poolings_take_gradients)
+      : plan_(plan),
+        nodes_(plan.graph().nodes()),
+        poolings_take_gradients_(poolings_take_gradients) {
     fusions_.relu.assign(nodes_.size(), -1);
     fusions_.bias_gradient.assign(nodes_.size(), -1);
     fusions_.relu_gradient.assign(nodes_.size(), -1);
@@ -28,7 +31,7 @@ class FusionSearch {
         Absorb(fusions_.relu, index, FindRelu(index));
       } else if (type == "Conv2DBackwardWeights" || type == "DepthwiseConv2DBackwardWeights") {
         Absorb(fusions_.bias_gradient, index, FindBiasGradient(index));
-      } else if (type == "Pool2DBackward") {
+      } else if (type == "Pool2DBackward" && poolings_take_gradients_) {
         Absorb(fusions_.relu_gradient, index, FindReluGradient(index));
       } else if (type == "BatchNormalizationBackward") {
         fusions_.cut_off[index] = FindCutOff(index);
@@ -127,6 +130,7 @@ class FusionSearch {
 
   const Plan& plan_;
   const std::vector<Node>& nodes_;
+  const bool poolings_take_gradients_;
   Fusions fusions_;
 };
 
@@ -137,6 +141,8 @@ bool IsPlainRelu(const ActivationAttributes& attributes) {
          attributes.threshold == 0 && attributes.max_value != 0;
 }
 
-Fusions FindFusions(const Plan& plan) { return FusionSearch(plan).Run(); }
+Fusions FindFusions(const Plan& plan, bool poolings_take_gradients) {
+  return FusionSearch(plan, poolings_take_gradients).Run();
+}
 
 }  // namespace shoal

@@ -30,7 +30,8 @@ struct Fusions {
 // Whether an activation is a ReLU whose derivative its result tells: y > 0, and below the maximum.
 bool IsPlainRelu(const ActivationAttributes& attributes);
 
-// The fusions among plan.nodes().
-Fusions FindFusions(const Plan& plan);
+// The fusions among plan.nodes(). A ReLU's gradient that both a pooling and a normalization might
+// apply is the pooling's, or with `poolings_take_gradients` false always the normalization's.
+Fusions FindFusions(const Plan& plan, bool poolings_take_gradients = true);
 
 }  // namespace shoal

@@ -18,6 +18,7 @@
 #include "worker/compute/cuda/cublaslt_products.h"
 #include "worker/compute/cuda/kernels/matrix_product.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
+#include "worker/compute/cuda/nvml.h"
 
 namespace shoal::cuda {
 namespace {
@@ -52,6 +53,18 @@ TEST_F(CudaDeviceTest, WithoutOneTheBackendSaysSo) {
   if (found_.ok()) GTEST_SKIP() << "There is a GPU here.";
   EXPECT_EQ(CreateCudaBackend(0).status(), found_.status());
   EXPECT_EQ(CreateBackend("cuda:0").status(), found_.status());
+}
+
+// By way of NVIDIA's own library, which is declared by hand.
+TEST_F(CudaDeviceTest, TheDriverKnowsIt) {
+  if (!found_.ok()) GTEST_SKIP() << "No GPU here: " << found_.status().message();
+  const auto nvml = Nvml::Load();
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  const auto reading = (*nvml)->Read(found_->uuid);
+  ASSERT_TRUE(reading.ok()) << reading.status();
+  ASSERT_TRUE(reading->total_bytes.has_value() && reading->used_bytes.has_value());
+  EXPECT_GE(*reading->total_bytes, found_->total_bytes);
+  EXPECT_LE(*reading->used_bytes, *reading->total_bytes);
 }
 
 TEST_F(CudaDeviceTest, CopiesThereAndBack) {

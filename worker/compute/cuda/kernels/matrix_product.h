@@ -26,7 +26,6 @@ struct MatrixProductKernel {
       sum +=
           left * ToFloat(b[product.transpose_b ? column * product.k + i : i * product.n + column]);
     }
-    if (product.relu && sum < 0) sum = 0;
     c[item] = FromFloat<Result>(static_cast<float>(sum));
   }
 };

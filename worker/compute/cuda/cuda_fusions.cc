@@ -1,0 +1,46 @@
+// What the kernels here compute along with something else.
+
+#include <string>
+
+#include "common/model/ops/activation.h"
+#include "worker/compute/cuda/cuda_program.h"
+
+namespace shoal::cuda {
+namespace {
+
+// cuDNN has fast engines for a ReLU behind a bias that is not cut off above. (cuBLASLt has such an
+// ending, too, but does not say what becomes of not-a-number.)
+bool TakesRelu(const Node& node, const ActivationAttributes& relu) {
+  const std::string type = node.op->type();
+  return type == "BatchNormalization" ||
+         (type == "Conv2D" && node.inputs.size() == 3 && relu.max_value < 0);
+}
+
+}  // namespace
+
+Fusions FindCudaFusions(const Plan& plan) {
+  const std::vector<Node>& nodes = plan.graph().nodes();
+  const Fusions found = FindFusions(plan, /*poolings_take_gradients=*/false);
+  Fusions taken = {.relu = std::vector<int>(nodes.size(), -1),
+                   .cut_off = std::vector<Fusions::CutOff>(nodes.size()),
+                   .absorbed = std::vector<bool>(nodes.size(), false)};
+  const auto of_one_type = [&](int one, int other) {
+    return nodes[one].compute_dtype == nodes[other].compute_dtype;
+  };
+  for (const int index : plan.nodes()) {
+    if (const int relu = found.relu[index];
+        relu >= 0 && of_one_type(index, relu) &&
+        TakesRelu(nodes[index], static_cast<const ActivationOp&>(*nodes[relu].op).attributes)) {
+      taken.relu[index] = relu;
+      taken.absorbed[relu] = true;
+    }
+    if (const int gradient = found.cut_off[index].relu_gradient;
+        gradient >= 0 && of_one_type(index, gradient)) {
+      taken.cut_off[index] = found.cut_off[index];
+      taken.absorbed[gradient] = true;
+    }
+  }
+  return taken;
+}
+
+}  // namespace shoal::cuda
