@@ -87,6 +87,7 @@ void ClosingCut::Plan() {
 
 void ClosingCut::BeforePlan() {
   const Time now = options_.loop->Now();
+  if (!stopping() && !ps_asks_to_leave()) ForgetFailure();
   ForgetDeparture(now);
   EndUnopenedStop(now);
   EndEvaluationForDeparture(now);
@@ -175,6 +176,7 @@ void ClosingCut::GiveUpCutAhead() {
 
 void ClosingCut::Closed(const std::string& outcome, bool kept) {
   const auto say = [kept](const std::string& line) { kept ? LogInfo(line) : LogWarning(line); };
+  ForgetFailure();
   for (const int ps : options_.fleet->LetLeave())
     say(absl::StrCat("ps ", ps, " may leave: ", outcome));
   if (!stopping()) return;
@@ -184,7 +186,9 @@ void ClosingCut::Closed(const std::string& outcome, bool kept) {
 }
 
 void ClosingCut::NotWritten(const std::string& why, bool too_late) {
-  if (!stopping()) return ClosedWithout(why);
+  // A ps that leaves has no time for a disk to get room, but a step of which it has some chunks, as
+  // when a worker died over it and its successor left at once, is soon done by the next one.
+  if (!stopping() && !too_late) return ClosedWithout(why);
   const Time now = options_.loop->Now();
   if (!not_written_since_.has_value()) not_written_since_ = now;
   const Time left = kWritePatience - (now - *not_written_since_);
@@ -193,7 +197,8 @@ void ClosingCut::NotWritten(const std::string& why, bool too_late) {
   const std::string helps =
       too_late ? "a worker that comes back does what is missing"
                : absl::StrCat("make room in ", options_.checkpoints, " if that is full");
-  LogWarning(absl::StrCat("stopping: no checkpoint of the last steps yet (", why,
+  LogWarning(absl::StrCat(stopping() ? "stopping" : "a ps leaves",
+                          ": no checkpoint of the last steps yet (", why,
                           "). It is tried again every ", WholeSeconds(kRetryCutAfter), " s, for ",
                           WholeSeconds(left), " s: ", helps, ". Else ", NotKept()));
 }
@@ -201,6 +206,12 @@ void ClosingCut::NotWritten(const std::string& why, bool too_late) {
 void ClosingCut::ClosedWithout(const std::string& why) {
   Closed(absl::StrCat("without a checkpoint of the last steps: ", why, "; ", NotKept()),
          /*kept=*/false);
+}
+
+// The next ps that leaves has all its time.
+void ClosingCut::ForgetFailure() {
+  not_written_since_.reset();
+  write_again_at_ = {};
 }
 
 std::string ClosingCut::NotKept() const {

@@ -65,8 +65,8 @@ class ClosingCut {
   void GiveUpCutAhead();
   // While closing and no cut is in progress: begins the cut as soon as it can be, or ends with it.
   void Plan();
-  // It could not be written: a stop tries again for a while. `too_late`: some ps has applied a step
-  // from the cut on, and others have not.
+  // It could not be written: a stop tries again for a while, and so does a ps that leaves where
+  // it is `too_late`: a ps has applied some of a step from the cut on.
   void NotWritten(const std::string& why, bool too_late);
   // Since when it could not.
   const std::optional<Time>& not_written_since() const { return not_written_since_; }
@@ -94,6 +94,7 @@ class ClosingCut {
   // The checkpoint is written, there is nothing to write, or it cannot be: then not all is kept.
   void Closed(const std::string& outcome, bool kept = true);
   void ClosedWithout(const std::string& why);
+  void ForgetFailure();
   // The steps that are done and that no checkpoint has, for people.
   std::string NotKept() const;
 
@@ -101,7 +102,7 @@ class ClosingCut {
   std::optional<Time> stop_asked_;
   bool kept_ = true;
   bool was_open_ = false;                  // some timeline
-  std::optional<Time> not_written_since_;  // when the checkpoint of a stop failed first,
+  std::optional<Time> not_written_since_;  // when the last checkpoint failed first,
   Time write_again_at_{};                  // and when it is tried again
   // What was done when a stop last saw that something is, and when that was.
   std::optional<std::array<uint64_t, 5>> headway_;

@@ -193,6 +193,38 @@ TEST_F(ClosingCutTest, APsThatLeavesMayGoOnceItsCheckpointIsWritten) {
   EXPECT_TRUE(handout_.taking_back()) << "the worker is asked anew";
 }
 
+// It has some chunks of a step whose worker died, and whose successor left before it had it again.
+TEST_F(ClosingCutTest, APsThatLeavesWaitsAWhileForWhoDoesTheRestOfAStep) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  Worker& worker = Train();
+  handout_.Done(worker, 0);
+  SayDeparting(1);
+  closing_->OnPsDeparting(1);
+  closing_->Plan();
+  Halt(worker, 1);
+  closing_->Plan();
+  EXPECT_THAT(cuts_, ElementsAre(1));
+  closing_->NotWritten("ps 0 has applied step 1", /*too_late=*/true);
+  EXPECT_FALSE(ToldToStop(1));
+  closing_->Plan();
+  EXPECT_THAT(cuts_, ElementsAre(1)) << "not at once";
+  loop_.Advance(seconds(6));
+  closing_->Plan();
+  EXPECT_THAT(cuts_, ElementsAre(1, 1));
+  loop_.Advance(seconds(10));
+  closing_->NotWritten("ps 0 has applied step 1", /*too_late=*/true);
+  EXPECT_TRUE(ToldToStop(1));
+}
+
+TEST_F(ClosingCutTest, APsThatLeavesDoesNotWaitForADiskToGetRoom) {
+  ASSERT_NO_FATAL_FAILURE(Begin());
+  handout_.Done(Train(), 0);
+  SayDeparting(1);
+  closing_->OnPsDeparting(1);
+  closing_->NotWritten("no space left", /*too_late=*/false);
+  EXPECT_TRUE(ToldToStop(1));
+}
+
 TEST_F(ClosingCutTest, APsThatLeavesDoesNotWaitForTheEndOfAnEvaluation) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Train();

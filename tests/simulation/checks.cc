@@ -11,6 +11,7 @@
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/run/history.h"
 #include "proto/coordinator.pb.h"
 #include "proto/parameter_server.pb.h"
 #include "proto/worker.pb.h"
@@ -428,7 +429,7 @@ void Checks::CheckModel(const std::string& directory) {
   const auto file = SafetensorsFile::Open(directory + "/model.safetensors", &disk_);
   if (!file.ok()) return world_.Fail("the saved model: " + file.status().ToString());
   // Where the checkpoint of the best epoch was changed on purpose, the last one's may be in it.
-  const Workload::Ending& ending = workload_.ending;
+  const Workload::Ending ending = EndingAsEvaluated();
   std::set<uint64_t> ends = {ending.result_step};
   if (!damaged_.empty()) ends.insert(ending.last_step);
   for (size_t v = 0; v < sums_.variables().size(); ++v) {
@@ -448,6 +449,14 @@ void Checks::CheckModel(const std::string& directory) {
   }
 }
 
+Workload::Ending Checks::EndingAsEvaluated() const {
+  std::map<uint64_t, double> losses;
+  for (const proto::EpochResult& epoch : ReadHistory("/run/history.csv", &disk_).epochs) {
+    if (epoch.has_test_loss()) losses[epoch.epoch()] = epoch.test_loss();
+  }
+  return workload_.EndingWith(losses);
+}
+
 void Checks::OnJobDone(const std::string& run_dir) {
   // What is said to be done lasts.
   disk_.LosePower(&world_.random());
@@ -461,7 +470,7 @@ void Checks::OnJobDone(const std::string& run_dir) {
     world_.Fail("the job is said to be done, but no final checkpoint is the newest:" + there);
   }
   // The best epoch's is kept, however many came later.
-  const std::optional<uint64_t> best = workload_.ending.best_step;
+  const std::optional<uint64_t> best = EndingAsEvaluated().best_step;
   const bool kept = std::any_of(stored.begin(), stored.end(), [&best](const auto& each) {
     return each.manifest.cut_step == best;
   });

@@ -56,6 +56,10 @@ class Checks : public SimulatedNetwork::Observer {
   // The job is said to be done.
   void OnJobDone(const std::string& run_dir);
 
+  // How the job is to end by the results that the run wrote down. A coordinator that is taken over
+  // from may lease steps beyond an epoch's end until it hears of that: the epoch's cut then comes
+  // after them, and its result is of later values.
+  Workload::Ending EndingAsEvaluated() const;
   // Directories of all whole checkpoints, newest first.
   std::vector<StoredCheckpoint> Stored();
   uint64_t total_steps() const { return plan().total_steps(); }

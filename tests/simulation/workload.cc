@@ -367,29 +367,6 @@ void AddCallbacks(Random& random, Workload* workload) {
   SHOAL_CHECK(errors.ToStatus().ok(), list);
 }
 
-Workload::Ending EndingOf(const Workload& workload) {
-  const StepPlan plan = workload.plan();
-  Workload::Ending ending;
-  ending.last_step = ending.result_step = plan.total_steps();
-  if (workload.job.callbacks.empty()) return ending;
-  const Callback& first = workload.job.callbacks.front();
-  double best = 0;
-  uint64_t waited = 0;
-  for (uint64_t epoch = 0; epoch < plan.epochs(); ++epoch) {
-    const double loss = workload.TestLoss(epoch);
-    if (!ending.best_step.has_value() || loss < best) {
-      best = loss;
-      waited = 0;
-      ending.best_step = plan.EpochEnd(epoch);
-    } else if (++waited >= first.monitor.patience.value_or(plan.epochs() + 1)) {
-      ending.last_step = ending.result_step = plan.EpochEnd(epoch);
-      break;
-    }
-  }
-  if (first.restores_best) ending.result_step = *ending.best_step;
-  return ending;
-}
-
 const char* Name(Kind kind) {
   switch (kind) {
     case Kind::kKill:
@@ -440,6 +417,30 @@ double Seconds(Time time) { return std::chrono::duration<double>(time).count(); 
 
 double Workload::TestLoss(uint64_t epoch) const {
   return static_cast<double>(Random(seed * 0xd6e8feb86659fd93 + epoch).Below(7));
+}
+
+Workload::Ending Workload::EndingWith(const std::map<uint64_t, double>& losses) const {
+  const StepPlan steps = plan();
+  Ending found;
+  found.last_step = found.result_step = steps.total_steps();
+  if (job.callbacks.empty()) return found;
+  const Callback& first = job.callbacks.front();
+  double best = 0;
+  uint64_t waited = 0;
+  for (uint64_t epoch = 0; epoch < steps.epochs(); ++epoch) {
+    const auto given = losses.find(epoch);
+    const double loss = given == losses.end() ? TestLoss(epoch) : given->second;
+    if (!found.best_step.has_value() || loss < best) {
+      best = loss;
+      waited = 0;
+      found.best_step = steps.EpochEnd(epoch);
+    } else if (++waited >= first.monitor.patience.value_or(steps.epochs() + 1)) {
+      found.last_step = found.result_step = steps.EpochEnd(epoch);
+      break;
+    }
+  }
+  if (first.restores_best) found.result_step = *found.best_step;
+  return found;
 }
 
 std::vector<std::string> Workload::sums_slots() const {
@@ -502,7 +503,7 @@ Workload DrawWorkload(uint64_t seed) {
   DrawWarmUp(warm_up, &workload);
   Random compression(seed * 0x94d049bb133111eb + 6);
   DrawCompression(compression, &workload);
-  workload.ending = EndingOf(workload);
+  workload.ending = workload.EndingWith({});
   // One of eight goes without faults.
   const uint64_t count = random.OneIn(8) ? 0 : random.Between(1, random.Coin() ? 6 : 25);
   // Most of them while the job would run if there were none.

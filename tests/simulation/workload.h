@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -89,6 +90,8 @@ struct Workload {
     std::optional<uint64_t> best_step;  // whose cut is kept
   };
   Ending ending;
+  // The same where the test set came to these, by epoch, in place of TestLoss.
+  Ending EndingWith(const std::map<uint64_t, double>& losses) const;
 
   // Of the last fault.
   Time FaultsEnd() const;
