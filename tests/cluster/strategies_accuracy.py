@@ -31,9 +31,10 @@ ROWS = {
     "sync, rate by the root": lambda n: n > 1 and {
         "strategy": {"name": "sync", "gradients_per_update": n, "scale_learning_rate": "sqrt", "warmup_steps": STEPS_OF_AN_EPOCH}},
     "local": lambda n: {"strategy": LOCAL} | OF_LOCAL,
+    "local in fragments": lambda n: {"strategy": LOCAL | {"batches_per_step": 20, "fragments": 4, "chunk_bytes": 65536}} | OF_LOCAL,
     "local in rounds": lambda n: {"strategy": LOCAL | {"gradients_per_update": n}} | OF_LOCAL,
 }
-COLOURS = ["#1f77b4", "#9467bd", "#17becf", "#2ca02c", "#d62728", "#ff7f0e", "#8c564b", "#7f7f7f"]
+COLOURS = ["#1f77b4", "#9467bd", "#17becf", "#2ca02c", "#d62728", "#ff7f0e", "#8c564b", "#7f7f7f", "#bcbd22"]
 
 
 def measure(example, row, workers, seed, epochs):
