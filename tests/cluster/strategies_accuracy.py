@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--curves", type=pathlib.Path, help="also draw the loss on the test set, as SVG")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     for row in arguments.rows:
         if row not in ROWS:
             parser.error(f"{row}: a row is one of {', '.join(ROWS)}")

@@ -111,7 +111,8 @@ absl::Status CheckDeviceName(const std::string& name, bool automatic) {
     return absl::OkStatus();
   std::vector<std::string> names = DeviceNames();
   if (!automatic) std::erase(names, "auto");
-  const std::string nearest = name == "cuda" ? "cuda:0" : NearestName(name, names);
+  std::string nearest = NearestName(name, names);
+  if (name == "gpu" || name.starts_with("cuda")) nearest = "cuda:0";
   return absl::InvalidArgumentError(
       absl::StrCat("device \"", name, "\" is not known; there are ", absl::StrJoin(names, ", "),
                    nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
