@@ -10,6 +10,7 @@ namespace shoal {
 namespace {
 
 constexpr int kDirectoryAttempts = 10000;
+constexpr int kMostReads = 10;
 
 std::string ParentOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
@@ -21,14 +22,19 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limi
                                           FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
                          files->Open(path, FileSystem::Mode::kRead));
-  SHOAL_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
-  if (size > limit_bytes) {
-    return absl::DataLossError(
-        absl::StrCat(path, " has ", size, " bytes; at most ", limit_bytes, " are read"));
+  SHOAL_ASSIGN_OR_RETURN(uint64_t size, file->Size());
+  for (int reads_left = kMostReads;; --reads_left) {
+    if (size > limit_bytes) {
+      return absl::DataLossError(
+          absl::StrCat(path, " has ", size, " bytes; at most ", limit_bytes, " are read"));
+    }
+    std::string content(size, '\0');
+    const absl::Status read = file->ReadAt(0, content.data(), size);
+    if (read.ok()) return content;
+    const uint64_t size_before = size;
+    SHOAL_ASSIGN_OR_RETURN(size, file->Size());
+    if (size == size_before || reads_left == 1) return read;
   }
-  std::string content(size, '\0');
-  SHOAL_RETURN_IF_ERROR(file->ReadAt(0, content.data(), size));
-  return content;
 }
 
 absl::Status WriteNewFile(const std::string& path, const std::string& content, FileSystem* files) {

@@ -9,7 +9,8 @@
 
 namespace shoal {
 
-// The whole file; kDataLoss when it is larger than `limit_bytes`.
+// The whole file; kDataLoss when it is larger than `limit_bytes`. One that another process shortens
+// meanwhile is read again.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limit_bytes,
                                           FileSystem* files = RealFileSystem());
 

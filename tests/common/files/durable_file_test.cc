@@ -12,6 +12,7 @@
 
 #include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/bare_file_system.h"
+#include "tests/fakes/passing_file_system.h"
 #include "tests/simulation/simulated_disk.h"
 
 namespace shoal {
@@ -126,6 +127,50 @@ TEST(ReadSmallFileTest, ReadsUpToItsLimit) {
 }
 
 // Opening a pipe that nobody writes to waits for a writer.
+// Another process writes over a file's end whenever it is read, so many times.
+class ShrinkingDisk : public PassingFileSystem {
+ public:
+  explicit ShrinkingDisk(int times) : times_(times) {}
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    absl::StatusOr<std::unique_ptr<File>> opened = PassingFileSystem::Open(path, mode);
+    if (!opened.ok()) return opened.status();
+    return std::make_unique<ShrinkingFile>(&times_, *std::move(opened));
+  }
+
+ private:
+  class ShrinkingFile : public File {
+   public:
+    ShrinkingFile(int* times, std::unique_ptr<File> file)
+        : File(file->path()), times_(*times), file_(std::move(file)) {}
+    absl::StatusOr<uint64_t> Size() const override { return file_->Size(); }
+    absl::Status ReadAt(uint64_t offset, void* out, uint64_t size) const override {
+      if (times_-- > 0) std::filesystem::resize_file(path(), size - 1);
+      return file_->ReadAt(offset, out, size);
+    }
+    absl::Status WriteAt(uint64_t offset, const void* data, uint64_t size) const override {
+      return file_->WriteAt(offset, data, size);
+    }
+    absl::Status Allocate(uint64_t size) const override { return file_->Allocate(size); }
+    absl::Status Sync() const override { return file_->Sync(); }
+
+   private:
+    int& times_;
+    const std::unique_ptr<File> file_;
+  };
+
+  int times_;
+};
+
+TEST(ReadSmallFileTest, ReadsAgainWhatIsShortenedMeanwhile) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "file";
+  ASSERT_TRUE(WriteNewFile(path, "a whole line and a half").ok());
+  ShrinkingDisk disk(/*times=*/3);
+  EXPECT_EQ(*ReadSmallFile(path, 100, &disk), "a whole line and a h");
+  ShrinkingDisk restless(/*times=*/15);
+  EXPECT_TRUE(absl::IsDataLoss(ReadSmallFile(path, 100, &restless).status())) << "not for ever";
+}
+
 TEST(ReadSmallFileTest, RefusesAPipeWithoutWaitingForItsWriter) {
   const TemporaryDirectory directory;
   const std::string path = directory / "pipe";
