@@ -26,7 +26,11 @@ void TrainingRun::PlanCut() {
   if (closing_->closing()) return closing_->Plan();
   // What is evaluated already is not known before that.
   if (training() && !history_->read()) return;
-  if (decides && DecisionIsDue()) return Decide();
+  if (decides && HasAllToDecide()) {
+    // What is left is done as well, or there were no such checkpoint: who did it has yet to say so.
+    if (cuts_->epoch() < history_->closed_epochs()) Decide();
+    return;
+  }
   if (decides && EvaluatorDecides()) return;
   const bool asked = requests_->checkpoint_wanted();
   if ((final_is_stored && !decides) || !(training() || asked)) return;
@@ -118,10 +122,10 @@ absl::StatusOr<OperatorRequests::Wanted> TrainingRun::WantedNow() const {
   return OperatorRequests::Wanted{opened_->timeline, handout_->KeepableBelow()};
 }
 
-bool TrainingRun::DecisionIsDue() const {
+bool TrainingRun::HasAllToDecide() const {
   const std::optional<StoredCheckpoint>& last = checkpointer_->last();
-  return cuts_->epoch() < history_->closed_epochs() && history_->IsEvaluated(cuts_->epoch()) &&
-         last.has_value() && last->manifest.cut_step == cuts_->mandatory();
+  return history_->IsEvaluated(cuts_->epoch()) && last.has_value() &&
+         last->manifest.cut_step == cuts_->mandatory();
 }
 
 bool TrainingRun::EvaluatorDecides() const {
@@ -147,7 +151,7 @@ void TrainingRun::Decide() {
   const uint64_t epoch = cuts_->epoch();
   const auto asked = [this, epoch, timeline = opened_->timeline] {
     if (!training() || opened_->timeline != timeline || !ending_->working()) return false;
-    return cuts_->epoch() == epoch && DecisionIsDue();
+    return cuts_->epoch() == epoch && HasAllToDecide();
   };
   history_->Decide(epoch, asked, [this] { OnDecided(); });
 }

@@ -186,7 +186,7 @@ class TrainingRun {
   // to be one.
   bool awaits_results() const { return !options_.job.callbacks.empty() && test_examples_ > 0; }
   // All that this is decided from is there, history.csv apart, and the decision is not.
-  bool DecisionIsDue() const;
+  bool HasAllToDecide() const;
   // What is missing for it is the result of the newest checkpoint, which the evaluator brings.
   bool EvaluatorDecides() const;
   // The next cut at an epoch's end need not be held for the workers.

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "common/base/crc32c.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_verification.h"
@@ -51,10 +52,22 @@ std::optional<uint64_t> StepOfName(const std::string& directory) {
   return step;
 }
 
-// Newer by the protocol's order: timelines of later terms are greater.
+// The number of the term in a directory's name; 0 when the name is not one that CreateDirectory
+// makes.
+uint64_t TermNumberOfName(const std::string& directory) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(fs::path(directory).filename().string(), '-');
+  uint64_t number = 0;
+  return parts.size() > 2 && absl::SimpleAtoi(parts[2], &number) ? number : 0;
+}
+
+// Newer by the protocol's order: timelines of later terms are greater, and so is the later of two
+// terms in which a step of one timeline was cut.
 bool Newer(const StoredCheckpoint& a, const StoredCheckpoint& b) {
-  return std::tie(a.manifest.timeline, a.manifest.cut_step, a.directory) >
-         std::tie(b.manifest.timeline, b.manifest.cut_step, b.directory);
+  const uint64_t term_of_a = TermNumberOfName(a.directory);
+  const uint64_t term_of_b = TermNumberOfName(b.directory);
+  return std::tie(a.manifest.timeline, a.manifest.cut_step, term_of_a, a.directory) >
+         std::tie(b.manifest.timeline, b.manifest.cut_step, term_of_b, b.directory);
 }
 
 // What is to be said of those among `all` that are not finite, when `taken` is gone on from.

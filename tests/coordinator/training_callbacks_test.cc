@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <utility>
@@ -71,6 +72,29 @@ TEST(TrainingCallbacksTest, NoStepOfTheNextEpochBeginsBeforeTheResultIsThere) {
     cluster.Settle();
   }
   EXPECT_THAT(worker.leases, Contains(kEpochSteps));
+}
+
+// The report of a step that all ps have applied is still on its way.
+TEST(TrainingCallbacksTest, AnEpochsCheckpointIsNotWrittenAgainWhileAReportIsAwaited) {
+  ScriptedCluster cluster(WithCallbacks(kEarlyStopping));
+  ScriptedWorker& worker = cluster.Join(0);
+  ScriptedWorker& slow = cluster.Join(1);
+  const std::deque<uint64_t> unreported = slow.leases;
+  ASSERT_THAT(unreported, Not(IsEmpty()));
+  cluster.ps[0]->applied.insert(unreported.begin(), unreported.end());
+  cluster.FinishAll(worker);
+  while (!worker.evaluations.empty() || !slow.evaluations.empty()) {
+    for (ScriptedWorker* each : {&worker, &slow}) {
+      if (!each->evaluations.empty()) each->Evaluate();
+    }
+    cluster.Settle();
+  }
+  cluster.Advance(seconds(2));
+  EXPECT_THAT(cluster.ps[0]->fences, SizeIs(1));
+  EXPECT_THAT(worker.leased, Each(Lt(kEpochSteps)));
+  for (const uint64_t step : unreported) slow.Report(step);
+  cluster.Settle();
+  EXPECT_THAT(worker.leased, Contains(kEpochSteps)) << "the training goes on";
 }
 
 TEST(TrainingCallbacksTest, TheTrainingEndsWhenPatienceHasRunOut) {

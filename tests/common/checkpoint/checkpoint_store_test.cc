@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/term.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
 
@@ -136,6 +138,22 @@ TEST_F(CheckpointStoreTest, NewestIsOfTheNewestTimeline) {
   EXPECT_EQ((*second)->manifest.cut_step, 90u);
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_THAT(problems[0], HasSubstr(newest.directory));
+}
+
+// As where cuts are tried again under new terms.
+TEST_F(CheckpointStoreTest, OfOneStepTheNewestIsThatOfTheLastTerm) {
+  std::vector<StoredCheckpoint> written;
+  for (const uint32_t number : {2, 9, 10}) {
+    written.push_back(WriteSmallCheckpoint(&store_, 2, 30));
+    const std::string directory =
+        absl::StrCat(root_, "/step-000000000030-", TermText(MakeTerm(number, 0xbadcafe)));
+    std::filesystem::rename(written.back().directory, directory);
+    written.back().directory = directory;
+  }
+  EXPECT_EQ((*store_.NewestWhole({}, nullptr))->directory, written[2].directory);
+  ASSERT_TRUE(store_.RemoveOld(2).ok());
+  EXPECT_FALSE(std::filesystem::exists(written[0].directory));
+  EXPECT_TRUE(std::filesystem::exists(written[2].directory));
 }
 
 TEST_F(CheckpointStoreTest, WhatANewerShoalHasWrittenIsNotGoneBackBehind) {
