@@ -1,6 +1,7 @@
 #include "coordinator/step_dispatcher.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace shoal {
@@ -48,14 +49,17 @@ StepRun StepDispatcher::Take(WorkerKey worker, uint64_t max_count, Time now) {
   return run;
 }
 
-std::optional<uint64_t> StepDispatcher::TakeSecond(WorkerKey worker, Time begun_before, Time now) {
+std::optional<uint64_t> StepDispatcher::TakeSecond(
+    WorkerKey worker, const std::function<bool(WorkerKey holder)>& too_slow, Time now) {
+  if (const auto own = holders_.find(worker); own != holders_.end() && !own->second.late.empty())
+    return std::nullopt;
   std::optional<uint64_t> lowest;
   for (const auto& [key, holder] : holders_) {
-    if (key == worker || holder.steps.empty() || holder.begun >= begun_before) continue;
-    const uint64_t step = *holder.steps.begin();
-    if (second_.contains(step) || (lowest.has_value() && *lowest < step)) continue;
-    if (!MayLease(step, /*came_back=*/true)) continue;
-    lowest = step;
+    if (key == worker || !too_slow(key)) continue;
+    const auto step = std::find_if(holder.steps.begin(), holder.steps.end(),
+                                   [this](uint64_t each) { return !second_.contains(each); });
+    if (step == holder.steps.end() || (lowest.has_value() && *lowest < *step)) continue;
+    if (MayLease(*step, /*came_back=*/true)) lowest = *step;
   }
   if (!lowest.has_value()) return std::nullopt;
   second_[*lowest] = worker;
@@ -77,17 +81,19 @@ void StepDispatcher::Hold(WorkerKey worker, uint64_t step, Time now) {
 bool StepDispatcher::Done(WorkerKey worker, uint64_t step, Time now) {
   Extend(worker, now);
   // Also of a step that another was faster with: it has begun the next one.
-  if (const auto reporter = holders_.find(worker); reporter != holders_.end())
+  if (const auto reporter = holders_.find(worker); reporter != holders_.end()) {
     reporter->second.begun = now;
+    reporter->second.late.erase(step);
+  }
   if (step < base_ || step >= options_.total_steps || done_after_base_.contains(step)) return false;
   const auto lease = leased_.find(step);
   // Nothing that far was ever leased, unless base() has gone back: whoever reports it is mistaken.
   if (step >= base_ + options_.window_steps && lease == leased_.end()) return false;
   if (lease != leased_.end()) {
-    holders_[lease->second].steps.erase(step);
+    TakeFrom(lease->second, step, worker);
     leased_.erase(lease);
   }
-  if (const auto second = second_.extract(step)) holders_[second.mapped()].steps.erase(step);
+  if (const auto second = second_.extract(step)) TakeFrom(second.mapped(), step, worker);
   if (options_.rule != nullptr) options_.rule->Done(step);
   for (; next_ <= step; ++next_) open_.insert(next_);
   open_.erase(step);
@@ -165,6 +171,18 @@ uint64_t StepDispatcher::held(WorkerKey worker) const {
   return holder == holders_.end() ? 0 : holder->second.steps.size();
 }
 
+StepDispatcher::Workload StepDispatcher::WorkloadOf(WorkerKey worker) const {
+  const auto holder = holders_.find(worker);
+  if (holder == holders_.end()) return {};
+  return {holder->second.steps.size() + holder->second.late.size(), holder->second.begun};
+}
+
+uint64_t StepDispatcher::UnleasedBelow(uint64_t end) const {
+  const auto done = std::distance(done_after_base_.begin(), done_after_base_.lower_bound(end));
+  const auto leased = std::distance(leased_.begin(), leased_.lower_bound(end));
+  return end - base_ - static_cast<uint64_t>(done + leased);
+}
+
 void StepDispatcher::Lease(WorkerKey worker, uint64_t step, Time now) {
   AddTo(&holders_[worker], step, now);
   leased_[step] = worker;
@@ -173,11 +191,14 @@ void StepDispatcher::Lease(WorkerKey worker, uint64_t step, Time now) {
 
 // The clock of a lease starts when the worker has nothing older to do.
 void StepDispatcher::AddTo(Holder* holder, uint64_t step, Time now) const {
-  if (holder->steps.empty()) {
-    holder->deadline = now + options_.lease_timeout;
-    holder->begun = now;
-  }
+  if (holder->steps.empty()) holder->deadline = now + options_.lease_timeout;
+  if (holder->steps.empty() && holder->late.empty()) holder->begun = now;
   holder->steps.insert(step);
+}
+
+void StepDispatcher::TakeFrom(WorkerKey holder, uint64_t step, WorkerKey reporter) {
+  holders_[holder].steps.erase(step);
+  if (holder != reporter) holders_[holder].late.insert(step);
 }
 
 void StepDispatcher::AdvanceBase() {

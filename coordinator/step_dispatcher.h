@@ -54,9 +54,11 @@ class StepDispatcher {
   // Leases up to `max_count` steps with adjoining numbers to `worker`; count 0 when there is none
   // to give.
   StepRun Take(WorkerKey worker, uint64_t max_count, Time now);
-  // Leases to `worker` as well the lowest step that another one alone has been at since before
-  // `begun_before`; none: there is no such step.
-  std::optional<uint64_t> TakeSecond(WorkerKey worker, Time begun_before, Time now);
+  // Leases to `worker` as well the lowest step that another one alone holds which is too slow;
+  // none: there is no such step, or the worker is late itself.
+  std::optional<uint64_t> TakeSecond(WorkerKey worker,
+                                     const std::function<bool(WorkerKey holder)>& too_slow,
+                                     Time now);
   // The worker says that it holds this step already (after a takeover); no effect when it is done
   // or leased.
   void Hold(WorkerKey worker, uint64_t step, Time now);
@@ -98,6 +100,15 @@ class StepDispatcher {
   uint64_t done_count() const { return base_ + done_after_base_.size(); }
   bool finished() const { return base_ == options_.total_steps; }
   uint64_t held(WorkerKey worker) const;
+  // What a worker has before it: beside those that it holds the steps that another one was faster
+  // with, which it has not reported yet; and since when it has been at the first of them.
+  struct Workload {
+    uint64_t steps = 0;
+    Time begun{};
+  };
+  Workload WorkloadOf(WorkerKey worker) const;
+  // Steps below `end` that are neither done nor leased; `end` not below base().
+  uint64_t UnleasedBelow(uint64_t end) const;
   bool Holds(WorkerKey worker, uint64_t step) const {
     const auto holder = holders_.find(worker);
     return holder != holders_.end() && holder->second.steps.contains(step);
@@ -111,11 +122,14 @@ class StepDispatcher {
  private:
   struct Holder {
     std::set<uint64_t> steps;
+    std::set<uint64_t> late;  // done by another, and not reported by this one
     Time deadline{};
-    Time begun{};  // the lowest of them, at the earliest
+    Time begun{};  // the lowest of all these, at the earliest
   };
   void Lease(WorkerKey worker, uint64_t step, Time now);
   void AddTo(Holder* holder, uint64_t step, Time now) const;
+  // It is done, by the reporter, if by nobody else.
+  void TakeFrom(WorkerKey holder, uint64_t step, WorkerKey reporter);
   bool MayLease(uint64_t step, bool came_back) const {
     return options_.rule == nullptr || options_.rule->MayLease({step, base_, came_back});
   }

@@ -1,6 +1,8 @@
 #include "coordinator/work_handout.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +20,15 @@ constexpr uint64_t kMaxLeasesAhead = 64;
 // Workers report in portions as large.
 constexpr uint64_t kLeasePortions = 4;
 constexpr uint64_t kEvaluationsAhead = 2;
+// Who was too slow for a round is tried again when it has been without work for so many of its
+// steps: it may be fast by now, and costs no more than a fiftieth of the time if it is not.
+constexpr double kIdleStepsBeforeATry = 50;
+// A step that takes longer, as where the process was stopped, tells as much of the next one. Less
+// would make the mean of a worker that is throttled now and then too small.
+constexpr double kMostTimesTheMean = 4;
+// While somebody waits, what others are at is looked at so many times before it counts as slow.
+constexpr double kLooks = 4;
+constexpr Time kLookNoSooner = std::chrono::milliseconds(5);
 // A worker that does not say how far it is stands still; it keeps what it holds.
 constexpr Time kHaltPatience = std::chrono::seconds(1);
 
@@ -81,12 +92,22 @@ void WorkHandout::Offer(Worker& worker) {
 }
 
 void WorkHandout::ServeLine() {
-  LeaseSecond();
-  while (!line_.empty()) {
-    Worker& worker = *options_.membership->workers().at(line_.front());
+  if (!rounds_.has_value()) LeaseSecond();
+  ServeSteps();
+  if (rounds_.has_value()) LeaseSecond();
+}
+
+void WorkHandout::ServeSteps() {
+  size_t passed_over = 0;  // at the front
+  while (passed_over < line_.size()) {
+    Worker& worker = *options_.membership->workers().at(line_[passed_over]);
     const Given given = GiveSteps(worker);
     if (given == Given::kNothing) return;  // nor would those behind it get any
-    line_.pop_front();
+    if (given == Given::kWithheld) {
+      ++passed_over;
+      continue;
+    }
+    line_.erase(line_.begin() + static_cast<int64_t>(passed_over));
     worker.in_line = given == Given::kSome;
     if (worker.in_line) line_.push_back(worker.key);
   }
@@ -97,15 +118,18 @@ WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
   const Time now = options_.loop->Now();
   const uint64_t ahead = LeasesAhead(worker, span_ / options_.membership->workers().size());
   const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
-  const uint64_t held = steps_->held(worker.key);
-  uint64_t wanted = held + portion <= ahead ? portion : 0;
+  const uint64_t has = steps_->WorkloadOf(worker.key).steps;
+  uint64_t wanted = has + portion <= ahead ? portion : 0;
   const uint64_t least = std::min(ahead, kMinLeasesAhead);
-  if (held < least) wanted = std::max(wanted, least - held);
-  NoteIdle(worker);
+  if (has < least) wanted = std::max(wanted, least - has);
   Given given = Given::kNothing;
   while (wanted > 0) {
-    const StepRun run = steps_->Take(worker.key, wanted, now);
+    const uint64_t worth = WorthGiving(worker, wanted);
+    if (worth == 0) return given == Given::kSome ? given : Given::kWithheld;
+    const StepRun run = steps_->Take(worker.key, worth, now);
     if (run.count == 0) return given;
+    // What it did not have to do is not how long a step takes it.
+    if (has == 0 && given == Given::kNothing && worker.steps_done > 0) worker.last_report = now;
     given = Given::kSome;
     wanted -= run.count;
     counters_.steps_leased += run.count;
@@ -115,10 +139,27 @@ WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
   return Given::kAll;
 }
 
-// What it did not have to do is not how long a step takes it.
-void WorkHandout::NoteIdle(Worker& worker) const {
-  if (steps_->held(worker.key) == 0 && worker.steps_done > 0)
-    worker.last_report = options_.loop->Now();
+uint64_t WorkHandout::WorthGiving(const Worker& worker, uint64_t wanted) const {
+  if (!rounds_.has_value()) return wanted;
+  const uint64_t left = steps_->UnleasedBelow(rounds_->NextStart(steps_->base() + 1));
+  if (left == 0) return wanted;  // of the next round, once that may be leased
+  const double idle = steps_->WorkloadOf(worker.key).steps == 0
+                          ? ToSeconds(options_.loop->Now() - worker.last_report)
+                          : 0;
+  if (idle > kIdleStepsBeforeATry * worker.step_seconds) return 1;
+  std::vector<Backlog> others;
+  for (const auto& [key, other] : options_.membership->workers())
+    if (key != worker.key && MayHave(*other)) others.push_back(BacklogOf(*other));
+  return ShareOfRound(BacklogOf(worker), others, wanted, left);
+}
+
+Backlog WorkHandout::BacklogOf(const Worker& worker) const {
+  const StepDispatcher::Workload load = steps_->WorkloadOf(worker.key);
+  if (load.steps == 0) return {worker.step_seconds, 0};
+  // The longer it is overdue, the longer it is expected to take yet.
+  const double elapsed = ToSeconds(options_.loop->Now() - load.begun);
+  return {worker.step_seconds,
+          std::abs(static_cast<double>(load.steps) * worker.step_seconds - elapsed)};
 }
 
 void WorkHandout::SendLease(Worker& worker, const StepRun& run) {
@@ -137,18 +178,33 @@ void WorkHandout::LeaseSecond() {
   const double median = MedianStepSeconds();
   if (median == 0) return;
   const Time now = options_.loop->Now();
-  // Short steps are reported in portions: till then it is not known which of them are done.
-  const double slow = std::max(options_.speculate_after * median, kLeaseAheadSeconds);
-  const Time begun_before = now - FromSeconds(slow);
-  for (const StepDispatcher::WorkerKey key : line_) {
-    Worker& worker = *options_.membership->workers().at(key);
+  const double slow = options_.speculate_after * median;
+  std::vector<Worker*> fastest_first;
+  for (const StepDispatcher::WorkerKey key : line_)
+    fastest_first.push_back(options_.membership->workers().at(key).get());
+  std::ranges::stable_sort(fastest_first, {}, [](const Worker* each) {
+    return each->step_seconds > 0 ? each->step_seconds : std::numeric_limits<double>::infinity();
+  });
+  for (Worker* each : fastest_first) {
+    Worker& worker = *each;
     if (!MayHave(worker)) continue;
-    NoteIdle(worker);
-    const auto step = steps_->TakeSecond(key, begun_before, now);
+    const auto too_slow = [&](StepDispatcher::WorkerKey holder) {
+      const StepDispatcher::Workload load = steps_->WorkloadOf(holder);
+      // Several are reported in portions: till then it is not known which of them are done.
+      const double late = load.steps > kLeasePortions ? kLeaseAheadSeconds / kLeasePortions : 0;
+      return ToSeconds(now - load.begun) > slow + late;
+    };
+    const bool idle = steps_->WorkloadOf(worker.key).steps == 0;
+    const auto step = steps_->TakeSecond(worker.key, too_slow, now);
     if (!step.has_value()) continue;
+    if (idle) worker.last_report = now;
     ++counters_.steps_leased;
     SendLease(worker, {*step, 1});
   }
+  if (fastest_first.empty() || steps_->leased_count() == 0) return;
+  options_.loop->CancelTimer(look_again_);
+  look_again_ = options_.loop->CallAfter(std::max(FromSeconds(slow / kLooks), kLookNoSooner),
+                                         [this] { LeaseSecond(); });
 }
 
 double WorkHandout::MedianStepSeconds() const {
@@ -180,7 +236,8 @@ void WorkHandout::OnReport(Worker& worker, int steps) {
   worker.last_report = now;
   if (worker.steps_done == 0 || steps == 0) return;
   const double each = seconds / steps;
-  worker.step_seconds = worker.step_seconds == 0 ? each : 0.9 * worker.step_seconds + 0.1 * each;
+  double& mean = worker.step_seconds;
+  mean = mean == 0 ? each : 0.9 * mean + 0.1 * std::min(each, kMostTimesTheMean * mean);
 }
 
 bool WorkHandout::Done(Worker& worker, uint64_t step) {

@@ -13,6 +13,7 @@
 #include "common/step_plan/round_plan.h"
 #include "coordinator/evaluation.h"
 #include "coordinator/membership.h"
+#include "coordinator/round_share.h"
 #include "coordinator/step_dispatcher.h"
 #include "coordinator/step_reports.h"
 #include "proto/coordinator.pb.h"
@@ -42,6 +43,7 @@ class WorkHandout {
     std::function<void(uint64_t step)> on_leased;
   };
   explicit WorkHandout(Options options) : options_(std::move(options)) {}
+  ~WorkHandout() { options_.loop->CancelTimer(look_again_); }
 
   // --- The timeline ---
 
@@ -152,14 +154,16 @@ class WorkHandout {
     bool done = false;
   };
   bool MayHave(const Worker& worker) const;
-  // Of the steps that a worker should have now.
-  enum class Given { kNothing, kSome, kAll };
+  // Of the steps that a worker should have now; withheld: there are some, for faster ones.
+  enum class Given { kNothing, kSome, kAll, kWithheld };
   Given GiveSteps(Worker& worker);
-  // Who holds nothing begins with what it is given next.
-  void NoteIdle(Worker& worker) const;
+  // Of so many steps, those that its round is not over sooner without it.
+  uint64_t WorthGiving(const Worker& worker, uint64_t wanted) const;
+  Backlog BacklogOf(const Worker& worker) const;
   void SendLease(Worker& worker, const StepRun& run);
+  void ServeSteps();
   // Speculation: leases the oldest step a second time, to somebody in line, where its worker has
-  // been at it for too long.
+  // been at one for too long. In rounds for want of others.
   void LeaseSecond();
   // How long a step takes a worker, in the median of those that have done some; 0: none has.
   double MedianStepSeconds() const;
@@ -176,6 +180,7 @@ class WorkHandout {
   std::unique_ptr<Evaluation> evaluation_;
   bool begun_ = false;
   bool ended_ = false;
+  EventLoop::TimerId look_again_ = 0;           // for what has become too slow
   std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
   std::optional<TakenBack> take_back_;          // in this timeline
   uint64_t leased_again_before_ = 0;            // in former timelines

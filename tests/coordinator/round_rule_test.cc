@@ -87,12 +87,13 @@ TEST(RoundRuleTest, NobodyIsTheSecondAtAStepOfALaterRound) {
   for (const uint64_t step : {0, 1, 2, 3}) steps.Done(kAnn, step, kNow);
   EXPECT_THAT(Take(steps, kAnn), ElementsAre(4, 5, 6, 7));
   steps.Undo({1});
-  const Time later = kNow + std::chrono::seconds(1);
-  EXPECT_EQ(steps.TakeSecond(kBob, later, later), std::nullopt);
+  const auto anybody = [](StepDispatcher::WorkerKey) { return true; };
+  EXPECT_EQ(steps.TakeSecond(kBob, anybody, kNow), std::nullopt);
+  EXPECT_EQ(steps.UnleasedBelow(4), 1u);
   EXPECT_THAT(Take(steps, kBob), ElementsAre(1));
-  EXPECT_EQ(steps.TakeSecond(kAnn, later + kNow, later), 1u);
-  steps.Done(kBob, 1, later);
-  EXPECT_EQ(steps.TakeSecond(kBob, later + kNow, later), 4u);
+  EXPECT_EQ(steps.TakeSecond(kAnn, anybody, kNow), 1u);
+  steps.Done(kBob, 1, kNow);
+  EXPECT_EQ(steps.TakeSecond(kBob, anybody, kNow), 4u);
 }
 
 // Whatever workers do, all that is out at once is of one round, the first that is not done; and a

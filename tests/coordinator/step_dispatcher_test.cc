@@ -82,20 +82,58 @@ TEST(StepDispatcherTest, ASecondWorkerGetsTheOldestStepThatIsOutForLong) {
   const Time later = kNow + std::chrono::seconds(1);
   steps.Take(kAnn, 2, kNow);
   steps.Take(kBob, 2, later);
-  EXPECT_EQ(steps.TakeSecond(kBob, kNow, later), std::nullopt) << "not for long yet";
-  EXPECT_EQ(steps.TakeSecond(kAnn, later, later), std::nullopt) << "her own";
-  EXPECT_EQ(steps.TakeSecond(kBob, later, later), 0u);
-  EXPECT_EQ(steps.TakeSecond(kEve, later, later), std::nullopt)
-      << "two are at it, and nobody is at what is behind it";
-  EXPECT_EQ(steps.leased_twice(), 1u);
+  const auto of_ann = [](StepDispatcher::WorkerKey holder) { return holder == kAnn; };
+  EXPECT_EQ(steps.TakeSecond(
+                kBob, [](auto) { return false; }, later),
+            std::nullopt)
+      << "not slow";
+  EXPECT_EQ(steps.TakeSecond(kAnn, of_ann, later), std::nullopt) << "her own";
+  EXPECT_EQ(steps.TakeSecond(kBob, of_ann, later), 0u);
+  EXPECT_EQ(steps.TakeSecond(kEve, of_ann, later), 1u) << "two are at the one before it";
+  EXPECT_EQ(steps.TakeSecond(kBob, of_ann, later), std::nullopt) << "no third time";
+  EXPECT_EQ(steps.leased_twice(), 2u);
   EXPECT_EQ(steps.held(kBob), 3u);
   // Whoever is first counts.
   EXPECT_TRUE(steps.Done(kBob, 0, later));
-  const Time then = later + std::chrono::seconds(1);
-  EXPECT_FALSE(steps.Done(kAnn, 0, then));
+  EXPECT_FALSE(steps.Done(kAnn, 0, later));
   EXPECT_EQ(steps.held(kAnn), 1u);
   EXPECT_EQ(steps.base(), 1u);
-  EXPECT_EQ(steps.TakeSecond(kEve, then, then), 2u) << "Bob's: Ann has begun hers only now";
+}
+
+TEST(StepDispatcherTest, WhatAnotherWasFasterWithIsBeforeAWorkerUntilItSaysSo) {
+  StepDispatcher steps = Make(20);
+  const Time later = kNow + std::chrono::seconds(1);
+  const auto anybody = [](StepDispatcher::WorkerKey) { return true; };
+  EXPECT_EQ(steps.WorkloadOf(kAnn).steps, 0u);
+  steps.Take(kAnn, 2, kNow);
+  ASSERT_EQ(steps.TakeSecond(kBob, anybody, later), 0u);
+  steps.Done(kBob, 0, later);
+  EXPECT_EQ(steps.held(kAnn), 1u);
+  EXPECT_EQ(steps.WorkloadOf(kAnn).steps, 2u);
+  EXPECT_EQ(steps.WorkloadOf(kBob).steps, 0u);
+  steps.Done(kBob, 1, later);
+  steps.Take(kBob, 1, later);
+  EXPECT_EQ(steps.TakeSecond(kAnn, anybody, later), std::nullopt) << "she is late herself";
+  steps.Take(kAnn, 1, later);
+  EXPECT_EQ(steps.WorkloadOf(kAnn).steps, 3u);
+  EXPECT_EQ(steps.WorkloadOf(kAnn).begun, kNow) << "of the first of them";
+  const Time then = later + std::chrono::seconds(1);
+  steps.Done(kAnn, 0, then);
+  EXPECT_EQ(steps.WorkloadOf(kAnn).steps, 2u);
+  EXPECT_EQ(steps.WorkloadOf(kAnn).begun, then);
+  steps.Release(kAnn);
+  EXPECT_EQ(steps.WorkloadOf(kAnn).steps, 0u);
+}
+
+TEST(StepDispatcherTest, WhatIsNeitherDoneNorLeasedIsCounted) {
+  StepDispatcher steps = Make(20);
+  steps.Take(kAnn, 3, kNow);
+  steps.Take(kBob, 2, kNow);
+  steps.Done(kAnn, 0, kNow);
+  steps.Done(kAnn, 2, kNow);
+  EXPECT_EQ(steps.UnleasedBelow(8), 3u);
+  steps.Release(kBob);
+  EXPECT_EQ(steps.UnleasedBelow(8), 5u);
 }
 
 TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {
@@ -104,7 +142,9 @@ TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {
   for (const auto& [one, other] : {std::pair(kAnn, kBob), std::pair(kBob, kAnn)}) {
     const uint64_t step = steps.first_unleased();
     steps.Take(kAnn, 1, kNow);
-    ASSERT_EQ(steps.TakeSecond(kBob, later, later), step);
+    ASSERT_EQ(steps.TakeSecond(
+                  kBob, [](auto holder) { return holder == kAnn; }, later),
+              step);
     steps.Release(one);
     EXPECT_TRUE(steps.Holds(other, step));
     EXPECT_EQ(steps.Take(kEve, 1, later), (StepRun{step + 1, 1})) << "the other one is at it";
@@ -116,7 +156,9 @@ TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {
 TEST(StepDispatcherTest, WhatTwoWorkersHaveIsNotTakenBack) {
   StepDispatcher steps = Make(20);
   steps.Take(kAnn, 3, kNow);
-  ASSERT_EQ(steps.TakeSecond(kBob, kNow + kTimeout, kNow), 0u);
+  ASSERT_EQ(steps.TakeSecond(
+                kBob, [](auto) { return true; }, kNow),
+            0u);
   steps.TakeBack({{kAnn, 0}, {kBob, 0}});
   EXPECT_EQ(steps.first_unleased(), 1u);
   EXPECT_TRUE(steps.Holds(kAnn, 0));
