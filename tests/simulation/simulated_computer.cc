@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/job/job_shard_map.h"
 #include "common/step_plan/step_plan.h"
 
@@ -15,6 +16,8 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
   }
   shard_map_ = std::make_unique<ShardMap>(
       *ShardMapOf(options_.workload->job, options_.sums->variables(), ps_count));
+  if (options_.workload->job.strategy.fragments > 1)
+    fragments_.emplace(*shard_map_, options_.workload->job.strategy.fragments);
   parameters_.resize(options_.sums->layout().size);
   cut_parameters_.resize(options_.sums->layout().size);
   gradients_->resize(options_.sums->layout().size);
@@ -40,6 +43,26 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
       });
 }
 
+void SimulatedComputer::Abandon() {
+  expected_ = 0;
+  unanswered_.clear();
+  ++timelines_;
+}
+
+std::vector<std::vector<ChunkId>> SimulatedComputer::Groups() const {
+  std::vector<std::vector<ChunkId>> groups(fragments_.has_value() ? fragments_->count() : 1);
+  if (fragments_.has_value()) {
+    for (uint64_t i = 0; i < groups.size(); ++i) groups[i] = fragments_->group(i);
+    return groups;
+  }
+  for (int ps = 0; ps < shard_map_->ps_count(); ++ps) {
+    for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i) {
+      if (shard_map_->ps(ps).chunks[i].pushed()) groups[0].push_back({ps, i});
+    }
+  }
+  return groups;
+}
+
 void SimulatedComputer::FillGradient(uint64_t step, const Chunk& chunk) {
   for (const ChunkPiece& piece : chunk.pieces) {
     float* const out = gradients_->data() +
@@ -51,28 +74,50 @@ void SimulatedComputer::FillGradient(uint64_t step, const Chunk& chunk) {
   }
 }
 
+void SimulatedComputer::Push(uint64_t timeline, uint64_t step, const ChunkId& id,
+                             const std::function<void(int ps, int chunk)>& on_chunk) {
+  if (fragments_.has_value() && timeline == timelines_) {
+    if (std::ranges::find(unanswered_, id) != unanswered_.end()) {
+      options_.process->world().Fail(absl::StrCat("step ", step, " pushes chunk ", id.chunk,
+                                                  " of ps ", id.ps, " before the answer to ",
+                                                  "the push before it has come"));
+    }
+    unanswered_.push_back(id);
+  }
+  FillGradient(step, shard_map_->ps(id.ps).chunks[id.chunk]);
+  on_chunk(id.ps, id.chunk);
+}
+
 void SimulatedComputer::Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                               std::function<void(absl::StatusOr<BatchOutcome>)> done) {
   Random& random = options_.process->world().random();
-  std::vector<std::pair<int, int>> chunks;
+  if (expected_ > 0) --expected_;
   size_t all_chunks = 0;
-  for (int ps = 0; ps < shard_map_->ps_count(); ++ps) {
+  for (int ps = 0; ps < shard_map_->ps_count(); ++ps)
     all_chunks += shard_map_->ps(ps).chunks.size();
-    for (int i = 0; i < static_cast<int>(shard_map_->ps(ps).chunks.size()); ++i) {
-      if (shard_map_->ps(ps).chunks[i].pushed()) chunks.emplace_back(ps, i);
-    }
-  }
   options_.on_train(step, all_chunks);
-  for (size_t i = chunks.size(); i > 1; --i) std::swap(chunks[i - 1], chunks[random.Below(i)]);
-  Time at = random.Between(Time(1000), options_.workload->step_time);
-  for (const auto& [ps, chunk] : chunks) {
-    options_.process->CallAfter(at, [this, step, on_chunk, ps = ps, chunk = chunk] {
-      FillGradient(step, shard_map_->ps(ps).chunks[chunk]);
-      on_chunk(ps, chunk);
-    });
-    at += random.Between(Time(100), options_.workload->step_time / 8);
+  std::vector<std::vector<ChunkId>> groups = Groups();
+  for (std::vector<ChunkId>& chunks : groups) {
+    for (size_t i = chunks.size(); i > 1; --i) std::swap(chunks[i - 1], chunks[random.Below(i)]);
   }
   const Job& job = options_.workload->job;
+  // Without fragments they are as one.
+  const uint64_t batches = fragments_.has_value() ? job.strategy.batches_per_step : 1;
+  Time at{};
+  uint64_t exchanged = 0;
+  for (uint64_t batch = 1; batch <= batches; ++batch) {
+    at += random.Between(Time(1000), options_.workload->step_time);
+    uint64_t due = batch == batches ? groups.size() : 0;
+    if (due == 0 && expected_ > 0) due = fragments_->DueAfter(batch, batches);
+    for (; exchanged < due; ++exchanged) {
+      for (const ChunkId& id : groups[exchanged]) {
+        options_.process->CallAfter(at, [this, timeline = timelines_, step, on_chunk, id] {
+          Push(timeline, step, id, on_chunk);
+        });
+        at += random.Between(Time(100), options_.workload->step_time / 8);
+      }
+    }
+  }
   BatchOutcome outcome{.examples = options_.workload->plan().Range(step).count, .loss_sum = 1};
   outcome.metric_sums.resize(job.metrics.size(), 1);
   options_.process->CallAfter(at, [done = std::move(done), outcome] { done(outcome); });

@@ -2,17 +2,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/simulation/expected_sums.h"
 #include "tests/simulation/simulated_process.h"
 #include "tests/simulation/workload.h"
+#include "worker/fragments.h"
 #include "worker/step_computer.h"
 
 namespace shoal {
 
-// Takes its time, and computes minus what ExpectedSums says, chunk by chunk.
+// Takes its time, and computes minus what ExpectedSums says, chunk by chunk; where steps exchange
+// fragments, in their turns, and then each chunk's answer has to be there before its next turn.
 class SimulatedComputer : public StepComputer {
  public:
   struct Options {
@@ -28,20 +32,29 @@ class SimulatedComputer : public StepComputer {
 
   void Prepare(const std::string& job_text, int ps_count,
                std::function<void(absl::StatusOr<Prepared>)> done) override;
-  void Expect(uint64_t, uint64_t) override {}
-  void Forget() override {}
-  void Abandon() override {}
+  void Expect(uint64_t, uint64_t count) override { expected_ += count; }
+  void Forget() override { expected_ = 0; }
+  void Abandon() override;
   void ExpectEvaluation(uint64_t) override {}
   void ForgetEvaluations() override {}
   void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
+  void Refreshed(int ps, int chunk) override { std::erase(unanswered_, ChunkId{ps, chunk}); }
   void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
 
  private:
+  // What is pushed together, in this order.
+  std::vector<std::vector<ChunkId>> Groups() const;
   void FillGradient(uint64_t step, const Chunk& chunk);
+  void Push(uint64_t timeline, uint64_t step, const ChunkId& id,
+            const std::function<void(int ps, int chunk)>& on_chunk);
 
   const Options options_;
   std::unique_ptr<ShardMap> shard_map_;
+  std::optional<Fragments> fragments_;
+  std::vector<ChunkId> unanswered_;  // of fragments
+  uint64_t expected_ = 0;            // steps beyond those that were asked for
+  uint64_t timelines_ = 0;           // that were abandoned
   std::vector<float> parameters_;
   std::vector<float> cut_parameters_;
   // Shared with messages that are being sent.

@@ -78,7 +78,7 @@ TEST(WorkloadTest, SeedsDrawTrainingsThatCallbacksEnd) {
 
 TEST(WorkloadTest, SeedsDrawEveryStrategy) {
   int bounded = 0, rounds_of_several = 0, speculates = 0, rates_by_staleness = 0, local = 0,
-      local_in_rounds = 0, delayed = 0, scaled = 0, warm_ups = 0;
+      local_in_rounds = 0, fragments = 0, delayed = 0, scaled = 0, warm_ups = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const Workload workload = DrawWorkload(seed);
     const Job::Strategy& strategy = workload.job.strategy;
@@ -91,6 +91,7 @@ TEST(WorkloadTest, SeedsDrawEveryStrategy) {
     EXPECT_EQ(strategy.in_rounds(), strategy.gradients_per_update > 0);
     local += strategy.local() && strategy.batches_per_step > 1 ? 1 : 0;
     local_in_rounds += strategy.local() && strategy.in_rounds() ? 1 : 0;
+    fragments += strategy.fragments > 1 ? 1 : 0;
     delayed += workload.momentum_every > 1 ? 1 : 0;
     EXPECT_TRUE(CheckRounds(workload.job, workload.plan().steps_per_epoch()).ok());
   }
@@ -102,6 +103,7 @@ TEST(WorkloadTest, SeedsDrawEveryStrategy) {
   EXPECT_GT(warm_ups, 10);
   EXPECT_GT(local, 20);
   EXPECT_GT(local_in_rounds, 5);
+  EXPECT_GT(fragments, 5);
   EXPECT_GT(delayed, 10);
 }
 

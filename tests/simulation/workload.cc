@@ -311,6 +311,14 @@ void DrawLocal(Random& random, Workload* workload) {
   }
 }
 
+// Half of those whose steps have several batches, and no values pulled for them.
+void DrawFragments(Random& random, Workload* workload) {
+  Job::Strategy& strategy = workload->job.strategy;
+  if (!strategy.local() || strategy.in_rounds() || strategy.max_staleness.has_value()) return;
+  if (strategy.batches_per_step == 1 || random.Coin()) return;
+  strategy.fragments = random.Between(2, 5);
+}
+
 // Few workers at first, of those that have async without a bound of staleness.
 void DrawWarmUp(Random& random, Workload* workload) {
   Job::Strategy& strategy = workload->job.strategy;
@@ -497,6 +505,8 @@ Workload DrawWorkload(uint64_t seed) {
   DrawStrategy(strategy, &workload);
   Random local(seed * 0xc4ceb9fe1a85ec53 + 8);
   DrawLocal(local, &workload);
+  Random fragments(seed * 0xe7037ed1a0b428db + 10);
+  DrawFragments(fragments, &workload);
   Random rates(seed * 0xff51afd7ed558ccd + 7);
   DrawLearningRates(rates, &workload);
   Random warm_up(seed * 0x9fb21c651e98df25 + 9);
@@ -543,8 +553,9 @@ std::string Describe(const Workload& workload) {
   if (job.strategy.in_rounds())
     absl::StrAppendFormat(&text, "%d steps an update\n", job.strategy.gradients_per_update);
   if (job.strategy.local()) {
-    absl::StrAppendFormat(&text, "local, %d batches a step, outer optimizer %s\n",
-                          job.strategy.batches_per_step, job.strategy.outer_optimizer);
+    absl::StrAppendFormat(&text, "local, %d batches a step in %d fragments, outer optimizer %s\n",
+                          job.strategy.batches_per_step, job.strategy.fragments,
+                          job.strategy.outer_optimizer);
   }
   if (job.strategy.speculate_after > 0)
     absl::StrAppendFormat(&text, "speculates after %g median steps\n",
