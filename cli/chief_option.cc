@@ -78,7 +78,9 @@ absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
   proto::StatusRequest request;
   request.set_version(kVersion);
   proto::StatusReply status;
-  SHOAL_RETURN_IF_ERROR(AskCoordinator(address, kStatusMethod, request, kTimeout, &status));
+  const absl::Status asked = AskCoordinator(address, kStatusMethod, request, kTimeout, &status);
+  if (absl::IsUnavailable(asked)) return ExplainSilence(asked);
+  SHOAL_RETURN_IF_ERROR(asked);
   SHOAL_RETURN_IF_ERROR(CheckLeads(address, status));
   // One that has led nothing yet may be this run's, started again, or any other.
   const std::optional<LeaseHolder> holder = Holder(run_dir);

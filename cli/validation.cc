@@ -375,6 +375,13 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
       absl::StrAppend(&text, "$.strategy.batches_per_step: ", job.strategy.batches_per_step,
                       ", but an epoch has only ", batches_of_epoch,
                       " batches: a step is an epoch, and one worker's\n");
+    } else if (const size_t workers =
+                   validated.cluster.has_value() ? validated.cluster->workers.size() : 0;
+               job.strategy.local() && needs.steps_per_epoch < workers) {
+      absl::StrAppend(&text, "$.strategy.batches_per_step: ", job.strategy.batches_per_step,
+                      " of an epoch of ", batches_of_epoch, " batches: ", needs.steps_per_epoch,
+                      needs.steps_per_epoch == 1 ? " step" : " steps", " for ", workers,
+                      " workers, some of which have nothing to do\n");
     }
   } else if (job.steps > 0) {
     absl::StrAppend(&text, "steps: ", needs.total_steps, ", each of ", batches, job.batch_size,

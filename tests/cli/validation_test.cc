@@ -212,6 +212,8 @@ TEST_F(ValidationTest, SaysWhatAStrategyMakesOfTheOptimizer) {
 }
 
 TEST_F(ValidationTest, SaysWhatLocalStepsCouldDoWithout) {
+  spec_ = Write("spec.json",
+                R"({"cluster": {"chief": ["a:1"], "ps": ["b:1"], "worker": ["d:1", "e:1"]}})");
   json root = MinimalJob();
   root["batch_size"] = 10;
   const auto text = [&](int batches) {
@@ -220,10 +222,12 @@ TEST_F(ValidationTest, SaysWhatLocalStepsCouldDoWithout) {
     EXPECT_TRUE(validated.ok()) << validated.status();
     return NeedsText(*validated, *NeedsOf(*validated, 100), "");
   };
-  EXPECT_THAT(text(10), AllOf(HasSubstr("compression: none, a step pushes and pulls 280 B each; "
-                                        "\"local\" loses next to nothing by $.compression "
-                                        "{\"push\": \"int8\", \"pull\": \"bf16\"}"),
-                              Not(HasSubstr("batches_per_step"))));
+  EXPECT_THAT(text(5), AllOf(HasSubstr("compression: none, a step pushes and pulls 280 B each; "
+                                       "\"local\" loses next to nothing by $.compression "
+                                       "{\"push\": \"int8\", \"pull\": \"bf16\"}"),
+                             Not(HasSubstr("batches_per_step"))));
+  EXPECT_THAT(text(10), HasSubstr("$.strategy.batches_per_step: 10 of an epoch of 10 batches: "
+                                  "1 step for 2 workers, some of which have nothing to do\n"));
   EXPECT_THAT(text(11), HasSubstr("$.strategy.batches_per_step: 11, but an epoch has only 10 "
                                   "batches: a step is an epoch, and one worker's\n"));
   root["compression"] = {{"push", "int8"}};

@@ -104,8 +104,11 @@ def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path)
         assert [process.wait() for process in job] == [0, 0, 0]
         # Dismissing a ps is not losing it.
         assert "lost ps" not in job[1].output(), job[1].output()
-        silent = shoal("status", over)
-        assert silent.returncode == 138 and f"no job runs in {over}: its coordinator at {cluster.chief} has ended in order" in silent.stderr
+        orders = ("drain", "chief"), ("drain", "worker:0"), ("checkpoint", "now")
+        for command in ("status",), *orders:
+            silent = shoal(*command, over)
+            assert silent.returncode == 138, (command, silent.stderr)
+            assert f"no job runs in {over}: its coordinator at {cluster.chief} has ended in order" in silent.stderr, (command, silent.stderr)
 
         def check_refused(command, does):
             done = shoal(*command, "--run_dir", over)
@@ -120,7 +123,6 @@ def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path)
         # Another job, at the addresses of the first: one that waits yet, then one that trains.
         chief = cluster.start_chief(second, run)
         wait_for(cluster.status, "a coordinator that waits for its ps")
-        orders = ("drain", "chief"), ("drain", "worker:0"), ("checkpoint", "now")
         for command in orders:
             check_refused(command, "waits for its ps, to lead")
         cluster.start("ps")
