@@ -30,7 +30,8 @@ namespace shoal {
 //
 // Workers stand in line for steps, over timelines too: who came first is served first, and whoever
 // gets less than it should goes to the end. Where there are fewer steps than are wanted, before a
-// cut or at the end of the window, workers of equal speed get equally many. Loop thread only.
+// cut or at the end of the window, workers of equal speed get equally many. In rounds whoever would
+// only hold them up is passed over, and keeps its place. Loop thread only.
 class WorkHandout {
  public:
   struct Options {

@@ -1,7 +1,7 @@
 """The test accuracy of an example on Fashion-MNIST by each strategy and number of workers, the mean over seeds: prints a table.
 
-    strategies_accuracy.py RESULTS [--example fashion_mnist] [--epochs 10] [--workers 1 2 4 8 16] [--seeds 1 2 3] [--curves PICTURE.svg]
-                           [ROW ...]
+    strategies_accuracy.py RESULTS [--example fashion_mnist] [--epochs 10] [--workers 1 2 4 8 16] [--seeds 1 2 3] [--batch_size 64]
+                           [--curves PICTURE.svg] [ROW ...]
 
 RESULTS is a file of a line of JSON for each run; runs that it has are not done again, so a turn that was interrupted goes on. All
 processes are on this machine: who is slow here is so at random, and what is said of seconds is nothing.
@@ -16,6 +16,7 @@ import tempfile
 
 from real_cluster import BIN, SOURCE
 
+BATCH = 64  # for which the rows are
 STEPS_OF_AN_EPOCH = 938
 LOCAL = {"name": "local", "batches_per_step": 10}
 OF_LOCAL = {"compression": {"push": "int8", "pull": "bf16"}}
@@ -23,6 +24,7 @@ OF_LOCAL = {"compression": {"push": "int8", "pull": "bf16"}}
 # What the job says of each row, by the number of workers; None: it has no such number of workers.
 ROWS = {
     "async": lambda n: {"strategy": {"name": "async"}},
+    "async, max_staleness": lambda n: n > 1 and {"strategy": {"name": "async", "max_staleness": 2 * n - 1}},
     "async, learning rate by staleness": lambda n: {"strategy": {"name": "async", "learning_rate_by_staleness": True}},
     "async, looking ahead": lambda n: n > 1 and {"strategy": {"name": "async", "look_ahead": n - 1}},
     "async, looking ahead, warm-up": lambda n: n > 1 and {
@@ -37,13 +39,16 @@ ROWS = {
 COLOURS = ["#1f77b4", "#9467bd", "#17becf", "#2ca02c", "#d62728", "#ff7f0e", "#8c564b", "#7f7f7f", "#bcbd22"]
 
 
-def measure(example, row, workers, seed, epochs):
+def measure(example, row, workers, seed, epochs, batch_size):
     """The run's history: for each epoch, {column: number}."""
     example = SOURCE / "examples" / example
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         job = json.loads((example / "job.json").read_text())
-        job |= {"model": str(example / "model.json"), "epochs": epochs} | ROWS[row](workers)
+        job |= {"model": str(example / "model.json"), "epochs": epochs, "batch_size": batch_size} | ROWS[row](workers)
+        # Of as many examples as with the usual batches.
+        for field in {"batches_per_step", "warmup_steps"} & job["strategy"].keys():
+            job["strategy"] = job["strategy"] | {field: job["strategy"][field] * BATCH // batch_size}
         (folder / "job.json").write_text(json.dumps(job))
         subprocess.run([BIN / "shoal", "train", folder / "job.json", "--run_dir", folder / "run", "--seed", str(seed), "--workers", str(workers)],
                        check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -89,7 +94,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("rows", nargs="*", default=list(ROWS), metavar="ROW")
-    parser.add_argument("--example", default="fashion_mnist", help="whose batches are of 64: fashion_mnist, fashion_mnist_mobilenet")
+    parser.add_argument("--example", default="fashion_mnist", help="or fashion_mnist_mobilenet")
+    parser.add_argument("--batch_size", type=int, default=BATCH, help="with others, blocks and warm-up have as many examples")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--epochs", type=int, default=10)
@@ -102,18 +108,18 @@ def main():
     if arguments.results.exists():
         for line in arguments.results.read_text().splitlines():
             run = json.loads(line)
-            known[run.get("example", "fashion_mnist"), run["row"], run["workers"], run["seed"], run["epochs"]] = run["history"]
+            known[run.get("example", "fashion_mnist"), run["row"], run["workers"], run["seed"], run["epochs"], run.get("batch_size", BATCH)] = run["history"]
     found = {}
     for seed in arguments.seeds:
         for row in arguments.rows:
             for workers in arguments.workers:
                 if not ROWS[row](workers):
                     continue
-                key = arguments.example, row, workers, seed, arguments.epochs
+                key = arguments.example, row, workers, seed, arguments.epochs, arguments.batch_size
                 if key not in known:
                     known[key] = measure(*key)
                     with open(arguments.results, "a") as file:
-                        file.write(json.dumps(dict(zip(("example", "row", "workers", "seed", "epochs"), key)) | {"history": known[key]}) + "\n")
+                        file.write(json.dumps(dict(zip(("example", "row", "workers", "seed", "epochs", "batch_size"), key)) | {"history": known[key]}) + "\n")
                 found.setdefault((row, workers), []).append(known[key])
     print("| strategy | " + " | ".join(str(n) for n in arguments.workers) + " |\n|" + "---|" * (1 + len(arguments.workers)))
     for row in arguments.rows:

@@ -1,33 +1,39 @@
 """What workers of unequal speed do together, by strategy, against the sum of what each does alone: prints a table.
 
     unequal_machines.py [ROW ...] [--seconds 20] [--cells full quarter both two leaves stops] [--job examples/fashion_mnist/job.json]
+                        [--torch VENV/bin/python]
 
 Batches a second, those that are applied. One worker has a core of its own; the other shares one with coordinator and ps, and in `quarter`, alone,
 and `both` is held to a quarter of a core (a cgroup: as root). `two` is two full ones; in `leaves` one of them is away for 2 s of each 6, now in order
-and now by a kill, in `stops` it is stopped for 2 s of each 10. All of it is one run on one machine: read the ratios.
+and now by a kill, in `stops` it is stopped for 2 s of each 10. All of it is one run on one machine: read the ratios. With a Python that has torch (links/ddp_comparison.py) there is a row of rounds as
+DistributedDataParallel has them, a batch of each worker, of the same network, where nobody leaves.
 """
 import argparse
 import contextlib
 import json
 import pathlib
 import signal
+import socket
 import tempfile
 import time
 
 from large_models import PAUSE
-from real_cluster import SOURCE, Cluster, wait_for
+from real_cluster import SOURCE, Cluster, Process, wait_for
 
 SYNC = {"name": "sync", "gradients_per_update": 8}
 LOCAL = {"name": "local", "batches_per_step": 10}
 ROWS = {
     "async": {"name": "async"},
     "async, max_staleness 4": {"name": "async", "max_staleness": 4},
+    "sync, one a worker": {"name": "sync", "gradients_per_update": 2},
     "sync": SYNC,
     "sync, speculating": SYNC | {"speculate_after": 2},
     "local": LOCAL,
     "local in rounds of 4": LOCAL | {"gradients_per_update": 4},
     "local in rounds of 4, speculating": LOCAL | {"gradients_per_update": 4, "speculate_after": 2},
 }
+OF_TORCH = "DistributedDataParallel"
+BATCH = 64  # of ddp_comparison.py
 PERIOD_US, QUARTER_US = 100000, 25000
 
 
@@ -85,6 +91,40 @@ class Measurement:
                 disturb(time.monotonic() - begun)
             PAUSE.wait(0.2)
         return (self.steps() - begin) * self.batches / (time.monotonic() - begun)
+
+
+class TorchMeasurement:
+    """Ranks of torch in the place of a cluster."""
+
+    def __init__(self, directory, arguments):
+        self.directory, self.arguments, self.prefixes = directory, arguments, []
+
+    def worker(self, index, core, prefix=()):
+        self.prefixes.append([*prefix, "taskset", "-c", str(core)])
+
+    def rate(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        script = SOURCE / "tests/links/ddp_comparison.py"
+        command = [self.arguments.torch, script, "--rank", "--seconds", self.arguments.seconds]
+        with contextlib.ExitStack() as processes:
+            ranks = []
+            for rank, prefix in enumerate(self.prefixes):
+                environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": str(len(self.prefixes)),
+                               "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+                ranks.append(Process(command, self.directory / f"rank-{rank}.log", environment, prefix))
+                processes.callback(ranks[-1].kill)
+            for process in ranks:
+                assert process.wait(1000) == 0, process.output()[-3000:]
+            return float(ranks[0].output().splitlines()[-1]) / BATCH
+
+
+def measure_torch(arguments, begin, quarter):
+    with tempfile.TemporaryDirectory() as directory:
+        measurement = TorchMeasurement(pathlib.Path(directory), arguments)
+        begin(measurement, quarter)
+        return measurement.rate()
 
 
 def measure(arguments, strategy, begin, quarter):
@@ -151,6 +191,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--job", type=pathlib.Path, default=SOURCE / "examples/fashion_mnist/job.json")
     parser.add_argument("--cells", nargs="+", default=list(CELLS))
+    parser.add_argument("--torch", type=pathlib.Path, help="a Python that has it")
     arguments = parser.parse_args()
     for row in arguments.rows:
         if row not in ROWS:
@@ -161,11 +202,14 @@ def main():
     shares = [(name, of) for name, of in SHARES.items() if name in arguments.cells and set(of) <= set(arguments.cells)]
     print("| strategy | " + " | ".join(arguments.cells + [f"{name} / {' + '.join(of)}" for name, of in shares]) + " |\n"
           + "|---" * (1 + len(arguments.cells) + len(shares)) + "|", flush=True)
-    for row in arguments.rows:
+    for row in arguments.rows + ([OF_TORCH] if arguments.torch else []):
         with quarter_of_a_core() as quarter:
-            rates = {cell: measure(arguments, ROWS[row], CELLS[cell], quarter) for cell in arguments.cells}
-        figures = [f"{rate:.1f}" for rate in rates.values()]
-        figures += [f"{rates[name] / sum(rates[each] for each in of):.2f}" for name, of in shares]
+            if row == OF_TORCH:
+                rates = {cell: measure_torch(arguments, CELLS[cell], quarter) for cell in arguments.cells if cell not in ("leaves", "stops")}
+            else:
+                rates = {cell: measure(arguments, ROWS[row], CELLS[cell], quarter) for cell in arguments.cells}
+        figures = [f"{rates[cell]:.1f}" if cell in rates else "" for cell in arguments.cells]
+        figures += [f"{rates[name] / sum(rates[each] for each in of):.2f}" if name in rates else "" for name, of in shares]
         print(f"| {row} | {' | '.join(figures)} |", flush=True)
 
 

@@ -1,6 +1,7 @@
 """How long an epoch takes by each strategy over links of several kinds, on one machine: prints a table.
 
-    strategies_table.py [--job examples/fashion_mnist/job.json] [--workers 2] [--epochs 2] [--seeds 1] [--examples N] [ROW ...]
+    strategies_table.py [--job examples/fashion_mnist/job.json] [--workers 2] [--epochs 2] [--seeds 1] [--examples N]
+                        [--batch_size N] [--batches N] [ROW ...]
 
 A ROW is a strategy (alone, sync, async, local, or streamed, which is local with fragments), @ and a link. Chief, ps and an
 evaluator are on one host, each worker on one of its own (links.py); the best epoch but the first counts, in which connections are made,
@@ -54,7 +55,8 @@ def write_job(arguments, directory, strategy, workers, seed):
         for what, path in job["data"]["training"].items():
             write_first(arguments.job.parent / path, directory / what, arguments.examples)
             job["data"]["training"][what] = what
-    job.update(fields_of(strategy, workers, arguments.batches), epochs=arguments.epochs, seed=seed, checkpoint={"every_seconds": 0, "every_steps": 0})
+    job.update(fields_of(strategy, workers, arguments.batches), epochs=arguments.epochs, seed=seed,
+               checkpoint={"every_seconds": 0, "every_steps": 0}, batch_size=arguments.batch_size or job["batch_size"])
     path = directory / "job.json"
     path.write_text(json.dumps(job))
     return path
@@ -92,6 +94,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=1, help="accuracies are means over so many")
     parser.add_argument("--examples", type=int, default=0, help="of the training set, of IDX files; 0: all")
+    parser.add_argument("--batch_size", type=int, default=0, help="0: the job's; the smaller, the more of the time goes to the links")
     parser.add_argument("--batches", type=int, default=100, help="batches_per_step of local")
     parser.add_argument("--patience", type=float, default=7200, help="seconds that a row may take")
     arguments = parser.parse_args()
