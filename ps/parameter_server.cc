@@ -15,6 +15,9 @@ namespace {
 
 // Waits longer than this are said, and said again.
 constexpr Time kWatchPeriod = std::chrono::seconds(5);
+// Of a ps that leaves. A coordinator whose streams broke tries again at once; and those who stop
+// containers wait for 10 s.
+constexpr Time kCoordinatorPatience = std::chrono::seconds(2);
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
@@ -28,6 +31,7 @@ ParameterServer::ParameterServer(Options options)
 ParameterServer::~ParameterServer() {
   options_.loop->CancelTimer(watch_);
   if (leaving_ != 0) options_.loop->CancelTimer(leaving_);
+  if (alone_ != 0) options_.loop->CancelTimer(alone_);
 }
 
 // Promise 8: nothing waits in silence. A coordinator that is there claims once a second.
@@ -93,8 +97,7 @@ absl::StatusOr<StreamCallbacks> ParameterServer::Accept(const std::string& metho
 
 void ParameterServer::OnClosed(uint64_t session) {
   const auto closed = sessions_.extract(session);
-  if (leaving_ != 0 && closed.mapped()->control && !Coordinated())
-    Stopped("the coordinator is gone");
+  if (leaving_ != 0 && closed.mapped()->control && !Coordinated()) AwaitCoordinator();
 }
 
 bool ParameterServer::Coordinated() const {
@@ -116,6 +119,7 @@ void ParameterServer::Greet(const SessionPtr& session) {
     fill(reply.mutable_hello());
     session->Send(reply);
     if (leaving_ != 0) SayDeparting(session);
+    if (alone_ != 0) options_.loop->CancelTimer(alone_);
   } else {
     proto::ExchangeReply reply;
     fill(reply.mutable_hello());
@@ -365,13 +369,21 @@ void ParameterServer::OnStop(const SessionPtr& session, uint64_t term) {
 
 void ParameterServer::Leave(Time grace) {
   if (stopped_ || leaving_ != 0) return;
-  if (!timeline_ || !Coordinated()) return Stopped("leaving");
+  if (!timeline_) return Stopped("leaving");
   LogInfo("leaving: the coordinator is asked for a checkpoint first");
   leaving_ = options_.loop->CallAfter(
       grace, [this] { Stopped("leaving without a checkpoint: the grace period is over"); });
   for (const auto& [id, session] : sessions_) {
     if (session->control && session->greeted) SayDeparting(session);
   }
+  if (!Coordinated()) AwaitCoordinator();
+}
+
+void ParameterServer::AwaitCoordinator() {
+  if (alone_ != 0) options_.loop->CancelTimer(alone_);
+  alone_ = options_.loop->CallAfter(kCoordinatorPatience, [this] {
+    Stopped("leaving without a checkpoint: the coordinator is gone");
+  });
 }
 
 void ParameterServer::SayDeparting(const SessionPtr& session) {

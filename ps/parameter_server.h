@@ -53,7 +53,8 @@ class ParameterServer {
   absl::StatusOr<StreamCallbacks> Accept(const std::string& method, std::unique_ptr<Stream> stream);
 
   // Asks the coordinator for a checkpoint, then on_stopped: when it is written or cannot be, when
-  // no coordinator is connected, or after `grace`.
+  // no coordinator has been connected for 2 s, as its streams may only have broken, or after
+  // `grace`. At once when it is empty.
   void Leave(Time grace);
   // Its figures for Prometheus.
   void Collect(MetricSamples* out) const;
@@ -128,6 +129,8 @@ class ParameterServer {
   void OnStop(const SessionPtr& session, uint64_t term);
   void OnClosed(uint64_t session);
   void SayDeparting(const SessionPtr& session);
+  // One has to come soon, or this one leaves without.
+  void AwaitCoordinator();
   // A coordinator is connected.
   bool Coordinated() const;
   void Stopped(const std::string& why, LogFields fields = {});
@@ -140,6 +143,7 @@ class ParameterServer {
   std::optional<Loading> loading_;
   bool stopped_ = false;
   EventLoop::TimerId leaving_ = 0;  // runs out with the grace period
+  EventLoop::TimerId alone_ = 0;    // runs out when it leaves, and no coordinator comes
   Time last_command_{};             // of a coordinator, or the start
   ServerFigures figures_;
   EventLoop::TimerId watch_ = 0;
