@@ -1,12 +1,14 @@
 // What a PsFleet loads where the ps have no timeline in common: the newest whole checkpoint, or the
 // seed.
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/crc32c.h"
 #include "common/base/printable.h"
+#include "common/base/term.h"
 #include "common/daemon/logging.h"
 #include "coordinator/ps_fleet.h"
 #include "coordinator/same_job.h"
@@ -21,6 +23,7 @@ void PsFleet::LookForCheckpoint() {
     absl::StatusOr<std::optional<StoredCheckpoint>> newest;
     std::vector<std::string> problems;
     std::optional<RunEnd> end;  // which it is
+    uint64_t highest_timeline = 0;
   };
   auto found = std::make_shared<Found>();
   options_.loop->Offload(
@@ -29,6 +32,13 @@ void PsFleet::LookForCheckpoint() {
        make_first = options_.make_first, term = term_, end_of_run = options_.end_of_run] {
         found->newest = store->NewestWhole(bad, &found->problems);
         if (!found->newest.ok()) return;
+        const auto stored = store->List(nullptr);
+        if (!stored.ok()) {
+          found->newest = stored.status();
+          return;
+        }
+        for (const StoredCheckpoint& each : *stored)
+          found->highest_timeline = std::max(found->highest_timeline, each.manifest.timeline);
         if (!found->newest->has_value()) {
           if (!found->problems.empty() || !bad.empty()) return;
           if (absl::Status status = may_begin_anew(); !status.ok()) {
@@ -50,6 +60,12 @@ void PsFleet::LookForCheckpoint() {
         if (!*alive || closed_ || phase_ != Phase::kLooking || term != term_) return;
         for (const std::string& problem : found->problems) LogWarning(problem);
         if (!found->newest.ok()) return Fail(found->newest.status());
+        // Another coordinator led meanwhile. What goes on from its checkpoint has to sort above it.
+        if (found->highest_timeline > term_) {
+          highest_term_number_ =
+              std::max(highest_term_number_, TermNumber(found->highest_timeline));
+          return Claim();
+        }
         const std::optional<StoredCheckpoint>& newest = *found->newest;
         if (!newest.has_value() && !(found->problems.empty() && bad_checkpoints_.empty())) {
           return Fail(absl::DataLossError(absl::StrCat(

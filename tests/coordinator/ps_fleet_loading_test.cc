@@ -73,6 +73,23 @@ TEST_F(PsFleetTest, LoadsTheNewestCheckpointWhereTheTimelinesDiffer) {
   EXPECT_EQ(opened_[0].checkpoint, newest.directory);
 }
 
+// Or the next to be loaded would be that one again, and all since would be lost.
+TEST_F(PsFleetTest, ATimelineIsAboveThatOfACheckpointWhichAnotherWroteMeanwhile) {
+  Start();
+  SayHello(0);
+  SayHello(1);
+  const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(1, kCoordinator + 1), 40);
+  for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
+  EXPECT_EQ(fleet_->phase(), PsFleet::Phase::kClaiming) << "under a new term";
+  for (int i = 0; i < kPsCount; ++i) AnswerClaim(i);
+  for (int i = 0; i < kPsCount; ++i) {
+    EXPECT_EQ(TakeLoad(i).load().checkpoint(), newest.directory);
+    AnswerLoaded(i, fleet_->term());
+  }
+  ASSERT_THAT(TakeEvents(), ElementsAre("opened"));
+  EXPECT_EQ(opened_[0].timeline, MakeTerm(2, kCoordinator));
+}
+
 TEST_F(PsFleetTest, ATimelineOfAnotherNumberOfPsIsNotAdopted) {
   const StoredCheckpoint newest = WriteSmallCheckpoint(&store_, MakeTerm(2, 1), 40);
   Start();
