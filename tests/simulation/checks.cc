@@ -462,7 +462,7 @@ void Checks::OnJobDone(const std::string& run_dir) {
   disk_.LosePower(&world_.random());
   OnPowerLoss();
   const std::vector<StoredCheckpoint> stored = Stored();
-  if (stored.empty() || stored[0].manifest.cut_step != workload_.ending.last_step) {
+  if (stored.empty() || stored[0].manifest.cut_step != EndingAsEvaluated().last_step) {
     std::string there;
     for (const StoredCheckpoint& each : stored) {
       absl::StrAppend(&there, " ", each.directory, " of ", TermText(each.manifest.timeline));
