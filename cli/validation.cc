@@ -377,7 +377,8 @@ std::string NeedsText(const ValidatedJob& validated, const JobNeeds& needs,
                       " batches: a step is an epoch, and one worker's\n");
     } else if (const size_t workers =
                    validated.cluster.has_value() ? validated.cluster->workers.size() : 0;
-               job.strategy.local() && needs.steps_per_epoch < workers) {
+               job.strategy.local() && needs.steps_per_epoch < workers &&
+               (job.strategy.in_rounds() || !job.callbacks.empty())) {
       absl::StrAppend(&text, "$.strategy.batches_per_step: ", job.strategy.batches_per_step,
                       " of an epoch of ", batches_of_epoch, " batches: ", needs.steps_per_epoch,
                       needs.steps_per_epoch == 1 ? " step" : " steps", " for ", workers,

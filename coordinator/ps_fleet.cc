@@ -31,7 +31,7 @@ void PsFleet::Start() {
   peers_.resize(options_.addresses.size());
   // Terms must sort above every stored timeline, also when all ps have forgotten theirs.
   const auto stored = std::make_shared<absl::StatusOr<std::vector<StoredCheckpoint>>>();
-  const auto highest = std::make_shared<absl::StatusOr<uint32_t>>(0);
+  const auto highest = std::make_shared<absl::StatusOr<uint64_t>>(0);
   options_.loop->Offload(
       [store = options_.store, stored, highest, job = options_.job_text,
        fingerprint = options_.job_fingerprint] {
@@ -40,19 +40,10 @@ void PsFleet::Start() {
           *highest = stored->status();
           return;
         }
-        for (const StoredCheckpoint& checkpoint : **stored) {
-          const uint64_t timeline = checkpoint.manifest.timeline;
-          if (TermNumber(timeline) >= kMaxTermNumber) {
-            *highest = absl::FailedPreconditionError(absl::StrCat(
-                checkpoint.directory, " is of the timeline ", TermText(timeline),
-                ", above which there is no term: no coordinator of Shoal wrote it; move it away"));
-            return;
-          }
-          *highest = std::max(**highest, TermNumber(timeline));
-        }
+        *highest = HighestTimeline(**stored);
         // Who has come with another job hears it before any ps is waited for. What else is wrong
         // with the newest one shows when it is to be loaded.
-        if ((*stored)->empty()) return;
+        if (!highest->ok() || (*stored)->empty()) return;
         const absl::Status same =
             CheckSameJob((*stored)->front(), job, fingerprint, store->files());
         if (absl::IsFailedPrecondition(same)) *highest = same;
@@ -61,7 +52,7 @@ void PsFleet::Start() {
         if (!*alive || closed_) return;
         if (!highest->ok()) return Fail(highest->status());
         options_.on_stored(**stored);
-        highest_term_number_ = std::max(highest_term_number_, **highest);
+        highest_term_number_ = std::max(highest_term_number_, TermNumber(**highest));
         for (int ps = 0; ps < size(); ++ps) {
           peers_[ps].link = std::make_unique<PsLink>(PsLink::Options{
               .loop = options_.loop,
@@ -81,6 +72,15 @@ void PsFleet::Start() {
         Claim();
         Probe();
       });
+}
+
+absl::StatusOr<uint64_t> PsFleet::HighestTimeline(const std::vector<StoredCheckpoint>& stored) {
+  if (stored.empty()) return 0;
+  const uint64_t timeline = stored.front().manifest.timeline;
+  if (TermNumber(timeline) < kMaxTermNumber) return timeline;
+  return absl::FailedPreconditionError(absl::StrCat(
+      stored.front().directory, " is of the timeline ", TermText(timeline),
+      ", above which there is no term: no coordinator of Shoal wrote it; move it away"));
 }
 
 std::vector<int> PsFleet::LetLeave() {

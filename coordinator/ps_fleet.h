@@ -151,6 +151,8 @@ class PsFleet {
 
  private:
   void Claim();
+  // Of these, which are sorted by it; 0: there are none. An error when there is no term above it.
+  static absl::StatusOr<uint64_t> HighestTimeline(const std::vector<StoredCheckpoint>& stored);
   // A fresh term for term_; false, having failed, when there is none left.
   bool TakeTerm();
   proto::ControlRequest ClaimRequest() const;

@@ -23,7 +23,7 @@ void PsFleet::LookForCheckpoint() {
     absl::StatusOr<std::optional<StoredCheckpoint>> newest;
     std::vector<std::string> problems;
     std::optional<RunEnd> end;  // which it is
-    uint64_t highest_timeline = 0;
+    absl::StatusOr<uint64_t> highest_timeline = 0;
   };
   auto found = std::make_shared<Found>();
   options_.loop->Offload(
@@ -37,8 +37,7 @@ void PsFleet::LookForCheckpoint() {
           found->newest = stored.status();
           return;
         }
-        for (const StoredCheckpoint& each : *stored)
-          found->highest_timeline = std::max(found->highest_timeline, each.manifest.timeline);
+        found->highest_timeline = HighestTimeline(*stored);
         if (!found->newest->has_value()) {
           if (!found->problems.empty() || !bad.empty()) return;
           if (absl::Status status = may_begin_anew(); !status.ok()) {
@@ -61,9 +60,10 @@ void PsFleet::LookForCheckpoint() {
         for (const std::string& problem : found->problems) LogWarning(problem);
         if (!found->newest.ok()) return Fail(found->newest.status());
         // Another coordinator led meanwhile. What goes on from its checkpoint has to sort above it.
-        if (found->highest_timeline > term_) {
+        if (!found->highest_timeline.ok()) return Fail(found->highest_timeline.status());
+        if (*found->highest_timeline > term_) {
           highest_term_number_ =
-              std::max(highest_term_number_, TermNumber(found->highest_timeline));
+              std::max(highest_term_number_, TermNumber(*found->highest_timeline));
           return Claim();
         }
         const std::optional<StoredCheckpoint>& newest = *found->newest;

@@ -6,10 +6,15 @@
 namespace shoal {
 namespace {
 
+// Equal times must not be taken for different ones, or each of two workers would be passed over for
+// the other.
+constexpr double kRounding = 1e-6;
+
 // Steps that the worker would have done in less than so many seconds, beyond what it has.
 double StepsWithin(const Backlog& worker, double seconds) {
   if (worker.step_seconds <= 0) return 0;
-  return std::max(std::ceil((seconds - worker.seconds) / worker.step_seconds) - 1, 0.0);
+  const double steps = (seconds - worker.seconds) / worker.step_seconds;
+  return std::max(std::ceil(steps - kRounding) - 1, 0.0);
 }
 
 }  // namespace

@@ -49,16 +49,18 @@ StepRun StepDispatcher::Take(WorkerKey worker, uint64_t max_count, Time now) {
   return run;
 }
 
-std::optional<uint64_t> StepDispatcher::TakeSecond(
-    WorkerKey worker, const std::function<bool(WorkerKey holder)>& too_slow, Time now) {
+std::optional<uint64_t> StepDispatcher::TakeSecond(WorkerKey worker,
+                                                   const std::set<WorkerKey>& slow, Time now) {
   if (const auto own = holders_.find(worker); own != holders_.end() && !own->second.late.empty())
     return std::nullopt;
   std::optional<uint64_t> lowest;
-  for (const auto& [key, holder] : holders_) {
-    if (key == worker || !too_slow(key)) continue;
-    const auto step = std::find_if(holder.steps.begin(), holder.steps.end(),
-                                   [this](uint64_t each) { return !second_.contains(each); });
-    if (step == holder.steps.end() || (lowest.has_value() && *lowest < *step)) continue;
+  for (const WorkerKey key : slow) {
+    const auto holder = holders_.find(key);
+    if (key == worker || holder == holders_.end()) continue;
+    const std::set<uint64_t>& steps = holder->second.steps;
+    const auto step =
+        std::ranges::find_if(steps, [this](uint64_t each) { return !second_.contains(each); });
+    if (step == steps.end() || (lowest.has_value() && *lowest < *step)) continue;
     if (MayLease(*step, /*came_back=*/true)) lowest = *step;
   }
   if (!lowest.has_value()) return std::nullopt;

@@ -54,11 +54,9 @@ class StepDispatcher {
   // Leases up to `max_count` steps with adjoining numbers to `worker`; count 0 when there is none
   // to give.
   StepRun Take(WorkerKey worker, uint64_t max_count, Time now);
-  // Leases to `worker` as well the lowest step that another one alone holds which is too slow;
-  // none: there is no such step, or the worker is late itself.
-  std::optional<uint64_t> TakeSecond(WorkerKey worker,
-                                     const std::function<bool(WorkerKey holder)>& too_slow,
-                                     Time now);
+  // Leases to `worker` as well the lowest step that another one of `slow` alone holds; none: there
+  // is no such step, or the worker is late itself.
+  std::optional<uint64_t> TakeSecond(WorkerKey worker, const std::set<WorkerKey>& slow, Time now);
   // The worker says that it holds this step already (after a takeover); no effect when it is done
   // or leased.
   void Hold(WorkerKey worker, uint64_t step, Time now);

@@ -185,7 +185,8 @@ class TrainingRun {
   // The job has callbacks: no step of the next epoch begins before it is decided whether there is
   // to be one.
   bool awaits_results() const { return !options_.job.callbacks.empty() && test_examples_ > 0; }
-  // All that this is decided from is there, history.csv apart, and the decision is not.
+  // Whether there is can be decided, history.csv apart: the epoch's result and its checkpoint are
+  // there, though a report of its last steps may yet be on its way.
   bool HasAllToDecide() const;
   // What is missing for it is the result of the newest checkpoint, which the evaluator brings.
   bool EvaluatorDecides() const;

@@ -21,7 +21,8 @@ constexpr uint64_t kMaxLeasesAhead = 64;
 constexpr uint64_t kLeasePortions = 4;
 constexpr uint64_t kEvaluationsAhead = 2;
 // Who was too slow for a round is tried again when it has been without work for so many of its
-// steps: it may be fast by now, and costs no more than a fiftieth of the time if it is not.
+// steps, one at a time: it may be fast by now, and costs no more than a fiftieth of the time if it
+// is not.
 constexpr double kIdleStepsBeforeATry = 50;
 // A step that takes longer, as where the process was stopped, tells as much of the next one. Less
 // would make the mean of a worker that is throttled now and then too small.
@@ -67,6 +68,7 @@ void WorkHandout::Close() {
   reports_.Clear();
   evaluation_.reset();
   take_back_.reset();
+  tried_.reset();
   begun_ = false;
 }
 
@@ -116,21 +118,23 @@ void WorkHandout::ServeSteps() {
 WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
   if (!MayHave(worker)) return Given::kAll;
   const Time now = options_.loop->Now();
-  const uint64_t ahead = LeasesAhead(worker, span_ / options_.membership->workers().size());
+  const uint64_t ahead = Ahead(worker);
   const uint64_t portion = std::max<uint64_t>(ahead / kLeasePortions, 1);
   const uint64_t has = steps_->WorkloadOf(worker.key).steps;
   uint64_t wanted = has + portion <= ahead ? portion : 0;
   const uint64_t least = std::min(ahead, kMinLeasesAhead);
   if (has < least) wanted = std::max(wanted, least - has);
+  bool tried = IsToBeTried(worker);
   Given given = Given::kNothing;
   while (wanted > 0) {
-    const uint64_t worth = WorthGiving(worker, wanted);
+    const uint64_t worth = tried ? 1 : WorthGiving(worker, wanted);
     if (worth == 0) return given == Given::kSome ? given : Given::kWithheld;
     const StepRun run = steps_->Take(worker.key, worth, now);
     if (run.count == 0) return given;
     // What it did not have to do is not how long a step takes it.
     if (has == 0 && given == Given::kNothing && worker.steps_done > 0) worker.last_report = now;
     given = Given::kSome;
+    if (std::exchange(tried, false)) tried_ = worker.key;
     wanted -= run.count;
     counters_.steps_leased += run.count;
     options_.on_leased(run.first);
@@ -139,27 +143,36 @@ WorkHandout::Given WorkHandout::GiveSteps(Worker& worker) {
   return Given::kAll;
 }
 
+uint64_t WorkHandout::Ahead(const Worker& worker) const {
+  return LeasesAhead(worker, span_ / options_.membership->workers().size());
+}
+
 uint64_t WorkHandout::WorthGiving(const Worker& worker, uint64_t wanted) const {
   if (!rounds_.has_value()) return wanted;
   const uint64_t left = steps_->UnleasedBelow(rounds_->NextStart(steps_->base() + 1));
   if (left == 0) return wanted;  // of the next round, once that may be leased
-  const double idle = steps_->WorkloadOf(worker.key).steps == 0
-                          ? ToSeconds(options_.loop->Now() - worker.last_report)
-                          : 0;
-  if (idle > kIdleStepsBeforeATry * worker.step_seconds) return 1;
   std::vector<Backlog> others;
   for (const auto& [key, other] : options_.membership->workers())
     if (key != worker.key && MayHave(*other)) others.push_back(BacklogOf(*other));
   return ShareOfRound(BacklogOf(worker), others, wanted, left);
 }
 
+bool WorkHandout::IsToBeTried(const Worker& worker) const {
+  if (!rounds_.has_value() || tried_.has_value() || worker.step_seconds == 0) return false;
+  return steps_->WorkloadOf(worker.key).steps == 0 &&
+         ToSeconds(options_.loop->Now() - worker.last_report) >
+             kIdleStepsBeforeATry * worker.step_seconds;
+}
+
 Backlog WorkHandout::BacklogOf(const Worker& worker) const {
   const StepDispatcher::Workload load = steps_->WorkloadOf(worker.key);
   if (load.steps == 0) return {worker.step_seconds, 0};
-  // The longer it is overdue, the longer it is expected to take yet.
+  // Of what it reports next. The longer that is overdue, the longer it is expected to take yet.
+  const uint64_t portion = std::max<uint64_t>(load.steps / kLeasePortions, 1);
   const double elapsed = ToSeconds(options_.loop->Now() - load.begun);
+  const double first = std::abs(static_cast<double>(portion) * worker.step_seconds - elapsed);
   return {worker.step_seconds,
-          std::abs(static_cast<double>(load.steps) * worker.step_seconds - elapsed)};
+          first + static_cast<double>(load.steps - portion) * worker.step_seconds};
 }
 
 void WorkHandout::SendLease(Worker& worker, const StepRun& run) {
@@ -178,32 +191,34 @@ void WorkHandout::LeaseSecond() {
   const double median = MedianStepSeconds();
   if (median == 0) return;
   const Time now = options_.loop->Now();
-  const double slow = options_.speculate_after * median;
+  const double too_long = options_.speculate_after * median;
+  std::set<StepDispatcher::WorkerKey> slow;
+  for (const auto& [key, worker] : options_.membership->workers()) {
+    if (steps_->held(key) == 0) continue;
+    const StepDispatcher::Workload load = steps_->WorkloadOf(key);
+    // Several are reported in portions: till then it is not known which of them are done.
+    const double late = load.steps > kLeasePortions ? kLeaseAheadSeconds / kLeasePortions : 0;
+    if (ToSeconds(now - load.begun) > too_long + late) slow.insert(key);
+  }
   std::vector<Worker*> fastest_first;
   for (const StepDispatcher::WorkerKey key : line_)
     fastest_first.push_back(options_.membership->workers().at(key).get());
   std::ranges::stable_sort(fastest_first, {}, [](const Worker* each) {
     return each->step_seconds > 0 ? each->step_seconds : std::numeric_limits<double>::infinity();
   });
-  for (Worker* each : fastest_first) {
-    Worker& worker = *each;
-    if (!MayHave(worker)) continue;
-    const auto too_slow = [&](StepDispatcher::WorkerKey holder) {
-      const StepDispatcher::Workload load = steps_->WorkloadOf(holder);
-      // Several are reported in portions: till then it is not known which of them are done.
-      const double late = load.steps > kLeasePortions ? kLeaseAheadSeconds / kLeasePortions : 0;
-      return ToSeconds(now - load.begun) > slow + late;
-    };
-    const bool idle = steps_->WorkloadOf(worker.key).steps == 0;
-    const auto step = steps_->TakeSecond(worker.key, too_slow, now);
+  for (Worker* const worker : fastest_first) {
+    if (slow.empty()) break;
+    const uint64_t has = steps_->WorkloadOf(worker->key).steps;
+    if (!MayHave(*worker) || has >= (rounds_.has_value() ? 1 : Ahead(*worker))) continue;
+    const auto step = steps_->TakeSecond(worker->key, slow, now);
     if (!step.has_value()) continue;
-    if (idle) worker.last_report = now;
+    if (has == 0) worker->last_report = now;
     ++counters_.steps_leased;
-    SendLease(worker, {*step, 1});
+    SendLease(*worker, {*step, 1});
   }
   if (fastest_first.empty() || steps_->leased_count() == 0) return;
   options_.loop->CancelTimer(look_again_);
-  look_again_ = options_.loop->CallAfter(std::max(FromSeconds(slow / kLooks), kLookNoSooner),
+  look_again_ = options_.loop->CallAfter(std::max(FromSeconds(too_long / kLooks), kLookNoSooner),
                                          [this] { LeaseSecond(); });
 }
 
@@ -237,6 +252,10 @@ void WorkHandout::OnReport(Worker& worker, int steps) {
   if (worker.steps_done == 0 || steps == 0) return;
   const double each = seconds / steps;
   double& mean = worker.step_seconds;
+  if (tried_ == worker.key) {
+    tried_.reset();
+    mean = std::min(mean, each);
+  }
   mean = mean == 0 ? each : 0.9 * mean + 0.1 * std::min(each, kMostTimesTheMean * mean);
 }
 
@@ -265,6 +284,7 @@ uint64_t WorkHandout::Release(const Worker& worker) {
 
 uint64_t WorkHandout::Forget(const Worker& worker) {
   std::erase(line_, worker.key);
+  if (tried_ == worker.key) tried_.reset();
   if (take_back_.has_value()) take_back_->unanswered.erase(worker.key);
   return Release(worker);
 }

@@ -158,8 +158,11 @@ class WorkHandout {
   // Of the steps that a worker should have now; withheld: there are some, for faster ones.
   enum class Given { kNothing, kSome, kAll, kWithheld };
   Given GiveSteps(Worker& worker);
+  uint64_t Ahead(const Worker& worker) const;
   // Of so many steps, those that its round is not over sooner without it.
   uint64_t WorthGiving(const Worker& worker, uint64_t wanted) const;
+  // It was too slow for a round long ago, and nobody else is being tried.
+  bool IsToBeTried(const Worker& worker) const;
   Backlog BacklogOf(const Worker& worker) const;
   void SendLease(Worker& worker, const StepRun& run);
   void ServeSteps();
@@ -181,10 +184,11 @@ class WorkHandout {
   std::unique_ptr<Evaluation> evaluation_;
   bool begun_ = false;
   bool ended_ = false;
-  EventLoop::TimerId look_again_ = 0;           // for what has become too slow
-  std::deque<StepDispatcher::WorkerKey> line_;  // connected workers that wait for steps
-  std::optional<TakenBack> take_back_;          // in this timeline
-  uint64_t leased_again_before_ = 0;            // in former timelines
+  EventLoop::TimerId look_again_ = 0;               // for what has become too slow
+  std::optional<StepDispatcher::WorkerKey> tried_;  // has the step that it is tried with
+  std::deque<StepDispatcher::WorkerKey> line_;      // connected workers that wait for steps
+  std::optional<TakenBack> take_back_;              // in this timeline
+  uint64_t leased_again_before_ = 0;                // in former timelines
   uint64_t leased_twice_before_ = 0;
   std::optional<Time> nobody_since_;
   Counters counters_;

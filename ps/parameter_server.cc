@@ -30,8 +30,8 @@ ParameterServer::ParameterServer(Options options)
 
 ParameterServer::~ParameterServer() {
   options_.loop->CancelTimer(watch_);
-  if (leaving_ != 0) options_.loop->CancelTimer(leaving_);
-  if (alone_ != 0) options_.loop->CancelTimer(alone_);
+  options_.loop->CancelTimer(leaving_);
+  options_.loop->CancelTimer(alone_);
 }
 
 // Promise 8: nothing waits in silence. A coordinator that is there claims once a second.
@@ -119,7 +119,6 @@ void ParameterServer::Greet(const SessionPtr& session) {
     fill(reply.mutable_hello());
     session->Send(reply);
     if (leaving_ != 0) SayDeparting(session);
-    if (alone_ != 0) options_.loop->CancelTimer(alone_);
   } else {
     proto::ExchangeReply reply;
     fill(reply.mutable_hello());
@@ -380,9 +379,9 @@ void ParameterServer::Leave(Time grace) {
 }
 
 void ParameterServer::AwaitCoordinator() {
-  if (alone_ != 0) options_.loop->CancelTimer(alone_);
+  options_.loop->CancelTimer(alone_);
   alone_ = options_.loop->CallAfter(kCoordinatorPatience, [this] {
-    Stopped("leaving without a checkpoint: the coordinator is gone");
+    if (!Coordinated()) Stopped("leaving without a checkpoint: the coordinator is gone");
   });
 }
 

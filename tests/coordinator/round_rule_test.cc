@@ -87,7 +87,7 @@ TEST(RoundRuleTest, NobodyIsTheSecondAtAStepOfALaterRound) {
   for (const uint64_t step : {0, 1, 2, 3}) steps.Done(kAnn, step, kNow);
   EXPECT_THAT(Take(steps, kAnn), ElementsAre(4, 5, 6, 7));
   steps.Undo({1});
-  const auto anybody = [](StepDispatcher::WorkerKey) { return true; };
+  const std::set<StepDispatcher::WorkerKey> anybody = {kAnn, kBob};
   EXPECT_EQ(steps.TakeSecond(kBob, anybody, kNow), std::nullopt);
   EXPECT_EQ(steps.UnleasedBelow(4), 1u);
   EXPECT_THAT(Take(steps, kBob), ElementsAre(1));

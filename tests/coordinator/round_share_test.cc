@@ -37,15 +37,18 @@ TEST(RoundShareTest, NothingIsExpectedOfAWorkerThatNobodyKnows) {
 
 // Nothing would ever be done otherwise.
 TEST(RoundShareTest, WhoWouldBeDoneFirstAlwaysGetsSomething) {
-  const std::vector<Backlog> workers = {{0.1, 7}, {4, 2}, {1, 3.5}, {1, 3.5}, {2, 2.6}};
-  for (uint64_t left = 1; left <= 20; ++left) {
-    int given = 0;
-    for (size_t i = 0; i < workers.size(); ++i) {
-      std::vector<Backlog> others = workers;
-      others.erase(others.begin() + static_cast<int64_t>(i));
-      given += ShareOfRound(workers[i], others, 1, left) > 0 ? 1 : 0;
+  for (const std::vector<Backlog>& workers :
+       {std::vector<Backlog>{{0.1, 7}, {4, 2}, {1, 3.5}, {1, 3.5}, {2, 2.6}},
+        {{0.1, 0.2}, {0.1, 0.2}}}) {
+    for (uint64_t left = 1; left <= 20; ++left) {
+      int given = 0;
+      for (size_t i = 0; i < workers.size(); ++i) {
+        std::vector<Backlog> others = workers;
+        others.erase(others.begin() + static_cast<int64_t>(i));
+        given += ShareOfRound(workers[i], others, 1, left) > 0 ? 1 : 0;
+      }
+      EXPECT_GT(given, 0) << left;
     }
-    EXPECT_GT(given, 0) << left;
   }
 }
 

@@ -82,11 +82,8 @@ TEST(StepDispatcherTest, ASecondWorkerGetsTheOldestStepThatIsOutForLong) {
   const Time later = kNow + std::chrono::seconds(1);
   steps.Take(kAnn, 2, kNow);
   steps.Take(kBob, 2, later);
-  const auto of_ann = [](StepDispatcher::WorkerKey holder) { return holder == kAnn; };
-  EXPECT_EQ(steps.TakeSecond(
-                kBob, [](auto) { return false; }, later),
-            std::nullopt)
-      << "not slow";
+  const std::set<StepDispatcher::WorkerKey> of_ann = {kAnn};
+  EXPECT_EQ(steps.TakeSecond(kBob, {}, later), std::nullopt) << "nobody is slow";
   EXPECT_EQ(steps.TakeSecond(kAnn, of_ann, later), std::nullopt) << "her own";
   EXPECT_EQ(steps.TakeSecond(kBob, of_ann, later), 0u);
   EXPECT_EQ(steps.TakeSecond(kEve, of_ann, later), 1u) << "two are at the one before it";
@@ -103,7 +100,7 @@ TEST(StepDispatcherTest, ASecondWorkerGetsTheOldestStepThatIsOutForLong) {
 TEST(StepDispatcherTest, WhatAnotherWasFasterWithIsBeforeAWorkerUntilItSaysSo) {
   StepDispatcher steps = Make(20);
   const Time later = kNow + std::chrono::seconds(1);
-  const auto anybody = [](StepDispatcher::WorkerKey) { return true; };
+  const std::set<StepDispatcher::WorkerKey> anybody = {kAnn, kBob};
   EXPECT_EQ(steps.WorkloadOf(kAnn).steps, 0u);
   steps.Take(kAnn, 2, kNow);
   ASSERT_EQ(steps.TakeSecond(kBob, anybody, later), 0u);
@@ -142,9 +139,7 @@ TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {
   for (const auto& [one, other] : {std::pair(kAnn, kBob), std::pair(kBob, kAnn)}) {
     const uint64_t step = steps.first_unleased();
     steps.Take(kAnn, 1, kNow);
-    ASSERT_EQ(steps.TakeSecond(
-                  kBob, [](auto holder) { return holder == kAnn; }, later),
-              step);
+    ASSERT_EQ(steps.TakeSecond(kBob, {kAnn}, later), step);
     steps.Release(one);
     EXPECT_TRUE(steps.Holds(other, step));
     EXPECT_EQ(steps.Take(kEve, 1, later), (StepRun{step + 1, 1})) << "the other one is at it";
@@ -156,9 +151,7 @@ TEST(StepDispatcherTest, AStepOfTwoWorkersIsOpenWhenBothHaveLostIt) {
 TEST(StepDispatcherTest, WhatTwoWorkersHaveIsNotTakenBack) {
   StepDispatcher steps = Make(20);
   steps.Take(kAnn, 3, kNow);
-  ASSERT_EQ(steps.TakeSecond(
-                kBob, [](auto) { return true; }, kNow),
-            0u);
+  ASSERT_EQ(steps.TakeSecond(kBob, {kAnn}, kNow), 0u);
   steps.TakeBack({{kAnn, 0}, {kBob, 0}});
   EXPECT_EQ(steps.first_unleased(), 1u);
   EXPECT_TRUE(steps.Holds(kAnn, 0));

@@ -126,7 +126,6 @@ TEST(ReadSmallFileTest, ReadsUpToItsLimit) {
   EXPECT_TRUE(absl::IsNotFound(ReadSmallFile(directory / "none", 3).status()));
 }
 
-// Opening a pipe that nobody writes to waits for a writer.
 // Another process writes over a file's end whenever it is read, so many times.
 class ShrinkingDisk : public PassingFileSystem {
  public:
@@ -171,6 +170,7 @@ TEST(ReadSmallFileTest, ReadsAgainWhatIsShortenedMeanwhile) {
   EXPECT_TRUE(absl::IsDataLoss(ReadSmallFile(path, 100, &restless).status())) << "not for ever";
 }
 
+// Opening a pipe that nobody writes to waits for a writer.
 TEST(ReadSmallFileTest, RefusesAPipeWithoutWaitingForItsWriter) {
   const TemporaryDirectory directory;
   const std::string path = directory / "pipe";
