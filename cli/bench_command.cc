@@ -44,6 +44,8 @@ void AddModel(CLI::App* bench, Command* chosen) {
                    "cpu or cuda:N: what workers use; reference: plain loops")
       ->check(DeviceCheck(/*automatic=*/false))
       ->capture_default_str();
+  model->add_flag("--tf32", options->bench.tf32,
+                  "On a GPU: float32 is multiplied by tensor cores, of 19 bits each");
   model->add_flag("--json", options->json, "As one line of JSON, with the times of all steps");
   model->footer(
       "The gradients of a batch, as a worker computes them, on made-up examples: no data is read, "

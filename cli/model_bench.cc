@@ -110,6 +110,7 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
                                               .loss = loss,
                                               .metrics = {},
                                               .backend = options.backend,
+                                              .freedoms = {.tf32 = options.tf32},
                                               .threads = options.threads,
                                               .on_work_timed = [&](const std::string& work,
                                                                    std::chrono::nanoseconds taken) {
@@ -182,6 +183,7 @@ std::string ModelBenchJson(const ModelBenchResult& result) {
   const double examples = static_cast<double>(result.options.batch_size);
   const nlohmann::json json = {{"model", result.model},
                                {"backend", result.options.backend},
+                               {"tf32", result.options.tf32},
                                {"batch_size", result.options.batch_size},
                                {"threads", result.options.threads},
                                {"step_seconds", result.step_seconds},

@@ -15,6 +15,7 @@ struct ModelBenchOptions {
   int threads = 1;
   double seconds = 10;  // steps are begun for as long
   std::string backend = "cpu";
+  bool tf32 = false;  // ComputeFreedoms
 };
 
 // How fast a worker computes training steps of a model: gradients of a batch, without data, network

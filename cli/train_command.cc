@@ -39,6 +39,8 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
                    "What workers compute on: auto (a GPU that is free, or the CPU), cpu, cuda:N")
       ->check(DeviceCheck(/*automatic=*/true))
       ->capture_default_str();
+  train->add_flag("--tf32", options->tf32,
+                  "On GPUs: float32 is multiplied by tensor cores, of 19 bits each");
   AddJobFlags(train, &options->overrides);
   train
       ->add_option("--max_restarts", options->max_restarts,

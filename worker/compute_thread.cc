@@ -108,6 +108,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   clipping_ = optimizer->clipping();
   ModelRunner::Options runner = computed.RunnerOptions();
   runner.backend = options_.backend;
+  runner.freedoms = options_.freedoms;
   runner.threads = options_.threads;
   runner.seed = job.seed;
   SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));

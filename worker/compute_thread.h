@@ -42,6 +42,7 @@ class ComputeThread : public StepComputer {
   struct Options {
     EventLoop* loop = nullptr;  // outlives this
     std::string backend = "cpu";
+    ComputeFreedoms freedoms = {};  // of the backend
     std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>
         create_runner = ModelRunner::Create;
     int threads = 1;

@@ -34,6 +34,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
   const int threads = ThreadsOf(flags);
   ComputeThread computer({.loop = network.get(),
                           .backend = device.name,
+                          .freedoms = FreedomsOf(flags),
                           .threads = threads,
                           .only_evaluates = true,
                           .memory = ReadMemoryLimit()});

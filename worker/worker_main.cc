@@ -15,6 +15,8 @@ int main(int argc, char** argv) {
       "HOST:PORT of the coordinator; joins without a place in the cluster spec");
   daemon.settings().AddForms("device", &flags.device, shoal::DeviceNames(),
                              "What computes; auto: a GPU where there is one, else the cpu");
+  daemon.settings().AddSwitch("tf32", &flags.tf32,
+                              "On a GPU: float32 is multiplied by tensor cores, of 19 bits each");
   daemon.settings().AddInteger("threads", &flags.threads, 0, 1024,
                                "Compute threads; 0: one for each core");
   daemon.settings().AddNumber("coordinator_timeout", &flags.coordinator_timeout, 0, 1e9,

@@ -29,6 +29,8 @@ int ThreadsOf(const WorkerFlags& flags) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+ComputeFreedoms FreedomsOf(const WorkerFlags& flags) { return {.tf32 = flags.tf32}; }
+
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   absl::StatusOr<ComputeDevice> device =
       ChooseDevice(flags.device, {.survey = cuda::SurveyDevices,
@@ -39,6 +41,9 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                         "--device: " + std::string(device.status().message()));
   }
   if (!device->reason.empty()) LogInfo(device->reason);
+  if (flags.tf32 && device->uuid.empty()) {
+    LogInfo(absl::StrCat("--tf32 is for GPUs: the ", device->name, " computes float32 as ever"));
+  }
   std::string chief = flags.chief;
   std::optional<uint32_t> index;
   Address own;
@@ -78,6 +83,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   };
   ComputeThread computer({.loop = network.get(),
                           .backend = device->name,
+                          .freedoms = FreedomsOf(flags),
                           .threads = ThreadsOf(flags),
                           .memory = ReadMemoryLimit(),
                           .on_examples = on_examples});

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "common/daemon/daemon.h"
+#include "worker/compute/compute_freedoms.h"
 
 namespace shoal {
 
@@ -12,6 +13,7 @@ namespace shoal {
 struct WorkerFlags {
   std::string chief;                 // HOST:PORT; empty: as the cluster spec says
   std::string device = "auto";       // what computes, as ChooseDevice takes it
+  bool tf32 = false;                 // ComputeFreedoms
   int64_t threads = 0;               // 0: one for each core
   double coordinator_timeout = 600;  // seconds
   std::string step_records;          // directory; empty: none are written
@@ -19,6 +21,9 @@ struct WorkerFlags {
 
 // How many threads compute.
 int ThreadsOf(const WorkerFlags& flags);
+
+// What the GPU is free to, where there is one.
+ComputeFreedoms FreedomsOf(const WorkerFlags& flags);
 
 // A worker from its start to its end: wires session, computer and step records to the daemon's
 // network, and runs until the session is over. OK: the job is done. kCancelled: drained. Else why

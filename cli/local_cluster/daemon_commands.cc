@@ -58,9 +58,11 @@ std::vector<TaskCommand> DaemonCommands(const ClusterPlan& plan,
   for (size_t i = 0; i < plan.addresses.ps.size(); ++i) {
     add(TaskType::kPs, static_cast<int>(i), "shoal-ps", {});
   }
+  std::vector<std::string> of_worker = {"--threads=" + std::to_string(plan.threads_per_worker),
+                                        "--device=" + plan.device};
+  if (plan.tf32) of_worker.push_back("--tf32");
   for (size_t i = 0; i < plan.addresses.workers.size(); ++i) {
-    add(TaskType::kWorker, static_cast<int>(i), "shoal-worker",
-        {"--threads=" + std::to_string(plan.threads_per_worker), "--device=" + plan.device});
+    add(TaskType::kWorker, static_cast<int>(i), "shoal-worker", of_worker);
   }
   return commands;
 }

@@ -19,6 +19,7 @@ std::string ResumeCommand(const TrainOptions& options) {
   if (options.run_dir != usual.run_dir) add("--run_dir", ShellWord(options.run_dir));
   if (options.threads != usual.threads) add("--threads", absl::StrCat(options.threads));
   if (options.device != usual.device) add("--device", options.device);
+  if (options.tf32) absl::StrAppend(&command, " --tf32");
   if (options.max_restarts != usual.max_restarts) {
     add("--max_restarts", absl::StrCat(options.max_restarts));
   }

@@ -16,6 +16,7 @@ struct TrainOptions {
   std::string run_dir;                 // empty: runs/NAME, by the name of the job
   int threads = 0;                     // for each worker; 0: chosen from the cores
   std::string device = "auto";         // what workers compute on (compute_device.h)
+  bool tf32 = false;                   // on GPUs, as shoal-worker is told it
   std::vector<JobOverride> overrides;  // of the job's fields
   int max_restarts = 10;               // of each process that dies
   bool verbose = false;                // every line of every daemon on the console

@@ -88,7 +88,8 @@ TEST(DaemonCommandsTest, StartEachTaskWithItsProgramAndFlags) {
                                                             .job_path = "/run/job.json",
                                                             .run_dir = "/run",
                                                             .threads_per_worker = 3,
-                                                            .device = "cuda:0"},
+                                                            .device = "cuda:0",
+                                                            .tf32 = true},
                                                            {});
   ASSERT_EQ(commands.size(), 4);
   EXPECT_EQ(TaskName(commands[0].task), TaskName({TaskType::kChief, 0}));
@@ -103,6 +104,9 @@ TEST(DaemonCommandsTest, StartEachTaskWithItsProgramAndFlags) {
   EXPECT_EQ(commands[3].process.program, "/bin_dir/shoal-worker");
   EXPECT_THAT(commands[3].process.arguments, Contains("--threads=3"));
   EXPECT_THAT(commands[3].process.arguments, Contains("--device=cuda:0"));
+  EXPECT_THAT(commands[3].process.arguments, Contains("--tf32"));
+  EXPECT_THAT(DaemonCommands({.addresses = kAddresses}, {})[3].process.arguments,
+              Not(Contains("--tf32")));
   EXPECT_THAT(commands[3].process.environment, Contains("OMP_NUM_THREADS=3"));
   EXPECT_THAT(commands[3].process.environment, Contains("OMP_WAIT_POLICY=passive"));
 }

@@ -11,19 +11,20 @@ TEST(ResumeCommandTest, LeavesOutWhatIsUsual) {
 }
 
 TEST(ResumeCommandTest, RepeatsWhatWasAskedFor) {
-  EXPECT_EQ(
-      ResumeCommand({.job_path = "job.json",
-                     .workers = 3,
-                     .ps = 2,
-                     .run_dir = "runs/second",
-                     .threads = 4,
-                     .device = "cuda:1",
-                     .overrides = {{"--seed", "seed", "0"},
-                                   {"--set", "loss", "mse"},
-                                   {"--set", "metrics", R"(["accuracy"])"}},
-                     .max_restarts = 1}),
-      "shoal train job.json --workers 3 --ps 2 --run_dir runs/second --threads 4 "
-      "--device cuda:1 --max_restarts 1 --seed 0 --set loss=mse --set 'metrics=[\"accuracy\"]'");
+  EXPECT_EQ(ResumeCommand({.job_path = "job.json",
+                           .workers = 3,
+                           .ps = 2,
+                           .run_dir = "runs/second",
+                           .threads = 4,
+                           .device = "cuda:1",
+                           .tf32 = true,
+                           .overrides = {{"--seed", "seed", "0"},
+                                         {"--set", "loss", "mse"},
+                                         {"--set", "metrics", R"(["accuracy"])"}},
+                           .max_restarts = 1}),
+            "shoal train job.json --workers 3 --ps 2 --run_dir runs/second --threads 4 "
+            "--device cuda:1 --tf32 --max_restarts 1 --seed 0 --set loss=mse --set "
+            "'metrics=[\"accuracy\"]'");
 }
 
 // A person who started it by its path need not have it on PATH.

@@ -32,6 +32,7 @@ class ComputeThreadTest : public testing::Test {
     computer_ =
         std::make_unique<ComputeThread>(ComputeThread::Options{.loop = &loop_,
                                                                .backend = "reference",
+                                                               .freedoms = freedoms_,
                                                                .create_runner = create_runner_,
                                                                .memory = memory_,
                                                                .short_step = short_step_,
@@ -83,6 +84,7 @@ class ComputeThreadTest : public testing::Test {
   PostedLoop loop_;
   MemoryLimit memory_;                                // of computers made from now on
   Time short_step_ = std::chrono::microseconds(200);  // likewise
+  ComputeFreedoms freedoms_;                          // likewise
   std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)> create_runner_ =
       ModelRunner::Create;
   struct SeenBatch {

@@ -356,6 +356,20 @@ TEST_F(ComputeThreadTest, WithoutATestSetThereIsNothingToEvaluate) {
   EXPECT_THAT(std::string(Evaluate(0).status().message()), HasSubstr("no test set"));
 }
 
+TEST_F(ComputeThreadTest, TheRunnerIsAsFreeAsTheWorkerIsTold) {
+  for (const bool tf32 : {false, true}) {
+    std::vector<ComputeFreedoms> given;
+    freedoms_ = {.tf32 = tf32};
+    create_runner_ = [&](ModelRunner::Options options) {
+      given.push_back(options.freedoms);
+      return ModelRunner::Create(std::move(options));
+    };
+    NewComputer();
+    ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+    EXPECT_THAT(given, ElementsAre(testing::Field(&ComputeFreedoms::tf32, tf32)));
+  }
+}
+
 TEST_F(ComputeThreadTest, ForgetDropsOnlyWhatIsPrepared) {
   ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
   computer_->Expect(0, 5);

@@ -28,12 +28,13 @@ std::vector<std::string> BackendNames() {
   return names;
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name) {
+absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name,
+                                                       const ComputeFreedoms& freedoms) {
   for (const Registered& backend : kBackends) {
     if (name == backend.name) return backend.create();
   }
   if (const std::optional<int> index = CudaIndexOf(name); index.has_value()) {
-    return cuda::CreateCudaBackend(*index);
+    return cuda::CreateCudaBackend(*index, freedoms);
   }
   const std::string nearest = NearestName(name, BackendNames());
   return absl::InvalidArgumentError(absl::StrCat(

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/backend.h"
+#include "worker/compute/compute_freedoms.h"
 
 namespace shoal {
 
@@ -14,6 +15,7 @@ std::vector<std::string> BackendNames();
 
 // One of these, or of a GPU's, "cuda:0". Another name is kInvalidArgument, with the nearest one; of
 // a GPU the errors are CreateCudaBackend's.
-absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name);
+absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name,
+                                                       const ComputeFreedoms& freedoms = {});
 
 }  // namespace shoal

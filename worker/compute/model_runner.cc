@@ -9,7 +9,8 @@
 namespace shoal {
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options) {
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, CreateBackend(options.backend));
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
+                         CreateBackend(options.backend, options.freedoms));
   return GraphRunner::Create(std::move(options), std::move(backend));
 }
 

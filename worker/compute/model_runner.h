@@ -15,6 +15,7 @@
 #include "common/model/loss.h"
 #include "common/model/model_layout.h"
 #include "common/training_metric/metric.h"
+#include "worker/compute/compute_freedoms.h"
 #include "worker/compute/pinned_buffer.h"
 
 namespace shoal {
@@ -54,6 +55,7 @@ class ModelRunner {
     std::map<int64_t, double> class_weights = {};
     // "cpu" (oneDNN and OpenBLAS) or another of BackendNames().
     std::string backend = "cpu";
+    ComputeFreedoms freedoms = {};  // of the backend
     int threads = 1;
     // At most so many examples of a batch are computed at once, to take less memory; 0: all.
     int64_t micro_batch_size = 0;

@@ -15,17 +15,19 @@
 
 namespace shoal::cuda {
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index) {
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index,
+                                                           const ComputeFreedoms& freedoms) {
   SHOAL_ASSIGN_OR_RETURN(const DeviceInfo info, FindDevice(SurveyDevices(), index));
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device, CudaDevice::Create(info));
   const Stream* const stream = &device->compute_stream();
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<MatrixProducts> products, CreateCublasLtProducts(stream));
+  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<MatrixProducts> products,
+                         CreateCublasLtProducts(stream, freedoms.tf32));
   // Deterministic: a run that is gone on with gives the same bits.
   const auto log = [](const std::string& warning) { LogWarning(warning); };
   std::unique_ptr<Convolutions> convolutions =
       CreateCudnnConvolutions({.device_index = index,
                                .stream = stream,
-                               .demands = {.deterministic = true},
+                               .demands = {.tf32 = freedoms.tf32, .deterministic = true},
                                .on_warning = log});
   const int64_t blocks = device->blocks();
   return std::make_unique<CudaBackend>(CudaBackend::Options{.device = std::move(device),

@@ -3,7 +3,7 @@
 
 namespace shoal::cuda {
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index) {
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index, const ComputeFreedoms&) {
   return FindDevice(SurveyDevices(), index).status();
 }
 

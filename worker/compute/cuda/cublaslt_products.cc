@@ -95,8 +95,8 @@ class CublasLtProduct : public Kernel {
 class CublasLtProducts : public MatrixProducts {
  public:
   CublasLtProducts(std::unique_ptr<const CublasLtLibrary> library, Handle handle,
-                   const Stream* stream)
-      : library_(std::move(library)), handle_(std::move(handle)), stream_(*stream) {}
+                   const Stream* stream, bool tf32)
+      : library_(std::move(library)), handle_(std::move(handle)), stream_(*stream), tf32_(tf32) {}
 
   absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product,
                                                const NodeName& node) override {
@@ -139,7 +139,9 @@ class CublasLtProducts : public MatrixProducts {
   absl::StatusOr<Description> Describe(const MatrixProduct& product, const NodeName& node) const {
     cublasLtMatmulDesc_t created = nullptr;
     SHOAL_RETURN_IF_ERROR(SHOAL_CUBLASLT(
-        *library_, cublasLtMatmulDescCreate(&created, CUBLAS_COMPUTE_32F, CUDA_R_32F), node));
+        *library_,
+        cublasLtMatmulDescCreate(&created, ComputeTypeOf(product.operands, tf32_), CUDA_R_32F),
+        node));
     Description description(created, library_->cublasLtMatmulDescDestroy);
     const auto set = [&](cublasLtMatmulDescAttributes_t attribute, auto value) {
       return SHOAL_CUBLASLT(
@@ -193,16 +195,23 @@ class CublasLtProducts : public MatrixProducts {
   const std::unique_ptr<const CublasLtLibrary> library_;
   const Handle handle_;
   const Stream& stream_;
+  const bool tf32_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MatrixProducts>> CreateCublasLtProducts(const Stream* stream) {
+cublasComputeType_t ComputeTypeOf(ComputeDtype operands, bool tf32) {
+  return tf32 && operands == ComputeDtype::kFloat32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                    : CUBLAS_COMPUTE_32F;
+}
+
+absl::StatusOr<std::unique_ptr<MatrixProducts>> CreateCublasLtProducts(const Stream* stream,
+                                                                       bool tf32) {
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<const CublasLtLibrary> library, CublasLtLibrary::Load());
   cublasLtHandle_t created = nullptr;
   SHOAL_RETURN_IF_ERROR(SHOAL_CUBLASLT(*library, cublasLtCreate(&created)));
   Handle handle(created, library->cublasLtDestroy);
-  return std::make_unique<CublasLtProducts>(std::move(library), std::move(handle), stream);
+  return std::make_unique<CublasLtProducts>(std::move(library), std::move(handle), stream, tf32);
 }
 
 }  // namespace shoal::cuda

@@ -51,7 +51,7 @@ class CudaDeviceTest : public ::testing::Test {
 
 TEST_F(CudaDeviceTest, WithoutOneTheBackendSaysSo) {
   if (found_.ok()) GTEST_SKIP() << "There is a GPU here.";
-  EXPECT_EQ(CreateCudaBackend(0).status(), found_.status());
+  EXPECT_EQ(CreateCudaBackend(0, {}).status(), found_.status());
   EXPECT_EQ(CreateBackend("cuda:0").status(), found_.status());
 }
 
@@ -124,28 +124,37 @@ void ExpectPlainProduct(CudaDevice& device, MatrixProducts& products, const Matr
   for (int64_t i = 0; i < m * n; ++i) ASSERT_NEAR(ToFloat(c[i]), ToFloat(expected[i]), bound) << i;
 }
 
-// Against plain sums.
+TEST(CublasLtProductsTest, Float32IsNotReadAsTf32UnlessThatIsAskedFor) {
+  EXPECT_EQ(ComputeTypeOf(ComputeDtype::kFloat32, /*tf32=*/false), CUBLAS_COMPUTE_32F);
+  EXPECT_EQ(ComputeTypeOf(ComputeDtype::kFloat32, /*tf32=*/true), CUBLAS_COMPUTE_32F_FAST_TF32);
+  EXPECT_EQ(ComputeTypeOf(ComputeDtype::kBfloat16, /*tf32=*/true), CUBLAS_COMPUTE_32F);
+}
+
+// Against plain sums. Of TF32 a product is off by 2^-11 of it.
 TEST_F(CudaDeviceTest, MultipliesMatrices) {
   if (!found_.ok()) GTEST_SKIP() << "No GPU here: " << found_.status().message();
   const auto device = CudaDevice::Create(*found_);
   ASSERT_TRUE(device.ok()) << device.status();
-  const auto products = CreateCublasLtProducts(&(*device)->compute_stream());
-  ASSERT_TRUE(products.ok()) << products.status();
   std::mt19937_64 random(3);
-  for (int bits = 0; bits < 8; ++bits) {
-    MatrixProduct product = {.transpose_a = (bits & 1) != 0,
-                             .transpose_b = (bits & 2) != 0,
-                             .bias = (bits & 4) != 0,
-                             .m = 33,
-                             .n = 17,
-                             .k = 65};
-    SCOPED_TRACE(testing::Message() << product.transpose_a << product.transpose_b << product.bias);
-    ExpectPlainProduct<float, float>(**device, **products, product, 1e-4, random);
-    product.operands = product.result = ComputeDtype::kBfloat16;
-    ExpectPlainProduct<BFloat16, BFloat16>(**device, **products, product, 0.25, random);
-    if (product.bias) continue;  // a factory asks for none with these
-    product.result = ComputeDtype::kFloat32;
-    ExpectPlainProduct<BFloat16, float>(**device, **products, product, 1e-3, random);
+  for (const bool tf32 : {false, true}) {
+    const auto products = CreateCublasLtProducts(&(*device)->compute_stream(), tf32);
+    ASSERT_TRUE(products.ok()) << products.status();
+    for (int bits = 0; bits < 8; ++bits) {
+      MatrixProduct product = {.transpose_a = (bits & 1) != 0,
+                               .transpose_b = (bits & 2) != 0,
+                               .bias = (bits & 4) != 0,
+                               .m = 33,
+                               .n = 17,
+                               .k = 65};
+      SCOPED_TRACE(testing::Message() << product.transpose_a << product.transpose_b << product.bias
+                                      << " tf32 " << tf32);
+      ExpectPlainProduct<float, float>(**device, **products, product, tf32 ? 0.05 : 1e-4, random);
+      product.operands = product.result = ComputeDtype::kBfloat16;
+      ExpectPlainProduct<BFloat16, BFloat16>(**device, **products, product, 0.25, random);
+      if (product.bias) continue;  // a factory asks for none with these
+      product.result = ComputeDtype::kFloat32;
+      ExpectPlainProduct<BFloat16, float>(**device, **products, product, 1e-3, random);
+    }
   }
 }
 
