@@ -46,6 +46,8 @@ void AddModel(CLI::App* bench, Command* chosen) {
       ->capture_default_str();
   model->add_flag("--tf32", options->bench.tf32,
                   "On a GPU: float32 is multiplied by tensor cores, of 19 bits each");
+  model->add_flag("--deterministic", options->bench.deterministic,
+                  "On a GPU: as a worker computes under sync");
   model->add_flag("--json", options->json, "As one line of JSON, with the times of all steps");
   model->footer(
       "The gradients of a batch, as a worker computes them, on made-up examples: no data is read, "

@@ -105,17 +105,18 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
                                             const ModelBenchOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, LossFor(model.graph));
   std::map<std::string, double> op_seconds;  // of the step that runs
-  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner,
-                         ModelRunner::Create({.model = model.graph,
-                                              .loss = loss,
-                                              .metrics = {},
-                                              .backend = options.backend,
-                                              .freedoms = {.tf32 = options.tf32},
-                                              .threads = options.threads,
-                                              .on_work_timed = [&](const std::string& work,
-                                                                   std::chrono::nanoseconds taken) {
-                                                op_seconds[work] += Seconds(taken).count();
-                                              }}));
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ModelRunner> runner,
+      ModelRunner::Create(
+          {.model = model.graph,
+           .loss = loss,
+           .metrics = {},
+           .backend = options.backend,
+           .freedoms = {.tf32 = options.tf32, .nondeterministic = !options.deterministic},
+           .threads = options.threads,
+           .on_work_timed = [&](const std::string& work, std::chrono::nanoseconds taken) {
+             op_seconds[work] += Seconds(taken).count();
+           }}));
   ModelBenchResult result = {.model = model.name, .options = options};
   SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory memory,
                          runner->MemoryOfBatch(options.batch_size));
@@ -184,6 +185,7 @@ std::string ModelBenchJson(const ModelBenchResult& result) {
   const nlohmann::json json = {{"model", result.model},
                                {"backend", result.options.backend},
                                {"tf32", result.options.tf32},
+                               {"deterministic", result.options.deterministic},
                                {"batch_size", result.options.batch_size},
                                {"threads", result.options.threads},
                                {"step_seconds", result.step_seconds},

@@ -15,7 +15,8 @@ struct ModelBenchOptions {
   int threads = 1;
   double seconds = 10;  // steps are begun for as long
   std::string backend = "cpu";
-  bool tf32 = false;  // ComputeFreedoms
+  bool tf32 = false;           // ComputeFreedoms
+  bool deterministic = false;  // likewise
 };
 
 // How fast a worker computes training steps of a model: gradients of a batch, without data, network

@@ -41,6 +41,10 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
       ->capture_default_str();
   train->add_flag("--tf32", options->tf32,
                   "On GPUs: float32 is multiplied by tensor cores, of 19 bits each");
+  train->add_flag(
+      "--deterministic", options->deterministic,
+      "On GPUs: a step that is computed again has the same bits; under sync it has them "
+      "in any case");
   AddJobFlags(train, &options->overrides);
   train
       ->add_option("--max_restarts", options->max_restarts,

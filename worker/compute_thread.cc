@@ -109,6 +109,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   ModelRunner::Options runner = computed.RunnerOptions();
   runner.backend = options_.backend;
   runner.freedoms = options_.freedoms;
+  // Promise 9: whoever computes a step computes the same.
+  if (job.strategy.sync()) runner.freedoms.nondeterministic = false;
   runner.threads = options_.threads;
   runner.seed = job.seed;
   SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));

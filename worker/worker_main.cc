@@ -17,6 +17,9 @@ int main(int argc, char** argv) {
                              "What computes; auto: a GPU where there is one, else the cpu");
   daemon.settings().AddSwitch("tf32", &flags.tf32,
                               "On a GPU: float32 is multiplied by tensor cores, of 19 bits each");
+  daemon.settings().AddSwitch("deterministic", &flags.deterministic,
+                              "On a GPU: a step that is computed again has the same bits; under "
+                              "sync it has them in any case");
   daemon.settings().AddInteger("threads", &flags.threads, 0, 1024,
                                "Compute threads; 0: one for each core");
   daemon.settings().AddNumber("coordinator_timeout", &flags.coordinator_timeout, 0, 1e9,

@@ -29,7 +29,9 @@ int ThreadsOf(const WorkerFlags& flags) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-ComputeFreedoms FreedomsOf(const WorkerFlags& flags) { return {.tf32 = flags.tf32}; }
+ComputeFreedoms FreedomsOf(const WorkerFlags& flags) {
+  return {.tf32 = flags.tf32, .nondeterministic = !flags.deterministic};
+}
 
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   absl::StatusOr<ComputeDevice> device =

@@ -14,6 +14,7 @@ struct WorkerFlags {
   std::string chief;                 // HOST:PORT; empty: as the cluster spec says
   std::string device = "auto";       // what computes, as ChooseDevice takes it
   bool tf32 = false;                 // ComputeFreedoms
+  bool deterministic = false;        // likewise
   int64_t threads = 0;               // 0: one for each core
   double coordinator_timeout = 600;  // seconds
   std::string step_records;          // directory; empty: none are written

@@ -61,6 +61,7 @@ std::vector<TaskCommand> DaemonCommands(const ClusterPlan& plan,
   std::vector<std::string> of_worker = {"--threads=" + std::to_string(plan.threads_per_worker),
                                         "--device=" + plan.device};
   if (plan.tf32) of_worker.push_back("--tf32");
+  if (plan.deterministic) of_worker.push_back("--deterministic");
   for (size_t i = 0; i < plan.addresses.workers.size(); ++i) {
     add(TaskType::kWorker, static_cast<int>(i), "shoal-worker", of_worker);
   }

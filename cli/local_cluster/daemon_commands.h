@@ -16,7 +16,8 @@ struct ClusterPlan {
   std::string run_dir;     // absolute
   int threads_per_worker = 1;
   std::string device = "auto";  // what workers compute on, as shoal-worker is told it
-  bool tf32 = false;            // likewise
+  bool tf32 = false;            // likewise, as is
+  bool deterministic = false;
 };
 
 // The commands of all daemons of the plan: coordinator, ps, workers. `environment` is that of this

@@ -20,6 +20,7 @@ std::string ResumeCommand(const TrainOptions& options) {
   if (options.threads != usual.threads) add("--threads", absl::StrCat(options.threads));
   if (options.device != usual.device) add("--device", options.device);
   if (options.tf32) absl::StrAppend(&command, " --tf32");
+  if (options.deterministic) absl::StrAppend(&command, " --deterministic");
   if (options.max_restarts != usual.max_restarts) {
     add("--max_restarts", absl::StrCat(options.max_restarts));
   }

@@ -204,6 +204,7 @@ class Training {
         options_.threads > 0 ? options_.threads : ThreadsPerWorker(options_.workers);
     plan.device = options_.device;
     plan.tf32 = options_.tf32;
+    plan.deterministic = options_.deterministic;
     console_.Print(absl::StrCat("shoal ", kVersion, ": training ", job_.name, " with ",
                                 Plural(options_.workers, "worker"), " of ",
                                 Plural(plan.threads_per_worker, "thread"), " and ", options_.ps,

@@ -17,6 +17,7 @@ struct TrainOptions {
   int threads = 0;                     // for each worker; 0: chosen from the cores
   std::string device = "auto";         // what workers compute on (compute_device.h)
   bool tf32 = false;                   // on GPUs, as shoal-worker is told it
+  bool deterministic = false;          // likewise
   std::vector<JobOverride> overrides;  // of the job's fields
   int max_restarts = 10;               // of each process that dies
   bool verbose = false;                // every line of every daemon on the console

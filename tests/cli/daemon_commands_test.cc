@@ -17,6 +17,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -89,7 +90,8 @@ TEST(DaemonCommandsTest, StartEachTaskWithItsProgramAndFlags) {
                                                             .run_dir = "/run",
                                                             .threads_per_worker = 3,
                                                             .device = "cuda:0",
-                                                            .tf32 = true},
+                                                            .tf32 = true,
+                                                            .deterministic = true},
                                                            {});
   ASSERT_EQ(commands.size(), 4);
   EXPECT_EQ(TaskName(commands[0].task), TaskName({TaskType::kChief, 0}));
@@ -104,9 +106,9 @@ TEST(DaemonCommandsTest, StartEachTaskWithItsProgramAndFlags) {
   EXPECT_EQ(commands[3].process.program, "/bin_dir/shoal-worker");
   EXPECT_THAT(commands[3].process.arguments, Contains("--threads=3"));
   EXPECT_THAT(commands[3].process.arguments, Contains("--device=cuda:0"));
-  EXPECT_THAT(commands[3].process.arguments, Contains("--tf32"));
+  EXPECT_THAT(commands[3].process.arguments, testing::IsSupersetOf({"--tf32", "--deterministic"}));
   EXPECT_THAT(DaemonCommands({.addresses = kAddresses}, {})[3].process.arguments,
-              Not(Contains("--tf32")));
+              Not(Contains(AnyOf("--tf32", "--deterministic"))));
   EXPECT_THAT(commands[3].process.environment, Contains("OMP_NUM_THREADS=3"));
   EXPECT_THAT(commands[3].process.environment, Contains("OMP_WAIT_POLICY=passive"));
 }

@@ -18,12 +18,13 @@ TEST(ResumeCommandTest, RepeatsWhatWasAskedFor) {
                            .threads = 4,
                            .device = "cuda:1",
                            .tf32 = true,
+                           .deterministic = true,
                            .overrides = {{"--seed", "seed", "0"},
                                          {"--set", "loss", "mse"},
                                          {"--set", "metrics", R"(["accuracy"])"}},
                            .max_restarts = 1}),
             "shoal train job.json --workers 3 --ps 2 --run_dir runs/second --threads 4 "
-            "--device cuda:1 --tf32 --max_restarts 1 --seed 0 --set loss=mse --set "
+            "--device cuda:1 --tf32 --deterministic --max_restarts 1 --seed 0 --set loss=mse --set "
             "'metrics=[\"accuracy\"]'");
 }
 

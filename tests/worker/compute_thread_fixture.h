@@ -68,6 +68,22 @@ class ComputeThreadTest : public testing::Test {
     loop_.RunUntil([&] { return result.has_value(); });
     return result.value_or(absl::UnknownError("waited in vain"));
   }
+  // What the runner of a job with this strategy is given where the worker is told `freedoms`.
+  ComputeFreedoms FreedomsGiven(const std::string& strategy, const ComputeFreedoms& freedoms) {
+    std::optional<ComputeFreedoms> given;
+    create_runner_ = [&](ModelRunner::Options options) {
+      given = options.freedoms;
+      return ModelRunner::Create(std::move(options));
+    };
+    freedoms_ = freedoms;
+    NewComputer();
+    Job job = small_.Load();
+    job.strategy.name = strategy;
+    if (job.strategy.sync()) job.strategy.gradients_per_update = 1;
+    const absl::Status prepared = Prepare(job.ResolvedText()).status();
+    EXPECT_TRUE(prepared.ok()) << prepared;
+    return given.value_or(ComputeFreedoms());
+  }
   // Some values that training could begin with.
   static void Initialize(const Job& job, const ModelLayout& layout, std::span<float> out) {
     const KerasModel model = *ParseKerasModel(job.model_json);

@@ -357,17 +357,18 @@ TEST_F(ComputeThreadTest, WithoutATestSetThereIsNothingToEvaluate) {
 }
 
 TEST_F(ComputeThreadTest, TheRunnerIsAsFreeAsTheWorkerIsTold) {
-  for (const bool tf32 : {false, true}) {
-    std::vector<ComputeFreedoms> given;
-    freedoms_ = {.tf32 = tf32};
-    create_runner_ = [&](ModelRunner::Options options) {
-      given.push_back(options.freedoms);
-      return ModelRunner::Create(std::move(options));
-    };
-    NewComputer();
-    ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
-    EXPECT_THAT(given, ElementsAre(testing::Field(&ComputeFreedoms::tf32, tf32)));
+  for (const bool free : {false, true}) {
+    const ComputeFreedoms given = FreedomsGiven("async", {.tf32 = free, .nondeterministic = !free});
+    EXPECT_EQ(given.tf32, free);
+    EXPECT_EQ(given.nondeterministic, !free);
   }
+}
+
+// Promise 9.
+TEST_F(ComputeThreadTest, UnderSyncAStepHasTheSameBitsWhateverTheWorkerIsTold) {
+  const ComputeFreedoms given = FreedomsGiven("sync", {.tf32 = true, .nondeterministic = true});
+  EXPECT_TRUE(given.tf32);
+  EXPECT_FALSE(given.nondeterministic);
 }
 
 TEST_F(ComputeThreadTest, ForgetDropsOnlyWhatIsPrepared) {

@@ -22,8 +22,10 @@ class Convolutions {
 
   virtual ~Convolutions() = default;
 
-  // kUnimplemented for what it does not compute. `node`: for errors.
-  virtual absl::StatusOr<Made> Make(const ConvolutionGraph& graph, const NodeName& node) = 0;
+  // kUnimplemented for what it does not compute. `trains`: of a step; what is of an evaluation or a
+  // prediction has the same bits whenever it is computed. `node`: for errors.
+  virtual absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,
+                                    const NodeName& node) = 0;
 };
 
 }  // namespace shoal::cuda

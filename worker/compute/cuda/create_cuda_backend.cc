@@ -22,13 +22,12 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index,
   const Stream* const stream = &device->compute_stream();
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<MatrixProducts> products,
                          CreateCublasLtProducts(stream, freedoms.tf32));
-  // Deterministic: a run that is gone on with gives the same bits.
   const auto log = [](const std::string& warning) { LogWarning(warning); };
-  std::unique_ptr<Convolutions> convolutions =
-      CreateCudnnConvolutions({.device_index = index,
-                               .stream = stream,
-                               .demands = {.tf32 = freedoms.tf32, .deterministic = true},
-                               .on_warning = log});
+  std::unique_ptr<Convolutions> convolutions = CreateCudnnConvolutions(
+      {.device_index = index,
+       .stream = stream,
+       .demands = {.tf32 = freedoms.tf32, .deterministic = !freedoms.nondeterministic},
+       .on_warning = log});
   const int64_t blocks = device->blocks();
   return std::make_unique<CudaBackend>(CudaBackend::Options{.device = std::move(device),
                                                             .stream = stream,

@@ -133,7 +133,7 @@ class KernelOnCpu : public Kernel {
 }  // namespace
 
 absl::StatusOr<Convolutions::Made> ConvolutionsOnCpu::Make(const ConvolutionGraph& graph,
-                                                           const NodeName&) {
+                                                           bool /*trains*/, const NodeName&) {
   if (!ExtentsAgree(graph))
     return absl::InternalError("cuDNN would see another y: " + GraphText(graph));
   return Made{std::make_unique<KernelOnCpu>(graph), kWorkspaceBytes};

@@ -8,7 +8,8 @@ namespace shoal::cuda {
 // is asked of cuDNN shows without a GPU. Its kernels spoil the workspace that they ask for.
 class ConvolutionsOnCpu : public Convolutions {
  public:
-  absl::StatusOr<Made> Make(const ConvolutionGraph& graph, const NodeName& node) override;
+  absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,
+                            const NodeName& node) override;
 };
 
 }  // namespace shoal::cuda

@@ -67,7 +67,7 @@ class ConvolutionsTest : public KernelTest {
 
   // Runs the pass to its end.
   void Compute(const ConvolutionGraph& graph, std::vector<void*> tensors) {
-    auto made = convolutions_->Make(graph, {.op = "Conv2D", .layer = "drawn"});
+    auto made = convolutions_->Make(graph, /*trains=*/true, {.op = "Conv2D", .layer = "drawn"});
     ASSERT_TRUE(made.ok()) << made.status();
     const Buffer<char> workspace = Empty<char>(made->workspace_bytes);
     tensors.push_back(workspace.data());

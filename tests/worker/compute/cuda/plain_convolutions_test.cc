@@ -23,16 +23,20 @@ using ::testing::StartsWith;
 
 const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 
-// Fails for everything, with a text that tells of the graph.
+// Fails for everything, with a text that tells of the graph, and notes in `trains` what of each it
+// is told.
 class NoConvolutions : public cuda::Convolutions {
  public:
-  explicit NoConvolutions(absl::StatusCode code) : code_(code) {}
-  absl::StatusOr<Made> Make(const cuda::ConvolutionGraph& graph, const cuda::NodeName&) override {
+  NoConvolutions(absl::StatusCode code, std::vector<bool>* trains) : code_(code), trains_(trains) {}
+  absl::StatusOr<Made> Make(const cuda::ConvolutionGraph& graph, bool trains,
+                            const cuda::NodeName&) override {
+    trains_->push_back(trains);
     return absl::Status(code_, "CUDNN_STATUS_NOT_SUPPORTED: " + GraphText(graph));
   }
 
  private:
   const absl::StatusCode code_;
+  std::vector<bool>* const trains_;
 };
 
 class PlainConvolutionsTest : public ::testing::Test {
@@ -49,7 +53,7 @@ class PlainConvolutionsTest : public ::testing::Test {
         std::make_unique<CudaOnCpuBackend>(
             std::make_unique<FakeDevice>(1),
             CudaOnCpuBackend::Parts{
-                .convolutions = std::make_unique<NoConvolutions>(code),
+                .convolutions = std::make_unique<NoConvolutions>(code, &trains_),
                 .on_warning = [this](const std::string& text) { warnings_.push_back(text); }}));
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
@@ -57,6 +61,7 @@ class PlainConvolutionsTest : public ::testing::Test {
 
   std::mt19937 random_{5};
   std::vector<std::string> warnings_;
+  std::vector<bool> trains_;  // of each convolution
 };
 
 TEST_F(PlainConvolutionsTest, AreSaidOnceByOpAndLayerWithTheStatus) {
@@ -81,6 +86,21 @@ TEST_F(PlainConvolutionsTest, AreSaidOnceByOpAndLayerWithTheStatus) {
                                               of("Conv2DBackwardWeights", "Conv2D_1"),
                                               of("Conv2DBackwardWeights", "Conv2D_4"),
                                               of("Conv2DBackwardData", "Conv2D_4")));
+}
+
+// The same values have the same loss and metrics, whoever evaluates them.
+TEST_F(PlainConvolutionsTest, OnlyThoseOfAStepMayBeWhatIsFastest) {
+  const auto runner = MakeRunner(absl::StatusCode::kUnimplemented);
+  const std::vector<float> parameters = RandomFloats(random_, runner->layout().size, 0.3f);
+  std::vector<float> gradients(parameters.size());
+  const RandomBatch data(random_, Options().model, *kSparse, 2);
+  ASSERT_TRUE(runner->Train(data.batch(), 1, parameters, gradients, nullptr).ok());
+  EXPECT_THAT(trains_, ElementsAre(true, true, true, true, true));
+  trains_.clear();
+  ASSERT_TRUE(runner->Evaluate(data.batch(), parameters).ok());
+  ASSERT_TRUE(runner->Predict(data.batch(), parameters, /*training=*/true).ok());
+  ASSERT_TRUE(runner->Predict(data.batch(), parameters, /*training=*/false).ok());
+  EXPECT_THAT(trains_, ElementsAre(false, false, false, false, false, false));
 }
 
 // A lost device, or an installation that is damaged, is no reason to go on slowly.

@@ -40,9 +40,10 @@ absl::Status LeaveFastest(
 }  // namespace
 
 absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::TryEngine(const ConvolutionGraph& graph,
+                                                              const ConvolutionDemands& demands,
                                                               Engine engine,
                                                               const NodeName& node) const {
-  if (!MayCompute(engine.notes, graph.x.type, options_.demands)) {
+  if (!MayCompute(engine.notes, graph.x.type, demands)) {
     return absl::UnimplementedError(
         "what there is of engines is less precise or deterministic "
         "than the job asks");
@@ -50,25 +51,26 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::TryEngine(const ConvolutionG
   SHOAL_ASSIGN_OR_RETURN(
       ConvolutionPlan plan,
       ConvolutionPlan::Create(*options_.library, *options_.device, graph, std::move(engine), node));
-  if (plan.workspace_bytes() > options_.demands.workspace_limit_bytes) {
+  if (plan.workspace_bytes() > demands.workspace_limit_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "an engine needs ", FormatBytes(plan.workspace_bytes()), " besides the tensors; ",
-        FormatBytes(options_.demands.workspace_limit_bytes), " are allowed"));
+        FormatBytes(demands.workspace_limit_bytes), " are allowed"));
   }
   return plan;
 }
 
 absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph& graph,
+                                                         const ConvolutionDemands& demands,
                                                          const NodeName& node) {
   SHOAL_ASSIGN_OR_RETURN(const OperationGraph operations,
                          OperationGraph::Create(*options_.library, graph, node));
-  const bool measured = options_.measure != nullptr && !options_.demands.deterministic;
+  const bool measured = options_.measure != nullptr && !demands.deterministic;
   SHOAL_ASSIGN_OR_RETURN(std::vector<Engine> engines,
                          SuggestEngines(*options_.library, *options_.device, operations, node));
   std::vector<ConvolutionPlan> plans;
   std::vector<absl::Status> failures;
   for (Engine& engine : engines) {
-    absl::StatusOr<ConvolutionPlan> plan = TryEngine(graph, std::move(engine), node);
+    absl::StatusOr<ConvolutionPlan> plan = TryEngine(graph, demands, std::move(engine), node);
     if (plan.ok()) {
       plans.push_back(*std::move(plan));
     } else {

@@ -8,8 +8,8 @@
 
 namespace shoal::cuda {
 
-// Chooses an engine for a graph. Without `measure`, or for a deterministic job, the first that
-// cuDNN's heuristics name of those that the job's demands allow: the same each time. Otherwise the
+// Chooses an engine for a graph. Without `measure`, or where it is to be deterministic, the first
+// that cuDNN's heuristics name of those that the demands allow: the same each time. Otherwise the
 // fastest of the first few. Not thread-safe.
 class ConvolutionPlanner {
  public:
@@ -17,7 +17,6 @@ class ConvolutionPlanner {
     // All outlive it.
     const CudnnLibrary* library;
     const CudnnDevice* device;
-    ConvolutionDemands demands = {};
     // How long a plan takes, in any unit.
     std::function<absl::StatusOr<double>(ConvolutionPlan& plan)> measure = {};
     // What hinders nothing, for people.
@@ -26,11 +25,13 @@ class ConvolutionPlanner {
   explicit ConvolutionPlanner(Options options) : options_(std::move(options)) {}
 
   // Where no engine does: NoEngine's error.
-  absl::StatusOr<ConvolutionPlan> Plan(const ConvolutionGraph& graph, const NodeName& node);
+  absl::StatusOr<ConvolutionPlan> Plan(const ConvolutionGraph& graph,
+                                       const ConvolutionDemands& demands, const NodeName& node);
 
  private:
   // A plan within the demands.
-  absl::StatusOr<ConvolutionPlan> TryEngine(const ConvolutionGraph& graph, Engine engine,
+  absl::StatusOr<ConvolutionPlan> TryEngine(const ConvolutionGraph& graph,
+                                            const ConvolutionDemands& demands, Engine engine,
                                             const NodeName& node) const;
 
   const Options options_;

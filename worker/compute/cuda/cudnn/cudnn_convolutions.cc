@@ -38,9 +38,12 @@ class CudnnConvolutions : public Convolutions {
  public:
   explicit CudnnConvolutions(CudnnOptions options) : options_(std::move(options)) {}
 
-  absl::StatusOr<Made> Make(const ConvolutionGraph& graph, const NodeName& node) override {
+  absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,
+                            const NodeName& node) override {
     if (!planner_.has_value()) SHOAL_RETURN_IF_ERROR(Begin());
-    SHOAL_ASSIGN_OR_RETURN(ConvolutionPlan plan, planner_->Plan(graph, node));
+    ConvolutionDemands demands = options_.demands;
+    demands.deterministic |= !trains;
+    SHOAL_ASSIGN_OR_RETURN(ConvolutionPlan plan, planner_->Plan(graph, demands, node));
     Made made = {.workspace_bytes = plan.workspace_bytes()};
     made.kernel = std::make_unique<ConvolutionKernel>(&session_->handle, std::move(plan));
     return made;
@@ -56,7 +59,6 @@ class CudnnConvolutions : public Convolutions {
         std::make_unique<CudnnSession>(std::move(library), std::move(device), std::move(handle));
     planner_.emplace(ConvolutionPlanner::Options{.library = session_->library.get(),
                                                  .device = &session_->device,
-                                                 .demands = options_.demands,
                                                  .measure =
                                                      [this](ConvolutionPlan& plan) {
                                                        return MeasurePlan(session_->handle,

@@ -16,13 +16,13 @@ struct CudnnOptions {
   int device_index = 0;
   // Where they go. Outlives the convolutions.
   const Stream* stream = nullptr;
-  ConvolutionDemands demands = {};
+  ConvolutionDemands demands = {};  // of a step
   // What hinders nothing, for people.
   std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
 };
 
-// Convolutions by cuDNN, which is loaded when the first is made. Plans are measured when their
-// kernels are made, unless the job is deterministic.
+// Convolutions by cuDNN, which is loaded when the first is made. Plans of a step are measured when
+// their kernels are made, unless it is to be deterministic.
 std::unique_ptr<Convolutions> CreateCudnnConvolutions(CudnnOptions options);
 
 }  // namespace shoal::cuda

@@ -37,12 +37,10 @@ ConvolutionGraph Layer(Pass pass, ComputeDtype type = ComputeDtype::kBfloat16,
 
 class CudnnEnginesTest : public DescribedGpuTest {
  protected:
-  ConvolutionPlanner::Options Options(const ConvolutionDemands& demands = {}) {
-    return {.library = library_.get(), .device = &*device_, .demands = demands};
-  }
+  ConvolutionPlanner::Options Options() { return {.library = library_.get(), .device = &*device_}; }
   absl::StatusOr<ConvolutionPlan> Plan(const ConvolutionGraph& graph,
                                        const ConvolutionDemands& demands = {}) {
-    return ConvolutionPlanner(Options(demands)).Plan(graph, kNode);
+    return ConvolutionPlanner(Options()).Plan(graph, demands, kNode);
   }
 };
 
@@ -156,7 +154,7 @@ TEST_F(CudnnEnginesTest, MeasuresAndTakesTheFastest) {
     if (measured.size() == 1) return absl::ResourceExhaustedError("no memory");
     return measured.size() == 4 ? 1.0 : 2.0;
   };
-  const auto plan = ConvolutionPlanner(options).Plan(graph, kNode);
+  const auto plan = ConvolutionPlanner(options).Plan(graph, {}, kNode);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(measured.size(), 10u);
   EXPECT_EQ(plan->config(), measured[3]);
@@ -170,7 +168,7 @@ TEST_F(CudnnEnginesTest, TakesTheFirstWhereNothingCanBeMeasured) {
   options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> {
     return absl::ResourceExhaustedError("no memory");
   };
-  const auto plan = ConvolutionPlanner(options).Plan(graph, kNode);
+  const auto plan = ConvolutionPlanner(options).Plan(graph, {}, kNode);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->config(), Plan(graph)->config());
   EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("no memory")));
@@ -178,12 +176,12 @@ TEST_F(CudnnEnginesTest, TakesTheFirstWhereNothingCanBeMeasured) {
 
 TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
-  ConvolutionPlanner::Options options = Options({.deterministic = true});
+  ConvolutionPlanner::Options options = Options();
   options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> {
     ADD_FAILURE() << "measured";
     return 1.0;
   };
-  const auto first = ConvolutionPlanner(options).Plan(graph, kNode);
+  const auto first = ConvolutionPlanner(options).Plan(graph, {.deterministic = true}, kNode);
   const auto second = Plan(graph, {.deterministic = true});
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
   EXPECT_EQ(first->config(), second->config());
