@@ -1,5 +1,6 @@
 #include "worker/compute/cuda/create_cuda_backend.h"
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "worker/compute/cuda/cuda_device.h"
 #include "worker/compute/cuda/cudnn/cudnn_convolutions.h"
 #include "worker/compute/cuda/cudnn/cudnn_library.h"
+#include "worker/compute/cuda/cudnn/plan_cache.h"
 #include "worker/compute/cuda/device_survey.h"
 
 namespace shoal::cuda {
@@ -27,6 +29,7 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index,
       {.device_index = index,
        .stream = stream,
        .demands = {.tf32 = freedoms.tf32, .deterministic = !freedoms.nondeterministic},
+       .plan_cache_path = PlanCachePath(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME")),
        .on_warning = log});
   const int64_t blocks = device->blocks();
   return std::make_unique<CudaBackend>(CudaBackend::Options{.device = std::move(device),

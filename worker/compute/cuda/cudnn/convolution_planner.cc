@@ -1,43 +1,13 @@
 #include "worker/compute/cuda/cudnn/convolution_planner.h"
 
-#include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "worker/compute/cuda/cudnn/plan_choice.h"
 
 namespace shoal::cuda {
-namespace {
-
-// The best is nearly always among these; each takes some runs to measure.
-constexpr int kMeasuredPlans = 10;
-
-// The fastest of `plans` is all that is left of them, unless none can be measured.
-absl::Status LeaveFastest(
-    const std::function<absl::StatusOr<double>(ConvolutionPlan& plan)>& measure,
-    std::vector<ConvolutionPlan>& plans) {
-  std::optional<double> least;
-  size_t fastest = 0;
-  absl::Status failed;
-  for (size_t i = 0; i < plans.size(); ++i) {
-    const absl::StatusOr<double> time = measure(plans[i]);
-    if (!time.ok()) {
-      failed = time.status();
-    } else if (!least.has_value() || *time < *least) {
-      least = *time;
-      fastest = i;
-    }
-  }
-  if (!least.has_value()) return failed;
-  std::swap(plans[0], plans[fastest]);
-  plans.erase(plans.begin() + 1, plans.end());
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::TryEngine(const ConvolutionGraph& graph,
                                                               const ConvolutionDemands& demands,
@@ -59,12 +29,9 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::TryEngine(const ConvolutionG
   return plan;
 }
 
-absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph& graph,
-                                                         const ConvolutionDemands& demands,
-                                                         const NodeName& node) {
-  SHOAL_ASSIGN_OR_RETURN(const OperationGraph operations,
-                         OperationGraph::Create(*options_.library, graph, node));
-  const bool measured = options_.measure != nullptr && !demands.deterministic;
+absl::StatusOr<std::vector<ConvolutionPlan>> ConvolutionPlanner::Suggest(
+    const ConvolutionGraph& graph, const OperationGraph& operations,
+    const ConvolutionDemands& demands, size_t most, const NodeName& node) const {
   SHOAL_ASSIGN_OR_RETURN(std::vector<Engine> engines,
                          SuggestEngines(*options_.library, *options_.device, operations, node));
   std::vector<ConvolutionPlan> plans;
@@ -76,7 +43,7 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
     } else {
       failures.push_back(plan.status());
     }
-    if (plans.size() == (measured ? kMeasuredPlans : 1)) break;
+    if (plans.size() == most) break;
   }
   if (plans.empty()) {
     return NoEngine(
@@ -84,13 +51,29 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
                      " has no engine on ", options_.device->name(), " for ", GraphText(graph)),
         failures);
   }
-  if (!measured) return std::move(plans[0]);
-  if (absl::Status status = LeaveFastest(options_.measure, plans); !status.ok()) {
-    options_.on_warning(absl::StrCat("cuDNN's engines cannot be measured, and the first is taken: ",
-                                     std::string(status.message())));
-    return std::move(plans[0]);
-  }
-  return std::move(plans[0]);
+  return plans;
+}
+
+absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph& graph,
+                                                         const ConvolutionDemands& demands,
+                                                         const NodeName& node) {
+  SHOAL_ASSIGN_OR_RETURN(const OperationGraph operations,
+                         OperationGraph::Create(*options_.library, graph, node));
+  PlanOffer<ConvolutionPlan> offer;
+  offer.make = [&](const EngineConfig& config) -> absl::StatusOr<ConvolutionPlan> {
+    SHOAL_ASSIGN_OR_RETURN(
+        Engine engine, MakeEngine(*options_.library, *options_.device, operations, config, node));
+    return TryEngine(graph, demands, std::move(engine), node);
+  };
+  offer.suggest = [&](size_t most) { return Suggest(graph, operations, demands, most, node); };
+  if (!demands.deterministic) offer.measure = options_.measure;
+  const PlanKey key = {.cudnn = options_.library->version(),
+                       .gpu = options_.device->name(),
+                       .graph = GraphText(graph),
+                       .demands = DemandsText(demands)};
+  return ChoosePlan<ConvolutionPlan>(offer, key, *options_.cache, [this](const std::string& text) {
+    if (!std::exchange(warned_, true)) options_.on_warning(text);
+  });
 }
 
 }  // namespace shoal::cuda

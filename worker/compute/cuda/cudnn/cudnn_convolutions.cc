@@ -57,8 +57,11 @@ class CudnnConvolutions : public Convolutions {
     SHOAL_ASSIGN_OR_RETURN(CudnnHandle handle, CudnnHandle::Create(*library, *options_.stream));
     session_ =
         std::make_unique<CudnnSession>(std::move(library), std::move(device), std::move(handle));
+    cache_.emplace(options_.demands.deterministic ? "" : options_.plan_cache_path);
+    if (!cache_->warning().empty()) options_.on_warning(cache_->warning());
     planner_.emplace(ConvolutionPlanner::Options{.library = session_->library.get(),
                                                  .device = &session_->device,
+                                                 .cache = &*cache_,
                                                  .measure =
                                                      [this](ConvolutionPlan& plan) {
                                                        return MeasurePlan(session_->handle,
@@ -70,6 +73,7 @@ class CudnnConvolutions : public Convolutions {
 
   const CudnnOptions options_;
   std::unique_ptr<const CudnnSession> session_;  // null until the first is made
+  std::optional<PlanCache> cache_;
   std::optional<ConvolutionPlanner> planner_;
 };
 

@@ -1,6 +1,8 @@
 #include "worker/compute/cuda/cudnn/engine_config.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace shoal::cuda {
 
@@ -10,6 +12,22 @@ std::string EngineConfigText(const EngineConfig& config) {
     absl::StrAppend(&text, " ", knob.type, "=", knob.value);
   }
   return text;
+}
+
+std::optional<EngineConfig> ParseEngineConfig(std::string_view text) {
+  const std::vector<std::string> words = absl::StrSplit(std::string(text), ' ');
+  EngineConfig config;
+  if (!absl::SimpleAtoi(words[0], &config.engine)) return std::nullopt;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::vector<std::string> sides = absl::StrSplit(words[i], '=');
+    EngineConfig::Knob knob;
+    if (sides.size() != 2 || !absl::SimpleAtoi(sides[0], &knob.type) ||
+        !absl::SimpleAtoi(sides[1], &knob.value)) {
+      return std::nullopt;
+    }
+    config.knobs.push_back(knob);
+  }
+  return config;
 }
 
 bool MayCompute(const EngineNotes& notes, ComputeDtype type, const ConvolutionDemands& demands) {
@@ -25,6 +43,10 @@ absl::Status NoEngine(const std::string& what, const std::vector<absl::Status>& 
   const std::string last =
       failures.empty() ? "it names none" : std::string(failures.back().message());
   return absl::UnimplementedError(absl::StrCat(what, ": ", last));
+}
+
+std::string DemandsText(const ConvolutionDemands& demands) {
+  return absl::StrCat("tf32=", demands.tf32 ? 1 : 0);
 }
 
 }  // namespace shoal::cuda

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,8 +24,9 @@ struct EngineConfig {
   bool operator==(const EngineConfig&) const = default;
 };
 
-// "62 2=0 13=1"
+// "62 2=0 13=1", and back; nothing of another text.
 std::string EngineConfigText(const EngineConfig& config);
+std::optional<EngineConfig> ParseEngineConfig(std::string_view text);
 
 // What cuDNN says about how an engine computes.
 struct EngineNotes {
@@ -47,5 +50,9 @@ bool MayCompute(const EngineNotes& notes, ComputeDtype type, const ConvolutionDe
 // kUnimplemented, for who computes it otherwise, with the last failure's text, or the first failure
 // that is one of the device or of the installation, which others would meet as well.
 absl::Status NoEngine(const std::string& what, const std::vector<absl::Status>& failures);
+
+// The demands that a choice is kept under. What is deterministic is not chosen by the clock, and so
+// not kept.
+std::string DemandsText(const ConvolutionDemands& demands);
 
 }  // namespace shoal::cuda

@@ -70,4 +70,39 @@ absl::StatusOr<std::vector<Engine>> SuggestEngines(const CudnnLibrary& library,
   return engines;
 }
 
+absl::StatusOr<Engine> MakeEngine(const CudnnLibrary& library, const CudnnDevice& device,
+                                  const OperationGraph& graph, const EngineConfig& config,
+                                  const NodeName& node) {
+  SHOAL_ASSIGN_OR_RETURN(Descriptor engine,
+                         Descriptor::Create(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR, node));
+  SHOAL_RETURN_IF_ERROR(engine.Set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph.descriptor()));
+  SHOAL_RETURN_IF_ERROR(engine.Set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, config.engine));
+  SHOAL_RETURN_IF_ERROR(engine.Set(CUDNN_ATTR_ENGINE_DEVICEPROP, device.properties()));
+  SHOAL_RETURN_IF_ERROR(engine.Finalize());
+  Engine result = {config};
+  SHOAL_ASSIGN_OR_RETURN(result.notes, NotesOf(engine));
+
+  std::vector<cudnnBackendDescriptor_t> choices;
+  for (const EngineConfig::Knob& knob : config.knobs) {
+    SHOAL_ASSIGN_OR_RETURN(Descriptor choice,
+                           Descriptor::Create(library, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, node));
+    SHOAL_RETURN_IF_ERROR(choice.Set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
+                                     static_cast<cudnnBackendKnobType_t>(knob.type)));
+    SHOAL_RETURN_IF_ERROR(choice.Set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, knob.value));
+    SHOAL_RETURN_IF_ERROR(choice.Finalize());
+    choices.push_back(choice.get());
+    result.parts.push_back(std::move(choice));
+  }
+  SHOAL_ASSIGN_OR_RETURN(Descriptor descriptor,
+                         Descriptor::Create(library, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, node));
+  SHOAL_RETURN_IF_ERROR(descriptor.Set(CUDNN_ATTR_ENGINECFG_ENGINE, engine));
+  if (!choices.empty()) {
+    SHOAL_RETURN_IF_ERROR(descriptor.SetDescriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, choices));
+  }
+  SHOAL_RETURN_IF_ERROR(descriptor.Finalize());
+  result.parts.push_back(std::move(engine));
+  result.parts.push_back(std::move(descriptor));
+  return result;
+}
+
 }  // namespace shoal::cuda

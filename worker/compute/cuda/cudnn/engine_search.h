@@ -28,4 +28,9 @@ absl::StatusOr<std::vector<Engine>> SuggestEngines(const CudnnLibrary& library,
                                                    const OperationGraph& graph,
                                                    const NodeName& node);
 
+// The one with this config: an error where this cuDNN has none for the graph.
+absl::StatusOr<Engine> MakeEngine(const CudnnLibrary& library, const CudnnDevice& device,
+                                  const OperationGraph& graph, const EngineConfig& config,
+                                  const NodeName& node);
+
 }  // namespace shoal::cuda

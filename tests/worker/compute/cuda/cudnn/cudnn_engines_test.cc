@@ -37,11 +37,15 @@ ConvolutionGraph Layer(Pass pass, ComputeDtype type = ComputeDtype::kBfloat16,
 
 class CudnnEnginesTest : public DescribedGpuTest {
  protected:
-  ConvolutionPlanner::Options Options() { return {.library = library_.get(), .device = &*device_}; }
+  ConvolutionPlanner::Options Options() {
+    return {.library = library_.get(), .device = &*device_, .cache = &cache_};
+  }
   absl::StatusOr<ConvolutionPlan> Plan(const ConvolutionGraph& graph,
                                        const ConvolutionDemands& demands = {}) {
     return ConvolutionPlanner(Options()).Plan(graph, demands, kNode);
   }
+
+  PlanCache cache_{""};
 };
 
 TEST_F(CudnnEnginesTest, EveryPassHasAnEngineThatTheDemandsAllow) {
@@ -131,21 +135,27 @@ TEST_F(CudnnEnginesTest, MistakesAreErrorsOfTheirCall) {
   EXPECT_THAT(status.message(), HasSubstr("cudnnBackendFinalize of Conv2D in the layer conv"));
 }
 
-TEST_F(CudnnEnginesTest, AnEngineThatIsNamedMakesAPlan) {
+TEST_F(CudnnEnginesTest, AnEngineIsMadeAgainFromItsConfig) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardData);
   const auto operations = OperationGraph::Create(*library_, graph, kNode);
   ASSERT_TRUE(operations.ok()) << operations.status();
   auto engines = SuggestEngines(*library_, *device_, *operations, kNode);
   ASSERT_TRUE(engines.ok()) << engines.status();
   ASSERT_GT(engines->size(), 5u);
-  for (Engine& engine : *engines) {
-    SCOPED_TRACE(EngineConfigText(engine.config));
-    const auto plan = ConvolutionPlan::Create(*library_, *device_, graph, std::move(engine), kNode);
+  for (const Engine& suggested : *engines) {
+    SCOPED_TRACE(EngineConfigText(suggested.config));
+    auto made = MakeEngine(*library_, *device_, *operations, suggested.config, kNode);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(made->config, suggested.config);
+    EXPECT_EQ(made->notes.tensor_cores, suggested.notes.tensor_cores);
+    EXPECT_EQ(made->notes.nondeterministic, suggested.notes.nondeterministic);
+    const auto plan = ConvolutionPlan::Create(*library_, *device_, graph, *std::move(made), kNode);
     EXPECT_TRUE(plan.ok()) << plan.status();
   }
+  EXPECT_FALSE(MakeEngine(*library_, *device_, *operations, {.engine = 9999}, kNode).ok());
 }
 
-TEST_F(CudnnEnginesTest, MeasuresAndTakesTheFastest) {
+TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
   ConvolutionPlanner::Options options = Options();
   std::vector<EngineConfig> measured;
@@ -158,6 +168,14 @@ TEST_F(CudnnEnginesTest, MeasuresAndTakesTheFastest) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(measured.size(), 10u);
   EXPECT_EQ(plan->config(), measured[3]);
+  // The next one knows.
+  const auto again = ConvolutionPlanner(options).Plan(graph, {}, kNode);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(measured.size(), 10u);
+  EXPECT_EQ(again->config(), measured[3]);
+  // Another question is another measurement.
+  ASSERT_TRUE(ConvolutionPlanner(options).Plan(graph, {.tf32 = true}, kNode).ok());
+  EXPECT_EQ(measured.size(), 20u);
 }
 
 TEST_F(CudnnEnginesTest, TakesTheFirstWhereNothingCanBeMeasured) {
@@ -168,9 +186,12 @@ TEST_F(CudnnEnginesTest, TakesTheFirstWhereNothingCanBeMeasured) {
   options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> {
     return absl::ResourceExhaustedError("no memory");
   };
-  const auto plan = ConvolutionPlanner(options).Plan(graph, {}, kNode);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->config(), Plan(graph)->config());
+  ConvolutionPlanner planner(options);
+  for (int i = 0; i < 2; ++i) {
+    const auto plan = planner.Plan(graph, {}, kNode);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->config(), Plan(graph)->config());
+  }
   EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("no memory")));
 }
 
@@ -185,6 +206,25 @@ TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
   const auto second = Plan(graph, {.deterministic = true});
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
   EXPECT_EQ(first->config(), second->config());
+}
+
+// Whatever the file says: of an engine that is not there, and of one that a job without TF32 must
+// not have.
+TEST_F(CudnnEnginesTest, WhatIsKeptAndNotAllowedIsNotTaken) {
+  const ConvolutionGraph graph = Layer(Pass::kForward, ComputeDtype::kFloat32);
+  const PlanKey key = {library_->version(), device_->name(), GraphText(graph), DemandsText({})};
+  const auto tf32 = Plan(graph, {.tf32 = true});
+  ASSERT_TRUE(tf32.ok()) << tf32.status();
+  for (const EngineConfig& config : {EngineConfig{.engine = 9999}, tf32->config()}) {
+    ASSERT_TRUE(cache_.Keep(key, config).ok());
+    ConvolutionPlanner::Options options = Options();
+    options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> { return 1.0; };
+    const auto plan = ConvolutionPlanner(options).Plan(graph, {}, kNode);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_NE(plan->config(), config);
+    EXPECT_FALSE(plan->notes().tensor_cores);
+    EXPECT_EQ(cache_.Find(key), plan->config());
+  }
 }
 
 }  // namespace

@@ -7,8 +7,15 @@
 namespace shoal::cuda {
 namespace {
 
-TEST(EngineConfigTest, IsWrittenAsEngineAndKnobs) {
+TEST(EngineConfigTest, TheTextIsReadBack) {
+  for (const EngineConfig& config :
+       {EngineConfig{.engine = 0}, EngineConfig{.engine = 62, .knobs = {{2, 0}, {13, -1}}}}) {
+    EXPECT_EQ(ParseEngineConfig(EngineConfigText(config)), config);
+  }
   EXPECT_EQ(EngineConfigText({.engine = 62, .knobs = {{2, 0}, {13, -1}}}), "62 2=0 13=-1");
+  for (const char* text : {"", "x", "62 ", "62 2", "62 2=", "62 2=0=1", "62 2=0  3=1", "62 2=0x"}) {
+    EXPECT_EQ(ParseEngineConfig(text), std::nullopt) << text;
+  }
 }
 
 TEST(EngineConfigTest, Float32IsNotReadAsTf32UnlessThatIsAskedFor) {
@@ -48,6 +55,12 @@ TEST(EngineConfigTest, AFailureOfTheDeviceIsNotOneOfTheEngine) {
             absl::UnimplementedError("none for x: an engine needs 2.0 GiB"));
   EXPECT_EQ(NoEngine("none for x", {lost, unknown}), lost);
   EXPECT_EQ(NoEngine("none for x", {large, damaged, unknown}), damaged);
+}
+
+TEST(EngineConfigTest, OtherDemandsAreAnotherKey) {
+  EXPECT_NE(DemandsText({}), DemandsText({.tf32 = true}));
+  // A choice that needs more than is left is found out when it is used.
+  EXPECT_EQ(DemandsText({}), DemandsText({.workspace_limit_bytes = 0}));
 }
 
 }  // namespace
