@@ -11,6 +11,11 @@ class BinaryAccuracy : public MeanMetric {
       : MeanMetric(options),
         threshold_(options.Number("threshold", 0.5, {.min = -1e9, .max = 1e9})) {}
 
+  std::optional<RowScore> row_score() const override {
+    return RowScore{.kind = RowScore::Kind::kSideOfThreshold,
+                    .threshold = static_cast<float>(threshold_)};
+  }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     double right = 0;

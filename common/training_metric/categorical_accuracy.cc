@@ -10,6 +10,10 @@ class CategoricalAccuracy : public MeanMetric {
  public:
   explicit CategoricalAccuracy(KerasOptions& options) : MeanMetric(options) {}
 
+  std::optional<RowScore> row_score() const override {
+    return RowScore{RowScore::Kind::kLargestIsLargest};
+  }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     const float* const largest = std::max_element(target, target + prediction.size());

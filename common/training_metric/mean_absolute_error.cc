@@ -12,6 +12,10 @@ class MeanAbsoluteError : public MeanMetric {
 
   bool larger_is_better() const override { return false; }
 
+  std::optional<RowScore> row_score() const override {
+    return RowScore{RowScore::Kind::kMeanAbsoluteError};
+  }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     double sum = 0;

@@ -11,6 +11,10 @@ class MeanSquaredError : public MeanMetric {
 
   bool larger_is_better() const override { return false; }
 
+  std::optional<RowScore> row_score() const override {
+    return RowScore{RowScore::Kind::kMeanSquaredError};
+  }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     return MeanOfSquaredErrors(prediction, target);

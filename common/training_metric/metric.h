@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "common/json/json_errors.h"
 #include "common/json/keras_options.h"
 #include "common/model/loss.h"
+#include "common/training_metric/row_score.h"
 
 namespace shoal {
 
@@ -54,6 +56,10 @@ class Metric {
   virtual double Figure(std::span<const double> sums, double examples) const {
     return sums[0] / examples;
   }
+
+  // What Add takes the mean of over the rows of an example, where that is one of these: a device
+  // computes it then. Else nothing, and the predictions are read from there.
+  virtual std::optional<RowScore> row_score() const { return std::nullopt; }
 
   // Whether the larger figure is the better one.
   virtual bool larger_is_better() const { return true; }

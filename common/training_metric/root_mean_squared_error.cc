@@ -17,6 +17,10 @@ class RootMeanSquaredError : public MeanMetric {
     return std::sqrt(sums[0] / examples);
   }
 
+  std::optional<RowScore> row_score() const override {
+    return RowScore{RowScore::Kind::kMeanSquaredError};
+  }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     return MeanOfSquaredErrors(prediction, target);

@@ -13,6 +13,10 @@ class SparseCategoricalAccuracy : public MeanMetric {
 
   bool Suits(Loss::Target target) const override { return target == Loss::Target::kClassNumber; }
 
+  std::optional<RowScore> row_score() const override {
+    return RowScore{RowScore::Kind::kClassIsLargest};
+  }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     return static_cast<float>(std::max_element(prediction.begin(), prediction.end()) -

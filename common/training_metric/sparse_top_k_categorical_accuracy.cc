@@ -13,6 +13,10 @@ class SparseTopKCategoricalAccuracy : public MeanMetric {
 
   bool Suits(Loss::Target target) const override { return target == Loss::Target::kClassNumber; }
 
+  std::optional<RowScore> row_score() const override {
+    return RowScore{.kind = RowScore::Kind::kClassInTopK, .k = k_};
+  }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     return IsInTopK(prediction, static_cast<int64_t>(*target), k_);

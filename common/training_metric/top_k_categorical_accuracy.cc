@@ -13,6 +13,10 @@ class TopKCategoricalAccuracy : public MeanMetric {
   explicit TopKCategoricalAccuracy(KerasOptions& options)
       : MeanMetric(options), k_(options.Integer("k", 5, {1, 1 << 20})) {}
 
+  std::optional<RowScore> row_score() const override {
+    return RowScore{.kind = RowScore::Kind::kLargestInTopK, .k = k_};
+  }
+
  private:
   double OfRow(std::span<const float> prediction, const float* target) const override {
     const float* const largest = std::max_element(target, target + prediction.size());

@@ -126,6 +126,63 @@ TEST_P(GraphRunnerTest, AModelIsComputedAsByTheReference) {
   }
 }
 
+// Wherever they are added up; of rows, and of pixels, of which some are so many that several blocks
+// of a device add them up.
+TEST_P(GraphRunnerTest, TheSumsOfABatchAreThoseOfTheReference) {
+  ModelBuilding rows({kBatch, 6}), pixels({kBatch, 5, 4, 2});
+  rows.Dense(7);
+  pixels.Conv2D(4, {.size = {1, 1}});
+  const std::vector<std::string> of_classes = {"sparse_categorical_accuracy",
+                                               "SparseTopKCategoricalAccuracy"};
+  const std::vector<std::string> of_values = {
+      "categorical_accuracy", "mse", "mae", "TopKCategoricalAccuracy", "binary_accuracy",
+      "RootMeanSquaredError"};
+  struct Case {
+    Graph model;
+    std::shared_ptr<const Loss> loss;
+    std::vector<std::string> metrics;
+    int64_t examples;
+  };
+  const auto squares = LossOf("MeanSquaredError");
+  for (const Case& each :
+       {Case{rows.Build(), kSparse, of_classes, 5}, Case{rows.Build(), squares, of_values, 70},
+        Case{pixels.Build(), kSparse, of_classes, 900}, Case{pixels.Build(), squares, of_values, 3},
+        Case{rows.Build(), squares, {"mse", "Precision"}, 4}}) {
+    SCOPED_TRACE(absl::StrCat(each.metrics[0], " of ", each.examples));
+    const RandomBatch data(random_, each.model, *each.loss, each.examples);
+    const std::vector<float> weights = RandomFloats(random_, each.examples);
+    std::vector<float> parameters;
+    for (const bool weighted : {false, true}) {
+      std::vector<BatchResult> results;
+      for (const std::string& backend : {GetParam(), std::string("reference")}) {
+        auto created = CreateSuiteBackend(backend);
+        ASSERT_TRUE(created.ok()) << created.status();
+        const auto weighted_metrics = weighted ? each.metrics : std::vector<std::string>();
+        auto runner = GraphRunner::Create({.model = each.model,
+                                           .loss = each.loss,
+                                           .metrics = *MakeMetrics(each.metrics, weighted_metrics),
+                                           .weighted = weighted},
+                                          *std::move(created));
+        ASSERT_TRUE(runner.ok()) << runner.status();
+        if (parameters.empty()) parameters = RandomFloats(random_, (*runner)->layout().size, 0.3f);
+        Batch batch = data.batch();
+        if (weighted) batch.weights = weights;
+        const auto result = (*runner)->Evaluate(batch, parameters);
+        ASSERT_TRUE(result.ok()) << result.status();
+        results.push_back(*result);
+      }
+      EXPECT_NEAR(results[0].loss_sum, results[1].loss_sum,
+                  1e-3 * std::max(1.0, std::abs(results[1].loss_sum)));
+      ASSERT_EQ(results[0].metric_sums.size(), results[1].metric_sums.size());
+      for (size_t i = 0; i < results[1].metric_sums.size(); ++i) {
+        const double wanted = results[1].metric_sums[i];
+        EXPECT_NEAR(results[0].metric_sums[i], wanted, 1e-3 * std::max(1.0, std::abs(wanted)))
+            << i << (weighted ? " weighted" : "");
+      }
+    }
+  }
+}
+
 TEST_P(GraphRunnerTest, ComputesNearlyTheSameUnderADtypePolicy) {
   const RandomBatch data(random_, MixedModel(ComputeDtype::kFloat32), *kSparse, 6);
   std::vector<float> parameters;

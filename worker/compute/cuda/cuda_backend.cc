@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/moves.h"
+#include "worker/compute/cuda/sums.h"
 
 namespace shoal::cuda {
 namespace {
@@ -60,6 +61,7 @@ absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
     program.BeginNode(index);
     SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));
   }
+  AddSums(program);
   return absl::OkStatus();
 }
 

@@ -64,10 +64,15 @@ class KernelStep : public Kernel {
 
 // Appends a step that runs the kernel that `make` gives for its tensors (StepTensors).
 template <typename Make>
+void AddKernel(const NodeName& name, std::vector<TensorId> tensors, Make make,
+               CudaProgram& program) {
+  program.builder().AddStep(
+      std::make_unique<KernelStep<Make>>(name, program.target().stream, std::move(make)),
+      std::move(tensors));
+}
+template <typename Make>
 void AddKernel(int node_index, std::vector<TensorId> tensors, Make make, CudaProgram& program) {
-  program.builder().AddStep(std::make_unique<KernelStep<Make>>(
-                                program.name(node_index), program.target().stream, std::move(make)),
-                            std::move(tensors));
+  AddKernel(program.name(node_index), std::move(tensors), std::move(make), program);
 }
 
 }  // namespace shoal::cuda
