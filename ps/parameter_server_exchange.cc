@@ -127,6 +127,14 @@ const Chunk* ParameterServer::FindChunk(int chunk) {
 
 absl::StatusOr<PushResult> ParameterServer::Apply(const proto::Push& push, const Message& message) {
   const int index = ChunkIndex(push.chunk());
+  if (push.nothing()) {
+    if (push.has_round() || message.payload_bytes() > 0) {
+      return absl::InvalidArgumentError(absl::StrCat("chunk ", index, " of step ", push.step(),
+                                                     ": a push of nothing, with a ",
+                                                     push.has_round() ? "round" : "gradient"));
+    }
+    return store().PushNothing(push.step(), index, push.pulled_version());
+  }
   const Chunk* const chunk = FindChunk(index);
   ChunkCoding& coding = timeline_->variables.coding;
   if (chunk == nullptr || !coding.codes_push(*chunk))

@@ -20,6 +20,10 @@ void ServerFigures::Pushed(const PushResult& result, Time took) {
     ++repeated_;
     return;
   }
+  if (result.skipped) {
+    ++skipped_;
+    return;
+  }
   ++updates_;
   staleness_.Observe(static_cast<double>(result.staleness));
   apply_seconds_.Observe(ToSeconds(took));
@@ -28,6 +32,7 @@ void ServerFigures::Pushed(const PushResult& result, Time took) {
 void ServerFigures::Collect(MetricSamples* out) const {
   out->Add("shoal_ps_updates_total", static_cast<double>(updates_));
   out->Add("shoal_ps_repeated_updates_total", static_cast<double>(repeated_));
+  out->Add("shoal_ps_skipped_updates_total", static_cast<double>(skipped_));
   out->Add("shoal_ps_refused_requests_total", static_cast<double>(refused_));
   out->Add("shoal_ps_loads_total", static_cast<double>(loads_));
   out->Add(staleness_);

@@ -38,6 +38,7 @@ class ServerFigures {
   std::map<Peer, Traffic> traffic_;
   uint64_t updates_ = 0;
   uint64_t repeated_ = 0;
+  uint64_t skipped_ = 0;
   uint64_t refused_ = 0;
   uint64_t loads_ = 0;
   Histogram staleness_{"shoal_ps_staleness_updates"};

@@ -77,6 +77,8 @@ class ParameterExchange {
   // in, where it is of a round, to whose first step the parameters were pulled.
   void BeginStep(uint64_t step, std::function<void()> done,
                  const std::optional<Round>& round = std::nullopt);
+  // The step comes to nothing: that is pushed for each of its chunks. Before the first of them.
+  void DropGradient() { drops_gradient_ = true; }
   // The chunk's part of `gradients` is complete, and its part of `parameters` may be overwritten.
   void PushChunk(int ps, int chunk);
 
@@ -162,7 +164,8 @@ class ParameterExchange {
 
   std::function<void()> step_done_;
   uint64_t step_ = 0;
-  std::optional<Round> round_;  // of step_
+  std::optional<Round> round_;   // of step_
+  bool drops_gradient_ = false;  // likewise
   // Of the slices of the step, and of those of the step that was dropped: owns the gradients.
   std::shared_ptr<const void> step_slices_;
   std::weak_ptr<const void> dropped_slices_;

@@ -22,6 +22,9 @@ struct BatchOutcome {
   uint64_t input_wait_us = 0;
   uint64_t compute_us = 0;
   uint64_t batches_ready = 0;  // training batches that were in memory, this one apart
+  bool nothing = false;        // the step comes to nothing: no chunk of it was said to be complete
+  uint64_t overflows = 0;      // batches whose gradient was dropped
+  double loss_scale = 0;       // that the last one was computed with; 0: none
 };
 
 // What computes: input pipeline and model, behind an interface without waiting, so that the
@@ -70,7 +73,8 @@ class StepComputer {
 
   // Computes what a step pushes from `parameters` into `gradients`: the gradient of its batch, or
   // what several come to. `on_chunk(ps, chunk)`: this part of it is complete, and this part of the
-  // parameters is not read any more.
+  // parameters is not read any more. Of a gradient that overflows float16 that is said of no part,
+  // and the outcome is that the step comes to nothing.
   virtual void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
                      std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
   // The answer to the push of this chunk has come into `parameters`, perhaps while the step is

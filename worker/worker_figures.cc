@@ -9,6 +9,8 @@ void WorkerFigures::Collect(MetricSamples* out) const {
     out->Add("shoal_worker_phase_seconds_total", phase_seconds_[phase], {kNames[phase]});
   out->Add("shoal_worker_steps_total", static_cast<double>(steps_));
   out->Add("shoal_worker_examples_total", static_cast<double>(examples_));
+  out->Add("shoal_worker_overflows_total", static_cast<double>(overflows_));
+  out->Add("shoal_worker_loss_scale", loss_scale_);
   out->Add(step_seconds_);
   out->Add("shoal_worker_batches_ready", static_cast<double>(batches_ready_));
 }

@@ -26,6 +26,8 @@ class WorkerFigures {
     step_seconds_.Observe(ToSeconds(took));
     ++steps_;
     examples_ += outcome.examples;
+    overflows_ += outcome.overflows;
+    loss_scale_ = outcome.loss_scale;
     batches_ready_ = outcome.batches_ready;
   }
 
@@ -36,6 +38,8 @@ class WorkerFigures {
   Histogram step_seconds_{"shoal_worker_step_seconds"};
   uint64_t steps_ = 0;
   uint64_t examples_ = 0;
+  uint64_t overflows_ = 0;
+  double loss_scale_ = 0;
   uint64_t batches_ready_ = 0;
 };
 

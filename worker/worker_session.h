@@ -136,6 +136,8 @@ class WorkerSession {
   // Leases were dropped: has the batches of those that are left prepared.
   void ExpectLeasesAnew();
   void OnComputed(absl::StatusOr<BatchOutcome> outcome);
+  // What is pushed of each chunk of a step that comes to nothing.
+  void PushNothing();
   void MaybeFinishStep();
   // Reports the steps that are over, when enough have come together.
   void MaybeReportSteps();

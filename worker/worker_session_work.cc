@@ -222,7 +222,20 @@ void WorkerSession::OnComputed(absl::StatusOr<BatchOutcome> outcome) {
     return Leave(outcome.status());
   }
   outcome_ = *std::move(outcome);
+  if (outcome_->nothing) PushNothing();
   MaybeFinishStep();
+}
+
+// Decided once, for all chunks: that the step is over is what everybody waits for.
+void WorkerSession::PushNothing() {
+  exchange_->DropGradient();
+  const ShardMap& shard_map = *prepared_->shard_map;
+  for (int ps = 0; ps < shard_map.ps_count(); ++ps) {
+    const std::vector<Chunk>& chunks = shard_map.ps(ps).chunks;
+    for (int chunk = 0; chunk < static_cast<int>(chunks.size()); ++chunk) {
+      if (chunks[chunk].pushed()) OnChunk(ps, chunk);
+    }
+  }
 }
 
 void WorkerSession::MaybeFinishStep() {

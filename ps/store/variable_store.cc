@@ -129,6 +129,13 @@ absl::Status VariableStore::CheckChunk(int chunk) const {
                                                  " has the chunks 0 to ", chunk_count() - 1));
 }
 
+absl::Status VariableStore::CheckPushed(int chunk) const {
+  SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
+  if (shards().chunks[chunk].pushed()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("chunk ", chunk, " holds frozen variables; it takes no pushes"));
+}
+
 absl::Status VariableStore::CheckRound(const std::optional<Round>& round, uint64_t step, int chunk,
                                        uint64_t pulled_version) const {
   const auto wrong = [&](const auto&... what) {
@@ -156,16 +163,24 @@ absl::Status VariableStore::CheckRound(const std::optional<Round>& round, uint64
 absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t step, int chunk,
                                                uint64_t pulled_version,
                                                const std::optional<Round>& round) {
-  SHOAL_RETURN_IF_ERROR(CheckChunk(chunk));
-  if (!shards().chunks[chunk].pushed()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("chunk ", chunk, " holds frozen variables; it takes no pushes"));
-  }
+  SHOAL_RETURN_IF_ERROR(CheckPushed(chunk));
   if (message.payload_bytes() != chunk_size(chunk) * sizeof(float)) {
     return absl::InvalidArgumentError(
         absl::StrCat("chunk ", chunk, " of step ", step, ": a push of ", message.payload_bytes(),
                      " bytes, which must have ", chunk_size(chunk) * sizeof(float)));
   }
+  return Take(&message, step, chunk, pulled_version, round);
+}
+
+absl::StatusOr<PushResult> VariableStore::PushNothing(uint64_t step, int chunk,
+                                                      uint64_t pulled_version) {
+  SHOAL_RETURN_IF_ERROR(CheckPushed(chunk));
+  return Take(nullptr, step, chunk, pulled_version, std::nullopt);
+}
+
+absl::StatusOr<PushResult> VariableStore::Take(const Message* gradient, uint64_t step, int chunk,
+                                               uint64_t pulled_version,
+                                               const std::optional<Round>& round) {
   ChunkState& state = chunks_[chunk];
   if (round && state.round != nullptr && round->first > state.live.version) {
     return absl::OutOfRangeError(absl::StrCat("chunk ", chunk, " of step ", step,
@@ -192,27 +207,31 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
   const uint64_t staleness = state.live.version - pulled_version;
   const bool was_before_cut = cut_step_ && state.applied_below() < *cut_step_;
   // What is applied now: what comes, or of a round the mean, once all of it is in.
-  const Message* due = &message;
+  const Message* due = gradient;
   UpdateNumbers numbers = NextOf(state.live, staleness);
   if (round) {
     state.values_before = {};
-    due = state.round->Add(*round, step, message);
+    due = state.round->Add(*round, step, *gradient);
     numbers = {.version = round->end(), .iteration = round->number + 1};
   }
-  if (due != nullptr) {
+  if (due != nullptr || !round) {
     if (cut_step_ && step >= *cut_step_ && !state.copy && state.cut_values_needed)
       CopyForCut(chunk);  // 5a
     if (round) {
       state.values_before = state.live.values;  // shared: the update goes to another buffer
       state.version_before = state.live.version;
     }
-    Apply(*due, chunk, numbers, &state.live);  // 5b
+    Apply(due, chunk, numbers, &state.live);  // 5b
     if (cut_step_ && step < *cut_step_ && state.copy)
-      Apply(*due, chunk, NextOf(state.copy->state, staleness), &state.copy->state);  // 5c
+      Apply(due, chunk, NextOf(state.copy->state, staleness), &state.copy->state);  // 5c
   }
   state.applied.Add(step);  // 5d
   if (was_before_cut && state.applied_below() >= *cut_step_) --chunks_before_cut_;
 
+  if (gradient == nullptr) {
+    ++counters_.skipped;
+    return PushResult{.skipped = true, .version = state.live.version, .staleness = staleness};
+  }
   ++counters_.applied;
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
@@ -220,13 +239,14 @@ absl::StatusOr<PushResult> VariableStore::Push(const Message& message, uint64_t 
 }
 
 // In place where nobody else holds the values; else into another buffer, which then replaces them.
-void VariableStore::Apply(const Message& gradient, int chunk, UpdateNumbers numbers, State* state) {
-  ValueBuffers::Hold target = buffers_->TargetOf(chunk, state->values);
+void VariableStore::Apply(const Message* gradient, int chunk, UpdateNumbers numbers, State* state) {
   state->version = numbers.version;
+  if (gradient == nullptr) return;
+  ValueBuffers::Hold target = buffers_->TargetOf(chunk, state->values);
   if (shards().chunks[chunk].rule == UpdateRule::kMovingAverage) {
-    Average(gradient, chunk, *state, target.data());
+    Average(*gradient, chunk, *state, target.data());
   } else {
-    Optimize(gradient, chunk, numbers, *state, target.data());
+    Optimize(*gradient, chunk, numbers, *state, target.data());
   }
   state->values = std::move(target);
 }

@@ -33,6 +33,7 @@ struct ChunkSnapshot {
 
 struct PushResult {
   bool repeated = false;
+  bool skipped = false;  // a step that came to nothing
   uint64_t version = 0;
   uint64_t staleness = 0;
 };
@@ -94,6 +95,9 @@ class VariableStore {
   absl::StatusOr<PushResult> Push(const Message& message, uint64_t step, int chunk,
                                   uint64_t pulled_version,
                                   const std::optional<Round>& round = std::nullopt);
+  // The same of a step that comes to nothing: it counts as applied, and the version rises, so that
+  // it is in the number of the next update; values and slots stay as they are.
+  absl::StatusOr<PushResult> PushNothing(uint64_t step, int chunk, uint64_t pulled_version);
   // The live values. kInvalidArgument: no such chunk.
   absl::StatusOr<ChunkSnapshot> Read(int chunk) const;
   // Where they are expected to be some updates later (Options::look_ahead), as far as the slots say
@@ -144,6 +148,7 @@ class VariableStore {
   struct Counters {
     uint64_t applied = 0;   // pushes, alone or with their round
     uint64_t repeated = 0;  // pushes dropped because they had been applied, or were in
+    uint64_t skipped = 0;   // pushes of nothing, which counted
     uint64_t staleness_sum = 0;
     uint64_t staleness_max = 0;
   };
@@ -220,6 +225,8 @@ class VariableStore {
 
   const PsShards& shards() const { return options_.shard_map.ps(options_.ps_index); }
   absl::Status CheckChunk(int chunk) const;
+  // That it is one that takes pushes.
+  absl::Status CheckPushed(int chunk) const;
   // Of what the optimizer updates, end to end; one where it excludes none of the variables.
   std::vector<DecayRun> DecayRuns(const Chunk& chunk) const;
   absl::Status CheckRound(const std::optional<Round>& round, uint64_t step, int chunk,
@@ -227,7 +234,10 @@ class VariableStore {
   static UpdateNumbers NextOf(const State& state, uint64_t staleness) {
     return {state.version + 1, state.version + 1, staleness};
   }
-  void Apply(const Message& gradient, int chunk, UpdateNumbers numbers, State* state);
+  // Push, where the gradient is one of the chunk's size; null: nothing.
+  absl::StatusOr<PushResult> Take(const Message* gradient, uint64_t step, int chunk,
+                                  uint64_t pulled_version, const std::optional<Round>& round);
+  void Apply(const Message* gradient, int chunk, UpdateNumbers numbers, State* state);
   // The rule of the chunk, from the values of `state` to `out`.
   void Optimize(const Message& gradient, int chunk, UpdateNumbers numbers, const State& state,
                 float* out);

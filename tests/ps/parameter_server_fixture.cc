@@ -177,6 +177,18 @@ proto::ExchangeReply ParameterServerTest::Push(Client& worker, uint64_t timeline
   return Ask(worker, request, {{data, ones->size() * sizeof(float), ones}});
 }
 
+proto::ExchangeReply ParameterServerTest::PushNothing(Client& worker, uint64_t timeline,
+                                                      uint64_t step, uint32_t chunk,
+                                                      bool want_values) {
+  proto::ExchangeRequest request;
+  request.mutable_push()->set_timeline(timeline);
+  request.mutable_push()->set_step(step);
+  request.mutable_push()->set_chunk(chunk);
+  request.mutable_push()->set_want_values(want_values);
+  request.mutable_push()->set_nothing(true);
+  return Ask(worker, request);
+}
+
 void ParameterServerTest::PushStep(Client& worker, uint64_t timeline, uint64_t step) {
   for (uint32_t k = 0; k < shard_map_.ps(0).chunks.size(); ++k) {
     EXPECT_TRUE(Push(worker, timeline, step, k).has_applied());

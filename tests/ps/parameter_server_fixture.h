@@ -76,6 +76,9 @@ class ParameterServerTest : public testing::Test {
   // Pushes ones to a chunk.
   proto::ExchangeReply Push(Client& worker, uint64_t timeline, uint64_t step, uint32_t chunk,
                             bool want_values = false, uint64_t pulled_version = 0);
+  // Says that the step comes to nothing.
+  proto::ExchangeReply PushNothing(Client& worker, uint64_t timeline, uint64_t step, uint32_t chunk,
+                                   bool want_values = false);
   // Pushes ones to all chunks; every one must be applied.
   void PushStep(Client& worker, uint64_t timeline, uint64_t step);
   // Values of a chunk, live or of a cut.

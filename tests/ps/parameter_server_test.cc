@@ -385,6 +385,46 @@ TEST_F(ParameterServerTest, PushIsAppliedOnceAndBringsFreshValues) {
   EXPECT_TRUE(other.payload.empty());
 }
 
+// Rule 5, of a step whose gradient overflowed: it is closed, once, and who asks gets the values.
+TEST_F(ParameterServerTest, APushOfNothingIsAcknowledgedAndChangesNoValue) {
+  Client control = ConnectControl();
+  LoadJob(control, kTerm);
+  Client worker = ConnectWorker(shard_map_.Fingerprint());
+  const std::vector<float> before = Values(worker, kTerm, 1);
+  proto::ExchangeReply reply = PushNothing(worker, kTerm, 0, 1, /*want_values=*/true);
+  EXPECT_EQ(reply.applied().step(), 0u);
+  EXPECT_EQ(reply.applied().chunk(), 1u);
+  EXPECT_EQ(reply.applied().version(), 1u);
+  EXPECT_FALSE(reply.applied().repeated());
+  Message message;
+  message.payload = worker.payload;
+  EXPECT_EQ(message.payload_bytes(), before.size() * sizeof(float));
+  EXPECT_EQ(Values(worker, kTerm, 1), before);
+  EXPECT_TRUE(Push(worker, kTerm, 0, 1).applied().repeated()) << "who computes it again is late";
+  EXPECT_EQ(Values(worker, kTerm, 1), before);
+  for (const uint32_t chunk : {0, 2, 3}) PushNothing(worker, kTerm, 0, chunk);
+  EXPECT_EQ(Ask(control, Claim(kTerm)).claimed().base(), 1u);
+  EXPECT_TRUE(PushNothing(worker, kTerm - 1, 1, 1).has_refused());
+  // It has neither a gradient nor a round.
+  for (const bool of_round : {false, true}) {
+    proto::ExchangeRequest request;
+    request.mutable_push()->set_timeline(kTerm);
+    request.mutable_push()->set_step(1);
+    request.mutable_push()->set_nothing(true);
+    if (of_round) request.mutable_push()->mutable_round()->set_count(1);
+    const float one = 1;
+    Client wrong = ConnectWorker(shard_map_.Fingerprint());
+    std::vector<Slice> payload;
+    if (!of_round) payload.push_back({reinterpret_cast<const char*>(&one), sizeof(one)});
+    wrong.callbacks.on_message(MakeMessage(request, std::move(payload)));
+    ASSERT_TRUE(wrong.received->finished.has_value());
+    EXPECT_EQ(wrong.received->finished->code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(wrong.received->finished->message(),
+                HasSubstr(of_round ? "a push of nothing, with a round"
+                                   : "a push of nothing, with a gradient"));
+  }
+}
+
 TEST_F(ParameterServerTest, TheJobSaysWhetherStalenessTellsInTheLearningRate) {
   Client control = ConnectControl();
   Client worker = ConnectWorker();

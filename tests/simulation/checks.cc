@@ -262,6 +262,11 @@ void Checks::OnSent(SimulatedProcess& sender, const std::string& method, bool by
                                " with the gradient of step ", origin.step, " of timeline ",
                                TermText(origin.timeline)));
     }
+    if (request.push().nothing() != sums_.Overflows(request.push().step())) {
+      world_.Fail(
+          absl::StrCat(sender.name(), " pushes of step ", request.push().step(),
+                       request.push().nothing() ? " nothing" : " a gradient that overflows"));
+    }
     return;
   }
   proto::ExchangeReply reply;

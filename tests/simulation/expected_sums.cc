@@ -13,6 +13,7 @@ ExpectedSums::ExpectedSums(Options options)
     : seed_(options.seed),
       in_rounds_(options.rounds.has_value()),
       of_squares_(options.of_squares),
+      overflows_one_in_(options.overflows_one_in),
       sample_scale_(kSampleScale / static_cast<float>(options.batches_per_step)),
       variables_(std::move(options.variables)),
       layout_(variables_) {
@@ -43,6 +44,11 @@ float ExpectedSums::Mean(const Round& round, int variable, int64_t element) cons
   for (uint64_t step = round.first + 1; step < round.end(); ++step)
     sum += Addend(step, variable, element);
   return round.count == 1 ? sum : sum / static_cast<float>(round.count);
+}
+
+bool ExpectedSums::Overflows(uint64_t step) const {
+  return overflows_one_in_ > 0 &&
+         Random(seed_ * 0xd1342543de82ef95 + step).OneIn(overflows_one_in_);
 }
 
 float ExpectedSums::Drawn(uint64_t step, int variable, int64_t element) const {

@@ -37,6 +37,8 @@ class ExpectedSums {
     uint64_t steps = 0;
     std::optional<RoundPlan> rounds;
     bool of_squares = false;  // of what the optimizer updates
+    // Of so many steps about one comes to nothing, as its gradient overflows; 0: none.
+    uint64_t overflows_one_in = 0;
     // Of which a sample is: it is taken in as that of so many batches.
     uint64_t batches_per_step = 1;
   };
@@ -44,9 +46,12 @@ class ExpectedSums {
 
   const std::vector<Variable>& variables() const { return variables_; }
   const ModelLayout& layout() const { return layout_; }
+  // Whether step `step` adds nothing, whoever computes it, and nothing is what is pushed.
+  bool Overflows(uint64_t step) const;
   // What step `step` adds to element `element` of variable `variable`; in a round, to the sum of
   // which the mean is added.
   float Addend(uint64_t step, int variable, int64_t element) const {
+    if (Overflows(step)) return 0;
     const float drawn = Drawn(step, variable, element);
     return of_squares_ && variables_[variable].has_slots() ? drawn * drawn : drawn;
   }
@@ -70,6 +75,7 @@ class ExpectedSums {
   const uint64_t seed_;
   const bool in_rounds_;
   const bool of_squares_;
+  const uint64_t overflows_one_in_;
   const float sample_scale_;
   const std::vector<Variable> variables_;
   const ModelLayout layout_;

@@ -96,9 +96,11 @@ void SimulatedComputer::Train(uint64_t step, std::function<void(int ps, int chun
   for (int ps = 0; ps < shard_map_->ps_count(); ++ps)
     all_chunks += shard_map_->ps(ps).chunks.size();
   options_.on_train(step, all_chunks);
+  const bool overflows = options_.sums->Overflows(step);
   std::vector<std::vector<ChunkId>> groups = Groups();
   for (std::vector<ChunkId>& chunks : groups) {
     for (size_t i = chunks.size(); i > 1; --i) std::swap(chunks[i - 1], chunks[random.Below(i)]);
+    if (overflows) chunks.clear();
   }
   const Job& job = options_.workload->job;
   // Without fragments they are as one.
@@ -120,6 +122,7 @@ void SimulatedComputer::Train(uint64_t step, std::function<void(int ps, int chun
   }
   BatchOutcome outcome{.examples = options_.workload->plan().Range(step).count, .loss_sum = 1};
   outcome.metric_sums.resize(job.metrics.size(), 1);
+  outcome.nothing = overflows;
   options_.process->CallAfter(at, [done = std::move(done), outcome] { done(outcome); });
 }
 

@@ -35,6 +35,7 @@ SimulationResult Simulate(uint64_t seed, bool tracing) {
                            .steps = workload.plan().total_steps(),
                            .rounds = workload.rounds(),
                            .of_squares = workload.sums_in == Workload::SumsIn::kSquares,
+                           .overflows_one_in = workload.overflows_one_in,
                            .batches_per_step = workload.job.strategy.batches_per_step});
   SimulatedDisk disk;
   Checks checks(&world, &disk, &workload, &sums);

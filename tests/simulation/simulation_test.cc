@@ -107,6 +107,17 @@ TEST(WorkloadTest, SeedsDrawEveryStrategy) {
   EXPECT_GT(delayed, 10);
 }
 
+TEST(WorkloadTest, SeedsDrawStepsThatComeToNothing) {
+  int overflowing = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Workload workload = DrawWorkload(seed);
+    if (workload.overflows_one_in == 0) continue;
+    ++overflowing;
+    EXPECT_FALSE(workload.job.strategy.in_rounds() || workload.job.strategy.local());
+  }
+  EXPECT_GT(overflowing, 15);
+}
+
 // --- The disk ------------------------------------------------------------------------------------
 
 // What is at `path` after the power has gone, for many seeds; "" where there is nothing.

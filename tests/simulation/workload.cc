@@ -342,6 +342,14 @@ void DrawLearningRates(Random& random, Workload* workload) {
   job.optimizer = R"({"class_name": "Adagrad", "config": {"initial_accumulator_value": 0}})";
 }
 
+// Steps that come to nothing, where a worker may have a loss scale, and an evaluation need not say
+// by its values which of two cuts it is of.
+void DrawOverflows(Random& random, Workload* workload) {
+  const Job& job = workload->job;
+  if (job.strategy.in_rounds() || job.strategy.local() || !job.callbacks.empty()) return;
+  if (random.OneIn(3)) workload->overflows_one_in = random.Between(2, 20);
+}
+
 // The addends of ExpectedSums have few digits: bf16 loses none, and the sums must be exact then,
 // too. What is pulled live is not looked at.
 void DrawCompression(Random& random, Workload* workload) {
@@ -513,6 +521,8 @@ Workload DrawWorkload(uint64_t seed) {
   DrawWarmUp(warm_up, &workload);
   Random compression(seed * 0x94d049bb133111eb + 6);
   DrawCompression(compression, &workload);
+  Random overflows(seed * 0xe7037ed1a0b428db + 10);
+  DrawOverflows(overflows, &workload);
   workload.ending = workload.EndingWith({});
   // One of eight goes without faults.
   const uint64_t count = random.OneIn(8) ? 0 : random.Between(1, random.Coin() ? 6 : 25);
@@ -563,6 +573,8 @@ std::string Describe(const Workload& workload) {
   if (!job.compression.push.empty() || !job.compression.pull.empty())
     absl::StrAppendFormat(&text, "pushes \"%s\", pulls \"%s\"\n", job.compression.push,
                           job.compression.pull);
+  if (workload.overflows_one_in > 0)
+    absl::StrAppendFormat(&text, "one step in %d overflows\n", workload.overflows_one_in);
   for (const Callback& callback : job.callbacks) absl::StrAppend(&text, callback.config, "\n");
   if (!job.callbacks.empty()) {
     absl::StrAppendFormat(&text, "ends at step %d with the values of step %d\n",

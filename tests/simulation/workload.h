@@ -77,6 +77,9 @@ struct Workload {
   // Of kDelayed: the differences that make one update of the momentum, a power of two.
   uint64_t momentum_every = 1;
 
+  // Of so many steps about one overflows float16 (ExpectedSums::Overflows); 0: none does.
+  uint64_t overflows_one_in = 0;
+
   StepPlan plan() const { return BatchPlanOf(job, training_examples).steps(); }
   // None where each step is an update.
   std::optional<RoundPlan> rounds() const;

@@ -84,6 +84,34 @@ TEST_F(ExchangeCompressionTest, AfterABrokenStreamTheSameBytesAreSent) {
   ExpectChunk(index, chunk, 0.25);
 }
 
+// What is left of the steps before it is added to the next that has a gradient.
+TEST_F(ExchangeCompressionTest, AStepThatComesToNothingTakesNoResidual) {
+  const auto [index, chunk] = PushedChunks().front();
+  std::vector<std::string> second;
+  for (const bool nothing_between : {false, true}) {
+    Make({.push_codec = *MakeCodec("int8", Direction::kPush)});
+    Connect();
+    PullAll(0.5, 7);
+    std::vector<uint64_t> steps = {kStep, kStep + 2};
+    if (nothing_between) steps.insert(steps.begin() + 1, kStep + 1);
+    std::string sent;
+    for (const uint64_t step : steps) {
+      exchange_->BeginStep(step, [] {});
+      if (step == kStep + 1) exchange_->DropGradient();
+      exchange_->PushChunk(index, chunk);
+      const auto requests = ps(index).TakeWithPayload<proto::ExchangeRequest>();
+      ASSERT_EQ(requests.size(), 1u);
+      EXPECT_EQ(requests[0].second.empty(), step == kStep + 1);
+      sent = requests[0].second;
+      ExchangePeer::SendApplied(ps(index), kTimeline, step, chunk, 8,
+                                model_.Filled(index, chunk, 0.25));
+      loop_.RunUntilIdle();
+    }
+    second.push_back(sent);
+  }
+  EXPECT_EQ(second[1], second[0]);
+}
+
 TEST_F(ExchangeCompressionTest, WhatIsNoEncodingEndsTheWorker) {
   Connect();
   exchange_->PullAll([this] { events_.push_back("pulled"); });

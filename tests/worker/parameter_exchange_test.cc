@@ -109,6 +109,51 @@ TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
   EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
 }
 
+// Again over another stream, too, and of this step alone.
+TEST_F(ParameterExchangeTest, AStepThatComesToNothingIsPushedAsThatChunkByChunk) {
+  Connect();
+  PullAll(0.5, 7);
+  BeginStep();
+  exchange_->DropGradient();
+  const auto expect_nothing = [this](int i, int k) {
+    const auto requests = ps(i).TakeWithPayload<proto::ExchangeRequest>();
+    ASSERT_EQ(requests.size(), 1u);
+    const proto::Push& push = requests[0].first.push();
+    EXPECT_EQ(push.step(), kStep);
+    EXPECT_EQ(push.chunk(), static_cast<uint32_t>(k));
+    EXPECT_EQ(push.pulled_version(), 7u);
+    EXPECT_TRUE(push.want_values());
+    EXPECT_TRUE(push.nothing());
+    EXPECT_EQ(requests[0].second, "");
+  };
+  const auto [first_ps, first] = PushedChunks().front();
+  exchange_->PushChunk(first_ps, first);
+  expect_nothing(first_ps, first);
+  Break(first_ps);
+  ps(first_ps).Take<proto::ExchangeRequest>();
+  ExchangePeer::SayHello(ps(first_ps), kTimeline);
+  loop_.RunUntilIdle();
+  expect_nothing(first_ps, first);
+  for (const auto& [i, k] : PushedChunks()) {
+    if (std::pair(i, k) != std::pair(first_ps, first)) {
+      exchange_->PushChunk(i, k);
+      expect_nothing(i, k);
+    }
+  }
+  for (const auto& [i, k] : PushedChunks()) {
+    EXPECT_THAT(TakeEvents(), IsEmpty());
+    Acknowledge(i, k, 0.25, 8);
+    ExpectChunk(i, k, 0.25);
+  }
+  EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
+  exchange_->BeginStep(kStep + 1, [] {});
+  exchange_->PushChunk(first_ps, first);
+  const auto next = ps(first_ps).TakeWithPayload<proto::ExchangeRequest>();
+  ASSERT_EQ(next.size(), 1u);
+  EXPECT_FALSE(next[0].first.push().nothing());
+  EXPECT_EQ(next[0].second, model_.Gather(first_ps, first, gradients_));
+}
+
 // What a push would bring is not what the next step is computed from.
 TEST_F(ParameterExchangeTest, WhoPullsBeforeEachStepAsksForNoValuesWithAPush) {
   Make({.pulls_below = 1'000'000});

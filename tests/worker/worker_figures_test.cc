@@ -28,6 +28,18 @@ TEST(WorkerFiguresTest, WhatIsNeitherInputNorComputeIsPush) {
   EXPECT_EQ(SampleValue(figures, "shoal_worker_batches_ready"), 4);
 }
 
+TEST(WorkerFiguresTest, CountsWhatOverflowed) {
+  WorkerFigures figures;
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_loss_scale"), 0);
+  figures.StepDone({.examples = 16, .nothing = true, .overflows = 1, .loss_scale = 32768},
+                   seconds(1));
+  figures.StepDone({.examples = 48, .overflows = 2, .loss_scale = 8192}, seconds(1));
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_overflows_total"), 3);
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_loss_scale"), 8192);
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_steps_total"), 2) << "a skipped one is done";
+  EXPECT_EQ(SampleValue(figures, "shoal_worker_examples_total"), 64);
+}
+
 TEST(WorkerFiguresTest, NoPhaseRunsBackwards) {
   WorkerFigures figures;
   // Two clocks need not agree to the microsecond.

@@ -94,6 +94,20 @@ TEST_F(WorkerSessionTest, PushesAfterAHaltWhatIsNeeded) {
   EXPECT_THAT(computer_.TakeCalls(), ElementsAre("forget")) << "and is not computed twice";
 }
 
+// What is known not to have a gradient is as much of a step.
+TEST_F(WorkerSessionTest, AHaltHoldsBackAStepThatComesToNothing) {
+  StartStep(7, 3);
+  Halt();
+  computer_.Finish(BatchOutcome{.examples = 16, .metric_sums = {8}, .nothing = true});
+  ServePs();
+  EXPECT_THAT(pushes_, IsEmpty());
+  GoOn(8);
+  ServePs();
+  EXPECT_GT(nothings_[7], 0);
+  EXPECT_EQ(nothings_[7], pushes_[7]);
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
+}
+
 TEST_F(WorkerSessionTest, HaltsForNobodyElse) {
   StartStep(7, 2);
   Halt(kTimeline + 1);

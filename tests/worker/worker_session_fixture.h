@@ -227,6 +227,7 @@ class WorkerSessionTest : public testing::Test {
     if (request.has_hello()) return ExchangePeer::SayHello(ps(i), timeline_);
     if (request.has_push()) {
       ++pushes_[request.push().step()];
+      if (request.push().nothing()) ++nothings_[request.push().step()];
       last_push_ = request.push();
       const int chunk = static_cast<int>(request.push().chunk());
       return ExchangePeer::SendApplied(ps(i), timeline_, request.push().step(), chunk, ++version_,
@@ -327,8 +328,9 @@ class WorkerSessionTest : public testing::Test {
   uint64_t complete_below_ = 0;           // ps 1 keeps no version below
   std::vector<uint64_t> asked_versions_;  // by Pull
   proto::Push last_push_;
-  uint64_t pulls_ = 0;              // chunks
-  std::map<uint64_t, int> pushes_;  // by step: chunks
+  uint64_t pulls_ = 0;                // chunks
+  std::map<uint64_t, int> pushes_;    // by step: chunks
+  std::map<uint64_t, int> nothings_;  // of these, those of which nothing was pushed
   std::vector<std::string> events_;
   std::optional<WorkerSession::End> end_;
   std::string why_;

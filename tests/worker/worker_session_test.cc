@@ -112,6 +112,32 @@ TEST_F(WorkerSessionTest, OrForThoseBelowOne) {
 }
 
 // A quarter of what it holds at once, or what there is after a while.
+// Nothing of it was pushed while it was computed; it is closed all the same, on every ps, and its
+// examples count.
+TEST_F(WorkerSessionTest, AStepThatComesToNothingIsPushedAsThatToAllChunks) {
+  StartStep(7, 2);
+  TakeReports();
+  computer_.Finish(
+      BatchOutcome{.examples = 16, .loss_sum = 32, .metric_sums = {8}, .nothing = true});
+  ServePs();
+  int chunks = 0;
+  for (int i = 0; i < 2; ++i) {
+    for (const Chunk& chunk : model_.chunks(i)) chunks += chunk.pushed() ? 1 : 0;
+  }
+  EXPECT_EQ(pushes_[7], chunks);
+  EXPECT_EQ(nothings_[7], chunks);
+  EXPECT_THAT(TakeEvents(), ElementsAre("step 70 7"));
+  const auto reports = TakeReports();
+  ASSERT_THAT(reports, SizeIs(1));
+  ASSERT_THAT(reports[0].steps_done().steps(), SizeIs(1));
+  EXPECT_EQ(reports[0].steps_done().steps(0).step(), 7u);
+  EXPECT_EQ(reports[0].steps_done().steps(0).examples(), 16u);
+  EXPECT_EQ(computer_.TakeCalls().back(), "train 8");
+  FinishStep();
+  EXPECT_EQ(pushes_[8], chunks);
+  EXPECT_EQ(nothings_[8], 0) << "the next one has a gradient";
+}
+
 TEST_F(WorkerSessionTest, ReportsShortStepsTogether) {
   StartStep(0, 20);
   for (int step = 0; step < 4; ++step) FinishStep();

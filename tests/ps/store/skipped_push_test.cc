@@ -1,0 +1,146 @@
+// Steps that come to nothing in a VariableStore: they count, and nothing else changes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/ps/store/test_store.h"
+
+namespace shoal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Tensors = std::map<std::string, std::vector<float>>;
+
+std::unique_ptr<VariableStore> SeededStore(const TestStoreOptions& options) {
+  auto store = MakeTestStore(options);
+  store->InitializeFromSeed();
+  return store;
+}
+
+// What a step pushes of a chunk: small integers, so that sums are exact.
+Message Gradient(const VariableStore& store, uint64_t step, int chunk) {
+  std::vector<float> values(store.chunk_size(chunk));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>((step * 31 + chunk * 17 + i * 7) % 13) - 6;
+  return PushOf(store, chunk, std::move(values));
+}
+
+PushResult PushOrSkip(VariableStore& store, uint64_t step, int chunk, bool skip) {
+  const auto result = skip ? store.PushNothing(step, chunk, 0)
+                           : store.Push(Gradient(store, step, chunk), step, chunk, 0);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.value_or(PushResult());
+}
+
+class SkippedPushTest : public testing::Test {
+ protected:
+  // A momentum remembers each update.
+  const TestStoreOptions options_{.optimizer = CountingSgd(0.5)};
+};
+
+TEST_F(SkippedPushTest, CountsAndChangesNothing) {
+  const auto store = SeededStore(options_);
+  for (int k = 0; k < PushedChunks(*store); ++k) PushOrSkip(*store, 0, k, /*skip=*/false);
+  uint64_t highest = 0;
+  ASSERT_TRUE(store->StartCut(1, &highest));
+  Tensors before, after;
+  CollectCut(*store, &before);
+  store->EndCut();
+  for (int k = 0; k < PushedChunks(*store); ++k) {
+    const PushResult result = PushOrSkip(*store, 1, k, /*skip=*/true);
+    EXPECT_TRUE(result.skipped);
+    EXPECT_FALSE(result.repeated);
+    EXPECT_EQ(result.version, 2u);
+    EXPECT_EQ(result.staleness, 1u);
+    EXPECT_EQ(store->Read(k)->version, 2u);
+  }
+  EXPECT_EQ(store->base(), 2u);
+  ASSERT_TRUE(store->StartCut(2, &highest));
+  EXPECT_TRUE(store->CutReady());
+  CollectCut(*store, &after);
+  EXPECT_EQ(after, before) << "slots and moving averages, too";
+  EXPECT_EQ(store->counters().skipped, static_cast<uint64_t>(PushedChunks(*store)));
+  EXPECT_EQ(store->counters().applied, static_cast<uint64_t>(PushedChunks(*store)));
+}
+
+// Whichever of the two comes first is what the step was, there.
+TEST_F(SkippedPushTest, IsDoneOnceWithTheOtherPushesOfItsStep) {
+  const auto store = SeededStore(options_);
+  const auto other = SeededStore(options_);
+  PushOrSkip(*store, 0, 0, /*skip=*/true);
+  EXPECT_TRUE(PushOrSkip(*store, 0, 0, /*skip=*/true).repeated);
+  EXPECT_TRUE(PushOrSkip(*store, 0, 0, /*skip=*/false).repeated);
+  EXPECT_EQ(ToFloats(store->Read(0)->payload), ToFloats(other->Read(0)->payload));
+  PushOrSkip(*store, 0, 1, /*skip=*/false);
+  PushOrSkip(*other, 0, 1, /*skip=*/false);
+  EXPECT_TRUE(PushOrSkip(*store, 0, 1, /*skip=*/true).repeated);
+  EXPECT_EQ(ToFloats(store->Read(1)->payload), ToFloats(other->Read(1)->payload));
+  EXPECT_EQ(store->version(1), 1u);
+  EXPECT_EQ(store->counters().skipped, 1u);
+  EXPECT_EQ(store->counters().repeated, 3u);
+}
+
+// As a checkpoint knows of the steps below it only how many they are.
+TEST_F(SkippedPushTest, TheNextUpdateHasTheNumberOfItsStep) {
+  const auto optimizer = NumberingOptimizer::Make();
+  const auto store = SeededStore({.own_optimizer = optimizer});
+  for (uint64_t step = 0; step < 4; ++step) PushOrSkip(*store, step, 0, /*skip=*/step % 2 == 1);
+  EXPECT_THAT(optimizer->prepared, ElementsAre(1, 3));
+}
+
+// A cut among steps of which some come to nothing, in the live chunks and in the copies, out of
+// order: it has what those below have come to.
+TEST_F(SkippedPushTest, ACutHasWhatTheStepsBelowHaveComeTo) {
+  const std::set<uint64_t> skipped = {1, 2, 5};
+  constexpr uint64_t kCut = 4;
+  const auto push = [&](VariableStore& store, uint64_t step, int chunk) {
+    PushOrSkip(store, step, chunk, skipped.contains(step));
+  };
+  const auto serial = SeededStore(options_);
+  uint64_t highest = 0;
+  for (uint64_t step = 0; step < kCut; ++step) {
+    for (int k = 0; k < PushedChunks(*serial); ++k) push(*serial, step, k);
+  }
+  ASSERT_TRUE(serial->StartCut(kCut, &highest));
+  Tensors expected, cut;
+  CollectCut(*serial, &expected);
+
+  const auto store = SeededStore(options_);
+  for (int k = 0; k < PushedChunks(*store); ++k) push(*store, 0, k);
+  ASSERT_TRUE(store->StartCut(kCut, &highest));
+  for (int k = 0; k < PushedChunks(*store); ++k) {
+    // One that comes to nothing is the first beyond the cut, of every other chunk.
+    for (const uint64_t step : {4 + k % 2, 2, 5 - k % 2, 1}) push(*store, step, k);
+    EXPECT_FALSE(store->CutReady());
+    push(*store, 3, k);
+  }
+  ASSERT_TRUE(store->CutReady());
+  CollectCut(*store, &cut);
+  EXPECT_EQ(cut, expected);
+  for (int k = 0; k < PushedChunks(*store); ++k) {
+    EXPECT_EQ(store->ReadCut(k, kCut)->version, kCut);
+    EXPECT_EQ(store->version(k), 6u);
+  }
+}
+
+TEST_F(SkippedPushTest, WrongOnesAreNamedAndChangeNothing) {
+  const auto store = SeededStore(options_);
+  const int pushed = PushedChunks(*store);
+  EXPECT_THAT(store->PushNothing(0, -1, 0).status().message(), HasSubstr("chunk -1"));
+  EXPECT_THAT(store->PushNothing(0, pushed, 0).status().message(), HasSubstr("frozen"));
+  EXPECT_THAT(store->PushNothing(0, 0, 1).status().message(), HasSubstr("pulled version 1"));
+  EXPECT_EQ(store->PushNothing(64, 0, 0).status().code(), absl::StatusCode::kOutOfRange);
+  const auto in_rounds = SeededStore({.most_round_steps = 3});
+  EXPECT_THAT(in_rounds->PushNothing(0, 0, 0).status().message(),
+              HasSubstr("a push of no round, in a job of rounds"));
+  for (const auto& each : {store.get(), in_rounds.get()}) {
+    EXPECT_EQ(each->version(0), 0u);
+    EXPECT_FALSE(each->applied(0).Contains(0));
+    EXPECT_EQ(each->counters().skipped, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace shoal
