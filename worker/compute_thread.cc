@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/daemon/logging.h"
 #include "common/job/job_shard_map.h"
@@ -38,7 +39,22 @@ Time CpuTime() {
 BatchOutcome OutcomeOf(const BatchResult& result) {
   return {.examples = static_cast<uint64_t>(result.examples),
           .loss_sum = result.loss_sum,
-          .metric_sums = result.metric_sums};
+          .metric_sums = result.metric_sums,
+          .nothing = result.overflowed,
+          .overflows = result.overflowed ? uint64_t{1} : 0,
+          .loss_scale = result.loss_scale};
+}
+
+// Promise 9 is of variables that follow from the job alone.
+absl::Status CheckLossScale(const Job& job, const ModelRunner& runner) {
+  if (!job.strategy.in_rounds() || !runner.scales_loss()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "this worker computes the layers under \"mixed_float16\" in float16, with a loss scale that "
+      "follows from what it has computed before. In synchronous rounds the variables would then "
+      "depend on who computes which step. Give the layers the policy \"mixed_bfloat16\", take the "
+      "strategy \"",
+      job.strategy.local() ? "local\" without $.strategy.gradients_per_update" : "async\"",
+      ", or start the workers with --device=cpu, which computes them in float32"));
 }
 
 }  // namespace
@@ -114,6 +130,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   runner.threads = options_.threads;
   runner.seed = job.seed;
   SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));
+  if (!options_.only_evaluates) SHOAL_RETURN_IF_ERROR(CheckLossScale(job, *runner_));
   if (const std::string precision = runner_->DescribePrecision(); !precision.empty())
     LogInfo(precision);
   SHOAL_ASSIGN_OR_RETURN(auto push_codec, MakeCodec(job.compression.push, Direction::kPush));
@@ -349,11 +366,30 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
                          runner_->Train(BatchOf(*batch, training_labels_), number, parameters,
                                         gradients, on_variable));
   BatchOutcome outcome = OutcomeOf(result);
+  if (result.overflowed) NoteOverflow(number, result.loss_scale);
   outcome.batches_ready = ready;
   outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
   outcome.compute_us = MicrosecondsBetween(loaded, Clock::now());
   training_->Recycle(std::move(batch));
   return outcome;
+}
+
+// A few at the beginning, and one now and then, are as it is to be: the scale goes as high as it
+// can.
+void ComputeThread::NoteOverflow(uint64_t batch, double loss_scale) {
+  const std::string what = absl::StrCat("the gradient of batch ", batch, " overflowed float16");
+  if (loss_scale > 1) {
+    least_scale_overflowed_ = false;
+    return LogInfo(
+        absl::StrFormat("%s with the loss times %.0f, and is dropped; the next one is with "
+                        "half of that",
+                        what, loss_scale));
+  }
+  if (std::exchange(least_scale_overflowed_, true)) return;
+  LogWarning(absl::StrCat(what,
+                          " with the loss as it is, and is dropped, as the next ones are that do: "
+                          "the model diverges, or has numbers beyond 65504, for which "
+                          "\"mixed_bfloat16\" is the policy"));
 }
 
 void ComputeThread::NoteExamples(uint64_t step, const LoadedBatch& batch) {
@@ -373,6 +409,7 @@ absl::Status ComputeThread::BeginTimeline(uint64_t timeline) {
   if (std::exchange(timeline_begun_, timeline) == timeline) return absl::OkStatus();
   if (inner_ != nullptr) inner_->Forget();
   if (momentum_ != nullptr) momentum_->Forget();
+  runner_->ForgetLossScale();
   return absl::OkStatus();
 }
 

@@ -108,6 +108,8 @@ class ComputeThread : public StepComputer {
   absl::Status BeginTimeline(uint64_t timeline);
   absl::Status CheckTimeline(uint64_t timeline) const;
   void NoteExamples(uint64_t step, const LoadedBatch& batch);
+  // For people.
+  void NoteOverflow(uint64_t batch, double loss_scale);
   absl::StatusOr<BatchOutcome> EvaluateNow(uint64_t batch);
 
   const Options options_;
@@ -133,6 +135,7 @@ class ComputeThread : public StepComputer {
   std::unique_ptr<WorkerMomentum> momentum_;  // where the job has one
   uint64_t timeline_begun_ = 0;               // of which these two are, for who computes
   std::vector<uint64_t> step_examples_;       // so far, of the step being computed
+  bool least_scale_overflowed_ = false;       // the last overflow was said to be of that
   PageAlignedFloats parameters_;
   PageAlignedFloats cut_parameters_;
   // Shared with messages that are being sent.

@@ -21,6 +21,8 @@ void Add(const BatchOutcome& batch, BatchOutcome* step) {
   step->input_wait_us += batch.input_wait_us;
   step->compute_us += batch.compute_us;
   step->batches_ready = batch.batches_ready;
+  step->overflows += batch.overflows;
+  step->loss_scale = batch.loss_scale;
 }
 
 }  // namespace
@@ -44,7 +46,8 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
     SHOAL_ASSIGN_OR_RETURN(const BatchOutcome of_batch,
                            TrainBatch(step, batch, inner_->values(), gradients, [](int) {}));
     const Clock::time_point computed = Clock::now();
-    inner_->Update(batch, gradients);
+    // What overflowed is left out; what the others come to is pushed.
+    if (!of_batch.nothing) inner_->Update(batch, gradients);
     Add(of_batch, &outcome);
     if (fragments_.has_value()) ExchangeFragments(i + 1, block.count, &exchanged, on_chunks);
     const auto exchanging = Clock::now() - computed;

@@ -22,8 +22,10 @@ namespace {
 // that the optimizer updates.
 class ReversePass {
  public:
-  explicit ReversePass(Graph* graph)
+  // `loss_scale`: TrainingGraph's.
+  ReversePass(Graph* graph, ValueId loss_scale)
       : graph_(graph),
+        loss_scale_(loss_scale),
         node_count_(static_cast<int>(graph->nodes().size())),
         wanted_(graph->values().size(), false),
         first_user_(graph->values().size(), -1),
@@ -52,6 +54,7 @@ class ReversePass {
       SHOAL_ASSIGN_OR_RETURN(gradients_[loss],
                              graph_->Add(std::make_shared<MeanGradientOp>(), {loss}, last.layer,
                                          "gradient of the loss"));
+      SHOAL_RETURN_IF_ERROR(Scale(&gradients_[loss], last.layer));
     }
     for (int i = node_count_ - 1; i >= 0; --i) SHOAL_RETURN_IF_ERROR(Visit(i));
     // What no node reads may still be penalised.
@@ -69,7 +72,8 @@ class ReversePass {
         graph_->nodes()[index];  // a copy: the graph's own move when nodes are appended
     std::vector<ValueId> output_gradients;
     // The gradient of a LossOp at the end is the mean's own.
-    bool reached = index == node_count_ - 1;
+    const bool begins = index == node_count_ - 1 && gradients_[node.outputs[0]] == kNoValue;
+    bool reached = begins;
     for (const ValueId output : node.outputs) {
       output_gradients.push_back(gradients_[output]);
       reached = reached || gradients_[output] != kNoValue;
@@ -80,8 +84,10 @@ class ReversePass {
       GradientBuilder builder(graph_, &node, std::move(output_gradients), std::move(input_wanted));
       SHOAL_RETURN_IF_ERROR(node.op->Gradient(builder));
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        const ValueId gradient = builder.input_gradients()[i];
-        if (gradient != kNoValue) contributions_[node.inputs[i]].push_back(gradient);
+        ValueId gradient = builder.input_gradients()[i];
+        if (gradient == kNoValue) continue;
+        if (begins) SHOAL_RETURN_IF_ERROR(Scale(&gradient, node.layer));
+        contributions_[node.inputs[i]].push_back(gradient);
       }
     }
     // A value's gradient is whole once its first user has added its part: nodes come after their
@@ -90,6 +96,14 @@ class ReversePass {
       if (first_user_[input] == index) SHOAL_RETURN_IF_ERROR(Complete(input, node.layer));
     }
     return absl::OkStatus();
+  }
+
+  // Makes it a multiple of the loss scale, if there is one.
+  absl::Status Scale(ValueId* gradient, const std::string& layer) {
+    if (loss_scale_ == kNoValue) return absl::OkStatus();
+    FormulaContext context(graph_, layer);
+    *gradient = (Expression{&context, *gradient} * Expression{&context, loss_scale_}).id;
+    return context.status();
   }
 
   // Adds up the parts that the users of `value` left, and its regularizer's.
@@ -101,6 +115,7 @@ class ReversePass {
         FormulaContext context(graph_, layer);
         parts.push_back(PenaltyGradient(regularizer, {&context, value}).id);
         SHOAL_RETURN_IF_ERROR(context.status());
+        SHOAL_RETURN_IF_ERROR(Scale(&parts.back(), layer));
       }
     }
     if (parts.empty()) return absl::OkStatus();
@@ -118,7 +133,8 @@ class ReversePass {
   }
 
   Graph* const graph_;  // outlives this
-  int node_count_;      // those that the loss may depend on
+  const ValueId loss_scale_;
+  int node_count_;  // those that the loss may depend on
   // By value of the forward pass:
   std::vector<bool> wanted_;     // whether it depends on such a variable
   std::vector<int> first_user_;  // the first node that reads it; -1: none
@@ -159,7 +175,7 @@ absl::StatusOr<ValueId> AddPenalties(Graph* graph, ValueId loss) {
 }  // namespace
 
 absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss& loss,
-                                                 bool weighted) {
+                                                 const TrainingGraphOptions& options) {
   if (model.outputs().size() != 1) {
     return absl::UnimplementedError(
         absl::StrCat("a model with ", model.outputs().size(),
@@ -176,17 +192,18 @@ absl::StatusOr<TrainingGraph> BuildTrainingGraph(const Graph& model, const Loss&
   result.target = graph.AddInput("target", std::move(target_shape));
   SHOAL_ASSIGN_OR_RETURN(ValueId loss_of_outputs,
                          loss.AppendTo(&graph, result.prediction, result.target));
-  if (weighted) {
+  if (options.weighted) {
     result.weights = graph.AddInput("weights", graph.value(loss_of_outputs).shape);
     FormulaContext context(&graph, "loss");
     loss_of_outputs =
         (Expression{&context, loss_of_outputs} * Expression{&context, result.weights}).id;
     SHOAL_RETURN_IF_ERROR(context.status());
   }
+  if (options.scales_loss) result.loss_scale = graph.AddInput("loss scale", {1});
   SHOAL_ASSIGN_OR_RETURN(loss_of_outputs, AddActivityPenalties(&graph, loss_of_outputs));
   // Those of variables have their gradients from formulas: what is appended from here on is not
   // walked.
-  ReversePass reverse(&graph);
+  ReversePass reverse(&graph, result.loss_scale);
   SHOAL_ASSIGN_OR_RETURN(result.loss_per_example, AddPenalties(&graph, loss_of_outputs));
   result.loss_nodes_end = static_cast<int>(graph.nodes().size());
 

@@ -28,7 +28,9 @@ class Backend {
   // The ops that it has kernels for, by Op::type().
   virtual std::set<std::string> op_types() const = 0;
 
-  // What it computes in when a model asks for it; where a model asks for more, in float32.
+  // What it computes in when a model asks for it; where a model asks for more, in float32. One that
+  // computes in float16 has its programs divide the gradients by TrainingGraph::loss_scale, where
+  // there is one, and say whether they are finite (ProgramBuilder::SetGradientCheck).
   virtual std::set<ComputeDtype> compute_dtypes() const { return {ComputeDtype::kFloat32}; }
 
   // An equal model that this backend computes faster: same inputs, variables and outputs.

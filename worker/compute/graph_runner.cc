@@ -20,6 +20,13 @@ constexpr size_t kMaxCompiled = 8;
 // Of a device's memory, 1 part of so many.
 constexpr int64_t kShareOfPrograms = 64;
 
+bool ComputesInFloat16(const Backend& backend, const Graph& model) {
+  const std::vector<Node>& nodes = model.nodes();
+  return backend.compute_dtypes().contains(ComputeDtype::kFloat16) &&
+         std::any_of(nodes.begin(), nodes.end(),
+                     [](const Node& node) { return node.compute_dtype == ComputeDtype::kFloat16; });
+}
+
 absl::Status CheckSize(const std::string& what, size_t actual, int64_t expected) {
   if (static_cast<int64_t>(actual) == expected) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -35,9 +42,11 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
         absl::StrCat("a model runs on at least one thread, not on ", options.threads));
   }
   SHOAL_ASSIGN_OR_RETURN(options.model, backend->Rewrite(options.model));
-  const bool weighted = options.weighted || !options.class_weights.empty();
-  SHOAL_ASSIGN_OR_RETURN(TrainingGraph training,
-                         BuildTrainingGraph(options.model, *options.loss, weighted));
+  SHOAL_ASSIGN_OR_RETURN(
+      TrainingGraph training,
+      BuildTrainingGraph(options.model, *options.loss,
+                         {.weighted = options.weighted || !options.class_weights.empty(),
+                          .scales_loss = ComputesInFloat16(*backend, options.model)}));
   SHOAL_RETURN_IF_ERROR(CheckKernels(*backend, training.graph));
   return std::unique_ptr<GraphRunner>(
       new GraphRunner(std::move(options), std::move(backend), std::move(training)));
@@ -69,8 +78,17 @@ absl::StatusOr<BatchResult> GraphRunner::Train(
     std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {
   SHOAL_RETURN_IF_ERROR(CheckBatch(batch, parameters, /*needs_target=*/true));
   SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of gradients", gradients.size(), layout_.size));
-  return Run(PlanMode::kTrain, batch, step, {.parameters = parameters, .gradients = gradients},
-             on_variable_done);
+  SHOAL_ASSIGN_OR_RETURN(BatchResult result,
+                         Run(PlanMode::kTrain, batch, step,
+                             {.parameters = parameters, .gradients = gradients}, on_variable_done));
+  if (!scales_loss()) return result;
+  result.loss_scale = loss_scale_.value();
+  if (result.overflowed) {
+    loss_scale_.NoteOverflow();
+  } else {
+    loss_scale_.NoteFinite();
+  }
+  return result;
 }
 
 absl::StatusOr<BatchResult> GraphRunner::Evaluate(const Batch& batch,
@@ -195,6 +213,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
     if (first > 0 && mode == PlanMode::kTrain) of_part.gradients = part_gradients_;
     const double share = static_cast<double>(part.examples) / static_cast<double>(batch.examples);
     const auto add = [&](int variable) {
+      if (sums.overflowed) return;
       const ModelLayout::Extent& extent = layout_.variables[variable];
       AddPart(of_part.gradients.subspan(extent.offset, extent.size), share, /*begins=*/first == 0,
               buffers.gradients.subspan(extent.offset, extent.size));
@@ -217,6 +236,8 @@ absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
     FindWeights(batch, mode);
     buffers.inputs.push_back(weights_);
   }
+  const float loss_scale = loss_scale_.value();
+  if (scales_loss()) buffers.inputs.emplace_back(&loss_scale, 1);
   return executable->Run(context, buffers, on_variable_done, options_.on_work_timed);
 }
 

@@ -12,6 +12,7 @@
 #include "common/model/model_layout.h"
 #include "common/model/training_graph.h"
 #include "worker/compute/backend.h"
+#include "worker/compute/loss_scale.h"
 #include "worker/compute/model_runner.h"
 
 namespace shoal {
@@ -29,6 +30,8 @@ class GraphRunner : public ModelRunner {
   std::string DescribePrecision() const override {
     return shoal::DescribePrecision(*backend_, options_.model);
   }
+  bool scales_loss() const override { return training_.loss_scale != kNoValue; }
+  void ForgetLossScale() override { loss_scale_ = LossScale(); }
   absl::StatusOr<BatchResult> Train(
       const Batch& batch, uint64_t step, std::span<const float> parameters,
       std::span<float> gradients,
@@ -84,6 +87,7 @@ class GraphRunner : public ModelRunner {
   const TrainingGraph training_;
   const ModelLayout layout_;
   std::list<Compiled> compiled_;       // most recently used first
+  LossScale loss_scale_;               // where training_ has one
   std::vector<float> weights_;         // what each example of the batch counts; empty: 1
   std::vector<float> part_gradients_;  // of a part of a batch, the first apart; empty: none yet
 };

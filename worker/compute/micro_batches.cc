@@ -32,6 +32,7 @@ void AddPart(std::span<const float> part, double share, bool begins, std::span<f
 void AddTo(const BatchResult& part, BatchResult* sums) {
   sums->examples += part.examples;
   sums->loss_sum += part.loss_sum;
+  sums->overflowed = sums->overflowed || part.overflowed;
   sums->metric_sums.resize(part.metric_sums.size());
   for (size_t i = 0; i < part.metric_sums.size(); ++i) sums->metric_sums[i] += part.metric_sums[i];
 }

@@ -39,6 +39,8 @@ struct BatchResult {
   int64_t examples = 0;
   double loss_sum = 0;
   std::vector<double> metric_sums;  // those of Options::metrics, one after the other
+  double loss_scale = 0;            // of training that has one; else 0
+  bool overflowed = false;          // the gradient under it is not finite, and nothing is to push
 };
 
 // Runs a model: gradients of a batch, evaluation, prediction. Prepares (plans memory, creates
@@ -88,6 +90,12 @@ class ModelRunner {
   // there are none.
   virtual std::string DescribePrecision() const = 0;
 
+  // Whether it computes layers in float16, and so trains with a loss scale (LossScale), which
+  // follows from the batches that it has trained on.
+  virtual bool scales_loss() const { return false; }
+  // The loss scale is as at the beginning again.
+  virtual void ForgetLossScale() {}
+
   // Computes the loss of `batch` and writes what a step pushes into `gradients`, laid out like
   // `parameters`: the gradient of the loss's mean, of moving averages the sample (gaps and frozen
   // variables are left alone). Of a batch in parts it is the mean over the parts, by their
@@ -95,7 +103,9 @@ class ModelRunner {
   // (the statistics of normalizations, losses that sum over the batch). `on_variable_done(v)`, when
   // given, is called on the calling thread once for each variable that is pushed, as soon as its
   // gradient is complete and neither its value nor its gradient will be read or written again in
-  // this step: its value may be overwritten from then on, while the rest is still computing.
+  // this step: its value may be overwritten from then on, while the rest is still computing. With a
+  // loss scale that is when all gradients are known to be finite; where they are not, which the
+  // result says, it is called for none, and `gradients` hold anything.
   virtual absl::StatusOr<BatchResult> Train(
       const Batch& batch, uint64_t step, std::span<const float> parameters,
       std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) = 0;

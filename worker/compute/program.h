@@ -64,6 +64,7 @@ class Program {
     TensorId prediction = -1;
     TensorId losses = -1;  // of each example
     TensorId sums = -1;    // ProgramBuilder::SetSums
+    TensorId check = -1;   // ProgramBuilder::SetGradientCheck
   };
 
   Program(std::vector<Tensor> tensors, std::vector<Step> steps, const Results& results,

@@ -1,9 +1,11 @@
 #include "worker/compute/program_builder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/check.h"
 #include "common/training_metric/metric.h"
+#include "worker/compute/gradient_check.h"
 #include "worker/compute/plan/memory_plan.h"
 
 namespace shoal {
@@ -90,7 +92,14 @@ void ProgramBuilder::SetSums(TensorId sums) {
   sums_ = sums;
 }
 
-Program ProgramBuilder::Build() && {
+void ProgramBuilder::SetGradientCheck(TensorId check) {
+  SHOAL_CHECK(tensors_[check].size_bytes == sizeof(GradientCheck), "bytes ",
+              tensors_[check].size_bytes);
+  check_ = check;
+}
+
+const std::vector<TensorId>& ProgramBuilder::CompleteGradients() {
+  if (std::exchange(gradients_complete_, true)) return gradients_;
   // Variables whose gradient is the value that another variable's is, too.
   for (size_t i = 0; i < gradients_.size(); ++i) {
     if (gradients_[i] < 0 || plan_.training_graph().pushed_values[i] == kNoValue) continue;
@@ -98,10 +107,16 @@ Program ProgramBuilder::Build() && {
     if (computed == gradients_[i]) continue;
     AddStep(moves_.Copy(tensors_[computed].size_bytes), {computed, gradients_[i]});
   }
+  return gradients_;
+}
+
+Program ProgramBuilder::Build() && {
+  CompleteGradients();
   const TrainingGraph& training = plan_.training_graph();
-  Program::Results results = {.prediction = tensor(training.prediction), .sums = sums_};
+  Program::Results results = {
+      .prediction = tensor(training.prediction), .sums = sums_, .check = check_};
   if (plan_.has_loss()) results.losses = tensor(training.loss_per_example);
-  for (const TensorId id : {results.prediction, results.losses, results.sums}) {
+  for (const TensorId id : {results.prediction, results.losses, results.sums, results.check}) {
     if (id >= 0) tensors_[id].kept = true;
   }
   std::vector<std::vector<TensorId>> touched;

@@ -61,6 +61,13 @@ class ProgramBuilder {
   // from which these few bytes are read instead. The tensor has the size of these numbers.
   void SetSums(TensorId sums);
 
+  // Says that `check` will hold a GradientCheck, by which a device's gradients leave or do not, of
+  // a training graph with a loss scale: what the steps that are added last leave of all gradients.
+  void SetGradientCheck(TensorId check);
+  // Where the gradients of variables are complete when the nodes' steps have run, by variable; -1:
+  // it has none. No node may follow.
+  const std::vector<TensorId>& CompleteGradients();
+
   // Plans memory and ends the building.
   Program Build() &&;
 
@@ -79,7 +86,9 @@ class ProgramBuilder {
   std::vector<TensorId> gradients_;   // by variable; -1: none
   std::vector<Tensor> tensors_;
   std::vector<Program::Step> steps_;
+  bool gradients_complete_ = false;
   TensorId sums_ = -1;
+  TensorId check_ = -1;
   std::string work_;
 };
 

@@ -14,9 +14,12 @@
 namespace shoal {
 namespace {
 
-// The number of bfloat16 below it, or 0.
-float ToBfloat16(float value) {
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xffff0000);
+// The number towards 0 that this type has, of those that are neither very small nor very large.
+float ToType(ComputeDtype type, float value) {
+  const uint32_t kept = type == ComputeDtype::kBfloat16  ? 0xffff0000
+                        : type == ComputeDtype::kFloat16 ? 0xffffe000
+                                                         : 0xffffffff;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & kept);
 }
 
 }  // namespace
@@ -97,7 +100,7 @@ void OpCase::SetLoss(ValueId prediction, std::shared_ptr<const Loss> loss,
 }
 
 TrainingGraph OpCase::BuildTraining() {
-  auto training = BuildTrainingGraph(graph_, *loss_, weighted_);
+  auto training = BuildTrainingGraph(graph_, *loss_, {.weighted = weighted_});
   SHOAL_CHECK(training.ok(), training.status().ToString());
   const Shape& shape = training->graph.value(training->target).shape;
   inputs_.push_back(target_.empty() ? Random(shape, Fill::kNormal) : target_);
@@ -122,8 +125,7 @@ std::vector<float> OpCase::Random(const Shape& shape, Fill fill) {
     if (small_) value = static_cast<float>((std::floor(value * kSteps) + 0.5) / kSteps);
     if (fill == Fill::kPositive) value = std::abs(value) + 0.1f;
     if (fill == Fill::kFar && i > 0) value += 1000;
-    if (type_ == ComputeDtype::kBfloat16) value = ToBfloat16(value);
-    return value;
+    return ToType(type_, value);
   };
   for (size_t i = 0; i < values.size(); ++i) {
     do {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "worker/compute/cuda/gradient_check.h"
 #include "worker/compute/cuda/moves.h"
 #include "worker/compute/cuda/sums.h"
 
@@ -62,6 +63,10 @@ absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
     SHOAL_RETURN_IF_ERROR(Factories().at(node.op->type())(index, program));
   }
   AddSums(program);
+  if (builder.plan().trains() && builder.plan().training_graph().loss_scale != kNoValue) {
+    builder.BeginWork("GradientCheck");
+    AddGradientCheck(program);
+  }
   return absl::OkStatus();
 }
 

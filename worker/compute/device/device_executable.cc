@@ -7,6 +7,7 @@
 
 #include "common/base/status_macros.h"
 #include "worker/compute/batch_sums.h"
+#include "worker/compute/gradient_check.h"
 #include "worker/compute/tensor_addresses.h"
 
 namespace shoal {
@@ -59,6 +60,7 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, Device* device,
   prediction_offset_ = place(program_.results().prediction);
   losses_offset_ = place(program_.results().losses);
   sums_offset_ = place(program_.results().sums);
+  check_offset_ = place(program_.results().check);
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(Plan plan, Program program,
@@ -90,6 +92,8 @@ absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes) {
   SHOAL_ASSIGN_OR_RETURN(inputs_copied_, device_.NewEvent());
   SHOAL_ASSIGN_OR_RETURN(computed_, device_.NewEvent());
   SHOAL_ASSIGN_OR_RETURN(results_copied_, device_.NewEvent());
+  if (program_.results().check < 0) return absl::OkStatus();
+  SHOAL_ASSIGN_OR_RETURN(check_copied_, device_.NewEvent());
   return absl::OkStatus();
 }
 
@@ -208,6 +212,13 @@ absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const OnStepTimed
 }
 
 absl::Status DeviceExecutable::StartCopyingGradients(std::span<float> gradients) {
+  if (const TensorId check = program_.results().check; check >= 0) {
+    SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
+    SHOAL_RETURN_IF_ERROR(device_.CopyOut(static_cast<const char*>(addresses_[check]),
+                                          memory_.host.data() + check_offset_,
+                                          program_.tensors()[check].size_bytes));
+    SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kOut, *check_copied_));
+  }
   for (const CopyOut& copy : copies_out_) {
     SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *copy.computed));
     for (const auto& [offset, size] : copy.transfer.ranges) {
@@ -226,7 +237,7 @@ absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
     return device_.CopyOut(static_cast<const char*>(addresses_[id]), memory_.host.data() + offset,
                            program_.tensors()[id].size_bytes);
   };
-  const auto& [prediction, losses, sums] = program_.results();
+  const auto& [prediction, losses, sums, check] = program_.results();
   if (sums >= 0) {
     SHOAL_RETURN_IF_ERROR(copy(sums, sums_offset_));
   } else if (plan_.has_loss()) {
@@ -239,26 +250,36 @@ absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
   return device_.Record(Stream::kOut, *results_copied_);
 }
 
+bool DeviceExecutable::GradientsAreFinite() const {
+  if (program_.results().check < 0) return true;
+  return ValuesAt<GradientCheck>(memory_.host.data() + check_offset_, sizeof(GradientCheck))[0]
+             .not_finite_sum == 0;
+}
+
 BatchResult DeviceExecutable::ReadResults(const RunBuffers& buffers) const {
-  const auto& [prediction, losses, sums] = program_.results();
+  const auto& [prediction, losses, sums, check] = program_.results();
   const char* const host = memory_.host.data();
   const auto predicted =
       ValuesAt<float>(host + prediction_offset_, program_.tensors()[prediction].size_bytes);
   std::copy_n(predicted.begin(), buffers.prediction.size(), buffers.prediction.begin());
   if (!plan_.has_loss()) return BatchResult{.examples = plan_.examples()};
-  if (sums >= 0) {
-    return ResultOf(plan_,
-                    ValuesAt<double>(host + sums_offset_, program_.tensors()[sums].size_bytes));
-  }
-  return SumsOf(plan_, buffers,
-                ValuesAt<float>(host + losses_offset_, program_.tensors()[losses].size_bytes),
-                predicted);
+  BatchResult result =
+      sums >= 0
+          ? ResultOf(plan_,
+                     ValuesAt<double>(host + sums_offset_, program_.tensors()[sums].size_bytes))
+          : SumsOf(plan_, buffers,
+                   ValuesAt<float>(host + losses_offset_, program_.tensors()[losses].size_bytes),
+                   predicted);
+  result.overflowed = !GradientsAreFinite();
+  return result;
 }
 
 absl::Status DeviceExecutable::AwaitAll(const std::function<void(int variable)>& on_variable_done) {
+  if (program_.results().check >= 0) SHOAL_RETURN_IF_ERROR(device_.Await(*check_copied_));
+  const bool leave = on_variable_done && GradientsAreFinite();
   for (const CopyOut& copy : copies_out_) {
     SHOAL_RETURN_IF_ERROR(device_.Await(*copy.copied));
-    if (!on_variable_done) continue;
+    if (!leave) continue;
     for (const int variable : copy.transfer.variables) on_variable_done(variable);
   }
   return device_.Await(*results_copied_);

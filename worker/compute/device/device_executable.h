@@ -58,6 +58,8 @@ struct SharedDeviceMemory {
 //             are there
 //   kOut      gradients, when the last step that touches them has ended | results
 //
+// Where gradients are checked (Program::Results::check), what was found is copied out before them.
+//
 // What kCompute is given is the same each time, so that from the second run on it is recorded, and
 // played, as long as nothing has moved. Then the host waits for one copy of gradients after the
 // other, and at last for the results.
@@ -102,6 +104,8 @@ class DeviceExecutable : public Executable {
   absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(bool same_parameters);
   absl::Status StartCopyingGradients(std::span<float> gradients);
   absl::Status StartCopyingResults(const RunBuffers& buffers);
+  // What was found of the gradients: that they are to be used.
+  bool GradientsAreFinite() const;
   // The sums of the run, from what it left.
   BatchResult ReadResults(const RunBuffers& buffers) const;
   // Waits for what the device leaves, piece by piece.
@@ -114,11 +118,11 @@ class DeviceExecutable : public Executable {
   std::vector<int64_t> input_offsets_;  // by input of the graph, behind the context; bytes
   int64_t inputs_size_bytes_ = 0;
   // Where they come to lie on the host, behind the inputs; bytes.
-  int64_t prediction_offset_ = 0, losses_offset_ = 0, sums_offset_ = 0;
+  int64_t prediction_offset_ = 0, losses_offset_ = 0, sums_offset_ = 0, check_offset_ = 0;
   int64_t host_size_bytes_ = 0;
   std::vector<CopyIn> copies_in_;    // by first step
   std::vector<CopyOut> copies_out_;  // by last step
-  std::unique_ptr<Device::Event> inputs_copied_, computed_, results_copied_;
+  std::unique_ptr<Device::Event> inputs_copied_, computed_, check_copied_, results_copied_;
 
   std::vector<void*> addresses_;  // by tensor, of the run
 

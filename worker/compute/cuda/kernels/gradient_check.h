@@ -7,6 +7,7 @@
 #include "common/model/variable.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
+#include "worker/compute/gradient_check.h"
 
 // What is asked of all gradients of a step at once, in one pass over their buffer: they are divided
 // by the loss scale in place, and it is found whether all are finite, and their global norm. Bound
@@ -18,11 +19,6 @@
 
 namespace shoal::cuda {
 
-struct GradientCheck {
-  float square_sum = 0;      // of the divided gradients
-  float not_finite_sum = 0;  // 0: all are finite
-};
-
 // Neighbouring gradients, without gaps.
 struct GradientRange {
   int64_t offset = 0;  // in floats; a multiple of 16
@@ -32,27 +28,43 @@ struct GradientRange {
 
 constexpr int kGradientWidth = 4;
 
-// How many packs `ranges` are made of, the last of each not always full.
-inline int64_t PackCount(const std::vector<GradientRange>& ranges) {
-  if (ranges.empty()) return 0;
-  const GradientRange& last = ranges.back();
-  return last.first_pack + (last.size + kGradientWidth - 1) / kGradientWidth;
-}
+// As many of them as a kernel is given beside its pointers: a launch has 4 KB at least.
+struct GradientRanges {
+  static constexpr int kMost = 64;
 
-// Where the gradients lie of those variables that the optimizer updates.
-inline std::vector<GradientRange> GradientRanges(const std::vector<Variable>& variables,
-                                                 const ModelLayout& layout) {
-  std::vector<GradientRange> ranges;
+  GradientRange ranges[kMost];
+  int32_t count = 0;
+  int64_t packs = 0;  // of all of them, the last of each not always full
+
+  // False where there is no place for another one.
+  bool Add(int64_t offset, int64_t size) {
+    if (count > 0 && ranges[count - 1].offset + ranges[count - 1].size == offset) {
+      GradientRange& last = ranges[count - 1];
+      last.size += size;
+      packs = last.first_pack + PacksOf(last.size);
+      return true;
+    }
+    if (count == kMost) return false;
+    ranges[count++] = {offset, size, packs};
+    packs += PacksOf(size);
+    return true;
+  }
+  static int64_t PacksOf(int64_t size) { return (size + kGradientWidth - 1) / kGradientWidth; }
+};
+
+// Where the gradients lie of those variables that the optimizer updates: in one of these, or more.
+inline std::vector<GradientRanges> RangesOfGradients(const std::vector<Variable>& variables,
+                                                     const ModelLayout& layout) {
+  std::vector<GradientRanges> parts;
   for (size_t i = 0; i < variables.size(); ++i) {
     const auto& [offset, size] = layout.variables[i];
     if (variables[i].rule != UpdateRule::kOptimizer || size == 0) continue;
-    if (!ranges.empty() && ranges.back().offset + ranges.back().size == offset) {
-      ranges.back().size += size;
-    } else {
-      ranges.push_back({offset, size, PackCount(ranges)});
+    if (parts.empty() || !parts.back().Add(offset, size)) {
+      parts.emplace_back();
+      parts.back().Add(offset, size);
     }
   }
-  return ranges;
+  return parts;
 }
 
 // Leaves a result a block. The loss scale is in device memory, so that a captured graph runs with
@@ -67,9 +79,7 @@ struct GradientCheckKernel {
   struct Own {};
 
   float* gradients;
-  const GradientRange* ranges;  // GradientRanges; in device memory
-  int64_t range_count;
-  int64_t packs;  // PackCount
+  GradientRanges at;
   const float* loss_scale;
   int64_t grid;            // blocks: a few times the multiprocessors
   GradientCheck* partial;  // [grid]
@@ -81,12 +91,12 @@ struct GradientCheckKernel {
     if constexpr (phase == 0) {
       const float factor = 1 / *loss_scale;
       float squares = 0, not_finite = 0;
-      int64_t range = 0;
-      for (int64_t i = place.block * kThreads + place.thread; i < packs; i += grid * kThreads) {
-        while (range + 1 < range_count && ranges[range + 1].first_pack <= i) ++range;
-        const int64_t at = (i - ranges[range].first_pack) * kGradientWidth;
-        const int64_t left = ranges[range].size - at;
-        float* const from = gradients + ranges[range].offset + at;
+      int32_t range = 0;
+      for (int64_t i = place.block * kThreads + place.thread; i < at.packs; i += grid * kThreads) {
+        while (range + 1 < at.count && at.ranges[range + 1].first_pack <= i) ++range;
+        const int64_t first = (i - at.ranges[range].first_pack) * kGradientWidth;
+        const int64_t left = at.ranges[range].size - first;
+        float* const from = gradients + at.ranges[range].offset + first;
         if (left >= kGradientWidth) {
           Unscale<kGradientWidth>(factor, from, squares, not_finite);
         } else {
