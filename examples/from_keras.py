@@ -355,8 +355,8 @@ def write_job(model, folder, training, test=None, *, epochs=None, steps=None, ba
     problems.of(no_loss_weights, model, otherwise=None)
     unmatched = take_callbacks([callbacks] if isinstance(callbacks, keras.callbacks.Callback) else callbacks, job)
     if own_optimizer(model) is not model.optimizer:
-        unmatched.append(f"LossScaleOptimizer: was left out, and {type(own_optimizer(model)).__name__} taken alone; gradients are float32 in a job, "
-                         "which need no scaling")
+        unmatched.append(f"LossScaleOptimizer: was left out, and {type(own_optimizer(model)).__name__} taken alone; workers that compute in "
+                         "float16 scale the loss themselves, by the same rules")
     if not fresh and (done := int(own_optimizer(model).iterations)) > 0:
         unmatched.append(f"{type(own_optimizer(model)).__name__}: has made {done} steps, and what it keeps of them was left out, its place in a learning rate "
                          "schedule too; a job begins at step 0 with a new one")

@@ -204,11 +204,14 @@ class Verification {
     }
   }
 
-  // Returns the mean of the loss.
+  // Returns the mean of the loss. A gradient that overflows float16 is taken again, with the loss
+  // scale that comes after.
   absl::StatusOr<float> TrainStep(uint64_t step, const std::vector<float>& parameters,
                                   std::vector<float>& gradients) {
-    SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                           runner_->Train(batch_, step, parameters, gradients, nullptr));
+    BatchResult result;
+    do {
+      SHOAL_ASSIGN_OR_RETURN(result, runner_->Train(batch_, step, parameters, gradients, nullptr));
+    } while (result.overflowed && result.loss_scale > 1);
     return static_cast<float>(result.loss_sum / static_cast<double>(result.examples));
   }
 

@@ -35,7 +35,8 @@ constexpr KerasType<std::unique_ptr<Optimizer>> kOuterOptimizers[] = {
 
 constexpr InsteadOfClass kInstead[] = {
     {"DelayedNesterov", "it is an outer optimizer: $.strategy.outer_optimizer of \"local\""},
-    {"LossScaleOptimizer", "variables and gradients are float32 here: give its inner_optimizer"},
+    {"LossScaleOptimizer",
+     "workers that compute in float16 scale the loss themselves: give its inner_optimizer"},
     {"Muon",
      "it makes the step of a whole kernel orthogonal, for which a ps has no kernels: AdamW is the "
      "nearest"},

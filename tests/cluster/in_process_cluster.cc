@@ -112,7 +112,10 @@ void InProcessCluster::StartWorker(int index) {
   Task& task = *workers_[index];
   task.node = hub_.CreateNode();
   task.computer = std::make_unique<ComputeThread>(
-      ComputeThread::Options{.loop = task.node.get(), .backend = options_.backend, .threads = 1});
+      ComputeThread::Options{.loop = task.node.get(),
+                             .backend = options_.backend,
+                             .create_runner = options_.create_runner,
+                             .threads = 1});
   task.session = std::make_unique<WorkerSession>(
       WorkerSession::Options{.loop = task.node.get(),
                              .network = task.node.get(),
@@ -167,6 +170,11 @@ absl::Status InProcessCluster::WaitForEvaluator() {
   if (!WaitUntilOver(*evaluator_)) return absl::DeadlineExceededError("the evaluator is not over");
   MutexLock lock(&mutex_);
   return evaluator_->status;
+}
+
+absl::Status InProcessCluster::status_of_worker(int index) {
+  MutexLock lock(&mutex_);
+  return workers_[index]->status;
 }
 
 void InProcessCluster::StartAll() {

@@ -29,6 +29,9 @@ class InProcessCluster {
     int workers = 1;
     std::string run_dir;
     std::string backend = "reference";
+    // As ComputeThread's.
+    std::function<absl::StatusOr<std::unique_ptr<ModelRunner>>(ModelRunner::Options)>
+        create_runner = ModelRunner::Create;
     InProcessHub::Options network = {};
     // What the ps see of the disk, by index; those beyond see all of it.
     std::vector<FileSystem*> ps_files = {};
@@ -51,6 +54,9 @@ class InProcessCluster {
   std::vector<WorkerSession::End> WaitForWorkers();
   WorkerSession::End WaitForWorker(int index);
   absl::Status WaitForEvaluator();
+  // Of a worker that is over.
+  const WorkerSession& worker(int index) const { return *workers_[index]->session; }
+  absl::Status status_of_worker(int index);
 
   // Runs `function` on the coordinator's loop and returns its result.
   proto::StatusReply Status();

@@ -18,11 +18,13 @@ constexpr char kModel[] = R"({
   {"class_name": "InputLayer", "config": {"batch_shape": [null, 8, 8, 1], "dtype": "float32", "name": "input"}},
   {"class_name": "Rescaling", "config": {"name": "rescaling", "scale": 0.00392156862745098, "offset": 0.0}},$1
   {"class_name": "Conv2D", "config": {"name": "conv2d", "filters": 4, "kernel_size": [3, 3], "strides": [1, 1],
-    "padding": "same", "activation": "relu", "use_bias": true}},
+    "padding": "same", "activation": "relu", "use_bias": true, "dtype": "$2"}},
   {"class_name": "MaxPooling2D", "config": {"name": "max_pooling2d", "pool_size": [2, 2], "padding": "valid"}},
   {"class_name": "Flatten", "config": {"name": "flatten"}},
-  {"class_name": "Dense", "config": {"name": "dense", "units": $0, "activation": "relu", "use_bias": true}},
-  {"class_name": "Dense", "config": {"name": "dense_1", "units": 4, "activation": "linear", "use_bias": true}}
+  {"class_name": "Dense", "config": {"name": "dense", "units": $0, "activation": "relu", "use_bias": true,
+    "dtype": "$2"}},
+  {"class_name": "Dense", "config": {"name": "dense_1", "units": 4, "activation": "linear", "use_bias": true,
+    "dtype": "$2"}}
  ]}})";
 
 void WriteBigEndian(std::ofstream& file, uint32_t value) {
@@ -57,7 +59,8 @@ std::string SmallJob::Write() const {
       normalization.empty()
           ? ""
           : absl::StrCat(R"({"class_name": "BatchNormalization", "config": {"name": "norm", )",
-                         normalization, "}},"));
+                         normalization, "}},"),
+      dtype);
   WriteExamples(directory + "/train", training_examples, 11);
   WriteExamples(directory + "/test", test_examples, 12);
   const std::string path = directory + "/job.json";

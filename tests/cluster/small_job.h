@@ -22,7 +22,8 @@ struct SmallJob {
   std::string checkpoint = R"({"every_steps": 5, "keep": 2})";
   std::string strategy = R"({"name": "async", "min_shard_bytes": 256, "chunk_bytes": 1024})";
   uint64_t seed = 1;
-  int units = 24;  // of the hidden layer
+  int units = 24;                 // of the hidden layer
+  std::string dtype = "float32";  // policy of the layers with variables
   // Options of a BatchNormalization of the images: R"("momentum": 0.9)". None where this is empty.
   std::string normalization = "";
 

@@ -200,28 +200,37 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpConformanceTest,
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
                          });
 
-// Under mixed_bfloat16, of which the numbers have 8 bits: what goes in has no more, and each tensor
-// on the way is rounded to as many.
-class OpBfloat16Test : public OpConformanceTest {};
-
-// Of all numbers together, and in the same draws each time: there are sums of which little is left
-// but what was rounded.
-TEST_P(OpBfloat16Test, ComputesNearlyWhatTheReferenceDoes) {
-  ForEachResult(ComputeDtype::kBfloat16, /*first_seed=*/1, [](const std::vector<Result>& results) {
-    double squares = 0, all = 0;
-    for (const auto& [what, computed, expected] : results) {
-      for (size_t i = 0; i < expected.size(); ++i) {
-        squares += std::pow(double{computed[i]} - expected[i], 2);
-        all += std::pow(expected[i], 2);
+// Under mixed_bfloat16, of which the numbers have 8 bits, and mixed_float16, of which they have 11:
+// what goes in has no more, and each tensor on the way is rounded to as many.
+class OpReducedPrecisionTest : public OpConformanceTest {
+ protected:
+  // Of all numbers together, and in the same draws each time: there are sums of which little is
+  // left but what was rounded.
+  void ExpectNearly(ComputeDtype type, double bound) {
+    ForEachResult(type, /*first_seed=*/1, [bound](const std::vector<Result>& results) {
+      double squares = 0, all = 0;
+      for (const auto& [what, computed, expected] : results) {
+        for (size_t i = 0; i < expected.size(); ++i) {
+          squares += std::pow(double{computed[i]} - expected[i], 2);
+          all += std::pow(expected[i], 2);
+        }
       }
-    }
-    EXPECT_LE(std::sqrt(squares), 0.03 * std::sqrt(all)) << results.front().what;
-  });
+      EXPECT_LE(std::sqrt(squares), bound * std::sqrt(all)) << results.front().what;
+    });
+  }
+};
+
+TEST_P(OpReducedPrecisionTest, ComputesNearlyWhatTheReferenceDoesInBfloat16) {
+  ExpectNearly(ComputeDtype::kBfloat16, 0.03);
 }
 
-// Those whose kernels know the type, without jumps (Relu, MaxPool2D): numbers as coarse as these
+TEST_P(OpReducedPrecisionTest, ComputesNearlyWhatTheReferenceDoesInFloat16) {
+  ExpectNearly(ComputeDtype::kFloat16, 0.005);
+}
+
+// Those whose kernels know these types, without jumps (Relu, MaxPool2D): numbers as coarse as these
 // meet them.
-std::vector<NamedOpCase> Bfloat16Cases() {
+std::vector<NamedOpCase> ReducedPrecisionCases() {
   static const std::set<std::string> names = {"Add",
                                               "AddOfTwo",
                                               "AveragePool2D",
@@ -254,9 +263,9 @@ std::vector<NamedOpCase> Bfloat16Cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, OpBfloat16Test,
-                         ::testing::Combine(::testing::ValuesIn(Bfloat16Backends()),
-                                            ::testing::ValuesIn(Bfloat16Cases())),
+INSTANTIATE_TEST_SUITE_P(Ops, OpReducedPrecisionTest,
+                         ::testing::Combine(::testing::ValuesIn(ReducedPrecisionBackends()),
+                                            ::testing::ValuesIn(ReducedPrecisionCases())),
                          [](const auto& info) {
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
                          });

@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& n
   return std::make_unique<FakeDeviceBackend>(std::move(device), /*least_copied_bytes=*/1024);
 }
 
-std::vector<std::string> Bfloat16Backends() {
+std::vector<std::string> ReducedPrecisionBackends() {
   std::vector<std::string> names = SuiteBackends();
   std::erase_if(names, [](const std::string& name) { return !name.starts_with("cuda"); });
   return names;

@@ -18,8 +18,8 @@ std::vector<std::string> SuiteBackends();
 absl::Status CheckDevice(const std::string& name);
 absl::StatusOr<std::unique_ptr<Backend>> CreateSuiteBackend(const std::string& name);
 
-// Those of them that compute in bfloat16 where a model asks for it.
-std::vector<std::string> Bfloat16Backends();
+// Those of them that compute in bfloat16 and float16 where a model asks for it.
+std::vector<std::string> ReducedPrecisionBackends();
 
 // The ops that the backend has no kernels for. Lists that are to shrink: one of these that it has a
 // kernel for fails.

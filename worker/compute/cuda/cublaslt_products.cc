@@ -158,7 +158,15 @@ class CublasLtProducts : public MatrixProducts {
   }
 
   static cudaDataType_t TypeOf(ComputeDtype type) {
-    return type == ComputeDtype::kBfloat16 ? CUDA_R_16BF : CUDA_R_32F;
+    switch (type) {
+      case ComputeDtype::kBfloat16:
+        return CUDA_R_16BF;
+      case ComputeDtype::kFloat16:
+        return CUDA_R_16F;
+      case ComputeDtype::kFloat32:
+        break;
+    }
+    return CUDA_R_32F;
   }
 
   // By columns without gaps.

@@ -12,9 +12,11 @@
 
 namespace shoal::cuda {
 
-// Kernels of our own and NVIDIA's libraries, in float32, and in bfloat16 what layers under
-// mixed_bfloat16 compute most of: convolutions, products, normalizations, activations, pooling,
-// sums. The rest of such a layer is computed in float32. What it has kernels for: kernel_list.inc.
+// Kernels of our own and NVIDIA's libraries, in float32, and in bfloat16 or float16 what layers
+// under mixed_bfloat16 and mixed_float16 compute most of: convolutions, products, normalizations,
+// activations, pooling, sums. The rest of such a layer is computed in float32. What it has kernels
+// for: kernel_list.inc. Gradients of a training graph with a loss scale are divided by it when all
+// are there, and checked.
 class CudaBackend : public DeviceBackend {
  public:
   struct Options {
@@ -31,7 +33,7 @@ class CudaBackend : public DeviceBackend {
   std::string name() const override { return "cuda"; }
   std::set<std::string> op_types() const override;
   std::set<ComputeDtype> compute_dtypes() const override {
-    return {ComputeDtype::kFloat32, ComputeDtype::kBfloat16};
+    return {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16};
   }
 
  protected:

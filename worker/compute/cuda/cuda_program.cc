@@ -13,7 +13,6 @@ namespace shoal::cuda {
 namespace {
 
 constexpr ComputeDtype kFloat32 = ComputeDtype::kFloat32;
-constexpr ComputeDtype kBfloat16 = ComputeDtype::kBfloat16;
 
 }  // namespace
 
@@ -25,14 +24,15 @@ bool CudaProgram::leaves(ValueId value) const {
 }
 
 ComputeDtype CudaProgram::type_of(TensorId tensor) const {
-  return bfloat16_.contains(tensor) ? kBfloat16 : kFloat32;
+  const auto found = types_.find(tensor);
+  return found == types_.end() ? kFloat32 : found->second;
 }
 
 ComputeDtype CudaProgram::reads_as(int index) const {
   const Node& of = node(index);
   // Ids and the like stay integers under each policy, and want more than 8 bits.
   if (builder_.graph().value(of.outputs[0]).whole_numbers.has_value()) return kFloat32;
-  return of.compute_dtype == kBfloat16 ? kBfloat16 : kFloat32;
+  return of.compute_dtype;
 }
 
 ComputeDtype CudaProgram::kept_as(int index) const {
@@ -41,27 +41,30 @@ ComputeDtype CudaProgram::kept_as(int index) const {
 
 TensorId CudaProgram::ScratchOf(ComputeDtype type, int64_t count) {
   if (type == kFloat32) return Scratch(count);
-  const TensorId tensor = Scratch<BFloat16>(count);
-  bfloat16_.insert(tensor);
+  static_assert(sizeof(BFloat16) == sizeof(Float16));
+  const TensorId tensor = Scratch<Float16>(count);
+  types_[tensor] = type;
   return tensor;
 }
 
 TensorId CudaProgram::tensor(ValueId value, ComputeDtype type) {
   const TensorId kept = builder_.tensor(value);
-  if (type_of(kept) == type) return kept;
-  const auto [found, is_new] = other_type_.try_emplace(kept, -1);
+  const ComputeDtype kept_type = type_of(kept);
+  if (kept_type == type) return kept;
+  const auto [found, is_new] = copies_.try_emplace({kept, type}, -1);
   if (!is_new) return found->second;
   const int64_t size = count(value);
   const TensorId copy = found->second = ScratchOf(type, size);
-  WithWidth<BFloat16>(size, [&]<int width>(std::integral_constant<int, width>) {
-    WithElement(type, [&]<typename To>(To) {
-      using From = std::conditional_t<std::is_same_v<To, float>, BFloat16, float>;
-      AddKernel(
-          current_, {kept, copy},
-          [=](const StepTensors& at) {
-            return CastKernel<From, To, width>{at.At<From>(0), at.At<To>(1), size};
-          },
-          *this);
+  WithWidth<Float16>(size, [&]<int width>(std::integral_constant<int, width>) {
+    WithElement(kept_type, [&]<typename From>(From) {
+      WithElement(type, [&]<typename To>(To) {
+        AddKernel(
+            current_, {kept, copy},
+            [=](const StepTensors& at) {
+              return CastKernel<From, To, width>{at.At<From>(0), at.At<To>(1), size};
+            },
+            *this);
+      });
     });
   });
   return copy;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -30,9 +29,9 @@ struct ComputeTarget {
   std::function<void(const NodeName& node, const absl::Status& why)> on_plain_sums = nullptr;
 };
 
-// What the factories of the backend's kernels build with. Everything is row-major, and float32 or
-// bfloat16: what the caller reads and what is the caller's is float32. A factory asks for its
-// tensors as what its kernels take. Lives while one program is built. Not thread-safe.
+// What the factories of the backend's kernels build with. Everything is row-major, and float32,
+// bfloat16 or float16: what the caller reads and what is the caller's is float32. A factory asks
+// for its tensors as what its kernels take. Lives while one program is built. Not thread-safe.
 class CudaProgram {
  public:
   CudaProgram(ProgramBuilder* builder, const ComputeTarget& target, Fusions fusions)
@@ -50,8 +49,7 @@ class CudaProgram {
 
   // The steps that follow are of this node.
   void BeginNode(int index) { current_ = index; }
-  // What the node's kernels best read, by its layer's dtype policy: float32 or bfloat16. (float16
-  // is computed in float32, as its range wants a loss scale.)
+  // What the node's kernels best read, by its layer's dtype policy.
   ComputeDtype reads_as(int index) const;
   // As reads_as, but float32 where the caller reads the first output: what that is to be kept as.
   ComputeDtype kept_as(int index) const;
@@ -60,7 +58,7 @@ class CudaProgram {
   int64_t count(ValueId value) const { return ElementCount(shape(value)); }
   // The value as elements of this type: where it is kept as others, a copy, which is made once.
   TensorId tensor(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
-  // For a value that is about to be computed; bfloat16 not where the caller reads it.
+  // For a value that is about to be computed; float32 where the caller reads it.
   TensorId Output(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
   // Of the node's first output or, where it is computed along with a ReLU, of that one's: what else
   // reads what goes into the ReLU is its gradient, to which the result tells as much.
@@ -83,18 +81,22 @@ class CudaProgram {
   const ComputeTarget& target_;
   const Fusions fusions_;
   int current_ = -1;
-  std::set<TensorId> bfloat16_;              // all others are float32
-  std::map<TensorId, TensorId> other_type_;  // of the same numbers
+  std::map<TensorId, ComputeDtype> types_;                        // all others are float32
+  std::map<std::pair<TensorId, ComputeDtype>, TensorId> copies_;  // of the same numbers, by type
 };
 
 // Calls use(element) with a value of the type that this stands for.
 template <typename Use>
 void WithElement(ComputeDtype type, const Use& use) {
-  if (type == ComputeDtype::kBfloat16) {
-    use(BFloat16());
-  } else {
-    use(float());
+  switch (type) {
+    case ComputeDtype::kBfloat16:
+      return use(BFloat16());
+    case ComputeDtype::kFloat16:
+      return use(Float16());
+    case ComputeDtype::kFloat32:
+      break;
   }
+  use(float());
 }
 
 // Calls use(element, width) with the widest pack, too, that rows of `columns` of them are made of.

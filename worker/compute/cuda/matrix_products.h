@@ -14,8 +14,8 @@ namespace shoal::cuda {
 // the other way round. With a bias [n] of c's type, which is added to every row. Sums are in
 // float32.
 struct MatrixProduct {
-  ComputeDtype operands = ComputeDtype::kFloat32;  // float32 or bfloat16
-  ComputeDtype result = ComputeDtype::kFloat32;    // the operands', or float32
+  ComputeDtype operands = ComputeDtype::kFloat32;
+  ComputeDtype result = ComputeDtype::kFloat32;  // the operands', or float32
   bool transpose_a = false;
   bool transpose_b = false;
   bool bias = false;

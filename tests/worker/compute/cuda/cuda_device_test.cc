@@ -151,8 +151,12 @@ TEST_F(CudaDeviceTest, MultipliesMatrices) {
       ExpectPlainProduct<float, float>(**device, **products, product, tf32 ? 0.05 : 1e-4, random);
       product.operands = product.result = ComputeDtype::kBfloat16;
       ExpectPlainProduct<BFloat16, BFloat16>(**device, **products, product, 0.25, random);
+      product.operands = product.result = ComputeDtype::kFloat16;
+      ExpectPlainProduct<Float16, Float16>(**device, **products, product, 0.05, random);
       if (product.bias) continue;  // a factory asks for none with these
       product.result = ComputeDtype::kFloat32;
+      ExpectPlainProduct<Float16, float>(**device, **products, product, 1e-3, random);
+      product.operands = ComputeDtype::kBfloat16;
       ExpectPlainProduct<BFloat16, float>(**device, **products, product, 1e-3, random);
     }
   }

@@ -15,7 +15,7 @@
 
 #include "common/model/op.h"
 #include "tests/fakes/test_seed.h"
-#include "worker/compute/cuda/kernels/bfloat16.h"
+#include "worker/compute/cuda/kernels/float16.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
 #include "worker/compute/reference/kernels.h"
 
@@ -138,8 +138,12 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
         SCOPED_TRACE("float");
         draw(float{});
       }
-      SCOPED_TRACE("bfloat16");
-      draw(BFloat16{});
+      {
+        SCOPED_TRACE("bfloat16");
+        draw(BFloat16{});
+      }
+      SCOPED_TRACE("float16");
+      draw(Float16{});
     }
   }
 
@@ -188,7 +192,8 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
     return buffer;
   }
 
-  // Every element within `bound` of the largest; of bfloat16 half a unit of its last place besides.
+  // Every element within `bound` of the largest; half a unit of its last place besides where it has
+  // less than 24 bits, and of float16 half the distance of the smallest numbers.
   template <typename Element>
   void ExpectNear(const Buffer<Element>& actual, const Doubles& expected, double bound,
                   const std::string& what, double least = 1e-6) {
@@ -196,8 +201,10 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
     double largest = least;
     for (const double value : expected) largest = std::max(largest, std::abs(value));
     for (int64_t i = 0; i < actual.size(); ++i) {
-      const double rounding =
-          std::is_same_v<Element, BFloat16> ? std::abs(expected[i]) * 0x1p-8 : 0;
+      double rounding = 0;
+      if (std::is_same_v<Element, BFloat16>) rounding = std::abs(expected[i]) * 0x1p-8;
+      if (std::is_same_v<Element, Float16>)
+        rounding = std::max(std::abs(expected[i]) * 0x1p-11, 0x1p-25);
       ASSERT_NEAR(ToFloat(actual[i]), expected[i], bound * largest + rounding)
           << what << "[" << i << "]";
     }

@@ -67,12 +67,13 @@ TEST_F(CudnnEnginesTest, EveryPassHasAnEngineThatTheDemandsAllow) {
 }
 
 TEST_F(CudnnEnginesTest, BiasAndReluAreComputedAlong) {
-  for (const ComputeDtype type : {ComputeDtype::kFloat32, ComputeDtype::kBfloat16}) {
+  for (const ComputeDtype type :
+       {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16}) {
     for (const ConvolutionEnding ending :
          {ConvolutionEnding::kBias, ConvolutionEnding::kBiasAndRelu}) {
       const auto plan = Plan(Layer(Pass::kForward, type, ending));
       ASSERT_TRUE(plan.ok()) << plan.status();
-      EXPECT_EQ(plan->notes().tensor_cores, type == ComputeDtype::kBfloat16)
+      EXPECT_EQ(plan->notes().tensor_cores, type != ComputeDtype::kFloat32)
           << GraphText(plan->graph()) << " engine " << EngineConfigText(plan->config());
     }
   }
@@ -100,7 +101,7 @@ TEST_F(CudnnEnginesTest, AnyConvolutionHasAnEngine) {
     const Shape kernel = {pick(1, 4), pick(1, 4), pick(1, 9), groups * pick(1, 9)};
     const Shape x = {pick(1, 5), pick(10, 20), pick(10, 20), groups * kernel[2]};
     for (const Pass pass : kPasses) {
-      const ComputeDtype type = pick(0, 1) == 0 ? ComputeDtype::kFloat32 : ComputeDtype::kBfloat16;
+      const auto type = static_cast<ComputeDtype>(pick(0, 2));
       ConvolutionEnding ending = ConvolutionEnding::kNone;
       if (pass == Pass::kForward) ending = static_cast<ConvolutionEnding>(pick(0, 2));
       const ConvolutionGraph graph = Describe(pass, window, x, kernel, type, ending);
