@@ -73,21 +73,19 @@ absl::Status CheckReplaceable(const std::string& directory, FileSystem* files) {
   return absl::OkStatus();
 }
 
-// Puts `from` in the place of `to`, and removes what was there.
-absl::Status Replace(const std::string& from, const std::string& to, FileSystem* files) {
+// Puts `from` in the place of `to`; returns where what was there is now, "" if nothing was.
+absl::StatusOr<std::string> Replace(const std::string& from, const std::string& to,
+                                    FileSystem* files) {
   // The name `from` may be somebody else's as soon as it is free.
   const absl::Status renamed = files->Rename(from, to);
-  if (renamed.ok() || !files->Exists(to)) return renamed;
-  if (files->Exchange(from, to).ok()) {
-    (void)files->RemoveTree(from);
-    return absl::OkStatus();
-  }
+  if (renamed.ok()) return "";
+  if (!files->Exists(to)) return renamed;
+  if (files->Exchange(from, to).ok()) return from;
   // Not every file system can exchange: then the old one moves out of the way first.
   SHOAL_ASSIGN_OR_RETURN(const std::string away, MakeNewDirectory(absl::StrCat(to, ".old"), files));
   SHOAL_RETURN_IF_ERROR(files->Rename(to, away));
   SHOAL_RETURN_IF_ERROR(files->Rename(from, to));
-  (void)files->RemoveTree(away);
-  return absl::OkStatus();
+  return away;
 }
 
 }  // namespace
@@ -100,13 +98,17 @@ absl::Status ExportModel(const StoredCheckpoint& checkpoint, const std::string& 
   SHOAL_RETURN_IF_ERROR(MakeDirectories(parent, files));
   SHOAL_ASSIGN_OR_RETURN(const std::string partial,
                          MakeNewDirectory(absl::StrCat(target, ".partial"), files));
-  absl::Status status = WriteModel(checkpoint, partial, slot, files);
-  if (status.ok()) status = Replace(partial, target, files);
-  if (!status.ok()) {
+  const absl::Status written = WriteModel(checkpoint, partial, slot, files);
+  const absl::StatusOr<std::string> replaced =
+      written.ok() ? Replace(partial, target, files) : written;
+  if (!replaced.ok()) {
     (void)files->RemoveTree(partial);
-    return status;
+    return replaced.status();
   }
-  return files->SyncDirectory(parent);
+  // The old one goes when the new one is sure to be in its place after a power loss, too.
+  SHOAL_RETURN_IF_ERROR(files->SyncDirectory(parent));
+  if (!replaced->empty()) (void)files->RemoveTree(*replaced);
+  return absl::OkStatus();
 }
 
 }  // namespace shoal

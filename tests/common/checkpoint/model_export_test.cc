@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/checkpoint/small_checkpoint.h"
+#include "tests/fakes/passing_file_system.h"
 
 namespace shoal {
 namespace {
@@ -68,6 +71,28 @@ TEST_F(ModelExportTest, ReplacesAnEarlierModel) {
   ASSERT_TRUE(again.ok()) << again;
   ExpectModelOf(target_, 20);
   EXPECT_THAT(NamesIn(run_.path() + "/out"), ElementsAre("model"));
+}
+
+// Says in which order the directory above is synced and trees go.
+class RecordingFiles : public PassingFileSystem {
+ public:
+  absl::Status SyncDirectory(const std::string& directory) override {
+    calls.push_back("sync " + std::filesystem::path(directory).filename().string());
+    return PassingFileSystem::SyncDirectory(directory);
+  }
+  absl::Status RemoveTree(const std::string& directory) override {
+    calls.push_back("remove " + std::filesystem::path(directory).filename().string());
+    return PassingFileSystem::RemoveTree(directory);
+  }
+  std::vector<std::string> calls;
+};
+
+// Or the power could go with neither of them.
+TEST_F(ModelExportTest, TheEarlierModelGoesWhenTheNewOneIsSureToBeInItsPlace) {
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 10), target_).ok());
+  RecordingFiles files;
+  ASSERT_TRUE(ExportModel(WriteSmallCheckpoint(&store_, 1, 20), target_, "", &files).ok());
+  EXPECT_THAT(files.calls, ElementsAre("sync model.partial", "sync out", "remove model.partial"));
 }
 
 TEST_F(ModelExportTest, LeavesOtherThingsAlone) {
