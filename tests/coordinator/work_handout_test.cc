@@ -205,6 +205,7 @@ TEST_F(RoundHandoutTest, WhoIsTooSlowForARoundIsTriedAgainAfterAWhile) {
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
   Report(fast, {0, 1});
   slow.last_report = loop_.Now() - seconds(101);
+  workers_.Leases(1);
   Report(fast, {2, 3});
   EXPECT_THAT(workers_.Leases(0), ElementsAre(4));
   EXPECT_THAT(workers_.Leases(1), ElementsAre(5, 6));
