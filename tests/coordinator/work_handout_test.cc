@@ -125,6 +125,14 @@ class RoundHandoutTest : public WorkHandoutTest {
     handout_.Begin();
   }
 
+  // It is known how long a step takes it.
+  Worker& JoinOfPace(int index, double step_seconds) {
+    Worker& worker = workers_.Join(index);
+    worker.step_seconds = step_seconds;
+    worker.steps_done = 10;
+    return worker;
+  }
+
   const RoundPlan rounds_{StepPlan(10, 1, 2, 0), 4};
 };
 
@@ -174,12 +182,8 @@ TEST_F(RoundHandoutTest, WhoWaitedForARoundIsNotSlow) {
 
 // Rounds of 4: 3 and 1 take 0.6 s with a worker of a third of the speed, 2 and 2 take 1.2 s.
 TEST_F(RoundHandoutTest, ASlowWorkerGetsWhatDoesNotHoldTheRoundUp) {
-  Worker& slow = workers_.Join(0);
-  Worker& fast = workers_.Join(1);
-  for (const auto& [worker, seconds] : {std::pair(&slow, 0.6), {&fast, 0.2}}) {
-    worker->step_seconds = seconds;
-    worker->steps_done = 10;
-  }
+  Worker& slow = JoinOfPace(0, 0.6);
+  Worker& fast = JoinOfPace(1, 0.2);
   Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), ElementsAre(0)) << "though it is the first in line";
@@ -194,12 +198,8 @@ TEST_F(RoundHandoutTest, ASlowWorkerGetsWhatDoesNotHoldTheRoundUp) {
 }
 
 TEST_F(RoundHandoutTest, WhoIsTooSlowForARoundIsTriedAgainAfterAWhile) {
-  Worker& slow = workers_.Join(0);
-  Worker& fast = workers_.Join(1);
-  for (const auto& [worker, seconds] : {std::pair(&slow, 2.0), {&fast, 0.2}}) {
-    worker->step_seconds = seconds;
-    worker->steps_done = 10;
-  }
+  Worker& slow = JoinOfPace(0, 2.0);
+  Worker& fast = JoinOfPace(1, 0.2);
   Begin();
   OfferAll();
   EXPECT_THAT(workers_.Leases(0), IsEmpty());
