@@ -16,6 +16,7 @@
 #include "worker/compute/cuda/create_cuda_backend.h"
 #include "worker/compute/cuda/cublaslt_library.h"
 #include "worker/compute/cuda/cublaslt_products.h"
+#include "worker/compute/cuda/kernels/float16.h"
 #include "worker/compute/cuda/kernels/matrix_product.h"
 #include "worker/compute/cuda/kernels/run_on_cpu.h"
 #include "worker/compute/cuda/nvml.h"
