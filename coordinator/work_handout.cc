@@ -200,6 +200,15 @@ void WorkHandout::LeaseSecond() {
     const double late = load.steps > kLeasePortions ? kLeaseAheadSeconds / kLeasePortions : 0;
     if (ToSeconds(now - load.begun) > too_long + late) slow.insert(key);
   }
+  if (!slow.empty()) GiveSecond(slow);
+  if (line_.empty() || steps_->leased_count() == 0) return;
+  options_.loop->CancelTimer(look_again_);
+  look_again_ = options_.loop->CallAfter(std::max(FromSeconds(too_long / kLooks), kLookNoSooner),
+                                         [this] { LeaseSecond(); });
+}
+
+void WorkHandout::GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow) {
+  const Time now = options_.loop->Now();
   std::vector<Worker*> fastest_first;
   for (const StepDispatcher::WorkerKey key : line_)
     fastest_first.push_back(options_.membership->workers().at(key).get());
@@ -207,7 +216,6 @@ void WorkHandout::LeaseSecond() {
     return each->step_seconds > 0 ? each->step_seconds : std::numeric_limits<double>::infinity();
   });
   for (Worker* const worker : fastest_first) {
-    if (slow.empty()) break;
     const uint64_t has = steps_->WorkloadOf(worker->key).steps;
     if (!MayHave(*worker) || has >= (rounds_.has_value() ? 1 : Ahead(*worker))) continue;
     const auto step = steps_->TakeSecond(worker->key, slow, now);
@@ -216,10 +224,6 @@ void WorkHandout::LeaseSecond() {
     ++counters_.steps_leased;
     SendLease(*worker, {*step, 1});
   }
-  if (fastest_first.empty() || steps_->leased_count() == 0) return;
-  options_.loop->CancelTimer(look_again_);
-  look_again_ = options_.loop->CallAfter(std::max(FromSeconds(too_long / kLooks), kLookNoSooner),
-                                         [this] { LeaseSecond(); });
 }
 
 double WorkHandout::MedianStepSeconds() const {

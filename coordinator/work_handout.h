@@ -169,6 +169,7 @@ class WorkHandout {
   // Speculation: leases the oldest step a second time, to somebody in line, where its worker has
   // been at one for too long. In rounds for want of others.
   void LeaseSecond();
+  void GiveSecond(const std::set<StepDispatcher::WorkerKey>& slow);
   // How long a step takes a worker, in the median of those that have done some; 0: none has.
   double MedianStepSeconds() const;
   std::string WhyExpired(const Worker& worker, Time now);
