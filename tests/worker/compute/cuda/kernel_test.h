@@ -193,7 +193,8 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
   }
 
   // Every element within `bound` of the largest; half a unit of its last place besides where it has
-  // less than 24 bits, and of float16 half the distance of the smallest numbers.
+  // less than 24 bits, and of float16 half the distance of the smallest numbers. What float16 has
+  // no number for may be infinite.
   template <typename Element>
   void ExpectNear(const Buffer<Element>& actual, const Doubles& expected, double bound,
                   const std::string& what, double least = 1e-6) {
@@ -201,12 +202,18 @@ class KernelTest : public ::testing::TestWithParam<RunsOn> {
     double largest = least;
     for (const double value : expected) largest = std::max(largest, std::abs(value));
     for (int64_t i = 0; i < actual.size(); ++i) {
+      const float value = ToFloat(actual[i]);
+      if (std::is_same_v<Element, Float16> && std::isinf(value)) {
+        constexpr double kRoundsToInfinity = 65520;
+        ASSERT_GE(std::copysign(1.0, value) * expected[i], kRoundsToInfinity - bound * largest)
+            << what << "[" << i << "]";
+        continue;
+      }
       double rounding = 0;
       if (std::is_same_v<Element, BFloat16>) rounding = std::abs(expected[i]) * 0x1p-8;
       if (std::is_same_v<Element, Float16>)
         rounding = std::max(std::abs(expected[i]) * 0x1p-11, 0x1p-25);
-      ASSERT_NEAR(ToFloat(actual[i]), expected[i], bound * largest + rounding)
-          << what << "[" << i << "]";
+      ASSERT_NEAR(value, expected[i], bound * largest + rounding) << what << "[" << i << "]";
     }
   }
 
