@@ -5,7 +5,7 @@
 
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/cudnn/convolution_planner.h"
-#include "worker/compute/cuda/cudnn/plan_timer.h"
+#include "worker/compute/cuda/cudnn/convolution_timer.h"
 
 namespace shoal::cuda {
 namespace {
@@ -59,16 +59,20 @@ class CudnnConvolutions : public Convolutions {
         std::make_unique<CudnnSession>(std::move(library), std::move(device), std::move(handle));
     cache_.emplace(options_.demands.deterministic ? "" : options_.plan_cache_path);
     if (!cache_->warning().empty()) options_.on_warning(cache_->warning());
-    planner_.emplace(ConvolutionPlanner::Options{.library = session_->library.get(),
-                                                 .device = &session_->device,
-                                                 .cache = &*cache_,
-                                                 .measure =
-                                                     [this](ConvolutionPlan& plan) {
-                                                       return MeasurePlan(session_->handle,
-                                                                          *options_.stream, plan);
-                                                     },
-                                                 .on_warning = options_.on_warning});
+    planner_.emplace(ConvolutionPlanner::Options{
+        .library = session_->library.get(),
+        .device = &session_->device,
+        .cache = &*cache_,
+        .measure = [this](ConvolutionPlan& plan) { return Measure(plan); },
+        .on_warning = options_.on_warning});
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<double> Measure(ConvolutionPlan& plan) const {
+    return MeasureConvolution(*options_.stream, plan.graph(), plan.workspace_bytes(),
+                              [&](std::span<void* const> tensors, void* workspace) {
+                                return plan.Run(session_->handle, tensors, workspace);
+                              });
   }
 
   const CudnnOptions options_;

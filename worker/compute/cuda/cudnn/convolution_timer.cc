@@ -1,4 +1,4 @@
-#include "worker/compute/cuda/cudnn/plan_timer.h"
+#include "worker/compute/cuda/cudnn/convolution_timer.h"
 
 #include <cuda_runtime_api.h>
 
@@ -27,30 +27,27 @@ int64_t SizeBytes(const GraphTensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<double> MeasurePlan(const CudnnHandle& handle, const Stream& stream,
-                                   ConvolutionPlan& plan) {
-  int64_t size_bytes = plan.workspace_bytes();
-  for (const GraphTensor& tensor : plan.graph().tensors_in_memory()) {
-    size_bytes += SizeBytes(tensor);
-  }
+absl::StatusOr<double> MeasureConvolution(const Stream& stream, const ConvolutionGraph& graph,
+                                          int64_t workspace_bytes, const ConvolutionRun& run) {
+  const std::vector<GraphTensor> tensors = graph.tensors_in_memory();
+  int64_t size_bytes = workspace_bytes;
+  for (const GraphTensor& tensor : tensors) size_bytes += SizeBytes(tensor);
   SHOAL_ASSIGN_OR_RETURN(const DeviceMemory memory, DeviceMemory::Allocate(size_bytes));
   SHOAL_RETURN_IF_ERROR(
       SHOAL_CUDA(cudaMemsetAsync(memory.data(), 0, memory.size_bytes(), stream.get())));
   std::vector<void*> addresses;
   std::byte* next = memory.data();
-  for (const GraphTensor& tensor : plan.graph().tensors_in_memory()) {
+  for (const GraphTensor& tensor : tensors) {
     addresses.push_back(next);
     next += SizeBytes(tensor);
   }
   // The first run may have to load what it runs.
-  SHOAL_RETURN_IF_ERROR(plan.Run(handle, addresses, next));
+  SHOAL_RETURN_IF_ERROR(run(addresses, next));
   SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaStreamSynchronize(stream.get())));
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kTries; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    for (int run = 0; run < kRunsOfTry; ++run) {
-      SHOAL_RETURN_IF_ERROR(plan.Run(handle, addresses, next));
-    }
+    for (int j = 0; j < kRunsOfTry; ++j) SHOAL_RETURN_IF_ERROR(run(addresses, next));
     SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaStreamSynchronize(stream.get())));
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     least = std::min(least, taken.count() / kRunsOfTry);

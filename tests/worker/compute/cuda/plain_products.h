@@ -1,0 +1,15 @@
+#pragma once
+
+#include "worker/compute/cuda/matrix_products.h"
+
+namespace shoal::cuda {
+
+// Products of matrices by the plain sums of kernels/matrix_product.h, on the calling thread.
+class PlainProducts : public MatrixProducts {
+ public:
+  absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product,
+                                               const NodeName& node) override;
+  int64_t workspace_bytes() const override { return 16; }
+};
+
+}  // namespace shoal::cuda
