@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -18,8 +19,10 @@
 #include "common/loss/keras_loss.h"
 #include "common/memory/memory_limit.h"
 #include "common/model/initializer.h"
+#include "common/model/training_graph.h"
 #include "worker/compute/model_runner.h"
 #include "worker/compute/page_aligned.h"
+#include "worker/compute/plan/plan.h"
 
 namespace shoal {
 namespace {
@@ -89,6 +92,86 @@ struct MadeUpBatch {
   Batch batch;
 };
 
+// Of the time that steps are measured for, how much those get whose pieces are.
+constexpr double kShareOfTimedOps = 0.25;
+
+// A model that trains on a made-up batch from its first values.
+class Bench {
+ public:
+  using OnWorkTimed = std::function<void(const std::string& work, std::chrono::nanoseconds taken)>;
+
+  static absl::StatusOr<std::unique_ptr<Bench>> Create(const Graph& graph,
+                                                       const std::shared_ptr<const Loss>& loss,
+                                                       const ModelBenchOptions& options,
+                                                       OnWorkTimed on_work_timed) {
+    SHOAL_ASSIGN_OR_RETURN(
+        std::unique_ptr<ModelRunner> runner,
+        ModelRunner::Create(
+            {.model = graph,
+             .loss = loss,
+             .metrics = {},
+             .backend = options.backend,
+             .freedoms = {.tf32 = options.tf32, .nondeterministic = !options.deterministic},
+             .threads = options.threads,
+             .on_work_timed = std::move(on_work_timed)}));
+    SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory memory,
+                           runner->MemoryOfBatch(options.batch_size));
+    const uint64_t parameter_bytes = sizeof(float) * runner->layout().size;
+    SHOAL_RETURN_IF_ERROR(
+        CheckMemory({.task = "the bench",
+                     .held = {{"activations", static_cast<uint64_t>(memory.activations)},
+                              {"a batch", static_cast<uint64_t>(memory.data)},
+                              {"parameters and gradients", 2 * parameter_bytes}}},
+                    ReadMemoryLimit(), "A smaller --batch_size takes less."));
+    std::unique_ptr<Bench> bench(new Bench(graph, *loss, options.batch_size, std::move(runner)));
+    bench->activation_bytes_ = memory.activations;
+    SHOAL_ASSIGN_OR_RETURN(bench->pinned_parameters_, bench->runner_->Pin(bench->parameters_));
+    SHOAL_ASSIGN_OR_RETURN(bench->pinned_gradients_, bench->runner_->Pin(bench->gradients_));
+    return bench;
+  }
+
+  // Begins steps for so long, one at least, and calls on_step with what each took, in seconds: by
+  // the clock, and of CPU time of all threads. The first two, which prepare, do not count.
+  absl::Status Run(double for_seconds,
+                   const std::function<void(double seconds, double cpu_seconds)>& on_step) {
+    constexpr int kPreparingSteps = 2;
+    Clock::time_point first;
+    for (int step = 0;; ++step) {
+      const double cpu = CpuSeconds();
+      const Clock::time_point begin = Clock::now();
+      if (step == kPreparingSteps) first = begin;
+      SHOAL_RETURN_IF_ERROR(
+          runner_->Train(data_.batch, step, parameters_, gradients_, nullptr).status());
+      if (step < kPreparingSteps) continue;
+      on_step(Seconds(Clock::now() - begin).count(), CpuSeconds() - cpu);
+      if (Seconds(Clock::now() - first).count() >= for_seconds) return absl::OkStatus();
+    }
+  }
+
+  int64_t activation_bytes() const { return activation_bytes_; }
+
+ private:
+  Bench(const Graph& graph, const Loss& loss, int64_t examples, std::unique_ptr<ModelRunner> runner)
+      : runner_(std::move(runner)),
+        parameters_(runner_->layout().size),
+        gradients_(runner_->layout().size),
+        data_(graph, loss, examples) {
+    SetFirstValues(graph, runner_->layout(), parameters_);
+  }
+
+  const std::unique_ptr<ModelRunner> runner_;
+  PageAlignedFloats parameters_, gradients_;
+  std::unique_ptr<PinnedBuffer> pinned_parameters_, pinned_gradients_;
+  const MadeUpBatch data_;
+  int64_t activation_bytes_ = 0;
+};
+
+absl::StatusOr<std::map<std::string, OpWork>> WorkOf(const Graph& graph, const Loss& loss,
+                                                     int64_t examples) {
+  SHOAL_ASSIGN_OR_RETURN(const TrainingGraph training, BuildTrainingGraph(graph, loss));
+  return WorkByOp(Plan(training, PlanMode::kTrain, examples));
+}
+
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -104,55 +187,34 @@ std::string Milliseconds(double seconds) { return FormatNumber(1e3 * seconds); }
 absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
                                             const ModelBenchOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, LossFor(model.graph));
+  ModelBenchResult result = {.model = model.name, .options = options};
+  SHOAL_ASSIGN_OR_RETURN(result.op_work, WorkOf(model.graph, *loss, options.batch_size));
+  {
+    SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
+                           Bench::Create(model.graph, loss, options, nullptr));
+    result.activation_bytes = bench->activation_bytes();
+    SHOAL_RETURN_IF_ERROR(bench->Run(options.seconds, [&](double seconds, double cpu_seconds) {
+      result.step_seconds.push_back(seconds);
+      result.step_cpu_seconds.push_back(cpu_seconds);
+    }));
+  }
   std::map<std::string, double> op_seconds;  // of the step that runs
   SHOAL_ASSIGN_OR_RETURN(
-      const std::unique_ptr<ModelRunner> runner,
-      ModelRunner::Create(
-          {.model = model.graph,
-           .loss = loss,
-           .metrics = {},
-           .backend = options.backend,
-           .freedoms = {.tf32 = options.tf32, .nondeterministic = !options.deterministic},
-           .threads = options.threads,
-           .on_work_timed = [&](const std::string& work, std::chrono::nanoseconds taken) {
-             op_seconds[work] += Seconds(taken).count();
-           }}));
-  ModelBenchResult result = {.model = model.name, .options = options};
-  SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory memory,
-                         runner->MemoryOfBatch(options.batch_size));
-  result.activation_bytes = memory.activations;
-  const uint64_t parameter_bytes = sizeof(float) * runner->layout().size;
-  SHOAL_RETURN_IF_ERROR(
-      CheckMemory({.task = "the bench",
-                   .held = {{"activations", static_cast<uint64_t>(memory.activations)},
-                            {"a batch", static_cast<uint64_t>(memory.data)},
-                            {"parameters and gradients", 2 * parameter_bytes}}},
-                  ReadMemoryLimit(), "A smaller --batch_size takes less."));
-  PageAlignedFloats parameters(runner->layout().size), gradients(parameters.size());
-  SetFirstValues(model.graph, runner->layout(), parameters);
-  SHOAL_ASSIGN_OR_RETURN(const auto pinned_parameters, runner->Pin(parameters));
-  SHOAL_ASSIGN_OR_RETURN(const auto pinned_gradients, runner->Pin(gradients));
-  const MadeUpBatch data(model.graph, *loss, options.batch_size);
-  constexpr int kPreparingSteps = 2;
-  Clock::time_point first;
+      const std::unique_ptr<Bench> bench,
+      Bench::Create(model.graph, loss, options,
+                    [&](const std::string& work, std::chrono::nanoseconds taken) {
+                      op_seconds[work] += Seconds(taken).count();
+                    }));
   double least = std::numeric_limits<double>::infinity();
-  for (int step = -kPreparingSteps;; ++step) {
-    op_seconds.clear();
-    const double cpu = CpuSeconds();
-    const Clock::time_point begin = Clock::now();
-    if (step == 0) first = begin;
-    SHOAL_RETURN_IF_ERROR(
-        runner->Train(data.batch, step + kPreparingSteps, parameters, gradients, nullptr).status());
-    if (step < 0) continue;
-    const double seconds = Seconds(Clock::now() - begin).count();
-    result.step_cpu_seconds.push_back(CpuSeconds() - cpu);
-    if (seconds < least) {
-      least = seconds;
-      result.op_seconds = op_seconds;
-    }
-    result.step_seconds.push_back(seconds);
-    if (Seconds(Clock::now() - first).count() >= options.seconds) return result;
-  }
+  SHOAL_RETURN_IF_ERROR(
+      bench->Run(options.seconds * kShareOfTimedOps, [&](double seconds, double /*cpu_seconds*/) {
+        if (seconds < least) {
+          least = seconds;
+          result.op_seconds = op_seconds;
+        }
+        op_seconds.clear();
+      }));
+  return result;
 }
 
 std::string ModelBenchText(const ModelBenchResult& result) {
@@ -171,17 +233,29 @@ std::string ModelBenchText(const ModelBenchResult& result) {
                                                   result.op_seconds.end());
   std::stable_sort(ops.begin(), ops.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  TextTable table({"<in the fastest step", "ms", "%"});
+  double all = 0;
+  for (const auto& [op, seconds] : ops) all += seconds;
+  TextTable table({"<in a step, one after the other", "ms", "%", "GFLOP/s"});
   for (const auto& [op, seconds] : ops) {
     char share[16];
-    std::snprintf(share, sizeof(share), "%.1f", 100 * seconds / least);
-    table.AddRow({op, Milliseconds(seconds), share});
+    std::snprintf(share, sizeof(share), "%.1f", 100 * seconds / all);
+    const auto work = result.op_work.find(op);
+    const int64_t multiply_adds = work == result.op_work.end() ? 0 : work->second.multiply_adds;
+    table.AddRow({op, Milliseconds(seconds), share,
+                  multiply_adds == 0
+                      ? ""
+                      : FormatNumber(2e-9 * static_cast<double>(multiply_adds) / seconds)});
   }
   return text + table.ToString();
 }
 
 std::string ModelBenchJson(const ModelBenchResult& result) {
   const double examples = static_cast<double>(result.options.batch_size);
+  nlohmann::json multiply_adds, values;
+  for (const auto& [op, work] : result.op_work) {
+    multiply_adds[op] = work.multiply_adds;
+    values[op] = work.values;
+  }
   const nlohmann::json json = {{"model", result.model},
                                {"backend", result.options.backend},
                                {"tf32", result.options.tf32},
@@ -192,7 +266,9 @@ std::string ModelBenchJson(const ModelBenchResult& result) {
                                {"step_cpu_seconds", result.step_cpu_seconds},
                                {"examples_per_second", examples / Median(result.step_seconds)},
                                {"activation_bytes", result.activation_bytes},
-                               {"op_seconds", result.op_seconds}};
+                               {"op_seconds", result.op_seconds},
+                               {"op_multiply_adds", multiply_adds},
+                               {"op_values", values}};
   return json.dump() + "\n";
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/model/keras_model.h"
+#include "worker/compute/plan/op_work.h"
 
 namespace shoal {
 
@@ -20,14 +21,16 @@ struct ModelBenchOptions {
 };
 
 // How fast a worker computes training steps of a model: gradients of a batch, without data, network
-// and optimizer. Of each step by the clock and by the CPU time of the process; of the fastest step
-// what its pieces took, since what others do on the machine only ever makes a step slower.
+// and optimizer. Of each step by the clock and by the CPU time of the process. What the pieces of a
+// step take is measured in others, as on a GPU each piece is waited for then; of the fastest of
+// these, since what others do on the machine only ever makes a step slower.
 struct ModelBenchResult {
   std::string model;
   ModelBenchOptions options;
   std::vector<double> step_seconds;          // by the clock, in order
   std::vector<double> step_cpu_seconds;      // of all threads
-  std::map<std::string, double> op_seconds;  // of the fastest step, by what was computed
+  std::map<std::string, double> op_seconds;  // of a step, by what was computed
+  std::map<std::string, OpWork> op_work;     // of a step; without what no op is
   int64_t activation_bytes = 0;
 };
 
