@@ -362,9 +362,13 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
   const Clock::time_point loaded = Clock::now();
   const uint64_t ready = training_->prepared();
   if (options_.on_examples != nullptr) NoteExamples(step, *batch);
+  Batch given = BatchOf(*batch, training_labels_), next;
+  if (const LoadedBatch* const prepared = training_->PeekNext(); prepared != nullptr) {
+    next = BatchOf(*prepared, training_labels_);
+    given.next = &next;
+  }
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                         runner_->Train(BatchOf(*batch, training_labels_), number, parameters,
-                                        gradients, on_variable));
+                         runner_->Train(given, number, parameters, gradients, on_variable));
   BatchOutcome outcome = OutcomeOf(result);
   if (result.overflowed) NoteOverflow(number, result.loss_scale);
   outcome.batches_ready = ready;

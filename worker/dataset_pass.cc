@@ -12,7 +12,8 @@ Batch BatchOf(const LoadedBatch& loaded, const std::string& label_source) {
           .target = loaded.targets,
           .target_file = label_source,
           .indices = loaded.indices,
-          .weights = loaded.weights};
+          .weights = loaded.weights,
+          .id = loaded.id};
 }
 
 void AddBatch(const BatchResult& next, BatchResult* sums) {

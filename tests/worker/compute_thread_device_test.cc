@@ -85,5 +85,41 @@ TEST_F(ComputeThreadDeviceTest, CopiesOfTheModelDoNotHoldTheWorkerUp) {
   EXPECT_EQ(std::count(device_->log().begin(), device_->log().end(), "host: held up"), 0);
 }
 
+// A batch that was in memory when the one before was computed is on the device; one that is read
+// anew in another timeline is copied anew.
+TEST_F(ComputeThreadDeviceTest, TheNextBatchIsOnTheDeviceWhenItsTurnComes) {
+  NewComputer(int64_t{1} << 30);
+  ASSERT_TRUE(Prepare().ok());
+  // Whether the context alone was copied before the parameters.
+  const auto train = [&](uint64_t step, uint64_t* batches_ready) {
+    device_->log().clear();
+    const auto trained = Await([&](auto done) {
+      computer_->Train(
+          step, [](int, int) {}, done);
+    });
+    EXPECT_TRUE(trained.ok()) << trained.status();
+    *batches_ready = trained.ok() ? trained->batches_ready : 0;
+    return std::count(device_->log().begin(), device_->log().end(), "in: copy 24") == 1;
+  };
+  uint64_t ready = 0;
+  uint64_t step = 0;
+  do {  // until one is there
+    computer_->Forget();
+    step = 0;
+    computer_->Expect(step, 12);
+    EXPECT_FALSE(train(step, &ready));
+  } while (ready == 0);
+  for (; ready > 0 && step < 10; ++step) EXPECT_TRUE(train(step + 1, &ready));
+  do {
+    computer_->Forget();
+    step = 0;
+    computer_->Expect(step, 12);
+    EXPECT_FALSE(train(step, &ready));
+  } while (ready == 0);
+  computer_->Abandon();
+  computer_->Expect(step + 1, 5);
+  EXPECT_FALSE(train(step + 1, &ready));
+}
+
 }  // namespace
 }  // namespace shoal

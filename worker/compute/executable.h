@@ -19,6 +19,12 @@ struct RunBuffers {
   std::span<const float> parameters = {};
   // They are those of the run before, of the same backend in the same mode: a device has them.
   bool same_parameters = false;
+  // The batch is that of `next_inputs` of the run before, of this executable: a device has it. What
+  // else belongs to a run, weights and loss scale, is new all the same.
+  bool same_inputs = false;
+  // Of the batch that this executable runs next, in the order of the graph's inputs: the model's
+  // and the target; empty: not known. Read before Run returns.
+  std::vector<std::span<const float>> next_inputs = {};
   std::span<float> gradients = {};   // of a plan that trains
   std::span<float> prediction = {};  // where the model's output is wanted; empty: nowhere
 };

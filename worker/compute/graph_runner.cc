@@ -27,6 +27,13 @@ bool ComputesInFloat16(const Backend& backend, const Graph& model) {
                      [](const Node& node) { return node.compute_dtype == ComputeDtype::kFloat16; });
 }
 
+// In the order of a training graph's inputs, of which they are the first.
+std::vector<std::span<const float>> InputsOf(const Batch& batch) {
+  std::vector<std::span<const float>> inputs = batch.inputs;
+  inputs.push_back(batch.target);
+  return inputs;
+}
+
 absl::Status CheckSize(const std::string& what, size_t actual, int64_t expected) {
   if (static_cast<int64_t>(actual) == expected) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -55,6 +62,7 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
 absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t examples) {
   backend_->UseThreads(options_.threads);
   const int64_t at_once = ExamplesAtOnce(examples);
+  announced_ = {};  // what the device has of it may go
   SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(PlanMode::kTrain, at_once));
   SHOAL_RETURN_IF_ERROR(TakeMemory(*executable, at_once));
   int64_t values = ElementCount(BatchShape(training_.target, examples));
@@ -110,11 +118,18 @@ absl::StatusOr<std::vector<float>> GraphRunner::Predict(const Batch& batch,
 
 absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> parameters,
                                      bool needs_target) const {
+  SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of parameters", parameters.size(), layout_.size));
+  SHOAL_RETURN_IF_ERROR(CheckSizes(batch, needs_target));
+  if (!needs_target) return absl::OkStatus();
+  return CheckLabels(batch, *options_.loss,
+                     training_.graph.value(training_.prediction).shape.back());
+}
+
+absl::Status GraphRunner::CheckSizes(const Batch& batch, bool needs_target) const {
   if (batch.examples < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("a batch of ", batch.examples, " examples; at least 1 is needed"));
   }
-  SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of parameters", parameters.size(), layout_.size));
   const std::vector<ValueId>& inputs = options_.model.inputs();
   if (batch.inputs.size() != inputs.size()) {
     return absl::InvalidArgumentError(absl::StrCat("the batch has ", batch.inputs.size(),
@@ -134,8 +149,7 @@ absl::Status GraphRunner::CheckBatch(const Batch& batch, std::span<const float> 
     SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat("the weights of ", batch.examples, " examples"),
                                     batch.weights.size(), batch.examples));
   }
-  return CheckLabels(batch, *options_.loss,
-                     training_.graph.value(training_.prediction).shape.back());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {
@@ -190,9 +204,27 @@ absl::StatusOr<BatchResult> GraphRunner::Run(
     PlanMode mode, const Batch& batch, uint64_t step, const RunBuffers& buffers,
     const std::function<void(int variable)>& on_variable_done) {
   backend_->UseThreads(options_.threads);
-  if (ExamplesAtOnce(batch.examples) < batch.examples)
-    return RunParts(mode, batch, step, buffers, on_variable_done);
-  return RunAtOnce(mode, batch, {options_.seed, step}, buffers, on_variable_done);
+  const int64_t at_once = ExamplesAtOnce(batch.examples);
+  RunBuffers given = buffers;
+  given.same_inputs = mode == PlanMode::kTrain && batch.id != 0 &&
+                      announced_ == Announced{.id = batch.id, .examples = at_once};
+  if (at_once < batch.examples) return RunParts(mode, batch, step, given, on_variable_done);
+  return RunAtOnce(mode, batch, RunAfter(mode, batch, batch.examples, batch.examples),
+                   {options_.seed, step}, std::move(given), on_variable_done);
+}
+
+Batch GraphRunner::RunAfter(PlanMode mode, const Batch& batch, int64_t end,
+                            int64_t examples) const {
+  const bool of_next = end == batch.examples;
+  const Batch* const source = of_next ? batch.next : &batch;
+  if (mode != PlanMode::kTrain || source == nullptr) return {};
+  // If it is wrong, that is said when it is trained on.
+  if (of_next && (source->id == 0 || !CheckSizes(*source, /*needs_target=*/true).ok())) return {};
+  const int64_t first = of_next ? 0 : end;
+  if (std::min(ExamplesAtOnce(source->examples), source->examples - first) != examples) return {};
+  Batch part = PartOf(*source, first, examples);
+  if (of_next) part.id = source->id;
+  return part;
 }
 
 absl::StatusOr<BatchResult> GraphRunner::RunParts(
@@ -201,11 +233,14 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
   const int64_t at_once = ExamplesAtOnce(batch.examples);
   if (mode == PlanMode::kTrain) part_gradients_.resize(layout_.size);
   BatchResult sums;
+  bool same_inputs = buffers.same_inputs;
   for (int64_t first = 0; first < batch.examples; first += at_once) {
     const Batch part = PartOf(batch, first, std::min(at_once, batch.examples - first));
     const bool last = first + part.examples == batch.examples;
     RunBuffers of_part = buffers;
     of_part.same_parameters = first > 0;
+    of_part.same_inputs = same_inputs;
+    const Batch next = RunAfter(mode, batch, first + part.examples, part.examples);
     if (!buffers.prediction.empty()) {
       const size_t size = buffers.prediction.size() / batch.examples;
       of_part.prediction = buffers.prediction.subspan(first * size, part.examples * size);
@@ -220,25 +255,30 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
       if (last && on_variable_done) on_variable_done(variable);
     };
     SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                           RunAtOnce(mode, part, {options_.seed, step, first}, of_part, add));
+                           RunAtOnce(mode, part, next, {options_.seed, step, first}, of_part, add));
+    same_inputs = next.examples > 0;
     AddTo(result, &sums);
   }
   return sums;
 }
 
 absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
-    PlanMode mode, const Batch& batch, const RunContext& context, RunBuffers buffers,
-    const std::function<void(int variable)>& on_variable_done) {
+    PlanMode mode, const Batch& batch, const Batch& next, const RunContext& context,
+    RunBuffers buffers, const std::function<void(int variable)>& on_variable_done) {
+  announced_ = {};
   SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(mode, batch.examples));
-  buffers.inputs = batch.inputs;
-  buffers.inputs.push_back(batch.target);  // the training graph's inputs after the model's
+  buffers.inputs = InputsOf(batch);
+  if (next.examples > 0) buffers.next_inputs = InputsOf(next);
   if (training_.weights != kNoValue) {
     FindWeights(batch, mode);
     buffers.inputs.push_back(weights_);
   }
   const float loss_scale = loss_scale_.value();
   if (scales_loss()) buffers.inputs.emplace_back(&loss_scale, 1);
-  return executable->Run(context, buffers, on_variable_done, options_.on_work_timed);
+  SHOAL_ASSIGN_OR_RETURN(BatchResult result, executable->Run(context, buffers, on_variable_done,
+                                                             options_.on_work_timed));
+  announced_ = {.id = next.id, .examples = next.examples};
+  return result;
 }
 
 // keras.src.trainers.data_adapters.data_adapter_utils.class_weight_to_sample_weights

@@ -60,6 +60,7 @@ class GraphRunner : public ModelRunner {
   // Checks sizes and labels; the target only where `needs_target`.
   absl::Status CheckBatch(const Batch& batch, std::span<const float> parameters,
                           bool needs_target) const;
+  absl::Status CheckSizes(const Batch& batch, bool needs_target) const;
   // The executable for this mode and batch size, made if it is not there. Valid until the next
   // call.
   absl::StatusOr<Executable*> Find(PlanMode mode, int64_t examples);
@@ -73,9 +74,14 @@ class GraphRunner : public ModelRunner {
   absl::StatusOr<BatchResult> RunParts(PlanMode mode, const Batch& batch, uint64_t step,
                                        const RunBuffers& buffers,
                                        const std::function<void(int variable)>& on_variable_done);
-  absl::StatusOr<BatchResult> RunAtOnce(PlanMode mode, const Batch& batch,
+  // `next` is what is run at once after it, if anything goes on; without examples: not known.
+  absl::StatusOr<BatchResult> RunAtOnce(PlanMode mode, const Batch& batch, const Batch& next,
                                         const RunContext& context, RunBuffers buffers,
                                         const std::function<void(int variable)>& on_variable_done);
+  // What is run at once after the `examples` of `batch` that end before number `end`, in training:
+  // a part of it or of the next batch. Without examples where that is not known, or has not as
+  // many.
+  Batch RunAfter(PlanMode mode, const Batch& batch, int64_t end, int64_t examples) const;
   // How many of a batch's examples are computed at once.
   int64_t ExamplesAtOnce(int64_t examples) const;
   // Sets weights_.
@@ -86,7 +92,14 @@ class GraphRunner : public ModelRunner {
   const std::unique_ptr<Backend> backend_;
   const TrainingGraph training_;
   const ModelLayout layout_;
-  std::list<Compiled> compiled_;       // most recently used first
+  std::list<Compiled> compiled_;  // most recently used first
+  // Of the batch that the last run told the device as the next one; id 0: none.
+  struct Announced {
+    uint64_t id = 0;
+    int64_t examples = 0;  // of its beginning, which are run at once
+    bool operator==(const Announced&) const = default;
+  };
+  Announced announced_;
   LossScale loss_scale_;               // where training_ has one
   std::vector<float> weights_;         // what each example of the batch counts; empty: 1
   std::vector<float> part_gradients_;  // of a part of a batch, the first apart; empty: none yet

@@ -20,6 +20,8 @@ Batch PartOf(const Batch& batch, int64_t first, int64_t count) {
   part.target = PartOfRows(batch.target, batch.examples, first, count);
   part.indices = PartOfRows(batch.indices, batch.examples, first, count);
   part.weights = PartOfRows(batch.weights, batch.examples, first, count);
+  part.id = 0;
+  part.next = nullptr;
   return part;
 }
 

@@ -8,7 +8,7 @@
 namespace shoal {
 
 // `count` examples of `batch` from number `first` on, which lie where they are. 0 <= first,
-// 0 < count, first + count <= batch.examples.
+// 0 < count, first + count <= batch.examples. It has no id, as it is another batch.
 Batch PartOf(const Batch& batch, int64_t first, int64_t count);
 
 // Adds `share` times a part's gradient to that of the whole batch, which begins with it: what was

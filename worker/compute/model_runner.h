@@ -32,6 +32,12 @@ struct Batch {
   std::span<const uint64_t> indices = {};
   // What each example counts in the loss and in weighted metrics; empty: 1.
   std::span<const float> weights = {};
+  // Names inputs and target: no other that a runner trains on has the same; 0: nobody says.
+  uint64_t id = 0;
+  // The batch that is trained on after this one, where it is in memory already and has an id, until
+  // this one is done: a device is given it while it computes this one. If in the end it is another
+  // that is trained on, nothing is wrong.
+  const Batch* next = nullptr;
 };
 
 // Sums over the examples of a batch.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <map>
 #include <optional>
@@ -83,7 +84,12 @@ class BatchSource::Impl {
     MutexLock lock(&mutex_);
     expected_.Clear();
     for (auto& [step, batch] : prepared_) {
-      if (batch.ok()) Keep(*std::move(batch));
+      if (!batch.ok()) continue;
+      if (batch->get() == peeked_) {
+        forgotten_ = *std::move(batch);
+      } else {
+        Keep(*std::move(batch));
+      }
     }
     prepared_.clear();
     // What the threads are reading now belongs to nobody.
@@ -113,6 +119,16 @@ class BatchSource::Impl {
     Keep(std::move(batch));
   }
 
+  const LoadedBatch* PeekNext() {
+    MutexLock lock(&mutex_);
+    EndPeek();
+    const std::optional<uint64_t> next = expected_.First();
+    if (!next.has_value()) return nullptr;
+    const auto found = prepared_.find(*next);
+    if (found == prepared_.end() || !found->second.ok()) return nullptr;
+    return peeked_ = found->second->get();
+  }
+
   bool IsPrepared(uint64_t step) {
     MutexLock lock(&mutex_);
     return prepared_.contains(step);
@@ -133,6 +149,7 @@ class BatchSource::Impl {
       if (stopping_) {
         return absl::CancelledError(absl::StrCat("step ", step, ": the batch source is closed"));
       }
+      EndPeek();
       expected_.Remove(step);
       if (auto found = prepared_.extract(step)) {
         prepared = std::move(found.mapped());
@@ -202,6 +219,10 @@ class BatchSource::Impl {
     spares_.pop_back();
     return batch;
   }
+  void EndPeek() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    peeked_ = nullptr;
+    Keep(std::move(forgotten_));
+  }
   void Keep(std::unique_ptr<LoadedBatch> batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     // One more than can be prepared: the one that is being taken.
     if (batch != nullptr && spares_.size() <= capacity_) spares_.push_back(std::move(batch));
@@ -214,6 +235,7 @@ class BatchSource::Impl {
     const IndexPermutation permutation(options_.plan.examples(), options_.seed, range.epoch);
     SHOAL_RETURN_IF_ERROR(MakeRoom(range.count, step, memory.get()));
     memory->step = step;
+    memory->id = ++readings_;
     memory->examples = range.count;
     const size_t label_size = static_cast<size_t>(ElementCount(dataset.label_shape()));
     std::vector<std::span<float>> features(dataset.features().size());
@@ -260,6 +282,7 @@ class BatchSource::Impl {
 
   const Options options_;
   const size_t capacity_;  // of prepared_
+  mutable std::atomic<uint64_t> readings_ = 0;
 
   Mutex mutex_;
   CondVar work_;     // for the threads: something to prepare, or the end
@@ -271,7 +294,10 @@ class BatchSource::Impl {
   ExpectedSteps expected_ ABSL_GUARDED_BY(mutex_);  // not yet taken, prepared or not
   std::map<uint64_t, BatchOr> prepared_ ABSL_GUARDED_BY(mutex_);
   std::set<uint64_t> reading_ ABSL_GUARDED_BY(mutex_);  // by the threads, unless forgotten
-  uint64_t timeline_ ABSL_GUARDED_BY(mutex_) = 0;       // counts Forget
+  // Of PeekNext: in prepared_, or else forgotten_.
+  const LoadedBatch* peeked_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::unique_ptr<LoadedBatch> forgotten_ ABSL_GUARDED_BY(mutex_);
+  uint64_t timeline_ ABSL_GUARDED_BY(mutex_) = 0;  // counts Forget
   std::vector<std::unique_ptr<LoadedBatch>> spares_ ABSL_GUARDED_BY(mutex_);
 
   std::vector<std::thread> threads_;  // last: they use all the others
@@ -293,6 +319,7 @@ void BatchSource::Expect(uint64_t first_step, uint64_t count) { impl_->Expect(fi
 void BatchSource::Forget() { impl_->Forget(); }
 BatchOr BatchSource::Take(uint64_t step) { return impl_->Take(step); }
 void BatchSource::Recycle(std::unique_ptr<LoadedBatch> batch) { impl_->Recycle(std::move(batch)); }
+const LoadedBatch* BatchSource::PeekNext() { return impl_->PeekNext(); }
 bool BatchSource::IsPrepared(uint64_t step) const { return impl_->IsPrepared(step); }
 uint64_t BatchSource::prepared() const { return impl_->prepared(); }
 

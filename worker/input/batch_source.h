@@ -14,6 +14,7 @@ namespace shoal {
 // One batch in memory.
 struct LoadedBatch {
   uint64_t step = 0;  // training: the step; evaluation: the batch index
+  uint64_t id = 0;    // of this reading of it, from 1: no other batch of the source has it
   uint64_t examples = 0;
   std::vector<std::vector<float>> inputs;  // by feature: [examples, shape of the feature]
   std::vector<float> targets;              // [examples, label shape]
@@ -62,6 +63,11 @@ class BatchSource {
   // Recycle so that its memory is used again. A step can be taken again.
   absl::StatusOr<std::unique_ptr<LoadedBatch>> Take(uint64_t step);
   void Recycle(std::unique_ptr<LoadedBatch> batch);
+
+  // The batch of the step that was announced first of those that are not taken, where it is
+  // prepared; else null. It stays as it is until the next Take or PeekNext, also where it is
+  // forgotten before that. For the one thread that takes.
+  const LoadedBatch* PeekNext();
 
   // Take would neither wait nor read.
   bool IsPrepared(uint64_t step) const;

@@ -16,6 +16,9 @@ class ExpectedSteps {
   void Remove(uint64_t step);
   void Clear() { ranges_.clear(); }
 
+  std::optional<uint64_t> First() const {
+    return ranges_.empty() ? std::nullopt : std::optional(ranges_.front().begin);
+  }
   // The first expected step that `known`, a set or map of steps, does not contain.
   template <typename Known>
   std::optional<uint64_t> FirstNotIn(const Known& known) const {

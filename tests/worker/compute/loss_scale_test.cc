@@ -209,6 +209,35 @@ TEST_P(TrainingWithLossScaleTest, GradientsAreThoseOfTheLossWhateverTheScale) {
   EXPECT_EQ(Train(*runner, data.batch(), parameters).result.loss_scale, 32768);
 }
 
+// Where a batch is on the device before it is trained on, the scale is that of after the batch
+// before.
+TEST_P(TrainingWithLossScaleTest, ABatchThatIsThereAlreadyHasTheScaleOfNow) {
+  const Graph model = Model(ComputeDtype::kFloat16);
+  auto told = MakeRunner(model), untold = MakeRunner(model);
+  std::vector<float> parameters = RandomFloats(random_, told->layout().size, 0.3f);
+  for (float& value : parameters) value *= 20;
+  std::vector<RandomBatch> data;
+  for (int i = 0; i < 8; ++i) data.emplace_back(random_, model, *kSparse, 8);
+  int overflows = 0;
+  for (size_t i = 0; i + 1 < data.size(); ++i) {
+    Batch next = data[i + 1].batch(), batch = data[i].batch();
+    next.id = i + 2;
+    batch.id = i + 1;
+    batch.next = &next;
+    const Trained trained = Train(*told, batch, parameters);
+    const Trained expected = Train(*untold, data[i].batch(), parameters);
+    EXPECT_EQ(trained.result.loss_scale, expected.result.loss_scale);
+    EXPECT_EQ(trained.result.overflowed, expected.result.overflowed);
+    EXPECT_EQ(trained.result.loss_sum, expected.result.loss_sum);
+    if (!expected.result.overflowed) {
+      EXPECT_EQ(trained.pushed, expected.pushed);
+    }
+    overflows += expected.result.overflowed;
+  }
+  EXPECT_GT(overflows, 0) << "the test provokes none";
+  EXPECT_LT(overflows, 7);
+}
+
 // They are far below what float16 has.
 TEST_P(TrainingWithLossScaleTest, SmallGradientsAreNotLost) {
   auto runner = MakeRunner(Model(ComputeDtype::kFloat16), 0, /*weighted=*/true);

@@ -269,6 +269,66 @@ TEST(BatchSourceTest, RecycledMemoryIsUsedAgain) {
   EXPECT_EQ((*batch)->step, 1u);
 }
 
+TEST(BatchSourceTest, EachReadingHasAnIdOfItsOwn) {
+  BatchSource source(MakeOptions(std::make_shared<FakeDataset>(100), 10, 1));
+  source.Expect(0, 5);
+  std::set<uint64_t> ids = {0};
+  for (const uint64_t step : {0, 1, 7, 1, 1, 2}) {
+    auto batch = source.Take(step);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_TRUE(ids.insert((*batch)->id).second) << (*batch)->id;
+    source.Recycle(*std::move(batch));
+  }
+}
+
+TEST(BatchSourceTest, TheNextStepIsSeenWhereItIsPrepared) {
+  const auto dataset = std::make_shared<FakeDataset>(100);
+  dataset->CloseAfter(2);
+  BatchSource source(MakeOptions(dataset, 1, 1, /*shuffle=*/false));
+  EXPECT_EQ(source.PeekNext(), nullptr);
+  source.Expect(50, 2);
+  source.Expect(10, 2);
+  dataset->WaitForReads(3);  // 50 and 51 are there
+  const LoadedBatch* const next = source.PeekNext();
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(next->step, 50u);
+  EXPECT_EQ(source.prepared(), 2u);
+  auto taken = source.Take(50);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(taken->get(), next);
+  EXPECT_EQ(source.PeekNext()->step, 51u);
+  EXPECT_EQ(IndicesOf(source, 51), std::vector<uint64_t>{51});
+  EXPECT_EQ(source.PeekNext(), nullptr) << "it is being read";
+  dataset->Open();
+}
+
+// Who sees it reads it while others forget it, and its memory is none for other batches.
+TEST(BatchSourceTest, WhatIsSeenStaysThoughItIsForgotten) {
+  const auto dataset = std::make_shared<FakeDataset>(100);
+  BatchSource::Options options = MakeOptions(dataset, 1, 1, /*shuffle=*/false);
+  options.prefetch = 2;
+  BatchSource source(std::move(options));
+  source.Expect(0, 2);
+  dataset->WaitForReads(2);
+  EXPECT_EQ(IndicesOf(source, 1), std::vector<uint64_t>{1});  // so that 0 is prepared
+  const LoadedBatch* const next = source.PeekNext();
+  ASSERT_NE(next, nullptr);
+  const uint64_t id = next->id;
+  for (uint64_t first = 20; first < 60; first += 2) {
+    source.Forget();
+    EXPECT_FALSE(source.IsPrepared(0));
+    const uint64_t reads = dataset->reads();
+    source.Expect(first, 2);
+    dataset->WaitForReads(reads + 2);
+  }
+  EXPECT_EQ(next->step, 0u);
+  EXPECT_EQ(next->id, id);
+  EXPECT_EQ(next->inputs[1], std::vector<float>{0});
+  const auto again = source.Take(0);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_NE((*again)->id, id);
+}
+
 TEST(BatchSourceTest, DestructionWhileSomeoneWaits) {
   const auto dataset = std::make_shared<FakeDataset>(100);
   dataset->CloseAfter(0);

@@ -22,6 +22,13 @@ int64_t Aligned(int64_t size_bytes) {
   return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// Lays an input into a slot's memory on the host; returns where it ends.
+int64_t Lay(std::span<const float> input, int64_t offset, char* host) {
+  if (input.empty()) return offset;  // a target that nobody reads
+  std::memcpy(host + offset, input.data(), input.size_bytes());
+  return offset + static_cast<int64_t>(input.size_bytes());
+}
+
 // What the device left on the host.
 template <typename Value>
 std::span<const Value> ValuesAt(const char* data, int64_t size_bytes) {
@@ -47,20 +54,32 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, Device* device,
       memory_(*memory),
       inputs_size_bytes_(Aligned(sizeof(RunContext))),
       addresses_(program_.tensors().size()) {
-  for (const ValueId input : plan_.graph().inputs()) {
-    input_offsets_.push_back(inputs_size_bytes_);
-    inputs_size_bytes_ += Aligned(ElementCount(plan_.shape(input)) * sizeof(float));
-  }
-  host_size_bytes_ = inputs_size_bytes_;
+  PlaceInputs();
   const auto place = [&](TensorId id) {
-    const int64_t offset = host_size_bytes_;
-    if (id >= 0) host_size_bytes_ += Aligned(program_.tensors()[id].size_bytes);
+    const int64_t offset = results_size_bytes_;
+    if (id >= 0) results_size_bytes_ += Aligned(program_.tensors()[id].size_bytes);
     return offset;
   };
   prediction_offset_ = place(program_.results().prediction);
   losses_offset_ = place(program_.results().losses);
   sums_offset_ = place(program_.results().sums);
   check_offset_ = place(program_.results().check);
+}
+
+void DeviceExecutable::PlaceInputs() {
+  const TrainingGraph& training = plan_.training_graph();
+  const std::vector<ValueId>& inputs = plan_.graph().inputs();
+  input_offsets_.resize(inputs.size());
+  const auto place = [&](bool of_run) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if ((inputs[i] == training.weights || inputs[i] == training.loss_scale) != of_run) continue;
+      input_offsets_[i] = inputs_size_bytes_;
+      inputs_size_bytes_ += Aligned(ElementCount(plan_.shape(inputs[i])) * sizeof(float));
+    }
+  };
+  place(/*of_run=*/true);
+  batch_offset_ = inputs_size_bytes_;
+  place(/*of_run=*/false);
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(Plan plan, Program program,
@@ -92,6 +111,9 @@ absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes) {
   SHOAL_ASSIGN_OR_RETURN(inputs_copied_, device_.NewEvent());
   SHOAL_ASSIGN_OR_RETURN(computed_, device_.NewEvent());
   SHOAL_ASSIGN_OR_RETURN(results_copied_, device_.NewEvent());
+  if (memory_.next_copied == nullptr) {
+    SHOAL_ASSIGN_OR_RETURN(memory_.next_copied, device_.NewEvent());
+  }
   if (program_.results().check < 0) return absl::OkStatus();
   SHOAL_ASSIGN_OR_RETURN(check_copied_, device_.NewEvent());
   return absl::OkStatus();
@@ -100,6 +122,7 @@ absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes) {
 absl::StatusOr<BatchResult> DeviceExecutable::Run(
     const RunContext& context, const RunBuffers& buffers,
     const std::function<void(int variable)>& on_variable_done, const OnStepTimed& on_step_timed) {
+  if (buffers.same_inputs) memory_.slot = 1 - memory_.slot;
   SHOAL_RETURN_IF_ERROR(TakeMemory());
   absl::Status status = StartCopyingIn(context, buffers);
   if (status.ok()) {
@@ -108,6 +131,7 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
   }
   if (status.ok()) status = StartCopyingGradients(buffers.gradients);
   if (status.ok()) status = StartCopyingResults(buffers);
+  if (status.ok()) status = StartCopyingNext(buffers.next_inputs);
   if (status.ok()) status = AwaitAll(on_variable_done);
   if (!status.ok()) {
     device_.Finish();  // it may still read and write the caller's memory
@@ -120,26 +144,35 @@ absl::Status DeviceExecutable::TakeMemory() {
   SHOAL_RETURN_IF_ERROR(memory_.arena.Reserve(device_, program_.arena_size_bytes()));
   SHOAL_RETURN_IF_ERROR(memory_.parameters.Reserve(device_, model_bytes()));
   SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes() : 0));
-  SHOAL_RETURN_IF_ERROR(memory_.inputs.Reserve(device_, inputs_size_bytes_));
-  SHOAL_RETURN_IF_ERROR(memory_.host.Reserve(device_, host_size_bytes_));
+  SHOAL_RETURN_IF_ERROR(Reserve(slot()));
+  if (plan_.trains()) SHOAL_RETURN_IF_ERROR(Reserve(next_slot()));
+  SHOAL_RETURN_IF_ERROR(memory_.results.Reserve(device_, results_size_bytes_));
   FindAddresses(
       program_.tensors(),
       {memory_.arena.data(), memory_.parameters.data(), memory_.gradients.data()},
-      [&](int input) { return memory_.inputs.data() + input_offsets_[input]; }, addresses_);
+      [&](int input) { return slot().device.data() + input_offsets_[input]; }, addresses_);
   return absl::OkStatus();
+}
+
+absl::Status DeviceExecutable::Reserve(InputSlot& slot) {
+  const int64_t size_bytes = slot.device.size_bytes();
+  // What was to be the next batch may still be on its way there.
+  if (size_bytes > 0 && size_bytes < inputs_size_bytes_)
+    SHOAL_RETURN_IF_ERROR(device_.Await(*memory_.next_copied));
+  SHOAL_RETURN_IF_ERROR(slot.device.Reserve(device_, inputs_size_bytes_));
+  return slot.host.Reserve(device_, inputs_size_bytes_);
 }
 
 absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
                                               const RunBuffers& buffers) {
-  std::memcpy(memory_.host.data(), &context, sizeof(context));
-  int64_t size_bytes = sizeof(context);
+  char* const host = slot().host.data();
+  std::memcpy(host, &context, sizeof(context));
+  int64_t end = sizeof(context);
   for (size_t i = 0; i < buffers.inputs.size(); ++i) {
-    const std::span<const float> input = buffers.inputs[i];
-    if (input.empty()) continue;  // a target that nobody reads
-    std::memcpy(memory_.host.data() + input_offsets_[i], input.data(), input.size_bytes());
-    size_bytes = input_offsets_[i] + static_cast<int64_t>(input.size_bytes());
+    if (buffers.same_inputs && input_offsets_[i] >= batch_offset_) continue;
+    end = std::max(end, Lay(buffers.inputs[i], input_offsets_[i], host));
   }
-  SHOAL_RETURN_IF_ERROR(device_.CopyIn(memory_.host.data(), memory_.inputs.data(), size_bytes));
+  SHOAL_RETURN_IF_ERROR(device_.CopyIn(host, slot().device.data(), end));
   SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kIn, *inputs_copied_));
   if (buffers.same_parameters) return absl::OkStatus();
   const auto* parameters = reinterpret_cast<const char*>(buffers.parameters.data());
@@ -153,8 +186,21 @@ absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
   return absl::OkStatus();
 }
 
+absl::Status DeviceExecutable::StartCopyingNext(const std::vector<std::span<const float>>& inputs) {
+  if (inputs.empty()) return absl::OkStatus();
+  // One that was told before this and did not come may still be read there.
+  SHOAL_RETURN_IF_ERROR(device_.Await(*memory_.next_copied));
+  char* const host = next_slot().host.data();
+  int64_t end = batch_offset_;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    end = std::max(end, Lay(inputs[i], input_offsets_[i], host));
+  SHOAL_RETURN_IF_ERROR(device_.CopyIn(
+      host + batch_offset_, next_slot().device.data() + batch_offset_, end - batch_offset_));
+  return device_.Record(Stream::kIn, *memory_.next_copied);
+}
+
 absl::Status DeviceExecutable::StartComputing(bool same_parameters) {
-  Recorded& recorded = recorded_[same_parameters ? 1 : 0];
+  Recorded& recorded = recorded_[memory_.slot][same_parameters ? 1 : 0];
   // The first time that it runs there.
   if (!records_ || recorded.addresses != addresses_) {
     recorded = {.addresses = addresses_};
@@ -183,7 +229,7 @@ absl::StatusOr<std::unique_ptr<Device::Recording>> DeviceExecutable::RecordSteps
 
 absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const OnStepTimed& on_step_timed) {
   using Clock = std::chrono::steady_clock;
-  const auto* context = reinterpret_cast<const RunContext*>(memory_.inputs.data());
+  const auto* context = reinterpret_cast<const RunContext*>(slot().device.data());
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *inputs_copied_));
   // What a step waits for is none of its time.
   if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(*inputs_copied_));
@@ -215,7 +261,7 @@ absl::Status DeviceExecutable::StartCopyingGradients(std::span<float> gradients)
   if (const TensorId check = program_.results().check; check >= 0) {
     SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
     SHOAL_RETURN_IF_ERROR(device_.CopyOut(static_cast<const char*>(addresses_[check]),
-                                          memory_.host.data() + check_offset_,
+                                          memory_.results.data() + check_offset_,
                                           program_.tensors()[check].size_bytes));
     SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kOut, *check_copied_));
   }
@@ -234,8 +280,8 @@ absl::Status DeviceExecutable::StartCopyingGradients(std::span<float> gradients)
 absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
   const auto copy = [&](TensorId id, int64_t offset) {
-    return device_.CopyOut(static_cast<const char*>(addresses_[id]), memory_.host.data() + offset,
-                           program_.tensors()[id].size_bytes);
+    return device_.CopyOut(static_cast<const char*>(addresses_[id]),
+                           memory_.results.data() + offset, program_.tensors()[id].size_bytes);
   };
   const auto& [prediction, losses, sums, check] = program_.results();
   if (sums >= 0) {
@@ -252,13 +298,13 @@ absl::Status DeviceExecutable::StartCopyingResults(const RunBuffers& buffers) {
 
 bool DeviceExecutable::GradientsAreFinite() const {
   if (program_.results().check < 0) return true;
-  return ValuesAt<GradientCheck>(memory_.host.data() + check_offset_, sizeof(GradientCheck))[0]
+  return ValuesAt<GradientCheck>(memory_.results.data() + check_offset_, sizeof(GradientCheck))[0]
              .not_finite_sum == 0;
 }
 
 BatchResult DeviceExecutable::ReadResults(const RunBuffers& buffers) const {
   const auto& [prediction, losses, sums, check] = program_.results();
-  const char* const host = memory_.host.data();
+  const char* const host = memory_.results.data();
   const auto predicted =
       ValuesAt<float>(host + prediction_offset_, program_.tensors()[prediction].size_bytes);
   std::copy_n(predicted.begin(), buffers.prediction.size(), buffers.prediction.begin());

@@ -34,35 +34,47 @@ class GrowingDeviceMemory {
   int64_t size_bytes_ = 0;
 };
 
+// Where context and inputs of a run lie, and where they come from: pinned, as the caller's are not.
+struct InputSlot {
+  GrowingDeviceMemory device;
+  GrowingDeviceMemory host{&Device::AllocateHost};
+};
+
 // The memory that the executables of a backend run in, in turn. Parameters and gradients lie as
 // they do on the host.
 struct SharedDeviceMemory {
   GrowingDeviceMemory arena;
   GrowingDeviceMemory parameters;
   GrowingDeviceMemory gradients;
-  GrowingDeviceMemory inputs;
-  // What comes with each batch and goes with each result, on its way: pinned, as the caller's is
-  // not.
-  GrowingDeviceMemory host{&Device::AllocateHost};
+  // Of the last run, by `slot`, and of the next, which are on their way until `next_copied`; that
+  // may be after the end of the run.
+  std::array<InputSlot, 2> inputs;
+  int slot = 0;
+  std::unique_ptr<Device::Event> next_copied;  // made by the first executable
+  // What goes with each result, on its way: pinned.
+  GrowingDeviceMemory results{&Device::AllocateHost};
 
   int64_t device_bytes() const {
     return arena.size_bytes() + parameters.size_bytes() + gradients.size_bytes() +
-           inputs.size_bytes();
+           inputs[0].device.size_bytes() + inputs[1].device.size_bytes();
   }
 };
 
 // A program on a Device. All of a run is given to the device at once:
 //
-//   kIn       context and inputs | parameters, in the order of their first use
+//   kIn       context and inputs | parameters, in the order of their first use | the next inputs
 //   kCompute  waits for the inputs; each step, when the parameters that it is the first to read
 //             are there
 //   kOut      gradients, when the last step that touches them has ended | results
 //
 // Where gradients are checked (Program::Results::check), what was found is copied out before them.
 //
+// The inputs of a batch that was told as the next one lie in the other slot when its run begins:
+// then the context alone is copied, with the inputs that are the run's own (weights, loss scale).
+//
 // What kCompute is given is the same each time, so that from the second run on it is recorded, and
-// played, as long as nothing has moved. Then the host waits for one copy of gradients after the
-// other, and at last for the results.
+// played, as long as nothing has moved; there is a recording for each slot. Then the host waits for
+// one copy of gradients after the other, and at last for the results.
 class DeviceExecutable : public Executable {
  public:
   // Both pointers outlive this. Parameters and gradients are copied `least_copied_bytes` at a time,
@@ -74,7 +86,7 @@ class DeviceExecutable : public Executable {
 
   int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
   int64_t device_bytes() const override {
-    return memory_bytes() + (plan_.trains() ? 2 : 1) * model_bytes() + inputs_size_bytes_;
+    return memory_bytes() + (plan_.trains() ? 2 : 1) * (model_bytes() + inputs_size_bytes_);
   }
   absl::Status TakeMemory() override;
   absl::StatusOr<BatchResult> Run(const RunContext& context, const RunBuffers& buffers,
@@ -92,12 +104,17 @@ class DeviceExecutable : public Executable {
   };
 
   DeviceExecutable(Plan plan, Program program, Device* device, SharedDeviceMemory* memory);
+  void PlaceInputs();
   absl::Status MakeCopies(int64_t least_copied_bytes);
+  absl::Status Reserve(InputSlot& slot);
 
   // Of the parameters, and of the gradients.
   int64_t model_bytes() const { return plan_.layout().size * static_cast<int64_t>(sizeof(float)); }
+  InputSlot& slot() { return memory_.inputs[memory_.slot]; }
+  InputSlot& next_slot() { return memory_.inputs[1 - memory_.slot]; }
   // Gives the device its work.
   absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
+  absl::Status StartCopyingNext(const std::vector<std::span<const float>>& inputs);
   absl::Status StartComputing(bool same_parameters);
   // The steps themselves, one after the other; where they are timed, each waits for its end.
   absl::Status GiveSteps(bool same_parameters, const OnStepTimed& on_step_timed);
@@ -115,11 +132,14 @@ class DeviceExecutable : public Executable {
   Program program_;
   Device& device_;
   SharedDeviceMemory& memory_;
-  std::vector<int64_t> input_offsets_;  // by input of the graph, behind the context; bytes
+  // In a slot: the context, the inputs that are a run's own, and from `batch_offset_` on those that
+  // come with the batch; bytes.
+  std::vector<int64_t> input_offsets_;  // by input of the graph
+  int64_t batch_offset_ = 0;
   int64_t inputs_size_bytes_ = 0;
-  // Where they come to lie on the host, behind the inputs; bytes.
+  // Where they come to lie on the host; bytes.
   int64_t prediction_offset_ = 0, losses_offset_ = 0, sums_offset_ = 0, check_offset_ = 0;
-  int64_t host_size_bytes_ = 0;
+  int64_t results_size_bytes_ = 0;
   std::vector<CopyIn> copies_in_;    // by first step
   std::vector<CopyOut> copies_out_;  // by last step
   std::unique_ptr<Device::Event> inputs_copied_, computed_, check_copied_, results_copied_;
@@ -130,7 +150,8 @@ class DeviceExecutable : public Executable {
     std::vector<void*> addresses;                  // of the first run, and so of the recording
     std::unique_ptr<Device::Recording> recording;  // null: not yet
   };
-  std::array<Recorded, 2> recorded_;  // the second of runs with the same parameters as before
+  // By slot; the second of runs with the same parameters as before.
+  std::array<std::array<Recorded, 2>, 2> recorded_;
   bool records_ = true;
 };
 

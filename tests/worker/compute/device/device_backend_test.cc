@@ -382,8 +382,9 @@ TEST_F(DeviceBackendTest, PartsOfABatchShareTheParametersOfTheStep) {
       ASSERT_TRUE(trained.ok()) << trained.status();
       EXPECT_EQ(trained->loss_sum, wanted->loss_sum);
       EXPECT_EQ(gradients, expected);
-      // Of the batch there are two more.
-      EXPECT_EQ(CopiesIn(), of_training + 2);
+      // Of the batch there are two more; the second part comes while the first is computed, and
+      // then its context.
+      EXPECT_EQ(CopiesIn(), of_training + 3);
       device_->log().clear();
       const auto evaluated = runner->Evaluate(data.batch(), parameters);
       ASSERT_TRUE(evaluated.ok()) << evaluated.status();
@@ -519,6 +520,7 @@ TEST(FakeDeviceTest, ShowsAWaitThatIsMissing) {
       EXPECT_TRUE(device.Record(Device::Stream::kOut, *computed).ok());
       EXPECT_TRUE(device.Await(*computed).ok());
       count += result != 6;
+      device.Finish();
     }
     return count;
   };

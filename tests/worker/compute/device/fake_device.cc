@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 
 namespace shoal {
 namespace {
@@ -30,13 +31,17 @@ class FakeDevice::Pinning : public PinnedBuffer {
 
 class FakeDevice::FakeMemory : public Device::Memory {
  public:
-  // Counts in `taken_bytes`, unless that is null.
-  FakeMemory(int64_t size_bytes, int64_t* taken_bytes)
-      : bytes_(size_bytes, '\xff'), taken_bytes_(taken_bytes) {  // not-a-number
-    if (taken_bytes_ != nullptr) *taken_bytes_ += size_bytes;
+  // Of `device`; of the host where that is null.
+  FakeMemory(int64_t size_bytes, FakeDevice* device)
+      : bytes_(size_bytes, '\xff'), device_(device) {  // not-a-number
+    if (device_ == nullptr) return;
+    device_->taken_bytes_ += size_bytes;
+    device_->taken_[data()] = size_bytes;
   }
   ~FakeMemory() override {
-    if (taken_bytes_ != nullptr) *taken_bytes_ -= static_cast<int64_t>(bytes_.size());
+    if (device_ == nullptr) return;
+    device_->taken_bytes_ -= static_cast<int64_t>(bytes_.size());
+    device_->taken_.erase(data());
   }
   char* data() const override { return bytes_.data(); }
 
@@ -44,7 +49,7 @@ class FakeDevice::FakeMemory : public Device::Memory {
 
  private:
   mutable std::vector<char> bytes_;
-  int64_t* const taken_bytes_;
+  FakeDevice* const device_;
 };
 
 struct FakeDevice::FakeEvent : Device::Event {
@@ -57,14 +62,14 @@ struct FakeDevice::FakeRecording : Device::Recording {
   std::vector<std::function<void()>> gives;
 };
 
-FakeDevice::FakeDevice(uint64_t seed) : random_(seed) {}
-FakeDevice::~FakeDevice() = default;
+FakeDevice::FakeDevice(uint64_t seed) : random_(seed), lazy_(seed % (kStreams + 1)) {}
+FakeDevice::~FakeDevice() { SHOAL_CHECK(idle(), "what is given runs on without memory"); }
 
 absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::Allocate(int64_t size_bytes) {
   if (size_bytes > memory_bytes_ - taken_bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat("no ", size_bytes, " bytes of the fake's"));
   }
-  return std::make_unique<FakeMemory>(size_bytes, &taken_bytes_);
+  return std::make_unique<FakeMemory>(size_bytes, this);
 }
 
 absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::AllocateHost(int64_t size_bytes) {
@@ -83,9 +88,10 @@ int64_t FakeDevice::pinned_bytes() const {
   return sum;
 }
 
-bool FakeDevice::IsPinned(const char* memory, int64_t size_bytes) const {
-  auto after = pinned_.upper_bound(memory);
-  if (after == pinned_.begin()) return false;
+bool FakeDevice::Contains(const std::map<const char*, int64_t>& pieces, const char* memory,
+                          int64_t size_bytes) {
+  auto after = pieces.upper_bound(memory);
+  if (after == pieces.begin()) return false;
   const auto& [begin, size] = *--after;
   return memory + size_bytes <= begin + size;
 }
@@ -98,8 +104,14 @@ absl::StatusOr<std::unique_ptr<Device::Event>> FakeDevice::NewEvent() {
 
 absl::Status FakeDevice::CopyIn(const void* from, char* to, int64_t size_bytes) {
   log_.push_back(absl::StrCat("in: copy ", size_bytes));
-  Give(Stream::kIn, {.run = [=] {
-         std::memcpy(to, from, size_bytes);
+  const auto* const source = static_cast<const char*>(from);
+  const bool pinned = IsPinned(source, size_bytes);
+  Give(Stream::kIn, {.run = [=, this, given = std::string(source, size_bytes)]() -> absl::Status {
+         if (!Contains(taken_, to, size_bytes) || (pinned && !IsPinned(source, size_bytes)))
+           return absl::InternalError("a copy from or to memory that was given back");
+         if (std::memcmp(source, given.data(), size_bytes) != 0)
+           return absl::InternalError("what was to be copied has been changed");
+         std::memcpy(to, source, size_bytes);
          return absl::OkStatus();
        }});
   return absl::OkStatus();
@@ -202,14 +214,15 @@ void FakeDevice::Give(Stream stream, Item item) {
 }
 
 bool FakeDevice::DoOne() {
-  std::vector<std::deque<Item>*> ready;
-  for (std::deque<Item>& stream : streams_) {
-    if (stream.empty()) continue;
-    const Item& next = stream.front();
-    if (next.awaited == nullptr || *next.awaited >= next.times) ready.push_back(&stream);
+  std::vector<size_t> ready;
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    if (streams_[i].empty()) continue;
+    const Item& next = streams_[i].front();
+    if (next.awaited == nullptr || *next.awaited >= next.times) ready.push_back(i);
   }
   if (ready.empty()) return false;
-  std::deque<Item>& stream = *ready[random_() % ready.size()];
+  if (ready.size() > 1) std::erase(ready, lazy_);
+  std::deque<Item>& stream = streams_[ready[random_() % ready.size()]];
   const Item item = std::move(stream.front());
   stream.pop_front();
   if (item.run != nullptr && error_.ok()) error_ = item.run();

@@ -18,10 +18,13 @@
 namespace shoal {
 
 // A Device in the memory of the host. It does nothing before the host waits, and then what one of
-// its streams has next, drawn by the seed, until what the host waits for has come to pass: over
-// some seeds whatever order the events allow, so that who reads before a copy or a kernel that is
-// not waited for, reads not-a-number. A copy out to memory that is not pinned holds the host up, as
-// CUDA's do. It writes down all that it is told.
+// its streams has next, drawn by the seed, until what the host waits for has come to pass; with
+// most seeds one of the streams does nothing while another can. So over some seeds it is whatever
+// order the events allow, and who reads before a copy or a kernel that is not waited for, reads
+// not-a-number. A copy in fails where what it reads is not as it was when it was given, or where
+// either memory is none of the device's any more. A copy out to memory that is not pinned holds the
+// host up, as CUDA's do. All that it is given must have run before it ends. It writes down all that
+// it is told.
 class FakeDevice : public Device {
  public:
   explicit FakeDevice(uint64_t seed);
@@ -74,13 +77,22 @@ class FakeDevice : public Device {
   void GiveOrRecord(Stream stream, std::function<void()> give);
   // Does what a stream has next; false where none has anything that it may do.
   bool DoOne();
-  bool IsPinned(const char* memory, int64_t size_bytes) const;
+  bool IsPinned(const char* memory, int64_t size_bytes) const {
+    return Contains(pinned_, memory, size_bytes);
+  }
+  // Whether one of these pieces has all of that.
+  static bool Contains(const std::map<const char*, int64_t>& pieces, const char* memory,
+                       int64_t size_bytes);
+
+  static constexpr size_t kStreams = 3;
 
   std::mt19937_64 random_;
+  const size_t lazy_;  // the stream that does nothing while another can; kStreams: none
   int64_t memory_bytes_ = int64_t{1} << 40;
   int64_t taken_bytes_ = 0;
-  std::array<std::deque<Item>, 3> streams_;
+  std::array<std::deque<Item>, kStreams> streams_;
   std::map<const char*, int64_t> pinned_;  // sizes by address
+  std::map<const char*, int64_t> taken_;   // likewise, of the device's own
   int events_ = 0;
   std::unique_ptr<FakeRecording> recording_;  // null: nothing is recorded
   absl::Status error_;                        // the first; what comes after it is not done
