@@ -129,6 +129,7 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   if (job.strategy.sync()) runner.freedoms.nondeterministic = false;
   runner.threads = options_.threads;
   runner.seed = job.seed;
+  runner.byte_inputs = byte_inputs_.value_or(std::set<size_t>());
   SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));
   if (!options_.only_evaluates) SHOAL_RETURN_IF_ERROR(CheckLossScale(job, *runner_));
   if (const std::string precision = runner_->DescribePrecision(); !precision.empty())
@@ -182,10 +183,21 @@ absl::Status ComputeThread::OpenTraining(const Job& job, const JobModel& compute
   training_labels_ = training->LabelSource();
   training_examples_ = training->size();
   *data = *data + training->memory();
+  NoteByteInputs(*training);
   plan_ = BatchPlanOf(job, training_examples_);
   training_ = std::make_unique<BatchSource>(BatchSource::Options{
       .dataset = training, .plan = plan_->batches(), .seed = job.seed, .shuffle = true});
   return absl::OkStatus();
+}
+
+void ComputeThread::NoteByteInputs(const Dataset& dataset) {
+  std::set<size_t> noted;
+  for (size_t i = 0; i < dataset.features().size(); ++i) {
+    const Feature& feature = dataset.features()[i];
+    const bool elsewhere = !byte_inputs_.has_value() || byte_inputs_->contains(i);
+    if (feature.bytes && feature.type != FeatureType::kWeight && elsewhere) noted.insert(i);
+  }
+  byte_inputs_ = std::move(noted);
 }
 
 absl::Status ComputeThread::OpenTest(const Job& job, const JobModel& computed,
@@ -194,6 +206,7 @@ absl::Status ComputeThread::OpenTest(const Job& job, const JobModel& computed,
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test,
                          OpenJobData(source, *computed.loss, computed.model.graph));
   *data = *data + test->memory();
+  NoteByteInputs(*test);
   test_ = std::make_unique<DatasetPass>(test, job.batch_size);
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -80,6 +81,8 @@ class ComputeThread : public StepComputer {
   absl::Status TakeMemoryToEvaluate(const DatasetMemory& data);
   absl::Status OpenTraining(const Job& job, const JobModel& computed, DatasetMemory* data);
   absl::Status OpenTest(const Job& job, const JobModel& computed, DatasetMemory* data);
+  // Of the training or the test data.
+  void NoteByteInputs(const Dataset& dataset);
   void NoteChunks(const std::vector<Variable>& variables, int ps_count);
   void Pin(std::span<float> buffer);
   void TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
@@ -121,6 +124,7 @@ class ComputeThread : public StepComputer {
   std::unique_ptr<DatasetPass> test_;      // null without a test set
   std::string training_labels_;            // where they are
   uint64_t training_examples_ = 0;
+  std::optional<std::set<size_t>> byte_inputs_;  // of all data that are open; by model input
   std::optional<BatchPlan> plan_;
   // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it
   // has.

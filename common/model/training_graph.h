@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,8 @@ struct TrainingGraph {
   // By variable: what a step pushes for it, its gradient or the sample of a moving average.
   // kNoValue where it is frozen, or where the loss does not depend on it: its gradient is zero.
   std::vector<ValueId> pushed_values;
+  // Inputs of whose values is known that they are whole numbers from 0 to 255.
+  std::set<ValueId> byte_inputs;
 };
 
 struct TrainingGraphOptions {

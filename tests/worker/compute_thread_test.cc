@@ -19,6 +19,7 @@
 #include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
 #include "tests/worker/compute_thread_fixture.h"
+#include "tests/worker/input/data_file_content.h"
 
 namespace shoal {
 namespace {
@@ -369,6 +370,26 @@ TEST_F(ComputeThreadTest, UnderSyncAStepHasTheSameBitsWhateverTheWorkerIsTold) {
   const ComputeFreedoms given = FreedomsGiven("sync", {.tf32 = true, .nondeterministic = true});
   EXPECT_TRUE(given.tf32);
   EXPECT_FALSE(given.nondeterministic);
+}
+
+TEST_F(ComputeThreadTest, TheRunnerKnowsWhichInputsAreBytesInAllData) {
+  std::optional<std::set<size_t>> given;
+  create_runner_ = [&](ModelRunner::Options options) {
+    given = options.byte_inputs;
+    return ModelRunner::Create(std::move(options));
+  };
+  Job job = small_.Load();
+  NewComputer();
+  ASSERT_TRUE(Prepare(job.ResolvedText()).ok());
+  EXPECT_EQ(given, std::set<size_t>{0});
+
+  // Those of the test are not.
+  job.test.images = directory_.path() + "/floats";
+  std::ofstream(job.test.images) << IdxHeader(0x0d, {50, 8, 8})
+                                 << Stored<float>(std::vector<double>(50 * 64, 0.5), true);
+  NewComputer();
+  ASSERT_TRUE(Prepare(job.ResolvedText()).ok());
+  EXPECT_EQ(given, std::set<size_t>{});
 }
 
 TEST_F(ComputeThreadTest, ForgetDropsOnlyWhatIsPrepared) {

@@ -54,6 +54,8 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
       BuildTrainingGraph(options.model, *options.loss,
                          {.weighted = options.weighted || !options.class_weights.empty(),
                           .scales_loss = ComputesInFloat16(*backend, options.model)}));
+  for (const size_t input : options.byte_inputs)
+    training.byte_inputs.insert(training.graph.inputs()[input]);
   SHOAL_RETURN_IF_ERROR(CheckKernels(*backend, training.graph));
   return std::unique_ptr<GraphRunner>(
       new GraphRunner(std::move(options), std::move(backend), std::move(training)));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -71,6 +72,9 @@ class ModelRunner {
     // Called for each piece of a batch's work, with an op's type, or "Reorder" where a tensor is
     // laid out otherwise, and how long it took. Empty: no clock is read.
     std::function<void(const std::string& work, std::chrono::nanoseconds)> on_work_timed = {};
+    // Of the model's inputs those that have whole numbers from 0 to 255 in each batch, by index: to
+    // a device they are copied as such.
+    std::set<size_t> byte_inputs = {};
   };
 
   // kUnimplemented, by name, when the backend lacks a kernel that the model's training needs.

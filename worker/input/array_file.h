@@ -37,6 +37,9 @@ class ArrayFile {
   // Shape of one row; {} where the array has one axis.
   const Shape& row_shape() const { return row_shape_; }
 
+  // Whether its elements are whole numbers from 0 to 255.
+  bool bytes() const { return header_.format.type == ElementType::kU8; }
+
   // "(60000, 28, 28) u8".
   std::string ToString() const;
 

@@ -26,6 +26,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> ArrayRows::Make(Arrays arrays,
     }
     SHOAL_ASSIGN_OR_RETURN(shaped[i].shape,
                            ShapeForInput(array.row_shape(), inputs[i], array.path()));
+    shaped[i].bytes = array.bytes();
   }
   return std::unique_ptr<Dataset>(new ArrayRows(std::move(arrays), std::move(shaped)));
 }

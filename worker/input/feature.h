@@ -26,6 +26,9 @@ struct Feature {
   // Of integers: the least and the largest that there may be.
   int64_t least = -kLargestInteger;
   int64_t most = kLargestInteger;
+  // Of each value is known that it is a whole number from 0 to 255, as of pictures that are stored
+  // as such.
+  bool bytes = false;
 };
 
 }  // namespace shoal

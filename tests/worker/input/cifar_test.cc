@@ -44,6 +44,7 @@ TEST_F(CifarTest, FilesOfAPatternInTheirOrder) {
   EXPECT_EQ(Labels(), (std::vector<float>{5, 3, 4}));
   std::vector<float> pixels(32 * 32 * 3), label(1);
   const auto dataset = Open();
+  EXPECT_TRUE((*dataset)->features()[0].bytes);
   ASSERT_TRUE((*dataset)->Read(2, std::vector<std::span<float>>{pixels}, label).ok());
   EXPECT_EQ(label[0], 4);
   for (int i = 0; i < 1024; ++i) {

@@ -71,6 +71,7 @@ TEST_F(DatasetTest, ReadsIdx) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ((*dataset)->size(), 3u);
   EXPECT_EQ((*dataset)->features()[0].shape, (Shape{2, 2, 1}));
+  EXPECT_TRUE((*dataset)->features()[0].bytes);
   EXPECT_EQ((*dataset)->label_shape(), Shape{});
   EXPECT_EQ(Row(**dataset, 0), "{ 0, 1, 2, 3 } | { 7 }");
   EXPECT_EQ(Row(**dataset, 2), "{ 252, 253, 254, 255 } | { 9 }");
@@ -89,6 +90,7 @@ TEST_F(DatasetTest, ReadsNpyBesideIdx) {
   const auto dataset = Open(images, Labels(), {2});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ((*dataset)->features()[0].shape, (Shape{2}));
+  EXPECT_FALSE((*dataset)->features()[0].bytes);
   EXPECT_EQ(Row(**dataset, 0), "{ 0.5, 1 } | { 7 }");
 }
 

@@ -39,6 +39,7 @@ class CudaBackend : public DeviceBackend {
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override;
   const MoveKernels& moves() const override { return *moves_; }
+  std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const override;
 
  private:
   void WarnOfPlainSums(const NodeName& node, const absl::Status& why);

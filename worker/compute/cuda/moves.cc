@@ -12,6 +12,11 @@
 namespace shoal::cuda {
 namespace {
 
+template <typename Make>
+std::unique_ptr<Kernel> StepOfNoOp(const char* what, const Stream* stream, Make make) {
+  return std::make_unique<KernelStep<Make>>(NodeName{.op = what}, stream, std::move(make));
+}
+
 // Of whole floats, as all of a program is.
 class CudaMoves : public MoveKernels {
  public:
@@ -21,21 +26,18 @@ class CudaMoves : public MoveKernels {
     StridedAxes axes;
     const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
     axes.AddOuter(count, 1);
-    return Step("Copy", [=](const StepTensors& at) {
+    return StepOfNoOp("Copy", stream_, [=](const StepTensors& at) {
       return StridedCopyKernel<float>{at[0], axes, at[1], axes, count};
     });
   }
   std::unique_ptr<Kernel> Zero(int64_t size_bytes) const override {
     const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
-    return Step("Zero", [=](const StepTensors& at) { return FillKernel<float>{0, at[0], count}; });
+    return StepOfNoOp("Zero", stream_, [=](const StepTensors& at) {
+      return FillKernel<float>{0, at[0], count};
+    });
   }
 
  private:
-  template <typename Make>
-  std::unique_ptr<Kernel> Step(const char* what, Make make) const {
-    return std::make_unique<KernelStep<Make>>(NodeName{.op = what}, stream_, std::move(make));
-  }
-
   const Stream* const stream_;
 };
 
@@ -82,6 +84,12 @@ int64_t FirstOf(const Margins& margins, const Shape& shape) {
 
 std::unique_ptr<MoveKernels> CreateMoves(const Stream* stream) {
   return std::make_unique<CudaMoves>(stream);
+}
+
+std::unique_ptr<Kernel> CreateFloatsOfBytes(const Stream* stream, int64_t count) {
+  return StepOfNoOp("FloatsOfBytes", stream, [=](const StepTensors& at) {
+    return FloatsOfBytesKernel{at.At<uint8_t>(0), at[1], count};
+  });
 }
 
 absl::Status Pad(int index, CudaProgram& program) {

@@ -37,6 +37,8 @@ class DeviceBackend : public Backend {
   virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;
   // Kernels of the device.
   virtual const MoveKernels& moves() const = 0;
+  // `count` bytes as as many floats: (from, to).
+  virtual std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const = 0;
 
  private:
   const std::unique_ptr<Device> device_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/batch_sums.h"
 #include "worker/compute/gradient_check.h"
@@ -22,11 +23,15 @@ int64_t Aligned(int64_t size_bytes) {
   return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Lays an input into a slot's memory on the host; returns where it ends.
-int64_t Lay(std::span<const float> input, int64_t offset, char* host) {
-  if (input.empty()) return offset;  // a target that nobody reads
-  std::memcpy(host + offset, input.data(), input.size_bytes());
-  return offset + static_cast<int64_t>(input.size_bytes());
+// False where one of them is none.
+bool WriteBytes(std::span<const float> values, uint8_t* out) {
+  bool right = true;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float value = values[i];
+    out[i] = static_cast<uint8_t>(value >= 0 && value <= 255 ? value : 0);
+    right &= out[i] == value;
+  }
+  return right;
 }
 
 // What the device left on the host.
@@ -46,15 +51,15 @@ absl::Status GrowingDeviceMemory::Reserve(Device& device, int64_t size_bytes) {
   return absl::OkStatus();
 }
 
-DeviceExecutable::DeviceExecutable(Plan plan, Program program, Device* device,
-                                   SharedDeviceMemory* memory)
+DeviceExecutable::DeviceExecutable(Plan plan, Program program, const FloatsOfBytes& floats_of_bytes,
+                                   Device* device, SharedDeviceMemory* memory)
     : plan_(std::move(plan)),
       program_(std::move(program)),
       device_(*device),
       memory_(*memory),
       inputs_size_bytes_(Aligned(sizeof(RunContext))),
       addresses_(program_.tensors().size()) {
-  PlaceInputs();
+  PlaceInputs(floats_of_bytes);
   const auto place = [&](TensorId id) {
     const int64_t offset = results_size_bytes_;
     if (id >= 0) results_size_bytes_ += Aligned(program_.tensors()[id].size_bytes);
@@ -66,7 +71,7 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, Device* device,
   check_offset_ = place(program_.results().check);
 }
 
-void DeviceExecutable::PlaceInputs() {
+void DeviceExecutable::PlaceInputs(const FloatsOfBytes& floats_of_bytes) {
   const TrainingGraph& training = plan_.training_graph();
   const std::vector<ValueId>& inputs = plan_.graph().inputs();
   input_offsets_.resize(inputs.size());
@@ -74,7 +79,15 @@ void DeviceExecutable::PlaceInputs() {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if ((inputs[i] == training.weights || inputs[i] == training.loss_scale) != of_run) continue;
       input_offsets_[i] = inputs_size_bytes_;
-      inputs_size_bytes_ += Aligned(ElementCount(plan_.shape(inputs[i])) * sizeof(float));
+      const int64_t count = ElementCount(plan_.shape(inputs[i]));
+      const int64_t floats_bytes = Aligned(count * static_cast<int64_t>(sizeof(float)));
+      if (!training.byte_inputs.contains(inputs[i])) {
+        inputs_size_bytes_ += floats_bytes;
+        continue;
+      }
+      inputs_size_bytes_ += Aligned(count);
+      byte_inputs_[i] = {floats_size_bytes_, floats_of_bytes(count)};
+      floats_size_bytes_ += floats_bytes;
     }
   };
   place(/*of_run=*/true);
@@ -82,12 +95,11 @@ void DeviceExecutable::PlaceInputs() {
   place(/*of_run=*/false);
 }
 
-absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(Plan plan, Program program,
-                                                                     int64_t least_copied_bytes,
-                                                                     Device* device,
-                                                                     SharedDeviceMemory* memory) {
+absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(
+    Plan plan, Program program, int64_t least_copied_bytes, const FloatsOfBytes& floats_of_bytes,
+    Device* device, SharedDeviceMemory* memory) {
   std::unique_ptr<DeviceExecutable> executable(
-      new DeviceExecutable(std::move(plan), std::move(program), device, memory));
+      new DeviceExecutable(std::move(plan), std::move(program), floats_of_bytes, device, memory));
   SHOAL_RETURN_IF_ERROR(executable->MakeCopies(least_copied_bytes));
   return executable;
 }
@@ -146,11 +158,17 @@ absl::Status DeviceExecutable::TakeMemory() {
   SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes() : 0));
   SHOAL_RETURN_IF_ERROR(Reserve(slot()));
   if (plan_.trains()) SHOAL_RETURN_IF_ERROR(Reserve(next_slot()));
+  SHOAL_RETURN_IF_ERROR(memory_.floats.Reserve(device_, floats_size_bytes_));
   SHOAL_RETURN_IF_ERROR(memory_.results.Reserve(device_, results_size_bytes_));
   FindAddresses(
       program_.tensors(),
       {memory_.arena.data(), memory_.parameters.data(), memory_.gradients.data()},
-      [&](int input) { return slot().device.data() + input_offsets_[input]; }, addresses_);
+      [&](int input) {
+        const auto bytes = byte_inputs_.find(input);
+        return bytes == byte_inputs_.end() ? slot().device.data() + input_offsets_[input]
+                                           : memory_.floats.data() + bytes->second.floats_offset;
+      },
+      addresses_);
   return absl::OkStatus();
 }
 
@@ -163,6 +181,23 @@ absl::Status DeviceExecutable::Reserve(InputSlot& slot) {
   return slot.host.Reserve(device_, inputs_size_bytes_);
 }
 
+absl::StatusOr<int64_t> DeviceExecutable::Lay(size_t input, std::span<const float> values,
+                                              InputSlot& slot) const {
+  const int64_t offset = input_offsets_[input];
+  if (values.empty()) return offset;  // a target that nobody reads
+  char* const to = slot.host.data() + offset;
+  if (!byte_inputs_.contains(input)) {
+    std::memcpy(to, values.data(), values.size_bytes());
+    return offset + static_cast<int64_t>(values.size_bytes());
+  }
+  if (!WriteBytes(values, reinterpret_cast<uint8_t*>(to))) {
+    return absl::InternalError(
+        absl::StrCat("the input ", plan_.graph().value(plan_.graph().inputs()[input]).name,
+                     " has a value that is no whole number from 0 to 255, as all of its data are"));
+  }
+  return offset + static_cast<int64_t>(values.size());
+}
+
 absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
                                               const RunBuffers& buffers) {
   char* const host = slot().host.data();
@@ -170,7 +205,8 @@ absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
   int64_t end = sizeof(context);
   for (size_t i = 0; i < buffers.inputs.size(); ++i) {
     if (buffers.same_inputs && input_offsets_[i] >= batch_offset_) continue;
-    end = std::max(end, Lay(buffers.inputs[i], input_offsets_[i], host));
+    SHOAL_ASSIGN_OR_RETURN(const int64_t input_end, Lay(i, buffers.inputs[i], slot()));
+    end = std::max(end, input_end);
   }
   SHOAL_RETURN_IF_ERROR(device_.CopyIn(host, slot().device.data(), end));
   SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kIn, *inputs_copied_));
@@ -192,8 +228,10 @@ absl::Status DeviceExecutable::StartCopyingNext(const std::vector<std::span<cons
   SHOAL_RETURN_IF_ERROR(device_.Await(*memory_.next_copied));
   char* const host = next_slot().host.data();
   int64_t end = batch_offset_;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    end = std::max(end, Lay(inputs[i], input_offsets_[i], host));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    SHOAL_ASSIGN_OR_RETURN(const int64_t input_end, Lay(i, inputs[i], next_slot()));
+    end = std::max(end, input_end);
+  }
   SHOAL_RETURN_IF_ERROR(device_.CopyIn(
       host + batch_offset_, next_slot().device.data() + batch_offset_, end - batch_offset_));
   return device_.Record(Stream::kIn, *memory_.next_copied);
@@ -228,11 +266,14 @@ absl::StatusOr<std::unique_ptr<Device::Recording>> DeviceExecutable::RecordSteps
 }
 
 absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const OnStepTimed& on_step_timed) {
-  using Clock = std::chrono::steady_clock;
-  const auto* context = reinterpret_cast<const RunContext*>(slot().device.data());
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *inputs_copied_));
   // What a step waits for is none of its time.
   if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(*inputs_copied_));
+  for (const auto& [input, bytes] : byte_inputs_) {
+    const std::array<void*, 2> tensors = {slot().device.data() + input_offsets_[input],
+                                          memory_.floats.data() + bytes.floats_offset};
+    SHOAL_RETURN_IF_ERROR(GiveStep(*bytes.kernel, tensors, "FloatsOfBytes", on_step_timed));
+  }
   auto in = same_parameters ? copies_in_.end() : copies_in_.begin();
   auto out = copies_out_.begin();
   std::vector<void*> tensors;
@@ -244,17 +285,24 @@ absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const OnStepTimed
     }
     tensors.clear();
     for (const TensorId id : step.tensors) tensors.push_back(addresses_[id]);
-    const Clock::time_point begin = on_step_timed ? Clock::now() : Clock::time_point();
-    SHOAL_RETURN_IF_ERROR(device_.Launch(*step.kernel, context, tensors));
-    if (on_step_timed) {
-      SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *computed_));
-      SHOAL_RETURN_IF_ERROR(device_.Await(*computed_));
-      on_step_timed(step.work, Clock::now() - begin);
-    }
+    SHOAL_RETURN_IF_ERROR(GiveStep(*step.kernel, tensors, step.work, on_step_timed));
     for (; out != copies_out_.end() && out->transfer.last_step == i; ++out)
       SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *out->computed));
   }
   return device_.Record(Stream::kCompute, *computed_);
+}
+
+absl::Status DeviceExecutable::GiveStep(Kernel& kernel, std::span<void* const> tensors,
+                                        const std::string& work, const OnStepTimed& on_step_timed) {
+  using Clock = std::chrono::steady_clock;
+  const auto* context = reinterpret_cast<const RunContext*>(slot().device.data());
+  const Clock::time_point begin = on_step_timed ? Clock::now() : Clock::time_point();
+  SHOAL_RETURN_IF_ERROR(device_.Launch(kernel, context, tensors));
+  if (!on_step_timed) return absl::OkStatus();
+  SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *computed_));
+  SHOAL_RETURN_IF_ERROR(device_.Await(*computed_));
+  on_step_timed(work, Clock::now() - begin);
+  return absl::OkStatus();
 }
 
 absl::Status DeviceExecutable::StartCopyingGradients(std::span<float> gradients) {

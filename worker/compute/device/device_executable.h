@@ -2,8 +2,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -51,20 +54,22 @@ struct SharedDeviceMemory {
   std::array<InputSlot, 2> inputs;
   int slot = 0;
   std::unique_ptr<Device::Event> next_copied;  // made by the first executable
+  // The inputs of the run that come as bytes, as floats.
+  GrowingDeviceMemory floats;
   // What goes with each result, on its way: pinned.
   GrowingDeviceMemory results{&Device::AllocateHost};
 
   int64_t device_bytes() const {
     return arena.size_bytes() + parameters.size_bytes() + gradients.size_bytes() +
-           inputs[0].device.size_bytes() + inputs[1].device.size_bytes();
+           inputs[0].device.size_bytes() + inputs[1].device.size_bytes() + floats.size_bytes();
   }
 };
 
 // A program on a Device. All of a run is given to the device at once:
 //
 //   kIn       context and inputs | parameters, in the order of their first use | the next inputs
-//   kCompute  waits for the inputs; each step, when the parameters that it is the first to read
-//             are there
+//   kCompute  waits for the inputs; makes floats of bytes (TrainingGraph::byte_inputs); each step,
+//             when the parameters that it is the first to read are there
 //   kOut      gradients, when the last step that touches them has ended | results
 //
 // Where gradients are checked (Program::Results::check), what was found is copied out before them.
@@ -77,16 +82,21 @@ struct SharedDeviceMemory {
 // one copy of gradients after the other, and at last for the results.
 class DeviceExecutable : public Executable {
  public:
+  // A kernel that makes `count` floats of as many bytes: (from, to).
+  using FloatsOfBytes = std::function<std::unique_ptr<Kernel>(int64_t count)>;
+
   // Both pointers outlive this. Parameters and gradients are copied `least_copied_bytes` at a time,
   // at least.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(Plan plan, Program program,
                                                             int64_t least_copied_bytes,
+                                                            const FloatsOfBytes& floats_of_bytes,
                                                             Device* device,
                                                             SharedDeviceMemory* memory);
 
   int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
   int64_t device_bytes() const override {
-    return memory_bytes() + (plan_.trains() ? 2 : 1) * (model_bytes() + inputs_size_bytes_);
+    return memory_bytes() + (plan_.trains() ? 2 : 1) * (model_bytes() + inputs_size_bytes_) +
+           floats_size_bytes_;
   }
   absl::Status TakeMemory() override;
   absl::StatusOr<BatchResult> Run(const RunContext& context, const RunBuffers& buffers,
@@ -103,8 +113,15 @@ class DeviceExecutable : public Executable {
     std::unique_ptr<Device::Event> computed, copied;
   };
 
-  DeviceExecutable(Plan plan, Program program, Device* device, SharedDeviceMemory* memory);
-  void PlaceInputs();
+  // An input that comes as bytes.
+  struct ByteInput {
+    int64_t floats_offset;  // in SharedDeviceMemory::floats; bytes
+    std::unique_ptr<Kernel> kernel;
+  };
+
+  DeviceExecutable(Plan plan, Program program, const FloatsOfBytes& floats_of_bytes, Device* device,
+                   SharedDeviceMemory* memory);
+  void PlaceInputs(const FloatsOfBytes& floats_of_bytes);
   absl::Status MakeCopies(int64_t least_copied_bytes);
   absl::Status Reserve(InputSlot& slot);
 
@@ -112,12 +129,17 @@ class DeviceExecutable : public Executable {
   int64_t model_bytes() const { return plan_.layout().size * static_cast<int64_t>(sizeof(float)); }
   InputSlot& slot() { return memory_.inputs[memory_.slot]; }
   InputSlot& next_slot() { return memory_.inputs[1 - memory_.slot]; }
+  // Lays an input of the graph into a slot's memory on the host; returns where it ends.
+  // kInternal for a value that is no byte where it comes as such.
+  absl::StatusOr<int64_t> Lay(size_t input, std::span<const float> values, InputSlot& slot) const;
   // Gives the device its work.
   absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
   absl::Status StartCopyingNext(const std::vector<std::span<const float>>& inputs);
   absl::Status StartComputing(bool same_parameters);
   // The steps themselves, one after the other; where they are timed, each waits for its end.
   absl::Status GiveSteps(bool same_parameters, const OnStepTimed& on_step_timed);
+  absl::Status GiveStep(Kernel& kernel, std::span<void* const> tensors, const std::string& work,
+                        const OnStepTimed& on_step_timed);
   absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(bool same_parameters);
   absl::Status StartCopyingGradients(std::span<float> gradients);
   absl::Status StartCopyingResults(const RunBuffers& buffers);
@@ -134,7 +156,9 @@ class DeviceExecutable : public Executable {
   SharedDeviceMemory& memory_;
   // In a slot: the context, the inputs that are a run's own, and from `batch_offset_` on those that
   // come with the batch; bytes.
-  std::vector<int64_t> input_offsets_;  // by input of the graph
+  std::vector<int64_t> input_offsets_;       // by input of the graph
+  std::map<size_t, ByteInput> byte_inputs_;  // likewise
+  int64_t floats_size_bytes_ = 0;
   int64_t batch_offset_ = 0;
   int64_t inputs_size_bytes_ = 0;
   // Where they come to lie on the host; bytes.

@@ -124,8 +124,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCifar(const DataSource& source,
     examples += size / version.record_bytes();
     parts.push_back({path, std::move(file), examples});
   }
-  return std::make_unique<Cifar>(version, std::move(parts),
-                                 Feature{inputs[0].name, shape, inputs[0].type});
+  return std::make_unique<Cifar>(
+      version, std::move(parts),
+      Feature{.name = inputs[0].name, .shape = shape, .type = inputs[0].type, .bytes = true});
 }
 
 absl::StatusOr<DataReport> InspectCifar(const DataSource& source) {

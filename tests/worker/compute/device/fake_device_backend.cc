@@ -1,5 +1,7 @@
 #include "tests/worker/compute/device/fake_device_backend.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <utility>
@@ -59,5 +61,12 @@ absl::Status FakeDeviceBackend::AddSteps(ProgramBuilder& builder) const {
 }
 
 const MoveKernels& FakeDeviceBackend::moves() const { return *moves_; }
+
+std::unique_ptr<Kernel> FakeDeviceBackend::FloatsOfBytes(int64_t count) const {
+  return std::make_unique<Move>([count](std::span<void* const> tensors) {
+    const auto* from = static_cast<const uint8_t*>(tensors[0]);
+    std::copy(from, from + count, static_cast<float*>(tensors[1]));
+  });
+}
 
 }  // namespace shoal

@@ -105,6 +105,16 @@ struct StridedCopyKernel {
   }
 };
 
+// Bound by what it writes.
+struct FloatsOfBytesKernel {
+  const uint8_t* from;
+  float* to;
+  int64_t count;
+
+  int64_t items() const { return count; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const { to[item] = from[item]; }
+};
+
 template <typename Element>
 struct FillKernel {
   float value;
