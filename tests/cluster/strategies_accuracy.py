@@ -25,7 +25,7 @@ OF_LOCAL = {"compression": {"push": "int8", "pull": "bf16"}}
 ROWS = {
     "async": lambda n: {"strategy": {"name": "async"}},
     "async, max_staleness": lambda n: n > 1 and {"strategy": {"name": "async", "max_staleness": 2 * n - 1}},
-    "async, learning rate by staleness": lambda n: {"strategy": {"name": "async", "learning_rate_by_staleness": True}},
+    "async, learning rate by staleness": lambda n: n > 1 and {"strategy": {"name": "async", "learning_rate_by_staleness": True}},
     "async, looking ahead": lambda n: n > 1 and {"strategy": {"name": "async", "look_ahead": n - 1}},
     "async, looking ahead, warm-up": lambda n: n > 1 and {
         "strategy": {"name": "async", "look_ahead": n - 1, "warmup_steps": STEPS_OF_AN_EPOCH, "workers": n}},
@@ -58,18 +58,20 @@ def measure(example, row, workers, seed, epochs, batch_size):
 
 def draw(found, workers, path):
     """A panel for each number of workers: the loss on the test set after each epoch, the mean over seeds, a line a row."""
-    width, height, left, below = 300, 240, 40, 24
+    width, height, left, below, columns = 300, 240, 40, 24, 3
     means = {key: [statistics.mean(run[e]["val_loss"] for run in runs) for e in range(min(map(len, runs)))] for key, runs in found.items()}
     low, high = min(map(min, means.values())), max(map(max, means.values()))
     high = min(high, low + 0.4)  # what is beyond is cut off
     rows = list(dict.fromkeys(row for row, _ in means))
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(workers) * width}" height="{height + 20 * len(rows) + 10}" '
+    bottom = -(-len(workers) // columns) * height
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{columns * width}" height="{bottom + 20 * len(rows) + 10}" '
            'font-family="sans-serif" font-size="11">', '<rect width="100%" height="100%" fill="white"/>']
     for panel, n in enumerate(workers):
-        x0, y0, x1, y1 = panel * width + left, height - below, (panel + 1) * width - 10, 22
+        left_edge, top = panel % columns * width, panel // columns * height
+        x0, y0, x1, y1 = left_edge + left, top + height - below, left_edge + width - 10, top + 22
         out.append(f'<clipPath id="panel{n}"><rect x="{x0}" y="{y1}" width="{x1 - x0}" height="{y0 - y1}"/></clipPath>'
                    f'<rect x="{x0}" y="{y1}" width="{x1 - x0}" height="{y0 - y1}" fill="none" stroke="#999"/>'
-                   f'<text x="{x0}" y="15">{n} {"worker" if n == 1 else "workers"}</text>')
+                   f'<text x="{x0}" y="{top + 15}">{n} {"worker" if n == 1 else "workers"}</text>')
         for tick in range(5):
             value = low + (high - low) * tick / 4
             y = y0 + (y1 - y0) * tick / 4
@@ -82,9 +84,9 @@ def draw(found, workers, path):
                               for e, value in enumerate(line))
             out.append(f'<polyline clip-path="url(#panel{n})" points="{points}" fill="none" stroke="{COLOURS[rows.index(row)]}" '
                        'stroke-width="1.5"/>')
-        out.append(f'<text x="{(x0 + x1) / 2:.0f}" y="{height - 6}" text-anchor="middle">epochs 1 to {max(map(len, means.values()))}</text>')
+        out.append(f'<text x="{(x0 + x1) / 2:.0f}" y="{top + height - 6}" text-anchor="middle">epochs 1 to {max(map(len, means.values()))}</text>')
     for i, row in enumerate(rows):
-        y = height + 20 * i + 12
+        y = bottom + 20 * i + 12
         out.append(f'<line x1="{left}" x2="{left + 30}" y1="{y - 4}" y2="{y - 4}" stroke="{COLOURS[i]}" stroke-width="2"/>'
                    f'<text x="{left + 38}" y="{y}">{row}</text>')
     path.write_text("\n".join(out + ["</svg>"]) + "\n")
