@@ -20,17 +20,24 @@ bool TakesRelu(const Node& node, const ActivationAttributes& relu) {
 
 Fusions FindCudaFusions(const Plan& plan) {
   const std::vector<Node>& nodes = plan.graph().nodes();
-  const Fusions found = FindFusions(plan, /*poolings_take_gradients=*/false);
+  const Fusions found =
+      FindFusions(plan, {.poolings_take_gradients = false, .normalizations_take_sums = true});
   Fusions taken = {.relu = std::vector<int>(nodes.size(), -1),
+                   .residual_sum = std::vector<int>(nodes.size(), -1),
                    .cut_off = std::vector<Fusions::CutOff>(nodes.size()),
                    .absorbed = std::vector<bool>(nodes.size(), false)};
   const auto of_one_type = [&](int one, int other) {
     return nodes[one].compute_dtype == nodes[other].compute_dtype;
   };
   for (const int index : plan.nodes()) {
+    if (const int sum = found.residual_sum[index]; sum >= 0 && of_one_type(index, sum)) {
+      taken.residual_sum[index] = sum;
+      taken.absorbed[sum] = true;
+    }
     if (const int relu = found.relu[index];
         relu >= 0 && of_one_type(index, relu) &&
-        TakesRelu(nodes[index], static_cast<const ActivationOp&>(*nodes[relu].op).attributes)) {
+        (taken.absorbed[index] ||  // a sum that a normalization, which comes before it, took
+         TakesRelu(nodes[index], static_cast<const ActivationOp&>(*nodes[relu].op).attributes))) {
       taken.relu[index] = relu;
       taken.absorbed[relu] = true;
     }

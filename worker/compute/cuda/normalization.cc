@@ -82,12 +82,19 @@ absl::Status BatchNormalization(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const BatchNormalizationOp&>(*node.op);
   const MatrixExtents extents(program.shape(node.inputs[0]));
-  const int relu = program.fusions().relu[index];
+  const int sum = program.fusions().residual_sum[index];
+  const int last = sum < 0 ? index : sum;
+  const int relu = program.fusions().relu[last];
   Clamp clamp;
   if (relu >= 0)
     clamp = ClampOf(static_cast<const ActivationOp&>(*program.node(relu).op).attributes);
-  const ComputeDtype kept = program.kept_as(relu < 0 ? index : relu);
+  const ComputeDtype kept = program.kept_as(relu < 0 ? last : relu);
   const TensorId x = program.tensor(node.inputs[0], kept);
+  std::vector<TensorId> residual;  // none, or one
+  if (sum >= 0) {
+    const std::vector<ValueId>& summands = program.node(sum).inputs;
+    residual = {program.tensor(summands[summands[0] == node.outputs[0] ? 1 : 0], kept)};
+  }
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     TensorId mean = program.tensor(node.inputs[1]), factor;
     if (program.builder().training() && !op.frozen) {
@@ -103,14 +110,15 @@ absl::Status BatchNormalization(int index, CudaProgram& program) {
       factor = AddFactor(index, program.tensor(node.inputs[2]), gamma, op.epsilon, extents.columns,
                          program);
     }
-    std::vector<TensorId> tensors = {x, mean, factor, program.FusedOutput(index, kept)};
+    std::vector<TensorId> tensors = {x, mean, factor, program.FusedOutput(last, kept)};
+    tensors.insert(tensors.end(), residual.begin(), residual.end());
     if (op.center) tensors.push_back(program.tensor(node.inputs[3 + op.scale]));
     AddKernel(
         index, std::move(tensors),
-        [=, center = op.center](const StepTensors& at) {
+        [=, adds = !residual.empty(), center = op.center](const StepTensors& at) {
           return BatchNormalizationKernel<Element, width>{at.At<Element>(0),
-                                                          nullptr,
-                                                          {at[1], at[2], at.If(center, 4)},
+                                                          adds ? at.At<Element>(4) : nullptr,
+                                                          {at[1], at[2], at.If(center, 4 + adds)},
                                                           clamp,
                                                           extents.rows,
                                                           static_cast<int32_t>(extents.columns),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/model/ops/add.h"
 #include "common/model/ops/batch_normalization.h"
 #include "common/model/ops/bias.h"
 #include "common/model/ops/pool2d.h"
@@ -12,11 +13,10 @@ namespace {
 
 class FusionSearch {
  public:
-  FusionSearch(const Plan& plan, bool poolings_take_gradients)
-      : plan_(plan),
-        nodes_(plan.graph().nodes()),
-        poolings_take_gradients_(poolings_take_gradients) {
+  FusionSearch(const Plan& plan, const FusionChoice& choice)
+      : plan_(plan), nodes_(plan.graph().nodes()), choice_(choice) {
     fusions_.relu.assign(nodes_.size(), -1);
+    fusions_.residual_sum.assign(nodes_.size(), -1);
     fusions_.bias_gradient.assign(nodes_.size(), -1);
     fusions_.relu_gradient.assign(nodes_.size(), -1);
     fusions_.cut_off.assign(nodes_.size(), {});
@@ -29,9 +29,11 @@ class FusionSearch {
       if (type == "Conv2D" || type == "DepthwiseConv2D" || type == "Dense" ||
           type == "BatchNormalization" || type == "Add") {
         Absorb(fusions_.relu, index, FindRelu(index));
+        if (type == "BatchNormalization" && choice_.normalizations_take_sums)
+          Absorb(fusions_.residual_sum, index, FindResidualSum(index));
       } else if (type == "Conv2DBackwardWeights" || type == "DepthwiseConv2DBackwardWeights") {
         Absorb(fusions_.bias_gradient, index, FindBiasGradient(index));
-      } else if (type == "Pool2DBackward" && poolings_take_gradients_) {
+      } else if (type == "Pool2DBackward" && choice_.poolings_take_gradients) {
         Absorb(fusions_.relu_gradient, index, FindReluGradient(index));
       } else if (type == "BatchNormalizationBackward") {
         fusions_.cut_off[index] = FindCutOff(index);
@@ -72,6 +74,16 @@ class FusionSearch {
       relu = consumer;
     }
     return relu;
+  }
+
+  int FindResidualSum(int index) const {
+    const ValueId output = nodes_[index].outputs[0];
+    const std::vector<int>& consumers = plan_.consumers(output);
+    if (consumers.size() != 1 || plan_.wanted_outside(output)) return -1;
+    const Node& sum = nodes_[consumers[0]];
+    if (OpAt<AddOp>(consumers[0]) == nullptr || sum.inputs.size() != 2) return -1;
+    const ValueId other = sum.inputs[sum.inputs[0] == output ? 1 : 0];
+    return NodeOf(other) < index ? consumers[0] : -1;
   }
 
   int FindBiasGradient(int index) const {
@@ -130,7 +142,7 @@ class FusionSearch {
 
   const Plan& plan_;
   const std::vector<Node>& nodes_;
-  const bool poolings_take_gradients_;
+  const FusionChoice choice_;
   Fusions fusions_;
 };
 
@@ -141,8 +153,8 @@ bool IsPlainRelu(const ActivationAttributes& attributes) {
          attributes.threshold == 0 && attributes.max_value != 0;
 }
 
-Fusions FindFusions(const Plan& plan, bool poolings_take_gradients) {
-  return FusionSearch(plan, poolings_take_gradients).Run();
+Fusions FindFusions(const Plan& plan, const FusionChoice& choice) {
+  return FusionSearch(plan, choice).Run();
 }
 
 }  // namespace shoal

@@ -11,6 +11,10 @@ namespace shoal {
 struct Fusions {
   // The ReLU that a Conv2D, Dense, BatchNormalization or Add applies to its output.
   std::vector<int> relu;
+  // The Add of two, the end of a residual block, that a BatchNormalization computes along: of its
+  // output, which nothing else reads, and a value that is there by then. What `relu` has for the
+  // Add goes with it.
+  std::vector<int> residual_sum;
   // The BiasBackward that a Conv2DBackwardWeights computes along with the kernel's gradient.
   std::vector<int> bias_gradient;
   // The gradient of a ReLU that a max pooling's Pool2DBackward applies to the pooled gradient, a
@@ -30,8 +34,16 @@ struct Fusions {
 // Whether an activation is a ReLU whose derivative its result tells: y > 0, and below the maximum.
 bool IsPlainRelu(const ActivationAttributes& attributes);
 
-// The fusions among plan.nodes(). A ReLU's gradient that both a pooling and a normalization might
-// apply is the pooling's, or with `poolings_take_gradients` false always the normalization's.
-Fusions FindFusions(const Plan& plan, bool poolings_take_gradients = true);
+// What a backend has kernels for.
+struct FusionChoice {
+  // A ReLU's gradient that both a pooling and a normalization might apply is the pooling's, else
+  // always the normalization's.
+  bool poolings_take_gradients = true;
+  // Fusions::residual_sum; else there are none.
+  bool normalizations_take_sums = false;
+};
+
+// The fusions among plan.nodes().
+Fusions FindFusions(const Plan& plan, const FusionChoice& choice = {});
 
 }  // namespace shoal

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "common/model/training_graph.h"
 #include "tests/common/loss/loss_of.h"
@@ -18,9 +19,9 @@ int Count(const std::vector<int>& by_node) {
       std::count_if(by_node.begin(), by_node.end(), [](int other) { return other >= 0; }));
 }
 
-Fusions Find(const Graph& model, PlanMode mode) {
+Fusions Find(const Graph& model, PlanMode mode, const FusionChoice& choice = {}) {
   const TrainingGraph training = BuildTrainingGraph(model, *kLoss).value();
-  return FindFusions(Plan(training, mode, 2));
+  return FindFusions(Plan(training, mode, 2), choice);
 }
 
 TEST(FusionsTest, OfTheFashionCnn) {
@@ -68,6 +69,74 @@ TEST(FusionsTest, OfASum) {
   const Fusions fusions = Find(model.Build(), PlanMode::kTrain);
   EXPECT_EQ(Count(fusions.relu), 1);
   EXPECT_EQ(std::count(fusions.absorbed.begin(), fusions.absorbed.end(), true), 1);
+}
+
+// The normalization that is computed last takes the sum, whose ReLU goes along.
+TEST(FusionsTest, OfANormalizationAndAResidual) {
+  constexpr FusionChoice kTakesSums = {.normalizations_take_sums = true};
+  const auto block = [](auto go_on) {
+    ModelBuilding model({kBatch, 4, 4, 2});
+    go_on(model);
+    return model.Flatten().Dense(3).Build();
+  };
+  const auto add_node = [](const Graph& graph, int from) {
+    for (int i = from; i < static_cast<int>(graph.nodes().size()); ++i) {
+      if (std::string(graph.nodes()[i].op->type()) == "Add") return i;
+    }
+    return -1;
+  };
+  // Who takes the first sum, by the number of the normalization among all; -1: nobody.
+  const auto taker = [&](const Graph& graph) {
+    const Fusions fusions = Find(graph, PlanMode::kTrain, kTakesSums);
+    const int sum = add_node(graph, 0);
+    int number = 0, found = -1;
+    for (size_t i = 0; i < graph.nodes().size(); ++i) {
+      if (std::string(graph.nodes()[i].op->type()) != "BatchNormalization") continue;
+      if (fusions.residual_sum[i] == sum) found = number;
+      ++number;
+    }
+    EXPECT_EQ(fusions.absorbed[sum], found >= 0);
+    EXPECT_EQ(Count(Find(graph, PlanMode::kTrain).residual_sum), 0) << "unless it is asked for";
+    return found;
+  };
+  const Graph identity = block([](ModelBuilding& model) {
+    model.Conv2D(3, {}).Relu();
+    const ValueId shortcut = model.current();
+    model.Conv2D(3, {}).BatchNormalization().Add(shortcut).Relu();
+  });
+  EXPECT_EQ(taker(identity), 0);
+  EXPECT_EQ(Count(Find(identity, PlanMode::kTrain, kTakesSums).relu), 2);
+  EXPECT_EQ(taker(block([](ModelBuilding& model) {  // without a ReLU
+              const ValueId shortcut = model.current();
+              model.BatchNormalization().Add(shortcut);
+            })),
+            0);
+  EXPECT_EQ(taker(block([](ModelBuilding& model) {
+              const ValueId x = model.current();
+              model.BatchNormalization();
+              const ValueId shortcut = model.current();
+              model.From(x).BatchNormalization().Add(shortcut).Relu();
+            })),
+            1);
+  EXPECT_EQ(taker(block([](ModelBuilding& model) {  // what is added comes later
+              const ValueId x = model.current();
+              model.BatchNormalization();
+              const ValueId normalized = model.current();
+              model.From(x).Conv2D(2, {.size = {1, 1}}).Add(normalized).Relu();
+            })),
+            -1);
+  EXPECT_EQ(taker(block([](ModelBuilding& model) {  // the normalized is read elsewhere, too
+              const ValueId x = model.current();
+              model.BatchNormalization();
+              const ValueId normalized = model.current();
+              model.Add(x).Relu().Add(normalized);
+            })),
+            -1);
+  EXPECT_EQ(taker(block([](ModelBuilding& model) {  // twice the same
+              model.BatchNormalization();
+              model.Add(model.current()).Relu();
+            })),
+            -1);
 }
 
 TEST(FusionsTest, APoolingsReluIsNotANormalizationsToo) {
