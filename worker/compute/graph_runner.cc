@@ -86,19 +86,31 @@ absl::StatusOr<std::unique_ptr<PinnedBuffer>> GraphRunner::Pin(std::span<float> 
 absl::StatusOr<BatchResult> GraphRunner::Train(
     const Batch& batch, uint64_t step, std::span<const float> parameters,
     std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {
-  SHOAL_RETURN_IF_ERROR(CheckBatch(batch, parameters, /*needs_target=*/true));
+  SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
+                         TrainPart(batch, step, parameters, gradients, on_variable_done));
+  NoteGradient(result.overflowed);
+  return result;
+}
+
+absl::StatusOr<BatchResult> GraphRunner::TrainPart(
+    const Batch& part, uint64_t step, std::span<const float> parameters, std::span<float> gradients,
+    const std::function<void(int variable)>& on_variable_done) {
+  SHOAL_RETURN_IF_ERROR(CheckBatch(part, parameters, /*needs_target=*/true));
   SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of gradients", gradients.size(), layout_.size));
   SHOAL_ASSIGN_OR_RETURN(BatchResult result,
-                         Run(PlanMode::kTrain, batch, step,
+                         Run(PlanMode::kTrain, part, step,
                              {.parameters = parameters, .gradients = gradients}, on_variable_done));
-  if (!scales_loss()) return result;
-  result.loss_scale = loss_scale_.value();
-  if (result.overflowed) {
+  if (scales_loss()) result.loss_scale = loss_scale_.value();
+  return result;
+}
+
+void GraphRunner::NoteGradient(bool overflowed) {
+  if (!scales_loss()) return;
+  if (overflowed) {
     loss_scale_.NoteOverflow();
   } else {
     loss_scale_.NoteFinite();
   }
-  return result;
 }
 
 absl::StatusOr<BatchResult> GraphRunner::Evaluate(const Batch& batch,
@@ -212,7 +224,7 @@ absl::StatusOr<BatchResult> GraphRunner::Run(
                       announced_ == Announced{.id = batch.id, .examples = at_once};
   if (at_once < batch.examples) return RunParts(mode, batch, step, given, on_variable_done);
   return RunAtOnce(mode, batch, RunAfter(mode, batch, batch.examples, batch.examples),
-                   {options_.seed, step}, std::move(given), on_variable_done);
+                   step, std::move(given), on_variable_done);
 }
 
 Batch GraphRunner::RunAfter(PlanMode mode, const Batch& batch, int64_t end,
@@ -248,7 +260,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
       of_part.prediction = buffers.prediction.subspan(first * size, part.examples * size);
     }
     if (first > 0 && mode == PlanMode::kTrain) of_part.gradients = part_gradients_;
-    const double share = static_cast<double>(part.examples) / static_cast<double>(batch.examples);
+    const double share = ShareOf(part, batch);
     const auto add = [&](int variable) {
       if (sums.overflowed) return;
       const ModelLayout::Extent& extent = layout_.variables[variable];
@@ -257,7 +269,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
       if (last && on_variable_done) on_variable_done(variable);
     };
     SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                           RunAtOnce(mode, part, next, {options_.seed, step, first}, of_part, add));
+                           RunAtOnce(mode, part, next, step, of_part, add));
     same_inputs = next.examples > 0;
     AddTo(result, &sums);
   }
@@ -265,7 +277,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
 }
 
 absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
-    PlanMode mode, const Batch& batch, const Batch& next, const RunContext& context,
+    PlanMode mode, const Batch& batch, const Batch& next, uint64_t step,
     RunBuffers buffers, const std::function<void(int variable)>& on_variable_done) {
   announced_ = {};
   SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(mode, batch.examples));
@@ -277,7 +289,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
   }
   const float loss_scale = loss_scale_.value();
   if (scales_loss()) buffers.inputs.emplace_back(&loss_scale, 1);
-  SHOAL_ASSIGN_OR_RETURN(BatchResult result, executable->Run(context, buffers, on_variable_done,
+  SHOAL_ASSIGN_OR_RETURN(BatchResult result, executable->Run({options_.seed, step, batch.first_example}, buffers, on_variable_done,
                                                              options_.on_work_timed));
   announced_ = {.id = next.id, .examples = next.examples};
   return result;

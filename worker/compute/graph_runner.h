@@ -41,6 +41,19 @@ class GraphRunner : public ModelRunner {
   absl::StatusOr<std::vector<float>> Predict(const Batch& batch, std::span<const float> parameters,
                                              bool training) override;
 
+  // Train of a part of a batch, whose other parts other runners compute: it says nothing to the
+  // loss scale. NoteGradient does, for all of the batch.
+  absl::StatusOr<BatchResult> TrainPart(const Batch& part, uint64_t step,
+                                        std::span<const float> parameters,
+                                        std::span<float> gradients,
+                                        const std::function<void(int variable)>& on_variable_done);
+  // What became of a batch that was trained on: the next loss scale follows from it.
+  void NoteGradient(bool overflowed);
+
+  // Sizes and labels; the target only where `needs_target`.
+  absl::Status CheckBatch(const Batch& batch, std::span<const float> parameters,
+                          bool needs_target) const;
+
   // What it computes on, for tests.
   Backend& backend() { return *backend_; }
 
@@ -57,9 +70,7 @@ class GraphRunner : public ModelRunner {
         training_(std::move(training)),
         layout_(training_.graph.variables()) {}
 
-  // Checks sizes and labels; the target only where `needs_target`.
-  absl::Status CheckBatch(const Batch& batch, std::span<const float> parameters,
-                          bool needs_target) const;
+  // As CheckBatch; labels are not looked at.
   absl::Status CheckSizes(const Batch& batch, bool needs_target) const;
   // The executable for this mode and batch size, made if it is not there. Valid until the next
   // call.
@@ -76,7 +87,7 @@ class GraphRunner : public ModelRunner {
                                        const std::function<void(int variable)>& on_variable_done);
   // `next` is what is run at once after it, if anything goes on; without examples: not known.
   absl::StatusOr<BatchResult> RunAtOnce(PlanMode mode, const Batch& batch, const Batch& next,
-                                        const RunContext& context, RunBuffers buffers,
+                                        uint64_t step, RunBuffers buffers,
                                         const std::function<void(int variable)>& on_variable_done);
   // What is run at once after the `examples` of `batch` that end before number `end`, in training:
   // a part of it or of the next batch. Without examples where that is not known, or has not as

@@ -1,5 +1,7 @@
 #include "worker/compute/micro_batches.h"
 
+#include <algorithm>
+
 namespace shoal {
 namespace {
 
@@ -22,7 +24,29 @@ Batch PartOf(const Batch& batch, int64_t first, int64_t count) {
   part.weights = PartOfRows(batch.weights, batch.examples, first, count);
   part.id = 0;
   part.next = nullptr;
+  part.first_example += first;
   return part;
+}
+
+std::vector<int64_t> PartSizes(int64_t examples, int64_t count) {
+  count = std::min(count, examples);
+  std::vector<int64_t> sizes(count, examples / count);
+  for (int64_t i = 0; i < examples % count; ++i) ++sizes[i];
+  return sizes;
+}
+
+std::vector<Batch> PartsOf(const Batch& batch, int64_t count) {
+  std::vector<Batch> parts;
+  int64_t first = 0;
+  for (const int64_t examples : PartSizes(batch.examples, count)) {
+    parts.push_back(PartOf(batch, first, examples));
+    first += examples;
+  }
+  return parts;
+}
+
+double ShareOf(const Batch& part, const Batch& whole) {
+  return static_cast<double>(part.examples) / static_cast<double>(whole.examples);
 }
 
 void AddPart(std::span<const float> part, double share, bool begins, std::span<float> sum) {

@@ -33,6 +33,9 @@ struct Batch {
   std::span<const uint64_t> indices = {};
   // What each example counts in the loss and in weighted metrics; empty: 1.
   std::span<const float> weights = {};
+  // Of a part of a step's batch: the place of its first example there, by which what is random is
+  // drawn.
+  int64_t first_example = 0;
   // Names inputs and target: no other that a runner trains on has the same; 0: nobody says.
   uint64_t id = 0;
   // The batch that is trained on after this one, where it is in memory already and has an id, until

@@ -72,6 +72,15 @@ class MicroBatchesTest : public ::testing::TestWithParam<std::string> {
   std::mt19937 random_{3};
 };
 
+TEST(PartSizesTest, AreNearlyEqualAndNeverNone) {
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(PartSizes(7, 3), (Sizes{3, 2, 2}));
+  EXPECT_EQ(PartSizes(8, 3), (Sizes{3, 3, 2}));
+  EXPECT_EQ(PartSizes(6, 2), (Sizes{3, 3}));
+  EXPECT_EQ(PartSizes(2, 3), (Sizes{1, 1}));
+  EXPECT_EQ(PartSizes(5, 1), (Sizes{5}));
+}
+
 // 1, 3 and 6 leave a smaller last part or none; 7 and 20 are the whole batch.
 TEST_P(MicroBatchesTest, PartsAreTheWholeBatch) {
   const Graph model = RandomModel();
