@@ -41,8 +41,9 @@ void AddModel(CLI::App* bench, Command* chosen) {
       ->capture_default_str();
   model
       ->add_option("--backend", options->bench.backend,
-                   "cpu or cuda:N: what workers use; reference: plain loops")
-      ->check(DeviceCheck(/*automatic=*/false))
+                   "cpu or cuda:N: what workers use, or several, as in cuda:0,cuda:1; reference: "
+                   "plain loops")
+      ->check(DeviceCheck({.automatic = false}))
       ->capture_default_str();
   model->add_flag("--tf32", options->bench.tf32,
                   "On a GPU: float32 is multiplied by tensor cores, of 19 bits each");

@@ -2,13 +2,11 @@
 
 #include <string>
 
-#include "worker/compute/compute_device.h"
-
 namespace shoal {
 
-CLI::Validator DeviceCheck(bool automatic) {
-  return {[automatic](const std::string& name) {
-            return std::string(CheckDeviceName(name, automatic).message());
+CLI::Validator DeviceCheck(const DeviceNameRules& rules) {
+  return {[rules](const std::string& name) {
+            return std::string(CheckDeviceName(name, rules).message());
           },
           ""};
 }

@@ -2,10 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "worker/compute/compute_device.h"
+
 namespace shoal {
 
-// Refuses what is no name of something to compute on (compute_device.h), with the nearest one;
-// `automatic`: "auto" is one.
-CLI::Validator DeviceCheck(bool automatic);
+// Refuses what is no name of something to compute on (CheckDeviceName).
+CLI::Validator DeviceCheck(const DeviceNameRules& rules);
 
 }  // namespace shoal

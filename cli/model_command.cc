@@ -83,7 +83,7 @@ void AddVerify(CLI::App* model, Command* chosen) {
   verify
       ->add_option("--backend", options->backend,
                    "cpu or cuda:N: what workers use; reference: plain loops")
-      ->check(DeviceCheck(/*automatic=*/false))
+      ->check(DeviceCheck({.automatic = false, .several = false}))
       ->capture_default_str();
   verify->footer(
       "Example:\n  shoal model verify tests/golden/fashion_cnn\n"

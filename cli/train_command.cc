@@ -35,9 +35,11 @@ void AddTrainCommand(CLI::App* app, Command* chosen) {
                    "Compute threads of each worker [cores / workers]")
       ->check(CLI::Range(1, 1024));
   train
-      ->add_option("--device", options->device,
-                   "What workers compute on: auto (a GPU that is free, or the CPU), cpu, cuda:N")
-      ->check(DeviceCheck(/*automatic=*/true))
+      ->add_option(
+          "--device", options->device,
+          "What workers compute on: auto (a GPU that is free, or the CPU), cpu, cuda:N, or "
+          "several for each, as in cuda:0,cuda:1")
+      ->check(DeviceCheck({}))
       ->capture_default_str();
   train->add_flag("--tf32", options->tf32,
                   "On GPUs: float32 is multiplied by tensor cores, of 19 bits each");

@@ -315,7 +315,8 @@ void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> 
   if (steps_expected_ > 0) --steps_expected_;
   // More threads than one are those of the compute thread, and a step of several batches is long.
   const bool here = steps_are_short_ && options_.threads == 1 && options_.on_examples == nullptr &&
-                    inner_ == nullptr && training_->IsPrepared(step);
+                    runner_->computes_on_caller() && inner_ == nullptr &&
+                    training_->IsPrepared(step);
   auto train = [this, timeline = timeline_.load(), step, on_chunk = std::move(on_chunk),
                 done = std::move(done)](bool on_loop) {
     TrainAndSay(timeline, step, on_loop, on_chunk, done);

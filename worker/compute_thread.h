@@ -38,6 +38,7 @@ namespace shoal {
 //
 // A step that takes less than it costs to wake that thread and be woken by it is computed on the
 // loop's thread: with tiny steps and more workers than cores, half of a worker's time went there.
+// Not what others compute while the thread waits for it: a device, or several.
 class ComputeThread : public StepComputer {
  public:
   struct Options {

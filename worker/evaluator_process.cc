@@ -16,7 +16,7 @@
 namespace shoal {
 
 absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const ClusterSpec& cluster,
-                          const ComputeDevice& device) {
+                          const std::vector<ComputeDevice>& devices) {
   if (!flags.step_records.empty()) {
     return absl::InvalidArgumentError(
         "--step_records is of steps, and an evaluator does none; leave it out");
@@ -33,7 +33,7 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
   };
   const int threads = ThreadsOf(flags);
   ComputeThread computer({.loop = network.get(),
-                          .backend = device.name,
+                          .backend = NameOf(devices),
                           .freedoms = FreedomsOf(flags),
                           .threads = threads,
                           .only_evaluates = true,
@@ -45,11 +45,11 @@ absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const Cluste
                             .incarnation = DrawIncarnation(),
                             .host = HostName(),
                             .pid = static_cast<uint64_t>(getpid()),
-                            .device = device.name,
+                            .device = NameOf(devices),
                             .threads = static_cast<uint32_t>(threads),
                             .coordinator_timeout = FromSeconds(flags.coordinator_timeout),
                             .on_over = on_over});
-  const GpuFigures gpu = GpuFigures::Of(device);
+  const GpuFigures gpu = GpuFigures::Of(devices);
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, listed == nullptr ? chief : *listed, network.get(),

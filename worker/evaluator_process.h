@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/daemon/daemon.h"
@@ -11,6 +13,6 @@ namespace shoal {
 // An evaluator from its start to its end: the body of Daemon::Run of a worker whose cluster spec
 // says that it is one. OK: the job is done. kCancelled: told to stop. Else why it ended.
 absl::Status RunEvaluator(Daemon& daemon, const WorkerFlags& flags, const ClusterSpec& cluster,
-                          const ComputeDevice& device);
+                          const std::vector<ComputeDevice>& devices);
 
 }  // namespace shoal

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/metrics/metric_samples.h"
 #include "worker/compute/compute_device.h"
@@ -10,23 +11,26 @@
 
 namespace shoal {
 
-// What the driver says of the GPU that a worker computes on, for Prometheus. Any thread.
+// What the driver says of the GPUs that a worker computes on, for Prometheus. Any thread.
 class GpuFigures {
  public:
-  // `nvml` may be null: there is nothing to show.
-  GpuFigures(std::string device, std::string uuid, std::unique_ptr<const cuda::Nvml> nvml)
-      : device_(std::move(device)), uuid_(std::move(uuid)), nvml_(std::move(nvml)) {}
+  struct Gpu {
+    std::string device;  // "cuda:0"
+    std::string uuid;
+  };
+  // `nvml` may be null where there are no GPUs.
+  GpuFigures(std::vector<Gpu> gpus, std::unique_ptr<const cuda::Nvml> nvml)
+      : gpus_(std::move(gpus)), nvml_(std::move(nvml)) {}
 
-  // Where the device is no GPU they show nothing, and, with a line in the log, where the driver
-  // says nothing of this one.
-  static GpuFigures Of(const ComputeDevice& device);
+  // Of a device that is no GPU they show nothing, nor, with a line in the log, of one of which the
+  // driver says nothing.
+  static GpuFigures Of(const std::vector<ComputeDevice>& devices);
 
   // Takes some milliseconds. What is not known is absent.
   void Collect(MetricSamples* out) const;
 
  private:
-  const std::string device_;
-  const std::string uuid_;
+  const std::vector<Gpu> gpus_;
   const std::unique_ptr<const cuda::Nvml> nvml_;
 };
 

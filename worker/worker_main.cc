@@ -13,8 +13,10 @@ int main(int argc, char** argv) {
   daemon.settings().AddText(
       "chief", &flags.chief,
       "HOST:PORT of the coordinator; joins without a place in the cluster spec");
-  daemon.settings().AddForms("device", &flags.device, shoal::DeviceNames(),
-                             "What computes; auto: a GPU where there is one, else the cpu");
+  daemon.settings().AddForms(
+      "device", &flags.device, shoal::DeviceNames(),
+      "What computes; auto: a GPU where there is one, else the cpu; several, "
+      "separated by commas, compute a part of each batch each");
   daemon.settings().AddSwitch("tf32", &flags.tf32,
                               "On a GPU: float32 is multiplied by tensor cores, of 19 bits each");
   daemon.settings().AddSwitch("deterministic", &flags.deterministic,

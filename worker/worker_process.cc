@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -34,17 +35,24 @@ ComputeFreedoms FreedomsOf(const WorkerFlags& flags) {
 }
 
 absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
-  absl::StatusOr<ComputeDevice> device =
-      ChooseDevice(flags.device, {.survey = cuda::SurveyDevices,
-                                  .free_bytes = cuda::FreeBytes,
-                                  .check_libraries = cuda::CheckLibraries});
-  if (!device.ok()) {
-    return absl::Status(device.status().code(),
-                        "--device: " + std::string(device.status().message()));
+  absl::StatusOr<std::vector<ComputeDevice>> devices =
+      ChooseDevices(flags.device, {.survey = cuda::SurveyDevices,
+                                   .free_bytes = cuda::FreeBytes,
+                                   .check_libraries = cuda::CheckLibraries});
+  if (!devices.ok()) {
+    return absl::Status(devices.status().code(),
+                        "--device: " + std::string(devices.status().message()));
   }
-  if (!device->reason.empty()) LogInfo(device->reason);
-  if (flags.tf32 && device->uuid.empty()) {
-    LogInfo(absl::StrCat("--tf32 is for GPUs: the ", device->name, " computes float32 as ever"));
+  for (const ComputeDevice& device : *devices) {
+    if (!device.reason.empty()) LogInfo(device.reason);
+  }
+  if (devices->size() > 1) {
+    LogInfo(absl::StrCat("computes each batch in ", devices->size(), " parts at once, on ",
+                         NameOf(*devices)));
+  }
+  if (flags.tf32 && devices->front().uuid.empty()) {
+    LogInfo(absl::StrCat("--tf32 is for GPUs: the ", devices->front().name,
+                         " computes float32 as ever"));
   }
   std::string chief = flags.chief;
   std::optional<uint32_t> index;
@@ -52,7 +60,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   if (chief.empty()) {
     SHOAL_ASSIGN_OR_RETURN(const ClusterSpec cluster, daemon.ReadClusterSpec());
     if (cluster.task.type == TaskType::kEvaluator)
-      return RunEvaluator(daemon, flags, cluster, *device);
+      return RunEvaluator(daemon, flags, cluster, *devices);
     chief = cluster.chief_address().ToString();
     index = cluster.task.index;
     own = *cluster.Find(cluster.task);
@@ -84,7 +92,7 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
     network->Stop();
   };
   ComputeThread computer({.loop = network.get(),
-                          .backend = device->name,
+                          .backend = NameOf(*devices),
                           .freedoms = FreedomsOf(flags),
                           .threads = ThreadsOf(flags),
                           .memory = ReadMemoryLimit(),
@@ -97,13 +105,13 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
                          .incarnation = DrawIncarnation(),
                          .host = HostName(),
                          .pid = static_cast<uint64_t>(getpid()),
-                         .device = device->name,
+                         .device = NameOf(*devices),
                          .threads = static_cast<uint32_t>(ThreadsOf(flags)),
                          .coordinator_timeout = FromSeconds(flags.coordinator_timeout),
                          .on_step = on_step,
                          .on_index = on_index,
                          .on_over = on_over});
-  const GpuFigures gpu = GpuFigures::Of(*device);
+  const GpuFigures gpu = GpuFigures::Of(*devices);
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Monitoring> monitoring,
       StartMonitoring(daemon, own, network.get(),

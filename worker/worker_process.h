@@ -12,7 +12,7 @@ namespace shoal {
 // What a worker process is told on its command line.
 struct WorkerFlags {
   std::string chief;                 // HOST:PORT; empty: as the cluster spec says
-  std::string device = "auto";       // what computes, as ChooseDevice takes it
+  std::string device = "auto";       // what computes, as ChooseDevices takes it
   bool tf32 = false;                 // ComputeFreedoms
   bool deterministic = false;        // likewise
   int64_t threads = 0;               // 0: one for each core

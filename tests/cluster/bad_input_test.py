@@ -47,6 +47,7 @@ def test_cluster_specs(tmp_path, tf_config, words):
 @pytest.mark.parametrize("device, words", [
     ("gpu", ["--device", "\"gpu\" is not known", "cuda:N"]),
     ("cuda:0", ["--device", "built without CUDA", "cmake --preset cuda"]),
+    ("cpu,reference", ["--device", "are of one kind"]),
 ])
 def test_devices(tmp_path, device, words):
     with Cluster(tmp_path) as cluster:

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -140,6 +142,64 @@ TEST_F(InProcessClusterTest, OneWorkerWhoseTrafficIsCompressedEqualsLocalTrainin
     EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
     ExpectSameBits(ReadModel(directory / "run"), TrainAlone(job, 20, 2));
   }
+}
+
+// To the last bit what its devices compute without a cluster, and nearly what one device does.
+TEST_F(InProcessClusterTest, OneWorkerOnTwoDevicesEqualsLocalTraining) {
+  const Job job = SmallJob{.directory = directory_, .steps = 20}.Load();
+  InProcessCluster cluster(
+      {.job = job, .ps = 2, .workers = 1, .run_dir = run_dir_, .backend = "reference,reference"});
+  cluster.StartAll();
+  ASSERT_TRUE(cluster.WaitForCoordinator().ok());
+  EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
+  const auto on_two = [](ModelRunner::Options options) {
+    options.backend = "reference,reference";
+    return ModelRunner::Create(std::move(options));
+  };
+  ExpectSameBits(ReadModel(run_dir_), TrainAlone(job, 20, 2, on_two));
+  ExpectClose(ReadModel(run_dir_), TrainAlone(job, 20, 2));
+}
+
+// The same examples in the same batches: what one worker adds up of two devices crosses the network
+// once, and that of two workers twice. So does what they pull.
+TEST_F(InProcessClusterTest, AWorkerOnTwoDevicesSendsHalfOfWhatTwoWorkersSend) {
+  const auto sent = [](int workers, const std::string& backend, int batch_size,
+                       const std::string& strategy) {
+    const TemporaryDirectory directory;
+    const Job job =
+        SmallJob{.directory = directory.path(),
+                 .training_examples = 256,
+                 .batch_size = batch_size,
+                 .epochs = 4,
+                 .optimizer = R"({"class_name": "SGD", "config": {"learning_rate": 0.1}})",
+                 .strategy = strategy}
+            .Load();
+    InProcessCluster cluster({.job = job,
+                              .ps = 2,
+                              .workers = workers,
+                              .run_dir = directory / "run",
+                              .backend = backend});
+    cluster.StartAll();
+    EXPECT_TRUE(cluster.WaitForCoordinator().ok());
+    EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
+    std::map<std::string, double> bytes;  // by direction
+    for (int worker = 0; worker < workers; ++worker) {
+      MetricSamples samples;
+      cluster.worker(worker).Collect(&samples);
+      for (const MetricSamples::Sample& sample : samples.samples()) {
+        if (std::string(sample.metric.description().name) == "shoal_worker_payload_bytes_total")
+          bytes[sample.labels[1]] += sample.value;
+      }
+    }
+    return std::pair(bytes, ReadModel(directory / "run"));
+  };
+  const auto [by_one, model] = sent(1, "reference,reference", 32, R"("async")");
+  const auto [by_two, model_of_two] =
+      sent(2, "reference", 16, R"({"name": "sync", "gradients_per_update": 2})");
+  ASSERT_EQ(by_one.size(), 2u);
+  for (const auto& [direction, bytes] : by_one)
+    EXPECT_NEAR(by_two.at(direction) / bytes, 2, 0.1) << direction;
+  ExpectClose(model, model_of_two);
 }
 
 // Of gradients that are clipped to nothing, an update is the decay of the weights, by its learning

@@ -292,6 +292,20 @@ TEST_F(ComputeThreadTest, NorDoRecordedOnes) {
   EXPECT_NE(loop_.poster(), std::this_thread::get_id());
 }
 
+// Their threads compute, and the one that waits for them takes no CPU time.
+TEST_F(ComputeThreadTest, NorDoThoseOfSeveralDevices) {
+  short_step_ = std::chrono::hours(1);
+  create_runner_ = [](ModelRunner::Options options) {
+    options.backend = "reference,reference";
+    return ModelRunner::Create(std::move(options));
+  };
+  NewComputer(nullptr);
+  ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
+  const uint64_t next = TrainUntilTheNextBatchIsThere();
+  ASSERT_TRUE(Train(next).ok());
+  EXPECT_NE(loop_.poster(), std::this_thread::get_id());
+}
+
 // Its batch is read again, which is not for the loop's thread to wait for.
 TEST_F(ComputeThreadTest, AShortStepThatIsForgottenBeforeItsTurnHoldsNoLoop) {
   short_step_ = std::chrono::hours(1);

@@ -18,7 +18,8 @@ constexpr char kLibrary[] = SHOAL_FAKE_NVML;
 TEST(GpuFiguresTest, ShowWhatTheDriverSaysAndNothingElse) {
   absl::StatusOr<std::unique_ptr<const cuda::Nvml>> nvml = cuda::Nvml::LoadFrom(kLibrary);
   ASSERT_TRUE(nvml.ok()) << nvml.status();
-  const GpuFigures figures("cuda:1", "GPU-1234", *std::move(nvml));
+  // The first of the two is unknown to it.
+  const GpuFigures figures({{"cuda:0", "GPU-5"}, {"cuda:1", "GPU-1234"}}, *std::move(nvml));
   MetricSamples samples;
   figures.Collect(&samples);
   std::map<std::string, double> found;
@@ -40,7 +41,7 @@ TEST(GpuFiguresTest, AreNoneOfAGpuThatTheDriverDoesNotKnow) {
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("GPU-5: Not Found"));
   MetricSamples samples;
-  GpuFigures("cuda:0", "GPU-5", *std::move(nvml)).Collect(&samples);
+  GpuFigures({{"cuda:0", "GPU-5"}}, *std::move(nvml)).Collect(&samples);
   EXPECT_TRUE(samples.samples().empty());
 }
 
@@ -56,7 +57,10 @@ TEST(GpuFiguresTest, ALibraryWithoutADriverIsRefused) {
 
 TEST(GpuFiguresTest, NobodyIsAskedAboutACpu) {
   MetricSamples samples;
-  GpuFigures::Of({.name = "cpu", .reason = ""}).Collect(&samples);
+  std::vector<ComputeDevice> devices;
+  devices.push_back({.name = "cpu", .reason = ""});
+  devices.push_back({.name = "cpu", .reason = ""});
+  GpuFigures::Of(devices).Collect(&samples);
   EXPECT_TRUE(samples.samples().empty());
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/nearest_name.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/backends.h"
@@ -86,6 +88,32 @@ ComputeDevice TheGpu(const std::string& name, const cuda::DeviceInfo& device,
   return asked_for;
 }
 
+// `name` stands for `devices`.
+absl::Status CheckSeveral(const std::string& name, const std::vector<std::string>& devices) {
+  std::set<std::string> kinds;
+  std::set<int> gpus;
+  for (const std::string& device : devices) {
+    if (device == "auto") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", name,
+                       "\": auto is one device, which a worker chooses for itself; of several name "
+                       "each, as in \"cuda:0,cuda:1\""));
+    }
+    SHOAL_RETURN_IF_ERROR(CheckDeviceName(device, {.automatic = false}));
+    const std::optional<int> index = CudaIndexOf(device);
+    if (index.has_value() && !gpus.insert(*index).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", name, "\" names ", device, " twice: a GPU computes one part of each batch"));
+    }
+    kinds.insert(index.has_value() ? "cuda" : device);
+  }
+  if (kinds.size() == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", name,
+      "\": the devices of one worker are of one kind, as each computes an equal part of "
+      "each batch and waits for the others; give each kind workers of its own"));
+}
+
 }  // namespace
 
 std::vector<std::string> DeviceNames() {
@@ -104,13 +132,27 @@ std::optional<int> CudaIndexOf(std::string_view name) {
   return index;
 }
 
-absl::Status CheckDeviceName(const std::string& name, bool automatic) {
+std::vector<std::string> DevicesIn(const std::string& name) { return absl::StrSplit(name, ','); }
+
+std::string NameOf(const std::vector<ComputeDevice>& devices) {
+  return absl::StrJoin(devices, ",", [](std::string* out, const ComputeDevice& device) {
+    absl::StrAppend(out, device.name);
+  });
+}
+
+absl::Status CheckDeviceName(const std::string& name, const DeviceNameRules& rules) {
+  const std::vector<std::string> several = DevicesIn(name);
+  if (several.size() > 1) {
+    if (rules.several) return CheckSeveral(name, several);
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", name, "\" are several devices; one is wanted here"));
+  }
   const std::vector<std::string> backends = BackendNames();
-  if ((automatic && name == "auto") || CudaIndexOf(name).has_value() ||
+  if ((rules.automatic && name == "auto") || CudaIndexOf(name).has_value() ||
       std::find(backends.begin(), backends.end(), name) != backends.end())
     return absl::OkStatus();
   std::vector<std::string> names = DeviceNames();
-  if (!automatic) std::erase(names, "auto");
+  if (!rules.automatic) std::erase(names, "auto");
   std::string nearest = NearestName(name, names);
   if (name == "gpu" || name.starts_with("cuda")) nearest = "cuda:0";
   return absl::InvalidArgumentError(
@@ -118,15 +160,26 @@ absl::Status CheckDeviceName(const std::string& name, bool automatic) {
                    nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
 }
 
-absl::StatusOr<ComputeDevice> ChooseDevice(const std::string& asked,
-                                           const DeviceQuestions& questions) {
+absl::StatusOr<std::vector<ComputeDevice>> ChooseDevices(const std::string& asked,
+                                                         const DeviceQuestions& questions) {
   SHOAL_RETURN_IF_ERROR(CheckDeviceName(asked));
-  if (asked == "auto") return ChooseFor(questions);
-  const std::optional<int> index = CudaIndexOf(asked);
-  if (!index.has_value()) return ComputeDevice{.name = asked, .reason = ""};
-  SHOAL_ASSIGN_OR_RETURN(const cuda::DeviceInfo device,
-                         cuda::FindDevice(questions.survey(), *index));
-  return TheGpu(asked, device, questions);
+  std::vector<ComputeDevice> chosen;
+  if (asked == "auto") {
+    chosen.push_back(ChooseFor(questions));
+    return chosen;
+  }
+  std::optional<cuda::DeviceSurvey> survey;
+  for (const std::string& name : DevicesIn(asked)) {
+    const std::optional<int> index = CudaIndexOf(name);
+    if (!index.has_value()) {
+      chosen.push_back({.name = name, .reason = ""});
+      continue;
+    }
+    if (!survey.has_value()) survey = questions.survey();
+    SHOAL_ASSIGN_OR_RETURN(const cuda::DeviceInfo device, cuda::FindDevice(*survey, *index));
+    chosen.push_back(TheGpu(name, device, questions));
+  }
+  return chosen;
 }
 
 }  // namespace shoal

@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-// What a worker computes on.
+// What a worker computes on, or one of several.
 struct ComputeDevice {
   std::string name;       // "cpu", "reference" or "cuda:1": a backend, as CreateBackend knows it
   std::string reason;     // for the log; empty where there was nothing to choose
@@ -38,21 +38,30 @@ struct DeviceQuestions {
       GpuClaim::Take;
 };
 
-// The names that ChooseDevice takes, "cuda:N" standing for any number.
+// The names that ChooseDevices takes, "cuda:N" standing for any number.
 std::vector<std::string> DeviceNames();
 
-// kInvalidArgument for a name that it does not take, with the nearest one; `automatic`: "auto" is
-// one.
-absl::Status CheckDeviceName(const std::string& name, bool automatic = true);
+// The devices that a name stands for: "cuda:0,cuda:1" is two.
+std::vector<std::string> DevicesIn(const std::string& name);
+// The other way round.
+std::string NameOf(const std::vector<ComputeDevice>& devices);
+
+// kInvalidArgument for a name that it does not take, with the nearest one. Several devices are of
+// one kind, since the parts of a batch are of one size, and no GPU is named twice.
+struct DeviceNameRules {
+  bool automatic = true;  // "auto" is a name
+  bool several = true;    // several devices are
+};
+absl::Status CheckDeviceName(const std::string& name, const DeviceNameRules& rules = {});
 
 // N of "cuda:N", and nothing of other names.
 std::optional<int> CudaIndexOf(std::string_view name);
 
-// What `asked` stands for: itself, or in place of "auto" the GPU with the most free memory of those
-// that can be used and that no other worker has claimed and, where there is none, or a library is
-// missing, the cpu. Errors: CheckDeviceName's, and for a GPU FindDevice's. Nothing
-// is asked about GPUs that another answer would not change.
-absl::StatusOr<ComputeDevice> ChooseDevice(const std::string& asked,
-                                           const DeviceQuestions& questions);
+// What `asked` stands for: the devices that it names, or in place of "auto" the GPU with the most
+// free memory of those that can be used and that no other worker has claimed and, where there is
+// none, or a library is missing, the cpu. Errors: CheckDeviceName's, and for a GPU FindDevice's.
+// Nothing is asked about GPUs that another answer would not change.
+absl::StatusOr<std::vector<ComputeDevice>> ChooseDevices(const std::string& asked,
+                                                         const DeviceQuestions& questions);
 
 }  // namespace shoal

@@ -223,8 +223,8 @@ absl::StatusOr<BatchResult> GraphRunner::Run(
   given.same_inputs = mode == PlanMode::kTrain && batch.id != 0 &&
                       announced_ == Announced{.id = batch.id, .examples = at_once};
   if (at_once < batch.examples) return RunParts(mode, batch, step, given, on_variable_done);
-  return RunAtOnce(mode, batch, RunAfter(mode, batch, batch.examples, batch.examples),
-                   step, std::move(given), on_variable_done);
+  return RunAtOnce(mode, batch, RunAfter(mode, batch, batch.examples, batch.examples), step,
+                   std::move(given), on_variable_done);
 }
 
 Batch GraphRunner::RunAfter(PlanMode mode, const Batch& batch, int64_t end,
@@ -277,8 +277,8 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
 }
 
 absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
-    PlanMode mode, const Batch& batch, const Batch& next, uint64_t step,
-    RunBuffers buffers, const std::function<void(int variable)>& on_variable_done) {
+    PlanMode mode, const Batch& batch, const Batch& next, uint64_t step, RunBuffers buffers,
+    const std::function<void(int variable)>& on_variable_done) {
   announced_ = {};
   SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(mode, batch.examples));
   buffers.inputs = InputsOf(batch);
@@ -289,8 +289,9 @@ absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
   }
   const float loss_scale = loss_scale_.value();
   if (scales_loss()) buffers.inputs.emplace_back(&loss_scale, 1);
-  SHOAL_ASSIGN_OR_RETURN(BatchResult result, executable->Run({options_.seed, step, batch.first_example}, buffers, on_variable_done,
-                                                             options_.on_work_timed));
+  SHOAL_ASSIGN_OR_RETURN(BatchResult result,
+                         executable->Run({options_.seed, step, batch.first_example}, buffers,
+                                         on_variable_done, options_.on_work_timed));
   announced_ = {.id = next.id, .examples = next.examples};
   return result;
 }

@@ -30,6 +30,7 @@ class GraphRunner : public ModelRunner {
   std::string DescribePrecision() const override {
     return shoal::DescribePrecision(*backend_, options_.model);
   }
+  bool computes_on_caller() const override { return backend_->runs_in_machine_memory(); }
   bool scales_loss() const override { return training_.loss_scale != kNoValue; }
   void ForgetLossScale() override { loss_scale_ = LossScale(); }
   absl::StatusOr<BatchResult> Train(

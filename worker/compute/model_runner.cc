@@ -1,17 +1,31 @@
 #include "worker/compute/model_runner.h"
 
 #include <utility>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "worker/compute/backends.h"
+#include "worker/compute/compute_device.h"
 #include "worker/compute/graph_runner.h"
+#include "worker/compute/mirrored/mirrored_runner.h"
 
 namespace shoal {
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options) {
-  SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
-                         CreateBackend(options.backend, options.freedoms));
-  return GraphRunner::Create(std::move(options), std::move(backend));
+  const std::vector<std::string> names = DevicesIn(options.backend);
+  if (names.size() == 1) {
+    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
+                           CreateBackend(options.backend, options.freedoms));
+    return GraphRunner::Create(std::move(options), std::move(backend));
+  }
+  SHOAL_RETURN_IF_ERROR(CheckDeviceName(options.backend, {.automatic = false}));
+  std::vector<MirroredRunner::Device> devices;
+  for (const std::string& name : names) {
+    devices.push_back({.name = name, .create = [&name, &options] {
+                         return CreateBackend(name, options.freedoms);
+                       }});
+  }
+  return MirroredRunner::Create(options, devices);
 }
 
 }  // namespace shoal

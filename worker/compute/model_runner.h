@@ -65,7 +65,8 @@ class ModelRunner {
     bool weighted = false;                               // whether batches may have weights
     // What examples count in training by their class, times their weights; others 1.
     std::map<int64_t, double> class_weights = {};
-    // "cpu" (oneDNN and OpenBLAS) or another of BackendNames().
+    // "cpu" (oneDNN and OpenBLAS) or another of BackendNames(), or a GPU's; or several, separated
+    // by commas, each of which computes a part of each batch (MirroredRunner).
     std::string backend = "cpu";
     ComputeFreedoms freedoms = {};  // of the backend
     int threads = 1;
@@ -73,7 +74,8 @@ class ModelRunner {
     int64_t micro_batch_size = 0;
     uint64_t seed = 0;  // of the job, for dropout
     // Called for each piece of a batch's work, with an op's type, or "Reorder" where a tensor is
-    // laid out otherwise, and how long it took. Empty: no clock is read.
+    // laid out otherwise, and how long it took, while the caller waits for the batch. Empty: no
+    // clock is read.
     std::function<void(const std::string& work, std::chrono::nanoseconds)> on_work_timed = {};
     // Of the model's inputs those that have whole numbers from 0 to 255 in each batch, by index: to
     // a device they are copied as such.
@@ -102,6 +104,9 @@ class ModelRunner {
   // A line about layers that are computed in another precision than the model says; empty where
   // there are none.
   virtual std::string DescribePrecision() const = 0;
+
+  // Whether steps are computed by the thread that calls for them, and take its CPU time.
+  virtual bool computes_on_caller() const { return true; }
 
   // Whether it computes layers in float16, and so trains with a loss scale (LossScale), which
   // follows from the batches that it has trained on.

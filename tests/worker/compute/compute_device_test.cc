@@ -37,7 +37,15 @@ cuda::DeviceSurvey Machine(int gpus) {
 
 class ComputeDeviceTest : public ::testing::Test {
  protected:
+  // One device.
   absl::StatusOr<ComputeDevice> Choose(const std::string& asked, const cuda::DeviceSurvey& survey) {
+    absl::StatusOr<std::vector<ComputeDevice>> chosen = ChooseSeveral(asked, survey);
+    if (!chosen.ok()) return chosen.status();
+    EXPECT_EQ(chosen->size(), 1u);
+    return std::move(chosen->front());
+  }
+  absl::StatusOr<std::vector<ComputeDevice>> ChooseSeveral(const std::string& asked,
+                                                           const cuda::DeviceSurvey& survey) {
     const auto look = [&] {
       ++surveys_;
       return survey;
@@ -51,10 +59,10 @@ class ComputeDeviceTest : public ::testing::Test {
     const auto claim = [this](const std::string& uuid) {
       return GpuClaim::Take(absl::StrCat("test ", getpid(), " ", uuid, claims_));
     };
-    return ChooseDevice(asked, {.survey = look,
-                                .free_bytes = free_bytes,
-                                .check_libraries = [this] { return libraries_; },
-                                .claim = claim});
+    return ChooseDevices(asked, {.survey = look,
+                                 .free_bytes = free_bytes,
+                                 .check_libraries = [this] { return libraries_; },
+                                 .claim = claim});
   }
 
   std::map<int, uint64_t> free_;  // by device; others have an error
@@ -185,6 +193,47 @@ TEST_F(ComputeDeviceTest, AClaimEndsWithItsProcess) {
   EXPECT_TRUE(GpuClaim::Take(uuid).ok());
   close(pipe_ends[0]);
   close(pipe_ends[1]);
+}
+
+TEST_F(ComputeDeviceTest, SeveralGpusAreClaimedEach) {
+  free_ = {{0, 80000}, {1, 70000}, {2, 60000}};
+  const auto devices = ChooseSeveral("cuda:2,cuda:0", Machine(3));
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  EXPECT_EQ(NameOf(*devices), "cuda:2,cuda:0");
+  EXPECT_EQ((*devices)[0].uuid, "GPU-2");
+  EXPECT_EQ((*devices)[1].uuid, "GPU-0");
+  EXPECT_EQ(surveys_, 1);
+  EXPECT_EQ(Choose("auto", Machine(3))->name, "cuda:1");
+  const auto again = ChooseSeveral("cuda:1,cuda:2", Machine(3));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ((*again)[0].reason, "");
+  EXPECT_THAT((*again)[1].reason, HasSubstr("shares cuda:2 with another worker"));
+  EXPECT_EQ(ChooseSeveral("cuda:0,cuda:3", Machine(3)).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(ComputeDeviceTest, TheCpuMayBeNamedSeveralTimes) {
+  const auto devices = ChooseSeveral("cpu,cpu,cpu", {});
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  EXPECT_EQ(NameOf(*devices), "cpu,cpu,cpu");
+  EXPECT_EQ(surveys_, 0);
+}
+
+TEST_F(ComputeDeviceTest, SeveralThatDoNotGoTogetherAreRefusedByName) {
+  const std::map<std::string, std::string> said_of = {
+      {"cuda:0,cuda:0", "names cuda:0 twice"},   {"cuda:0,cuda:00", "names cuda:00 twice"},
+      {"cpu,cuda:0", "are of one kind"},         {"cpu,reference", "are of one kind"},
+      {"auto,auto", "auto is one device"},       {"cuda:0,auto", "auto is one device"},
+      {"cuda:0,cuda", "device \"cuda\" is not"}, {"cpu,", "device \"\" is not known"},
+      {"cpu,cpus", "did you mean \"cpu\"?"}};
+  for (const auto& [name, said] : said_of) {
+    const absl::Status status = ChooseSeveral(name, Machine(2)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(status.message(), HasSubstr(said)) << name;
+  }
+  EXPECT_EQ(surveys_, 0);
+  EXPECT_THAT(CheckDeviceName("cpu,cpu", {.several = false}).message(),
+              HasSubstr("are several devices; one is wanted"));
 }
 
 // To ask takes some of its memory.

@@ -96,8 +96,13 @@ absl::StatusOr<std::unique_ptr<Device::Memory>> CudaDevice::AllocateHost(int64_t
 }
 
 absl::StatusOr<std::unique_ptr<PinnedBuffer>> CudaDevice::Pin(void* memory, int64_t size_bytes) {
-  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(
-      cudaHostRegister(memory, static_cast<size_t>(size_bytes), cudaHostRegisterPortable)));
+  const cudaError_t registered =
+      cudaHostRegister(memory, static_cast<size_t>(size_bytes), cudaHostRegisterPortable);
+  if (registered == cudaErrorHostMemoryAlreadyRegistered) {
+    cudaGetLastError();  // or the next launch would answer with it
+    return nullptr;
+  }
+  SHOAL_RETURN_IF_ERROR(ToStatus(registered, "cudaHostRegister"));
   return std::make_unique<RegisteredBuffer>(memory);
 }
 

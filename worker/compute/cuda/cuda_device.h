@@ -28,6 +28,7 @@ class CudaDevice : public Device {
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) override;
   absl::StatusOr<int64_t> FreeBytes() override;
   absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) override;
+  // It is pinned for all GPUs; null where another one has done so, which lets go of it no earlier.
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
   absl::Status CopyIn(const void* from, char* to, int64_t size_bytes) override;

@@ -1,0 +1,190 @@
+#include "worker/compute/mirrored/mirrored_runner.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/memory/memory_limit.h"
+#include "worker/compute/micro_batches.h"
+#include "worker/compute/mirrored/variable_countdown.h"
+
+namespace shoal {
+namespace {
+
+// Of several devices, to be let go of together.
+class PinnedEverywhere : public PinnedBuffer {
+ public:
+  explicit PinnedEverywhere(std::vector<std::unique_ptr<PinnedBuffer>> pinned)
+      : pinned_(std::move(pinned)) {}
+
+ private:
+  const std::vector<std::unique_ptr<PinnedBuffer>> pinned_;
+};
+
+// Calls `work` when its scope ends, however that ends.
+template <typename Work>
+class AtEnd {
+ public:
+  explicit AtEnd(Work work) : work_(std::move(work)) {}
+  AtEnd(const AtEnd&) = delete;
+  ~AtEnd() { work_(); }
+
+ private:
+  const Work work_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MirroredRunner>> MirroredRunner::Create(
+    const Options& options, const std::vector<Device>& devices) {
+  const auto count = static_cast<int>(devices.size());
+  std::vector<std::unique_ptr<Replica>> replicas;
+  for (int i = 0; i < count; ++i) {
+    Options own = options;
+    own.threads = std::max(1, options.threads / count + (i < options.threads % count ? 1 : 0));
+    if (i > 0) own.on_work_timed = nullptr;
+    const auto create = [&]() -> absl::StatusOr<std::unique_ptr<GraphRunner>> {
+      SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, devices[i].create());
+      return GraphRunner::Create(std::move(own), std::move(backend));
+    };
+    SHOAL_ASSIGN_OR_RETURN(
+        std::unique_ptr<Replica> replica,
+        Replica::Start(absl::StrCat("replica ", i, " on ", devices[i].name), create));
+    replicas.push_back(std::move(replica));
+  }
+  return std::unique_ptr<MirroredRunner>(new MirroredRunner(std::move(replicas)));
+}
+
+absl::Status MirroredRunner::DoAtOnce(size_t replicas, const Work& work,
+                                      const std::function<void()>& meanwhile) {
+  absl::Status status;
+  {
+    // Also where memory for `meanwhile` runs out: what the replicas use is the caller's.
+    const AtEnd await([&] {
+      for (size_t i = 0; i < replicas; ++i) status.Update(replicas_[i]->Await());
+    });
+    for (size_t i = 0; i < replicas; ++i)
+      replicas_[i]->Begin([&work, i](GraphRunner& runner) { return work(i, runner); });
+    if (meanwhile) meanwhile();
+  }
+  return status;
+}
+
+absl::StatusOr<ModelRunner::BatchMemory> MirroredRunner::MemoryOfBatch(int64_t examples) {
+  const std::vector<int64_t> sizes = PartSizes(examples, count());
+  std::vector<BatchMemory> memories(sizes.size());
+  SHOAL_RETURN_IF_ERROR(DoAtOnce(sizes.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+    SHOAL_ASSIGN_OR_RETURN(memories[i], runner.MemoryOfBatch(sizes[i]));
+    return absl::OkStatus();
+  }));
+  SHOAL_RETURN_IF_ERROR(TakePartGradients(sizes.size()));
+  BatchMemory sum;
+  for (const BatchMemory& memory : memories) {
+    sum.data += memory.data;
+    sum.activations += memory.activations;
+  }
+  const auto others = static_cast<int64_t>(sizes.size()) - 1;
+  sum.activations += others * layout().size * static_cast<int64_t>(sizeof(float));
+  return sum;
+}
+
+absl::StatusOr<std::unique_ptr<PinnedBuffer>> MirroredRunner::Pin(std::span<float> buffer) {
+  std::vector<std::unique_ptr<PinnedBuffer>> pinned(replicas_.size());
+  SHOAL_RETURN_IF_ERROR(
+      DoAtOnce(replicas_.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+        SHOAL_ASSIGN_OR_RETURN(pinned[i], runner.Pin(buffer));
+        return absl::OkStatus();
+      }));
+  return std::make_unique<PinnedEverywhere>(std::move(pinned));
+}
+
+void MirroredRunner::ForgetLossScale() {
+  for (const auto& replica : replicas_) replica->runner().ForgetLossScale();
+}
+
+absl::Status MirroredRunner::TakePartGradients(size_t replicas) {
+  const auto taken = [this](size_t i) { return i == 0 || !part_gradients_[i].values.empty(); };
+  if (taken(replicas - 1)) return absl::OkStatus();
+  return DoAtOnce(replicas, [&](size_t i, GraphRunner& runner) {
+    if (taken(i)) return absl::OkStatus();
+    PartGradients& own = part_gradients_[i];
+    own.values.resize(layout().size);
+    absl::StatusOr<std::unique_ptr<PinnedBuffer>> pinned = runner.Pin(own.values);
+    // The same without; the caller hears of it from its own buffers.
+    if (pinned.ok()) own.pinned = *std::move(pinned);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<BatchResult> MirroredRunner::Train(
+    const Batch& batch, uint64_t step, std::span<const float> parameters,
+    std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {
+  SHOAL_RETURN_IF_ERROR(first().CheckBatch(batch, parameters, /*needs_target=*/true));
+  const std::vector<Batch> parts = PartsOf(batch, count());
+  SHOAL_RETURN_IF_ERROR(TakePartGradients(parts.size()));
+  const auto gradients_of = [&](size_t replica) {
+    return replica == 0 ? gradients : std::span<float>(part_gradients_[replica].values);
+  };
+  VariableCountdown countdown(parts.size(), layout().variables.size());
+  std::vector<BatchResult> results(parts.size());
+  const auto train = [&](size_t i, GraphRunner& runner) {
+    const absl::Status status = CatchOutOfMemory("a part of a batch", [&]() -> absl::Status {
+      SHOAL_ASSIGN_OR_RETURN(results[i],
+                             runner.TrainPart(parts[i], step, parameters, gradients_of(i),
+                                              [&](int variable) { countdown.Done(variable); }));
+      return absl::OkStatus();
+    });
+    countdown.Ended();
+    return status;
+  };
+  const auto add_up = [&] {
+    while (const std::optional<int> variable = countdown.Next()) {
+      const auto& [offset, size] = layout().variables[*variable];
+      for (size_t i = 0; i < parts.size(); ++i) {
+        AddPart(gradients_of(i).subspan(offset, size), ShareOf(parts[i], batch), /*begins=*/i == 0,
+                gradients.subspan(offset, size));
+      }
+      if (on_variable_done) on_variable_done(*variable);
+    }
+  };
+  SHOAL_RETURN_IF_ERROR(DoAtOnce(parts.size(), train, add_up));
+  BatchResult sums;
+  for (const BatchResult& result : results) AddTo(result, &sums);
+  sums.loss_scale = results[0].loss_scale;
+  // One for all, also for those that had no part in this batch.
+  for (const auto& replica : replicas_) replica->runner().NoteGradient(sums.overflowed);
+  return sums;
+}
+
+absl::StatusOr<BatchResult> MirroredRunner::Evaluate(const Batch& batch,
+                                                     std::span<const float> parameters) {
+  SHOAL_RETURN_IF_ERROR(first().CheckBatch(batch, parameters, /*needs_target=*/true));
+  const std::vector<Batch> parts = PartsOf(batch, count());
+  std::vector<BatchResult> results(parts.size());
+  SHOAL_RETURN_IF_ERROR(DoAtOnce(parts.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+    SHOAL_ASSIGN_OR_RETURN(results[i], runner.Evaluate(parts[i], parameters));
+    return absl::OkStatus();
+  }));
+  BatchResult sums;
+  for (const BatchResult& result : results) AddTo(result, &sums);
+  return sums;
+}
+
+absl::StatusOr<std::vector<float>> MirroredRunner::Predict(const Batch& batch,
+                                                           std::span<const float> parameters,
+                                                           bool training) {
+  SHOAL_RETURN_IF_ERROR(first().CheckBatch(batch, parameters, /*needs_target=*/false));
+  const std::vector<Batch> parts = PartsOf(batch, count());
+  std::vector<std::vector<float>> predictions(parts.size());
+  SHOAL_RETURN_IF_ERROR(DoAtOnce(parts.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+    SHOAL_ASSIGN_OR_RETURN(predictions[i], runner.Predict(parts[i], parameters, training));
+    return absl::OkStatus();
+  }));
+  std::vector<float> prediction = std::move(predictions[0]);
+  for (size_t i = 1; i < predictions.size(); ++i)
+    prediction.insert(prediction.end(), predictions[i].begin(), predictions[i].end());
+  return prediction;
+}
+
+}  // namespace shoal

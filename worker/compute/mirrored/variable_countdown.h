@@ -1,0 +1,57 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
+
+namespace shoal {
+
+// Who has done which variable of a step that several replicas compute at once: they say so from
+// their threads, and one other thread takes the variables that all of them have done, while they go
+// on.
+class VariableCountdown {
+ public:
+  VariableCountdown(size_t replicas, size_t variables)
+      : running_(replicas), missing_(variables, replicas) {}
+
+  // A replica says that it is done with the variable.
+  void Done(int variable) {
+    {
+      MutexLock lock(&mutex_);
+      if (--missing_[variable] > 0) return;
+      complete_.push_back(variable);
+    }
+    changed_.NotifyOne();
+  }
+  // A replica says that it has ended, whatever it has done.
+  void Ended() {
+    {
+      MutexLock lock(&mutex_);
+      --running_;
+    }
+    changed_.NotifyOne();
+  }
+
+  // Waits for a variable that all replicas have done, and gives each once; nothing, when all
+  // replicas have ended and there is none left.
+  std::optional<int> Next() {
+    MutexLock lock(&mutex_);
+    while (complete_.empty() && running_ > 0) changed_.Wait(&mutex_);
+    if (complete_.empty()) return std::nullopt;
+    const int variable = complete_.front();
+    complete_.pop_front();
+    return variable;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  size_t running_ ABSL_GUARDED_BY(mutex_);
+  std::vector<size_t> missing_ ABSL_GUARDED_BY(mutex_);  // replicas, by variable
+  std::deque<int> complete_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace shoal
