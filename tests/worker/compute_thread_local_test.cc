@@ -224,9 +224,10 @@ class CountingRunner : public ModelRunner {
   std::string DescribePrecision() const override { return ""; }
   absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t step,
                                     std::span<const float> parameters, std::span<float> gradients,
-                                    const std::function<void(int)>& on_variable_done) override {
+                                    const std::function<void(int)>& on_variable_done,
+                                    ArrivingParameters* arriving) override {
     on_batch_();
-    return runner_->Train(batch, step, parameters, gradients, on_variable_done);
+    return runner_->Train(batch, step, parameters, gradients, on_variable_done, arriving);
   }
   absl::StatusOr<BatchResult> Evaluate(const Batch& batch,
                                        std::span<const float> parameters) override {

@@ -39,10 +39,11 @@ class OverflowingRunner : public ModelRunner {
   void ForgetLossScale() override { ++*options_.times_forgotten; }
   absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t step,
                                     std::span<const float> parameters, std::span<float> gradients,
-                                    const std::function<void(int)>& on_variable_done) override {
+                                    const std::function<void(int)>& on_variable_done,
+                                    ArrivingParameters* arriving) override {
     const bool overflows = options_.batches.contains(step);
     absl::StatusOr<BatchResult> result = options_.runner->Train(
-        batch, step, parameters, gradients, overflows ? nullptr : on_variable_done);
+        batch, step, parameters, gradients, overflows ? nullptr : on_variable_done, arriving);
     if (!result.ok()) return result;
     result->loss_scale = 1024;
     result->overflowed = overflows;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "worker/compute/arriving_parameters.h"
 #include "worker/compute/model_runner.h"
 #include "worker/compute/run_context.h"
 
@@ -17,6 +18,7 @@ namespace shoal {
 struct RunBuffers {
   std::vector<std::span<const float>> inputs = {};  // in the order of the graph's inputs
   std::span<const float> parameters = {};
+  ArrivingParameters* arriving = nullptr;  // who says that they are there; null: all of them are
   // They are those of the run before, of the same backend in the same mode: a device has them.
   bool same_parameters = false;
   // The batch is that of `next_inputs` of the run before, of this executable: a device has it. What

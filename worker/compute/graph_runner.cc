@@ -85,21 +85,24 @@ absl::StatusOr<std::unique_ptr<PinnedBuffer>> GraphRunner::Pin(std::span<float> 
 
 absl::StatusOr<BatchResult> GraphRunner::Train(
     const Batch& batch, uint64_t step, std::span<const float> parameters,
-    std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {
+    std::span<float> gradients, const std::function<void(int variable)>& on_variable_done,
+    ArrivingParameters* arriving) {
   SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                         TrainPart(batch, step, parameters, gradients, on_variable_done));
+                         TrainPart(batch, step, parameters, gradients, on_variable_done, arriving));
   NoteGradient(result.overflowed);
   return result;
 }
 
 absl::StatusOr<BatchResult> GraphRunner::TrainPart(
     const Batch& part, uint64_t step, std::span<const float> parameters, std::span<float> gradients,
-    const std::function<void(int variable)>& on_variable_done) {
+    const std::function<void(int variable)>& on_variable_done, ArrivingParameters* arriving) {
   SHOAL_RETURN_IF_ERROR(CheckBatch(part, parameters, /*needs_target=*/true));
   SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of gradients", gradients.size(), layout_.size));
-  SHOAL_ASSIGN_OR_RETURN(BatchResult result,
-                         Run(PlanMode::kTrain, part, step,
-                             {.parameters = parameters, .gradients = gradients}, on_variable_done));
+  SHOAL_ASSIGN_OR_RETURN(
+      BatchResult result,
+      Run(PlanMode::kTrain, part, step,
+          {.parameters = parameters, .arriving = arriving, .gradients = gradients},
+          on_variable_done));
   if (scales_loss()) result.loss_scale = loss_scale_.value();
   return result;
 }
@@ -255,6 +258,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
     of_part.same_parameters = first > 0;
     of_part.same_inputs = same_inputs;
     const Batch next = RunAfter(mode, batch, first + part.examples, part.examples);
+    if (first > 0) of_part.arriving = nullptr;  // the first one has awaited them
     if (!buffers.prediction.empty()) {
       const size_t size = buffers.prediction.size() / batch.examples;
       of_part.prediction = buffers.prediction.subspan(first * size, part.examples * size);

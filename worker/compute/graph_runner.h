@@ -33,10 +33,11 @@ class GraphRunner : public ModelRunner {
   bool computes_on_caller() const override { return backend_->runs_in_machine_memory(); }
   bool scales_loss() const override { return training_.loss_scale != kNoValue; }
   void ForgetLossScale() override { loss_scale_ = LossScale(); }
-  absl::StatusOr<BatchResult> Train(
-      const Batch& batch, uint64_t step, std::span<const float> parameters,
-      std::span<float> gradients,
-      const std::function<void(int variable)>& on_variable_done) override;
+  using ModelRunner::Train;
+  absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t step,
+                                    std::span<const float> parameters, std::span<float> gradients,
+                                    const std::function<void(int variable)>& on_variable_done,
+                                    ArrivingParameters* arriving) override;
   absl::StatusOr<BatchResult> Evaluate(const Batch& batch,
                                        std::span<const float> parameters) override;
   absl::StatusOr<std::vector<float>> Predict(const Batch& batch, std::span<const float> parameters,
@@ -47,7 +48,8 @@ class GraphRunner : public ModelRunner {
   absl::StatusOr<BatchResult> TrainPart(const Batch& part, uint64_t step,
                                         std::span<const float> parameters,
                                         std::span<float> gradients,
-                                        const std::function<void(int variable)>& on_variable_done);
+                                        const std::function<void(int variable)>& on_variable_done,
+                                        ArrivingParameters* arriving);
   // What became of a batch that was trained on: the next loss scale follows from it.
   void NoteGradient(bool overflowed);
 

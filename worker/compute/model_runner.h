@@ -16,6 +16,7 @@
 #include "common/model/loss.h"
 #include "common/model/model_layout.h"
 #include "common/training_metric/metric.h"
+#include "worker/compute/arriving_parameters.h"
 #include "worker/compute/compute_freedoms.h"
 #include "worker/compute/pinned_buffer.h"
 
@@ -123,10 +124,19 @@ class ModelRunner {
   // gradient is complete and neither its value nor its gradient will be read or written again in
   // this step: its value may be overwritten from then on, while the rest is still computing. With a
   // loss scale that is when all gradients are known to be finite; where they are not, which the
-  // result says, it is called for none, and `gradients` hold anything.
+  // result says, it is called for none, and `gradients` hold anything. Where `arriving` is given,
+  // each variable is awaited before what is the first to read it, and what it says when one does
+  // not come is the result.
   virtual absl::StatusOr<BatchResult> Train(
       const Batch& batch, uint64_t step, std::span<const float> parameters,
-      std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) = 0;
+      std::span<float> gradients, const std::function<void(int variable)>& on_variable_done,
+      ArrivingParameters* arriving) = 0;
+  // The same of parameters that are all there.
+  absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t step,
+                                    std::span<const float> parameters, std::span<float> gradients,
+                                    const std::function<void(int variable)>& on_variable_done) {
+    return Train(batch, step, parameters, gradients, on_variable_done, nullptr);
+  }
 
   // Loss and metrics in inference mode.
   virtual absl::StatusOr<BatchResult> Evaluate(const Batch& batch,

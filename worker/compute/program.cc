@@ -25,6 +25,11 @@ absl::Status Program::Run(const RunContext& context, const RunBuffers& buffers, 
   Clock::time_point begin;
   if (on_step_timed) begin = Clock::now();
   for (const Step& step : steps_) {
+    if (buffers.arriving != nullptr) {
+      for (const int variable : step.variables_read)
+        SHOAL_RETURN_IF_ERROR(buffers.arriving->Await(variable));
+      if (on_step_timed) begin = Clock::now();
+    }
     step_addresses.clear();
     for (const TensorId id : step.tensors) step_addresses.push_back(addresses_[id]);
     SHOAL_RETURN_IF_ERROR(step.kernel->Run(&context, step_addresses));

@@ -75,7 +75,8 @@ class Program {
         arena_size_bytes_(arena_size_bytes),
         addresses_(tensors_.size()) {}
 
-  // Runs all steps on the host, in `arena`, which must have arena_size_bytes(). `on_variable_done`
+  // Runs all steps on the host, in `arena`, which must have arena_size_bytes(), each when the
+  // parameters that it is the first to read are there. `on_variable_done`
   // may be empty; so may `on_step_timed`: then no clock is read. Tensors with `kept` stay readable
   // through address() until the arena is used again.
   absl::Status Run(const RunContext& context, const RunBuffers& buffers, const Arena& arena,

@@ -40,6 +40,10 @@ std::span<const Value> ValuesAt(const char* data, int64_t size_bytes) {
   return {reinterpret_cast<const Value*>(data), size_bytes / sizeof(Value)};
 }
 
+const RunBuffers* Arriving(const RunBuffers& buffers) {
+  return buffers.arriving == nullptr ? nullptr : &buffers;
+}
+
 }  // namespace
 
 absl::Status GrowingDeviceMemory::Reserve(Device& device, int64_t size_bytes) {
@@ -138,8 +142,8 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
   SHOAL_RETURN_IF_ERROR(TakeMemory());
   absl::Status status = StartCopyingIn(context, buffers);
   if (status.ok()) {
-    status = on_step_timed ? GiveSteps(buffers.same_parameters, on_step_timed)
-                           : StartComputing(buffers.same_parameters);
+    status = on_step_timed ? GiveSteps(buffers.same_parameters, Arriving(buffers), on_step_timed)
+                           : StartComputing(buffers);
   }
   if (status.ok()) status = StartCopyingGradients(buffers.gradients);
   if (status.ok()) status = StartCopyingResults(buffers);
@@ -210,15 +214,9 @@ absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
   }
   SHOAL_RETURN_IF_ERROR(device_.CopyIn(host, slot().device.data(), end));
   SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kIn, *inputs_copied_));
-  if (buffers.same_parameters) return absl::OkStatus();
-  const auto* parameters = reinterpret_cast<const char*>(buffers.parameters.data());
-  for (const CopyIn& copy : copies_in_) {
-    for (const auto& [offset, size] : copy.transfer.ranges) {
-      SHOAL_RETURN_IF_ERROR(
-          device_.CopyIn(parameters + offset, memory_.parameters.data() + offset, size));
-    }
-    SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kIn, *copy.copied));
-  }
+  if (buffers.same_parameters || buffers.arriving != nullptr) return absl::OkStatus();
+  for (const CopyIn& copy : copies_in_)
+    SHOAL_RETURN_IF_ERROR(StartCopying(copy, buffers.parameters));
   return absl::OkStatus();
 }
 
@@ -237,18 +235,26 @@ absl::Status DeviceExecutable::StartCopyingNext(const std::vector<std::span<cons
   return device_.Record(Stream::kIn, *memory_.next_copied);
 }
 
-absl::Status DeviceExecutable::StartComputing(bool same_parameters) {
-  Recorded& recorded = recorded_[memory_.slot][same_parameters ? 1 : 0];
-  // The first time that it runs there.
-  if (!records_ || recorded.addresses != addresses_) {
-    recorded = {.addresses = addresses_};
-    return GiveSteps(same_parameters, nullptr);
+absl::Status DeviceExecutable::StartCopying(const CopyIn& copy, std::span<const float> parameters) {
+  const auto* from = reinterpret_cast<const char*>(parameters.data());
+  for (const auto& [offset, size] : copy.transfer.ranges) {
+    SHOAL_RETURN_IF_ERROR(device_.CopyIn(from + offset, memory_.parameters.data() + offset, size));
   }
+  return device_.Record(Stream::kIn, *copy.copied);
+}
+
+absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
+  const bool same_parameters = buffers.same_parameters;
+  Recorded& recorded = recorded_[memory_.slot][same_parameters ? 1 : 0];
+  const bool ran_there = recorded.addresses == addresses_;
+  if (!ran_there) recorded = {.addresses = addresses_};
+  if (!records_ || !ran_there || buffers.arriving != nullptr)
+    return GiveSteps(same_parameters, Arriving(buffers), nullptr);
   if (recorded.recording == nullptr) {
     auto recording = RecordSteps(same_parameters);
     if (absl::IsUnimplemented(recording.status())) {
       records_ = false;
-      return GiveSteps(same_parameters, nullptr);
+      return GiveSteps(same_parameters, nullptr, nullptr);
     }
     SHOAL_RETURN_IF_ERROR(recording.status());
     recorded.recording = *std::move(recording);
@@ -259,13 +265,14 @@ absl::Status DeviceExecutable::StartComputing(bool same_parameters) {
 absl::StatusOr<std::unique_ptr<Device::Recording>> DeviceExecutable::RecordSteps(
     bool same_parameters) {
   SHOAL_RETURN_IF_ERROR(device_.BeginRecording());
-  const absl::Status given = GiveSteps(same_parameters, nullptr);
+  const absl::Status given = GiveSteps(same_parameters, nullptr, nullptr);
   auto recording = device_.EndRecording();
   SHOAL_RETURN_IF_ERROR(given);
   return recording;
 }
 
-absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const OnStepTimed& on_step_timed) {
+absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const RunBuffers* arriving,
+                                         const OnStepTimed& on_step_timed) {
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *inputs_copied_));
   // What a step waits for is none of its time.
   if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(*inputs_copied_));
@@ -280,6 +287,11 @@ absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const OnStepTimed
   for (int i = 0; i < static_cast<int>(program_.steps().size()); ++i) {
     const Program::Step& step = program_.steps()[i];
     for (; in != copies_in_.end() && in->transfer.first_step == i; ++in) {
+      if (arriving != nullptr) {
+        for (const int variable : in->transfer.variables)
+          SHOAL_RETURN_IF_ERROR(arriving->arriving->Await(variable));
+        SHOAL_RETURN_IF_ERROR(StartCopying(*in, arriving->parameters));
+      }
       SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *in->copied));
       if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(*in->copied));
     }

@@ -80,6 +80,11 @@ struct SharedDeviceMemory {
 // What kCompute is given is the same each time, so that from the second run on it is recorded, and
 // played, as long as nothing has moved; there is a recording for each slot. Then the host waits for
 // one copy of gradients after the other, and at last for the results.
+//
+// Of parameters that are still arriving a copy is given when they have arrived, right before the
+// step that is the first to read them, while the device computes the steps before it. Such a run is
+// not played: who waits for an event waits for what it stood for when that was asked, and so all
+// copies would have to be given before.
 class DeviceExecutable : public Executable {
  public:
   // A kernel that makes `count` floats of as many bytes: (from, to).
@@ -135,9 +140,12 @@ class DeviceExecutable : public Executable {
   // Gives the device its work.
   absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
   absl::Status StartCopyingNext(const std::vector<std::span<const float>>& inputs);
-  absl::Status StartComputing(bool same_parameters);
+  absl::Status StartCopying(const CopyIn& copy, std::span<const float> parameters);
+  absl::Status StartComputing(const RunBuffers& buffers);
   // The steps themselves, one after the other; where they are timed, each waits for its end.
-  absl::Status GiveSteps(bool same_parameters, const OnStepTimed& on_step_timed);
+  // `arriving`, unless null: the buffers whose parameters are awaited and copied in between.
+  absl::Status GiveSteps(bool same_parameters, const RunBuffers* arriving,
+                         const OnStepTimed& on_step_timed);
   absl::Status GiveStep(Kernel& kernel, std::span<void* const> tensors, const std::string& work,
                         const OnStepTimed& on_step_timed);
   absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(bool same_parameters);

@@ -119,7 +119,8 @@ absl::Status MirroredRunner::TakePartGradients(size_t replicas) {
 
 absl::StatusOr<BatchResult> MirroredRunner::Train(
     const Batch& batch, uint64_t step, std::span<const float> parameters,
-    std::span<float> gradients, const std::function<void(int variable)>& on_variable_done) {
+    std::span<float> gradients, const std::function<void(int variable)>& on_variable_done,
+    ArrivingParameters* arriving) {
   SHOAL_RETURN_IF_ERROR(first().CheckBatch(batch, parameters, /*needs_target=*/true));
   const std::vector<Batch> parts = PartsOf(batch, count());
   SHOAL_RETURN_IF_ERROR(TakePartGradients(parts.size()));
@@ -131,8 +132,9 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
   const auto train = [&](size_t i, GraphRunner& runner) {
     const absl::Status status = CatchOutOfMemory("a part of a batch", [&]() -> absl::Status {
       SHOAL_ASSIGN_OR_RETURN(results[i],
-                             runner.TrainPart(parts[i], step, parameters, gradients_of(i),
-                                              [&](int variable) { countdown.Done(variable); }));
+                             runner.TrainPart(
+                                 parts[i], step, parameters, gradients_of(i),
+                                 [&](int variable) { countdown.Done(variable); }, arriving));
       return absl::OkStatus();
     });
     countdown.Ended();

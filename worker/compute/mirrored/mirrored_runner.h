@@ -46,10 +46,11 @@ class MirroredRunner : public ModelRunner {
   bool scales_loss() const override { return first().scales_loss(); }
   void ForgetLossScale() override;
   // An error of a replica, which it names, ends the step when all others have ended.
-  absl::StatusOr<BatchResult> Train(
-      const Batch& batch, uint64_t step, std::span<const float> parameters,
-      std::span<float> gradients,
-      const std::function<void(int variable)>& on_variable_done) override;
+  using ModelRunner::Train;
+  absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t step,
+                                    std::span<const float> parameters, std::span<float> gradients,
+                                    const std::function<void(int variable)>& on_variable_done,
+                                    ArrivingParameters* arriving) override;
   absl::StatusOr<BatchResult> Evaluate(const Batch& batch,
                                        std::span<const float> parameters) override;
   absl::StatusOr<std::vector<float>> Predict(const Batch& batch, std::span<const float> parameters,
