@@ -1,5 +1,7 @@
 #include "worker/parameter_exchange.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,18 @@ namespace {
 
 // Rare and short: until a message of a former timeline has left the process.
 constexpr Time kLookAgain = std::chrono::milliseconds(10);
+
+// Chunks as forward wants them, which reads variables about in the order of the model, whoever
+// updates them, and moving averages not at all.
+std::vector<int> PullOrder(const std::vector<Chunk>& chunks) {
+  std::vector<int> order(chunks.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](int chunk) {
+    return std::pair(chunks[chunk].rule == UpdateRule::kMovingAverage,
+                     chunks[chunk].pieces.front().variable);
+  });
+  return order;
+}
 
 }  // namespace
 
@@ -32,6 +46,7 @@ ParameterExchange::ParameterExchange(Options options)
     peers_[ps].versions.resize(options_.shard_map->ps(ps).chunks.size(), 0);
     peers_[ps].pulled = peers_[ps].versions;
     peers_[ps].here.resize(peers_[ps].versions.size());
+    peers_[ps].pull_order = PullOrder(options_.shard_map->ps(ps).chunks);
     Open(ps);
   }
 }
@@ -75,7 +90,7 @@ void ParameterExchange::Pull(std::optional<uint64_t> version,
   pull_version_ = version;
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     Peer& peer = peers_[ps];
-    for (int i = 0; i < static_cast<int>(peer.versions.size()); ++i) {
+    for (const int i : peer.pull_order) {
       if (peer.here[i] && !chunk(ps, i).pushed()) continue;
       if (peer.pulls.insert(i).second) peer.waiting.push_back({RequestKind::kPull, i});
     }
@@ -274,7 +289,9 @@ void ParameterExchange::OnHello(int ps, const proto::ServerHello& hello) {
   // What was on the old stream may have been lost; what arrives twice is recognised.
   peer.waiting.clear();
   for (const int chunk : peer.pushes) peer.waiting.push_back({RequestKind::kPush, chunk});
-  for (const int chunk : peer.pulls) peer.waiting.push_back({RequestKind::kPull, chunk});
+  for (const int chunk : peer.pull_order) {
+    if (peer.pulls.contains(chunk)) peer.waiting.push_back({RequestKind::kPull, chunk});
+  }
   for (const int chunk : peer.cut_pulls) peer.waiting.push_back({RequestKind::kCutPull, chunk});
   AskForMore(ps);
 }

@@ -61,10 +61,10 @@ class ParameterExchange {
   // Messages carry `timeline` from now on. Drops what is going on.
   void SetTimeline(uint64_t timeline);
 
-  // Fills `parameters` with the live values of every chunk, but for frozen ones that are here, then
-  // calls `done`; not before the transport has done with what was sent of a step that SetTimeline
-  // has dropped, so that the gradients may be overwritten: a ps that lives on in the old timeline
-  // must not get a mixture.
+  // Fills `parameters` with the live values of every chunk, but for frozen ones that are here,
+  // about in the order in which forward reads them, then calls `done`; not before the transport has
+  // done with what was sent of a step that SetTimeline has dropped, so that the gradients may be
+  // overwritten: a ps that lives on in the old timeline must not get a mixture.
   void PullAll(std::function<void()> done);
   // The same with the values of one version. kOutOfRange, and a mixture in `parameters`, where a ps
   // keeps them no more: the round that begins with them is complete everywhere.
@@ -111,6 +111,7 @@ class ParameterExchange {
     std::vector<uint64_t> versions;  // by chunk: of the values in `parameters`
     std::vector<uint64_t> pulled;    // by chunk: the version the gradient was computed from
     std::vector<bool> here;          // by chunk: `parameters` hold values of this timeline
+    std::vector<int> pull_order;     // all chunks
     std::set<int> pulls;             // chunks wanted and not here yet
     std::set<int> cut_pulls;
     std::set<int> pushes;         // chunks complete and not acknowledged

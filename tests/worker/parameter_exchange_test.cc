@@ -83,6 +83,41 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItAsksForWhatIsMissing) {
   EXPECT_THAT(TakeEvents(), ElementsAre("pulled"));
 }
 
+// Frozen ones come first where they are of the first layers, though their chunks are the last of
+// the ps; nobody waits for moving averages. Over another stream it is the same.
+TEST_F(ParameterExchangeTest, ParametersArePulledInTheOrderOfTheModel) {
+  const std::vector<Variable> variables = {{"a/kernel", {40}, UpdateRule::kFrozen},
+                                           {"norm/mean", {16}, UpdateRule::kMovingAverage},
+                                           {"b/kernel", {40}},
+                                           {"c/kernel", {32}, UpdateRule::kFrozen}};
+  const ShardMap map(variables, 1, {.min_shard_bytes = 64, .chunk_bytes = 64});
+  const ModelLayout layout(variables);
+  std::vector<float> parameters(layout.size);
+  ParameterExchange exchange({.loop = &loop_,
+                              .network = &network_,
+                              .shard_map = &map,
+                              .layout = &layout,
+                              .addresses = {"ps-9:1"},
+                              .parameters = parameters,
+                              .gradients = gradients_,
+                              .gradients_owner = gradients_owner_});
+  exchange.SetTimeline(kTimeline);
+  exchange.PullAll([] {});
+  for (int stream = 0; stream < 2; ++stream) {
+    FarEnd& peer = network_.Newest("ps-9:1");
+    ExchangePeer::SayHello(peer, kTimeline);
+    loop_.RunUntilIdle();
+    std::vector<int> asked;  // variables
+    for (const proto::ExchangeRequest& request : peer.Take<proto::ExchangeRequest>()) {
+      for (uint32_t k = 0; k < request.pull().chunk_count(); ++k)
+        asked.push_back(map.ps(0).chunks[request.pull().first_chunk() + k].pieces[0].variable);
+    }
+    EXPECT_THAT(asked, ElementsAre(0, 0, 0, 2, 2, 2, 3, 3, 1));
+    peer.Close(absl::UnavailableError("connection reset"));
+    loop_.Advance(std::chrono::seconds(2));
+  }
+}
+
 TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
   Connect();
   PullAll(0.5, 7);
