@@ -65,6 +65,7 @@ ComputeThread::ComputeThread(Options options)
 ComputeThread::~ComputeThread() {
   *alive_ = false;
   ++timeline_;
+  GiveUpStep();
   {
     MutexLock lock(&mutex_);
     ending_ = true;
@@ -297,9 +298,25 @@ void ComputeThread::Abandon() {
     batches_of_step_ = 0;
     answers_.clear();
   }
+  GiveUpStep();
   steps_expected_ = 0;
   if (training_ != nullptr) training_->Forget();
   ForgetEvaluations();
+}
+
+void ComputeThread::GiveUpStep() {
+  if (arrivals_ != nullptr) std::exchange(arrivals_, nullptr)->GiveUp();
+}
+
+void ComputeThread::Arrived(int ps, int chunk) {
+  if (arrivals_ != nullptr) {
+    arrivals_->Arrived({ps, chunk});
+    if (arrivals_->all_here()) arrivals_ = nullptr;
+    return;
+  }
+  if (!fragments_.has_value()) return;
+  MutexLock lock(&mutex_);
+  answers_.push_back({ps, chunk});
 }
 
 void ComputeThread::ExpectEvaluation(uint64_t batch) {
@@ -310,16 +327,15 @@ void ComputeThread::ForgetEvaluations() {
   if (test_ != nullptr) test_->Forget();
 }
 
-void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
+void ComputeThread::Train(uint64_t step, std::vector<ChunkId> missing,
+                          std::function<void(int ps, int chunk)> on_chunk,
                           std::function<void(absl::StatusOr<BatchOutcome>)> done) {
   if (steps_expected_ > 0) --steps_expected_;
-  // More threads than one are those of the compute thread, and a step of several batches is long.
-  const bool here = steps_are_short_ && options_.threads == 1 && options_.on_examples == nullptr &&
-                    runner_->computes_on_caller() && inner_ == nullptr &&
-                    training_->IsPrepared(step);
-  auto train = [this, timeline = timeline_.load(), step, on_chunk = std::move(on_chunk),
-                done = std::move(done)](bool on_loop) {
-    TrainAndSay(timeline, step, on_loop, on_chunk, done);
+  arrivals_ = missing.empty() ? nullptr : std::make_shared<ParameterArrivals>(*shard_map_, missing);
+  const bool here = missing.empty() && ComputesOnLoop() && training_->IsPrepared(step);
+  auto train = [this, timeline = timeline_.load(), step, arriving = arrivals_,
+                on_chunk = std::move(on_chunk), done = std::move(done)](bool on_loop) {
+    TrainAndSay(timeline, step, arriving.get(), on_loop, on_chunk, done);
   };
   auto train_there = [train] { train(/*on_loop=*/false); };
   if (!here) return Enqueue(std::move(train_there));
@@ -335,8 +351,8 @@ void ComputeThread::Train(uint64_t step, std::function<void(int ps, int chunk)> 
 // The last chunks go with the outcome, so that the loop is woken once for them, but for those that
 // are exchanged while the step is computed. Of a short step all do, and at once: what the loop
 // writes before it looks for messages again takes HTTP/2's window update along (PendingReads).
-void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
-                                const std::function<void(int, int)>& on_chunk,
+void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, ParameterArrivals* arriving,
+                                bool on_loop, const std::function<void(int, int)>& on_chunk,
                                 const std::function<void(absl::StatusOr<BatchOutcome>)>& done) {
   const auto say = [](const std::function<void(int, int)>& on_chunk,
                       const std::vector<ChunkId>& chunks) {
@@ -355,9 +371,11 @@ void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
   };
   auto outcome = CatchOutOfMemory("a training step", [&]() -> absl::StatusOr<BatchOutcome> {
     SHOAL_RETURN_IF_ERROR(BeginTimeline(timeline));
-    return inner_ == nullptr ? TrainNow(step, on_chunks) : TrainLocally(timeline, step, on_chunks);
+    return inner_ == nullptr ? TrainNow(step, arriving, on_chunks)
+                             : TrainLocally(timeline, step, on_chunks);
   });
-  const bool was_short = CpuTime() - begin < options_.short_step;
+  // One that was given up says nothing of the next.
+  const bool was_short = outcome.ok() && CpuTime() - begin < options_.short_step;
   auto finish = [this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
                  outcome = std::move(outcome)]() mutable {
     if (*alive) steps_are_short_ = was_short;
@@ -370,24 +388,27 @@ void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
 
 absl::StatusOr<BatchOutcome> ComputeThread::TrainBatch(
     uint64_t step, uint64_t number, std::span<const float> parameters, std::span<float> gradients,
-    const std::function<void(int variable)>& on_variable) {
+    const std::function<void(int variable)>& on_variable, ParameterArrivals* arriving) {
   const Clock::time_point begin = Clock::now();
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<LoadedBatch> batch, training_->Take(number));
   const Clock::time_point loaded = Clock::now();
   const uint64_t ready = training_->prepared();
   if (options_.on_examples != nullptr) NoteExamples(step, *batch);
+  ParameterArrivals* const awaited =
+      arriving != nullptr && !arriving->all_here() ? arriving : nullptr;
   Batch given = BatchOf(*batch, training_labels_), next;
   if (const LoadedBatch* const prepared = training_->PeekNext(); prepared != nullptr) {
     next = BatchOf(*prepared, training_labels_);
     given.next = &next;
   }
-  SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                         runner_->Train(given, number, parameters, gradients, on_variable));
+  SHOAL_ASSIGN_OR_RETURN(const BatchResult result, runner_->Train(given, number, parameters,
+                                                                  gradients, on_variable, awaited));
   BatchOutcome outcome = OutcomeOf(result);
   if (result.overflowed) NoteOverflow(number, result.loss_scale);
   outcome.batches_ready = ready;
   outcome.input_wait_us = MicrosecondsBetween(begin, loaded);
-  outcome.compute_us = MicrosecondsBetween(loaded, Clock::now());
+  const Clock::duration waited = arriving == nullptr ? Clock::duration() : arriving->waited();
+  outcome.compute_us = MicrosecondsBetween(loaded, Clock::now() - waited);
   training_->Recycle(std::move(batch));
   return outcome;
 }
@@ -432,7 +453,8 @@ absl::Status ComputeThread::BeginTimeline(uint64_t timeline) {
 }
 
 absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
-    uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
+    uint64_t step, ParameterArrivals* arriving,
+    const std::function<void(std::vector<ChunkId>)>& on_chunks) {
   variables_missing_ = variables_of_chunk_;
   const auto gradient_of = [this](int variable) {
     const ModelLayout::Extent& extent = runner_->layout().variables[variable];
@@ -449,12 +471,20 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
   };
   std::vector<int> held;  // whose gradients cannot be clipped before all others are there
   const auto on_variable_done = [&](int variable) {
+    // Also what no step reads: what is pushed is of one version, and until all of it is here it may
+    // turn out to be kept no more.
+    if (arriving != nullptr && !arriving->AwaitAll().ok()) return;
     if (clipping_.NeedsAll()) return held.push_back(variable);
     if (optimized_[variable]) clipping_.Clip({gradient_of(variable)});
     on_gradient(variable);
   };
-  SHOAL_ASSIGN_OR_RETURN(BatchOutcome outcome,
-                         TrainBatch(step, step, parameters_, *gradients_, on_variable_done));
+  SHOAL_ASSIGN_OR_RETURN(BatchOutcome outcome, TrainBatch(step, step, parameters_, *gradients_,
+                                                          on_variable_done, arriving));
+  if (arriving != nullptr) {
+    SHOAL_RETURN_IF_ERROR(arriving->AwaitAll());
+    outcome.parameter_wait_us =
+        std::chrono::duration_cast<std::chrono::microseconds>(arriving->waited()).count();
+  }
   if (!held.empty()) {
     // In the order of the model, as the sum of a norm depends on the order.
     std::sort(held.begin(), held.end());

@@ -26,6 +26,7 @@
 #include "worker/inner_optimizer.h"
 #include "worker/input/batch_source.h"
 #include "worker/job_model.h"
+#include "worker/parameter_arrivals.h"
 #include "worker/step_computer.h"
 #include "worker/worker_momentum.h"
 
@@ -38,7 +39,9 @@ namespace shoal {
 //
 // A step that takes less than it costs to wake that thread and be woken by it is computed on the
 // loop's thread: with tiny steps and more workers than cores, half of a worker's time went there.
-// Not what others compute while the thread waits for it: a device, or several.
+// Such a step begins when all of its parameters are there, as the loop brings them; a block of
+// local steps does, too, which begins with a copy of all. What others compute while the thread
+// waits for it, a device or several, is no short step.
 class ComputeThread : public StepComputer {
  public:
   struct Options {
@@ -59,7 +62,7 @@ class ComputeThread : public StepComputer {
     std::function<void(uint64_t step, const std::vector<uint64_t>& examples)> on_examples;
   };
   explicit ComputeThread(Options options);
-  // Waits for the computation at hand.
+  // Waits for the computation at hand, not for parameters that it waits for.
   ~ComputeThread() override;
 
   void Prepare(const std::string& job_text, int ps_count,
@@ -69,9 +72,12 @@ class ComputeThread : public StepComputer {
   void Abandon() override;
   void ExpectEvaluation(uint64_t batch) override;
   void ForgetEvaluations() override;
-  void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
+  bool BeginsEarly() const override { return inner_ == nullptr && !ComputesOnLoop(); }
+  void Train(uint64_t step, std::vector<ChunkId> missing,
+             std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
-  void Refreshed(int ps, int chunk) override;
+  void Arrived(int ps, int chunk) override;
+  void GiveUpStep() override;
   Progress progress() const override;
   void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
 
@@ -86,12 +92,18 @@ class ComputeThread : public StepComputer {
   void NoteByteInputs(const Dataset& dataset);
   void NoteChunks(const std::vector<Variable>& variables, int ps_count);
   void Pin(std::span<float> buffer);
-  void TrainAndSay(uint64_t timeline, uint64_t step, bool on_loop,
+  // More threads than one are those of the compute thread, and a step of several batches is long.
+  bool ComputesOnLoop() const {
+    return steps_are_short_ && options_.threads == 1 && options_.on_examples == nullptr &&
+           runner_->computes_on_caller() && inner_ == nullptr;
+  }
+  // `arriving` here and below: null where all parameters are there.
+  void TrainAndSay(uint64_t timeline, uint64_t step, ParameterArrivals* arriving, bool on_loop,
                    const std::function<void(int, int)>& on_chunk,
                    const std::function<void(absl::StatusOr<BatchOutcome>)>& done);
   absl::StatusOr<Prepared> PrepareNow(const std::string& job_text, int ps_count);
   // Calls `on_chunks` with chunks as they are complete.
-  absl::StatusOr<BatchOutcome> TrainNow(uint64_t step,
+  absl::StatusOr<BatchOutcome> TrainNow(uint64_t step, ParameterArrivals* arriving,
                                         const std::function<void(std::vector<ChunkId>)>& on_chunks);
   // The same of a step of the strategy local. kCancelled: its timeline is over.
   absl::StatusOr<BatchOutcome> TrainLocally(
@@ -100,7 +112,8 @@ class ComputeThread : public StepComputer {
   absl::StatusOr<BatchOutcome> TrainBatch(uint64_t step, uint64_t batch,
                                           std::span<const float> parameters,
                                           std::span<float> gradients,
-                                          const std::function<void(int variable)>& on_variable);
+                                          const std::function<void(int variable)>& on_variable,
+                                          ParameterArrivals* arriving);
   // Pushes the fragments that are due after so many of the step's batches, of which so many were
   // pushed before.
   void ExchangeFragments(uint64_t done, uint64_t batches, uint64_t* exchanged,
@@ -159,11 +172,12 @@ class ComputeThread : public StepComputer {
   // Of the step of several batches that is being computed: those that are not taken yet.
   BatchPlan::Block batches_left_ ABSL_GUARDED_BY(mutex_);
   uint64_t batches_of_step_ ABSL_GUARDED_BY(mutex_) = 0;  // all of it; 0 before the first one
-  // Refreshed(), and not taken by who computes yet.
+  // Arrived() as answers to pushes, and not taken by who computes yet.
   std::vector<ChunkId> answers_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   // For the loop's thread.
-  bool steps_are_short_ = false;  // the last one was
+  bool steps_are_short_ = false;                 // the last one was
+  std::shared_ptr<ParameterArrivals> arrivals_;  // of the step at hand; null: nothing is missing
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::thread thread_;  // "compute"; last, so that it starts when all else is there
 };

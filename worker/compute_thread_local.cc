@@ -44,7 +44,8 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
     }
     MergeAnswers();
     SHOAL_ASSIGN_OR_RETURN(const BatchOutcome of_batch,
-                           TrainBatch(step, batch, inner_->values(), gradients, [](int) {}));
+                           TrainBatch(
+                               step, batch, inner_->values(), gradients, [](int) {}, nullptr));
     const Clock::time_point computed = Clock::now();
     // What overflowed is left out; what the others come to is pushed.
     if (!of_batch.nothing) inner_->Update(batch, gradients);
@@ -72,12 +73,6 @@ void ComputeThread::ExchangeFragments(uint64_t done, uint64_t batches, uint64_t*
     for (const ChunkId& id : group) inner_->Exchange(ChunkOf(id), parameters_, *gradients_);
     on_chunks(group);
   }
-}
-
-void ComputeThread::Refreshed(int ps, int chunk) {
-  if (!fragments_.has_value()) return;
-  MutexLock lock(&mutex_);
-  answers_.push_back({ps, chunk});
 }
 
 void ComputeThread::MergeAnswers() {

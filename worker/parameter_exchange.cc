@@ -100,6 +100,14 @@ void ParameterExchange::Pull(std::optional<uint64_t> version,
   MaybeFinishPull();
 }
 
+std::vector<ChunkId> ParameterExchange::Missing() const {
+  std::vector<ChunkId> missing;
+  for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
+    for (const int chunk : peers_[ps].pulls) missing.push_back({ps, chunk});
+  }
+  return missing;
+}
+
 void ParameterExchange::PullCut(uint64_t cut_step, std::span<float> out,
                                 std::function<void(absl::Status)> done) {
   cut_done_ = std::move(done);
@@ -304,7 +312,7 @@ void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const M
   if (WantsValues()) {
     if (!Scatter(ps, index, message, options_.parameters, options_.pull_codec.get())) return;
     peer.versions[index] = applied.version();
-    options_.on_refreshed(ps, index);
+    options_.on_arrived(ps, index);
   }
   encoder_.Acknowledge(ps, index, applied.repeated());
   peer.pushes.erase(index);
@@ -334,6 +342,7 @@ void ParameterExchange::OnValues(int ps, const proto::ChunkValues& values, const
   peer.pulls.erase(index);
   OnAnswered(ps);
   --pulls_missing_;
+  options_.on_arrived(ps, index);
   MaybeFinishPull();
 }
 

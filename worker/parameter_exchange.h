@@ -19,6 +19,7 @@
 #include "common/sharding/shard_map.h"
 #include "common/step_plan/round.h"
 #include "proto/parameter_server.pb.h"
+#include "worker/fragments.h"
 #include "worker/gradient_encoder.h"
 
 namespace shoal {
@@ -47,8 +48,8 @@ class ParameterExchange {
     uint64_t pulls_below = 0;                     // the same
     std::shared_ptr<const Codec> push_codec;      // null: float32
     std::shared_ptr<const Codec> pull_codec;
-    // The answer to a push of this chunk is in `parameters`.
-    std::function<void(int ps, int chunk)> on_refreshed;
+    // The values of this chunk are in `parameters`, pulled or as the answer to its push.
+    std::function<void(int ps, int chunk)> on_arrived;
     // A ps is in another timeline: nothing of this one counts any more. What was going on is
     // dropped.
     std::function<void(const std::string& why)> on_timeline_lost;
@@ -69,6 +70,12 @@ class ParameterExchange {
   // The same with the values of one version. kOutOfRange, and a mixture in `parameters`, where a ps
   // keeps them no more: the round that begins with them is complete everywhere.
   void PullVersion(uint64_t version, std::function<void(absl::Status)> done);
+  // One of the two is under way: its `done` is to be called yet.
+  bool pulling() const { return pull_done_ != nullptr; }
+  // The chunks that it waits for.
+  std::vector<ChunkId> Missing() const;
+  // The transport has done with what was sent of a step that SetTimeline has dropped.
+  bool gradients_are_free() const { return dropped_slices_.expired(); }
   // Fills `out` with the values of the held cut at `cut_step`, then calls `done`;
   // kFailedPrecondition when a ps does not hold it any more.
   void PullCut(uint64_t cut_step, std::span<float> out, std::function<void(absl::Status)> done);

@@ -11,6 +11,7 @@
 #include "common/compression/codec.h"
 #include "common/model/model_layout.h"
 #include "common/sharding/shard_map.h"
+#include "worker/fragments.h"
 
 namespace shoal {
 
@@ -21,10 +22,11 @@ struct BatchOutcome {
   std::vector<double> metric_sums;
   uint64_t input_wait_us = 0;
   uint64_t compute_us = 0;
-  uint64_t batches_ready = 0;  // training batches that were in memory, this one apart
-  bool nothing = false;        // the step comes to nothing: no chunk of it was said to be complete
-  uint64_t overflows = 0;      // batches whose gradient was dropped
-  double loss_scale = 0;       // that the last one was computed with; 0: none
+  uint64_t parameter_wait_us = 0;  // for chunks that were missing when the step began
+  uint64_t batches_ready = 0;      // training batches that were in memory, this one apart
+  bool nothing = false;    // the step comes to nothing: no chunk of it was said to be complete
+  uint64_t overflows = 0;  // batches whose gradient was dropped
+  double loss_scale = 0;   // that the last one was computed with; 0: none
 };
 
 // What computes: input pipeline and model, behind an interface without waiting, so that the
@@ -71,15 +73,23 @@ class StepComputer {
   virtual void ExpectEvaluation(uint64_t batch) = 0;
   virtual void ForgetEvaluations() = 0;
 
+  // Whether the next step is worth to be begun before all of `parameters` are there.
+  virtual bool BeginsEarly() const { return false; }
   // Computes what a step pushes from `parameters` into `gradients`: the gradient of its batch, or
-  // what several come to. `on_chunk(ps, chunk)`: this part of it is complete, and this part of the
-  // parameters is not read any more. Of a gradient that overflows float16 that is said of no part,
-  // and the outcome is that the step comes to nothing.
-  virtual void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
+  // what several come to. Only of who begins early chunks are `missing`, whose values Arrived() is
+  // to say: each is waited for where it is first read. `on_chunk(ps, chunk)`: this part of it is
+  // complete, and this part of the parameters is not read any more. Of a gradient that overflows
+  // float16 that is said of no part, and the outcome is that the step comes to nothing. Neither is
+  // said, nor that the step is done, before all that was missing has arrived.
+  virtual void Train(uint64_t step, std::vector<ChunkId> missing,
+                     std::function<void(int ps, int chunk)> on_chunk,
                      std::function<void(absl::StatusOr<BatchOutcome>)> done) = 0;
-  // The answer to the push of this chunk has come into `parameters`, perhaps while the step is
-  // still computed.
-  virtual void Refreshed(int /*ps*/, int /*chunk*/) {}
+  // The values of this chunk have come into `parameters`: one that is missing, or the answer to its
+  // push, perhaps while the step is still computed.
+  virtual void Arrived(int /*ps*/, int /*chunk*/) {}
+  // What is missing does not come: the step at hand ends soon, with kCancelled. Nothing else
+  // changes.
+  virtual void GiveUpStep() {}
   // How far the step at hand is, where it has several batches; else 0 of 0. For people.
   struct Progress {
     uint64_t batches_done = 0;

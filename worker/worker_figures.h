@@ -16,13 +16,16 @@ class WorkerFigures {
   enum Phase { kInputWait, kPull, kCompute, kPush, kEvaluate, kIdle, kPhases };
 
   void Spent(Phase phase, Time time) { phase_seconds_[phase] += ToSeconds(time); }
-  // A step is over after `took`, of which input and compute are the computer's.
+  // A step is over after `took`, of which input, compute and waits for parameters are the
+  // computer's.
   void StepDone(const BatchOutcome& outcome, Time took) {
     const Time waited = std::chrono::microseconds(outcome.input_wait_us);
+    const Time pulled = std::chrono::microseconds(outcome.parameter_wait_us);
     const Time computed = std::chrono::microseconds(outcome.compute_us);
     Spent(kInputWait, waited);
+    Spent(kPull, pulled);
     Spent(kCompute, computed);
-    if (took > waited + computed) Spent(kPush, took - waited - computed);
+    if (const Time own = waited + pulled + computed; took > own) Spent(kPush, took - own);
     step_seconds_.Observe(ToSeconds(took));
     ++steps_;
     examples_ += outcome.examples;

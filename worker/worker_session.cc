@@ -66,11 +66,11 @@ void WorkerSession::WatchWaits() {
     return;
   }
   const std::string what = Doing() + since;
-  if (!computing_) LogWarning("waiting: " + what);
+  if (!Computes()) LogWarning("waiting: " + what);
   if (!welcomed_) return;
   proto::WorkerReport report;
   report.mutable_waiting()->set_what(what);
-  report.mutable_waiting()->set_computing(computing_);
+  report.mutable_waiting()->set_computing(Computes());
   Report(report);
 }
 
@@ -95,6 +95,9 @@ std::string WorkerSession::Doing() const {
     case Activity::kPullingCut:
       return "pulling the parameters of a cut from " + exchange_->Waiting();
     case Activity::kTraining:
+      if (exchange_->pulling())
+        return absl::StrCat("pulling the parameters of step ", step_, " from ",
+                            exchange_->Waiting());
       if (computing_) return absl::StrCat("computing step ", step_, Batches());
       return absl::StrCat("pushing the gradient of step ", step_, " to ", exchange_->Waiting());
     case Activity::kEvaluating:
@@ -283,7 +286,7 @@ void WorkerSession::OnPrepared(absl::StatusOr<StepComputer::Prepared> prepared) 
       .pulls_below = prepared_->pulls_below,
       .push_codec = prepared_->push_codec,
       .pull_codec = prepared_->pull_codec,
-      .on_refreshed = [this](int ps, int chunk) { options_.computer->Refreshed(ps, chunk); },
+      .on_arrived = [this](int ps, int chunk) { OnArrived(ps, chunk); },
       .on_timeline_lost = [this](const std::string& why) { OnTimelineLost(why); },
       .on_failed =
           [this](const absl::Status& status) {
@@ -340,6 +343,7 @@ void WorkerSession::DropWork(uint64_t timeline) {
   leases_.clear();
   halted_ = false;
   held_back_.clear();
+  pulled_for_.reset();
   begun_below_ = 0;
   evaluations_.clear();
   unreported_.Clear();

@@ -29,6 +29,10 @@ namespace shoal {
 //      ▲                                            │
 //      └── stream lost (work goes on meanwhile) ────┤── JobDone, Drain, SIGTERM, failure ──▶ over
 //
+// A computer that begins early is given its step when the first chunks that are pulled for it are
+// there: then it is training while the pull goes on, and nothing of the step is pushed before that
+// is over. A step of which a ps keeps the version no more is taken back.
+//
 // A step is over when its gradient is computed and every ps has acknowledged every chunk, or when a
 // ps says that its round is complete; then it
 // is reported, with others where steps are short, over a later stream if this one is gone. State
@@ -120,11 +124,24 @@ class WorkerSession {
 
   // Begins whatever is next, if nothing is going on.
   void Next();
+  // No step is to be begun now, whatever is leased.
+  bool Holds() const { return halted_ || (draining_ && options_.loop->Now() >= no_step_after_); }
   void Begin(Activity activity);
   // The parameters are those that the step is computed from.
   bool ParametersFit(const LeasedStep& leased) const;
   void PullParametersFor(const LeasedStep& leased);
-  void Train(const LeasedStep& leased);
+  // That is over; kOutOfRange: `version` is kept no more.
+  void OnPulled(const std::optional<uint64_t>& version, const absl::Status& status);
+  // Values of a chunk are in the parameters.
+  void OnArrived(int ps, int chunk);
+  // Begins the step that is pulled for, if the computer takes it already.
+  void MaybeTrainEarly();
+  // Begins the first of the leases.
+  void Train();
+  // All of the parameters of step_, which is of this round, are there.
+  void BeginPushes(const std::optional<Round>& round);
+  // The computer is busy, and does not just wait for a ps.
+  bool Computes() const { return computing_ && !exchange_->pulling(); }
   // A chunk of the step is computed.
   void OnChunk(int ps, int chunk);
   // A halt is over: what it held back is pushed.
@@ -187,6 +204,8 @@ class WorkerSession {
   uint64_t begun_below_ = 0;
   std::deque<EvaluationOrder> evaluations_;
   Activity activity_ = Activity::kIdle;
+  // Whom the pull under way is for; none: for nobody any more.
+  std::optional<LeasedStep> pulled_for_;
   bool computing_ = false;  // the computer is busy, perhaps with something that was dropped
   // They hold this timeline and this worker's last push, or were pulled for the next step.
   bool parameters_fresh_ = false;

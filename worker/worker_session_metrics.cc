@@ -42,7 +42,7 @@ void WorkerSession::CollectWaits(MetricSamples* out) const {
              {type, absl::StrCat(index), why});
   };
   if (!welcomed_) add("chief", 0, "no connection", alone_since_);
-  if (computing_ || !prepared_.has_value()) return;
+  if (!prepared_.has_value() || Computes()) return;
   if (activity_ == Activity::kIdle) {
     if (welcomed_) add("chief", 0, timeline_ == 0 ? "no timeline" : "no steps", activity_began_);
     return;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/daemon/logging.h"
 #include "common/step_plan/round_message.h"
 #include "worker/worker_session.h"
@@ -67,6 +68,9 @@ void WorkerSession::OnGoOn(const proto::GoOn& go_on) {
   if (timeline_ == 0 || go_on.timeline() != timeline_) return;
   const size_t dropped = std::erase_if(
       leases_, [&go_on](const LeasedStep& leased) { return leased.step >= go_on.below(); });
+  if (activity_ == Activity::kPulling && pulled_for_.has_value() &&
+      pulled_for_->step >= go_on.below())
+    pulled_for_.reset();
   if (activity_ == Activity::kTraining && step_ >= begun_below_ && step_ >= go_on.below()) {
     AbandonStep();
   } else if (dropped > 0) {
@@ -85,7 +89,9 @@ void WorkerSession::AbandonStep() {
   ++work_;
   held_back_.clear();
   parameters_fresh_ = false;
-  Begin(Activity::kIdle);
+  // What was asked for comes all the same.
+  pulled_for_.reset();
+  Begin(exchange_->pulling() ? Activity::kPulling : Activity::kIdle);
   options_.computer->Abandon();
   ExpectLeasesAnew();
   for (const EvaluationOrder& order : evaluations_)
@@ -124,10 +130,8 @@ void WorkerSession::Next() {
     return Evaluate(order);
   }
   if (leases_.empty() || halted_) return;
-  const LeasedStep leased = leases_.front();
-  if (!ParametersFit(leased)) return PullParametersFor(leased);
-  leases_.pop_front();
-  Train(leased);
+  if (!ParametersFit(leases_.front())) return PullParametersFor(leases_.front());
+  Train();
 }
 
 void WorkerSession::Begin(Activity activity) {
@@ -145,20 +149,47 @@ void WorkerSession::PullParametersFor(const LeasedStep& leased) {
   Begin(Activity::kPulling);
   parameters_fresh_ = false;
   parameters_version_.reset();
-  if (!leased.round) {
-    return exchange_->PullAll([this] {
-      Begin(Activity::kIdle);
-      parameters_fresh_ = true;
-      Next();
-    });
-  }
+  pulled_for_ = leased;
+  if (!leased.round)
+    return exchange_->PullAll([this] { OnPulled(std::nullopt, absl::OkStatus()); });
   const uint64_t version = leased.round->first;
-  exchange_->PullVersion(version, [this, version](absl::Status status) {
+  exchange_->PullVersion(
+      version, [this, version](const absl::Status& status) { OnPulled(version, status); });
+}
+
+void WorkerSession::OnPulled(const std::optional<uint64_t>& version, const absl::Status& status) {
+  const std::optional<LeasedStep> pulled_for = std::exchange(pulled_for_, std::nullopt);
+  const bool begun = activity_ == Activity::kTraining;
+  if (!status.ok()) {
+    if (begun) {
+      ++work_;
+      activity_ = Activity::kPulling;  // which all of its time was
+      options_.computer->GiveUpStep();
+      leases_.push_front(*pulled_for);
+    }
     Begin(Activity::kIdle);
-    if (!status.ok()) return OnRoundComplete(version);
-    parameters_version_ = version;
-    Next();
-  });
+    return OnRoundComplete(*version);
+  }
+  parameters_version_ = version;
+  if (begun) return BeginPushes(pulled_for->round);
+  // A step that was leased since then is of later values.
+  parameters_fresh_ = !version.has_value() && pulled_for.has_value();
+  Begin(Activity::kIdle);
+  Next();
+}
+
+void WorkerSession::OnArrived(int ps, int chunk) {
+  if (activity_ == Activity::kPulling) return MaybeTrainEarly();
+  options_.computer->Arrived(ps, chunk);
+}
+
+// As Next() would. The last chunk is left to it.
+void WorkerSession::MaybeTrainEarly() {
+  if (over_ || computing_ || Holds() || !evaluations_.empty()) return;
+  if (!pulled_for_.has_value() || leases_.empty() || leases_.front().step != pulled_for_->step)
+    return;
+  if (!options_.computer->BeginsEarly() || !exchange_->gradients_are_free()) return;
+  if (!exchange_->Missing().empty()) Train();
 }
 
 // Others have computed these steps, and are gone perhaps without having said so: they are reported
@@ -178,24 +209,17 @@ void WorkerSession::OnRoundComplete(uint64_t version) {
   Next();
 }
 
-void WorkerSession::Train(const LeasedStep& leased) {
-  const uint64_t step = leased.step;
+void WorkerSession::Train() {
+  const LeasedStep leased = leases_.front();
+  leases_.pop_front();
   Begin(Activity::kTraining);
   computing_ = true;
-  step_ = step;
+  step_ = leased.step;
   outcome_.reset();
   step_applied_ = false;
-  // Of a round they stay what they are, for more steps of it.
-  parameters_fresh_ = !leased.round && step >= prepared_->pulls_below;
-  exchange_->BeginStep(
-      step,
-      [this] {
-        step_applied_ = true;
-        MaybeFinishStep();
-      },
-      leased.round);
+  if (!exchange_->pulling()) BeginPushes(leased.round);
   options_.computer->Train(
-      step,
+      step_, exchange_->Missing(),
       [this, alive = alive_, work = work_](int ps, int chunk) {
         if (*alive && work == work_) OnChunk(ps, chunk);
       },
@@ -207,7 +231,20 @@ void WorkerSession::Train(const LeasedStep& leased) {
       });
 }
 
+void WorkerSession::BeginPushes(const std::optional<Round>& round) {
+  // Of a round they stay what they are, for more steps of it.
+  parameters_fresh_ = !round && step_ >= prepared_->pulls_below;
+  exchange_->BeginStep(
+      step_,
+      [this] {
+        step_applied_ = true;
+        MaybeFinishStep();
+      },
+      round);
+}
+
 void WorkerSession::OnChunk(int ps, int chunk) {
+  SHOAL_CHECK(!exchange_->pulling(), "step ", step_);
   if (halted_ && step_ >= begun_below_) {
     held_back_.emplace_back(ps, chunk);
     return;

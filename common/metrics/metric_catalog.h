@@ -233,8 +233,9 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_worker_phase_seconds_total",
      "worker",
      MetricKind::kCounter,
-     "Where the worker's time went: input_wait (a batch was not ready), pull (parameters), "
-     "compute, push (gradients out and fresh values back, beyond compute), evaluate, idle (nothing "
+     "Where the worker's time went: input_wait (a batch was not ready), pull (parameters, beyond "
+     "what was computed meanwhile), compute, push (gradients out and fresh values back, beyond "
+     "compute), evaluate, idle (nothing "
      "to do).",
      {"phase"}},
     {"shoal_worker_leased_steps", "worker", MetricKind::kGauge,

@@ -96,7 +96,7 @@ class FileComputer : public StepComputer {
   void Abandon() override {}
   void ExpectEvaluation(uint64_t) override {}
   void ForgetEvaluations() override {}
-  void Train(uint64_t, std::function<void(int ps, int chunk)> on_chunk,
+  void Train(uint64_t, std::vector<ChunkId>, std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override {
     PushFrom(0, std::move(on_chunk), std::move(done));
   }

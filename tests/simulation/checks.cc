@@ -207,7 +207,7 @@ void Checks::OnTrain(const SimulatedProcess& process, uint64_t step, size_t chun
   Origin& origin = workers_[&process];
   origin.timeline = origin.announced;
   origin.step = step;
-  if (origin.fresh.size() == chunks) return;
+  if (origin.fresh.size() >= chunks) return;
   world_.Fail(absl::StrCat(process.name(), " trains on parameters of which only ",
                            origin.fresh.size(), " of ", chunks, " chunks are of timeline ",
                            TermText(origin.timeline)));

@@ -43,7 +43,7 @@ class Checks : public SimulatedNetwork::Observer {
                      const std::vector<const ParameterServer*>& servers);
   // A ps that was told to leave goes.
   void OnLeft(const SimulatedProcess& process);
-  // A worker begins to compute.
+  // A worker begins to compute from so many chunks that are there.
   void OnTrain(const SimulatedProcess& process, uint64_t step, size_t chunks);
   // Returns of which cut the parameters are: where nothing says, 0.
   uint64_t OnEvaluate(std::span<const float> parameters);

@@ -1,6 +1,7 @@
 #include "tests/simulation/simulated_computer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,9 +45,46 @@ void SimulatedComputer::Prepare(const std::string& job_text, int ps_count,
 }
 
 void SimulatedComputer::Abandon() {
+  GiveUpStep();
   expected_ = 0;
   unanswered_.clear();
   ++timelines_;
+}
+
+bool SimulatedComputer::BeginsEarly() const {
+  return !fragments_.has_value() && options_.process->world().random().Below(2) == 0;
+}
+
+void SimulatedComputer::Arrived(int ps, int chunk) {
+  std::erase(unanswered_, ChunkId{ps, chunk});
+  if (!waiting_.has_value()) return;
+  if (std::erase(waiting_->missing, ChunkId{ps, chunk}) == 0)
+    return options_.process->world().Fail("a chunk arrives that was not missing");
+  for (const ChunkPiece& piece : shard_map_->ps(ps).chunks[chunk].pieces) {
+    const int64_t begin =
+        options_.sums->layout().variables[piece.variable].offset + piece.variable_offset;
+    std::copy_n(parameters_.begin() + begin, piece.size, waiting_->read.begin() + begin);
+  }
+  options_.on_train(waiting_->step, AllChunks() - waiting_->missing.size());
+  if (!waiting_->missing.empty()) return;
+  Waiting waiting = *std::exchange(waiting_, std::nullopt);
+  if (std::memcmp(waiting.read.data(), parameters_.data(), parameters_.size() * sizeof(float)) != 0)
+    options_.process->world().Fail("parameters change while a step reads them");
+  Compute(waiting.step, waiting.on_chunk, std::move(waiting.done));
+}
+
+void SimulatedComputer::GiveUpStep() {
+  if (!waiting_.has_value()) return;
+  Waiting waiting = *std::exchange(waiting_, std::nullopt);
+  options_.process->CallAfter(
+      options_.process->world().random().Between(Time(0), options_.workload->step_time),
+      [done = std::move(waiting.done)] { done(absl::CancelledError("given up")); });
+}
+
+size_t SimulatedComputer::AllChunks() const {
+  size_t chunks = 0;
+  for (int ps = 0; ps < shard_map_->ps_count(); ++ps) chunks += shard_map_->ps(ps).chunks.size();
+  return chunks;
 }
 
 std::vector<std::vector<ChunkId>> SimulatedComputer::Groups() const {
@@ -88,14 +126,23 @@ void SimulatedComputer::Push(uint64_t timeline, uint64_t step, const ChunkId& id
   on_chunk(id.ps, id.chunk);
 }
 
-void SimulatedComputer::Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
+void SimulatedComputer::Train(uint64_t step, std::vector<ChunkId> missing,
+                              std::function<void(int ps, int chunk)> on_chunk,
                               std::function<void(absl::StatusOr<BatchOutcome>)> done) {
-  Random& random = options_.process->world().random();
   if (expected_ > 0) --expected_;
-  size_t all_chunks = 0;
-  for (int ps = 0; ps < shard_map_->ps_count(); ++ps)
-    all_chunks += shard_map_->ps(ps).chunks.size();
-  options_.on_train(step, all_chunks);
+  options_.on_train(step, AllChunks() - missing.size());
+  if (missing.empty()) return Compute(step, on_chunk, std::move(done));
+  waiting_ = {.step = step,
+              .missing = std::move(missing),
+              .read = parameters_,
+              .on_chunk = std::move(on_chunk),
+              .done = std::move(done)};
+}
+
+void SimulatedComputer::Compute(uint64_t step,
+                                const std::function<void(int ps, int chunk)>& on_chunk,
+                                std::function<void(absl::StatusOr<BatchOutcome>)> done) {
+  Random& random = options_.process->world().random();
   const bool overflows = options_.sums->Overflows(step);
   std::vector<std::vector<ChunkId>> groups = Groups();
   for (std::vector<ChunkId>& chunks : groups) {

@@ -16,14 +16,16 @@
 namespace shoal {
 
 // Takes its time, and computes minus what ExpectedSums says, chunk by chunk; where steps exchange
-// fragments, in their turns, and then each chunk's answer has to be there before its next turn.
+// fragments, in their turns, and then each chunk's answer has to be there before its next turn. Now
+// and then it begins a step before all of its parameters are there, and computes once they are:
+// none of those that are there may change meanwhile.
 class SimulatedComputer : public StepComputer {
  public:
   struct Options {
     SimulatedProcess* process = nullptr;  // these outlive this
     const Workload* workload = nullptr;
     const ExpectedSums* sums = nullptr;
-    // Its parameters, of that many chunks, are read from now on.
+    // Its parameters, of that many chunks, are read from now on; called again when there are more.
     std::function<void(uint64_t step, size_t chunks)> on_train;
     // These parameters of a cut are evaluated; returns at which step that is, where they show it.
     std::function<uint64_t(std::span<const float>)> on_evaluate;
@@ -37,14 +39,20 @@ class SimulatedComputer : public StepComputer {
   void Abandon() override;
   void ExpectEvaluation(uint64_t) override {}
   void ForgetEvaluations() override {}
-  void Train(uint64_t step, std::function<void(int ps, int chunk)> on_chunk,
+  bool BeginsEarly() const override;
+  void Train(uint64_t step, std::vector<ChunkId> missing,
+             std::function<void(int ps, int chunk)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
-  void Refreshed(int ps, int chunk) override { std::erase(unanswered_, ChunkId{ps, chunk}); }
+  void Arrived(int ps, int chunk) override;
+  void GiveUpStep() override;
   void Evaluate(uint64_t batch, std::function<void(absl::StatusOr<BatchOutcome>)> done) override;
 
  private:
   // What is pushed together, in this order.
   std::vector<std::vector<ChunkId>> Groups() const;
+  void Compute(uint64_t step, const std::function<void(int ps, int chunk)>& on_chunk,
+               std::function<void(absl::StatusOr<BatchOutcome>)> done);
+  size_t AllChunks() const;
   void FillGradient(uint64_t step, const Chunk& chunk);
   void Push(uint64_t timeline, uint64_t step, const ChunkId& id,
             const std::function<void(int ps, int chunk)>& on_chunk);
@@ -52,6 +60,15 @@ class SimulatedComputer : public StepComputer {
   const Options options_;
   std::unique_ptr<ShardMap> shard_map_;
   std::optional<Fragments> fragments_;
+  // A step that waits for parameters.
+  struct Waiting {
+    uint64_t step = 0;
+    std::vector<ChunkId> missing;
+    std::vector<float> read;  // the others
+    std::function<void(int ps, int chunk)> on_chunk;
+    std::function<void(absl::StatusOr<BatchOutcome>)> done;
+  };
+  std::optional<Waiting> waiting_;
   std::vector<ChunkId> unanswered_;  // of fragments
   uint64_t expected_ = 0;            // steps beyond those that were asked for
   uint64_t timelines_ = 0;           // that were abandoned

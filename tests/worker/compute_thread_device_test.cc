@@ -76,7 +76,7 @@ TEST_F(ComputeThreadDeviceTest, CopiesOfTheModelDoNotHoldTheWorkerUp) {
   computer_->Expect(0, 1);
   const auto trained = Await([&](auto done) {
     computer_->Train(
-        0, [](int, int) {}, done);
+        0, {}, [](int, int) {}, done);
   });
   ASSERT_TRUE(trained.ok()) << trained.status();
   computer_->ExpectEvaluation(0);

@@ -48,7 +48,7 @@ class ComputeThreadTest : public testing::Test {
   absl::StatusOr<BatchOutcome> Train(
       uint64_t step, const std::function<void(int, int)>& on_chunk = [](int, int) {}) {
     std::optional<absl::StatusOr<BatchOutcome>> result;
-    computer_->Train(step, on_chunk,
+    computer_->Train(step, {}, on_chunk,
                      [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
     loop_.RunUntil([&] { return result.has_value(); });
     return result.value_or(absl::UnknownError("waited in vain"));

@@ -146,7 +146,7 @@ TEST_F(ComputeThreadLocalTest, FragmentsAreExchangedWhileTheStepIsComputed) {
           prepared->parameters[k] -= prepared->gradients[k];
         }
       }
-      computer_->Refreshed(ps, chunk);
+      computer_->Arrived(ps, chunk);
     });
     ASSERT_TRUE(outcome.ok()) << outcome.status();
     EXPECT_EQ(chunks, fragment_of.size()) << "each once";
@@ -175,7 +175,7 @@ TEST_F(ComputeThreadLocalTest, WhatOthersHaveComeToIsNoDifferenceOfThisWorker) {
     ASSERT_TRUE(Train(step, [&](int ps, int chunk) { chunks.emplace_back(ps, chunk); }).ok());
     EXPECT_THAT(Pushed(*prepared), testing::Each(testing::FloatNear(0, 1e-6))) << "step " << step;
     for (float& value : prepared->parameters) value += 0.25f;
-    for (const auto& [ps, chunk] : chunks) computer_->Refreshed(ps, chunk);
+    for (const auto& [ps, chunk] : chunks) computer_->Arrived(ps, chunk);
   }
 }
 
@@ -291,7 +291,7 @@ TEST_F(ComputeThreadLocalTest, AStepThatWaitsWhenItsTimelineEndsIsNotBegun) {
   std::vector<absl::Status> ends;
   for (const uint64_t step : {0, 1}) {
     computer_->Train(
-        step, [](int, int) { ADD_FAILURE() << "pushed"; },
+        step, {}, [](int, int) { ADD_FAILURE() << "pushed"; },
         [&ends](absl::StatusOr<BatchOutcome> outcome) { ends.push_back(outcome.status()); });
   }
   began.get_future().wait();

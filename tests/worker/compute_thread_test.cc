@@ -314,7 +314,7 @@ TEST_F(ComputeThreadTest, AShortStepThatIsForgottenBeforeItsTurnHoldsNoLoop) {
   const uint64_t next = TrainUntilTheNextBatchIsThere();
   std::optional<absl::StatusOr<BatchOutcome>> result;
   computer_->Train(
-      next, [](int, int) {}, [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
+      next, {}, [](int, int) {}, [&](absl::StatusOr<BatchOutcome> outcome) { result = outcome; });
   computer_->Forget();
   loop_.RunUntil([&] { return result.has_value(); });
   EXPECT_TRUE(result->ok()) << result->status();
@@ -328,7 +328,7 @@ TEST_F(ComputeThreadTest, EndsBeforeAShortStepIsComputed) {
   ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
   const uint64_t next = TrainUntilTheNextBatchIsThere();
   computer_->Train(
-      next, [](int, int) {}, [](absl::StatusOr<BatchOutcome>) { FAIL(); });
+      next, {}, [](int, int) {}, [](absl::StatusOr<BatchOutcome>) { FAIL(); });
   computer_.reset();
   bool ran = false;
   loop_.Post([&ran] { ran = true; });
@@ -418,9 +418,9 @@ TEST_F(ComputeThreadTest, ForgetDropsOnlyWhatIsPrepared) {
 TEST_F(ComputeThreadTest, EndsWhileItComputes) {
   ASSERT_TRUE(Prepare(small_.Load().ResolvedText()).ok());
   computer_->Train(
-      0, [](int, int) {}, [](absl::StatusOr<BatchOutcome>) {});
+      0, {}, [](int, int) {}, [](absl::StatusOr<BatchOutcome>) {});
   computer_->Train(
-      1, [](int, int) {}, [](absl::StatusOr<BatchOutcome>) {});
+      1, {}, [](int, int) {}, [](absl::StatusOr<BatchOutcome>) {});
   computer_.reset();
 }
 

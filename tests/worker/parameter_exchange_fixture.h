@@ -42,7 +42,7 @@ class ParameterExchangeTest : public testing::Test {
     options.parameters = parameters_;
     options.gradients = gradients_;
     options.gradients_owner = gradients_owner_;
-    options.on_refreshed = [this](int ps, int chunk) { refreshed_.push_back({ps, chunk}); };
+    options.on_arrived = [this](int ps, int chunk) { arrived_.push_back({ps, chunk}); };
     options.on_timeline_lost = [this](const std::string& why) {
       events_.push_back(absl::StrCat("lost: ", why));
     };
@@ -87,7 +87,7 @@ class ParameterExchangeTest : public testing::Test {
                               model_.Filled(index, chunk, value));
     loop_.RunUntilIdle();
   }
-  // Every chunk arrives, at this version.
+  // Every chunk arrives, at this version, and is forgotten.
   void PullAll(float value, uint64_t version) {
     exchange_->PullAll([this] { events_.push_back("pulled"); });
     for (int i = 0; i < 2; ++i) {
@@ -95,6 +95,7 @@ class ParameterExchangeTest : public testing::Test {
       for (int k = 0; k < ChunkCount(i); ++k) SendValues(i, k, value, version);
     }
     EXPECT_THAT(TakeEvents(), testing::ElementsAre("pulled"));
+    arrived_.clear();
   }
   void BeginStep() {
     exchange_->BeginStep(kStep, [this] { events_.push_back("applied"); });
@@ -114,7 +115,7 @@ class ParameterExchangeTest : public testing::Test {
   const std::shared_ptr<const void> gradients_owner_ = std::make_shared<int>();
   std::vector<float> cut_;
   std::vector<std::string> events_;
-  std::vector<std::pair<int, int>> refreshed_;
+  std::vector<std::pair<int, int>> arrived_;
   std::unique_ptr<ParameterExchange> exchange_;
 };
 

@@ -83,6 +83,22 @@ TEST_F(ParameterExchangeTest, AfterABrokenStreamItAsksForWhatIsMissing) {
   EXPECT_THAT(TakeEvents(), ElementsAre("pulled"));
 }
 
+TEST_F(ParameterExchangeTest, SaysOfEachChunkThatItIsThere) {
+  Connect();
+  exchange_->PullAll([this] { events_.push_back("pulled"); });
+  EXPECT_TRUE(exchange_->pulling());
+  size_t missing = exchange_->Missing().size();
+  EXPECT_EQ(missing, model_.chunks(0).size() + model_.chunks(1).size());
+  for (int i = 0; i < 2; ++i) {
+    for (int k = 0; k < ChunkCount(i); ++k) {
+      SendValues(i, k, 5);
+      EXPECT_EQ(arrived_.back(), std::pair(i, k));
+      EXPECT_EQ(exchange_->Missing().size(), --missing);
+    }
+  }
+  EXPECT_FALSE(exchange_->pulling());
+}
+
 // Frozen ones come first where they are of the first layers, though their chunks are the last of
 // the ps; nobody waits for moving averages. Over another stream it is the same.
 TEST_F(ParameterExchangeTest, ParametersArePulledInTheOrderOfTheModel) {
@@ -100,7 +116,8 @@ TEST_F(ParameterExchangeTest, ParametersArePulledInTheOrderOfTheModel) {
                               .addresses = {"ps-9:1"},
                               .parameters = parameters,
                               .gradients = gradients_,
-                              .gradients_owner = gradients_owner_});
+                              .gradients_owner = gradients_owner_,
+                              .on_arrived = [](int, int) {}});
   exchange.SetTimeline(kTimeline);
   exchange.PullAll([] {});
   for (int stream = 0; stream < 2; ++stream) {
@@ -138,9 +155,9 @@ TEST_F(ParameterExchangeTest, AStepIsOverWhenEveryChunkIsAcknowledged) {
     EXPECT_THAT(TakeEvents(), IsEmpty());
     Acknowledge(i, k, 0.25, 8);
     ExpectChunk(i, k, 0.25);
-    EXPECT_EQ(refreshed_.back(), std::pair(i, k)) << "said as soon as it is there";
+    EXPECT_EQ(arrived_.back(), std::pair(i, k)) << "said as soon as it is there";
   }
-  EXPECT_EQ(refreshed_.size(), PushedChunks().size());
+  EXPECT_EQ(arrived_.size(), PushedChunks().size());
   EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
 }
 
@@ -203,7 +220,7 @@ TEST_F(ParameterExchangeTest, WhoPullsBeforeEachStepAsksForNoValuesWithAPush) {
     ExpectChunk(i, k, 0.5);
   }
   EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
-  EXPECT_THAT(refreshed_, IsEmpty());
+  EXPECT_THAT(arrived_, IsEmpty());
   // The frozen ones are here.
   exchange_->PullAll([this] { events_.push_back("pulled"); });
   for (const auto& [i, k] : PushedChunks()) SendValues(i, k, 0.75, 8);

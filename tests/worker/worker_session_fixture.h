@@ -48,10 +48,13 @@ class FakeComputer : public StepComputer {
   }
   void ExpectEvaluation(uint64_t batch) override { expected_evaluations.push_back(batch); }
   void ForgetEvaluations() override { expected_evaluations.clear(); }
-  void Train(uint64_t step, std::function<void(int, int)> on_chunk,
+  bool BeginsEarly() const override { return begins_early; }
+  void Train(uint64_t step, std::vector<ChunkId> missing, std::function<void(int, int)> on_chunk,
              std::function<void(absl::StatusOr<BatchOutcome>)> done) override {
     EXPECT_FALSE(busy()) << "one computation at a time";
+    EXPECT_TRUE(missing.empty() || begins_early);
     calls.push_back(absl::StrCat("train ", step));
+    missing_at_begin = missing_now = std::move(missing);
     on_chunk_ = std::move(on_chunk);
     done_ = std::move(done);
   }
@@ -79,7 +82,11 @@ class FakeComputer : public StepComputer {
                   .gradients = gradients_,
                   .pulls_below = pulls_below});
   }
-  void Refreshed(int, int) override { ++refreshed; }
+  void Arrived(int ps, int chunk) override {
+    ++arrived;
+    std::erase(missing_now, ChunkId{ps, chunk});
+  }
+  void GiveUpStep() override { calls.push_back("give up"); }
   Progress progress() const override { return progress_now; }
   void FinishChunks() {
     for (int ps = 0; ps < 2; ++ps) {
@@ -102,7 +109,9 @@ class FakeComputer : public StepComputer {
   std::vector<uint64_t> expected_evaluations;  // since they were forgotten
   uint64_t test_batches = 5;                   // 0: the job has no test set
   uint64_t pulls_below = 0;                    // by the job's strategy
-  int refreshed = 0;                           // chunks
+  bool begins_early = false;
+  std::vector<ChunkId> missing_at_begin, missing_now;  // of the step at hand
+  int arrived = 0;                                     // chunks, while a step was at hand
   Progress progress_now;
 
  private:

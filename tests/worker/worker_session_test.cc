@@ -172,9 +172,9 @@ TEST_F(WorkerSessionTest, ReportsWhatItHasDoneBeforeItLeaves) {
 TEST_F(WorkerSessionTest, WhoComputesIsToldOfAnswersToPushes) {
   StartStep(7);
   computer_.FinishChunks();
-  EXPECT_EQ(computer_.refreshed, 0);
+  EXPECT_EQ(computer_.arrived, 0);
   ServePs();
-  EXPECT_GT(computer_.refreshed, 2);
+  EXPECT_GT(computer_.arrived, 2);
 }
 
 TEST_F(WorkerSessionTest, LeasesOfAnotherTimelineOrWithoutSenseAreDropped) {
