@@ -95,7 +95,7 @@ TEST_F(ComputeThreadDeviceTest, TheNextBatchIsOnTheDeviceWhenItsTurnComes) {
     device_->log().clear();
     const auto trained = Await([&](auto done) {
       computer_->Train(
-          step, [](int, int) {}, done);
+          step, {}, [](int, int) {}, done);
     });
     EXPECT_TRUE(trained.ok()) << trained.status();
     *batches_ready = trained.ok() ? trained->batches_ready : 0;

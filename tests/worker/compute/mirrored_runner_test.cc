@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -380,6 +381,68 @@ TEST_F(MirroredDevicesTest, CopiesHoldNoReplicaUp) {
   EXPECT_EQ(devices_[1]->pinned_bytes() - devices_[0]->pinned_bytes(), model);
   for (FakeDevice* device : devices_)
     EXPECT_EQ(std::count(device->log().begin(), device->log().end(), "host: held up"), 0);
+}
+
+// Each its part of it: before that is computed the context and the weights alone are copied.
+TEST_F(MirroredDevicesTest, EachIsGivenItsPartOfTheNextBatchWhileItComputes) {
+  const auto runner = Make();
+  const RandomBatch one(random_, model_, *kSparse, 6), other(random_, model_, *kSparse, 6);
+  const std::vector<float> parameters(runner->layout().size, 0.1f);
+  std::vector<float> expected(parameters.size()), gradients(parameters.size());
+  Batch first = one.batch(), second = other.batch();
+  ASSERT_TRUE(runner->Train(second, 2, parameters, expected, nullptr).ok());
+  first.id = 1;
+  second.id = 2;
+  first.next = &second;
+  ASSERT_TRUE(runner->Train(first, 1, parameters, gradients, nullptr).ok());
+  for (FakeDevice* device : devices_) device->log().clear();
+  ASSERT_TRUE(runner->Train(second, 2, parameters, gradients, nullptr).ok());
+  EXPECT_TRUE(SameBits(gradients, expected));
+  for (FakeDevice* device : devices_) {
+    const auto copy = std::find_if(device->log().begin(), device->log().end(),
+                                   [](const auto& line) { return line.starts_with("in: copy "); });
+    ASSERT_NE(copy, device->log().end());
+    EXPECT_EQ(*copy, "in: copy 268");  // 256 and the weights of 3 examples
+  }
+}
+
+// Values that are in the buffer from when they are awaited on, and not before.
+class LateParameters : public ArrivingParameters {
+ public:
+  LateParameters(const ModelLayout& layout, std::vector<float> values)
+      : buffer(values.size(), kNan), layout_(layout), values_(std::move(values)) {}
+
+  absl::Status Await(int variable) override {
+    if (given_up) return absl::CancelledError("they do not come");
+    if (!arrived_.insert(variable).second) return absl::OkStatus();
+    const auto& [offset, size] = layout_.variables[variable];
+    std::copy_n(values_.begin() + offset, size, buffer.begin() + offset);
+    return absl::OkStatus();
+  }
+
+  std::vector<float> buffer;
+  bool given_up = false;
+
+ private:
+  const ModelLayout& layout_;
+  const std::vector<float> values_;
+  std::set<int> arrived_;
+};
+
+TEST_F(MirroredDevicesTest, EachAwaitsTheParametersThatItReads) {
+  const auto runner = Make();
+  const RandomBatch data(random_, model_, *kSparse, 6);
+  const std::vector<float> values(runner->layout().size, 0.1f);
+  std::vector<float> expected(values.size()), gradients(values.size());
+  ASSERT_TRUE(runner->Train(data.batch(), 1, values, expected, nullptr).ok());
+  LateParameters late(runner->layout(), values);
+  ASSERT_TRUE(runner->Train(data.batch(), 1, late.buffer, gradients, nullptr, &late).ok());
+  EXPECT_TRUE(SameBits(gradients, expected));
+  LateParameters never(runner->layout(), values);
+  never.given_up = true;
+  EXPECT_EQ(
+      runner->Train(data.batch(), 1, never.buffer, gradients, nullptr, &never).status().code(),
+      absl::StatusCode::kCancelled);
 }
 
 TEST_F(MirroredDevicesTest, ADeviceThatIsTooSmallIsNamedWithItsPart) {

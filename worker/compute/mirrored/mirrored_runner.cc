@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/memory/memory_limit.h"
 #include "worker/compute/micro_batches.h"
@@ -20,6 +22,21 @@ class PinnedEverywhere : public PinnedBuffer {
 
  private:
   const std::vector<std::unique_ptr<PinnedBuffer>> pinned_;
+};
+
+// For several threads. Who waits holds the others up, which read variables in the same order.
+class AwaitedInTurn : public ArrivingParameters {
+ public:
+  explicit AwaitedInTurn(ArrivingParameters* arriving) : arriving_(*arriving) {}
+
+  absl::Status Await(int variable) override {
+    MutexLock lock(&mutex_);
+    return arriving_.Await(variable);
+  }
+
+ private:
+  Mutex mutex_;
+  ArrivingParameters& arriving_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Calls `work` when its scope ends, however that ends.
@@ -122,19 +139,29 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
     std::span<float> gradients, const std::function<void(int variable)>& on_variable_done,
     ArrivingParameters* arriving) {
   SHOAL_RETURN_IF_ERROR(first().CheckBatch(batch, parameters, /*needs_target=*/true));
-  const std::vector<Batch> parts = PartsOf(batch, count());
+  std::vector<Batch> parts = PartsOf(batch, count()), next;
+  if (batch.next != nullptr && batch.next->examples > 0) next = PartsOf(*batch.next, count());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    // A replica sees the same part of a batch whenever it sees any.
+    parts[i].id = batch.id;
+    if (i >= next.size()) continue;
+    next[i].id = batch.next->id;
+    parts[i].next = &next[i];
+  }
   SHOAL_RETURN_IF_ERROR(TakePartGradients(parts.size()));
   const auto gradients_of = [&](size_t replica) {
     return replica == 0 ? gradients : std::span<float>(part_gradients_[replica].values);
   };
+  std::optional<AwaitedInTurn> awaited;
+  if (arriving != nullptr) awaited.emplace(arriving);
   VariableCountdown countdown(parts.size(), layout().variables.size());
   std::vector<BatchResult> results(parts.size());
   const auto train = [&](size_t i, GraphRunner& runner) {
     const absl::Status status = CatchOutOfMemory("a part of a batch", [&]() -> absl::Status {
-      SHOAL_ASSIGN_OR_RETURN(results[i],
-                             runner.TrainPart(
-                                 parts[i], step, parameters, gradients_of(i),
-                                 [&](int variable) { countdown.Done(variable); }, arriving));
+      SHOAL_ASSIGN_OR_RETURN(results[i], runner.TrainPart(
+                                             parts[i], step, parameters, gradients_of(i),
+                                             [&](int variable) { countdown.Done(variable); },
+                                             awaited.has_value() ? &*awaited : nullptr));
       return absl::OkStatus();
     });
     countdown.Ended();
