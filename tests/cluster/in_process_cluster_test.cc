@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -161,7 +160,8 @@ TEST_F(InProcessClusterTest, OneWorkerOnTwoDevicesEqualsLocalTraining) {
 }
 
 // The same examples in the same batches: what one worker adds up of two devices crosses the network
-// once, and that of two workers twice. So does what they pull.
+// once, and that of two workers twice. (What these pull depends on who computes how many steps of a
+// round.)
 TEST_F(InProcessClusterTest, AWorkerOnTwoDevicesSendsHalfOfWhatTwoWorkersSend) {
   const auto sent = [](int workers, const std::string& backend, int batch_size,
                        const std::string& strategy) {
@@ -182,13 +182,14 @@ TEST_F(InProcessClusterTest, AWorkerOnTwoDevicesSendsHalfOfWhatTwoWorkersSend) {
     cluster.StartAll();
     EXPECT_TRUE(cluster.WaitForCoordinator().ok());
     EXPECT_THAT(cluster.WaitForWorkers(), testing::Each(WorkerSession::End::kJobDone));
-    std::map<std::string, double> bytes;  // by direction
+    double bytes = 0;
     for (int worker = 0; worker < workers; ++worker) {
       MetricSamples samples;
       cluster.worker(worker).Collect(&samples);
       for (const MetricSamples::Sample& sample : samples.samples()) {
-        if (std::string(sample.metric.description().name) == "shoal_worker_payload_bytes_total")
-          bytes[sample.labels[1]] += sample.value;
+        const bool is_payload =
+            std::string(sample.metric.description().name) == "shoal_worker_payload_bytes_total";
+        if (is_payload && sample.labels[1] == "sent") bytes += sample.value;
       }
     }
     return std::pair(bytes, ReadModel(directory / "run"));
@@ -196,9 +197,8 @@ TEST_F(InProcessClusterTest, AWorkerOnTwoDevicesSendsHalfOfWhatTwoWorkersSend) {
   const auto [by_one, model] = sent(1, "reference,reference", 32, R"("async")");
   const auto [by_two, model_of_two] =
       sent(2, "reference", 16, R"({"name": "sync", "gradients_per_update": 2})");
-  ASSERT_EQ(by_one.size(), 2u);
-  for (const auto& [direction, bytes] : by_one)
-    EXPECT_NEAR(by_two.at(direction) / bytes, 2, 0.1) << direction;
+  EXPECT_GT(by_one, 0);
+  EXPECT_EQ(by_two, 2 * by_one);
   ExpectClose(model, model_of_two);
 }
 
