@@ -42,4 +42,16 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name,
       ", cuda:N", nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
 }
 
+std::unique_ptr<GradientSums> CreateGradientSums(const std::vector<std::string>& names,
+                                                 const ComputeFreedoms& freedoms) {
+  if (!freedoms.nondeterministic) return nullptr;
+  std::vector<int> indices;
+  for (const std::string& name : names) {
+    const std::optional<int> index = CudaIndexOf(name);
+    if (!index.has_value()) return nullptr;
+    indices.push_back(*index);
+  }
+  return cuda::CreateNcclSums(indices);
+}
+
 }  // namespace shoal

@@ -10,6 +10,7 @@ struct ComputeFreedoms {
   bool tf32 = false;
   // The convolutions of a step, though not of an evaluation, may be computed by what was fastest
   // when it was tried: that may be another the next time, and need not add up in one order.
+  // So may the sum of the gradients of several GPUs, by NCCL.
   bool nondeterministic = false;
 };
 

@@ -9,7 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "worker/compute/arriving_parameters.h"
+#include "worker/compute/device/gradient_sums.h"
 #include "worker/compute/model_runner.h"
+#include "worker/compute/plan/transfers.h"
 #include "worker/compute/run_context.h"
 
 namespace shoal {
@@ -27,7 +29,10 @@ struct RunBuffers {
   // Of the batch that this executable runs next, in the order of the graph's inputs: the model's
   // and the target; empty: not known. Read before Run returns.
   std::vector<std::span<const float>> next_inputs = {};
-  std::span<float> gradients = {};   // of a plan that trains
+  std::span<float> gradients = {};  // of a plan that trains
+  // Of a device, whose gradients may be added up with others': then the sum is copied to rank 0's
+  // `gradients`, and of the others a variable is done when its gradient is in that.
+  SumRank sum = {};
   std::span<float> prediction = {};  // where the model's output is wanted; empty: nowhere
 };
 
@@ -49,6 +54,10 @@ class Executable {
   virtual int64_t device_bytes() const { return 0; }
   // Takes it, as else the first run does. kResourceExhausted where there is not so much.
   virtual absl::Status TakeMemory() { return absl::OkStatus(); }
+
+  // The pieces of the gradients in the order in which they can be added up with other devices'
+  // (RunBuffers::sum); empty where they cannot.
+  virtual std::vector<Transfer::Range> SummedRanges() const { return {}; }
 
   // Runs the plan on `buffers` and gives the sums of its loss and metrics, where it has a loss.
   // `on_variable_done` is ModelRunner::Train's. Both callbacks may be empty: without

@@ -95,16 +95,25 @@ absl::StatusOr<BatchResult> GraphRunner::Train(
 
 absl::StatusOr<BatchResult> GraphRunner::TrainPart(
     const Batch& part, uint64_t step, std::span<const float> parameters, std::span<float> gradients,
-    const std::function<void(int variable)>& on_variable_done, ArrivingParameters* arriving) {
+    const std::function<void(int variable)>& on_variable_done, ArrivingParameters* arriving,
+    const SumRank& sum) {
   SHOAL_RETURN_IF_ERROR(CheckBatch(part, parameters, /*needs_target=*/true));
-  SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of gradients", gradients.size(), layout_.size));
+  if (sum.rank == 0)
+    SHOAL_RETURN_IF_ERROR(CheckSize("the buffer of gradients", gradients.size(), layout_.size));
   SHOAL_ASSIGN_OR_RETURN(
       BatchResult result,
       Run(PlanMode::kTrain, part, step,
-          {.parameters = parameters, .arriving = arriving, .gradients = gradients},
+          {.parameters = parameters, .arriving = arriving, .gradients = gradients, .sum = sum},
           on_variable_done));
   if (scales_loss()) result.loss_scale = loss_scale_.value();
   return result;
+}
+
+absl::StatusOr<std::vector<Transfer::Range>> GraphRunner::SummedRanges(int64_t examples) {
+  if (ExamplesAtOnce(examples) < examples) return std::vector<Transfer::Range>();
+  backend_->UseThreads(options_.threads);
+  SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, examples));
+  return executable->SummedRanges();
 }
 
 void GraphRunner::NoteGradient(bool overflowed) {

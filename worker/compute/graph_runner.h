@@ -12,8 +12,10 @@
 #include "common/model/model_layout.h"
 #include "common/model/training_graph.h"
 #include "worker/compute/backend.h"
+#include "worker/compute/device/gradient_sums.h"
 #include "worker/compute/loss_scale.h"
 #include "worker/compute/model_runner.h"
+#include "worker/compute/plan/transfers.h"
 
 namespace shoal {
 
@@ -44,12 +46,17 @@ class GraphRunner : public ModelRunner {
                                              bool training) override;
 
   // Train of a part of a batch, whose other parts other runners compute: it says nothing to the
-  // loss scale. NoteGradient does, for all of the batch.
+  // loss scale. NoteGradient does, for all of the batch. With a `sum` (RunBuffers::sum), which is
+  // of parts that SummedRanges has some of, `gradients` are rank 0's alone.
   absl::StatusOr<BatchResult> TrainPart(const Batch& part, uint64_t step,
                                         std::span<const float> parameters,
                                         std::span<float> gradients,
                                         const std::function<void(int variable)>& on_variable_done,
-                                        ArrivingParameters* arriving);
+                                        ArrivingParameters* arriving = nullptr,
+                                        const SumRank& sum = {});
+  // Executable::SummedRanges of a part of so many examples; empty where that is computed in micro
+  // batches, which the host adds up.
+  absl::StatusOr<std::vector<Transfer::Range>> SummedRanges(int64_t examples);
   // What became of a batch that was trained on: the next loss scale follows from it.
   void NoteGradient(bool overflowed);
 

@@ -25,7 +25,8 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options
                          return CreateBackend(name, options.freedoms);
                        }});
   }
-  return MirroredRunner::Create(options, devices);
+  return MirroredRunner::Create(
+      options, devices, [&names, &options] { return CreateGradientSums(names, options.freedoms); });
 }
 
 }  // namespace shoal

@@ -67,15 +67,21 @@ bool SameBits(const std::vector<float>& one, const std::vector<float>& other) {
          std::memcmp(one.data(), other.data(), one.size() * sizeof(float)) == 0;
 }
 
-// On every backend, as many devices as are wanted.
+// GPUs that can be used here, one behind the other.
+int CountGpus() {
+  const cuda::DeviceSurvey survey = cuda::SurveyDevices();
+  int count = 0;
+  while (cuda::FindDevice(survey, count).ok()) ++count;
+  return count;
+}
+
+// On every backend.
 class MirroredRunnerTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (GetParam() != "cuda") return;
-    for (const int index : {0, 1, 2}) {
-      const auto found = cuda::FindDevice(cuda::SurveyDevices(), index);
-      if (!found.ok()) GTEST_SKIP() << "No three GPUs here: " << found.status().message();
-    }
+    devices_ = CountGpus();
+    if (devices_ < 2) GTEST_SKIP() << "No two GPUs here, but " << devices_;
   }
 
   static absl::StatusOr<std::unique_ptr<Backend>> CreateDevice(int index) {
@@ -111,6 +117,7 @@ class MirroredRunnerTest : public ::testing::TestWithParam<std::string> {
     EXPECT_EQ(parts.metric_sums, whole.metric_sums);
   }
 
+  int devices_ = 3;  // that there are
   const std::thread::id thread_ = std::this_thread::get_id();
   std::mt19937 random_{3};
 };
@@ -126,6 +133,7 @@ TEST_P(MirroredRunnerTest, ComputesWhatOneDeviceDoes) {
   const std::vector<float> parameters = Parameters(*one);
   for (const Case& each :
        {Case{2, 6, 0}, Case{2, 5, 0}, Case{3, 7, 0}, Case{3, 1, 0}, Case{3, 2, 0}, Case{2, 7, 2}}) {
+    if (each.replicas > devices_) continue;
     SCOPED_TRACE(absl::StrCat(each.examples, " examples on ", each.replicas, ", at once ",
                               each.micro_batch_size));
     const RandomBatch data(random_, model, *kSparse, each.examples);
@@ -161,6 +169,7 @@ TEST_P(MirroredRunnerTest, EqualsMicroBatchesOfTheSamePartsToTheLastBit) {
   };
   const Graph model = Model(/*normalized=*/true);
   for (const Case& each : {Case{2, 6, 3}, Case{2, 5, 3}, Case{3, 8, 3}, Case{3, 2, 1}}) {
+    if (each.replicas > devices_) continue;
     SCOPED_TRACE(absl::StrCat(each.examples, " examples on ", each.replicas));
     const auto parts = MakeOne(OptionsOf(model, each.largest_part));
     const auto mirrored = MakeMirrored(OptionsOf(model), each.replicas);
@@ -182,7 +191,7 @@ TEST_P(MirroredRunnerTest, EqualsMicroBatchesOfTheSamePartsToTheLastBit) {
 // What is done may be sent off and overwritten: it is complete, and no replica reads it any more.
 TEST_P(MirroredRunnerTest, AVariableIsDoneOnceAndOnTheCallersThread) {
   const Graph model = Model(/*normalized=*/true);
-  const auto runner = MakeMirrored(OptionsOf(model), 3);
+  const auto runner = MakeMirrored(OptionsOf(model), std::min(3, devices_));
   const RandomBatch data(random_, model, *kSparse, 7);
   const std::vector<float> original = Parameters(*runner);
   std::vector<float> expected(original.size(), kNan);
@@ -210,6 +219,11 @@ INSTANTIATE_TEST_SUITE_P(Backends, MirroredRunnerTest, ::testing::ValuesIn(Suite
 // One decision for all replicas, whoever finds out.
 class MirroredLossScaleTest : public MirroredRunnerTest {
  protected:
+  void SetUp() override {
+    MirroredRunnerTest::SetUp();
+    if (!IsSkipped()) parameters_ = Parameters(*MakeOne(OptionsOf(MixedModel())));
+  }
+
   static Graph MixedModel() {
     ModelBuilding building({kBatch, 8});
     building.ComputeIn(ComputeDtype::kFloat16).Dense(16).Relu();
@@ -236,7 +250,7 @@ class MirroredLossScaleTest : public MirroredRunnerTest {
 
   float weight_ = 1e6;
   const RandomBatch data_{random_, MixedModel(), *kSparse, 6};
-  const std::vector<float> parameters_ = Parameters(*MakeOne(OptionsOf(MixedModel())));
+  std::vector<float> parameters_;
 };
 
 TEST_P(MirroredLossScaleTest, APartThatOverflowsDropsTheGradientOfAll) {
@@ -489,6 +503,28 @@ TEST(MirroredCreationTest, ErrorsAreByName) {
   };
   EXPECT_EQ(MirroredRunner::Create(options, {{"a", works}, {"b", fails}}).status().ToString(),
             "NOT_FOUND: replica 1 on b: it is not there");
+}
+
+// NCCL, where this machine has it; else the host adds up again.
+TEST(MirroredGpusTest, AddUpWhatTheHostDoes) {
+  const int gpus = CountGpus();
+  if (gpus < 2) GTEST_SKIP() << "No two GPUs here, but " << gpus;
+  ModelRunner::Options options = OptionsOf(Model(/*normalized=*/true));
+  options.backend = "cuda:0,cuda:1";
+  const auto host = ModelRunner::Create(options);
+  options.freedoms.nondeterministic = true;
+  const auto gpu = ModelRunner::Create(options);
+  ASSERT_TRUE(host.ok() && gpu.ok()) << host.status() << gpu.status();
+  std::mt19937 random(3);
+  const RandomBatch data(random, options.model, *kSparse, 7);
+  std::vector<float> parameters((*host)->layout().size, 0.1f), expected(parameters.size());
+  ASSERT_TRUE((*host)->Train(data.batch(), 1, parameters, expected, nullptr).ok());
+  for (int run = 0; run < 4; ++run) {
+    std::vector<float> gradients(parameters.size());
+    const auto trained = (*gpu)->Train(data.batch(), 1, parameters, gradients, nullptr);
+    ASSERT_TRUE(trained.ok()) << trained.status();
+    ExpectNear(gradients, expected, 1e-4, 1e-5, "gradients");
+  }
 }
 
 // The first replica goes on when the test says that a variable was done.

@@ -21,6 +21,8 @@ class CudaDevice : public Device {
 
   // That kernels are put into.
   const cuda::Stream& compute_stream() const { return stream(Device::Stream::kCompute); }
+  // That copies to the host are put into.
+  const cuda::Stream& out_stream() const { return stream(Device::Stream::kOut); }
   // A few blocks for each multiprocessor.
   int64_t blocks() const { return blocks_; }
 

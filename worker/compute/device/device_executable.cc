@@ -145,7 +145,7 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
     status = on_step_timed ? GiveSteps(buffers.same_parameters, Arriving(buffers), on_step_timed)
                            : StartComputing(buffers);
   }
-  if (status.ok()) status = StartCopyingGradients(buffers.gradients);
+  if (status.ok()) status = StartCopyingGradients(buffers);
   if (status.ok()) status = StartCopyingResults(buffers);
   if (status.ok()) status = StartCopyingNext(buffers.next_inputs);
   if (status.ok()) status = AwaitAll(on_variable_done);
@@ -317,7 +317,16 @@ absl::Status DeviceExecutable::GiveStep(Kernel& kernel, std::span<void* const> t
   return absl::OkStatus();
 }
 
-absl::Status DeviceExecutable::StartCopyingGradients(std::span<float> gradients) {
+std::vector<Transfer::Range> DeviceExecutable::SummedRanges() const {
+  std::vector<Transfer::Range> ranges;
+  for (const CopyOut& copy : copies_out_)
+    ranges.insert(ranges.end(), copy.transfer.ranges.begin(), copy.transfer.ranges.end());
+  return ranges;
+}
+
+absl::Status DeviceExecutable::StartCopyingGradients(const RunBuffers& buffers) {
+  const SumRank& sum = buffers.sum;
+  auto* const gradients = reinterpret_cast<char*>(buffers.gradients.data());
   if (const TensorId check = program_.results().check; check >= 0) {
     SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
     SHOAL_RETURN_IF_ERROR(device_.CopyOut(static_cast<const char*>(addresses_[check]),
@@ -328,9 +337,11 @@ absl::Status DeviceExecutable::StartCopyingGradients(std::span<float> gradients)
   for (const CopyOut& copy : copies_out_) {
     SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *copy.computed));
     for (const auto& [offset, size] : copy.transfer.ranges) {
-      SHOAL_RETURN_IF_ERROR(device_.CopyOut(memory_.gradients.data() + offset,
-                                            reinterpret_cast<char*>(gradients.data()) + offset,
-                                            size));
+      char* const computed = memory_.gradients.data() + offset;
+      if (sum.sums != nullptr)
+        SHOAL_RETURN_IF_ERROR(sum.sums->Reduce(sum, device_, computed, size));
+      if (sum.sums == nullptr || sum.rank == 0)
+        SHOAL_RETURN_IF_ERROR(device_.CopyOut(computed, gradients + offset, size));
     }
     SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kOut, *copy.copied));
   }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/compute/device/device.h"
+#include "worker/compute/device/gradient_sums.h"
 #include "worker/compute/executable.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/plan/transfers.h"
@@ -72,6 +73,9 @@ struct SharedDeviceMemory {
 //             when the parameters that it is the first to read are there
 //   kOut      gradients, when the last step that touches them has ended | results
 //
+// Where gradients are added up with those of other devices (GradientSums), kOut does that before
+// rank 0 copies them out, and the others copy none.
+//
 // Where gradients are checked (Program::Results::check), what was found is copied out before them.
 //
 // The inputs of a batch that was told as the next one lie in the other slot when its run begins:
@@ -104,6 +108,7 @@ class DeviceExecutable : public Executable {
            floats_size_bytes_;
   }
   absl::Status TakeMemory() override;
+  std::vector<Transfer::Range> SummedRanges() const override;
   absl::StatusOr<BatchResult> Run(const RunContext& context, const RunBuffers& buffers,
                                   const std::function<void(int variable)>& on_variable_done,
                                   const OnStepTimed& on_step_timed) override;
@@ -149,7 +154,7 @@ class DeviceExecutable : public Executable {
   absl::Status GiveStep(Kernel& kernel, std::span<void* const> tensors, const std::string& work,
                         const OnStepTimed& on_step_timed);
   absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(bool same_parameters);
-  absl::Status StartCopyingGradients(std::span<float> gradients);
+  absl::Status StartCopyingGradients(const RunBuffers& buffers);
   absl::Status StartCopyingResults(const RunBuffers& buffers);
   // What was found of the gradients: that they are to be used.
   bool GradientsAreFinite() const;

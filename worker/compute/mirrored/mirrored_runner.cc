@@ -1,6 +1,7 @@
 #include "worker/compute/mirrored/mirrored_runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
@@ -54,7 +55,7 @@ class AtEnd {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MirroredRunner>> MirroredRunner::Create(
-    const Options& options, const std::vector<Device>& devices) {
+    const Options& options, const std::vector<Device>& devices, const CreateSums& create_sums) {
   const auto count = static_cast<int>(devices.size());
   std::vector<std::unique_ptr<Replica>> replicas;
   for (int i = 0; i < count; ++i) {
@@ -70,7 +71,9 @@ absl::StatusOr<std::unique_ptr<MirroredRunner>> MirroredRunner::Create(
         Replica::Start(absl::StrCat("replica ", i, " on ", devices[i].name), create));
     replicas.push_back(std::move(replica));
   }
-  return std::unique_ptr<MirroredRunner>(new MirroredRunner(std::move(replicas)));
+  std::unique_ptr<MirroredRunner> runner(new MirroredRunner(std::move(replicas)));
+  if (create_sums) runner->sums_ = create_sums();
+  return runner;
 }
 
 absl::Status MirroredRunner::DoAtOnce(size_t replicas, const Work& work,
@@ -79,7 +82,11 @@ absl::Status MirroredRunner::DoAtOnce(size_t replicas, const Work& work,
   {
     // Also where memory for `meanwhile` runs out: what the replicas use is the caller's.
     const AtEnd await([&] {
-      for (size_t i = 0; i < replicas; ++i) status.Update(replicas_[i]->Await());
+      for (size_t i = 0; i < replicas; ++i) {
+        const absl::Status ended = replicas_[i]->Await();
+        // Those that were cut off from one that failed say nothing of their own.
+        if (status.ok() || (absl::IsCancelled(status) && !ended.ok())) status = ended;
+      }
     });
     for (size_t i = 0; i < replicas; ++i)
       replicas_[i]->Begin([&work, i](GraphRunner& runner) { return work(i, runner); });
@@ -95,13 +102,14 @@ absl::StatusOr<ModelRunner::BatchMemory> MirroredRunner::MemoryOfBatch(int64_t e
     SHOAL_ASSIGN_OR_RETURN(memories[i], runner.MemoryOfBatch(sizes[i]));
     return absl::OkStatus();
   }));
-  SHOAL_RETURN_IF_ERROR(TakePartGradients(sizes.size()));
+  SHOAL_ASSIGN_OR_RETURN(const bool devices_add_up, DevicesAddUp(sizes));
+  if (!devices_add_up) SHOAL_RETURN_IF_ERROR(TakePartGradients(sizes.size()));
   BatchMemory sum;
   for (const BatchMemory& memory : memories) {
     sum.data += memory.data;
     sum.activations += memory.activations;
   }
-  const auto others = static_cast<int64_t>(sizes.size()) - 1;
+  const int64_t others = devices_add_up ? 0 : static_cast<int64_t>(sizes.size()) - 1;
   sum.activations += others * layout().size * static_cast<int64_t>(sizeof(float));
   return sum;
 }
@@ -120,10 +128,28 @@ void MirroredRunner::ForgetLossScale() {
   for (const auto& replica : replicas_) replica->runner().ForgetLossScale();
 }
 
+// Where plans for parts of unequal sizes leave gradients in another order, devices would add up one
+// variable and another.
+absl::StatusOr<bool> MirroredRunner::DevicesAddUp(const std::vector<int64_t>& sizes) {
+  if (sums_ == nullptr || sizes.size() < replicas_.size()) return false;
+  int64_t examples = 0;
+  for (const int64_t size : sizes) examples += size;
+  if (const auto known = devices_add_up_.find(examples); known != devices_add_up_.end())
+    return known->second;
+  std::vector<std::vector<Transfer::Range>> ranges(sizes.size());
+  SHOAL_RETURN_IF_ERROR(DoAtOnce(sizes.size(), [&](size_t i, GraphRunner& runner) -> absl::Status {
+    SHOAL_ASSIGN_OR_RETURN(ranges[i], runner.SummedRanges(sizes[i]));
+    return absl::OkStatus();
+  }));
+  const bool same = std::all_of(ranges.begin(), ranges.end(),
+                                [&](const auto& each) { return each == ranges[0]; });
+  return devices_add_up_[examples] = same && !ranges[0].empty();
+}
+
 absl::Status MirroredRunner::TakePartGradients(size_t replicas) {
   const auto taken = [this](size_t i) { return i == 0 || !part_gradients_[i].values.empty(); };
   if (taken(replicas - 1)) return absl::OkStatus();
-  return DoAtOnce(replicas, [&](size_t i, GraphRunner& runner) {
+  return DoAtOnce(replicas, [&](size_t i, GraphRunner& runner) -> absl::Status {
     if (taken(i)) return absl::OkStatus();
     PartGradients& own = part_gradients_[i];
     own.values.resize(layout().size);
@@ -148,36 +174,57 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
     next[i].id = batch.next->id;
     parts[i].next = &next[i];
   }
-  SHOAL_RETURN_IF_ERROR(TakePartGradients(parts.size()));
+  SHOAL_ASSIGN_OR_RETURN(const bool devices_add_up,
+                         DevicesAddUp(PartSizes(batch.examples, count())));
+  if (!devices_add_up) SHOAL_RETURN_IF_ERROR(TakePartGradients(parts.size()));
   const auto gradients_of = [&](size_t replica) {
     return replica == 0 ? gradients : std::span<float>(part_gradients_[replica].values);
   };
   std::optional<AwaitedInTurn> awaited;
-  if (arriving != nullptr) awaited.emplace(arriving);
+  if (arriving != nullptr && devices_add_up) {
+    // A step that is given up in its midst aborts the sums, and there would be none afterwards.
+    for (size_t v = 0; v < layout().variables.size(); ++v)
+      SHOAL_RETURN_IF_ERROR(arriving->Await(static_cast<int>(v)));
+  } else if (arriving != nullptr) {
+    awaited.emplace(arriving);
+  }
   VariableCountdown countdown(parts.size(), layout().variables.size());
   std::vector<BatchResult> results(parts.size());
+  std::atomic<bool> aborted = false;
+  // Sums that end because they were aborted are none.
+  const auto on_done = [&](int variable) {
+    if (!aborted) countdown.Done(variable);
+  };
   const auto train = [&](size_t i, GraphRunner& runner) {
+    const SumRank sum = {.sums = devices_add_up ? sums_.get() : nullptr,
+                         .rank = static_cast<int>(i),
+                         .share = static_cast<float>(ShareOf(parts[i], batch))};
     const absl::Status status = CatchOutOfMemory("a part of a batch", [&]() -> absl::Status {
-      SHOAL_ASSIGN_OR_RETURN(results[i], runner.TrainPart(
-                                             parts[i], step, parameters, gradients_of(i),
-                                             [&](int variable) { countdown.Done(variable); },
-                                             awaited.has_value() ? &*awaited : nullptr));
+      SHOAL_ASSIGN_OR_RETURN(results[i],
+                             runner.TrainPart(parts[i], step, parameters, gradients_of(i), on_done,
+                                              awaited.has_value() ? &*awaited : nullptr, sum));
       return absl::OkStatus();
     });
+    if (!status.ok() && devices_add_up) {
+      aborted = true;
+      sums_->Abort();
+    }
     countdown.Ended();
     return status;
   };
   const auto add_up = [&] {
     while (const std::optional<int> variable = countdown.Next()) {
       const auto& [offset, size] = layout().variables[*variable];
-      for (size_t i = 0; i < parts.size(); ++i) {
+      for (size_t i = 0; i < parts.size() && !devices_add_up; ++i) {
         AddPart(gradients_of(i).subspan(offset, size), ShareOf(parts[i], batch), /*begins=*/i == 0,
                 gradients.subspan(offset, size));
       }
       if (on_variable_done) on_variable_done(*variable);
     }
   };
-  SHOAL_RETURN_IF_ERROR(DoAtOnce(parts.size(), train, add_up));
+  const absl::Status trained = DoAtOnce(parts.size(), train, add_up);
+  if (aborted) sums_.reset();
+  SHOAL_RETURN_IF_ERROR(trained);
   BatchResult sums;
   for (const BatchResult& result : results) AddTo(result, &sums);
   sums.loss_scale = results[0].loss_scale;

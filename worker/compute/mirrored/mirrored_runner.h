@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/compute/backend.h"
+#include "worker/compute/device/gradient_sums.h"
 #include "worker/compute/mirrored/replica.h"
 #include "worker/compute/model_runner.h"
 #include "worker/compute/page_aligned.h"
@@ -19,12 +21,14 @@ namespace shoal {
 // The ModelRunner over several devices of one machine (TensorFlow's MirroredStrategy): each has a
 // replica of the model and computes a part of each batch, all at once. What is pushed is the mean
 // over the parts by their examples, which is what Options::micro_batch_size makes of them one after
-// the other, to the last bit: what looks at a whole batch sees a part of it. Which replica computes
-// what, and in which order parts are added up, follows from the number of examples alone.
+// the other, to the last bit where the host adds up: what looks at a whole batch sees a part of it.
+// Which replica computes what, and in which order the host adds up, follows from the number of
+// examples alone.
 //
 // The replicas run on threads of their own. The calling thread adds up each variable when all have
 // done it, and says so, while they compute the rest. Of a batch with fewer examples than there are
-// replicas the last ones compute nothing.
+// replicas the last ones compute nothing. With GradientSums the devices add up; the host does still
+// where a replica has no part or computes it in micro batches.
 class MirroredRunner : public ModelRunner {
  public:
   struct Device {
@@ -32,10 +36,14 @@ class MirroredRunner : public ModelRunner {
     // Called on the thread that then computes there.
     std::function<absl::StatusOr<std::unique_ptr<Backend>>()> create;
   };
+  // What adds up the gradients of all devices where they lie, by their places in the list; null:
+  // the host does.
+  using CreateSums = std::function<std::unique_ptr<GradientSums>()>;
   // Of Options, `threads` are shared out among the replicas, each has at least one;
   // `micro_batch_size` is of each replica; and the first replica's work is timed.
   static absl::StatusOr<std::unique_ptr<MirroredRunner>> Create(const Options& options,
-                                                                const std::vector<Device>& devices);
+                                                                const std::vector<Device>& devices,
+                                                                const CreateSums& create_sums = {});
 
   const ModelLayout& layout() const override { return first().layout(); }
   // Of all replicas together.
@@ -67,6 +75,8 @@ class MirroredRunner : public ModelRunner {
   using Work = std::function<absl::Status(size_t replica, GraphRunner& runner)>;
   absl::Status DoAtOnce(size_t replicas, const Work& work,
                         const std::function<void()>& meanwhile = nullptr);
+  // Whether the devices add up the gradients of a batch in parts of these sizes.
+  absl::StatusOr<bool> DevicesAddUp(const std::vector<int64_t>& sizes);
   // The buffers that the replicas but the first leave their gradients in.
   absl::Status TakePartGradients(size_t replicas);
 
@@ -75,7 +85,10 @@ class MirroredRunner : public ModelRunner {
     std::unique_ptr<PinnedBuffer> pinned;
   };
   const std::vector<std::unique_ptr<Replica>> replicas_;
-  std::vector<PartGradients> part_gradients_;  // by replica; the first's is the caller's buffer
+  // By replica, where the host adds up; the first's is the caller's buffer.
+  std::vector<PartGradients> part_gradients_;
+  std::unique_ptr<GradientSums> sums_;      // null: the host adds up
+  std::map<int64_t, bool> devices_add_up_;  // by the examples of a batch
 };
 
 }  // namespace shoal

@@ -13,6 +13,7 @@ struct Transfer {
   struct Range {
     int64_t offset_bytes = 0;
     int64_t size_bytes = 0;
+    bool operator==(const Range&) const = default;
   };
   std::vector<int> variables;  // in the order in which they were given
   std::vector<Range> ranges;   // by offset

@@ -134,6 +134,11 @@ absl::Status FakeDevice::CopyOut(const char* from, void* to, int64_t size_bytes)
   return error_;
 }
 
+void FakeDevice::GiveOut(const std::string& what, std::function<absl::Status()> run) {
+  log_.push_back("out: " + what);
+  Give(Stream::kOut, {.run = std::move(run)});
+}
+
 absl::Status FakeDevice::Launch(Kernel& kernel, const RunContext* context,
                                 std::span<void* const> tensors) {
   log_.push_back("compute: kernel");

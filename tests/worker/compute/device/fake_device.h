@@ -47,6 +47,10 @@ class FakeDevice : public Device {
   absl::Status Await(Event& event) override;
   void Finish() override;
 
+  // Gives kOut something else to do, which may wait for other devices' threads; "out: WHAT" in the
+  // log.
+  void GiveOut(const std::string& what, std::function<absl::Status()> run);
+
   // "in: copy 12", bytes; "compute: kernel"; "out: copy 12"; "in: event 0", a number for each in
   // the order of NewEvent(); "compute: wait 0"; "host: wait 0"; "host: held up" by a copy out;
   // "compute: record", behind which is what was recorded, to "compute: recorded"; "compute: play".

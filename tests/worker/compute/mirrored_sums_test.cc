@@ -1,0 +1,302 @@
+// Replicas whose devices add up their gradients, on fake devices.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/base/status_macros.h"
+#include "tests/common/loss/loss_of.h"
+#include "tests/worker/compute/device/fake_device.h"
+#include "tests/worker/compute/device/fake_device_backend.h"
+#include "tests/worker/compute/expect_near.h"
+#include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/random_batch.h"
+#include "worker/compute/graph_runner.h"
+#include "worker/compute/mirrored/mirrored_runner.h"
+#include "worker/compute/page_aligned.h"
+#include "worker/compute/reference/reference_backend.h"
+
+namespace shoal {
+namespace {
+
+const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
+// Orders of what the streams do.
+constexpr uint64_t kSeeds = 20;
+
+// Sums of FakeDevices, each driven by a thread. A sum runs on rank 0 when the others' have run,
+// which leave a copy of what their memory holds then. After an abort nothing waits, and sums are
+// anything.
+class FakeGradientSums : public GradientSums {
+ public:
+  explicit FakeGradientSums(int ranks) : given_(ranks) {}
+
+  absl::Status Reduce(const SumRank& rank, Device& device, char* gradients,
+                      int64_t size_bytes) override {
+    int number = 0;
+    {
+      MutexLock lock(&mutex_);
+      if (aborted_) return absl::CancelledError("the sums were aborted");
+      number = given_[rank.rank]++;
+      ++reduces_;
+    }
+    const std::span<float> values(reinterpret_cast<float*>(gradients), size_bytes / sizeof(float));
+    static_cast<FakeDevice&>(device).GiveOut("sum",
+                                             [=, this, rank = rank.rank, share = rank.share] {
+                                               return Run(rank, share, number, values);
+                                             });
+    return absl::OkStatus();
+  }
+  void Abort() override {
+    MutexLock lock(&mutex_);
+    aborted_ = true;
+    changed_.NotifyAll();
+  }
+
+  // From now on that rank's sums do not run before an abort.
+  void HoldUp(int rank) {
+    MutexLock lock(&mutex_);
+    held_up_ = rank;
+  }
+  int reduces() {
+    MutexLock lock(&mutex_);
+    return reduces_;
+  }
+
+ private:
+  absl::Status Run(int rank, float share, int number, std::span<float> values) {
+    MutexLock lock(&mutex_);
+    if (rank == held_up_) WaitUntil([] { return false; });
+    if (rank > 0) {
+      std::vector<float>& part = parts_[number][rank];
+      for (const float value : values) part.push_back(share * value);
+      changed_.NotifyAll();
+      return absl::OkStatus();
+    }
+    WaitUntil([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return parts_[number].size() + 1 == given_.size();
+    });
+    if (hung_) return absl::DeadlineExceededError("a rank waited for another in vain");
+    for (float& value : values) value *= share;
+    for (const auto& [other, part] : parts_[number]) {
+      if (part.size() != values.size()) return absl::InternalError("ranks add up other sizes");
+      for (size_t i = 0; i < part.size(); ++i) values[i] += part[i];
+    }
+    parts_.erase(number);
+    return absl::OkStatus();
+  }
+  template <typename Condition>
+  void WaitUntil(const Condition& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!condition() && !aborted_ && !hung_) hung_ = !changed_.WaitUntil(&mutex_, deadline);
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<int> given_ ABSL_GUARDED_BY(mutex_);  // by rank
+  std::map<int, std::map<int, std::vector<float>>> parts_
+      ABSL_GUARDED_BY(mutex_);  // by number, rank
+  int reduces_ ABSL_GUARDED_BY(mutex_) = 0;
+  int held_up_ ABSL_GUARDED_BY(mutex_) = -1;
+  bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool hung_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Fails as long as it is told to.
+class FailingKernel : public Kernel {
+ public:
+  explicit FailingKernel(const std::atomic<bool>* failing) : failing_(*failing) {}
+  absl::Status Run(const RunContext*, std::span<void* const>) override {
+    return failing_ ? absl::InternalError("the kernel of this test fails") : absl::OkStatus();
+  }
+
+ private:
+  const std::atomic<bool>& failing_;
+};
+
+// One whose programs fail at their end, as long as `failing` says so; null: never.
+class SomeBackend : public FakeDeviceBackend {
+ public:
+  SomeBackend(std::unique_ptr<FakeDevice> device, const std::atomic<bool>* failing)
+      : FakeDeviceBackend(std::move(device), /*least_copied_bytes=*/64), failing_(failing) {}
+
+ protected:
+  absl::Status AddSteps(ProgramBuilder& builder) const override {
+    SHOAL_RETURN_IF_ERROR(FakeDeviceBackend::AddSteps(builder));
+    if (failing_ != nullptr) builder.AddStep(std::make_unique<FailingKernel>(failing_), {});
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::atomic<bool>* const failing_;
+};
+
+Graph SmallModel() {
+  ModelBuilding model({kBatch, 6, 6, 2});
+  model.Conv2D(3, {.size = {3, 3}, .padding = Padding::kSame}).BatchNormalization().Relu();
+  return model.Flatten().Dropout(0.3).Dense(6).Relu().Dense(4).Build();
+}
+
+class MirroredSumsTest : public ::testing::Test {
+ protected:
+  static ModelRunner::Options Options(int64_t micro_batch_size = 0) {
+    return {
+        .model = SmallModel(), .loss = kSparse, .micro_batch_size = micro_batch_size, .seed = 3};
+  }
+  // A replica for each of `fails`, which says whether its programs do.
+  std::unique_ptr<MirroredRunner> Make(uint64_t seed, const std::vector<bool>& fails,
+                                       bool sums = true, int64_t micro_batch_size = 0) {
+    std::vector<MirroredRunner::Device> devices;
+    devices_.resize(fails.size());
+    for (size_t i = 0; i < fails.size(); ++i) {
+      devices.push_back(
+          {.name = absl::StrCat("fake:", i), .create = [this, seed, i, &fails] {
+             auto device = std::make_unique<FakeDevice>(10 * seed + i);
+             devices_[i] = device.get();
+             return absl::StatusOr<std::unique_ptr<Backend>>(
+                 std::make_unique<SomeBackend>(std::move(device), fails[i] ? &failing_ : nullptr));
+           }});
+    }
+    const auto create_sums = [&] {
+      auto created = std::make_unique<FakeGradientSums>(static_cast<int>(fails.size()));
+      sums_ = created.get();
+      return created;
+    };
+    auto runner = MirroredRunner::Create(Options(micro_batch_size), devices,
+                                         sums ? MirroredRunner::CreateSums(create_sums) : nullptr);
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    return *std::move(runner);
+  }
+  struct Trained {
+    absl::Status status;
+    PageAlignedFloats gradients;
+    std::vector<int> done;
+  };
+  Trained Train(ModelRunner& runner, int64_t examples) {
+    std::mt19937 random(7);
+    const RandomBatch data(random, SmallModel(), *kSparse, examples);
+    PageAlignedFloats parameters(runner.layout().size);
+    for (float& value : parameters) value = 0.01f * static_cast<float>(random() % 40);
+    Trained trained = {.gradients = PageAlignedFloats(parameters.size())};
+    const auto pinned = runner.Pin(parameters), pinned_gradients = runner.Pin(trained.gradients);
+    EXPECT_TRUE(pinned.ok() && pinned_gradients.ok());
+    trained.status = runner
+                         .Train(data.batch(), 1, parameters, trained.gradients,
+                                [&](int variable) { trained.done.push_back(variable); })
+                         .status();
+    return trained;
+  }
+  // What the host makes of the same parts.
+  PageAlignedFloats Expected(int64_t examples, int64_t largest_part) {
+    const auto runner = *GraphRunner::Create(Options(largest_part), CreateReferenceBackend());
+    return Train(*runner, examples).gradients;
+  }
+  static int64_t BytesCopiedOut(const FakeDevice& device) {
+    int64_t sum = 0;
+    for (const std::string& line : const_cast<FakeDevice&>(device).log()) {
+      int64_t bytes = 0;
+      if (line.starts_with("out: copy ") && absl::SimpleAtoi(line.substr(10), &bytes)) sum += bytes;
+    }
+    return sum;
+  }
+
+  std::vector<FakeDevice*> devices_;  // of the last runner
+  FakeGradientSums* sums_ = nullptr;  // likewise
+  std::atomic<bool> failing_ = true;
+};
+
+TEST_F(MirroredSumsTest, InAnyOrderTheSumIsThatOfTheHost) {
+  for (const auto& [replicas, examples] : {std::pair(2, 5), std::pair(3, 8)}) {
+    const PageAlignedFloats expected = Expected(examples, /*largest_part=*/3);
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      SCOPED_TRACE(absl::StrCat(examples, " examples on ", replicas, ", seed ", seed));
+      const auto runner = Make(seed, std::vector<bool>(replicas));
+      for (int run = 0; run < 3; ++run) {  // given, recorded, played
+        const Trained trained = Train(*runner, examples);
+        ASSERT_TRUE(trained.status.ok()) << trained.status;
+        ExpectNear(trained.gradients, expected, 1e-5, 1e-6, "gradients");
+        EXPECT_EQ(trained.done.size(), runner->layout().variables.size());
+      }
+      EXPECT_GT(sums_->reduces(), 0);
+    }
+  }
+}
+
+// The other device's gradients stay where they are, and the host has no memory for them.
+TEST_F(MirroredSumsTest, TheFirstDeviceAloneCopiesGradientsOut) {
+  const auto host = Make(0, {false, false}, /*sums=*/false);
+  const int64_t host_bytes = host->MemoryOfBatch(6)->activations;
+  const auto runner = Make(0, {false, false});
+  const int64_t model = runner->layout().size * static_cast<int64_t>(sizeof(float));
+  EXPECT_EQ(runner->MemoryOfBatch(6)->activations, host_bytes - model);
+  ASSERT_TRUE(Train(*runner, 6).status.ok());
+  int64_t pushed = 0;
+  for (const auto& extent : runner->layout().variables) {
+    pushed += extent.size * static_cast<int64_t>(sizeof(float));
+  }
+  EXPECT_EQ(BytesCopiedOut(*devices_[0]) - BytesCopiedOut(*devices_[1]), pushed);
+}
+
+TEST_F(MirroredSumsTest, TheHostAddsUpWhereADeviceHasNoPartOrComputesItInParts) {
+  const auto runner = Make(0, {false, false, false});
+  const Trained two = Train(*runner, 2);
+  ASSERT_TRUE(two.status.ok()) << two.status;
+  EXPECT_EQ(two.gradients, Expected(2, 1));
+  EXPECT_EQ(sums_->reduces(), 0);
+  const auto in_parts = Make(0, {false, false}, /*sums=*/true, /*micro_batch_size=*/2);
+  const Trained eight = Train(*in_parts, 8);
+  ASSERT_TRUE(eight.status.ok()) << eight.status;
+  ExpectNear(eight.gradients, Expected(8, 2), 1e-5, 1e-6, "gradients");
+  EXPECT_EQ(sums_->reduces(), 0);
+}
+
+// And whoever fails is named, not those that waited for it. The next step is added up by the host.
+TEST_F(MirroredSumsTest, ADeviceThatFailsHangsNobody) {
+  const PageAlignedFloats expected = Expected(8, /*largest_part=*/3);
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (size_t failing = 0; failing < 3; ++failing) {
+      SCOPED_TRACE(absl::StrCat("seed ", seed, ", device ", failing));
+      std::vector<bool> fails(3);
+      fails[failing] = true;
+      const auto runner = Make(seed, fails);
+      EXPECT_EQ(Train(*runner, 7).status.ToString(),
+                absl::StrCat("INTERNAL: replica ", failing, " on fake:", failing,
+                             ": the kernel of this test fails"));
+      for (const FakeDevice* device : devices_) EXPECT_TRUE(device->idle());
+      failing_ = false;
+      const Trained next = Train(*runner, 8);
+      EXPECT_TRUE(next.status.ok()) << next.status;
+      EXPECT_EQ(next.gradients, expected);
+      failing_ = true;
+    }
+  }
+}
+
+// A device has failed after its part of a sum was taken, and another never gave its own.
+TEST_F(MirroredSumsTest, ASumThatWasAbortedIsSaidToNobody) {
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto runner = Make(seed, {false, false, true});
+    sums_->HoldUp(1);
+    const Trained trained = Train(*runner, 7);
+    EXPECT_FALSE(trained.status.ok());
+    EXPECT_TRUE(trained.done.empty());
+  }
+}
+
+}  // namespace
+}  // namespace shoal
