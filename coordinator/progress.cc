@@ -152,7 +152,11 @@ double Progress::examples_per_second(Time now) const {
 
 void Progress::Restore(const std::vector<proto::EpochResult>& epochs, uint64_t epoch) {
   for (const proto::EpochResult& result : epochs) {
-    if (result.epoch() < epoch) history_.try_emplace(result.epoch(), result);
+    if (result.epoch() >= epoch) continue;
+    const auto [known, is_new] = history_.try_emplace(result.epoch(), result);
+    if (is_new || known->second.has_test_loss() || !result.has_test_loss()) continue;
+    known->second.set_test_loss(result.test_loss());
+    *known->second.mutable_test_metrics() = result.test_metrics();
   }
 }
 

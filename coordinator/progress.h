@@ -74,7 +74,8 @@ class Progress {
   const std::vector<std::string>& metric_names() const { return metric_names_; }
   int metric_sum_count() const { return metric_sum_count_; }
 
-  // Takes the epochs below `epoch`, of an earlier coordinator, that are not known here.
+  // Takes the epochs below `epoch`, of an earlier coordinator, that are not known here, and what it
+  // has evaluated of those that are: it may have done so after they were read.
   void Restore(const std::vector<proto::EpochResult>& epochs, uint64_t epoch);
 
  private:

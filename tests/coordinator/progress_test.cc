@@ -170,6 +170,25 @@ TEST(ProgressTest, WhatIsKnownHereIsNotOverwritten) {
   EXPECT_EQ(progress.history().at(0).test_loss(), 0.75);
 }
 
+// Of two coordinators at once the former evaluates while the latter has read its lines already.
+TEST(ProgressTest, WhatAnEarlierCoordinatorEvaluatedMeanwhileIsTaken) {
+  Progress progress(*MakeMetrics({"accuracy"}));
+  std::vector<proto::EpochResult> earlier(1);
+  earlier[0].set_loss(0.5);
+  progress.Restore(earlier, 1);
+  earlier[0].set_test_loss(0.25);
+  proto::MetricValue* const accuracy = earlier[0].add_test_metrics();
+  accuracy->set_name("accuracy");
+  accuracy->set_value(0.75);
+  progress.Restore(earlier, 1);
+  EXPECT_EQ(progress.history().at(0).test_loss(), 0.25);
+  EXPECT_THAT(Values(progress.history().at(0).test_metrics()), ElementsAre(0.75));
+  // What is evaluated stays.
+  earlier[0].set_test_loss(9);
+  progress.Restore(earlier, 1);
+  EXPECT_EQ(progress.history().at(0).test_loss(), 0.25);
+}
+
 TEST(ProgressTest, RewindForgetsWhatDidNotHappen) {
   Progress progress = TwoEpochs();
   progress.StepDone({.epoch = 2, .examples = 10, .loss_sum = 10, .metric_sums = {10, 10}}, At(3));
