@@ -20,6 +20,8 @@
 #include "common/memory/memory_limit.h"
 #include "common/model/initializer.h"
 #include "common/model/training_graph.h"
+#include "worker/compute/compute_device.h"
+#include "worker/compute/micro_batches.h"
 #include "worker/compute/model_runner.h"
 #include "worker/compute/page_aligned.h"
 #include "worker/compute/plan/plan.h"
@@ -132,11 +134,13 @@ class Bench {
 
   // Begins steps for so long, one at least, and calls on_step with what each took, in seconds: by
   // the clock, and of CPU time of all threads. The first two, which prepare, do not count.
-  absl::Status Run(double for_seconds,
+  // `before_step` is called before each of all.
+  absl::Status Run(double for_seconds, const std::function<void()>& before_step,
                    const std::function<void(double seconds, double cpu_seconds)>& on_step) {
     constexpr int kPreparingSteps = 2;
     Clock::time_point first;
     for (int step = 0;; ++step) {
+      before_step();
       const double cpu = CpuSeconds();
       const Clock::time_point begin = Clock::now();
       if (step == kPreparingSteps) first = begin;
@@ -188,15 +192,20 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
                                             const ModelBenchOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, LossFor(model.graph));
   ModelBenchResult result = {.model = model.name, .options = options};
-  SHOAL_ASSIGN_OR_RETURN(result.op_work, WorkOf(model.graph, *loss, options.batch_size));
+  // Of several devices the first one's ops are timed.
+  const auto devices = static_cast<int64_t>(DevicesIn(options.backend).size());
+  SHOAL_ASSIGN_OR_RETURN(
+      result.op_work, WorkOf(model.graph, *loss, PartSizes(options.batch_size, devices).front()));
   {
     SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
                            Bench::Create(model.graph, loss, options, nullptr));
     result.activation_bytes = bench->activation_bytes();
-    SHOAL_RETURN_IF_ERROR(bench->Run(options.seconds, [&](double seconds, double cpu_seconds) {
-      result.step_seconds.push_back(seconds);
-      result.step_cpu_seconds.push_back(cpu_seconds);
-    }));
+    SHOAL_RETURN_IF_ERROR(bench->Run(
+        options.seconds, [] {},
+        [&](double seconds, double cpu_seconds) {
+          result.step_seconds.push_back(seconds);
+          result.step_cpu_seconds.push_back(cpu_seconds);
+        }));
   }
   std::map<std::string, double> op_seconds;  // of the step that runs
   SHOAL_ASSIGN_OR_RETURN(
@@ -206,13 +215,12 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
                       op_seconds[work] += Seconds(taken).count();
                     }));
   double least = std::numeric_limits<double>::infinity();
-  SHOAL_RETURN_IF_ERROR(
-      bench->Run(options.seconds * kShareOfTimedOps, [&](double seconds, double /*cpu_seconds*/) {
-        if (seconds < least) {
-          least = seconds;
-          result.op_seconds = op_seconds;
-        }
-        op_seconds.clear();
+  SHOAL_RETURN_IF_ERROR(bench->Run(
+      options.seconds * kShareOfTimedOps, [&] { op_seconds.clear(); },
+      [&](double seconds, double /*cpu_seconds*/) {
+        if (seconds >= least) return;
+        least = seconds;
+        result.op_seconds = op_seconds;
       }));
   return result;
 }

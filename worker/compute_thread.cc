@@ -126,8 +126,8 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   ModelRunner::Options runner = computed.RunnerOptions();
   runner.backend = options_.backend;
   runner.freedoms = options_.freedoms;
-  // Promise 9: whoever computes a step computes the same.
-  if (job.strategy.sync()) runner.freedoms.nondeterministic = false;
+  // Promise 9: whoever computes a step computes the same. Evaluations are deterministic anyway.
+  if (job.strategy.sync() || options_.only_evaluates) runner.freedoms.nondeterministic = false;
   runner.threads = options_.threads;
   runner.seed = job.seed;
   runner.byte_inputs = byte_inputs_.value_or(std::set<size_t>());
@@ -374,7 +374,7 @@ void ComputeThread::TrainAndSay(uint64_t timeline, uint64_t step, ParameterArriv
     return inner_ == nullptr ? TrainNow(step, arriving, on_chunks)
                              : TrainLocally(timeline, step, on_chunks);
   });
-  // One that was given up says nothing of the next.
+  // One that was given up counts as long, as nothing is known of it.
   const bool was_short = outcome.ok() && CpuTime() - begin < options_.short_step;
   auto finish = [this, alive = alive_, was_short, say, on_chunk, done, last = std::move(last),
                  outcome = std::move(outcome)]() mutable {

@@ -23,7 +23,7 @@ void ParameterArrivals::Arrived(const ChunkId& id) {
       whole = --of_variable_[piece.variable] == 0 || whole;
     if (!whole) return;
   }
-  arrived_.NotifyOne();
+  arrived_.NotifyAll();
 }
 
 void ParameterArrivals::GiveUp() {
@@ -31,7 +31,7 @@ void ParameterArrivals::GiveUp() {
     MutexLock lock(&mutex_);
     given_up_ = true;
   }
-  arrived_.NotifyOne();
+  arrived_.NotifyAll();
 }
 
 bool ParameterArrivals::all_here() const {
@@ -53,9 +53,9 @@ absl::Status ParameterArrivals::AwaitAll() {
 
 absl::Status ParameterArrivals::AwaitNone(const int& missing) {
   if (missing > 0 && !given_up_) {
-    const auto begin = std::chrono::steady_clock::now();
+    if (waiting_++ == 0) waiting_since_ = std::chrono::steady_clock::now();
     while (missing > 0 && !given_up_) arrived_.Wait(&mutex_);
-    waited_ += std::chrono::steady_clock::now() - begin;
+    if (--waiting_ == 0) waited_ += std::chrono::steady_clock::now() - waiting_since_;
   }
   return given_up_ ? absl::CancelledError("the parameters of the step do not come")
                    : absl::OkStatus();

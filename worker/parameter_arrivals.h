@@ -11,8 +11,8 @@
 
 namespace shoal {
 
-// The chunks that a step still waits for when it begins: one thread says which have arrived,
-// another computes, and waits where it reads a variable of which a piece is missing. One for each
+// The chunks that a step still waits for when it begins: one thread says which have arrived, and
+// others, one or more, wait where they read a variable of which a piece is missing. One for each
 // step.
 class ParameterArrivals : public ArrivingParameters {
  public:
@@ -21,7 +21,7 @@ class ParameterArrivals : public ArrivingParameters {
   // `shard_map` outlives this.
   ParameterArrivals(const ShardMap& shard_map, const std::vector<ChunkId>& missing);
 
-  // All have arrived. For both threads.
+  // All have arrived. For all threads.
   bool all_here() const;
 
   // --- For the thread that brings them ---
@@ -30,13 +30,16 @@ class ParameterArrivals : public ArrivingParameters {
   void Arrived(const ChunkId& id);
   // The others do not come: whoever waits, or is about to, goes on with kCancelled.
   void GiveUp();
-  // --- For the thread that computes ---
+  // --- For those that compute ---
 
   absl::Status Await(int variable) override;
   // The same of all variables.
   absl::Status AwaitAll();
-  // How long it has waited so far.
-  Duration waited() const { return waited_; }
+  // For how long somebody has waited so far.
+  Duration waited() const {
+    MutexLock lock(&mutex_);
+    return waited_;
+  }
 
  private:
   // `missing` of what is waited for, in chunks. Waits until none is.
@@ -48,7 +51,9 @@ class ParameterArrivals : public ArrivingParameters {
   std::vector<int> of_variable_ ABSL_GUARDED_BY(mutex_);  // missing chunks with a piece of it
   int missing_ ABSL_GUARDED_BY(mutex_) = 0;               // chunks
   bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
-  Duration waited_{};  // of the thread that computes
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
+  std::chrono::steady_clock::time_point waiting_since_ ABSL_GUARDED_BY(mutex_);
+  Duration waited_ ABSL_GUARDED_BY(mutex_){};
 };
 
 }  // namespace shoal

@@ -29,6 +29,31 @@ class ParameterArrivalsTest : public testing::Test {
   std::vector<ChunkId> all_;
 };
 
+// As replicas do, and who adds up what they have computed.
+TEST_F(ParameterArrivalsTest, SeveralMayWait) {
+  for (const bool given_up : {false, true}) {
+    for (int i = 0; i < 100; ++i) {
+      ParameterArrivals arrivals(model_.shard_map, all_);
+      std::atomic<int> begun = 0;
+      const auto wait = [&](bool for_all) {
+        ++begun;
+        const absl::Status status = for_all ? arrivals.AwaitAll() : arrivals.Await(0);
+        EXPECT_EQ(status.ok(), !given_up) << status;
+      };
+      std::thread one([&] { wait(false); }), other([&] { wait(true); });
+      while (begun < 2) std::this_thread::yield();
+      for (int turn = 0; turn < 100; ++turn) std::this_thread::yield();  // mostly they sleep then
+      if (given_up) {
+        arrivals.GiveUp();
+      } else {
+        for (const ChunkId& id : all_) arrivals.Arrived(id);
+      }
+      one.join();
+      other.join();
+    }
+  }
+}
+
 TEST_F(ParameterArrivalsTest, AVariableIsThereWithTheLastOfItsPieces) {
   // Who would not wait is seen by some of the threads, not by each.
   for (int i = 0; i < 300; ++i) {

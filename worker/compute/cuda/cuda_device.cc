@@ -30,10 +30,15 @@ absl::StatusOr<std::unique_ptr<Device::Memory>> ToMemory(absl::StatusOr<Owned> m
 
 class RegisteredBuffer : public PinnedBuffer {
  public:
-  explicit RegisteredBuffer(void* memory) : memory_(memory) {}
-  ~RegisteredBuffer() override { cudaHostUnregister(memory_); }
+  RegisteredBuffer(int device_index, void* memory) : device_index_(device_index), memory_(memory) {}
+  // On any thread: where no device is the current one CUDA would begin to use the first.
+  ~RegisteredBuffer() override {
+    cudaSetDevice(device_index_);
+    cudaHostUnregister(memory_);
+  }
 
  private:
+  const int device_index_;
   void* const memory_;
 };
 
@@ -103,7 +108,7 @@ absl::StatusOr<std::unique_ptr<PinnedBuffer>> CudaDevice::Pin(void* memory, int6
     return nullptr;
   }
   SHOAL_RETURN_IF_ERROR(ToStatus(registered, "cudaHostRegister"));
-  return std::make_unique<RegisteredBuffer>(memory);
+  return std::make_unique<RegisteredBuffer>(index_, memory);
 }
 
 absl::StatusOr<std::unique_ptr<Device::Event>> CudaDevice::NewEvent() {

@@ -246,8 +246,9 @@ absl::Status DeviceExecutable::StartCopying(const CopyIn& copy, std::span<const 
 absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
   const bool same_parameters = buffers.same_parameters;
   Recorded& recorded = recorded_[memory_.slot][same_parameters ? 1 : 0];
-  const bool ran_there = recorded.addresses == addresses_;
-  if (!ran_there) recorded = {.addresses = addresses_};
+  const void* const inputs = slot().device.data();
+  const bool ran_there = recorded.inputs == inputs && recorded.addresses == addresses_;
+  if (!ran_there) recorded = {.inputs = inputs, .addresses = addresses_};
   if (!records_ || !ran_there || buffers.arriving != nullptr)
     return GiveSteps(same_parameters, Arriving(buffers), nullptr);
   if (recorded.recording == nullptr) {

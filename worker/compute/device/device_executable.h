@@ -184,7 +184,9 @@ class DeviceExecutable : public Executable {
   std::vector<void*> addresses_;  // by tensor, of the run
 
   struct Recorded {
-    std::vector<void*> addresses;                  // of the first run, and so of the recording
+    // Of the first run, and so of the recording: where its slot is, and its tensors.
+    const void* inputs = nullptr;
+    std::vector<void*> addresses;
     std::unique_ptr<Device::Recording> recording;  // null: not yet
   };
   // By slot; the second of runs with the same parameters as before.

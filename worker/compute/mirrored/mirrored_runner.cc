@@ -102,14 +102,13 @@ absl::StatusOr<ModelRunner::BatchMemory> MirroredRunner::MemoryOfBatch(int64_t e
     SHOAL_ASSIGN_OR_RETURN(memories[i], runner.MemoryOfBatch(sizes[i]));
     return absl::OkStatus();
   }));
-  SHOAL_ASSIGN_OR_RETURN(const bool devices_add_up, DevicesAddUp(sizes));
-  if (!devices_add_up) SHOAL_RETURN_IF_ERROR(TakePartGradients(sizes.size()));
   BatchMemory sum;
   for (const BatchMemory& memory : memories) {
     sum.data += memory.data;
     sum.activations += memory.activations;
   }
-  const int64_t others = devices_add_up ? 0 : static_cast<int64_t>(sizes.size()) - 1;
+  // Where devices add up, too, which is not of every batch.
+  const auto others = static_cast<int64_t>(sizes.size()) - 1;
   sum.activations += others * layout().size * static_cast<int64_t>(sizeof(float));
   return sum;
 }

@@ -71,7 +71,7 @@ class MirroredRunner : public ModelRunner {
   const GraphRunner& first() const { return replicas_.front()->runner(); }
   int64_t count() const { return static_cast<int64_t>(replicas_.size()); }
   // Has the first so many replicas do the work of their number, all at once, and the calling thread
-  // `meanwhile`. Returns when all have ended, with the error of the first that has one.
+  // `meanwhile`. Returns when all have ended, with the error of the first that has one of its own.
   using Work = std::function<absl::Status(size_t replica, GraphRunner& runner)>;
   absl::Status DoAtOnce(size_t replicas, const Work& work,
                         const std::function<void()>& meanwhile = nullptr);

@@ -16,7 +16,7 @@ namespace shoal {
 
 // A GraphRunner on a thread of its own, which makes it, runs it and takes it down: a GPU is the
 // current one of a thread, and the threads that a CPU computes with are a thread's. One caller at a
-// time, but for name().
+// time.
 class Replica {
  public:
   using Create = std::function<absl::StatusOr<std::unique_ptr<GraphRunner>>()>;
@@ -26,7 +26,6 @@ class Replica {
   // Waits for the task that runs.
   ~Replica();
 
-  const std::string& name() const { return name_; }
   // The caller's while no task runs.
   GraphRunner& runner() { return *runner_; }
   const GraphRunner& runner() const { return *runner_; }
