@@ -2,15 +2,14 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/usable_cores.h"
 #include "common/daemon/incarnation.h"
 #include "common/daemon/process_mark.h"
 #include "common/monitoring/start_monitoring.h"
@@ -27,7 +26,7 @@ namespace shoal {
 
 int ThreadsOf(const WorkerFlags& flags) {
   if (flags.threads > 0) return static_cast<int>(flags.threads);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return UsableCores();
 }
 
 ComputeFreedoms FreedomsOf(const WorkerFlags& flags) {

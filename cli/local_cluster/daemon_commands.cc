@@ -7,7 +7,8 @@
 #include <cctype>
 #include <filesystem>
 #include <system_error>
-#include <thread>
+
+#include "common/base/usable_cores.h"
 
 namespace shoal {
 namespace {
@@ -79,9 +80,6 @@ std::string OwnBinaryDirectory() {
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
-int ThreadsPerWorker(int workers) {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cores / std::max(1, workers));
-}
+int ThreadsPerWorker(int workers) { return std::max(1, UsableCores() / std::max(1, workers)); }
 
 }  // namespace shoal

@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
-#include <thread>
 
+#include "common/base/usable_cores.h"
 #include "common/cluster/cluster_spec.h"
 
 namespace shoal {
@@ -130,7 +130,7 @@ TEST(DaemonCommandsTest, LeaveOutWhatLeadsDaemonsAstray) {
 }
 
 TEST(ThreadsPerWorkerTest, SharesTheCoresOut) {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int cores = UsableCores();
   EXPECT_EQ(ThreadsPerWorker(1), cores);
   EXPECT_EQ(ThreadsPerWorker(cores), 1);
   EXPECT_EQ(ThreadsPerWorker(1000 * cores), 1);

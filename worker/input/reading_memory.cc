@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/usable_cores.h"
 #include "common/memory/memory_limit.h"
 
 namespace shoal {
@@ -15,9 +15,7 @@ thread_local std::vector<uint8_t> kept_bytes;
 
 }  // namespace
 
-int ReadingThreads() {
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostReadingThreads);
-}
+int ReadingThreads() { return std::min(UsableCores(), kMostReadingThreads); }
 
 EncodedBytes::EncodedBytes(ReadingMemory* memory)
     : memory_(*memory), bytes_(std::move(kept_bytes)) {}

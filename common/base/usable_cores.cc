@@ -1,0 +1,17 @@
+#include "common/base/usable_cores.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace shoal {
+
+int UsableCores() {
+  cpu_set_t cores;
+  // Fails on machines with more cores than the set has room for, 1024.
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) return std::max(1, CPU_COUNT(&cores));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace shoal
