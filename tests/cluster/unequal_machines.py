@@ -18,6 +18,7 @@ import tempfile
 import time
 
 from large_models import PAUSE
+from part_of_a_core import part_of_a_core
 from real_cluster import SOURCE, Cluster, Process, wait_for
 
 SYNC = {"name": "sync", "gradients_per_update": 8}
@@ -34,27 +35,6 @@ ROWS = {
 }
 OF_TORCH = "DistributedDataParallel"
 BATCH = 64  # of ddp_comparison.py
-PERIOD_US, QUARTER_US = 100000, 25000
-
-
-@contextlib.contextmanager
-def quarter_of_a_core():
-    """A prefix for a command that is to have no more."""
-    root = pathlib.Path("/sys/fs/cgroup")
-    second = (root / "cgroup.controllers").exists()
-    if second:
-        (root / "cgroup.subtree_control").write_text("+cpu")
-    group = pathlib.Path(tempfile.mkdtemp(prefix="shoal-quarter.", dir=root if second else root / "cpu"))
-    try:
-        if second:
-            (group / "cpu.max").write_text(f"{QUARTER_US} {PERIOD_US}")
-        else:
-            (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-            (group / "cpu.cfs_quota_us").write_text(str(QUARTER_US))
-        yield ["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh"]
-    finally:
-        wait_for(lambda: not (group / "cgroup.procs").read_text(), "its processes have ended")
-        group.rmdir()
 
 
 class Measurement:
@@ -203,7 +183,7 @@ def main():
     print("| strategy | " + " | ".join(arguments.cells + [f"{name} / {' + '.join(of)}" for name, of in shares]) + " |\n"
           + "|---" * (1 + len(arguments.cells) + len(shares)) + "|", flush=True)
     for row in arguments.rows + ([OF_TORCH] if arguments.torch else []):
-        with quarter_of_a_core() as quarter:
+        with part_of_a_core(0.25, 25000) as quarter:
             if row == OF_TORCH:
                 rates = {cell: measure_torch(arguments, CELLS[cell], quarter) for cell in arguments.cells if cell not in ("leaves", "stops")}
             else:

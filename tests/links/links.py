@@ -82,9 +82,11 @@ class StarCluster(Cluster):
         spec = {kind: [f"{star.addresses[host]}:{4100 + i}" for host in of] for i, (kind, of) in enumerate(hosts.items())}
         super().__init__(directory, spec=spec)
         self.star, self.hosts = star, hosts
+        self.prefixes = {}  # by (kind, index) of a task: what else comes before its command
 
     def start(self, task_type, index=0, arguments=(), **more):
-        return super().start(task_type, index, arguments, prefix=self.star.prefix(self.hosts[task_type][index]), **more)
+        return super().start(task_type, index, arguments, **more,
+                             prefix=[*self.prefixes.get((task_type, index), []), *self.star.prefix(self.hosts[task_type][index])])
 
     def train(self, job, run, seconds=PATIENCE_SECONDS):
         """Starts all of them, workers and evaluators with one thread; returns when the job is done."""

@@ -1,13 +1,15 @@
 """How long an epoch takes by each strategy over links of several kinds, on one machine: prints a table.
 
-    strategies_table.py [--job examples/fashion_mnist/job.json] [--workers 2] [--epochs 2] [--seeds 1] [--examples N]
+    strategies_table.py [--job examples/fashion_mnist/job.json] [--workers 2 | --cores N N ...] [--epochs 2] [--seeds 1] [--examples N]
                         [--batch_size N] [--batches N] [ROW ...]
 
 A ROW is a strategy (alone, sync, async, local, or streamed, which is local with fragments), @ and a link. Chief, ps and an
 evaluator are on one host, each worker on one of its own (links.py); the best epoch but the first counts, in which connections are made,
 and with it the bytes that went over a worker's link an epoch. All rows are of one run on one machine: read the ratios.
+With --cores there are as many workers as numbers, each of which is held to that part of a core (a cgroup: as root).
 """
 import argparse
+import contextlib
 import csv
 import dataclasses
 import gzip
@@ -18,6 +20,7 @@ import struct
 import tempfile
 
 import links
+from part_of_a_core import part_of_a_core
 from real_cluster import SOURCE
 
 LINKS = {"none": links.Link(10000, 0), "lan": links.LAN, "wifi": links.WIFI, "vpn": links.VPN, "mobile": links.MOBILE}
@@ -74,7 +77,11 @@ def measure(arguments, row, seed, directory):
     workers = 1 if strategy == "alone" else arguments.workers
     job = write_job(arguments, directory, strategy, workers, seed)
     hosts = {"chief": [0], "ps": [0], "evaluator": [0], "worker": range(1, 1 + workers)}
-    with links.Star([LINKS["none"]] + workers * [LINKS[link]], directory) as star, links.StarCluster(star, directory, **hosts) as cluster:
+    with contextlib.ExitStack() as machines:
+        parts = [machines.enter_context(part_of_a_core(part)) for part in arguments.cores[:workers]]
+        star = machines.enter_context(links.Star([LINKS["none"]] + workers * [LINKS[link]], directory))
+        cluster = machines.enter_context(links.StarCluster(star, directory, **hosts))
+        cluster.prefixes = {("worker", index): prefix for index, prefix in enumerate(parts)}
         # The slowest row takes as long as its link is slow.
         cluster.train(job, directory / "run", arguments.patience)
         star.end()
@@ -90,7 +97,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", default=ROWS, metavar="ROW")
     parser.add_argument("--job", type=pathlib.Path, default=SOURCE / "examples/fashion_mnist/job.json")
-    parser.add_argument("--workers", type=int, default=2)
+    workers = parser.add_mutually_exclusive_group()
+    workers.add_argument("--workers", type=int, default=2)
+    workers.add_argument("--cores", type=float, nargs="+", default=[], help="of each worker; what a row of one worker has is the first")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=1, help="accuracies are means over so many")
     parser.add_argument("--examples", type=int, default=0, help="of the training set, of IDX files; 0: all")
@@ -98,6 +107,7 @@ def main():
     parser.add_argument("--batches", type=int, default=100, help="batches_per_step of local")
     parser.add_argument("--patience", type=float, default=7200, help="seconds that a row may take")
     arguments = parser.parse_args()
+    arguments.workers = len(arguments.cores) or arguments.workers
     for row in arguments.rows:
         strategy, _, link = row.partition("@")
         if strategy not in STRATEGIES or link not in LINKS:
