@@ -131,9 +131,10 @@ void GrpcCall::EndAfterQueue(absl::Status status) {
 void GrpcCall::WriteNext() {
   if (!started_ || write_.outstanding() || broken_) return;
   if (!queue_.empty()) {
-    const Message message = std::move(queue_.front());
+    Message message = std::move(queue_.front());
     queue_.pop_front();
     queued_bytes_ -= EncodedSize(message);
+    if (placing_) shared_->Place(&message);
     StartWrite(ToByteBuffer(message), write_.Start());
   } else if (const std::optional<grpc::ByteBuffer> made = MakeNext()) {
     StartWrite(*made, write_.Start());
@@ -157,6 +158,7 @@ std::optional<grpc::ByteBuffer> GrpcCall::MakeNext() {
           absl::StrCat("a message of ", bytes, " bytes; the most is ", limits_.max_message_bytes)));
       return std::nullopt;
     }
+    if (placing_) shared_->Place(&*message);
     return ToByteBuffer(*message, limits_.budget->Charge(this, *message));
   }
   return std::nullopt;
@@ -190,8 +192,13 @@ void GrpcCall::OnRead(bool ok) {
     limits_.reads->Add(this);
   }
   if (deaf_) return;
+  if (!std::exchange(heard_, true)) OnFirstMessage();
   absl::StatusOr<Message> message = FromByteBuffer(received);
   received.Clear();
+  if (message.ok() && shared_ != nullptr) {
+    const absl::Status found = shared_->Find(&*message);
+    if (!found.ok()) message = found;
+  }
   if (!message.ok()) {
     deaf_ = true;
     return Fail(message.status());

@@ -12,6 +12,7 @@
 #include "common/rpc/event_loop.h"
 #include "common/rpc/message.h"
 #include "common/rpc/network.h"
+#include "common/rpc/shared_payloads.h"
 
 namespace shoal {
 
@@ -104,6 +105,14 @@ class GrpcCall {
   void set_callbacks(StreamCallbacks callbacks);
   bool has_handle() const { return handle_ != nullptr; }
 
+  // Where payloads that come may lie; those that go are placed there, too, once the peer is known
+  // to have it. Null: it has not.
+  void set_shared(std::unique_ptr<SharedPayloads> shared) { shared_ = std::move(shared); }
+  SharedPayloads* shared() const { return shared_.get(); }
+  void PlacePayloads() { placing_ = true; }
+  // The peer's first message is there; its payload is not yet read.
+  virtual void OnFirstMessage() {}
+
   // The call can carry messages: reads, and writes what is queued.
   void StartMessages();
   // The owner, told that the client sends no more, decides about the end.
@@ -140,6 +149,10 @@ class GrpcCall {
   Handle* handle_ = nullptr;
   StreamCallbacks callbacks_;
   bool in_callback_ = false;
+
+  std::unique_ptr<SharedPayloads> shared_;
+  bool placing_ = false;
+  bool heard_ = false;  // A message has come.
 
   std::deque<Message> queue_;
   std::deque<MessageSource> sources_;

@@ -45,6 +45,10 @@ GrpcClientCall::GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels
 std::unique_ptr<Stream> GrpcClientCall::Open(const std::string& method, StreamCallbacks callbacks,
                                              grpc::CompletionQueue* queue) {
   set_callbacks(std::move(callbacks));
+  if (method == kExchangeMethod) {
+    set_shared(SharedPayloads::Create());
+    if (shared() != nullptr) context_.AddMetadata(kSharedPayloadsKey, shared()->offer());
+  }
   call_ = grpc::GenericStub(channel_).PrepareCall(&context_, method, queue);
   call_->StartCall(start_.Start());
   return MakeHandle(address_);
@@ -75,6 +79,16 @@ void GrpcClientCall::Finish(absl::Status status) {
 void GrpcClientCall::OnDropped() { Break(absl::CancelledError("the stream was dropped")); }
 
 void GrpcClientCall::Fail(absl::Status error) { Break(error); }
+
+void GrpcClientCall::OnFirstMessage() {
+  if (shared() == nullptr) return;
+  if (context_.GetServerInitialMetadata().contains(kSharedPayloadsKey)) {
+    shared()->EndOffer();
+    PlacePayloads();
+  } else {
+    set_shared(nullptr);
+  }
+}
 
 void GrpcClientCall::OnStatus() {
   if (broken()) return Close(*broken());

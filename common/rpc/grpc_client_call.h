@@ -31,6 +31,7 @@ class GrpcClientCall : public GrpcCall {
   void Finish(absl::Status status) override;
   void OnDropped() override;
   void Fail(absl::Status error) override;
+  void OnFirstMessage() override;
   void OnStarted(bool ok);
   void OnStatus();
 

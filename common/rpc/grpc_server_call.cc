@@ -8,6 +8,7 @@
 #include "common/rpc/evaluate_method.h"
 #include "common/rpc/grpc_network.h"
 #include "common/rpc/message_wire.h"
+#include "common/rpc/own_address.h"
 
 namespace shoal {
 namespace {
@@ -87,7 +88,17 @@ void GrpcServerCall::Accept(const Network::Acceptor& acceptor) {
   } else if (!end()) {
     return OnDropped();
   }
+  TakeShared();
   StartMessages();
+}
+
+void GrpcServerCall::TakeShared() {
+  const auto offer = context_.client_metadata().find(kSharedPayloadsKey);
+  if (offer == context_.client_metadata().end() || !IsOwnAddress(peer_)) return;
+  set_shared(SharedPayloads::Open({offer->second.data(), offer->second.size()}));
+  if (shared() == nullptr) return;
+  context_.AddInitialMetadata(kSharedPayloadsKey, "taken");
+  PlacePayloads();
 }
 
 void GrpcServerCall::Refuse(const absl::Status& reason) {

@@ -49,6 +49,8 @@ class GrpcServerCall : public GrpcCall {
   void OnRequest(bool ok);
   void CloseIfOver();
   void SetTalks(bool talks);
+  // Takes the memory that the client offers, if it is on this machine.
+  void TakeShared();
   // Callbacks that get no message of more bytes than the method takes; one ends the call.
   StreamCallbacks Checked(StreamCallbacks callbacks);
 

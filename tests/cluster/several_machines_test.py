@@ -3,11 +3,12 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 
 import pytest
 
 from namespaces import can_make_namespaces, delete_namespaces, ip
-from real_cluster import BIN, SOURCE, Process, wait_for, write_job
+from real_cluster import BIN, SOURCE, Cluster, Process, wait_for, write_job
 
 DOCUMENT = SOURCE / "docs/running-on-several-machines.md"
 
@@ -81,6 +82,29 @@ def test_four_machines(tmp_path):
     assert (tmp_path / "run/model/model.safetensors").exists()
     warnings = [p.read_text() for p in tmp_path.glob("10.*.log")]
     assert any("not encrypted" in text for text in warnings)
+
+
+def test_on_one_machine_gradients_and_values_go_through_no_socket(tmp_path):
+    """They lie in memory that worker and ps share (common/rpc/shared_payloads.h)."""
+    units, steps = 4096, 50
+    job = write_job(tmp_path, examples=16 * steps, epochs=1)
+    model = json.loads((tmp_path / "model.json").read_text())
+    model["config"]["layers"][3]["config"]["units"] = units
+    (tmp_path / "model.json").write_text(json.dumps(model))
+    host = "10.77.0.9"
+    spec = {"chief": [f"{host}:4100"], "ps": [f"{host}:4101", f"{host}:4102"], "worker": [f"{host}:4103", f"{host}:4104"]}
+    with Namespaces([host]) as network, Cluster(tmp_path / "cluster", spec=spec) as cluster:
+        inside = ["ip", "netns", "exec", network.names[host]]
+        cluster.start("chief", 0, [f"--job={job}", f"--run_dir={tmp_path / 'run'}"], prefix=inside)
+        for index in range(2):
+            cluster.start("ps", index, prefix=inside)
+            cluster.start("worker", index, ["--threads=1"], prefix=inside)
+        for process in cluster.processes:
+            assert process.wait() == 0, process.output()[-3000:]
+        devices = subprocess.run([*inside, "cat", "/proc/net/dev"], check=True, capture_output=True, text=True).stdout
+    carried = int(re.search(r"lo:\s*(\d+)", devices).group(1))
+    pushed = steps * 4 * (64 * units + units * 4)
+    assert 0 < carried < pushed / 4, (carried, pushed)
 
 
 def test_four_terminals(tmp_path):

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/rpc/grpc_network.h"
+#include "common/rpc/shared_payloads.h"
 #include "proto/cluster.pb.h"
 #include "tests/common/rpc/network_fixture.h"
 #include "tests/fakes/test_seed.h"
@@ -32,9 +33,11 @@ constexpr int kMaxMessageBytes = 1 << 20;
 class ForeignCall {
  public:
   ForeignCall(const std::string& address, const std::string& method,
-              grpc_compression_algorithm compression = GRPC_COMPRESS_NONE)
+              grpc_compression_algorithm compression = GRPC_COMPRESS_NONE,
+              const std::string& offer = "")
       : stub_(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), Arguments())) {
     context_.set_compression_algorithm(compression);
+    if (!offer.empty()) context_.AddMetadata(kSharedPayloadsKey, offer);
     context_.set_deadline(std::chrono::system_clock::now() + kTestDeadline);
     call_ = stub_.PrepareCall(&context_, method, &queue_);
     call_->StartCall(this);
@@ -66,6 +69,10 @@ class ForeignCall {
     grpc::Slice slice;
     EXPECT_TRUE(buffer.DumpToSingleSlice(&slice).ok());
     return std::string(slice.begin(), slice.end());
+  }
+  // After a Read.
+  bool offer_taken() const {
+    return context_.GetServerInitialMetadata().contains(kSharedPayloadsKey);
   }
   grpc::Status Finish() {
     grpc::Status status;
@@ -186,6 +193,44 @@ TEST_F(ForeignClientTest, MalformedMessageEndsOnlyItsStream) {
 
   client_->OnLoop([&] { other->Send(NumberedMessage(7)); });
   EXPECT_EQ(other_accepted->log.WaitForMessages(1).at(0).number, 7u);
+}
+
+TEST_F(ForeignClientTest, OnlyAnOfferOfMemoryThatIsThereIsTaken) {
+  const auto memory = SharedPayloads::Create();
+  size_t index = 0;
+  const std::vector<std::pair<std::string, bool>> offers = {{"", false},
+                                                            {"1/2/3", false},
+                                                            {"nonsense", false},
+                                                            {memory->offer() + "0", false},
+                                                            {memory->offer(), true}};
+  for (const auto& [offer, taken] : offers) {
+    ForeignCall call(address_, kExchangeMethod, GRPC_COMPRESS_NONE, offer);
+    const auto accepted = WaitForAccepted(index++);
+    server_->OnLoop([&] { accepted->stream->Send(NumberedMessage(5)); });
+    EXPECT_TRUE(call.Read().has_value());
+    EXPECT_EQ(call.offer_taken(), taken) << offer;
+    // With the payload in the message as ever.
+    proto::ExchangeRequest push;
+    push.mutable_push()->set_step(9);
+    push.set_payload(std::string(100000, 'x'));
+    call.Write(push.SerializeAsString());
+    EXPECT_EQ(accepted->log.WaitForMessages(1).at(0).payload, std::string(100000, 'x'));
+  }
+}
+
+TEST_F(ForeignClientTest, APayloadThatCannotLieInTheMemoryEndsOnlyItsStream) {
+  const auto memory = SharedPayloads::Create();
+  ForeignCall call(address_, kExchangeMethod, GRPC_COMPRESS_NONE, memory->offer());
+  const auto accepted = WaitForAccepted(0);
+  proto::ExchangeRequest request;
+  request.mutable_push()->set_step(1);
+  request.mutable_shared_payload()->set_offset(uint64_t{1} << 40);
+  request.mutable_shared_payload()->set_size(4);
+  call.Write(request.SerializeAsString());
+  const grpc::Status status = call.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("cannot lie at"));
+  ExpectWorks(1);
 }
 
 TEST_F(ForeignClientTest, MessageAboveTheCapEndsOnlyItsStream) {

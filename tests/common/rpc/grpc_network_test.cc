@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -105,6 +108,64 @@ TEST_F(GrpcNetworkTest, AddressThatCannotBeListenedAtIsExplained) {
     EXPECT_THAT(std::string(status.message()),
                 ::testing::AllOf(::testing::HasSubstr(address), ::testing::HasSubstr(why)));
   }
+}
+
+// Whether all of the payload lies in memory that was made to be shared.
+bool LiesShared(const Message& message) {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  std::vector<std::pair<uintptr_t, uintptr_t>> shared;
+  while (std::getline(maps, line)) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    if (line.find("memfd:shoal-payloads") != std::string::npos &&
+        std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2) {
+      shared.emplace_back(begin, end);
+    }
+  }
+  return std::ranges::all_of(message.payload, [&](const Slice& slice) {
+    const auto begin = reinterpret_cast<uintptr_t>(slice.data);
+    return std::ranges::any_of(shared, [&](const auto& range) {
+      return range.first <= begin && begin + slice.size <= range.second;
+    });
+  });
+}
+
+TEST_F(GrpcNetworkTest, PayloadsBetweenProcessesOfOneMachineLieInMemoryThatBothHave) {
+  Start();
+  StopServer();
+  std::unique_ptr<Stream> serving;
+  std::atomic<int> served_shared = 0;
+  NetworkConformance<GrpcTransport>::StartServer(
+      GrpcTransport::ListenAddress(), [&](const std::string&, std::unique_ptr<Stream> stream) {
+        serving = std::move(stream);
+        return StreamCallbacks{.on_message =
+                                   [&](Message message) {
+                                     served_shared += LiesShared(message) ? 1 : 0;
+                                     serving->Send(std::move(message));  // back, from where it lies
+                                   },
+                               .on_closed = [&](absl::Status) { serving.reset(); }};
+      });
+  const std::string chunk(size_t{1} << 20, 'c');
+  Event back;
+  std::atomic<int> came = 0;
+  std::atomic<int> came_shared = 0;
+  Stream* stream = nullptr;
+  stream = Open(address_, {.on_message =
+                               [&](Message message) {
+                                 came_shared += LiesShared(message) ? 1 : 0;
+                                 EXPECT_EQ(PayloadOf(message), chunk);
+                                 if (++came == 10) return back.Set();
+                                 stream->Send(NumberedMessage(came, chunk));
+                               },
+                           .on_closed = [](absl::Status) {}});
+  client_->OnLoop([&] { stream->Send(NumberedMessage(0, chunk)); });
+  back.Wait();
+  // The client does not know at first whether the server has the memory.
+  EXPECT_EQ(served_shared, 9);
+  EXPECT_EQ(came_shared, 10);
+  Close(stream);
+  StopServer();
 }
 
 TEST_F(GrpcNetworkTest, ProxyOfTheEnvironmentIsIgnored) {
