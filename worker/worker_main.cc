@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
       "HOST:PORT of the coordinator; joins without a place in the cluster spec");
   daemon.settings().AddForms(
       "device", &flags.device, shoal::DeviceNames(),
+      [](const std::string& name) { return shoal::CheckDeviceName(name); },
       "What computes; auto: a GPU where there is one, else the cpu; several, "
       "separated by commas, compute a part of each batch each");
   daemon.settings().AddSwitch("tf32", &flags.tf32,

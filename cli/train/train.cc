@@ -38,6 +38,7 @@
 #include "common/rpc/library_log.h"
 #include "common/run/history.h"
 #include "common/run/run_verdict.h"
+#include "worker/compute/compute_device.h"
 #include "worker/job_names.h"
 
 namespace shoal {
@@ -126,6 +127,12 @@ class Training {
     return absl::OkStatus();
   }
 
+  // Each worker would find that out for itself, once the cluster is up.
+  absl::Status CheckDevice() const {
+    const absl::Status here = CheckDevicesAreHere(options_.device, cuda::SurveyDevices);
+    return absl::Status(here.code(), absl::StrCat("--device: ", std::string(here.message())));
+  }
+
   // Reads the job, looks at the run directory and makes it ready; false when the job is finished
   // already. What is refused leaves the directory as it was.
   absl::StatusOr<bool> Prepare() {
@@ -149,6 +156,7 @@ class Training {
       PrintFinished(decision);
       return false;
     }
+    SHOAL_RETURN_IF_ERROR(CheckDevice());
     SHOAL_RETURN_IF_ERROR(CheckModelDataAndMemory());
     if (decision.state == RunDirectory::State::kFresh) {
       SHOAL_ASSIGN_OR_RETURN(const KerasModel model, ModelOfJob(job_, options_.job_path));

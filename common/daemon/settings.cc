@@ -131,10 +131,15 @@ void Settings::AddChoice(const std::string& name, std::string* value,
 }
 
 void Settings::AddForms(const std::string& name, std::string* value,
-                        const std::vector<std::string>& forms, const std::string& help) {
+                        const std::vector<std::string>& forms,
+                        std::function<absl::Status(const std::string&)> check,
+                        const std::string& help) {
   AddText(name, value, help);
   const std::string names = absl::StrCat("TEXT:{", absl::StrJoin(forms, ","), "}");
-  implementation_->entries.back().option->type_name(names);
+  implementation_->entries.back().option->type_name(names)->check(
+      [check = std::move(check)](const std::string& text) {
+        return std::string(check(text).message());
+      });
 }
 
 void Settings::AddInteger(const std::string& name, int64_t* value, int64_t min, int64_t max,

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "absl/status/status.h"
 
 namespace shoal {
 
@@ -25,9 +28,10 @@ class Settings {
   void AddText(const std::string& name, std::string* value, const std::string& help);
   void AddChoice(const std::string& name, std::string* value,
                  const std::vector<std::string>& choices, const std::string& help);
-  // Text of one of several forms, which --help names ("cuda:N"). Who reads it, checks it.
+  // Text of one of several forms, which --help names ("cuda:N"). `check` says of a value what is
+  // wrong with it.
   void AddForms(const std::string& name, std::string* value, const std::vector<std::string>& forms,
-                const std::string& help);
+                std::function<absl::Status(const std::string&)> check, const std::string& help);
   void AddInteger(const std::string& name, int64_t* value, int64_t min, int64_t max,
                   const std::string& help);
   void AddNumber(const std::string& name, double* value, double min, double max,

@@ -140,6 +140,15 @@ TEST_F(TrainProcessTest, DataThatDoNotSuitTheModelAreRefused) {
   EXPECT_FALSE(fs::exists(root_ + "/run"));
 }
 
+TEST_F(TrainProcessTest, AGpuThatIsNotThereIsNamedBeforeAnythingStarts) {
+  for (const char* task : {"chief-0", "ps-0", "worker-0"}) Behave(task, "exit 0");
+  Start({"--workers", "1", "--device", "cuda:0,cuda:999"});
+  EXPECT_EQ(AwaitExit(), "exit code 78") << output_;
+  EXPECT_THAT(output_, HasSubstr("shoal: --device: "));
+  EXPECT_FALSE(fs::exists(root_ + "/fake/chief-0.pid"));
+  EXPECT_FALSE(fs::exists(root_ + "/run"));
+}
+
 // A quarter of the memory is enough for each, not for all of them.
 TEST_F(TrainProcessTest, TasksThatDoNotFitTogetherAreNotStarted) {
   const auto quarter = static_cast<double>(ReadSharedMemoryLimit().bytes / 4);

@@ -90,6 +90,13 @@ ComputeDevice TheGpu(const std::string& name, const cuda::DeviceInfo& device,
 
 // `name` stands for `devices`.
 absl::Status CheckSeveral(const std::string& name, const std::vector<std::string>& devices) {
+  if (std::find(devices.begin(), devices.end(), "") != devices.end()) {
+    std::vector<std::string> named = devices;
+    std::erase(named, "");
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", name, "\" has a comma without a device beside it",
+        named.empty() ? "" : absl::StrCat("; did you mean \"", absl::StrJoin(named, ","), "\"?")));
+  }
   std::set<std::string> kinds;
   std::set<int> gpus;
   for (const std::string& device : devices) {
@@ -158,6 +165,19 @@ absl::Status CheckDeviceName(const std::string& name, const DeviceNameRules& rul
   return absl::InvalidArgumentError(
       absl::StrCat("device \"", name, "\" is not known; there are ", absl::StrJoin(names, ", "),
                    nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?")));
+}
+
+absl::Status CheckDevicesAreHere(const std::string& name,
+                                 const std::function<cuda::DeviceSurvey()>& survey) {
+  SHOAL_RETURN_IF_ERROR(CheckDeviceName(name));
+  std::optional<cuda::DeviceSurvey> found;
+  for (const std::string& device : DevicesIn(name)) {
+    const std::optional<int> index = CudaIndexOf(device);
+    if (!index.has_value()) continue;
+    if (!found.has_value()) found = survey();
+    SHOAL_RETURN_IF_ERROR(cuda::FindDevice(*found, *index).status());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<ComputeDevice>> ChooseDevices(const std::string& asked,

@@ -53,6 +53,10 @@ struct DeviceNameRules {
   bool several = true;    // several devices are
 };
 absl::Status CheckDeviceName(const std::string& name, const DeviceNameRules& rules = {});
+// Whether the GPUs that a name stands for are here, for who does not compute on them itself: an
+// error is CheckDeviceName's or FindDevice's. `survey` is asked only where a GPU is named.
+absl::Status CheckDevicesAreHere(const std::string& name,
+                                 const std::function<cuda::DeviceSurvey()>& survey);
 
 // N of "cuda:N", and nothing of other names.
 std::optional<int> CudaIndexOf(std::string_view name);

@@ -25,6 +25,7 @@ class SettingsTest : public ::testing::Test {
     settings_.AddInteger("threads", &threads_, 1, 64, "Threads");
     settings_.AddNumber("rate", &rate_, 0, 1, "Rate");
     settings_.AddSwitch("fast", &fast_, "Hurry");
+    settings_.AddForms("place", &place_, {"here", "row:N"}, CheckPlace, "Where");
     settings_.AddHidden("secret_pid", &hidden_, 0, 10);
     for (const char* name : kVariables) unsetenv(name);
   }
@@ -43,6 +44,11 @@ class SettingsTest : public ::testing::Test {
     return code;
   }
 
+  static absl::Status CheckPlace(const std::string& place) {
+    if (place == "here" || place.starts_with("row:")) return absl::OkStatus();
+    return absl::InvalidArgumentError(place + " is no place");
+  }
+
   std::string SourceOf(const std::string& name) {
     for (const auto& setting : settings_.resolved()) {
       if (setting.name == name) return setting.value + " from " + SettingSourceName(setting.source);
@@ -51,7 +57,8 @@ class SettingsTest : public ::testing::Test {
   }
 
   static constexpr const char* kVariables[] = {"SHOAL_DATA_DIR", "SHOAL_FORMAT", "SHOAL_THREADS",
-                                               "SHOAL_RATE",     "SHOAL_FAST",   "SHOAL_CONFIG"};
+                                               "SHOAL_RATE",     "SHOAL_FAST",   "SHOAL_PLACE",
+                                               "SHOAL_CONFIG"};
   const TemporaryDirectory directory_;
   const std::string file_ = directory_ / "settings.toml";
   Settings settings_{"shoal-test", "Tests settings."};
@@ -60,6 +67,7 @@ class SettingsTest : public ::testing::Test {
   int64_t threads_ = 2;
   double rate_ = 0.5;
   bool fast_ = false;
+  std::string place_ = "here";
   int64_t hidden_ = 0;
   std::string out_;
   std::string err_;
@@ -120,6 +128,8 @@ TEST_F(SettingsTest, UsageErrorsEndWith64) {
   EXPECT_THAT(err_, HasSubstr("--threads: Value 0 not in range"));
   EXPECT_EQ(Parse({"--threads=many"}), kExitUsage);
   EXPECT_EQ(Parse({"--format=xml"}), kExitUsage);
+  EXPECT_EQ(Parse({"--place=row"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--place: row is no place"));
   EXPECT_EQ(Parse({"--config=/no/such/file"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("/no/such/file"));
   EXPECT_EQ(err_.find("environment"), std::string::npos);
@@ -152,6 +162,10 @@ TEST_F(SettingsTest, ErrorsNameTheVariableThatAValueComesFrom) {
   setenv("SHOAL_FORMAT", "xml", 1);
   EXPECT_EQ(Parse({}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("The value comes from the environment variable SHOAL_FORMAT."));
+  setenv("SHOAL_FORMAT", "text", 1);
+  setenv("SHOAL_PLACE", "row", 1);
+  EXPECT_EQ(Parse({}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("The value comes from the environment variable SHOAL_PLACE."));
 }
 
 TEST_F(SettingsTest, ErrorsNameTheFileThatAValueComesFrom) {

@@ -221,10 +221,16 @@ TEST_F(ComputeDeviceTest, TheCpuMayBeNamedSeveralTimes) {
 
 TEST_F(ComputeDeviceTest, SeveralThatDoNotGoTogetherAreRefusedByName) {
   const std::map<std::string, std::string> said_of = {
-      {"cuda:0,cuda:0", "names cuda:0 twice"},   {"cuda:0,cuda:00", "names cuda:00 twice"},
-      {"cpu,cuda:0", "are of one kind"},         {"cpu,reference", "are of one kind"},
-      {"auto,auto", "auto is one device"},       {"cuda:0,auto", "auto is one device"},
-      {"cuda:0,cuda", "device \"cuda\" is not"}, {"cpu,", "device \"\" is not known"},
+      {"cuda:0,cuda:0", "names cuda:0 twice"},
+      {"cuda:0,cuda:00", "names cuda:00 twice"},
+      {"cpu,cuda:0", "are of one kind"},
+      {"cpu,reference", "are of one kind"},
+      {"auto,auto", "auto is one device"},
+      {"cuda:0,auto", "auto is one device"},
+      {"cuda:0,cuda", "device \"cuda\" is not"},
+      {"cpu,", "did you mean \"cpu\"?"},
+      {"cuda:0,,cuda:1", "did you mean \"cuda:0,cuda:1\"?"},
+      {",", "a comma without a device"},
       {"cpu,cpus", "did you mean \"cpu\"?"}};
   for (const auto& [name, said] : said_of) {
     const absl::Status status = ChooseSeveral(name, Machine(2)).status();
@@ -234,6 +240,21 @@ TEST_F(ComputeDeviceTest, SeveralThatDoNotGoTogetherAreRefusedByName) {
   EXPECT_EQ(surveys_, 0);
   EXPECT_THAT(CheckDeviceName("cpu,cpu", {.several = false}).message(),
               HasSubstr("are several devices; one is wanted"));
+}
+
+TEST_F(ComputeDeviceTest, WhoOnlyAsksWhetherAGpuIsHereClaimsNone) {
+  int surveys = 0;
+  const auto survey = [&surveys] {
+    ++surveys;
+    return Machine(2);
+  };
+  for (const char* name : {"auto", "cpu,cpu"}) EXPECT_TRUE(CheckDevicesAreHere(name, survey).ok());
+  EXPECT_EQ(surveys, 0);
+  EXPECT_TRUE(CheckDevicesAreHere("cuda:1,cuda:0", survey).ok());
+  EXPECT_EQ(CheckDevicesAreHere("cuda:0,cuda:2", survey).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CheckDevicesAreHere("cuda:0", [] { return cuda::DeviceSurvey(); }).code(),
+            absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(Choose("auto", Machine(2))->name, "cuda:0");
 }
 
 // To ask takes some of its memory.
