@@ -40,7 +40,7 @@ void AddModel(CLI::App* bench, Command* chosen) {
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   model
-      ->add_option("--backend", options->bench.backend,
+      ->add_option("--device", options->bench.device,
                    "cpu or cuda:N: what workers use, or several, as in cuda:0,cuda:1; reference: "
                    "plain loops")
       ->check(DeviceCheck({.automatic = false}))

@@ -112,7 +112,7 @@ class Bench {
             {.model = graph,
              .loss = loss,
              .metrics = {},
-             .backend = options.backend,
+             .backend = options.device,
              .freedoms = {.tf32 = options.tf32, .nondeterministic = !options.deterministic},
              .threads = options.threads,
              .on_work_timed = std::move(on_work_timed)}));
@@ -193,7 +193,7 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
   SHOAL_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, LossFor(model.graph));
   ModelBenchResult result = {.model = model.name, .options = options};
   // Of several devices the first one's ops are timed.
-  const auto devices = static_cast<int64_t>(DevicesIn(options.backend).size());
+  const auto devices = static_cast<int64_t>(DevicesIn(options.device).size());
   SHOAL_ASSIGN_OR_RETURN(
       result.op_work, WorkOf(model.graph, *loss, PartSizes(options.batch_size, devices).front()));
   {
@@ -265,7 +265,7 @@ std::string ModelBenchJson(const ModelBenchResult& result) {
     values[op] = work.values;
   }
   const nlohmann::json json = {{"model", result.model},
-                               {"backend", result.options.backend},
+                               {"device", result.options.device},
                                {"tf32", result.options.tf32},
                                {"deterministic", result.options.deterministic},
                                {"batch_size", result.options.batch_size},

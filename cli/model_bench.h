@@ -15,7 +15,7 @@ struct ModelBenchOptions {
   int64_t batch_size = 32;
   int threads = 1;
   double seconds = 10;  // steps are begun for as long
-  std::string backend = "cpu";
+  std::string device = "cpu";
   bool tf32 = false;           // ComputeFreedoms
   bool deterministic = false;  // likewise
 };

@@ -41,7 +41,7 @@ void AddLayers(CLI::App* model, Command* chosen) {
 
 struct VerifyOptions {
   std::string directory;
-  std::string backend = "cpu";
+  std::string device = "cpu";
 };
 
 std::string ErrorText(double value) {
@@ -51,7 +51,7 @@ std::string ErrorText(double value) {
 }
 
 int Verify(const VerifyOptions& options) {
-  const auto rows = VerifyGoldenCase(options.directory, options.backend);
+  const auto rows = VerifyGoldenCase(options.directory, options.device);
   if (!rows.ok()) return ReportStatus(rows.status());
   TextTable table({"<tensor", "largest relative error", "tolerance", "<"});
   bool all_within = true, all_supported = true;
@@ -81,7 +81,7 @@ void AddVerify(CLI::App* model, Command* chosen) {
   verify->add_option("CASE_DIR", options->directory, "A case, as docs/keras-parity.md describes it")
       ->required();
   verify
-      ->add_option("--backend", options->backend,
+      ->add_option("--device", options->device,
                    "cpu or cuda:N: what workers use; reference: plain loops")
       ->check(DeviceCheck({.automatic = false, .several = false}))
       ->capture_default_str();

@@ -137,8 +137,8 @@ TEST_F(CommandsTest, WrongUseIsAUsageError) {
                                                   {"train"},
                                                   {"checkpoint"},
                                                   {"status", "--chief"},
-                                                  {"model", "verify", "x", "--backend", "gpu"},
-                                                  {"bench", "model", "x", "--backend", "auto"},
+                                                  {"model", "verify", "x", "--device", "gpu"},
+                                                  {"bench", "model", "x", "--device", "auto"},
                                                   {"train", "x", "--device", "cuda"}}) {
     const Result result = Shoal(command);
     EXPECT_EQ(result.exit, "exit code 64") << result.output;
@@ -313,9 +313,9 @@ TEST_F(CommandsTest, HelpNamesTheChoiceOfAJobAndItsExitCodes) {
 }
 
 TEST_F(CommandsTest, ModelVerifyPassesOnAGoldenCase) {
-  for (const char* backend : {"cpu", "reference"}) {
+  for (const char* device : {"cpu", "reference"}) {
     const Result result =
-        Shoal({"model", "verify", kSource + "/tests/golden/mlp", "--backend", backend});
+        Shoal({"model", "verify", kSource + "/tests/golden/mlp", "--device", device});
     EXPECT_EQ(result.exit, "exit code 0") << result.output;
     EXPECT_THAT(result.output,
                 AllOf(HasSubstr("gradient/dense/kernel"), HasSubstr("after/adam/loss")));
