@@ -8,6 +8,11 @@ int main(int argc, char** argv) {
   std::string job_file, run_dir;
   daemon.settings().AddText("job", &job_file, "The job file (docs/job-file.md)");
   daemon.settings().SuggestForBareValue("job");
+  for (const std::string field : {"epochs", "steps", "batch_size", "seed"}) {
+    daemon.settings().SayWhere(
+        field, "it is a field of the job file: write \"" + field +
+                   "\": N into the one that --job names, and check it with `shoal validate`");
+  }
   daemon.settings().AddText("run_dir", &run_dir, "Directory of the run; runs/NAME if not given");
   daemon.SetExamples(
       "Examples:\n"

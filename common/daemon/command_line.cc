@@ -6,7 +6,11 @@
 #include <cstdio>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/nearest_name.h"
 
 namespace shoal {
@@ -27,14 +31,51 @@ std::vector<std::string> FlagsOf(const CLI::App& command) {
   return flags;
 }
 
+// The innermost command that was typed, and how.
+struct TypedCommand {
+  const CLI::App* command;
+  std::string typed;
+};
+TypedCommand TypedCommandOf(const CLI::App& app) {
+  TypedCommand found = {&app, app.get_name()};
+  while (!found.command->get_subcommands().empty()) {
+    found.command = found.command->get_subcommands().front();
+    absl::StrAppend(&found.typed, " ", found.command->get_name());
+  }
+  return found;
+}
+
+// The first example of the command's footer; empty where it has none.
+std::string ExampleOf(const TypedCommand& found) {
+  for (const absl::string_view line : absl::StrSplit(found.command->get_footer(), '\n')) {
+    if (absl::StartsWith(line, absl::StrCat("  ", found.typed, " ")))
+      return std::string(line.substr(2));
+  }
+  return "";
+}
+
+// What CLI11 says is required is named with what it is, and with a command that has it. Empty for
+// what else it says of numbers of options.
+std::string DescribeMissing(const CLI::App& app, absl::string_view complaint) {
+  if (!absl::ConsumeSuffix(&complaint, " is required")) return "";
+  const TypedCommand found = TypedCommandOf(app);
+  std::string missing(complaint);
+  if (absl::ConsumePrefix(&complaint, "Exactly 1 option from [") &&
+      absl::ConsumeSuffix(&complaint, "]")) {
+    missing = absl::StrCat("one of ", absl::StrReplaceAll(complaint, {{",", ", "}}));
+  } else if (const auto* option = found.command->get_option_no_throw(missing); option != nullptr) {
+    absl::StrAppend(&missing, " (", option->get_description(), ")");
+  } else {
+    return "";
+  }
+  const std::string example = ExampleOf(found);
+  return absl::StrCat("`", found.typed, "` needs ", missing,
+                      example.empty() ? "" : absl::StrCat("; for example: ", example));
+}
+
 // CLI11 lists all that is left over, from the end.
 std::string DescribeLeftOver(const CLI::App& app) {
-  const CLI::App* command = &app;
-  std::string typed = app.get_name();
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    absl::StrAppend(&typed, " ", command->get_name());
-  }
+  const auto& [command, typed] = TypedCommandOf(app);
   const std::vector<std::string> left = app.remaining(/*recurse=*/true);
   const auto flag = std::find_if(left.begin(), left.end(),
                                  [](const std::string& each) { return each.starts_with("-"); });
@@ -58,9 +99,13 @@ void RefuseEmptyValues(CLI::App* app) {
 }
 
 std::string DescribeMistake(const CLI::App& app, const CLI::Error& error) {
-  const bool left_over = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  return left_over && !app.remaining(/*recurse=*/true).empty() ? DescribeLeftOver(app)
-                                                               : error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr &&
+      !app.remaining(/*recurse=*/true).empty())
+    return DescribeLeftOver(app);
+  const std::string missing = dynamic_cast<const CLI::RequiredError*>(&error) == nullptr
+                                  ? ""
+                                  : DescribeMissing(app, error.what());
+  return missing.empty() ? error.what() : missing;
 }
 
 absl::Status PrintOut(std::string_view text) {

@@ -19,7 +19,7 @@ namespace shoal {
 void RefuseEmptyValues(CLI::App* app);
 
 // What is wrong with the arguments that `app` has parsed, for people. A flag that is not known is
-// named with the one that may have been meant.
+// named with the one that may have been meant, what is missing with an example of the command.
 std::string DescribeMistake(const CLI::App& app, const CLI::Error& error);
 
 // Prints on standard output. An error where not all of it was taken, as by a full disk: to be

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -83,6 +84,15 @@ struct Settings::Implementation {
     return text;
   }
 
+  // Where to find what has no flag here.
+  std::string AdviseOnFlag() const {
+    for (const std::string& left : app.remaining()) {
+      const auto found = advice.find(left.substr(0, left.find('=')));
+      if (found != advice.end()) return absl::StrCat("; ", found->second);
+    }
+    return "";
+  }
+
   // What to type instead of the values without a flag that are left over.
   std::string SuggestFlag() const {
     const std::vector<std::string> left = app.remaining();
@@ -96,8 +106,9 @@ struct Settings::Implementation {
   CLI::App app;
   CLI::Option* config = nullptr;
   std::vector<Entry> entries;
-  std::string for_bare_value;         // setting that is suggested; empty: none is
-  std::set<std::string> flags_given;  // "--name"
+  std::string for_bare_value;                 // setting that is suggested; empty: none is
+  std::map<std::string, std::string> advice;  // by "--name" of flags that are none
+  std::set<std::string> flags_given;          // "--name"
 };
 
 Settings::Settings(const std::string& program, const std::string& description)
@@ -171,6 +182,10 @@ void Settings::SuggestForBareValue(const std::string& name) {
   implementation_->for_bare_value = name;
 }
 
+void Settings::SayWhere(const std::string& name, const std::string& advice) {
+  implementation_->advice["--" + name] = advice;
+}
+
 void Settings::SetFooter(const std::string& footer) { implementation_->app.footer(footer); }
 
 std::optional<int> Settings::Parse(int argc, const char* const* argv) {
@@ -199,7 +214,7 @@ std::optional<int> Settings::Parse(int argc, const char* const* argv) {
     return ExitCodeOf(printed);
   } catch (const CLI::Error& error) {
     std::cerr << self.app.get_name() << ": " << self.Explain(DescribeMistake(self.app, error))
-              << self.SuggestFlag() << "\n";
+              << self.SuggestFlag() << self.AdviseOnFlag() << "\n";
     std::cerr << "Run with --help for the settings.\n";
     return kExitUsage;
   }

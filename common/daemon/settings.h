@@ -43,6 +43,9 @@ class Settings {
   // The setting that is likely meant by a value without a flag, which is refused with that word.
   void SuggestForBareValue(const std::string& name);
 
+  // A flag that people give to this program and that it has not: `advice` says where they find it.
+  void SayWhere(const std::string& name, const std::string& advice);
+
   // Text that --help ends with: examples.
   void SetFooter(const std::string& footer);
 

@@ -67,10 +67,12 @@ class Overrides {
       errors_->Add(path, absl::StrCat("is given twice; by ", first->second, " too"));
       return "";
     }
-    const std::string before =
-        place->is_null() ? "absent from the file" : absl::StrCat(ShortJson(*place), " in the file");
+    const std::string before = place->is_null() ? "; absent from the file"
+                               : *place == *value
+                                   ? " in the file, too: that changes nothing"
+                                   : absl::StrCat("; ", ShortJson(*place), " in the file");
     *place = *std::move(value);
-    return absl::StrCat(given.flag, ": ", path, " is ", ShortJson(*place), "; ", before);
+    return absl::StrCat(given.flag, ": ", path, " is ", ShortJson(*place), before);
   }
 
   // Where both of two of which a job has one are given: an error, of the second alone.

@@ -16,7 +16,7 @@ std::string PathOfOverride(const JobOverride& given);
 // absent is made; an optimizer, a loss or a strategy that is there by its name alone is spelt out.
 // Epochs replace steps and steps epochs. What is wrong with a path is added to `errors`, where all
 // that is wrong with what was put there will be named by its flag. Returns a line for each
-// override: "--epochs: $.epochs is 3; 5 in the file".
+// override: "--epochs: $.epochs is 3; 5 in the file", also where that changes nothing.
 std::vector<std::string> ApplyJobOverrides(const std::vector<JobOverride>& overrides,
                                            nlohmann::json* root, JsonErrors* errors);
 

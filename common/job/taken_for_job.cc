@@ -1,9 +1,11 @@
 #include "common/job/taken_for_job.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/archive/keras_archive.h"
 #include "common/base/shell_word.h"
@@ -34,13 +36,27 @@ absl::Status DescribeFolder(const std::string& path) {
 }
 
 // `archive`: the model as examples/from_keras.py takes it.
+std::string HowToWriteOne(const std::string& archive) {
+  return absl::StrCat("(docs/job-file.md). Of a compiled model, this writes the job:\n",
+                      "  python examples/from_keras.py ", archive,
+                      " job --training DATA --epochs 10");
+}
+
 absl::Status DescribeModel(const std::string& path, const std::string& what,
                            const std::string& archive) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": is ", what,
-      ", not a job, which names it as its $.model, beside data, loss and optimizer "
-      "(docs/job-file.md). Of a compiled model, this writes the job:\n",
-      "  python examples/from_keras.py ", archive, " job --training DATA --epochs 10"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": is ", what,
+                   ", not a job, which names it as its $.model, beside data, loss and optimizer ",
+                   HowToWriteOne(archive)));
+}
+
+// Bytes that no text has, at the beginning.
+bool LooksBinary(std::ifstream file) {
+  std::string begin(512, ' ');
+  file.read(begin.data(), begin.size());
+  return std::any_of(begin.begin(), begin.end(), [](unsigned char byte) {
+    return byte == 0x7f || (byte < ' ' && !absl::ascii_isspace(byte));
+  });
 }
 
 }  // namespace
@@ -55,7 +71,12 @@ absl::Status CheckTakenForJobFile(const std::string& path) {
   std::string begin(4, '\0');
   std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
   if (begin == "\x89HDF") return DescribeModel(path, "HDF5, as a Keras model is", "MODEL.keras");
-  return absl::OkStatus();
+  if (!LooksBinary(std::ifstream(path, std::ios::binary))) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path,
+                   ": is a binary file, not a job, which is JSON text that names model, data, loss "
+                   "and optimizer ",
+                   HowToWriteOne("MODEL.keras")));
 }
 
 absl::Status CheckTakenForJob(const std::string& path, const json& root) {

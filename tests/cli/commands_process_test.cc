@@ -195,6 +195,23 @@ TEST_F(CommandsTest, AnUnknownFlagIsNamed) {
   EXPECT_THAT(Shoal({"metrics", "now"}).output, HasSubstr("`shoal metrics` does not take `now`"));
 }
 
+TEST_F(CommandsTest, WhatIsMissingIsNamedWithAnExample) {
+  EXPECT_THAT(Shoal({"drain"}).output,
+              HasSubstr("`shoal drain` needs TASK (worker:INDEX, or chief); for example: shoal "
+                        "drain worker:1 10.0.0.1:2222\n"));
+  EXPECT_THAT(Shoal({"drain", "worker:1"}).output,
+              HasSubstr("`shoal drain` needs one of RUN, --chief, --run_dir; for example: shoal "
+                        "drain worker:1 10.0.0.1:2222\n"));
+  EXPECT_THAT(Shoal({"checkpoint", "now"}).output,
+              HasSubstr("`shoal checkpoint now` needs one of RUN, --chief, --run_dir; for "
+                        "example: shoal checkpoint now "));
+  EXPECT_THAT(Shoal({"train"}).output,
+              HasSubstr("`shoal train` needs JOB (The job file); for example: shoal train job"));
+  EXPECT_EQ(Shoal({"status", "x", "--chief", "a:1"}).output,
+            "shoal: Exactly 1 option from [RUN,--chief,--run_dir] is required and 2 were given\n"
+            "Run with --help for the commands and their flags.\n");
+}
+
 TEST_F(CommandsTest, NothingThatIsNamedSteersTheTerminal) {
   const std::string name = directory_ / "\x1b[2J\xc2\x9b";
   const Result result = Shoal({"model", "summary", name});

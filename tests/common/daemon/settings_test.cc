@@ -146,6 +146,17 @@ TEST_F(SettingsTest, AnUnknownFlagIsNamedWithTheNearest) {
   EXPECT_THAT(err_, HasSubstr("has no flag `--dat_dir`; did you mean `--data_dir`?"));
 }
 
+TEST_F(SettingsTest, OfAFlagThatIsElsewhereItSaysWhere) {
+  settings_.SayWhere("epochs", "look into the job");
+  for (const std::vector<const char*>& typed :
+       {std::vector<const char*>{"--epochs=3"}, {"--epochs", "3"}, {"3", "--epochs"}}) {
+    EXPECT_EQ(Parse(typed), kExitUsage);
+    EXPECT_THAT(err_, HasSubstr("has no flag `--epochs`; look into the job\n"));
+  }
+  EXPECT_EQ(Parse({"--epoch=3"}), kExitUsage);
+  EXPECT_THAT(err_, Not(HasSubstr("look into")));
+}
+
 TEST_F(SettingsTest, AValueWithoutItsFlagIsToldTheFlag) {
   settings_.SuggestForBareValue("data_dir");
   EXPECT_EQ(Parse({"my data", "--threads=3"}), kExitUsage);

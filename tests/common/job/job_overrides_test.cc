@@ -56,6 +56,15 @@ TEST_F(JobOverridesTest, MakeWhatIsAbsent) {
   EXPECT_THAT(overridden_, ElementsAre("--set: $.checkpoint.keep is 7; absent from the file"));
 }
 
+TEST_F(JobOverridesTest, SayWhereTheyChangeNothing) {
+  json root = MinimalJob();
+  root["optimizer"] = "adam";
+  Load(root, {{"--epochs", "epochs", "1"}, Set("optimizer", "adam")});
+  EXPECT_THAT(overridden_,
+              ElementsAre("--epochs: $.epochs is 1 in the file, too: that changes nothing",
+                          "--set: $.optimizer is \"adam\" in the file, too: that changes nothing"));
+}
+
 TEST_F(JobOverridesTest, SpellOutWhatIsAPlainName) {
   json root = MinimalJob();
   root["optimizer"] = "adam";

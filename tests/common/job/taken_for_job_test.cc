@@ -9,6 +9,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // What is given to commands in place of a job file.
@@ -41,7 +42,9 @@ TEST_F(TakenForJobTest, AnArchiveIsInTheCommand) {
 }
 
 TEST_F(TakenForJobTest, AnyOtherFileIsNoJson) {
-  EXPECT_THAT(ErrorOf(Write("data.npz", "PK\x03\x04")), HasSubstr("is not JSON"));
+  EXPECT_THAT(ErrorOf(Write("data.npz", "PK\x03\x04")),
+              AllOf(HasSubstr("is a binary file, not a job"), HasSubstr("from_keras.py")));
+  EXPECT_THAT(ErrorOf(Write("job.yaml", "name:\tf\xc3\xbcnf\r\n")), HasSubstr("is not JSON"));
   EXPECT_THAT(ErrorOf(Write("empty.json", "")), HasSubstr("is not JSON"));
 }
 
