@@ -48,7 +48,7 @@ class Look:
 
 def steps_by_worker(cluster):
     status = cluster.status() or {"tasks": []}
-    return {task["index"]: int(task.get("done", 0)) for task in status["tasks"] if task["type"] == "worker"}
+    return {task["index"]: task.get("done", 0) for task in status["tasks"] if task["type"] == "worker"}
 
 
 def measure(ps, workers, seconds):

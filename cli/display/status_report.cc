@@ -1,12 +1,14 @@
 #include "cli/display/status_report.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "cli/display/history_table.h"
 #include "cli/display/live_line.h"
 #include "cli/display/number_text.h"
@@ -67,6 +69,34 @@ std::string Updates(const proto::StatusReply& status) {
                       status.repeated_chunks(), " repeated chunks dropped\n");
 }
 
+using Json = nlohmann::ordered_json;
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+void MakeNumbersOfTexts(const Descriptor& type, Json* message);
+
+// `value`: of the field, or one of several.
+void MakeNumbersOfTexts(const FieldDescriptor& field, Json* value) {
+  if (value->is_array()) {
+    for (Json& each : *value) MakeNumbersOfTexts(field, &each);
+    return;
+  }
+  uint64_t number = 0;
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    MakeNumbersOfTexts(*field.message_type(), value);
+  } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64 && value->is_string() &&
+             absl::SimpleAtoi(value->get_ref<const std::string&>(), &number)) {
+    *value = number;
+  }
+}
+
+void MakeNumbersOfTexts(const Descriptor& type, Json* message) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const auto value = message->find(type.field(i)->name());
+    if (value != message->end()) MakeNumbersOfTexts(*type.field(i), &*value);
+  }
+}
+
 }  // namespace
 
 std::string FormatStatusReport(const proto::StatusReply& status) {
@@ -104,18 +134,16 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
 
 std::string StatusToJson(const proto::StatusReply& status) {
   google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string json;
   // Fails only for messages with unknown types inside, which a status has none of.
   const auto converted = google::protobuf::util::MessageToJsonString(status, &json, options);
-  if (!converted.ok()) return "{}\n";
-  // Inside a text the quotes would be escaped.
-  return absl::StrReplaceAll(
-      json,
-      {{absl::StrCat("\"job_fingerprint\": ", status.job_fingerprint(), ","),
-        absl::StrCat("\"job_fingerprint\": \"", ChecksumText(status.job_fingerprint()), "\",")}});
+  Json object = converted.ok() ? Json::parse(json, nullptr, /*allow_exceptions=*/false) : Json();
+  if (!object.is_object()) return "{}\n";
+  MakeNumbersOfTexts(*status.GetDescriptor(), &object);
+  object["job_fingerprint"] = ChecksumText(status.job_fingerprint());
+  return object.dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 namespace shoal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -83,13 +84,23 @@ TEST(StatusReportTest, OfManyEpochsItShowsTheNewest) {
 TEST(StatusReportTest, JsonHasEveryFieldUnderItsName) {
   proto::StatusReply status = SmallStatus();
   status.set_job_fingerprint(0x00badcaf);
+  status.add_history()->set_examples(1000);
+  status.mutable_last_checkpoint()->set_size_bytes(uint64_t{1} << 40);
   const auto json = nlohmann::json::parse(StatusToJson(status), nullptr, false);
   ASSERT_TRUE(json.is_object());
   EXPECT_EQ(json["job_fingerprint"], "00badcaf");  // as in a manifest
   EXPECT_EQ(json["job_name"], "fashion_mnist");
-  EXPECT_EQ(json["steps_done"], "12");  // 64-bit numbers are strings in protobuf's JSON
-  EXPECT_EQ(json["timeline"], "0");     // present though 0
+  EXPECT_EQ(json["steps_done"], 12);
+  EXPECT_EQ(json["timeline"], 0);  // present though 0
+  EXPECT_EQ(json["history"][0]["examples"], 1000);
+  EXPECT_EQ(json["tasks"][0]["done"], 7);
+  EXPECT_EQ(json["last_checkpoint"]["size_bytes"], uint64_t{1} << 40);
   EXPECT_EQ(json["tasks"][0]["state"], "lost");
+  // What is a text stays one.
+  status.set_job_name("12");
+  status.set_term(uint64_t{1} << 63 | 1);
+  EXPECT_THAT(StatusToJson(status), AllOf(HasSubstr("\"job_name\": \"12\""),
+                                          HasSubstr("\"term\": 9223372036854775809,")));
 }
 
 }  // namespace

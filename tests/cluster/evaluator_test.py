@@ -115,7 +115,7 @@ def test_without_checkpoints_it_waits_and_says_so(tmp_path):
         cluster.start_chief(write_job(tmp_path), tmp_path / "run")
         evaluator.wait_for_output("to have a checkpoint that is not evaluated yet")
         task, = [task for task in wait_for(cluster.status, "a status")["tasks"] if task["type"] == "evaluator"]
-        assert task["state"] == "up" and task["done"] == "0", task
+        assert task["state"] == "up" and task["done"] == 0, task
         evaluator.signal(signal.SIGTERM)
         assert evaluator.wait() == 143
 

@@ -70,7 +70,7 @@ def test_a_stop_with_a_full_disk_says_how_many_steps_are_lost(tmp_path):
         disk = Disk(train.popen.pid, run / "checkpoints")
         disk.fill()
         train.wait_for_output("no checkpoint: ")
-        kept = int(status(run)["last_checkpoint"]["step"])
+        kept = status(run)["last_checkpoint"]["step"]
         # An epoch has 500 steps; one that was shown is one of which `shoal train` knows.
         train.wait_for_output(f"epoch {kept // 500 + 3}/100000: ")
         train.signal(signal.SIGINT)

@@ -120,7 +120,7 @@ def run_row(directory, gib, ps, workers):
             return json.loads(done.stdout) if done.returncode == 0 else {}
 
         def wait_for_steps(count):
-            wait_for(lambda: int(status().get("steps_done", 0)) >= count, f"{count} steps", STEP_SECONDS * STEPS)
+            wait_for(lambda: status().get("steps_done", 0) >= count, f"{count} steps", STEP_SECONDS * STEPS)
 
         begun = time.monotonic()
         wait_for_steps(1)
@@ -138,8 +138,8 @@ def run_row(directory, gib, ps, workers):
         wait_for(lambda: status().get("timeline", before["timeline"]) not in (before["timeline"], "0"), "another timeline", 300)
         restored = status()
         restore = time.monotonic() - killed
-        assert int(restored["base_step"]) >= 1 + STEPS, "went back behind the checkpoint"
-        wait_for_steps(int(restored["base_step"]) + STEPS)
+        assert restored["base_step"] >= 1 + STEPS, "went back behind the checkpoint"
+        wait_for_steps(restored["base_step"] + STEPS)
         train.signal(signal.SIGINT)
         told = time.monotonic()
         code = train.wait()

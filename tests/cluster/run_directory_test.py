@@ -93,7 +93,7 @@ def test_who_is_refused_leaves_the_run_directory_as_it_was(tmp_path):
 
         assert shoal("status", "--run_dir", run).returncode == 0
         first.start_worker(0)
-        wait_for(lambda: int((first.status() or {}).get("steps_done", 0)) > 0, "steps of the first")
+        wait_for(lambda: (first.status() or {}).get("steps_done", 0) > 0, "steps of the first")
 
 
 def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path):
@@ -118,7 +118,7 @@ def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path)
             assert f"--chief={cluster.chief}" in said and f"shoal checkpoint list {over}" in said, said
 
         def steps():
-            return int((cluster.status() or {}).get("steps_done", 0))
+            return (cluster.status() or {}).get("steps_done", 0)
 
         # Another job, at the addresses of the first: one that waits yet, then one that trains.
         chief = cluster.start_chief(second, run)
@@ -160,7 +160,7 @@ def test_a_second_cluster_on_one_run_directory_is_refused(tmp_path):
     job, run = write_job(tmp_path, epochs=EPOCHS), tmp_path / "run"
     with Cluster(tmp_path / "first", workers=1) as first, Cluster(tmp_path / "second", workers=1) as second:
         ps, chief, _ = first.start("ps"), first.start_chief(job, run), first.start_worker(0)
-        wait_for(lambda: int((first.status() or {}).get("steps_done", 0)) > 0, "steps of the first")
+        wait_for(lambda: (first.status() or {}).get("steps_done", 0) > 0, "steps of the first")
         second.start("ps")
         late = second.start_chief(job, run)
         assert late.wait() == 78, late.output()
@@ -172,7 +172,7 @@ def test_a_second_cluster_on_one_run_directory_is_refused(tmp_path):
         chief.kill()
         second.start_chief(job, run, name="successor")
         second.start_worker(0)
-        wait_for(lambda: int((second.status() or {}).get("steps_done", 0)) > 0, "steps of the successor")
+        wait_for(lambda: (second.status() or {}).get("steps_done", 0) > 0, "steps of the successor")
 
 
 def table_job(directory, header, test_columns="a,b,price"):

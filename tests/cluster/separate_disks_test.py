@@ -36,7 +36,7 @@ def test_a_job_is_trained_and_recovers_without_a_shared_directory(tmp_path, hidd
         ps = [cluster.start("ps", index, prefix=prefix[index]) for index in range(2)]
         chief = cluster.start_chief(job, run)
         worker = cluster.start_worker(0, f"--step_records={records}")
-        wait_for(lambda: (status := cluster.status()) and int(status.get("last_checkpoint", {}).get("step", 0)) > 0,
+        wait_for(lambda: (status := cluster.status()) and status.get("last_checkpoint", {}).get("step", 0) > 0,
                  "a checkpoint")
         # A ps that comes back empty gets its rows by the stream, and says so.
         ps[0].kill()

@@ -29,7 +29,7 @@ def is_stopped(process):
 
 
 def steps_of_workers(status):
-    return {task.get("index", 0): int(task.get("done", 0))
+    return {task.get("index", 0): task.get("done", 0)
             for task in status["tasks"] if task["type"] == "worker"}
 
 
@@ -66,8 +66,8 @@ def run(directory, workers, layers):
         for i in set(range(workers)) - pulling:
             start(i, 0, 1 + (i * chunks // workers + chunks // 2) % (chunks - 1) if i in sleeping else 0)
         for i in pulling:
-            seen = int((cluster.status() or {"steps_done": 0})["steps_done"])
-            wait(lambda status, seen=seen: int(status["steps_done"]) > seen, "another step")
+            seen = (cluster.status() or {"steps_done": 0})["steps_done"]
+            wait(lambda status, seen=seen: status["steps_done"] > seen, "another step")
             start(i, 1, 0)
         wait(lambda _: all(is_stopped(started[i]) for i in sleeping), f"{len(sleeping)} workers are stopped")
         print(f"{len(sleeping)} of {workers} workers stopped after {time.monotonic() - begun:.0f} s; "
@@ -88,7 +88,7 @@ def run(directory, workers, layers):
         wait(lambda status: all(steps_of_workers(status).get(i, 0) > 0 for i in sleeping), "the stopped workers finish a step")
         after = cluster.status()
         assert after["timeline"] == before["timeline"], "the ps lost what it held"
-        assert int(after["base_step"]) >= int(before["base_step"]) and int(after["steps_done"]) > int(before["steps_done"])
+        assert after["base_step"] >= before["base_step"] and after["steps_done"] > before["steps_done"]
         print(f"all stopped ones have finished a step after {time.monotonic() - begun:.0f} s, {after['steps_done']} steps done; "
               f"the ps: {peak() / 2**20:.0f} MiB at most, of {most / 2**20:.0f}", flush=True)
         assert peak() <= most, f"the ps needed {peak()} bytes, more than {most:.0f}"
@@ -100,13 +100,13 @@ def run(directory, workers, layers):
         for worker in started.values():
             worker.kill()
         cluster.processes = [ps, cluster.start_chief(job, directory / "run")]
-        wait(lambda status: int(status["timeline"]) != 0, "the ps are taken over")
+        wait(lambda status: status["timeline"] != 0, "the ps are taken over")
         found = cluster.status()
         updates = next(task for task in found["tasks"] if task["type"] == "ps")
         assert found["timeline"] == before["timeline"], "the ps lost what it held"
         cut = max(int(path.name.split("-")[1]) for path in (directory / "run/checkpoints").iterdir())
-        assert cut >= int(after["steps_done"])
-        assert int(updates["lowest_updates"]) == int(updates["highest_updates"]) == cut, updates
+        assert cut >= after["steps_done"]
+        assert updates["lowest_updates"] == updates["highest_updates"] == cut, updates
         print(f"every chunk has had {cut} steps, once each", flush=True)
 
 

@@ -59,7 +59,7 @@ class Measurement:
 
     def steps(self):
         status = wait_for(self.cluster.status, "the coordinator answers")
-        return int(status["steps_done"])
+        return status["steps_done"]
 
     def rate(self, disturb=None):
         """Batches a second, from now on; `disturb` is called all the time."""

@@ -155,7 +155,7 @@ def check_cluster(machine):
     assert "exit_code=143" in machine.journal("shoal-worker") and ended_well(machine, "shoal-worker")
     machine.run("systemctl start shoal-worker")
 
-    wait_for(lambda: int(status(machine).get("steps_done", 0)) > 0, "steps after all this")
+    wait_for(lambda: status(machine).get("steps_done", 0) > 0, "steps after all this")
     machine.run(commands("machine-backup"))
     machine.run("rm -r /srv/backup; cd /root\n" + commands("machine-upgrade"))
     wait_for(lambda: re.search(r"training: .* from step [1-9]", machine.journal("shoal-coordinator")), "the job goes on where it was")
@@ -179,7 +179,7 @@ def status(machine):
 def check_stop_of_all(machine):
     """As when the machine is shut down: the coordinator stops first, with a checkpoint of what the others hold."""
     machine.run("echo SHOAL_RUN_DIR=/var/lib/shoal/second >> /etc/shoal/coordinator.env; systemctl start " + " ".join(UNITS))
-    wait_for(lambda: int(status(machine).get("steps_done", 0)) > 0, "steps")
+    wait_for(lambda: status(machine).get("steps_done", 0) > 0, "steps")
     machine.run(commands("machine-stop"))
     for unit in UNITS:
         assert ended_well(machine, unit), machine.journal(unit)[-3000:]

@@ -64,7 +64,7 @@ class HonestCluster(Cluster):
 
     def steps_done(self):
         """As of now; 0 while the coordinator does not answer."""
-        return int((self.status() or {}).get("steps_done", 0))
+        return (self.status() or {}).get("steps_done", 0)
 
     def check_serves(self):
         """Everybody lives, the job goes on, and people can see how."""
