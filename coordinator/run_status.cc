@@ -183,6 +183,7 @@ void RunView::FillTasks(proto::StatusReply* reply) const {
     task->set_done(record.steps_done);
     if (!connected.contains(index)) continue;
     const Worker& worker = *connected[index];
+    task->set_device(worker.hello.device());
     if (!worker.waiting.what().empty()) task->set_detail(worker.waiting.what());
     if (record.expiries > 0) {
       task->set_detail(

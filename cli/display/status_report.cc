@@ -31,7 +31,8 @@ std::string Updates(const proto::TaskStatus& ps) {
 
 std::string TaskTable(const proto::StatusReply& status) {
   if (status.tasks_size() == 0) return "";
-  TextTable table({"<task", "<state", "<address", "done", "held", "steps/s", "updates", "<detail"});
+  TextTable table(
+      {"<task", "<state", "<address", "done", "held", "steps/s", "updates", "<device", "<detail"});
   for (const proto::TaskStatus& task : status.tasks()) {
     const bool worker = task.type() == "worker";
     const bool ps = task.type() == "ps";
@@ -39,7 +40,7 @@ std::string TaskTable(const proto::StatusReply& status) {
                   FormatCount(static_cast<double>(task.done())),
                   worker ? std::to_string(task.held()) : "",
                   worker ? FormatNumber(task.steps_per_second()) : "", ps ? Updates(task) : "",
-                  task.detail()});
+                  task.device(), task.detail()});
   }
   return absl::StrCat("\n", table.ToString());
 }

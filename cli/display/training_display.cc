@@ -3,19 +3,42 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/display/live_line.h"
 
 namespace shoal {
+namespace {
+
+std::string DescribeDevices(const std::map<uint32_t, std::string>& of_workers) {
+  std::map<std::string, std::vector<uint32_t>> by_device;
+  for (const auto& [worker, device] : of_workers) by_device[device].push_back(worker);
+  if (by_device.size() == 1) {
+    return absl::StrCat(
+        of_workers.size() == 1 ? "the worker computes on " : "all workers compute on ",
+        by_device.begin()->first);
+  }
+  return absl::StrCat("computing ",
+                      absl::StrJoin(by_device, "; ", [](std::string* out, const auto& device) {
+                        absl::StrAppend(out, "on ", device.first,
+                                        device.second.size() == 1 ? ": worker " : ": workers ",
+                                        absl::StrJoin(device.second, ", "));
+                      }));
+}
+
+}  // namespace
 
 TrainingDisplay::TrainingDisplay(Console* console, const Options& options)
     : console_(console),
       has_test_set_(options.has_test_set),
+      workers_(options.workers),
       next_epoch_(options.first_epoch),
       epochs_shown_(options.first_epoch),
       epochs_(options.epochs) {}
 
 void TrainingDisplay::Update(const proto::StatusReply& status, Time now) {
   if (status.epochs() > 0) epochs_ = status.epochs();
+  PrintDevices(status);
   PrintEpochs(status);
   PrintCheckpointsAgain(status);
   if (console_->style().terminal) {
@@ -47,6 +70,17 @@ void TrainingDisplay::PrintPlain(const std::string& key, const std::string& text
   if (!due) return;
   last_plain_ = now;
   console_->Print(text);
+}
+
+// Once all are there, and again where one has come back on another device.
+void TrainingDisplay::PrintDevices(const proto::StatusReply& status) {
+  std::map<uint32_t, std::string> devices;
+  for (const proto::TaskStatus& task : status.tasks()) {
+    if (task.type() == "worker" && !task.device().empty()) devices[task.index()] = task.device();
+  }
+  if (devices.empty() || devices.size() != workers_ || devices == devices_) return;
+  console_->Print(DescribeDevices(devices));
+  devices_ = std::move(devices);
 }
 
 void TrainingDisplay::PrintEpochs(const proto::StatusReply& status) {

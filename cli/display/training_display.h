@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,8 @@
 namespace shoal {
 
 // Shows how a training goes: on a terminal a live line, elsewhere a line every ten seconds and when
-// the phase changes; a line that stays for each epoch that ends, again for one that is done again
+// the phase changes; a line that stays once every worker has said what it computes on,
+// for each epoch that ends, again for one that is done again
 // after a restore, and when checkpoints are written
 // again after some failed, which the coordinator's log says. Not thread-safe.
 class TrainingDisplay {
@@ -26,6 +28,7 @@ class TrainingDisplay {
     bool has_test_set = false;  // the line of an epoch waits for its test results
     uint64_t first_epoch = 0;   // those below are known from earlier and get no line
     uint64_t epochs = 0;        // of the job; 0 where only a status will tell
+    size_t workers = 0;         // whose devices are told; 0: none are
   };
   // `console` outlives this.
   TrainingDisplay(Console* console, const Options& options);
@@ -40,6 +43,7 @@ class TrainingDisplay {
   void ShowActivity(const std::string& text, Time now);
 
  private:
+  void PrintDevices(const proto::StatusReply& status);
   void PrintEpochs(const proto::StatusReply& status);
   void PrintEpoch(const proto::EpochResult& epoch, uint64_t epochs);
   void PrintCheckpointsAgain(const proto::StatusReply& status);
@@ -49,7 +53,9 @@ class TrainingDisplay {
 
   Console* const console_;
   const bool has_test_set_;
-  uint64_t next_epoch_;        // first one without its line, or to get it again
+  const size_t workers_;
+  std::map<uint32_t, std::string> devices_;  // that were told, by worker
+  uint64_t next_epoch_;                      // first one without its line, or to get it again
   uint64_t epochs_shown_ = 0;  // those below have had a line, or are known from earlier
   uint64_t epochs_;
   std::string plain_key_;

@@ -226,9 +226,10 @@ class Training {
     std::signal(SIGPIPE, SIG_IGN);
     const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
     DescriptorWatch watch(network.get());
-    TrainingDisplay display(
-        &console_,
-        {.has_test_set = !job_.test.empty(), .first_epoch = first_epoch_, .epochs = job_.epochs});
+    TrainingDisplay display(&console_, {.has_test_set = !job_.test.empty(),
+                                        .first_epoch = first_epoch_,
+                                        .epochs = job_.epochs,
+                                        .workers = static_cast<size_t>(options_.workers)});
     std::unique_ptr<Supervisor> supervisor;
     LocalCluster cluster(
         {.loop = network.get(),

@@ -28,6 +28,7 @@ proto::StatusReply SmallStatus() {
   task->set_state("lost");
   task->set_address("host 4711");
   task->set_done(7);
+  task->set_device("cuda:3");
   return status;
 }
 
@@ -37,7 +38,7 @@ TEST(StatusReportTest, SaysHowFarAndWho) {
   EXPECT_THAT(report, HasSubstr("fashion_mnist, training (shoal 0.1.0, up 1:01)"));
   EXPECT_THAT(report, HasSubstr("step 12/100"));
   EXPECT_THAT(report, HasSubstr("checkpoint  none yet"));
-  EXPECT_THAT(report, HasSubstr("worker 1  lost   host 4711     7"));
+  EXPECT_THAT(report, AllOf(HasSubstr("worker 1  lost   host 4711     7"), HasSubstr("  cuda:3")));
   EXPECT_THAT(report, Not(HasSubstr("error")));
 }
 

@@ -65,6 +65,33 @@ TEST(TrainingDisplayTest, ATerminalGetsALiveLineForEachStatus) {
   EXPECT_THAT(console.Take(), HasSubstr("step 11/200"));
 }
 
+void SetDevice(uint32_t worker, const std::string& device, proto::StatusReply* status) {
+  proto::TaskStatus* task = status->add_tasks();
+  task->set_type("worker");
+  task->set_index(worker);
+  task->set_device(device);
+}
+
+TEST(TrainingDisplayTest, TheDevicesOfAllWorkersAreToldOnceTheyAreKnown) {
+  CapturedConsole console(kTerminal);
+  TrainingDisplay display(console.get(), {.workers = 3});
+  proto::StatusReply status = Training(10);
+  SetDevice(0, "cuda:0", &status);
+  SetDevice(1, "cpu", &status);
+  display.Update(status, seconds(0));
+  EXPECT_THAT(console.Take(), Not(HasSubstr("computing")));
+  SetDevice(2, "cpu", &status);
+  display.Update(status, seconds(1));
+  EXPECT_THAT(console.Take(), HasSubstr("computing on cpu: workers 1, 2; on cuda:0: worker 0\n"));
+  display.Update(status, seconds(2));
+  status.mutable_tasks(0)->clear_device();  // it is gone
+  display.Update(status, seconds(3));
+  EXPECT_THAT(console.Take(), Not(HasSubstr("comput")));
+  status.mutable_tasks(0)->set_device("cpu");
+  display.Update(status, seconds(4));
+  EXPECT_THAT(console.Take(), HasSubstr("all workers compute on cpu\n"));
+}
+
 TEST(TrainingDisplayTest, AFileGetsALineEveryTenSecondsAndWhenThePhaseChanges) {
   CapturedConsole console(kFile);
   TrainingDisplay display(console.get(), {});

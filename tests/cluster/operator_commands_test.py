@@ -345,6 +345,7 @@ def test_an_answer_that_cannot_be_written_is_a_failure(tmp_path):
         cluster.start_chief(job, run)
         cluster.start_worker(0)
         wait_for(lambda: (cluster.status() or {}).get("steps_done", 0) > 0, "steps")
+        assert [task["device"] for task in cluster.status()["tasks"] if task["type"] == "worker"] == ["cpu"]
         for command in ("status", "--watch"), ("status", "--json"), ("checkpoint", "now"), ("drain", "worker:0"):
             done = full_disk(tmp_path, *command, "--run_dir", run)
             assert done.wait() == 138, (command, done.output())

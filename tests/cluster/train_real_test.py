@@ -78,6 +78,7 @@ def test_interrupted_at_any_step_and_resumed_every_example_is_used_once(tmp_path
         train = Process([BIN / "shoal", "train", job, "--run_dir", run], tmp_path / f"train-{attempt}.log",
                         {"SHOAL_STEP_RECORDS": str(records)})
         try:
+            train.wait_for_output("all workers compute on ")
             goal = before + choose.randrange(1, 2000)
             wait_for(lambda: train.popen.poll() is not None or finished_steps(records) >= goal, f"step {goal}")
             train.signal(signal.SIGINT)
