@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/ask_coordinator.h"
+#include "cli/run_without_coordinator.h"
 #include "common/base/status_macros.h"
 #include "common/base/version.h"
 #include "common/cluster/cluster_spec.h"
@@ -91,6 +92,15 @@ absl::StatusOr<std::string> ChiefOption::LeaderAddress() const {
   return address;
 }
 
+bool ChiefOption::NobodyLeads(const absl::Status& error) const {
+  if (run_dir.empty()) return false;
+  // It left no address, cannot be reached, or another run's has its address.
+  if (absl::IsNotFound(error) || absl::IsUnavailable(error) || absl::IsFailedPrecondition(error))
+    return true;
+  const std::optional<LeaseHolder> holder = Holder(run_dir);
+  return holder.has_value() && holder->left;
+}
+
 absl::Status ChiefOption::ExplainSilence(const absl::Status& unavailable) const {
   if (run_dir.empty()) {
     return absl::UnavailableError(
@@ -104,7 +114,7 @@ absl::Status ChiefOption::ExplainSilence(const absl::Status& unavailable) const 
       absl::StrCat(over ? absl::StrCat("no job runs in ", run_dir, ": its coordinator at ",
                                        holder->address, " has ended in order")
                         : std::string(unavailable.message()),
-                   "; what a job that is over has left: shoal checkpoint list ", run_dir));
+                   "; ", DescribeRunWithoutCoordinator(run_dir)));
 }
 
 absl::Status ChiefOption::CheckLeads(const std::string& address,

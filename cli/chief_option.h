@@ -30,6 +30,9 @@ struct ChiefOption {
   // one that the run's lease names. OK where an address was given, and where the lease does not
   // say.
   absl::Status CheckLeads(const std::string& address, const proto::StatusReply& status) const;
+  // Whether no coordinator leads the run any more, where asking for its status has ended in
+  // `error`: the files of the run tell how it has ended. Never where an address was given.
+  bool NobodyLeads(const absl::Status& error) const;
   // `unavailable`, of a coordinator that did not answer; where a run directory was given, with what
   // its lease says of that, and what there still is of the run.
   absl::Status ExplainSilence(const absl::Status& unavailable) const;

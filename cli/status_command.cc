@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -9,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/display/console.h"
 #include "cli/display/status_report.h"
+#include "cli/run_without_coordinator.h"
 #include "cli/status_query.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/grpc_network.h"
@@ -31,7 +33,8 @@ absl::Status Print(const proto::StatusReply& status, const StatusOptions& option
   return PrintReport(options.json ? StatusToJson(status) : FormatStatusReport(status));
 }
 
-absl::Status ShowStatus(const StatusOptions& options) {
+// What the coordinator says.
+absl::Status AskForStatus(const StatusOptions& options) {
   SHOAL_ASSIGN_OR_RETURN(const std::string chief, options.job.Address());
   const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
   absl::Status result, printed;
@@ -59,11 +62,19 @@ absl::Status ShowStatus(const StatusOptions& options) {
   return absl::IsUnavailable(result) ? options.job.ExplainSilence(result) : result;
 }
 
+absl::Status ShowStatus(const StatusOptions& options) {
+  const absl::Status asked = AskForStatus(options);
+  if (asked.ok() || !options.job.NobodyLeads(asked)) return asked;
+  const std::optional<proto::StatusReply> finished = ReadFinishedRun(options.job.run_dir);
+  return finished.has_value() ? Print(*finished, options) : asked;
+}
+
 }  // namespace
 
 void AddStatusCommand(CLI::App* app, Command* chosen) {
   auto options = std::make_shared<StatusOptions>();
-  CLI::App* status = app->add_subcommand("status", "Show how a running job goes");
+  CLI::App* status =
+      app->add_subcommand("status", "Show how a running job goes, or how it has ended");
   options->job.AddTo(status);
   status->add_flag("--json", options->json, "As JSON, with the fields of proto/cluster.proto");
   status->add_flag("--watch", options->watch, "Again every second, until the coordinator is gone");
@@ -73,7 +84,9 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "  shoal status 10.0.0.1:2222\n"
       "  shoal status --run_dir runs/fashion_mnist --watch\n"
       "  shoal status --chief [::1]:2222 --json | jq .steps_done\n"
-      "\nExit codes: 0, 78 no address there, or a wrong one, 138 no coordinator answers.");
+      "\nOf a run directory whose job is finished it tells from the files there how that ended.\n"
+      "\nExit codes: 0, 78 no address there, or a wrong one, 138 no coordinator answers, and the "
+      "job\nis not finished.");
   status->callback(
       [options, chosen] { *chosen = [options] { return ReportStatus(ShowStatus(*options)); }; });
 }

@@ -38,15 +38,7 @@ proto::StatusReply RunView::Status() const {
   }
   FillProgress(&reply);
   FillCheckpoint(&reply);
-  for (const RunVerdict::Best& best : parts_.history->verdict().best) {
-    proto::BestEpoch* out = reply.add_best();
-    out->set_figure(best.figure);
-    out->set_value(best.value);
-    out->set_epoch(best.epoch);
-    if (best.checkpoint.has_value()) out->set_directory(best.checkpoint->directory);
-  }
-  if (parts_.history->verdict().ended_after.has_value())
-    reply.set_ended_after_epoch(*parts_.history->verdict().ended_after);
+  FillVerdict(parts_.history->verdict(), &reply);
   FillTasks(&reply);
   return reply;
 }

@@ -101,9 +101,10 @@ void MakeNumbersOfTexts(const Descriptor& type, Json* message) {
 }  // namespace
 
 std::string FormatStatusReport(const proto::StatusReply& status) {
-  std::string text =
-      absl::StrCat(status.job_name(), ", ", status.phase(), " (shoal ", status.version(), ", up ",
-                   FormatDuration(status.uptime_seconds()), ")\n");
+  const bool of_files = status.uptime_seconds() == 0;
+  std::string text = absl::StrCat(
+      status.job_name(), ", ", status.phase(), " (shoal ", status.version(),
+      of_files ? "" : absl::StrCat(", up ", FormatDuration(status.uptime_seconds())), ")\n");
   // What hinders it has lines of its own.
   if (const std::string progress = FormatProgress(status); !progress.empty())
     absl::StrAppend(&text, "progress    ", progress, "\n");
@@ -120,8 +121,10 @@ std::string FormatStatusReport(const proto::StatusReply& status) {
   if (status.has_ended_after_epoch()) {
     absl::StrAppend(&text, "early stop  after epoch ", status.ended_after_epoch() + 1, "\n");
   }
-  absl::StrAppend(&text, Updates(status), "run         ", status.run_dir(), "\n",
-                  TaskTable(status));
+  absl::StrAppend(&text, of_files ? "" : Updates(status), "run         ", status.run_dir(), "\n");
+  if (of_files && status.phase() == "finished")
+    absl::StrAppend(&text, "model       ", RunPaths{status.run_dir()}.model(), "\n");
+  absl::StrAppend(&text, TaskTable(status));
   const int hidden = std::max(0, status.history_size() - kEpochsShown);
   const std::vector<proto::EpochResult> history(status.history().begin() + hidden,
                                                 status.history().end());

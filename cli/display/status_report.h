@@ -6,7 +6,8 @@
 
 namespace shoal {
 
-// The status of a job for people: how far it is, what it waits for, its tasks, its last checkpoint.
+// The status of a job for people: how far it is, what it waits for, its tasks, its last checkpoint;
+// of one that is finished, and that no coordinator leads any more, where its model lies.
 std::string FormatStatusReport(const proto::StatusReply& status);
 
 // The same as one JSON object, every field of proto/cluster.proto under its name there. All numbers

@@ -195,6 +195,17 @@ std::vector<std::string> DescribeVerdict(const RunVerdict& verdict) {
   return lines;
 }
 
+void FillVerdict(const RunVerdict& verdict, proto::StatusReply* status) {
+  for (const RunVerdict::Best& best : verdict.best) {
+    proto::BestEpoch* out = status->add_best();
+    out->set_figure(best.figure);
+    out->set_value(best.value);
+    out->set_epoch(best.epoch);
+    if (best.checkpoint.has_value()) out->set_directory(best.checkpoint->directory);
+  }
+  if (verdict.ended_after.has_value()) status->set_ended_after_epoch(*verdict.ended_after);
+}
+
 absl::StatusOr<StoredCheckpoint> ResultOf(const RunPaths& run, const StoredCheckpoint& newest,
                                           FileSystem* files) {
   SHOAL_ASSIGN_OR_RETURN(const Job job, JobOf(newest, files));

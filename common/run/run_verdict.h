@@ -80,6 +80,8 @@ std::set<std::string> DirectoriesOf(const RunVerdict& verdict);
 // and where the best checkpoints are.
 std::string DescribeBest(const RunVerdict::Best& best);
 std::vector<std::string> DescribeVerdict(const RunVerdict& verdict);
+// For a status.
+void FillVerdict(const RunVerdict& verdict, proto::StatusReply* status);
 
 // --- For whoever uses a run, with no job at hand ---
 

@@ -105,10 +105,21 @@ def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path)
         # Dismissing a ps is not losing it.
         assert "lost ps" not in job[1].output(), job[1].output()
         orders = ("drain", "chief"), ("drain", "worker:0"), ("checkpoint", "now")
-        for command in ("status",), *orders:
+        for command in orders:
             silent = shoal(*command, over)
             assert silent.returncode == 138, (command, silent.stderr)
             assert f"no job runs in {over}: its coordinator at {cluster.chief} has ended in order" in silent.stderr, (command, silent.stderr)
+            assert f"its training is finished: shoal status {over}" in silent.stderr, (command, silent.stderr)
+
+        def check_told():
+            for flags in [], ["--watch"]:
+                told = shoal("status", over, *flags)
+                assert told.returncode == 0, told.stderr
+                assert ", finished (" in told.stdout and f"{over}/model\n" in told.stdout, told.stdout
+            found = json.loads(shoal("status", over, "--json").stdout)
+            assert (found["phase"], found["steps_done"]) == ("finished", found["total_steps"]), found
+            assert [epoch["epoch"] for epoch in found["history"]] == [0, 1], found
+        check_told()
 
         def check_refused(command, does):
             done = shoal(*command, "--run_dir", over)
@@ -128,8 +139,9 @@ def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path)
         cluster.start("ps")
         worker = cluster.start_worker(0)
         wait_for(steps, "steps of the second job")
-        for command in (*orders, ("status",), ("status", "--watch")):
+        for command in orders:
             check_refused(command, "leads")
+        check_told()
         done = steps()
         wait_for(lambda: steps() > done, "more of them")
         assert chief.popen.poll() is None and worker.popen.poll() is None
