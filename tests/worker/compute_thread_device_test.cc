@@ -99,7 +99,7 @@ TEST_F(ComputeThreadDeviceTest, TheNextBatchIsOnTheDeviceWhenItsTurnComes) {
     });
     EXPECT_TRUE(trained.ok()) << trained.status();
     *batches_ready = trained.ok() ? trained->batches_ready : 0;
-    return std::count(device_->log().begin(), device_->log().end(), "in: copy 24") == 1;
+    return std::count(device_->log().begin(), device_->log().end(), "in: copy 32") == 1;
   };
   uint64_t ready = 0;
   uint64_t step = 0;

@@ -42,6 +42,10 @@ class Backend {
   // Whether its executables run in the memory of this machine and not in a device's own.
   virtual bool runs_in_machine_memory() const { return true; }
 
+  // Whether its executables add up the gradients of the parts of a batch (RunBuffers::part), with
+  // plans that say that there are some.
+  virtual bool adds_up_parts() const { return false; }
+
   // Bytes of a device's own memory that executables may take altogether: what is free, and what
   // they have.
   virtual absl::StatusOr<int64_t> DeviceBytes() const { return 0; }

@@ -30,8 +30,14 @@ struct RunBuffers {
   // and the target; empty: not known. Read before Run returns.
   std::vector<std::span<const float>> next_inputs = {};
   std::span<float> gradients = {};  // of a plan that trains
-  // Of a device, whose gradients may be added up with others': then the sum is copied to rank 0's
-  // `gradients`, and of the others a variable is done when its gradient is in that.
+  // Of training with a part of a batch, where the backend adds up parts: its gradients times
+  // RunContext::share are added to those of the parts before, unless it begins the sums, and
+  // `gradients` are these, written in the run of the last part alone.
+  enum class Part { kNone, kNotLast, kLast };
+  Part part = Part::kNone;
+  // Of a device, whose gradients, or their sums over the parts, may be added up with others': then
+  // the sum is copied to rank 0's `gradients`, and of the others a variable is done when its
+  // gradient is in that.
   SumRank sum = {};
   std::span<float> prediction = {};  // where the model's output is wanted; empty: nowhere
 };

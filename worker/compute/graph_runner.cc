@@ -73,7 +73,8 @@ absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t exam
     values += ElementCount(BatchShape(input, examples));
   }
   constexpr int64_t kBytes = sizeof(float);
-  const int64_t part_gradients = at_once < examples ? layout_.size : 0;
+  const int64_t part_gradients =
+      at_once < examples && !backend_->adds_up_parts() ? layout_.size : 0;
   const int64_t arena = backend_->runs_in_machine_memory() ? executable->memory_bytes() : 0;
   return BatchMemory{.data = values * kBytes, .activations = arena + part_gradients * kBytes};
 }
@@ -110,9 +111,11 @@ absl::StatusOr<BatchResult> GraphRunner::TrainPart(
 }
 
 absl::StatusOr<std::vector<Transfer::Range>> GraphRunner::SummedRanges(int64_t examples) {
-  if (ExamplesAtOnce(examples) < examples) return std::vector<Transfer::Range>();
+  const int64_t at_once = ExamplesAtOnce(examples);
+  if (at_once < examples && !backend_->adds_up_parts()) return std::vector<Transfer::Range>();
   backend_->UseThreads(options_.threads);
-  SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, examples));
+  const int64_t of_last = (examples - 1) % at_once + 1;
+  SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, of_last));
   return executable->SummedRanges();
 }
 
@@ -188,7 +191,8 @@ absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {
     return compiled_.front().executable.get();
   }
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable,
-                         backend_->Compile(Plan(training_, mode, examples, options_.metrics)));
+                         backend_->Compile(Plan(training_, mode, examples, options_.metrics,
+                                                /*in_parts=*/options_.micro_batch_size > 0)));
   compiled_.push_front({mode, examples, std::move(executable)});
   if (compiled_.size() > kMaxCompiled) compiled_.pop_back();
   return compiled_.front().executable.get();
@@ -209,7 +213,8 @@ absl::Status GraphRunner::TakeMemory(Executable& executable, int64_t examples) {
           [&](int64_t fewer) -> absl::StatusOr<int64_t> {
             SHOAL_ASSIGN_OR_RETURN(
                 const std::unique_ptr<Executable> smaller,
-                backend_->Compile(Plan(training_, PlanMode::kTrain, fewer, options_.metrics)));
+                backend_->Compile(Plan(training_, PlanMode::kTrain, fewer, options_.metrics,
+                                       /*in_parts=*/true)));
             return smaller->device_bytes();
           }));
   const std::string advice =
@@ -235,7 +240,9 @@ absl::StatusOr<BatchResult> GraphRunner::Run(
   given.same_inputs = mode == PlanMode::kTrain && batch.id != 0 &&
                       announced_ == Announced{.id = batch.id, .examples = at_once};
   if (at_once < batch.examples) return RunParts(mode, batch, step, given, on_variable_done);
-  return RunAtOnce(mode, batch, RunAfter(mode, batch, batch.examples, batch.examples), step,
+  const RunContext context = {
+      .job_seed = options_.seed, .step = step, .first_example = batch.first_example};
+  return RunAtOnce(mode, batch, RunAfter(mode, batch, batch.examples, batch.examples), context,
                    std::move(given), on_variable_done);
 }
 
@@ -257,7 +264,8 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
     PlanMode mode, const Batch& batch, uint64_t step, const RunBuffers& buffers,
     const std::function<void(int variable)>& on_variable_done) {
   const int64_t at_once = ExamplesAtOnce(batch.examples);
-  if (mode == PlanMode::kTrain) part_gradients_.resize(layout_.size);
+  const bool adds_up_here = mode == PlanMode::kTrain && !backend_->adds_up_parts();
+  if (adds_up_here) part_gradients_.resize(layout_.size);
   BatchResult sums;
   bool same_inputs = buffers.same_inputs;
   for (int64_t first = 0; first < batch.examples; first += at_once) {
@@ -272,17 +280,26 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
       const size_t size = buffers.prediction.size() / batch.examples;
       of_part.prediction = buffers.prediction.subspan(first * size, part.examples * size);
     }
-    if (first > 0 && mode == PlanMode::kTrain) of_part.gradients = part_gradients_;
+    if (first > 0 && adds_up_here) of_part.gradients = part_gradients_;
+    if (mode == PlanMode::kTrain && !adds_up_here)
+      of_part.part = last ? RunBuffers::Part::kLast : RunBuffers::Part::kNotLast;
     const double share = ShareOf(part, batch);
+    const RunContext context = {.job_seed = options_.seed,
+                                .step = step,
+                                .first_example = part.first_example,
+                                .share = static_cast<float>(share),
+                                .begins_sums = first == 0};
     const auto add = [&](int variable) {
       if (sums.overflowed) return;
       const ModelLayout::Extent& extent = layout_.variables[variable];
-      AddPart(of_part.gradients.subspan(extent.offset, extent.size), share, /*begins=*/first == 0,
-              buffers.gradients.subspan(extent.offset, extent.size));
+      if (adds_up_here) {
+        AddPart(of_part.gradients.subspan(extent.offset, extent.size), share,
+                /*begins=*/first == 0, buffers.gradients.subspan(extent.offset, extent.size));
+      }
       if (last && on_variable_done) on_variable_done(variable);
     };
     SHOAL_ASSIGN_OR_RETURN(const BatchResult result,
-                           RunAtOnce(mode, part, next, step, of_part, add));
+                           RunAtOnce(mode, part, next, context, of_part, add));
     same_inputs = next.examples > 0;
     AddTo(result, &sums);
   }
@@ -290,8 +307,8 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
 }
 
 absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
-    PlanMode mode, const Batch& batch, const Batch& next, uint64_t step, RunBuffers buffers,
-    const std::function<void(int variable)>& on_variable_done) {
+    PlanMode mode, const Batch& batch, const Batch& next, const RunContext& context,
+    RunBuffers buffers, const std::function<void(int variable)>& on_variable_done) {
   announced_ = {};
   SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(mode, batch.examples));
   buffers.inputs = InputsOf(batch);
@@ -302,9 +319,8 @@ absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
   }
   const float loss_scale = loss_scale_.value();
   if (scales_loss()) buffers.inputs.emplace_back(&loss_scale, 1);
-  SHOAL_ASSIGN_OR_RETURN(BatchResult result,
-                         executable->Run({options_.seed, step, batch.first_example}, buffers,
-                                         on_variable_done, options_.on_work_timed));
+  SHOAL_ASSIGN_OR_RETURN(BatchResult result, executable->Run(context, buffers, on_variable_done,
+                                                             options_.on_work_timed));
   announced_ = {.id = next.id, .examples = next.examples};
   return result;
 }

@@ -54,8 +54,8 @@ class GraphRunner : public ModelRunner {
                                         const std::function<void(int variable)>& on_variable_done,
                                         ArrivingParameters* arriving = nullptr,
                                         const SumRank& sum = {});
-  // Executable::SummedRanges of a part of so many examples; empty where that is computed in micro
-  // batches, which the host adds up.
+  // Executable::SummedRanges of a part of so many examples; of its last micro batch, where it is
+  // computed in these, as their sums leave in its run; empty where the host adds these up.
   absl::StatusOr<std::vector<Transfer::Range>> SummedRanges(int64_t examples);
   // What became of a batch that was trained on: the next loss scale follows from it.
   void NoteGradient(bool overflowed);
@@ -97,7 +97,7 @@ class GraphRunner : public ModelRunner {
                                        const std::function<void(int variable)>& on_variable_done);
   // `next` is what is run at once after it, if anything goes on; without examples: not known.
   absl::StatusOr<BatchResult> RunAtOnce(PlanMode mode, const Batch& batch, const Batch& next,
-                                        uint64_t step, RunBuffers buffers,
+                                        const RunContext& context, RunBuffers buffers,
                                         const std::function<void(int variable)>& on_variable_done);
   // What is run at once after the `examples` of `batch` that end before number `end`, in training:
   // a part of it or of the next batch. Without examples where that is not known, or has not as
@@ -123,7 +123,7 @@ class GraphRunner : public ModelRunner {
   Announced announced_;
   LossScale loss_scale_;               // where training_ has one
   std::vector<float> weights_;         // what each example of the batch counts; empty: 1
-  std::vector<float> part_gradients_;  // of a part of a batch, the first apart; empty: none yet
+  std::vector<float> part_gradients_;  // of a part of a batch, the first apart, to be added up here
 };
 
 }  // namespace shoal

@@ -10,6 +10,10 @@ struct RunContext {
   uint64_t job_seed = 0;
   uint64_t step = 0;
   int64_t first_example = 0;  // of the step's batch, where only a part of it is computed
+  // Of one of the parts whose gradients a device adds up: what its own are multiplied by, and
+  // whether it is the first of them.
+  float share = 1;
+  bool begins_sums = true;
 };
 
 }  // namespace shoal

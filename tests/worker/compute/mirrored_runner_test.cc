@@ -254,25 +254,28 @@ class MirroredLossScaleTest : public MirroredRunnerTest {
 };
 
 TEST_P(MirroredLossScaleTest, APartThatOverflowsDropsTheGradientOfAll) {
-  const auto runner = MakeMirrored(OptionsOf(MixedModel()), 2);
-  EXPECT_TRUE(runner->scales_loss());
   struct Case {
     size_t begin, end;  // of those that weigh much
     int64_t examples;
     double scale;
     bool overflowed;
   };
-  // The last part, the first one, the only one.
-  for (const Case& each :
-       {Case{0, 0, 6, 32768, false}, Case{3, 6, 6, 32768, true}, Case{0, 0, 6, 16384, false},
-        Case{0, 3, 6, 16384, true}, Case{0, 1, 1, 8192, true}, Case{0, 0, 6, 4096, false}}) {
-    SCOPED_TRACE(each.scale);
-    const BatchResult result = Train(*runner, each.begin, each.end, 0, each.examples);
-    EXPECT_EQ(result.loss_scale, each.scale);
-    EXPECT_EQ(result.overflowed, each.overflowed);
+  for (const int64_t micro_batch_size : {0, 2}) {
+    const auto runner = MakeMirrored(OptionsOf(MixedModel(), micro_batch_size), 2);
+    EXPECT_TRUE(runner->scales_loss());
+    // The last part, the first one, of that the first micro batch alone, the only part.
+    for (const Case& each :
+         {Case{0, 0, 6, 32768, false}, Case{3, 6, 6, 32768, true}, Case{0, 0, 6, 16384, false},
+          Case{0, 3, 6, 16384, true}, Case{0, 1, 6, 8192, true}, Case{0, 1, 1, 4096, true},
+          Case{0, 0, 6, 2048, false}}) {
+      SCOPED_TRACE(absl::StrCat(each.scale, ", at once ", micro_batch_size));
+      const BatchResult result = Train(*runner, each.begin, each.end, 0, each.examples);
+      EXPECT_EQ(result.loss_scale, each.scale);
+      EXPECT_EQ(result.overflowed, each.overflowed);
+    }
+    runner->ForgetLossScale();
+    EXPECT_EQ(Train(*runner, 0, 0, 0, 6).loss_scale, 32768);
   }
-  runner->ForgetLossScale();
-  EXPECT_EQ(Train(*runner, 0, 0, 0, 6).loss_scale, 32768);
 }
 
 // Of one example the first replica computes all; the other has the same scale then.

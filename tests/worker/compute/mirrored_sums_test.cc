@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -26,6 +27,7 @@
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
+#include "worker/compute/arriving_parameters.h"
 #include "worker/compute/graph_runner.h"
 #include "worker/compute/mirrored/mirrored_runner.h"
 #include "worker/compute/page_aligned.h"
@@ -35,6 +37,10 @@ namespace shoal {
 namespace {
 
 const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
+using ::testing::_;
+using ::testing::Each;
+using ::testing::Pair;
+
 // Orders of what the streams do.
 constexpr uint64_t kSeeds = 20;
 
@@ -145,6 +151,37 @@ class SomeBackend : public FakeDeviceBackend {
   const std::atomic<bool>* const failing_;
 };
 
+// Not-a-number, but for variables that have been awaited.
+class LateParameters : public ArrivingParameters {
+ public:
+  LateParameters(const ModelLayout& layout, PageAlignedFloats values)
+      : buffer(values.size(), std::numeric_limits<float>::quiet_NaN()),
+        layout_(layout),
+        values_(std::move(values)) {}
+
+  absl::Status Await(int variable) override {
+    if (awaits[variable]++ > 0) return absl::OkStatus();
+    const auto& [offset, size] = layout_.variables[variable];
+    std::copy_n(values_.begin() + offset, size, buffer.begin() + offset);
+    return absl::OkStatus();
+  }
+
+  PageAlignedFloats buffer;
+  std::map<int, int> awaits;  // times, by variable
+
+ private:
+  const ModelLayout& layout_;
+  const PageAlignedFloats values_;
+};
+
+// So many examples on so many devices, of which each computes that many at once; 0: all.
+struct Case {
+  int replicas;
+  int64_t examples, micro_batch_size;
+};
+// Two parts each; two or three; two on one device and all at once on the other.
+constexpr Case kInMicroBatches[] = {{2, 8, 2}, {3, 13, 2}, {2, 9, 4}};
+
 Graph SmallModel() {
   ModelBuilding model({kBatch, 6, 6, 2});
   model.Conv2D(3, {.size = {3, 3}, .padding = Padding::kSame}).BatchNormalization().Relu();
@@ -162,14 +199,16 @@ class MirroredSumsTest : public ::testing::Test {
                                        bool sums = true, int64_t micro_batch_size = 0) {
     std::vector<MirroredRunner::Device> devices;
     devices_.resize(fails.size());
+    backends_.resize(fails.size());
     for (size_t i = 0; i < fails.size(); ++i) {
-      devices.push_back(
-          {.name = absl::StrCat("fake:", i), .create = [this, seed, i, &fails] {
-             auto device = std::make_unique<FakeDevice>(10 * seed + i);
-             devices_[i] = device.get();
-             return absl::StatusOr<std::unique_ptr<Backend>>(
-                 std::make_unique<SomeBackend>(std::move(device), fails[i] ? &failing_ : nullptr));
-           }});
+      devices.push_back({.name = absl::StrCat("fake:", i), .create = [this, seed, i, &fails] {
+                           auto device = std::make_unique<FakeDevice>(10 * seed + i);
+                           devices_[i] = device.get();
+                           auto backend = std::make_unique<SomeBackend>(
+                               std::move(device), fails[i] ? &failing_ : nullptr);
+                           backends_[i] = backend.get();
+                           return absl::StatusOr<std::unique_ptr<Backend>>(std::move(backend));
+                         }});
     }
     const auto create_sums = [&] {
       auto created = std::make_unique<FakeGradientSums>(static_cast<int>(fails.size()));
@@ -185,25 +224,43 @@ class MirroredSumsTest : public ::testing::Test {
     absl::Status status;
     PageAlignedFloats gradients;
     std::vector<int> done;
+    std::map<int, int> awaits;  // times that parameters were awaited, by variable
   };
-  Trained Train(ModelRunner& runner, int64_t examples) {
+  // `arrive`: parameters are there when they are awaited, and no earlier.
+  Trained Train(ModelRunner& runner, int64_t examples, bool arrive = false) {
     std::mt19937 random(7);
     const RandomBatch data(random, SmallModel(), *kSparse, examples);
     PageAlignedFloats parameters(runner.layout().size);
     for (float& value : parameters) value = 0.01f * static_cast<float>(random() % 40);
     Trained trained = {.gradients = PageAlignedFloats(parameters.size())};
-    const auto pinned = runner.Pin(parameters), pinned_gradients = runner.Pin(trained.gradients);
+    LateParameters late(runner.layout(), parameters);
+    PageAlignedFloats& buffer = arrive ? late.buffer : parameters;
+    const auto pinned = runner.Pin(buffer), pinned_gradients = runner.Pin(trained.gradients);
     EXPECT_TRUE(pinned.ok() && pinned_gradients.ok());
-    trained.status = runner
-                         .Train(data.batch(), 1, parameters, trained.gradients,
-                                [&](int variable) { trained.done.push_back(variable); })
-                         .status();
+    const auto on_done = [&](int variable) { trained.done.push_back(variable); };
+    trained.status =
+        runner.Train(data.batch(), 1, buffer, trained.gradients, on_done, arrive ? &late : nullptr)
+            .status();
+    trained.awaits = std::move(late.awaits);
     return trained;
+  }
+  // What runs leave on the devices is nothing for those that follow.
+  void PoisonAll() {
+    for (Backend* backend : backends_) EXPECT_TRUE(backend->Poison(0).ok());
   }
   // What the host makes of the same parts.
   PageAlignedFloats Expected(int64_t examples, int64_t largest_part) {
     const auto runner = *GraphRunner::Create(Options(largest_part), CreateReferenceBackend());
     return Train(*runner, examples).gradients;
+  }
+  PageAlignedFloats Expected(const Case& of) {
+    const auto create = [] {
+      return absl::StatusOr<std::unique_ptr<Backend>>(CreateReferenceBackend());
+    };
+    const auto runner = *MirroredRunner::Create(
+        Options(of.micro_batch_size),
+        std::vector<MirroredRunner::Device>(of.replicas, {.name = "reference", .create = create}));
+    return Train(*runner, of.examples).gradients;
   }
   static int64_t BytesCopiedOut(const FakeDevice& device) {
     int64_t sum = 0;
@@ -215,6 +272,7 @@ class MirroredSumsTest : public ::testing::Test {
   }
 
   std::vector<FakeDevice*> devices_;  // of the last runner
+  std::vector<Backend*> backends_;    // likewise
   FakeGradientSums* sums_ = nullptr;  // likewise
   std::atomic<bool> failing_ = true;
 };
@@ -239,49 +297,101 @@ TEST_F(MirroredSumsTest, InAnyOrderTheSumIsThatOfTheHost) {
 // The other device's gradients stay where they are. The host's memory for them counts all the same,
 // as a batch with fewer examples wants it.
 TEST_F(MirroredSumsTest, TheFirstDeviceAloneCopiesGradientsOut) {
-  const auto host = Make(0, {false, false}, /*sums=*/false);
-  const int64_t host_bytes = host->MemoryOfBatch(6)->activations;
-  const auto runner = Make(0, {false, false});
-  EXPECT_EQ(runner->MemoryOfBatch(6)->activations, host_bytes);
-  ASSERT_TRUE(Train(*runner, 6).status.ok());
-  int64_t pushed = 0;
-  for (const auto& extent : runner->layout().variables) {
-    pushed += extent.size * static_cast<int64_t>(sizeof(float));
+  for (const int64_t micro_batch_size : {0, 2}) {
+    const auto host = Make(0, {false, false}, /*sums=*/false, micro_batch_size);
+    const int64_t host_bytes = host->MemoryOfBatch(6)->activations;
+    const auto runner = Make(0, {false, false}, /*sums=*/true, micro_batch_size);
+    EXPECT_EQ(runner->MemoryOfBatch(6)->activations, host_bytes);
+    ASSERT_TRUE(Train(*runner, 6).status.ok());
+    int64_t pushed = 0;
+    for (const auto& extent : runner->layout().variables) {
+      pushed += extent.size * static_cast<int64_t>(sizeof(float));
+    }
+    EXPECT_EQ(BytesCopiedOut(*devices_[0]) - BytesCopiedOut(*devices_[1]), pushed);
   }
-  EXPECT_EQ(BytesCopiedOut(*devices_[0]) - BytesCopiedOut(*devices_[1]), pushed);
 }
 
-TEST_F(MirroredSumsTest, TheHostAddsUpWhereADeviceHasNoPartOrComputesItInParts) {
-  const auto runner = Make(0, {false, false, false});
+TEST_F(MirroredSumsTest, TheHostAddsUpWhereADeviceHasNoPart) {
+  const auto runner = Make(0, {false, false, false}, /*sums=*/true, /*micro_batch_size=*/1);
   const Trained two = Train(*runner, 2);
   ASSERT_TRUE(two.status.ok()) << two.status;
   EXPECT_EQ(two.gradients, Expected(2, 1));
   EXPECT_EQ(sums_->reduces(), 0);
-  const auto in_parts = Make(0, {false, false}, /*sums=*/true, /*micro_batch_size=*/2);
-  const Trained eight = Train(*in_parts, 8);
-  ASSERT_TRUE(eight.status.ok()) << eight.status;
-  ExpectNear(eight.gradients, Expected(8, 2), 1e-5, 1e-6, "gradients");
-  EXPECT_EQ(sums_->reduces(), 0);
+}
+
+// Among devices a step has as many sums as one without micro batches. They are those of the host in
+// runs that are given, recorded and played, and where parameters are still arriving; these are then
+// awaited once.
+TEST_F(MirroredSumsTest, DevicesAddUpTheirSumsOfMicroBatchesOnce) {
+  for (const Case& each : kInMicroBatches) {
+    const auto at_once = Make(0, std::vector<bool>(each.replicas));
+    ASSERT_TRUE(Train(*at_once, each.examples).status.ok());
+    const int reduces = sums_->reduces();
+    EXPECT_GT(reduces, 0);
+    const PageAlignedFloats expected = Expected(each);
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      SCOPED_TRACE(absl::StrCat(each.examples, " examples on ", each.replicas, ", at once ",
+                                each.micro_batch_size, ", seed ", seed));
+      const auto runner =
+          Make(seed, std::vector<bool>(each.replicas), /*sums=*/true, each.micro_batch_size);
+      for (int run = 0; run < 4; ++run) {
+        const bool arrive = run == 3;
+        const Trained trained = Train(*runner, each.examples, arrive);
+        ASSERT_TRUE(trained.status.ok()) << trained.status;
+        ExpectNear(trained.gradients, expected, 1e-5, 1e-6, "gradients");
+        EXPECT_EQ(trained.done.size(), runner->layout().variables.size());
+        EXPECT_EQ(sums_->reduces(), (run + 1) * reduces);
+        EXPECT_EQ(trained.awaits.size(), arrive ? runner->layout().variables.size() : 0);
+        EXPECT_THAT(trained.awaits, Each(Pair(_, 1)));
+        PoisonAll();
+      }
+    }
+  }
+}
+
+// To the last bit. Each device awaits what it reads, and only before the first of its parts.
+TEST_F(MirroredSumsTest, TheHostAddsUpTheDevicesSumsOfMicroBatches) {
+  for (const Case& each : kInMicroBatches) {
+    const PageAlignedFloats expected = Expected(each);
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      SCOPED_TRACE(absl::StrCat(each.examples, " examples on ", each.replicas, ", at once ",
+                                each.micro_batch_size, ", seed ", seed));
+      const auto runner =
+          Make(seed, std::vector<bool>(each.replicas), /*sums=*/false, each.micro_batch_size);
+      for (const bool arrive : {false, true, false, true}) {
+        const Trained trained = Train(*runner, each.examples, arrive);
+        ASSERT_TRUE(trained.status.ok()) << trained.status;
+        EXPECT_EQ(trained.gradients, expected);
+        EXPECT_EQ(trained.done.size(), runner->layout().variables.size());
+        EXPECT_EQ(trained.awaits.empty(), !arrive);
+        EXPECT_THAT(trained.awaits, Each(Pair(_, each.replicas)));
+        PoisonAll();
+      }
+    }
+  }
 }
 
 // And whoever fails is named, not those that waited for it. The next step is added up by the host.
 TEST_F(MirroredSumsTest, ADeviceThatFailsHangsNobody) {
-  const PageAlignedFloats expected = Expected(8, /*largest_part=*/3);
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    for (size_t failing = 0; failing < 3; ++failing) {
-      SCOPED_TRACE(absl::StrCat("seed ", seed, ", device ", failing));
-      std::vector<bool> fails(3);
-      fails[failing] = true;
-      const auto runner = Make(seed, fails);
-      EXPECT_EQ(Train(*runner, 7).status.ToString(),
-                absl::StrCat("INTERNAL: replica ", failing, " on fake:", failing,
-                             ": the kernel of this test fails"));
-      for (const FakeDevice* device : devices_) EXPECT_TRUE(device->idle());
-      failing_ = false;
-      const Trained next = Train(*runner, 8);
-      EXPECT_TRUE(next.status.ok()) << next.status;
-      EXPECT_EQ(next.gradients, expected);
-      failing_ = true;
+  for (const int64_t micro_batch_size : {0, 2}) {
+    const PageAlignedFloats expected = Expected({3, 8, micro_batch_size});
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      for (size_t failing = 0; failing < 3; ++failing) {
+        SCOPED_TRACE(
+            absl::StrCat("at once ", micro_batch_size, ", seed ", seed, ", device ", failing));
+        std::vector<bool> fails(3);
+        fails[failing] = true;
+        const auto runner = Make(seed, fails, /*sums=*/true, micro_batch_size);
+        EXPECT_EQ(Train(*runner, 7).status.ToString(),
+                  absl::StrCat("INTERNAL: replica ", failing, " on fake:", failing,
+                               ": the kernel of this test fails"));
+        for (const FakeDevice* device : devices_) EXPECT_TRUE(device->idle());
+        failing_ = false;
+        const Trained next = Train(*runner, 8);
+        EXPECT_TRUE(next.status.ok()) << next.status;
+        EXPECT_EQ(next.gradients, expected);
+        failing_ = true;
+      }
     }
   }
 }

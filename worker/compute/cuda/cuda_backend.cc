@@ -53,10 +53,6 @@ std::set<std::string> CudaBackend::op_types() const {
   return types;
 }
 
-std::unique_ptr<Kernel> CudaBackend::FloatsOfBytes(int64_t count) const {
-  return CreateFloatsOfBytes(target_.stream, count);
-}
-
 absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {
   CudaProgram program(&builder, target_, FindCudaFusions(builder.plan()));
   for (const int index : builder.plan().nodes()) {

@@ -38,8 +38,7 @@ class CudaBackend : public DeviceBackend {
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override;
-  const MoveKernels& moves() const override { return *moves_; }
-  std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const override;
+  const DeviceMoveKernels& moves() const override { return *moves_; }
 
  private:
   void WarnOfPlainSums(const NodeName& node, const absl::Status& why);
@@ -48,7 +47,7 @@ class CudaBackend : public DeviceBackend {
   const std::unique_ptr<Convolutions> convolutions_;
   const std::function<void(const std::string& warning)> on_warning_;
   const ComputeTarget target_;
-  const std::unique_ptr<const MoveKernels> moves_;
+  const std::unique_ptr<const DeviceMoveKernels> moves_;
   std::set<std::string> warned_of_;
 };
 

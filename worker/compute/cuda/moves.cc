@@ -7,6 +7,7 @@
 #include "common/model/ops/pad.h"
 #include "worker/compute/cuda/kernel_step.h"
 #include "worker/compute/cuda/kernels/activation.h"
+#include "worker/compute/cuda/kernels/add_part.h"
 #include "worker/compute/cuda/kernels/strided.h"
 
 namespace shoal::cuda {
@@ -18,7 +19,7 @@ std::unique_ptr<Kernel> StepOfNoOp(const char* what, const Stream* stream, Make 
 }
 
 // Of whole floats, as all of a program is.
-class CudaMoves : public MoveKernels {
+class CudaMoves : public DeviceMoveKernels {
  public:
   explicit CudaMoves(const Stream* stream) : stream_(stream) {}
 
@@ -34,6 +35,21 @@ class CudaMoves : public MoveKernels {
     const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
     return StepOfNoOp("Zero", stream_, [=](const StepTensors& at) {
       return FillKernel<float>{0, at[0], count};
+    });
+  }
+  std::unique_ptr<Kernel> AddPart(int64_t size_bytes) const override {
+    const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
+    std::unique_ptr<Kernel> step;
+    WithWidth<float>(count, [&]<int width>(std::integral_constant<int, width>) {
+      step = StepOfNoOp("AddPart", stream_, [=](const StepTensors& at) {
+        return AddPartKernel<width>{at.context(), at[0], count, at[1]};
+      });
+    });
+    return step;
+  }
+  std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const override {
+    return StepOfNoOp("FloatsOfBytes", stream_, [=](const StepTensors& at) {
+      return FloatsOfBytesKernel{at.At<uint8_t>(0), at[1], count};
     });
   }
 
@@ -82,14 +98,8 @@ int64_t FirstOf(const Margins& margins, const Shape& shape) {
 
 }  // namespace
 
-std::unique_ptr<MoveKernels> CreateMoves(const Stream* stream) {
+std::unique_ptr<DeviceMoveKernels> CreateMoves(const Stream* stream) {
   return std::make_unique<CudaMoves>(stream);
-}
-
-std::unique_ptr<Kernel> CreateFloatsOfBytes(const Stream* stream, int64_t count) {
-  return StepOfNoOp("FloatsOfBytes", stream, [=](const StepTensors& at) {
-    return FloatsOfBytesKernel{at.At<uint8_t>(0), at[1], count};
-  });
 }
 
 absl::Status Pad(int index, CudaProgram& program) {

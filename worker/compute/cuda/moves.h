@@ -1,16 +1,14 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/device/device_executable.h"
 
 namespace shoal::cuda {
 
-// Copies and zeros by kernels. `stream` as in ComputeTarget; it outlives what they run in.
-std::unique_ptr<MoveKernels> CreateMoves(const Stream* stream);
-
-// `count` bytes as as many floats: (from, to). `stream` likewise.
-std::unique_ptr<Kernel> CreateFloatsOfBytes(const Stream* stream, int64_t count);
+// Copies, zeros, sums of parts and floats of bytes by kernels. `stream` as in ComputeTarget; it
+// outlives what they run in.
+std::unique_ptr<DeviceMoveKernels> CreateMoves(const Stream* stream);
 
 }  // namespace shoal::cuda

@@ -12,9 +12,8 @@ absl::StatusOr<std::unique_ptr<Executable>> DeviceBackend::Compile(Plan plan) {
   ProgramBuilder builder(plan, moves());
   SHOAL_RETURN_IF_ERROR(AddSteps(builder));
   Program program = std::move(builder).Build();
-  return DeviceExecutable::Create(
-      std::move(plan), std::move(program), least_copied_bytes_,
-      [this](int64_t count) { return FloatsOfBytes(count); }, device_.get(), &memory_);
+  return DeviceExecutable::Create(std::move(plan), std::move(program), least_copied_bytes_, moves(),
+                                  device_.get(), &memory_);
 }
 
 absl::StatusOr<int64_t> DeviceBackend::DeviceBytes() const {
@@ -31,8 +30,8 @@ absl::Status DeviceBackend::Poison(int64_t size_bytes) {
   SHOAL_RETURN_IF_ERROR(memory_.arena.Reserve(*device_, size_bytes));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Device::Event> copied, device_->NewEvent());
   for (const GrowingDeviceMemory* memory :
-       {&memory_.arena, &memory_.parameters, &memory_.gradients, &memory_.inputs[0].device,
-        &memory_.inputs[1].device, &memory_.floats}) {
+       {&memory_.arena, &memory_.parameters, &memory_.gradients, &memory_.part_sums,
+        &memory_.inputs[0].device, &memory_.inputs[1].device, &memory_.floats}) {
     if (memory->size_bytes() == 0) continue;
     const std::vector<char> poison(memory->size_bytes(), '\xff');
     SHOAL_RETURN_IF_ERROR(device_->CopyIn(poison.data(), memory->data(), memory->size_bytes()));

@@ -26,6 +26,7 @@ class DeviceBackend : public Backend {
 
   absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
   bool runs_in_machine_memory() const final { return false; }
+  bool adds_up_parts() const final { return true; }
   absl::StatusOr<int64_t> DeviceBytes() const final;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) final;
   absl::Status Poison(int64_t size_bytes) final;
@@ -36,9 +37,7 @@ class DeviceBackend : public Backend {
   // As HostBackend's.
   virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;
   // Kernels of the device.
-  virtual const MoveKernels& moves() const = 0;
-  // `count` bytes as as many floats: (from, to).
-  virtual std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const = 0;
+  virtual const DeviceMoveKernels& moves() const = 0;
 
  private:
   const std::unique_ptr<Device> device_;

@@ -40,10 +40,6 @@ std::span<const Value> ValuesAt(const char* data, int64_t size_bytes) {
   return {reinterpret_cast<const Value*>(data), size_bytes / sizeof(Value)};
 }
 
-const RunBuffers* Arriving(const RunBuffers& buffers) {
-  return buffers.arriving == nullptr ? nullptr : &buffers;
-}
-
 }  // namespace
 
 absl::Status GrowingDeviceMemory::Reserve(Device& device, int64_t size_bytes) {
@@ -55,7 +51,7 @@ absl::Status GrowingDeviceMemory::Reserve(Device& device, int64_t size_bytes) {
   return absl::OkStatus();
 }
 
-DeviceExecutable::DeviceExecutable(Plan plan, Program program, const FloatsOfBytes& floats_of_bytes,
+DeviceExecutable::DeviceExecutable(Plan plan, Program program, const DeviceMoveKernels& kernels,
                                    Device* device, SharedDeviceMemory* memory)
     : plan_(std::move(plan)),
       program_(std::move(program)),
@@ -63,7 +59,7 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, const FloatsOfByt
       memory_(*memory),
       inputs_size_bytes_(Aligned(sizeof(RunContext))),
       addresses_(program_.tensors().size()) {
-  PlaceInputs(floats_of_bytes);
+  PlaceInputs(kernels);
   const auto place = [&](TensorId id) {
     const int64_t offset = results_size_bytes_;
     if (id >= 0) results_size_bytes_ += Aligned(program_.tensors()[id].size_bytes);
@@ -75,7 +71,7 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, const FloatsOfByt
   check_offset_ = place(program_.results().check);
 }
 
-void DeviceExecutable::PlaceInputs(const FloatsOfBytes& floats_of_bytes) {
+void DeviceExecutable::PlaceInputs(const DeviceMoveKernels& kernels) {
   const TrainingGraph& training = plan_.training_graph();
   const std::vector<ValueId>& inputs = plan_.graph().inputs();
   input_offsets_.resize(inputs.size());
@@ -90,7 +86,7 @@ void DeviceExecutable::PlaceInputs(const FloatsOfBytes& floats_of_bytes) {
         continue;
       }
       inputs_size_bytes_ += Aligned(count);
-      byte_inputs_[i] = {floats_size_bytes_, floats_of_bytes(count)};
+      byte_inputs_[i] = {floats_size_bytes_, kernels.FloatsOfBytes(count)};
       floats_size_bytes_ += floats_bytes;
     }
   };
@@ -100,15 +96,16 @@ void DeviceExecutable::PlaceInputs(const FloatsOfBytes& floats_of_bytes) {
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(
-    Plan plan, Program program, int64_t least_copied_bytes, const FloatsOfBytes& floats_of_bytes,
+    Plan plan, Program program, int64_t least_copied_bytes, const DeviceMoveKernels& kernels,
     Device* device, SharedDeviceMemory* memory) {
   std::unique_ptr<DeviceExecutable> executable(
-      new DeviceExecutable(std::move(plan), std::move(program), floats_of_bytes, device, memory));
-  SHOAL_RETURN_IF_ERROR(executable->MakeCopies(least_copied_bytes));
+      new DeviceExecutable(std::move(plan), std::move(program), kernels, device, memory));
+  SHOAL_RETURN_IF_ERROR(executable->MakeCopies(least_copied_bytes, kernels));
   return executable;
 }
 
-absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes) {
+absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes,
+                                          const DeviceMoveKernels& kernels) {
   std::vector<VariableAtStep> read, done;
   for (int step = 0; step < static_cast<int>(program_.steps().size()); ++step) {
     const Program::Step& each = program_.steps()[step];
@@ -123,6 +120,9 @@ absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes) {
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> computed, device_.NewEvent());
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> copied, device_.NewEvent());
     copies_out_.push_back({std::move(transfer), std::move(computed), std::move(copied)});
+    if (!plan_.adds_up_parts()) continue;
+    for (const Transfer::Range& range : copies_out_.back().transfer.ranges)
+      copies_out_.back().add_part.push_back(kernels.AddPart(range.size_bytes));
   }
   SHOAL_ASSIGN_OR_RETURN(inputs_copied_, device_.NewEvent());
   SHOAL_ASSIGN_OR_RETURN(computed_, device_.NewEvent());
@@ -142,13 +142,12 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
   SHOAL_RETURN_IF_ERROR(TakeMemory());
   absl::Status status = StartCopyingIn(context, buffers);
   if (status.ok()) {
-    status = on_step_timed ? GiveSteps(buffers.same_parameters, Arriving(buffers), on_step_timed)
-                           : StartComputing(buffers);
+    status = on_step_timed ? GiveSteps(buffers, on_step_timed) : StartComputing(buffers);
   }
   if (status.ok()) status = StartCopyingGradients(buffers);
   if (status.ok()) status = StartCopyingResults(buffers);
   if (status.ok()) status = StartCopyingNext(buffers.next_inputs);
-  if (status.ok()) status = AwaitAll(on_variable_done);
+  if (status.ok()) status = AwaitAll(buffers, on_variable_done);
   if (!status.ok()) {
     device_.Finish();  // it may still read and write the caller's memory
     return status;
@@ -160,6 +159,7 @@ absl::Status DeviceExecutable::TakeMemory() {
   SHOAL_RETURN_IF_ERROR(memory_.arena.Reserve(device_, program_.arena_size_bytes()));
   SHOAL_RETURN_IF_ERROR(memory_.parameters.Reserve(device_, model_bytes()));
   SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes() : 0));
+  SHOAL_RETURN_IF_ERROR(memory_.part_sums.Reserve(device_, part_sums_bytes()));
   SHOAL_RETURN_IF_ERROR(Reserve(slot()));
   if (plan_.trains()) SHOAL_RETURN_IF_ERROR(Reserve(next_slot()));
   SHOAL_RETURN_IF_ERROR(memory_.floats.Reserve(device_, floats_size_bytes_));
@@ -244,18 +244,17 @@ absl::Status DeviceExecutable::StartCopying(const CopyIn& copy, std::span<const 
 }
 
 absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
-  const bool same_parameters = buffers.same_parameters;
-  Recorded& recorded = recorded_[memory_.slot][same_parameters ? 1 : 0];
+  const bool adds_up = buffers.part != RunBuffers::Part::kNone;
+  Recorded& recorded = recorded_[memory_.slot][buffers.same_parameters][adds_up];
   const void* const inputs = slot().device.data();
   const bool ran_there = recorded.inputs == inputs && recorded.addresses == addresses_;
   if (!ran_there) recorded = {.inputs = inputs, .addresses = addresses_};
-  if (!records_ || !ran_there || buffers.arriving != nullptr)
-    return GiveSteps(same_parameters, Arriving(buffers), nullptr);
+  if (!records_ || !ran_there || buffers.arriving != nullptr) return GiveSteps(buffers, nullptr);
   if (recorded.recording == nullptr) {
-    auto recording = RecordSteps(same_parameters);
+    auto recording = RecordSteps(buffers);
     if (absl::IsUnimplemented(recording.status())) {
       records_ = false;
-      return GiveSteps(same_parameters, nullptr, nullptr);
+      return GiveSteps(buffers, nullptr);
     }
     SHOAL_RETURN_IF_ERROR(recording.status());
     recorded.recording = *std::move(recording);
@@ -264,15 +263,15 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
 }
 
 absl::StatusOr<std::unique_ptr<Device::Recording>> DeviceExecutable::RecordSteps(
-    bool same_parameters) {
+    const RunBuffers& buffers) {
   SHOAL_RETURN_IF_ERROR(device_.BeginRecording());
-  const absl::Status given = GiveSteps(same_parameters, nullptr, nullptr);
+  const absl::Status given = GiveSteps(buffers, nullptr);
   auto recording = device_.EndRecording();
   SHOAL_RETURN_IF_ERROR(given);
   return recording;
 }
 
-absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const RunBuffers* arriving,
+absl::Status DeviceExecutable::GiveSteps(const RunBuffers& buffers,
                                          const OnStepTimed& on_step_timed) {
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *inputs_copied_));
   // What a step waits for is none of its time.
@@ -282,16 +281,16 @@ absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const RunBuffers*
                                           memory_.floats.data() + bytes.floats_offset};
     SHOAL_RETURN_IF_ERROR(GiveStep(*bytes.kernel, tensors, "FloatsOfBytes", on_step_timed));
   }
-  auto in = same_parameters ? copies_in_.end() : copies_in_.begin();
+  auto in = buffers.same_parameters ? copies_in_.end() : copies_in_.begin();
   auto out = copies_out_.begin();
   std::vector<void*> tensors;
   for (int i = 0; i < static_cast<int>(program_.steps().size()); ++i) {
     const Program::Step& step = program_.steps()[i];
     for (; in != copies_in_.end() && in->transfer.first_step == i; ++in) {
-      if (arriving != nullptr) {
+      if (buffers.arriving != nullptr) {
         for (const int variable : in->transfer.variables)
-          SHOAL_RETURN_IF_ERROR(arriving->arriving->Await(variable));
-        SHOAL_RETURN_IF_ERROR(StartCopying(*in, arriving->parameters));
+          SHOAL_RETURN_IF_ERROR(buffers.arriving->Await(variable));
+        SHOAL_RETURN_IF_ERROR(StartCopying(*in, buffers.parameters));
       }
       SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *in->copied));
       if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(*in->copied));
@@ -299,8 +298,11 @@ absl::Status DeviceExecutable::GiveSteps(bool same_parameters, const RunBuffers*
     tensors.clear();
     for (const TensorId id : step.tensors) tensors.push_back(addresses_[id]);
     SHOAL_RETURN_IF_ERROR(GiveStep(*step.kernel, tensors, step.work, on_step_timed));
-    for (; out != copies_out_.end() && out->transfer.last_step == i; ++out)
+    for (; out != copies_out_.end() && out->transfer.last_step == i; ++out) {
+      if (buffers.part != RunBuffers::Part::kNone)
+        SHOAL_RETURN_IF_ERROR(GiveAddingPart(*out, on_step_timed));
       SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *out->computed));
+    }
   }
   return device_.Record(Stream::kCompute, *computed_);
 }
@@ -318,6 +320,17 @@ absl::Status DeviceExecutable::GiveStep(Kernel& kernel, std::span<void* const> t
   return absl::OkStatus();
 }
 
+absl::Status DeviceExecutable::GiveAddingPart(const CopyOut& copy,
+                                              const OnStepTimed& on_step_timed) {
+  for (size_t i = 0; i < copy.add_part.size(); ++i) {
+    const int64_t offset = copy.transfer.ranges[i].offset_bytes;
+    const std::array<void*, 2> tensors = {memory_.gradients.data() + offset,
+                                          memory_.part_sums.data() + offset};
+    SHOAL_RETURN_IF_ERROR(GiveStep(*copy.add_part[i], tensors, "AddPart", on_step_timed));
+  }
+  return absl::OkStatus();
+}
+
 std::vector<Transfer::Range> DeviceExecutable::SummedRanges() const {
   std::vector<Transfer::Range> ranges;
   for (const CopyOut& copy : copies_out_)
@@ -326,8 +339,6 @@ std::vector<Transfer::Range> DeviceExecutable::SummedRanges() const {
 }
 
 absl::Status DeviceExecutable::StartCopyingGradients(const RunBuffers& buffers) {
-  const SumRank& sum = buffers.sum;
-  auto* const gradients = reinterpret_cast<char*>(buffers.gradients.data());
   if (const TensorId check = program_.results().check; check >= 0) {
     SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *computed_));
     SHOAL_RETURN_IF_ERROR(device_.CopyOut(static_cast<const char*>(addresses_[check]),
@@ -335,14 +346,19 @@ absl::Status DeviceExecutable::StartCopyingGradients(const RunBuffers& buffers) 
                                           program_.tensors()[check].size_bytes));
     SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kOut, *check_copied_));
   }
+  if (buffers.part == RunBuffers::Part::kNotLast) return absl::OkStatus();
+  const SumRank& sum = buffers.sum;
+  char* const from =
+      buffers.part == RunBuffers::Part::kLast ? memory_.part_sums.data() : memory_.gradients.data();
+  auto* const to = reinterpret_cast<char*>(buffers.gradients.data());
   for (const CopyOut& copy : copies_out_) {
     SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kOut, *copy.computed));
     for (const auto& [offset, size] : copy.transfer.ranges) {
-      char* const computed = memory_.gradients.data() + offset;
+      char* const computed = from + offset;
       if (sum.sums != nullptr)
         SHOAL_RETURN_IF_ERROR(sum.sums->Reduce(sum, device_, computed, size));
       if (sum.sums == nullptr || sum.rank == 0)
-        SHOAL_RETURN_IF_ERROR(device_.CopyOut(computed, gradients + offset, size));
+        SHOAL_RETURN_IF_ERROR(device_.CopyOut(computed, to + offset, size));
     }
     SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kOut, *copy.copied));
   }
@@ -392,7 +408,9 @@ BatchResult DeviceExecutable::ReadResults(const RunBuffers& buffers) const {
   return result;
 }
 
-absl::Status DeviceExecutable::AwaitAll(const std::function<void(int variable)>& on_variable_done) {
+absl::Status DeviceExecutable::AwaitAll(const RunBuffers& buffers,
+                                        const std::function<void(int variable)>& on_variable_done) {
+  if (buffers.part == RunBuffers::Part::kNotLast) return device_.Await(*results_copied_);
   if (program_.results().check >= 0) SHOAL_RETURN_IF_ERROR(device_.Await(*check_copied_));
   const bool leave = on_variable_done && GradientsAreFinite();
   for (const CopyOut& copy : copies_out_) {

@@ -17,6 +17,7 @@
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/plan/transfers.h"
 #include "worker/compute/program.h"
+#include "worker/compute/program_builder.h"
 
 namespace shoal {
 
@@ -50,6 +51,7 @@ struct SharedDeviceMemory {
   GrowingDeviceMemory arena;
   GrowingDeviceMemory parameters;
   GrowingDeviceMemory gradients;
+  GrowingDeviceMemory part_sums;  // of the gradients of the parts of a batch so far
   // Of the last run, by `slot`, and of the next, which are on their way until `next_copied`; that
   // may be after the end of the run.
   std::array<InputSlot, 2> inputs;
@@ -62,8 +64,19 @@ struct SharedDeviceMemory {
 
   int64_t device_bytes() const {
     return arena.size_bytes() + parameters.size_bytes() + gradients.size_bytes() +
-           inputs[0].device.size_bytes() + inputs[1].device.size_bytes() + floats.size_bytes();
+           part_sums.size_bytes() + inputs[0].device.size_bytes() + inputs[1].device.size_bytes() +
+           floats.size_bytes();
   }
+};
+
+// What a device has kernels for beside those of programs.
+class DeviceMoveKernels : public MoveKernels {
+ public:
+  // (gradient of a part of a batch, sum): sum += RunContext::share * gradient, or where
+  // RunContext::begins_sums says so, that alone.
+  virtual std::unique_ptr<Kernel> AddPart(int64_t size_bytes) const = 0;
+  // (from, to): `count` bytes as as many floats.
+  virtual std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const = 0;
 };
 
 // A program on a Device. All of a run is given to the device at once:
@@ -72,6 +85,9 @@ struct SharedDeviceMemory {
 //   kCompute  waits for the inputs; makes floats of bytes (TrainingGraph::byte_inputs); each step,
 //             when the parameters that it is the first to read are there
 //   kOut      gradients, when the last step that touches them has ended | results
+//
+// Of the parts of a batch each gradient is added up as soon as it is complete, and the sums are
+// what leaves, in the run of the last part.
 //
 // Where gradients are added up with those of other devices (GradientSums), kOut does that before
 // rank 0 copies them out, and the others copy none.
@@ -91,21 +107,18 @@ struct SharedDeviceMemory {
 // copies would have to be given before.
 class DeviceExecutable : public Executable {
  public:
-  // A kernel that makes `count` floats of as many bytes: (from, to).
-  using FloatsOfBytes = std::function<std::unique_ptr<Kernel>(int64_t count)>;
-
   // Both pointers outlive this. Parameters and gradients are copied `least_copied_bytes` at a time,
   // at least.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(Plan plan, Program program,
                                                             int64_t least_copied_bytes,
-                                                            const FloatsOfBytes& floats_of_bytes,
+                                                            const DeviceMoveKernels& kernels,
                                                             Device* device,
                                                             SharedDeviceMemory* memory);
 
   int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
   int64_t device_bytes() const override {
     return memory_bytes() + (plan_.trains() ? 2 : 1) * (model_bytes() + inputs_size_bytes_) +
-           floats_size_bytes_;
+           part_sums_bytes() + floats_size_bytes_;
   }
   absl::Status TakeMemory() override;
   std::vector<Transfer::Range> SummedRanges() const override;
@@ -121,6 +134,7 @@ class DeviceExecutable : public Executable {
   struct CopyOut {
     Transfer transfer;
     std::unique_ptr<Device::Event> computed, copied;
+    std::vector<std::unique_ptr<Kernel>> add_part;  // by range; none: no parts are added up
   };
 
   // An input that comes as bytes.
@@ -129,14 +143,15 @@ class DeviceExecutable : public Executable {
     std::unique_ptr<Kernel> kernel;
   };
 
-  DeviceExecutable(Plan plan, Program program, const FloatsOfBytes& floats_of_bytes, Device* device,
+  DeviceExecutable(Plan plan, Program program, const DeviceMoveKernels& kernels, Device* device,
                    SharedDeviceMemory* memory);
-  void PlaceInputs(const FloatsOfBytes& floats_of_bytes);
-  absl::Status MakeCopies(int64_t least_copied_bytes);
+  void PlaceInputs(const DeviceMoveKernels& kernels);
+  absl::Status MakeCopies(int64_t least_copied_bytes, const DeviceMoveKernels& kernels);
   absl::Status Reserve(InputSlot& slot);
 
   // Of the parameters, and of the gradients.
   int64_t model_bytes() const { return plan_.layout().size * static_cast<int64_t>(sizeof(float)); }
+  int64_t part_sums_bytes() const { return plan_.adds_up_parts() ? model_bytes() : 0; }
   InputSlot& slot() { return memory_.inputs[memory_.slot]; }
   InputSlot& next_slot() { return memory_.inputs[1 - memory_.slot]; }
   // Lays an input of the graph into a slot's memory on the host; returns where it ends.
@@ -148,12 +163,13 @@ class DeviceExecutable : public Executable {
   absl::Status StartCopying(const CopyIn& copy, std::span<const float> parameters);
   absl::Status StartComputing(const RunBuffers& buffers);
   // The steps themselves, one after the other; where they are timed, each waits for its end.
-  // `arriving`, unless null: the buffers whose parameters are awaited and copied in between.
-  absl::Status GiveSteps(bool same_parameters, const RunBuffers* arriving,
-                         const OnStepTimed& on_step_timed);
+  // Parameters that are still arriving are awaited and copied in between.
+  absl::Status GiveSteps(const RunBuffers& buffers, const OnStepTimed& on_step_timed);
   absl::Status GiveStep(Kernel& kernel, std::span<void* const> tensors, const std::string& work,
                         const OnStepTimed& on_step_timed);
-  absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(bool same_parameters);
+  // Adds what leaves with `copy` to the sums of the parts.
+  absl::Status GiveAddingPart(const CopyOut& copy, const OnStepTimed& on_step_timed);
+  absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(const RunBuffers& buffers);
   absl::Status StartCopyingGradients(const RunBuffers& buffers);
   absl::Status StartCopyingResults(const RunBuffers& buffers);
   // What was found of the gradients: that they are to be used.
@@ -161,7 +177,8 @@ class DeviceExecutable : public Executable {
   // The sums of the run, from what it left.
   BatchResult ReadResults(const RunBuffers& buffers) const;
   // Waits for what the device leaves, piece by piece.
-  absl::Status AwaitAll(const std::function<void(int variable)>& on_variable_done);
+  absl::Status AwaitAll(const RunBuffers& buffers,
+                        const std::function<void(int variable)>& on_variable_done);
 
   const Plan plan_;
   Program program_;
@@ -189,8 +206,8 @@ class DeviceExecutable : public Executable {
     std::vector<void*> addresses;
     std::unique_ptr<Device::Recording> recording;  // null: not yet
   };
-  // By slot; the second of runs with the same parameters as before.
-  std::array<std::array<Recorded, 2>, 2> recorded_;
+  // By slot; whether parameters are the same as before; whether parts are added up.
+  std::array<std::array<std::array<Recorded, 2>, 2>, 2> recorded_;
   bool records_ = true;
 };
 

@@ -27,8 +27,9 @@ namespace shoal {
 //
 // The replicas run on threads of their own. The calling thread adds up each variable when all have
 // done it, and says so, while they compute the rest. Of a batch with fewer examples than there are
-// replicas the last ones compute nothing. With GradientSums the devices add up; the host does still
-// where a replica has no part or computes it in micro batches.
+// replicas the last ones compute nothing. With GradientSums the devices add up, once in a step
+// where a replica computes its part in micro batches; the host does still where a replica has no
+// part.
 class MirroredRunner : public ModelRunner {
  public:
   struct Device {

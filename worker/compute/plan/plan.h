@@ -24,9 +24,10 @@ enum class PlanMode {
 // device, before a backend chooses kernels. Constant once made; outlived by the graph.
 class Plan {
  public:
-  // `metrics` are those whose sums are wanted beside the loss's.
+  // `metrics` are those whose sums are wanted beside the loss's. `in_parts`: whether the examples
+  // may be a part of a batch.
   Plan(const TrainingGraph& training, PlanMode mode, int64_t examples,
-       std::vector<std::shared_ptr<const Metric>> metrics = {});
+       std::vector<std::shared_ptr<const Metric>> metrics = {}, bool in_parts = false);
 
   const TrainingGraph& training_graph() const { return *training_; }
   const Graph& graph() const { return training_->graph; }
@@ -38,6 +39,8 @@ class Plan {
 
   // Whether gradients are computed.
   bool trains() const { return mode_ == PlanMode::kTrain; }
+  // Whether gradients of several runs may be added up to those of a batch.
+  bool adds_up_parts() const { return trains() && in_parts_; }
   // Whether the loss is computed, and what else is summed over the batch.
   bool has_loss() const { return mode_ == PlanMode::kTrain || mode_ == PlanMode::kEvaluate; }
   // Whether layers that differ do as in training (dropout, batch normalization).
@@ -60,6 +63,7 @@ class Plan {
   PlanMode mode_;
   int64_t examples_;
   std::vector<std::shared_ptr<const Metric>> metrics_;
+  bool in_parts_;
   std::vector<int> nodes_;
   std::vector<std::vector<int>> consumers_;  // by value
 };

@@ -4,6 +4,7 @@
 #include "common/model/ops/gather.h"
 #include "common/model/ops/rescale.h"
 #include "tests/worker/compute/cuda/kernel_test.h"
+#include "worker/compute/cuda/kernels/add_part.h"
 #include "worker/compute/cuda/kernels/gather.h"
 #include "worker/compute/cuda/kernels/gradient_check.h"
 #include "worker/compute/cuda/kernels/rescale.h"
@@ -161,6 +162,27 @@ TEST_P(MemoryKernelsTest, OnlyGradientsAreUnscaledAndChecked) {
     for (int64_t i = offset; i < offset + size; ++i) {
       ASSERT_EQ(gradients[i], factor * before[i]) << "variable " << v;
     }
+  }
+}
+
+// What was there before the first part, not-a-number here, is nothing.
+TEST_P(MemoryKernelsTest, GradientsOfPartsAreAddedUpByTheirShares) {
+  for (int run = 0; run < 10; ++run) {
+    const int64_t size = Flip() ? Pick(1, 300) : 4 * Pick(1, 100);
+    const auto sum = Empty<float>(size);
+    Doubles expected(size);
+    for (int part = 0; part < 3; ++part) {
+      const auto gradient = Normal<float>(size);
+      const auto context = Empty<RunContext>(1);
+      context[0] = {.first_example = 8,
+                    .share = 0.25f * static_cast<float>(1 + part),
+                    .begins_sums = part == 0};
+      WithWidth<float>(size, [&]<int width>(std::integral_constant<int, width>) {
+        Run(AddPartKernel<width>{context.data(), gradient.data(), size, sum.data()});
+      });
+      for (int64_t i = 0; i < size; ++i) expected[i] += context[0].share * gradient[i];
+    }
+    ExpectNear(sum, expected, 1e-6, "sum");
   }
 }
 

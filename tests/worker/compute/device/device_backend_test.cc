@@ -305,8 +305,10 @@ TEST_F(DeviceBackendTest, WhatLiesOnTheDeviceIsNoMemoryOfTheMachine) {
 
 // Before the first step, and with the size of a batch that would do.
 TEST_F(DeviceBackendTest, ABatchThatDoesNotFitIsRefusedWithOneThatDoes) {
-  const auto unlimited = MakeRunner(Options(SmallModel()), 0);
-  ASSERT_TRUE(unlimited->MemoryOfBatch(40).ok());
+  GraphRunner::Options in_parts = Options(SmallModel());
+  in_parts.micro_batch_size = 40;
+  const auto unlimited = MakeRunner(std::move(in_parts), 0);
+  ASSERT_TRUE(unlimited->MemoryOfBatch(300).ok());
   const int64_t of_40 = device_->taken_bytes();
   EXPECT_GT(of_40, 0);
   for (const int64_t micro_batch_size : {0, 100}) {

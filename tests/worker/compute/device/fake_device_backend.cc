@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "worker/compute/micro_batches.h"
 #include "worker/compute/reference/reference_backend.h"
 
 namespace shoal {
@@ -23,9 +24,22 @@ class Move : public Kernel {
   const std::function<void(std::span<void* const>)> move_;
 };
 
+class AddPartKernel : public Kernel {
+ public:
+  explicit AddPartKernel(size_t size) : size_(size) {}
+  absl::Status Run(const RunContext* context, std::span<void* const> tensors) override {
+    AddPart({static_cast<const float*>(tensors[0]), size_}, context->share, context->begins_sums,
+            {static_cast<float*>(tensors[1]), size_});
+    return absl::OkStatus();
+  }
+
+ private:
+  const size_t size_;
+};
+
 }  // namespace
 
-class FakeDeviceBackend::CountedMoves : public MoveKernels {
+class FakeDeviceBackend::CountedMoves : public DeviceMoveKernels {
  public:
   std::unique_ptr<Kernel> Copy(int64_t size_bytes) const override {
     ++copies;
@@ -37,6 +51,15 @@ class FakeDeviceBackend::CountedMoves : public MoveKernels {
     ++zeros;
     return std::make_unique<Move>(
         [size_bytes](std::span<void* const> tensors) { std::memset(tensors[0], 0, size_bytes); });
+  }
+  std::unique_ptr<Kernel> AddPart(int64_t size_bytes) const override {
+    return std::make_unique<AddPartKernel>(size_bytes / sizeof(float));
+  }
+  std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const override {
+    return std::make_unique<Move>([count](std::span<void* const> tensors) {
+      const auto* from = static_cast<const uint8_t*>(tensors[0]);
+      std::copy(from, from + count, static_cast<float*>(tensors[1]));
+    });
   }
 
   mutable int copies = 0, zeros = 0;
@@ -60,13 +83,6 @@ absl::Status FakeDeviceBackend::AddSteps(ProgramBuilder& builder) const {
   return absl::OkStatus();
 }
 
-const MoveKernels& FakeDeviceBackend::moves() const { return *moves_; }
-
-std::unique_ptr<Kernel> FakeDeviceBackend::FloatsOfBytes(int64_t count) const {
-  return std::make_unique<Move>([count](std::span<void* const> tensors) {
-    const auto* from = static_cast<const uint8_t*>(tensors[0]);
-    std::copy(from, from + count, static_cast<float*>(tensors[1]));
-  });
-}
+const DeviceMoveKernels& FakeDeviceBackend::moves() const { return *moves_; }
 
 }  // namespace shoal

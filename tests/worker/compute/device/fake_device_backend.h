@@ -25,8 +25,7 @@ class FakeDeviceBackend : public DeviceBackend {
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override;
-  const MoveKernels& moves() const override;
-  std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const override;
+  const DeviceMoveKernels& moves() const override;
 
  private:
   class CountedMoves;

@@ -139,7 +139,7 @@ class InputSlotsTest : public ::testing::Test {
 };
 
 // The next batch (260 bytes) goes behind the parameters, before the host waits for anything of this
-// run, and in the next run only the context (24 bytes).
+// run, and in the next run only the context (32 bytes).
 TEST_F(InputSlotsTest, TheDeviceIsGivenTheNextBatchWhileItComputes) {
   ModelBuilding model({kBatch, 2});
   model.Dense(4, false);
@@ -175,7 +175,7 @@ TEST_F(InputSlotsTest, TheDeviceIsGivenTheNextBatchWhileItComputes) {
   for (const char* line : {"host: wait 6", "in: copy 260", "in: event 6"}) expected.push_back(line);
   expected.insert(expected.end(), awaiting.begin(), awaiting.end());
   EXPECT_THAT(run(first), ElementsAreArray(expected));
-  expected = {"in: copy 24"};
+  expected = {"in: copy 32"};
   expected.insert(expected.end(), computing.begin(), computing.end());
   expected.insert(expected.end(), awaiting.begin(), awaiting.end());
   EXPECT_THAT(run(second), ElementsAreArray(expected));
