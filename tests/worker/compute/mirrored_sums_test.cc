@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -39,6 +38,7 @@ namespace {
 const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
 using ::testing::_;
 using ::testing::Each;
+using ::testing::IsEmpty;
 using ::testing::Pair;
 
 // Orders of what the streams do.
@@ -61,16 +61,22 @@ class FakeGradientSums : public GradientSums {
       ++reduces_;
     }
     const std::span<float> values(reinterpret_cast<float*>(gradients), size_bytes / sizeof(float));
-    static_cast<FakeDevice&>(device).GiveOut("sum",
-                                             [=, this, rank = rank.rank, share = rank.share] {
-                                               return Run(rank, share, number, values);
-                                             });
+    static_cast<FakeDevice&>(device).GiveOut(
+        "sum", [=, this, rank = rank.rank] { return MayRun(rank, number); },
+        [=, this, rank = rank.rank, share = rank.share] {
+          return Run(rank, share, number, values);
+        });
     return absl::OkStatus();
+  }
+  absl::Status Check(int rank) override {
+    MutexLock lock(&mutex_);
+    if (aborted_) return absl::CancelledError("the sums were aborted");
+    return rank == failing_ ? absl::UnavailableError("the link of this test fails")
+                            : absl::OkStatus();
   }
   void Abort() override {
     MutexLock lock(&mutex_);
     aborted_ = true;
-    changed_.NotifyAll();
   }
 
   // From now on that rank's sums do not run before an abort.
@@ -78,25 +84,30 @@ class FakeGradientSums : public GradientSums {
     MutexLock lock(&mutex_);
     held_up_ = rank;
   }
+  // What that rank's sums run on fails, as it finds out when it asks.
+  void FailLink(int rank) {
+    MutexLock lock(&mutex_);
+    failing_ = rank;
+  }
   int reduces() {
     MutexLock lock(&mutex_);
     return reduces_;
   }
 
  private:
+  bool MayRun(int rank, int number) {
+    MutexLock lock(&mutex_);
+    if (aborted_) return true;
+    if (rank == held_up_) return false;
+    return rank > 0 || parts_[number].size() + 1 == given_.size();
+  }
   absl::Status Run(int rank, float share, int number, std::span<float> values) {
     MutexLock lock(&mutex_);
-    if (rank == held_up_) WaitUntil([] { return false; });
     if (rank > 0) {
       std::vector<float>& part = parts_[number][rank];
       for (const float value : values) part.push_back(share * value);
-      changed_.NotifyAll();
       return absl::OkStatus();
     }
-    WaitUntil([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return parts_[number].size() + 1 == given_.size();
-    });
-    if (hung_) return absl::DeadlineExceededError("a rank waited for another in vain");
     for (float& value : values) value *= share;
     for (const auto& [other, part] : parts_[number]) {
       if (part.size() != values.size()) return absl::InternalError("ranks add up other sizes");
@@ -105,21 +116,15 @@ class FakeGradientSums : public GradientSums {
     parts_.erase(number);
     return absl::OkStatus();
   }
-  template <typename Condition>
-  void WaitUntil(const Condition& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (!condition() && !aborted_ && !hung_) hung_ = !changed_.WaitUntil(&mutex_, deadline);
-  }
 
   Mutex mutex_;
-  CondVar changed_;
   std::vector<int> given_ ABSL_GUARDED_BY(mutex_);  // by rank
   std::map<int, std::map<int, std::vector<float>>> parts_
       ABSL_GUARDED_BY(mutex_);  // by number, rank
   int reduces_ ABSL_GUARDED_BY(mutex_) = 0;
   int held_up_ ABSL_GUARDED_BY(mutex_) = -1;
+  int failing_ ABSL_GUARDED_BY(mutex_) = -1;
   bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
-  bool hung_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // Fails as long as it is told to.
@@ -391,6 +396,32 @@ TEST_F(MirroredSumsTest, ADeviceThatFailsHangsNobody) {
         EXPECT_TRUE(next.status.ok()) << next.status;
         EXPECT_EQ(next.gradients, expected);
         failing_ = true;
+      }
+    }
+  }
+}
+
+// Sums that were given never end of themselves. Whose link has failed finds out while it waits, be
+// it the one that they wait for, and the step ends with its name.
+TEST_F(MirroredSumsTest, ALinkThatFailsInTheMidstOfASumHangsNobody) {
+  for (const int64_t micro_batch_size : {0, 2}) {
+    const PageAlignedFloats expected = Expected({3, 8, micro_batch_size});
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      for (const int failing : {0, 1, 2}) {
+        SCOPED_TRACE(
+            absl::StrCat("at once ", micro_batch_size, ", seed ", seed, ", device ", failing));
+        const auto runner = Make(seed, std::vector<bool>(3), /*sums=*/true, micro_batch_size);
+        sums_->HoldUp(1);
+        sums_->FailLink(failing);
+        const Trained trained = Train(*runner, 7);
+        EXPECT_EQ(trained.status.ToString(),
+                  absl::StrCat("UNAVAILABLE: replica ", failing, " on fake:", failing,
+                               ": the link of this test fails"));
+        EXPECT_THAT(trained.done, IsEmpty());
+        for (const FakeDevice* device : devices_) EXPECT_TRUE(device->idle());
+        const Trained next = Train(*runner, 8);
+        EXPECT_TRUE(next.status.ok()) << next.status;
+        EXPECT_EQ(next.gradients, expected);
       }
     }
   }

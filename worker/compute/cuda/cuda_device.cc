@@ -162,6 +162,8 @@ absl::Status CudaDevice::Play(Recording& recording) {
 
 absl::Status CudaDevice::Await(Event& event) { return EventOf(event).Synchronize(); }
 
+absl::StatusOr<bool> CudaDevice::HasHappened(Event& event) { return EventOf(event).Happened(); }
+
 void CudaDevice::Finish() {
   for (cuda::Stream& stream : streams_) (void)stream.Synchronize();
 }

@@ -83,6 +83,8 @@ class Device {
   }
   // The calling thread waits for it. An error of what ran before may be given here.
   virtual absl::Status Await(Event& event) = 0;
+  // Whether there is nothing to wait for. Does not wait for what other devices do. Errors as Await.
+  virtual absl::StatusOr<bool> HasHappened(Event& event) = 0;
   // Waits until nothing runs or waits to run, whatever became of it.
   virtual void Finish() = 0;
 };

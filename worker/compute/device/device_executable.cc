@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,9 @@ using Stream = Device::Stream;
 
 // What a device's vector loads ask for, and then some.
 constexpr int64_t kAlignment = 256;
+
+// Short beside a step, long beside what asking costs.
+constexpr std::chrono::microseconds kBetweenChecks{100};
 
 int64_t Aligned(int64_t size_bytes) {
   return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -149,6 +153,7 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
   if (status.ok()) status = StartCopyingNext(buffers.next_inputs);
   if (status.ok()) status = AwaitAll(buffers, on_variable_done);
   if (!status.ok()) {
+    if (buffers.sum.sums != nullptr) buffers.sum.sums->Abort();
     device_.Finish();  // it may still read and write the caller's memory
     return status;
   }
@@ -408,13 +413,23 @@ BatchResult DeviceExecutable::ReadResults(const RunBuffers& buffers) const {
   return result;
 }
 
+absl::Status DeviceExecutable::AwaitPiece(const CopyOut& copy, const SumRank& sum) {
+  if (sum.sums == nullptr) return device_.Await(*copy.copied);
+  for (;;) {
+    SHOAL_ASSIGN_OR_RETURN(const bool copied, device_.HasHappened(*copy.copied));
+    SHOAL_RETURN_IF_ERROR(sum.sums->Check(sum.rank));
+    if (copied) return absl::OkStatus();
+    std::this_thread::sleep_for(kBetweenChecks);
+  }
+}
+
 absl::Status DeviceExecutable::AwaitAll(const RunBuffers& buffers,
                                         const std::function<void(int variable)>& on_variable_done) {
   if (buffers.part == RunBuffers::Part::kNotLast) return device_.Await(*results_copied_);
   if (program_.results().check >= 0) SHOAL_RETURN_IF_ERROR(device_.Await(*check_copied_));
   const bool leave = on_variable_done && GradientsAreFinite();
   for (const CopyOut& copy : copies_out_) {
-    SHOAL_RETURN_IF_ERROR(device_.Await(*copy.copied));
+    SHOAL_RETURN_IF_ERROR(AwaitPiece(copy, buffers.sum));
     if (!leave) continue;
     for (const int variable : copy.transfer.variables) on_variable_done(variable);
   }

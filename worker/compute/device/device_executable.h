@@ -90,7 +90,9 @@ class DeviceMoveKernels : public MoveKernels {
 // what leaves, in the run of the last part.
 //
 // Where gradients are added up with those of other devices (GradientSums), kOut does that before
-// rank 0 copies them out, and the others copy none.
+// rank 0 copies them out, and the others copy none. While the host waits for these it asks whether
+// they are still to be waited for; a run that fails aborts them first, and then waits for what it
+// has given to the device.
 //
 // Where gradients are checked (Program::Results::check), what was found is copied out before them.
 //
@@ -176,6 +178,8 @@ class DeviceExecutable : public Executable {
   bool GradientsAreFinite() const;
   // The sums of the run, from what it left.
   BatchResult ReadResults(const RunBuffers& buffers) const;
+  // Waits for what kOut does with one of the pieces.
+  absl::Status AwaitPiece(const CopyOut& copy, const SumRank& sum);
   // Waits for what the device leaves, piece by piece.
   absl::Status AwaitAll(const RunBuffers& buffers,
                         const std::function<void(int variable)>& on_variable_done);

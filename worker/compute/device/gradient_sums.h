@@ -28,6 +28,11 @@ class GradientSums {
   // the same order. Called on the rank's thread. kCancelled after Abort.
   virtual absl::Status Reduce(const SumRank& rank, Device& device, char* gradients,
                               int64_t size_bytes) = 0;
+  // What became of the sums that this rank has given: kCancelled after Abort, or why they may never
+  // end, where that has been found out. To be asked while they are waited for, and once more when
+  // they have ended: only if it is OK then, they are sums. Costs next to nothing. Called on the
+  // rank's thread.
+  virtual absl::Status Check(int rank) = 0;
   // What waits for other ranks ends, whatever the sums are then, and no more is taken: so that no
   // rank waits for one that has failed. Any thread, more than once, too.
   virtual void Abort() = 0;

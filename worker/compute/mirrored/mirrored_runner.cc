@@ -190,10 +190,7 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
   VariableCountdown countdown(parts.size(), layout().variables.size());
   std::vector<BatchResult> results(parts.size());
   std::atomic<bool> aborted = false;
-  // Sums that end because they were aborted are none.
-  const auto on_done = [&](int variable) {
-    if (!aborted) countdown.Done(variable);
-  };
+  const auto on_done = [&](int variable) { countdown.Done(variable); };
   const auto train = [&](size_t i, GraphRunner& runner) {
     const SumRank sum = {.sums = devices_add_up ? sums_.get() : nullptr,
                          .rank = static_cast<int>(i),

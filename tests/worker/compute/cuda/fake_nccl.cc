@@ -1,6 +1,6 @@
 // Stands in for NCCL: communicators of this process, whose sums are of the host's memory and run
 // when the last rank has given its own. Each call is taken only when the state has been asked for
-// twice. FAKE_NCCL_FAILS names a function that fails.
+// twice. FAKE_NCCL_FAILS names a function that fails, or is "a link": then what was taken does.
 
 #include <nccl.h>
 
@@ -67,7 +67,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
-  *state = comm->questions-- > 0 ? ncclInProgress : ncclSuccess;
+  if (Fails("ncclCommGetAsyncError")) return ncclUnhandledCudaError;
+  *state = comm->questions-- > 0 ? ncclInProgress : Fails("a link") ? ncclRemoteError : ncclSuccess;
   return ncclSuccess;
 }
 

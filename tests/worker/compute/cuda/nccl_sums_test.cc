@@ -15,8 +15,10 @@
 namespace shoal::cuda {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class NcclSumsTest : public ::testing::Test {
  protected:
@@ -71,6 +73,28 @@ TEST_F(NcclSumsTest, NothingIsTakenAfterAnAbort) {
   (*sums)->Abort();
   (*sums)->Abort();
   EXPECT_EQ(Reduce(**sums, 1, 1, gradients).code(), absl::StatusCode::kCancelled);
+}
+
+// A rank waits for another's part, whose GPU or link fails.
+TEST_F(NcclSumsTest, WhatFailsWhenASumWasTakenIsFoundByWhoWaitsForIt) {
+  const auto sums = Create({3, 1});
+  ASSERT_TRUE(sums.ok()) << sums.status();
+  std::vector<float> gradients = {1};
+  ASSERT_TRUE(Reduce(**sums, 1, 1, gradients).ok());
+  EXPECT_TRUE((*sums)->Check(1).ok());
+  setenv("FAKE_NCCL_FAILS", "a link", 1);
+  const absl::Status failed = (*sums)->Check(1);
+  EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(failed.message()),
+              AllOf(StartsWith("ncclReduce on cuda:1: the fake fails, while GPUs added up"),
+                    HasSubstr("dmesg"), HasSubstr("--deterministic")));
+  setenv("FAKE_NCCL_FAILS", "ncclCommGetAsyncError", 1);
+  EXPECT_EQ((*sums)->Check(0).ToString(),
+            "UNAVAILABLE: ncclCommGetAsyncError on cuda:3: the fake fails");
+  unsetenv("FAKE_NCCL_FAILS");
+  (*sums)->Abort();
+  for (const int rank : {0, 1})
+    EXPECT_EQ((*sums)->Check(rank).code(), absl::StatusCode::kCancelled);
 }
 
 TEST_F(NcclSumsTest, ErrorsNameTheCallAndTheDevice) {

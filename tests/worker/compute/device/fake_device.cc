@@ -1,10 +1,13 @@
 #include "tests/worker/compute/device/fake_device.h"
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/status_macros.h"
 
 namespace shoal {
 namespace {
@@ -128,15 +131,13 @@ absl::Status FakeDevice::CopyOut(const char* from, void* to, int64_t size_bytes)
                       .reached = copied});
   if (IsPinned(static_cast<const char*>(to), size_bytes)) return absl::OkStatus();
   log_.push_back("host: held up");
-  while (*copied == 0) {
-    if (!DoOne()) return absl::InternalError("the streams wait for each other");
-  }
-  return error_;
+  return DoUntil([&] { return *copied > 0; });
 }
 
-void FakeDevice::GiveOut(const std::string& what, std::function<absl::Status()> run) {
+void FakeDevice::GiveOut(const std::string& what, std::function<bool()> may_run,
+                         std::function<absl::Status()> run) {
   log_.push_back("out: " + what);
-  Give(Stream::kOut, {.run = std::move(run)});
+  Give(Stream::kOut, {.may_run = std::move(may_run), .run = std::move(run)});
 }
 
 absl::Status FakeDevice::Launch(Kernel& kernel, const RunContext* context,
@@ -194,17 +195,42 @@ absl::Status FakeDevice::Play(Recording& recording) {
 absl::Status FakeDevice::Await(Event& event) {
   const auto& fake = static_cast<FakeEvent&>(event);
   log_.push_back(absl::StrCat("host: wait ", fake.number));
+  return DoUntil([&] { return *fake.reached == fake.recorded; });
+}
+
+absl::StatusOr<bool> FakeDevice::HasHappened(Event& event) {
+  const auto& fake = static_cast<FakeEvent&>(event);
   while (*fake.reached < fake.recorded) {
-    if (!DoOne()) return absl::InternalError("the streams wait for each other");
+    switch (DoOne()) {
+      case Progress::kOne:
+        break;
+      case Progress::kNone:
+        return absl::InternalError("the streams wait for each other");
+      case Progress::kNotNow:
+        return false;
+    }
   }
-  return error_;
+  SHOAL_RETURN_IF_ERROR(error_);
+  return true;
 }
 
 void FakeDevice::Finish() {
   log_.push_back("host: finish");
-  while (DoOne()) {
-  }
+  (void)DoUntil([this] { return idle(); });
   error_ = absl::OkStatus();
+}
+
+absl::Status FakeDevice::DoUntil(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!done()) {
+    const Progress progress = DoOne();
+    if (progress == Progress::kNone) return absl::InternalError("the streams wait for each other");
+    if (progress == Progress::kOne) continue;
+    if (std::chrono::steady_clock::now() > deadline)
+      return absl::DeadlineExceededError("a device has waited for another in vain");
+    std::this_thread::yield();
+  }
+  return error_;
 }
 
 bool FakeDevice::idle() const {
@@ -218,21 +244,27 @@ void FakeDevice::Give(Stream stream, Item item) {
   streams_[static_cast<int>(stream)].push_back(std::move(item));
 }
 
-bool FakeDevice::DoOne() {
+FakeDevice::Progress FakeDevice::DoOne() {
   std::vector<size_t> ready;
+  bool awaits_others = false;
   for (size_t i = 0; i < streams_.size(); ++i) {
     if (streams_[i].empty()) continue;
     const Item& next = streams_[i].front();
-    if (next.awaited == nullptr || *next.awaited >= next.times) ready.push_back(i);
+    if (next.awaited != nullptr && *next.awaited < next.times) continue;
+    if (next.may_run == nullptr || !error_.ok() || next.may_run()) {
+      ready.push_back(i);
+    } else {
+      awaits_others = true;
+    }
   }
-  if (ready.empty()) return false;
+  if (ready.empty()) return awaits_others ? Progress::kNotNow : Progress::kNone;
   if (ready.size() > 1) std::erase(ready, lazy_);
   std::deque<Item>& stream = streams_[ready[random_() % ready.size()]];
   const Item item = std::move(stream.front());
   stream.pop_front();
   if (item.run != nullptr && error_.ok()) error_ = item.run();
   if (item.reached != nullptr) ++*item.reached;
-  return true;
+  return Progress::kOne;
 }
 
 }  // namespace shoal

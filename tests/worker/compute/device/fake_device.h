@@ -45,11 +45,14 @@ class FakeDevice : public Device {
   absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override;
   absl::Status Play(Recording& recording) override;
   absl::Status Await(Event& event) override;
+  // Does all that it can before it says no.
+  absl::StatusOr<bool> HasHappened(Event& event) override;
   void Finish() override;
 
-  // Gives kOut something else to do, which may wait for other devices' threads; "out: WHAT" in the
-  // log.
-  void GiveOut(const std::string& what, std::function<absl::Status()> run);
+  // Gives kOut something else to do when `may_run` says so, which is for the threads of other
+  // devices to bring about; "out: WHAT" in the log.
+  void GiveOut(const std::string& what, std::function<bool()> may_run,
+               std::function<absl::Status()> run);
 
   // "in: copy 12", bytes; "compute: kernel"; "out: copy 12"; "in: event 0", a number for each in
   // the order of NewEvent(); "compute: wait 0"; "host: wait 0"; "host: held up" by a copy out;
@@ -68,10 +71,12 @@ class FakeDevice : public Device {
   class FakeMemory;
   class Pinning;
   struct FakeRecording;
-  // One thing to do, once `awaited` has been reached so many times; then `recorded` is.
+  // One thing to do, once `awaited` has been reached so many times and it may run; then `reached`
+  // is.
   struct Item {
     std::shared_ptr<int64_t> awaited = nullptr;
     int64_t times = 0;
+    std::function<bool()> may_run = nullptr;
     std::function<absl::Status()> run = nullptr;
     std::shared_ptr<int64_t> reached = nullptr;
   };
@@ -79,8 +84,16 @@ class FakeDevice : public Device {
   void Give(Stream stream, Item item);
   // Gives it now or, of what is recorded, each time that it is played.
   void GiveOrRecord(Stream stream, std::function<void()> give);
-  // Does what a stream has next; false where none has anything that it may do.
-  bool DoOne();
+  enum class Progress {
+    kOne,
+    kNone,    // nothing that it may do, now or ever
+    kNotNow,  // other devices are to do something first
+  };
+  // Does what a stream has next.
+  Progress DoOne();
+  // Does one thing after the other until `done`. An error where that cannot be; kDeadlineExceeded
+  // where it has waited for other devices for a minute.
+  absl::Status DoUntil(const std::function<bool()>& done);
   bool IsPinned(const char* memory, int64_t size_bytes) const {
     return Contains(pinned_, memory, size_bytes);
   }

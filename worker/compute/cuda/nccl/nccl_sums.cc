@@ -16,6 +16,19 @@ using Clock = std::chrono::steady_clock;
 // For a call to be taken, which for the first waits until all GPUs are connected.
 constexpr std::chrono::minutes kPatience{1};
 
+absl::Status AbortedSums() { return absl::CancelledError("the sums were aborted"); }
+
+// Of what fails while a sum is computed: mostly a GPU or a link, be it another rank's.
+absl::Status WithAdvice(const absl::Status& status) {
+  if (status.ok() || absl::IsCancelled(status)) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat(std::string(status.message()),
+                   ", while GPUs added up their gradients: the driver's log (dmesg, \"Xid\" and "
+                   "\"NVRM\") tells of GPUs and links that have failed; with --deterministic the "
+                   "host adds up, without NCCL"));
+}
+
 }  // namespace
 
 NcclSums::NcclSums(Options options) : options_(std::move(options)) {
@@ -70,14 +83,14 @@ absl::Status NcclSums::ReduceOn(cudaStream_t stream, const SumRank& rank, char* 
   Communicator& own = *ranks_[rank.rank];
   {
     MutexLock lock(&own.mutex);
-    if (own.communicator == nullptr) return absl::CancelledError("the sums were aborted");
+    if (own.communicator == nullptr) return AbortedSums();
     SHOAL_RETURN_IF_ERROR(SetShare(own, rank.share));
     SHOAL_RETURN_IF_ERROR(nccl.ToStatus(
         nccl.ncclReduce(gradients, gradients, static_cast<size_t>(size_bytes) / sizeof(float),
                         ncclFloat, own.times_share, /*root=*/0, own.communicator, stream),
         "ncclReduce", own.device));
   }
-  return AwaitTaken(own, "ncclReduce");
+  return WithAdvice(AwaitTaken(own, "ncclReduce"));
 }
 
 absl::Status NcclSums::SetShare(Communicator& own, float share) const {
@@ -97,24 +110,34 @@ absl::Status NcclSums::SetShare(Communicator& own, float share) const {
   return absl::OkStatus();
 }
 
-absl::Status NcclSums::AwaitTaken(Communicator& own, const char* call) const {
+absl::StatusOr<ncclResult_t> NcclSums::StateOf(Communicator& own) const {
   const NcclLibrary& nccl = *options_.library;
+  MutexLock lock(&own.mutex);
+  if (aborted_ || own.communicator == nullptr) return AbortedSums();
+  ncclResult_t state = ncclSuccess;
+  SHOAL_RETURN_IF_ERROR(nccl.ToStatus(nccl.ncclCommGetAsyncError(own.communicator, &state),
+                                      "ncclCommGetAsyncError", own.device));
+  return state;
+}
+
+absl::Status NcclSums::AwaitTaken(Communicator& own, const char* call) const {
   for (const Clock::time_point deadline = Clock::now() + kPatience; Clock::now() < deadline;) {
-    {
-      MutexLock lock(&own.mutex);
-      if (own.communicator == nullptr) return absl::CancelledError("the sums were aborted");
-      ncclResult_t state = ncclSuccess;
-      SHOAL_RETURN_IF_ERROR(nccl.ToStatus(nccl.ncclCommGetAsyncError(own.communicator, &state),
-                                          "ncclCommGetAsyncError", own.device));
-      if (state != ncclInProgress) return nccl.ToStatus(state, call, own.device);
-    }
+    SHOAL_ASSIGN_OR_RETURN(const ncclResult_t state, StateOf(own));
+    if (state != ncclInProgress) return options_.library->ToStatus(state, call, own.device);
     std::this_thread::yield();
   }
   return absl::DeadlineExceededError(
       absl::StrCat(call, " on cuda:", own.device, " has not ended after a minute"));
 }
 
+absl::Status NcclSums::Check(int rank) {
+  Communicator& own = *ranks_[rank];
+  SHOAL_ASSIGN_OR_RETURN(const ncclResult_t state, StateOf(own));
+  return WithAdvice(options_.library->ToStatus(state, "ncclReduce", own.device));
+}
+
 void NcclSums::Abort() {
+  aborted_ = true;
   for (const auto& own : ranks_) {
     MutexLock lock(&own->mutex);
     if (own->communicator == nullptr) continue;

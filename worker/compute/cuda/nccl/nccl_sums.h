@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -35,6 +36,8 @@ class NcclSums : public GradientSums {
 
   absl::Status Reduce(const SumRank& rank, Device& device, char* gradients,
                       int64_t size_bytes) override;
+  // NCCL's own threads and links, which go on working when a call has been taken.
+  absl::Status Check(int rank) override;
   void Abort() override;
 
   // Reduce, in any stream of the rank's device.
@@ -51,6 +54,8 @@ class NcclSums : public GradientSums {
   };
   explicit NcclSums(Options options);
   absl::Status Connect();
+  // What NCCL says of it, that fails in the midst of a call, too; kCancelled after Abort.
+  absl::StatusOr<ncclResult_t> StateOf(Communicator& own) const;
   // Waits until what `call` began is taken; the rank's stream runs it later.
   absl::Status AwaitTaken(Communicator& own, const char* call) const;
   absl::Status SetShare(Communicator& own, float share) const
@@ -58,6 +63,8 @@ class NcclSums : public GradientSums {
 
   const Options options_;
   std::vector<std::unique_ptr<Communicator>> ranks_;
+  // Set before the first sum is cut off, and so before any ends for that.
+  std::atomic<bool> aborted_ = false;
 };
 
 }  // namespace shoal::cuda
