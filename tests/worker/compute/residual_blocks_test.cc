@@ -110,7 +110,8 @@ TEST_P(ResidualBlocksTest, AreComputedAsByTheReference) {
 INSTANTIATE_TEST_SUITE_P(Backends, ResidualBlocksTest, ::testing::ValuesIn(SuiteBackends()),
                          [](const auto& info) { return info.param; });
 
-// Each of the five ends is one step, with the normalization before it.
+// Each of the five ends is one step, with the normalization before it; so is the gradient of its
+// ReLU, with that of a normalization.
 TEST(CudaResidualBlocksTest, TheSumGoesWithTheNormalization) {
   for (const ComputeDtype type :
        {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16}) {
@@ -131,6 +132,10 @@ TEST(CudaResidualBlocksTest, TheSumGoesWithTheNormalization) {
     EXPECT_GT(steps["BatchNormalization"], 0);
     EXPECT_EQ(steps["Add"], 0);
     EXPECT_EQ(steps["Activation"], 0);
+    std::vector<float> gradients(parameters.size());
+    ASSERT_TRUE((*runner)->Train(data.batch(), 1, parameters, gradients, nullptr).ok());
+    EXPECT_GT(steps["BatchNormalizationBackward"], 0);
+    EXPECT_EQ(steps["ActivationBackward"], 0);
   }
 }
 

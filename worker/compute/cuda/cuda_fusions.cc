@@ -25,6 +25,7 @@ Fusions FindCudaFusions(const Plan& plan) {
   Fusions taken = {.relu = std::vector<int>(nodes.size(), -1),
                    .residual_sum = std::vector<int>(nodes.size(), -1),
                    .cut_off = std::vector<Fusions::CutOff>(nodes.size()),
+                   .residual_gradient = std::vector<int>(nodes.size(), -1),
                    .absorbed = std::vector<bool>(nodes.size(), false)};
   const auto of_one_type = [&](int one, int other) {
     return nodes[one].compute_dtype == nodes[other].compute_dtype;
@@ -44,6 +45,11 @@ Fusions FindCudaFusions(const Plan& plan) {
     if (const int gradient = found.cut_off[index].relu_gradient;
         gradient >= 0 && of_one_type(index, gradient)) {
       taken.cut_off[index] = found.cut_off[index];
+      taken.absorbed[gradient] = true;
+    }
+    if (const int gradient = found.residual_gradient[index];
+        gradient >= 0 && of_one_type(index, gradient)) {
+      taken.residual_gradient[index] = gradient;
       taken.absorbed[gradient] = true;
     }
   }

@@ -1,5 +1,6 @@
 // Normalizations, and what else sums along columns.
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -139,18 +140,29 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const TensorId x = program.tensor(node.inputs[0], kept);
   // Where dy is the gradient of a ReLU, that of what the ReLU gave, and where it cut off.
   const Fusions::CutOff& cut_off = program.fusions().cut_off[index];
+  const int residual_gradient = program.fusions().residual_gradient[index];
+  const int relu_gradient = std::max(cut_off.relu_gradient, residual_gradient);  // one is none
   ValueId of_result = node.inputs[1];
   Clamp clamp;
-  std::vector<TensorId> beta;  // none: 0
-  if (cut_off.relu_gradient >= 0) {
-    const Node& relu = program.node(cut_off.relu_gradient);
+  std::vector<TensorId> beta;      // none: 0
+  std::vector<TensorId> residual;  // none, or what the ReLU gave, and where its gradient goes
+  if (relu_gradient >= 0) {
+    const Node& relu = program.node(relu_gradient);
     of_result = relu.inputs[2];
     clamp = ClampOf(static_cast<const ActivationBackwardOp&>(*relu.op).attributes);
+    if (residual_gradient >= 0)
+      residual = {program.tensor(relu.inputs[1], kept), program.Output(relu.outputs[0], kept)};
+  }
+  if (cut_off.relu_gradient >= 0) {
     const Node& forward = program.node(cut_off.normalization);
     if (static_cast<const BatchNormalizationOp&>(*forward.op).center)
       beta.push_back(program.tensor(forward.inputs[3 + op.scale]));
   }
+  const bool leaves = !residual.empty();
   const TensorId dy = program.tensor(of_result, kept);
+  // What is left of it when the sums are there.
+  const TensorId clamped = leaves ? residual[1] : dy;
+  const Clamp clamp_left = leaves ? Clamp() : clamp;
   const TensorId mean = program.tensor(node.inputs[2]), variance = program.tensor(node.inputs[3]);
   std::optional<TensorId> gamma;
   if (op.scale) gamma = program.tensor(node.inputs[4]);
@@ -159,19 +171,26 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     using Terms = BatchNormalizationBackwardTerms<Element, width>;
     // Of the first four tensors, and beta, if there is one, at `at_beta`.
-    const auto gradient = [clamp, center = !beta.empty()](const StepTensors& at, int at_beta) {
+    const auto gradient = [center = !beta.empty()](const StepTensors& at, int at_beta,
+                                                   const Element* y, const Clamp& by) {
       return ClampedGradient<Element, width>{
-          at.At<Element>(1), nullptr, {at[2], at[3], at.If(center, at_beta)}, clamp};
+          at.At<Element>(1), y, {at[2], at[3], at.If(center, at_beta)}, by};
     };
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
     std::vector<TensorId> tensors = {x, dy, mean, factor, partial};
     tensors.insert(tensors.end(), beta.begin(), beta.end());
+    tensors.insert(tensors.end(), residual.begin(), residual.end());
     AddKernel(
         index, std::move(tensors),
         [=](const StepTensors& at) {
+          const Element* const y = leaves ? at.At<Element>(5) : nullptr;
+          Element* const dresidual = leaves ? at.At<Element>(6) : nullptr;
           return ColumnSumsKernel<Terms>{
-              {at.At<Element>(0), gradient(at, 5), columns}, slices, columns, at[4]};
+              {at.At<Element>(0), gradient(at, 5, y, clamp), columns, dresidual},
+              slices,
+              columns,
+              at[4]};
         },
         program);
     AddKernel(
@@ -184,14 +203,20 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
                                                       at[3], at[4],        at[5]};
         },
         program);
-    tensors = {x, dy, mean, factor, by_mean, by_variance, program.Output(node.outputs[0], kept)};
+    tensors = {
+        x, clamped, mean, factor, by_mean, by_variance, program.Output(node.outputs[0], kept)};
     tensors.insert(tensors.end(), beta.begin(), beta.end());
     AddKernel(
         index, std::move(tensors),
         [=](const StepTensors& at) {
           return BatchNormalizationBackwardKernel<Element, width>{
-              at.At<Element>(0), gradient(at, 7),   at[4],  at[5], extents.rows,
-              columns,           at.At<Element>(6), nullptr};
+              at.At<Element>(0),
+              gradient(at, 7, nullptr, clamp_left),
+              at[4],
+              at[5],
+              extents.rows,
+              columns,
+              at.At<Element>(6)};
         },
         program);
   };

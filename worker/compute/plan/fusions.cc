@@ -20,6 +20,7 @@ class FusionSearch {
     fusions_.bias_gradient.assign(nodes_.size(), -1);
     fusions_.relu_gradient.assign(nodes_.size(), -1);
     fusions_.cut_off.assign(nodes_.size(), {});
+    fusions_.residual_gradient.assign(nodes_.size(), -1);
     fusions_.absorbed.assign(nodes_.size(), false);
   }
 
@@ -39,6 +40,8 @@ class FusionSearch {
         fusions_.cut_off[index] = FindCutOff(index);
         if (const int relu = fusions_.cut_off[index].relu_gradient; relu >= 0) {
           fusions_.absorbed[relu] = true;
+        } else if (choice_.normalizations_take_sums) {
+          Absorb(fusions_.residual_gradient, index, FindResidualGradient(index));
         }
       }
     }
@@ -138,6 +141,18 @@ class FusionSearch {
       return {};
     }
     return {.relu_gradient = found.relu_gradient, .normalization = normalization};
+  }
+
+  // Where FindCutOff has found none: others read the gradient, too, or more than the
+  // normalization's output went into the ReLU.
+  int FindResidualGradient(int index) const {
+    const ValueId dy = nodes_[index].inputs[1];
+    const int gradient = NodeOf(dy);
+    if (gradient < 0 || fusions_.absorbed[gradient] || plan_.wanted_outside(dy)) return -1;
+    const auto* relu = OpAt<ActivationBackwardOp>(gradient);
+    if (relu == nullptr || !IsPlainRelu(relu->attributes)) return -1;
+    const std::vector<int>& consumers = plan_.consumers(dy);
+    return *std::min_element(consumers.begin(), consumers.end()) == index ? gradient : -1;
   }
 
   const Plan& plan_;

@@ -27,6 +27,9 @@ struct Fusions {
     int normalization = -1;  // the BatchNormalization
   };
   std::vector<CutOff> cut_off;
+  // The gradient of a ReLU at the end of a residual block that a BatchNormalizationBackward, the
+  // first to read it, computes along: for itself and for those that read it later.
+  std::vector<int> residual_gradient;
   // Whether the node is computed by another.
   std::vector<bool> absorbed;
 };
@@ -39,7 +42,7 @@ struct FusionChoice {
   // A ReLU's gradient that both a pooling and a normalization might apply is the pooling's, else
   // always the normalization's.
   bool poolings_take_gradients = true;
-  // Fusions::residual_sum; else there are none.
+  // Fusions::residual_sum and residual_gradient; else there are none.
   bool normalizations_take_sums = false;
 };
 

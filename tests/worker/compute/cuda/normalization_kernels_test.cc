@@ -97,13 +97,18 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
       const ClampedGradient<Element, width> gradient = {
           dx.from, with_residual ? y.to.data() : nullptr, normalization, clamp};
       Run(ColumnSumsKernel<BatchNormalizationBackwardTerms<Element, width>>{
-          {x.data(), gradient, columns}, slices, columns, partial.data()});
+          {x.data(), gradient, columns, with_residual ? dresidual.data() : nullptr},
+          slices,
+          columns,
+          partial.data()});
       Run(BatchNormalizationCoefficientsKernel{partial.data(), slices.count, rows, columns,
                                                variance_used, epsilon, op.frozen, dgamma.data(),
                                                dbeta.data(), by_mean.data(), by_variance.data()});
+      ClampedGradient<Element, width> left = gradient;
+      if (with_residual) left = {dresidual.data(), nullptr, normalization, Clamp()};
       Run(BatchNormalizationBackwardKernel<Element, width>{
-          x.data(), gradient, by_mean.data(), by_variance.data(), rows,
-          static_cast<int32_t>(columns), dx.to.data(), with_residual ? dresidual.data() : nullptr});
+          x.data(), left, by_mean.data(), by_variance.data(), rows, static_cast<int32_t>(columns),
+          dx.to.data()});
     });
     ExpectNear(y.to, y_expected, 1e-5, "y");
     if (!op.frozen) {

@@ -139,6 +139,72 @@ TEST(FusionsTest, OfANormalizationAndAResidual) {
             -1);
 }
 
+// The gradient behind a sum: the normalization that is the first to read it computes it.
+TEST(FusionsTest, OfAResidualsGradient) {
+  constexpr FusionChoice kTakesSums = {.normalizations_take_sums = true};
+  // How many of the normalizations' gradients take it; the first of all is to be among them.
+  const auto takers = [&](auto go_on) {
+    ModelBuilding model({kBatch, 4, 4, 2});
+    go_on(model);
+    const Graph graph = model.Flatten().Dense(3).Build();
+    EXPECT_EQ(Count(Find(graph, PlanMode::kTrain).residual_gradient), 0) << "unless asked for";
+    const TrainingGraph training = BuildTrainingGraph(graph, *kLoss).value();
+    const Fusions fusions = FindFusions(Plan(training, PlanMode::kTrain, 2), kTakesSums);
+    int count = 0, seen = 0;
+    for (size_t i = 0; i < training.graph.nodes().size(); ++i) {
+      if (std::string(training.graph.nodes()[i].op->type()) != "BatchNormalizationBackward")
+        continue;
+      const int gradient = fusions.residual_gradient[i];
+      ++seen;
+      if (gradient < 0) continue;
+      EXPECT_EQ(seen, 1);
+      EXPECT_TRUE(fusions.absorbed[gradient]);
+      EXPECT_EQ(fusions.cut_off[i].relu_gradient, -1);
+      EXPECT_EQ(training.graph.nodes()[gradient].outputs[0], training.graph.nodes()[i].inputs[1]);
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(takers([](ModelBuilding& model) {
+              model.Conv2D(3, {}).Relu();
+              const ValueId shortcut = model.current();
+              model.Conv2D(3, {}).BatchNormalization().Add(shortcut).Relu();
+            }),
+            1);
+  EXPECT_EQ(takers([](ModelBuilding& model) {  // both branches are normalized
+              model.Conv2D(2, {}).Relu();
+              const ValueId x = model.current();
+              model.BatchNormalization();
+              const ValueId shortcut = model.current();
+              model.From(x).BatchNormalization().Add(shortcut).Relu();
+            }),
+            1);
+  EXPECT_EQ(takers([](ModelBuilding& model) {  // what cuts off is no ReLU
+              model.Conv2D(2, {}).Relu();
+              const ValueId shortcut = model.current();
+              model.BatchNormalization().Add(shortcut).Activation({.negative_slope = 0.1});
+            }),
+            0);
+  EXPECT_EQ(takers([](ModelBuilding& model) {  // nothing cuts off
+              model.Conv2D(2, {}).Relu();
+              const ValueId shortcut = model.current();
+              model.BatchNormalization().Add(shortcut);
+            }),
+            0);
+  EXPECT_EQ(takers([](ModelBuilding& model) {  // the other branch reads it before
+              model.Conv2D(2, {}).Relu();
+              const ValueId x = model.current();
+              model.BatchNormalization();
+              const ValueId normalized = model.current();
+              model.From(x).Conv2D(2, {.size = {1, 1}}).Add(normalized).Relu();
+            }),
+            0);
+  EXPECT_EQ(takers([](ModelBuilding& model) {  // it is cut off without being left
+              model.Conv2D(2, {}).BatchNormalization().Relu();
+            }),
+            0);
+}
+
 TEST(FusionsTest, APoolingsReluIsNotANormalizationsToo) {
   ModelBuilding model({kBatch, 4, 4, 2});
   model.BatchNormalization().Relu().Pool2D(Pool2DOp::Kind::kMax, {.size = {2, 2}});

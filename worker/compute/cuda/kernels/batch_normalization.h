@@ -18,7 +18,9 @@
 //
 // Bound by bandwidth. Forward reads x twice and writes y, backward reads x and dy twice and writes
 // dx: the statistics are needed before the first element can be written. Without a residual the
-// activation's mask is computed again from x; reading y would be a third more.
+// activation's mask is computed again from x; reading y would be a third more. With one the sums
+// read y and leave the clamped gradient, which the other branch wants, and which is dy from then
+// on.
 
 namespace shoal::cuda {
 
@@ -113,11 +115,11 @@ struct BatchNormalizationKernel {
   }
 };
 
-// dy where the activation passes it, which is also the gradient of the residual.
+// dy where the activation passes it.
 template <typename Element, int width>
 struct ClampedGradient {
   const Element* dy;
-  const Element* y;  // null without a residual: it is computed again
+  const Element* y;  // with a residual; null: it is computed again
   Normalization<width> normalization;
   Clamp clamp;
 
@@ -131,7 +133,8 @@ struct ClampedGradient {
   }
 };
 
-// Of the clamped gradient: sum, sum of its products with x - mean.
+// Of the clamped gradient: sum, sum of its products with x - mean. Leaves it, which is also that of
+// the residual.
 template <typename Element, int width>
 struct BatchNormalizationBackwardTerms {
   static constexpr int kSums = 2;
@@ -140,11 +143,13 @@ struct BatchNormalizationBackwardTerms {
   const Element* x;
   ClampedGradient<Element, width> gradient;
   int64_t columns;
+  Element* dresidual;  // null: not wanted; may be dy
 
   SHOAL_HOST_DEVICE void Add(int64_t row, int64_t column, Pack<width> (&sums)[kSums]) const {
     const int64_t at = row * columns + column;
     const Pack<width> values = Load<width>(x + at);
     const Pack<width> gradients = gradient(values, at, column);
+    if (dresidual != nullptr) Store(gradients, dresidual + at);
     const Pack<width> means = Load<width>(gradient.normalization.mean + column);
     for (int i = 0; i < width; ++i) {
       sums[0][i] += gradients[i];
@@ -180,7 +185,7 @@ struct BatchNormalizationCoefficientsKernel {
   }
 };
 
-// `dx` may be `dy`, where `dresidual` is not.
+// `dx` may be `dy`.
 template <typename Element, int width>
 struct BatchNormalizationBackwardKernel {
   const Element* x;
@@ -190,7 +195,6 @@ struct BatchNormalizationBackwardKernel {
   int64_t rows;
   int32_t columns;
   Element* dx;
-  Element* dresidual;  // null: not wanted
 
   int64_t items() const { return rows * (columns / width); }
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
@@ -198,7 +202,6 @@ struct BatchNormalizationBackwardKernel {
     const int32_t column = item % (columns / width) * width;
     const Pack<width> values = Load<width>(x + at);
     Pack<width> result = gradient(values, at, column);
-    if (dresidual != nullptr) Store(result, dresidual + at);
     const Pack<width> means = Load<width>(gradient.normalization.mean + column);
     const Pack<width> factors = Load<width>(gradient.normalization.factor + column);
     const Pack<width> of_mean = Load<width>(by_mean + column);
