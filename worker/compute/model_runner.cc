@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(Options options
     return GraphRunner::Create(std::move(options), std::move(backend));
   }
   SHOAL_RETURN_IF_ERROR(CheckDeviceName(options.backend, {.automatic = false}));
-  std::vector<MirroredRunner::Device> devices;
+  std::vector<MirroredRunner::ReplicaDevice> devices;
   for (const std::string& name : names) {
     devices.push_back({.name = name, .create = [&name, &options] {
                          return CreateBackend(name, options.freedoms);

@@ -97,7 +97,7 @@ class MirroredRunnerTest : public ::testing::TestWithParam<std::string> {
   }
   static std::unique_ptr<MirroredRunner> MakeMirrored(const ModelRunner::Options& options,
                                                       int replicas) {
-    std::vector<MirroredRunner::Device> devices;
+    std::vector<MirroredRunner::ReplicaDevice> devices;
     for (int i = 0; i < replicas; ++i)
       devices.push_back({.name = GetParam(), .create = [i] { return CreateDevice(i); }});
     auto runner = MirroredRunner::Create(options, devices);
@@ -329,7 +329,7 @@ class MirroredDevicesTest : public ::testing::Test {
   // `fails`: whether a device's programs do.
   std::unique_ptr<MirroredRunner> Make(std::vector<bool> fails = {false, false},
                                        int64_t memory_bytes = int64_t{1} << 30) {
-    std::vector<MirroredRunner::Device> devices;
+    std::vector<MirroredRunner::ReplicaDevice> devices;
     devices_.resize(fails.size());
     for (size_t i = 0; i < fails.size(); ++i) {
       const auto create = [this, i, fails = fails[i], memory_bytes] {
@@ -431,6 +431,7 @@ class LateParameters : public ArrivingParameters {
 
   absl::Status Await(int variable) override {
     if (given_up) return absl::CancelledError("they do not come");
+    MutexLock lock(&mutex_);
     if (!arrived_.insert(variable).second) return absl::OkStatus();
     const auto& [offset, size] = layout_.variables[variable];
     std::copy_n(values_.begin() + offset, size, buffer.begin() + offset);
@@ -443,7 +444,8 @@ class LateParameters : public ArrivingParameters {
  private:
   const ModelLayout& layout_;
   const std::vector<float> values_;
-  std::set<int> arrived_;
+  Mutex mutex_;
+  std::set<int> arrived_ ABSL_GUARDED_BY(mutex_);
 };
 
 TEST_F(MirroredDevicesTest, EachAwaitsTheParametersThatItReads) {

@@ -165,6 +165,7 @@ class LateParameters : public ArrivingParameters {
         values_(std::move(values)) {}
 
   absl::Status Await(int variable) override {
+    MutexLock lock(&mutex_);
     if (awaits[variable]++ > 0) return absl::OkStatus();
     const auto& [offset, size] = layout_.variables[variable];
     std::copy_n(values_.begin() + offset, size, buffer.begin() + offset);
@@ -175,6 +176,7 @@ class LateParameters : public ArrivingParameters {
   std::map<int, int> awaits;  // times, by variable
 
  private:
+  Mutex mutex_;
   const ModelLayout& layout_;
   const PageAlignedFloats values_;
 };
@@ -202,7 +204,7 @@ class MirroredSumsTest : public ::testing::Test {
   // A replica for each of `fails`, which says whether its programs do.
   std::unique_ptr<MirroredRunner> Make(uint64_t seed, const std::vector<bool>& fails,
                                        bool sums = true, int64_t micro_batch_size = 0) {
-    std::vector<MirroredRunner::Device> devices;
+    std::vector<MirroredRunner::ReplicaDevice> devices;
     devices_.resize(fails.size());
     backends_.resize(fails.size());
     for (size_t i = 0; i < fails.size(); ++i) {
@@ -263,8 +265,8 @@ class MirroredSumsTest : public ::testing::Test {
       return absl::StatusOr<std::unique_ptr<Backend>>(CreateReferenceBackend());
     };
     const auto runner = *MirroredRunner::Create(
-        Options(of.micro_batch_size),
-        std::vector<MirroredRunner::Device>(of.replicas, {.name = "reference", .create = create}));
+        Options(of.micro_batch_size), std::vector<MirroredRunner::ReplicaDevice>(
+                                          of.replicas, {.name = "reference", .create = create}));
     return Train(*runner, of.examples).gradients;
   }
   static int64_t BytesCopiedOut(const FakeDevice& device) {

@@ -4,9 +4,8 @@
 #include <atomic>
 #include <optional>
 
-#include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/memory/memory_limit.h"
 #include "worker/compute/micro_batches.h"
@@ -25,37 +24,11 @@ class PinnedEverywhere : public PinnedBuffer {
   const std::vector<std::unique_ptr<PinnedBuffer>> pinned_;
 };
 
-// For several threads. Who waits holds the others up, which read variables in the same order.
-class AwaitedInTurn : public ArrivingParameters {
- public:
-  explicit AwaitedInTurn(ArrivingParameters* arriving) : arriving_(*arriving) {}
-
-  absl::Status Await(int variable) override {
-    MutexLock lock(&mutex_);
-    return arriving_.Await(variable);
-  }
-
- private:
-  Mutex mutex_;
-  ArrivingParameters& arriving_ ABSL_GUARDED_BY(mutex_);
-};
-
-// Calls `work` when its scope ends, however that ends.
-template <typename Work>
-class AtEnd {
- public:
-  explicit AtEnd(Work work) : work_(std::move(work)) {}
-  AtEnd(const AtEnd&) = delete;
-  ~AtEnd() { work_(); }
-
- private:
-  const Work work_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MirroredRunner>> MirroredRunner::Create(
-    const Options& options, const std::vector<Device>& devices, const CreateSums& create_sums) {
+    const Options& options, const std::vector<ReplicaDevice>& devices,
+    const CreateSums& create_sums) {
   const auto count = static_cast<int>(devices.size());
   std::vector<std::unique_ptr<Replica>> replicas;
   for (int i = 0; i < count; ++i) {
@@ -81,7 +54,7 @@ absl::Status MirroredRunner::DoAtOnce(size_t replicas, const Work& work,
   absl::Status status;
   {
     // Also where memory for `meanwhile` runs out: what the replicas use is the caller's.
-    const AtEnd await([&] {
+    const auto await = absl::MakeCleanup([&] {
       for (size_t i = 0; i < replicas; ++i) {
         const absl::Status ended = replicas_[i]->Await();
         // Those that were cut off from one that failed say nothing of their own.
@@ -179,13 +152,11 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
   const auto gradients_of = [&](size_t replica) {
     return replica == 0 ? gradients : std::span<float>(part_gradients_[replica].values);
   };
-  std::optional<AwaitedInTurn> awaited;
   if (arriving != nullptr && devices_add_up) {
     // A step that is given up in its midst aborts the sums, and there would be none afterwards.
     for (size_t v = 0; v < layout().variables.size(); ++v)
       SHOAL_RETURN_IF_ERROR(arriving->Await(static_cast<int>(v)));
-  } else if (arriving != nullptr) {
-    awaited.emplace(arriving);
+    arriving = nullptr;
   }
   VariableCountdown countdown(parts.size(), layout().variables.size());
   std::vector<BatchResult> results(parts.size());
@@ -196,9 +167,8 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
                          .rank = static_cast<int>(i),
                          .share = static_cast<float>(ShareOf(parts[i], batch))};
     const absl::Status status = CatchOutOfMemory("a part of a batch", [&]() -> absl::Status {
-      SHOAL_ASSIGN_OR_RETURN(results[i],
-                             runner.TrainPart(parts[i], step, parameters, gradients_of(i), on_done,
-                                              awaited.has_value() ? &*awaited : nullptr, sum));
+      SHOAL_ASSIGN_OR_RETURN(results[i], runner.TrainPart(parts[i], step, parameters,
+                                                          gradients_of(i), on_done, arriving, sum));
       return absl::OkStatus();
     });
     if (!status.ok() && devices_add_up) {

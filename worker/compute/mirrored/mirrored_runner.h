@@ -32,7 +32,7 @@ namespace shoal {
 // part.
 class MirroredRunner : public ModelRunner {
  public:
-  struct Device {
+  struct ReplicaDevice {
     std::string name;  // for errors
     // Called on the thread that then computes there.
     std::function<absl::StatusOr<std::unique_ptr<Backend>>()> create;
@@ -42,9 +42,9 @@ class MirroredRunner : public ModelRunner {
   using CreateSums = std::function<std::unique_ptr<GradientSums>()>;
   // Of Options, `threads` are shared out among the replicas, each has at least one;
   // `micro_batch_size` is of each replica; and the first replica's work is timed.
-  static absl::StatusOr<std::unique_ptr<MirroredRunner>> Create(const Options& options,
-                                                                const std::vector<Device>& devices,
-                                                                const CreateSums& create_sums = {});
+  static absl::StatusOr<std::unique_ptr<MirroredRunner>> Create(
+      const Options& options, const std::vector<ReplicaDevice>& devices,
+      const CreateSums& create_sums = {});
 
   const ModelLayout& layout() const override { return first().layout(); }
   // Of all replicas together.
