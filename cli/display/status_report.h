@@ -11,9 +11,10 @@ namespace shoal {
 std::string FormatStatusReport(const proto::StatusReply& status);
 
 // The same as one JSON object, every field of proto/cluster.proto under its name there. All numbers
-// are numbers, also those of 64 bits, which protobuf's JSON has as strings: none that counts
-// something comes near the 2^53 up to which JavaScript and jq are exact. The job's fingerprint is
-// the 8 hex digits that stand for it everywhere.
+// are numbers (but for those that are not finite, which JSON has none for), also those of 64 bits,
+// which protobuf's JSON has as strings: none that counts something comes near the 2^53 up to which
+// JavaScript and jq are exact. The job's fingerprint is the 8 hex digits that stand for it
+// everywhere.
 std::string StatusToJson(const proto::StatusReply& status);
 
 }  // namespace shoal

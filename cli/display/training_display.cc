@@ -78,7 +78,7 @@ void TrainingDisplay::PrintDevices(const proto::StatusReply& status) {
   for (const proto::TaskStatus& task : status.tasks()) {
     if (task.type() == "worker" && !task.device().empty()) devices[task.index()] = task.device();
   }
-  if (devices.empty() || devices.size() != workers_ || devices == devices_) return;
+  if (devices.empty() || devices.size() < workers_ || devices == devices_) return;
   console_->Print(DescribeDevices(devices));
   devices_ = std::move(devices);
 }

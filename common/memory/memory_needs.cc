@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/format_bytes.h"
 #include "common/rpc/grpc_network.h"
+#include "common/rpc/shared_payloads.h"
 #include "common/sharding/chunk_limits.h"
 
 namespace shoal {
@@ -21,9 +22,17 @@ constexpr uint64_t kCoordinatorProgramBytes = 200 * kMiB;
 
 // A ps hands no more than this to the transport at once, over all streams.
 const uint64_t kSendingBytes = GrpcNetwork::Options().max_writing_bytes;
+// It shares memory with no more workers than these.
+const uint64_t kMostSharing = GrpcNetwork::Options().max_shared_streams;
 
 // What a chunk takes beside its values and its applied set: where it lies, its state, its readers.
 constexpr uint64_t kChunkStateBytes = 512;
+
+// Of the memory that a ps and the workers of its machine share, which counts for both. (None does
+// where they are on others.)
+uint64_t SharedBytes(uint64_t peers, uint64_t variables) {
+  return 2 * peers * std::min<uint64_t>(kSharedHalfBytes, variables);
+}
 
 uint64_t Sum(const std::vector<MemoryNeeds::Part>& parts) {
   uint64_t bytes = 0;
@@ -86,7 +95,9 @@ MemoryNeeds PsMemory(int index, const PsShards& shards, int slots, uint64_t wind
           .at_times = {{"copies for a checkpoint", pushed + with_slots * slots},
                        {"early gradients", round_steps > 1 ? (round_steps - 1) * pushed : 0},
                        {"sending", std::min(kSendingBytes, workers * variables)},
-                       {"receiving", workers * largest_chunk}}};
+                       {"receiving", workers * largest_chunk},
+                       {"shared with workers",
+                        SharedBytes(std::min<uint64_t>(kMostSharing, workers), variables)}}};
 }
 
 MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
@@ -102,7 +113,8 @@ MemoryNeeds WorkerMemory(const WorkerMemoryOptions& options) {
                    {"data", options.data_bytes},
                    {kProgram, kWorkerProgramBytes}},
           .at_times = {{"reading examples", options.reading_bytes},
-                       {"receiving", options.ps_count * options.chunk_bytes}}};
+                       {"receiving", options.ps_count * options.chunk_bytes},
+                       {"shared with ps", SharedBytes(options.ps_count, options.parameter_bytes)}}};
 }
 
 MemoryNeeds CoordinatorMemory() {

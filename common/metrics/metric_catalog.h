@@ -49,6 +49,9 @@ inline constexpr MetricDescription kMetricCatalog[] = {
     {"shoal_log_lines_lost_total", "every", MetricKind::kCounter,
      "Lines of the log that nobody took from stderr, and that were dropped so that nothing waits."},
     {"shoal_rpc_streams", "every", MetricKind::kGauge, "Streams that are open, both ways."},
+    {"shoal_rpc_shared_streams", "every", MetricKind::kGauge,
+     "Of them, those whose payloads lie in memory that both ends have, as they are on one "
+     "machine."},
     {"shoal_rpc_queued_messages", "every", MetricKind::kGauge,
      "Messages that wait to be sent, over all streams."},
     {"shoal_rpc_queued_bytes", "every", MetricKind::kGauge,

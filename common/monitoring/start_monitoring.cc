@@ -16,6 +16,7 @@ absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon
   options.collect = [network, collect = std::move(options.collect)](MetricSamples* out) {
     const GrpcNetwork::Figures figures = network->figures();
     out->Add("shoal_rpc_streams", static_cast<double>(figures.streams));
+    out->Add("shoal_rpc_shared_streams", static_cast<double>(figures.shared_streams));
     out->Add("shoal_rpc_queued_messages", static_cast<double>(figures.queued_messages));
     out->Add("shoal_rpc_queued_bytes", static_cast<double>(figures.queued_bytes));
     collect(out);

@@ -134,7 +134,7 @@ void GrpcCall::WriteNext() {
     Message message = std::move(queue_.front());
     queue_.pop_front();
     queued_bytes_ -= EncodedSize(message);
-    if (placing_) shared_->Place(&message);
+    if (shared_ != nullptr) shared_->Place(&message);
     StartWrite(ToByteBuffer(message), write_.Start());
   } else if (const std::optional<grpc::ByteBuffer> made = MakeNext()) {
     StartWrite(*made, write_.Start());
@@ -158,7 +158,7 @@ std::optional<grpc::ByteBuffer> GrpcCall::MakeNext() {
           absl::StrCat("a message of ", bytes, " bytes; the most is ", limits_.max_message_bytes)));
       return std::nullopt;
     }
-    if (placing_) shared_->Place(&*message);
+    if (shared_ != nullptr) shared_->Place(&*message);
     return ToByteBuffer(*message, limits_.budget->Charge(this, *message));
   }
   return std::nullopt;

@@ -43,6 +43,9 @@ class GrpcCall {
     size_t max_queued_messages;
     WriteBudget* budget;  // these outlive the call
     PendingReads* reads;
+    // The streams of clients that share memory, and how many may.
+    size_t* sharing;
+    size_t max_sharing;
   };
   // Destroys the call.
   using Remove = std::function<void(GrpcCall*)>;
@@ -57,6 +60,8 @@ class GrpcCall {
   // What waits to be sent; a source counts as a message.
   size_t queued_messages() const { return queue_.size() + sources_.size(); }
   size_t queued_bytes() const { return queued_bytes_; }
+  // Payloads may lie in memory that the peer has, too.
+  bool shares() const { return shared_ != nullptr && shared_->places(); }
   // No more callbacks.
   void Silence();
   // Ends when all that is queued is sent. No effect when an end is wanted already.
@@ -105,11 +110,10 @@ class GrpcCall {
   void set_callbacks(StreamCallbacks callbacks);
   bool has_handle() const { return handle_ != nullptr; }
 
-  // Where payloads that come may lie; those that go are placed there, too, once the peer is known
-  // to have it. Null: it has not.
+  // Where payloads may lie; null: in their messages alone.
   void set_shared(std::unique_ptr<SharedPayloads> shared) { shared_ = std::move(shared); }
   SharedPayloads* shared() const { return shared_.get(); }
-  void PlacePayloads() { placing_ = true; }
+  const Limits& limits() const { return limits_; }
   // The peer's first message is there; its payload is not yet read.
   virtual void OnFirstMessage() {}
 
@@ -151,7 +155,6 @@ class GrpcCall {
   bool in_callback_ = false;
 
   std::unique_ptr<SharedPayloads> shared_;
-  bool placing_ = false;
   bool heard_ = false;  // A message has come.
 
   std::deque<Message> queue_;

@@ -83,8 +83,7 @@ void GrpcClientCall::Fail(absl::Status error) { Break(error); }
 void GrpcClientCall::OnFirstMessage() {
   if (shared() == nullptr) return;
   if (context_.GetServerInitialMetadata().contains(kSharedPayloadsKey)) {
-    shared()->EndOffer();
-    PlacePayloads();
+    shared()->BeginToPlace();
   } else {
     set_shared(nullptr);
   }

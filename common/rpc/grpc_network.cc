@@ -107,6 +107,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   const Options options_;
   WriteBudget budget_;
   PendingReads reads_;
+  size_t sharing_ = 0;
   const GrpcCall::Limits limits_;
   // The queue is made by the builder, though there may never be a server, so that clients and
   // server share one.
@@ -150,8 +151,13 @@ class GrpcNetworkImpl : public GrpcNetwork {
 GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
     : options_(options),
       budget_(options.max_writing_bytes, options.write_patience, this),
-      limits_{static_cast<size_t>(options.max_message_bytes), options.max_queued_bytes,
-              options.max_queued_messages, &budget_, &reads_},
+      limits_{static_cast<size_t>(options.max_message_bytes),
+              options.max_queued_bytes,
+              options.max_queued_messages,
+              &budget_,
+              &reads_,
+              &sharing_,
+              options.max_shared_streams},
       queue_(builder_.AddCompletionQueue()),
       channels_(options.max_message_bytes, options.keepalive),
       connections_({.most = ConnectionsWithinFileLimit(options.max_connections),
@@ -382,6 +388,7 @@ GrpcNetwork::Figures GrpcNetworkImpl::figures() const {
   for (const Calls* calls : {&client_calls_, &server_calls_}) {
     for (const auto& [call, owner] : *calls) {
       ++figures.streams;
+      figures.shared_streams += call->shares() ? 1 : 0;
       figures.queued_messages += call->queued_messages();
       figures.queued_bytes += call->queued_bytes();
     }

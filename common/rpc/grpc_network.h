@@ -46,6 +46,9 @@ class GrpcNetwork : public EventLoop, public Network {
     // Of them, on one connection: a client's further ones wait, and are refused where it does not
     // wait. Ours have one, or two while one is ending.
     size_t max_streams_per_client = 4;
+    // Streams on which a server shares memory with a client of its machine (shared_payloads.h),
+    // twice kSharedHalfBytes each; what is beyond goes through loopback.
+    size_t max_shared_streams = 16;
     // Connections of clients, of which there may be fewer where the limit of open files is low
     // (connection_acceptor.h). More have to wait, for silent ones to be ended if there are any
     // (client_connections.h).
@@ -66,6 +69,7 @@ class GrpcNetwork : public EventLoop, public Network {
   // All streams that are open, and what waits on them to be sent. On the loop's thread.
   struct Figures {
     size_t streams = 0;
+    size_t shared_streams = 0;  // whose payloads lie in memory of both ends
     size_t queued_messages = 0;
     size_t queued_bytes = 0;
   };

@@ -94,11 +94,19 @@ void GrpcServerCall::Accept(const Network::Acceptor& acceptor) {
 
 void GrpcServerCall::TakeShared() {
   const auto offer = context_.client_metadata().find(kSharedPayloadsKey);
-  if (offer == context_.client_metadata().end() || !IsOwnAddress(peer_)) return;
+  if (method() != kExchangeMethod || offer == context_.client_metadata().end()) return;
+  if (*limits().sharing == limits().max_sharing || !IsOwnAddress(peer_)) return;
   set_shared(SharedPayloads::Open({offer->second.data(), offer->second.size()}));
   if (shared() == nullptr) return;
+  ++*limits().sharing;
   context_.AddInitialMetadata(kSharedPayloadsKey, "taken");
-  PlacePayloads();
+  shared()->BeginToPlace();
+}
+
+void GrpcServerCall::LeaveShared() {
+  if (shared() == nullptr) return;
+  set_shared(nullptr);
+  --*limits().sharing;
 }
 
 void GrpcServerCall::Refuse(const absl::Status& reason) {
@@ -141,6 +149,7 @@ void GrpcServerCall::Fail(absl::Status error) { Finish(std::move(error)); }
 void GrpcServerCall::CloseIfOver() {
   if (over_.outstanding() || finish_.outstanding()) return;
   SetTalks(false);
+  LeaveShared();
   if (broken()) return Close(*broken());
   if (context_.IsCancelled()) {
     return Close(absl::UnavailableError(

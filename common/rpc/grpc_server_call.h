@@ -51,6 +51,8 @@ class GrpcServerCall : public GrpcCall {
   void SetTalks(bool talks);
   // Takes the memory that the client offers, if it is on this machine.
   void TakeShared();
+  // Another client may have it.
+  void LeaveShared();
   // Callbacks that get no message of more bytes than the method takes; one ends the call.
   StreamCallbacks Checked(StreamCallbacks callbacks);
 

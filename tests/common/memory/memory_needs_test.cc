@@ -29,9 +29,11 @@ TEST(MemoryNeedsTest, APsHoldsVariablesSlotsAndAppliedSets) {
   EXPECT_EQ(PartOf(needs.at_times, "copies for a checkpoint"), 25 * kMiB) << "of what is pushed";
   EXPECT_EQ(PartOf(needs.at_times, "receiving"), 3 * kMiB);
   EXPECT_EQ(PartOf(needs.at_times, "sending"), 33 * kMiB);
-  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 61 * kMiB);
+  EXPECT_EQ(PartOf(needs.at_times, "shared with workers"), 66 * kMiB);
+  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 127 * kMiB);
   const MemoryNeeds crowded = PsMemory(0, map.ps(0), 2, 4096, 1000);
   EXPECT_EQ(PartOf(crowded.at_times, "sending"), 256 * kMiB) << "however many workers there are";
+  EXPECT_EQ(PartOf(crowded.at_times, "shared with workers"), 2 * 16 * 11 * kMiB) << "the same";
 }
 
 TEST(MemoryNeedsTest, APsOfRoundsHoldsSumsVersionsBeforeAndEarlyGradients) {
@@ -60,7 +62,7 @@ TEST(MemoryNeedsTest, AWorkerHoldsParametersTwiceAndOnceMoreToEvaluate) {
                                        .ps_count = 2};
   const MemoryNeeds needs = WorkerMemory(options);
   EXPECT_EQ(needs.held_bytes() - PartOf(needs.held, "the program"), 224 * kMiB);
-  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 32 * kMiB);
+  EXPECT_EQ(needs.most_bytes(), needs.held_bytes() + 32 * kMiB + 2 * 2 * 16 * kMiB);
   WorkerMemoryOptions evaluating = options;
   evaluating.evaluates = true;
   EXPECT_EQ(WorkerMemory(evaluating).held_bytes(), needs.held_bytes() + 100 * kMiB);

@@ -108,7 +108,8 @@ class Transport {
   std::unique_ptr<TestNode> CreateNode() {
     return std::make_unique<TestNode>(GrpcNetwork::Create({.max_message_bytes = kMaxMessageBytes,
                                                            .max_streams = 8,
-                                                           .max_streams_per_client = 16}),
+                                                           .max_streams_per_client = 16,
+                                                           .max_shared_streams = 2}),
                                       [](GrpcNetwork* network) { network->Run(Time::zero()); });
   }
   static std::string ListenAddress() { return "127.0.0.1:0"; }
@@ -216,6 +217,35 @@ TEST_F(ForeignClientTest, OnlyAnOfferOfMemoryThatIsThereIsTaken) {
     call.Write(push.SerializeAsString());
     EXPECT_EQ(accepted->log.WaitForMessages(1).at(0).payload, std::string(100000, 'x'));
   }
+}
+
+TEST_F(ForeignClientTest, OnlyAnExchangeSharesMemory) {
+  const auto memory = SharedPayloads::Create();
+  ForeignCall call(address_, kStatusMethod, GRPC_COMPRESS_NONE, memory->offer());
+  const auto accepted = WaitForAccepted(0);
+  server_->OnLoop([&] { accepted->stream->Send(NumberedMessage(5)); });
+  EXPECT_TRUE(call.Read().has_value());
+  EXPECT_FALSE(call.offer_taken());
+}
+
+TEST_F(ForeignClientTest, AsManyStreamsShareMemoryAsMayAndOthersAgainWhenTheyEnd) {
+  const auto taken = [this](size_t index, ForeignCall* call) {
+    const auto accepted = WaitForAccepted(index);
+    server_->OnLoop([&] { accepted->stream->Send(NumberedMessage(5)); });
+    EXPECT_TRUE(call->Read().has_value());
+    return call->offer_taken();
+  };
+  const auto memory = SharedPayloads::Create();
+  std::vector<std::unique_ptr<ForeignCall>> calls;
+  for (size_t i = 0; i < 3; ++i) {
+    calls.push_back(std::make_unique<ForeignCall>(address_, kExchangeMethod, GRPC_COMPRESS_NONE,
+                                                  memory->offer()));
+    EXPECT_EQ(taken(i, calls.back().get()), i < 2);
+  }
+  calls.erase(calls.begin());
+  EXPECT_FALSE(accepted_.at(0)->log.WaitForClose().ok());
+  ForeignCall again(address_, kExchangeMethod, GRPC_COMPRESS_NONE, memory->offer());
+  EXPECT_TRUE(taken(3, &again));
 }
 
 TEST_F(ForeignClientTest, APayloadThatCannotLieInTheMemoryEndsOnlyItsStream) {

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/rpc/connection_acceptor.h"
 #include "common/rpc/listening_socket.h"
+#include "common/rpc/shared_payloads.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/common/rpc/event_loop_conformance.h"
 #include "tests/common/rpc/network_conformance.h"
@@ -123,7 +124,7 @@ bool LiesShared(const Message& message) {
       shared.emplace_back(begin, end);
     }
   }
-  return std::ranges::all_of(message.payload, [&](const Slice& slice) {
+  return !message.payload.empty() && std::ranges::all_of(message.payload, [&](const Slice& slice) {
     const auto begin = reinterpret_cast<uintptr_t>(slice.data);
     return std::ranges::any_of(shared, [&](const auto& range) {
       return range.first <= begin && begin + slice.size <= range.second;
@@ -164,6 +165,52 @@ TEST_F(GrpcNetworkTest, PayloadsBetweenProcessesOfOneMachineLieInMemoryThatBothH
   // The client does not know at first whether the server has the memory.
   EXPECT_EQ(served_shared, 9);
   EXPECT_EQ(came_shared, 10);
+  Close(stream);
+  StopServer();
+}
+
+// Whoever holds what it got has the rest come with its messages, in the same order.
+TEST_F(GrpcNetworkTest, PayloadsThatFindNoRoomInSharedMemoryComeAllTheSame) {
+  constexpr uint64_t kCount = 40;
+  Start();
+  StopServer();
+  std::unique_ptr<Stream> serving;
+  std::vector<Message> held;
+  Event all_came;
+  NetworkConformance<GrpcTransport>::StartServer(
+      GrpcTransport::ListenAddress(), [&](const std::string&, std::unique_ptr<Stream> stream) {
+        serving = std::move(stream);
+        return StreamCallbacks{.on_message =
+                                   [&](Message message) {
+                                     if (held.empty()) serving->Send(NumberedMessage(0));
+                                     held.push_back(std::move(message));
+                                     if (held.size() == kCount) all_came.Set();
+                                   },
+                               .on_closed = [&](absl::Status) { serving.reset(); }};
+      });
+  const auto chunk = [](uint64_t i) {
+    return std::string(size_t{1} << 20, static_cast<char>('a' + i));
+  };
+  Stream* stream = nullptr;
+  stream = Open(address_, {.on_message =
+                               [&](Message) {
+                                 for (uint64_t i = 1; i < kCount; ++i)
+                                   stream->Send(NumberedMessage(i, chunk(i)));
+                               },
+                           .on_closed = [](absl::Status) {}});
+  client_->OnLoop([&] { stream->Send(NumberedMessage(0, chunk(0))); });
+  all_came.Wait();
+  server_->OnLoop([&] {
+    uint64_t shared = 0;
+    for (uint64_t i = 0; i < kCount; ++i) {
+      EXPECT_EQ(NumberOf(held[i]), i);
+      EXPECT_EQ(PayloadOf(held[i]), chunk(i)) << i;
+      shared += LiesShared(held[i]) ? 1 : 0;
+    }
+    EXPECT_GE(shared, kSharedHalfBytes / chunk(0).size() - 1);
+    EXPECT_LT(shared, kCount - 1);
+    held.clear();
+  });
   Close(stream);
   StopServer();
 }

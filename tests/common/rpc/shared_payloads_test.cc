@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,8 @@ class SharedPayloadsTest : public ::testing::Test {
     ASSERT_NE(client_, nullptr);
     server_ = SharedPayloads::Open(client_->offer());
     ASSERT_NE(server_, nullptr);
+    server_->BeginToPlace();
+    client_->BeginToPlace();
   }
 
   // What the other end gets of a payload; whether it lay in the memory is in `placed`.
@@ -112,20 +115,38 @@ TEST_F(SharedPayloadsTest, WhatIsSmallStaysInItsMessage) {
 
 TEST_F(SharedPayloadsTest, WhatFindsNoRoomStaysInItsMessageAndRoomComesBack) {
   std::vector<Message> held;
-  // Each has 64 bytes beside it.
-  for (unsigned i = 0; i < 63; ++i) held.push_back(PassPlaced(Bytes(kMegabyte, i)));
+  constexpr unsigned kFit = kSharedHalfBytes / kMegabyte - 1;  // each has 64 bytes beside it
+  for (unsigned i = 0; i < kFit; ++i) held.push_back(PassPlaced(Bytes(kMegabyte, i)));
   bool placed = true;
   EXPECT_EQ(PayloadOf(Pass(*client_, *server_, Bytes(kMegabyte, 99), &placed)),
             Bytes(kMegabyte, 99));
   EXPECT_FALSE(placed);
 
-  held[17].payload.clear();
+  held[7].payload.clear();
   const Message again = PassPlaced(Bytes(kMegabyte, 100));
   EXPECT_EQ(PayloadOf(again), Bytes(kMegabyte, 100));
-  held.erase(held.begin() + 17);
+  held.erase(held.begin() + 7);
   for (unsigned i = 0; i < held.size(); ++i) {
-    ASSERT_EQ(PayloadOf(held[i]), Bytes(kMegabyte, i < 17 ? i : i + 1)) << i;
+    ASSERT_EQ(PayloadOf(held[i]), Bytes(kMegabyte, i < 7 ? i : i + 1)) << i;
   }
+}
+
+TEST_F(SharedPayloadsTest, NothingIsPlacedBeforeItHasBegun) {
+  const auto memory = SharedPayloads::Create();
+  Message message = MessageOf(Bytes(kMegabyte, 1));
+  memory->Place(&message);
+  EXPECT_EQ(PayloadOf(message), Bytes(kMegabyte, 1));
+}
+
+// The limit of a file's size would not refuse it, but kill the process.
+TEST_F(SharedPayloadsTest, WhereFilesMayNotBeSoLargeThereIsNone) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = kMegabyte;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+  EXPECT_EQ(SharedPayloads::Create(), nullptr);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 TEST_F(SharedPayloadsTest, LowRoomIsUsedFirstSoThatLittleMemoryIsTouched) {
@@ -163,7 +184,7 @@ TEST_F(SharedPayloadsTest, NothingIsOverwrittenThatSomebodyHolds) {
     Message message = Pass(*client_, *server_, bytes, &placed);
     placed_count += placed ? 1 : 0;
     held.push_back({std::move(message), std::move(bytes)});
-    if (held.size() > 200) held.erase(held.begin());
+    if (held.size() > 40) held.erase(held.begin());
   }
   for (const Held& each : held) ASSERT_EQ(PayloadOf(each.message), each.bytes);
   EXPECT_GT(placed_count, 1000u);
@@ -176,7 +197,7 @@ TEST_F(SharedPayloadsTest, PlacesThatCannotBeAreRefused) {
     with.mutable_shared_payload()->set_size(size);
     return Message{.fields = with.SerializeAsString(), .payload = {}};
   };
-  constexpr uint64_t kHalf = uint64_t{64} << 20;
+  constexpr uint64_t kHalf = kSharedHalfBytes;
   EXPECT_EQ(server_->Find(std::make_unique<Message>(at(64, kHalf - 64)).get()), absl::OkStatus());
   for (Message bad : {at(kHalf, 1), at(128, kHalf - 64), at(64, kHalf + 1), at(0, 1), at(65, 1),
                       at(UINT64_MAX - 63, 64), at(64, UINT64_MAX)}) {
@@ -199,30 +220,39 @@ TEST_F(SharedPayloadsTest, OnlyWhatWasOfferedIsOpened) {
     EXPECT_EQ(SharedPayloads::Open(nonsense), nullptr) << nonsense;
   }
   EXPECT_NE(SharedPayloads::Open(client_->offer()), nullptr);
-  client_->EndOffer();
+  client_.reset();
   EXPECT_EQ(SharedPayloads::Open(absl::StrJoin(offer, "/")), nullptr);
 }
 
+// A file in memory of this name and size, with these seals, that says 0.
+int MemoryFile(const char* name, off_t bytes, int seals) {
+  const int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  EXPECT_EQ(ftruncate(file, bytes), 0);
+  EXPECT_EQ(fcntl(file, F_ADD_SEALS, seals), 0);
+  return file;
+}
+
+std::string OfferOf(int file) { return absl::StrCat(getpid(), "/", file, "/", 0); }
+
 TEST(SharedPayloadsFileTest, OtherFilesAreNotTaken) {
+  constexpr char kName[] = "shoal-payloads";
+  constexpr off_t kBytes = 4096 + 2 * kSharedHalfBytes;
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  const int right = MemoryFile(kName, kBytes, kSeals);
+  EXPECT_NE(SharedPayloads::Open(OfferOf(right)), nullptr);
+  // It could shrink under whoever has it mapped.
+  const int unsealed = MemoryFile(kName, kBytes, F_SEAL_GROW);
+  EXPECT_EQ(SharedPayloads::Open(OfferOf(unsealed)), nullptr);
+  const int small = MemoryFile(kName, kBytes / 2, kSeals);
+  EXPECT_EQ(SharedPayloads::Open(OfferOf(small)), nullptr);
+  const int other = MemoryFile("other", kBytes, kSeals);
+  EXPECT_EQ(SharedPayloads::Open(OfferOf(other)), nullptr);
+  // To open one of these would not return, or take what is in it.
   const TemporaryDirectory directory;
-  const auto offer_of = [](int file) { return absl::StrCat(getpid(), "/", file, "/", 0); };
-  constexpr off_t kBytes = 4096 + (off_t{128} << 20);
-  // Of the right size and number, but one that can shrink under whoever has it mapped.
-  const int plain = open((directory / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  ASSERT_EQ(ftruncate(plain, kBytes), 0);
-  EXPECT_EQ(SharedPayloads::Open(offer_of(plain)), nullptr);
-  const int unsealed = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  ASSERT_EQ(ftruncate(unsealed, kBytes), 0);
-  EXPECT_EQ(SharedPayloads::Open(offer_of(unsealed)), nullptr);
-  const int small = memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  ASSERT_EQ(ftruncate(small, 4096), 0);
-  ASSERT_EQ(fcntl(small, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
-  EXPECT_EQ(SharedPayloads::Open(offer_of(small)), nullptr);
-  // To open one of these for reading and writing would not return, or take what is in it.
   ASSERT_EQ(mkfifo((directory / "fifo").c_str(), 0600), 0);
   const int fifo = open((directory / "fifo").c_str(), O_RDWR | O_CLOEXEC);
-  EXPECT_EQ(SharedPayloads::Open(offer_of(fifo)), nullptr);
-  for (const int file : {plain, unsealed, small, fifo}) close(file);
+  EXPECT_EQ(SharedPayloads::Open(OfferOf(fifo)), nullptr);
+  for (const int file : {right, unsealed, small, other, fifo}) close(file);
 }
 
 }  // namespace

@@ -166,17 +166,22 @@ class LateParameters : public ArrivingParameters {
 
   absl::Status Await(int variable) override {
     MutexLock lock(&mutex_);
-    if (awaits[variable]++ > 0) return absl::OkStatus();
+    if (awaits_[variable]++ > 0) return absl::OkStatus();
     const auto& [offset, size] = layout_.variables[variable];
     std::copy_n(values_.begin() + offset, size, buffer.begin() + offset);
     return absl::OkStatus();
   }
 
   PageAlignedFloats buffer;
-  std::map<int, int> awaits;  // times, by variable
+  // Times, by variable.
+  std::map<int, int> awaits() {
+    MutexLock lock(&mutex_);
+    return awaits_;
+  }
 
  private:
   Mutex mutex_;
+  std::map<int, int> awaits_ ABSL_GUARDED_BY(mutex_);
   const ModelLayout& layout_;
   const PageAlignedFloats values_;
 };
@@ -248,7 +253,7 @@ class MirroredSumsTest : public ::testing::Test {
     trained.status =
         runner.Train(data.batch(), 1, buffer, trained.gradients, on_done, arrive ? &late : nullptr)
             .status();
-    trained.awaits = std::move(late.awaits);
+    trained.awaits = late.awaits();
     return trained;
   }
   // What runs leave on the devices is nothing for those that follow.

@@ -252,8 +252,10 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
   const bool adds_up = buffers.part != RunBuffers::Part::kNone;
   Recorded& recorded = recorded_[memory_.slot][buffers.same_parameters][adds_up];
   const void* const inputs = slot().device.data();
-  const bool ran_there = recorded.inputs == inputs && recorded.addresses == addresses_;
-  if (!ran_there) recorded = {.inputs = inputs, .addresses = addresses_};
+  const void* const part_sums = memory_.part_sums.data();
+  const bool ran_there = recorded.inputs == inputs && recorded.part_sums == part_sums &&
+                         recorded.addresses == addresses_;
+  if (!ran_there) recorded = {.inputs = inputs, .part_sums = part_sums, .addresses = addresses_};
   if (!records_ || !ran_there || buffers.arriving != nullptr) return GiveSteps(buffers, nullptr);
   if (recorded.recording == nullptr) {
     auto recording = RecordSteps(buffers);

@@ -205,8 +205,9 @@ class DeviceExecutable : public Executable {
   std::vector<void*> addresses_;  // by tensor, of the run
 
   struct Recorded {
-    // Of the first run, and so of the recording: where its slot is, and its tensors.
+    // Of the first run, and so of the recording: where its slot is, its sums and its tensors.
     const void* inputs = nullptr;
+    const void* part_sums = nullptr;
     std::vector<void*> addresses;
     std::unique_ptr<Device::Recording> recording;  // null: not yet
   };
