@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/cudnn/convolution_graph.h"
@@ -26,6 +27,8 @@ class Convolutions {
   // prediction has the same bits whenever it is computed. `node`: for errors.
   virtual absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,
                                     const NodeName& node) = 0;
+  // What computes them, with its version: "cuDNN 9.19.0". An error where it is not to be had.
+  virtual absl::StatusOr<std::string> Library() = 0;
 };
 
 }  // namespace shoal::cuda

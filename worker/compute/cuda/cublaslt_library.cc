@@ -43,6 +43,11 @@ absl::StatusOr<std::unique_ptr<const CublasLtLibrary>> CublasLtLibrary::Load() {
        .install = absl::StrCat("install it with CUDA ", CUBLAS_VER_MAJOR)});
 }
 
+std::string CublasLtLibrary::name() const {
+  const size_t version = cublasLtGetVersion();  // 130100: 13.1.0
+  return absl::StrCat("cuBLASLt ", version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
 absl::Status CublasLtLibrary::ToStatus(cublasStatus_t status, std::string_view call,
                                        const NodeName& node) const {
   if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();

@@ -24,6 +24,9 @@ class CublasLtLibrary {
   // The one at `path` alone.
   static absl::StatusOr<std::unique_ptr<const CublasLtLibrary>> LoadFrom(const std::string& path);
 
+  // "cuBLASLt 13.1.0"
+  std::string name() const;
+
   // The status of a call whose text begins with the function's name, as cuda_status.h's ToStatus:
   // kResourceExhausted where memory has run out, kUnavailable where it failed on the device,
   // kFailedPrecondition where this device or driver is not one for it, kUnimplemented for what it
@@ -33,6 +36,7 @@ class CublasLtLibrary {
 
 #define SHOAL_CUBLASLT_FUNCTIONS(FUNCTION)       \
   FUNCTION(cublasLtGetStatusName)                \
+  FUNCTION(cublasLtGetVersion)                   \
   FUNCTION(cublasLtCreate)                       \
   FUNCTION(cublasLtDestroy)                      \
   FUNCTION(cublasLtMatrixLayoutCreate)           \
@@ -44,6 +48,7 @@ class CublasLtLibrary {
   FUNCTION(cublasLtMatmulPreferenceDestroy)      \
   FUNCTION(cublasLtMatmulPreferenceSetAttribute) \
   FUNCTION(cublasLtMatmulAlgoGetHeuristic)       \
+  FUNCTION(cublasLtMatmulAlgoCheck)              \
   FUNCTION(cublasLtMatmul)
 #define SHOAL_DECLARE(NAME) decltype(&::NAME) NAME = nullptr;
   SHOAL_CUBLASLT_FUNCTIONS(SHOAL_DECLARE)

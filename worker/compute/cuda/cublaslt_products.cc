@@ -1,12 +1,18 @@
 #include "worker/compute/cuda/cublaslt_products.h"
 
 #include <cstdint>
+#include <iterator>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/cublaslt_library.h"
+#include "worker/compute/cuda/run_timer.h"
 
 namespace shoal::cuda {
 namespace {
@@ -46,17 +52,20 @@ class CublasLtProduct : public Kernel {
   struct Parts {
     Description description;
     Layout first, second, result;
-    cublasLtMatmulAlgo_t algorithm;
   };
   CublasLtProduct(const CublasLtLibrary* library, cublasLtHandle_t handle, const Stream* stream,
-                  const NodeName& node, bool bias, Parts parts)
+                  const NodeName& node, bool bias, Parts parts,
+                  const cublasLtMatmulAlgo_t& algorithm)
       : library_(*library),
         handle_(handle),
         stream_(*stream),
         op_(node.op),
         layer_(node.layer),
         bias_(bias),
-        parts_(std::move(parts)) {}
+        parts_(std::move(parts)),
+        algorithm_(algorithm) {}
+
+  const cublasLtMatmulAlgo_t& algorithm() const { return algorithm_; }
 
   absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
     const NodeName node = {.op = op_, .layer = layer_};
@@ -76,8 +85,7 @@ class CublasLtProduct : public Kernel {
         library_,
         cublasLtMatmul(
             handle_, parts_.description.get(), &one, tensors[1], parts_.first.get(), tensors[0],
-            parts_.second.get(), &zero, c, parts_.result.get(), c, parts_.result.get(),
-            &parts_.algorithm,
+            parts_.second.get(), &zero, c, parts_.result.get(), c, parts_.result.get(), &algorithm_,
             reinterpret_cast<void*>(workspace / kWorkspaceAlignment * kWorkspaceAlignment),
             kWorkspaceBytes, stream_.get()),
         node);
@@ -90,16 +98,127 @@ class CublasLtProduct : public Kernel {
   const std::string op_, layer_;
   const bool bias_;
   const Parts parts_;
+  const cublasLtMatmulAlgo_t algorithm_;
+};
+
+// All of it in a line: equal exactly where the products are.
+std::string ProductText(const MatrixProduct& product) {
+  const auto side = [](int64_t rows, int64_t columns, bool transposed) {
+    return absl::StrCat(" ", rows, "x", columns, transposed ? "'" : "");
+  };
+  return absl::StrCat("product ", NameOf(product.operands), " ", NameOf(product.result),
+                      side(product.m, product.k, product.transpose_a),
+                      side(product.k, product.n, product.transpose_b), product.bias ? " bias" : "");
+}
+
+// Of a, b, the bias where there is one, c, and the workspace.
+std::vector<int64_t> SizesInMemory(const MatrixProduct& product, int64_t workspace_bytes) {
+  const auto size_bytes = [](ComputeDtype type, int64_t elements) {
+    return elements * (type == ComputeDtype::kFloat32 ? 4 : 2);
+  };
+  std::vector<int64_t> sizes = {size_bytes(product.operands, product.m * product.k),
+                                size_bytes(product.operands, product.k * product.n)};
+  if (product.bias) sizes.push_back(size_bytes(product.result, product.n));
+  sizes.push_back(size_bytes(product.result, product.m * product.n));
+  sizes.push_back(workspace_bytes);
+  return sizes;
+}
+
+// A product with the algorithm that computes it.
+struct ProductPlan {
+  std::unique_ptr<CublasLtProduct> kernel;
+  std::string choice() const { return AlgorithmText(kernel->algorithm()); }
 };
 
 class CublasLtProducts : public MatrixProducts {
  public:
   CublasLtProducts(std::unique_ptr<const CublasLtLibrary> library, Handle handle,
-                   const Stream* stream, bool tf32)
-      : library_(std::move(library)), handle_(std::move(handle)), stream_(*stream), tf32_(tf32) {}
+                   CublasLtOptions options)
+      : library_(std::move(library)), handle_(std::move(handle)), options_(options) {}
 
-  absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product,
+  absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product, bool trains,
                                                const NodeName& node) override {
+    const PlanOffer<ProductPlan> offer = {
+        .libraries = Library(),
+        .work = ProductText(product),
+        .make = [&](const std::string& choice) { return MakeAgain(product, choice, node); },
+        .suggest = [&](size_t most) { return Suggest(product, most, node); },
+        .measure =
+            [&](ProductPlan& plan) {
+              return MeasureRun(*options_.stream, SizesInMemory(product, workspace_bytes()),
+                                [&](std::span<void* const> tensors) {
+                                  return plan.kernel->Run(nullptr, tensors);
+                                });
+            }};
+    SHOAL_ASSIGN_OR_RETURN(ProductPlan plan, ChoosePlan(trains ? options_.tuner : nullptr, offer));
+    return std::move(plan.kernel);
+  }
+
+  std::string Library() const override { return library_->name(); }
+
+  int64_t workspace_bytes() const override {
+    return kWorkspaceBytes + static_cast<int64_t>(kWorkspaceAlignment);
+  }
+
+ private:
+  // Those that cuBLASLt's heuristics name, which know what is fast, the best first.
+  absl::StatusOr<std::vector<ProductPlan>> Suggest(const MatrixProduct& product, size_t most,
+                                                   const NodeName& node) const {
+    SHOAL_ASSIGN_OR_RETURN(const CublasLtProduct::Parts parts, NewParts(product, node));
+    SHOAL_ASSIGN_OR_RETURN(const Preference preference, NewPreference(node));
+    std::vector<cublasLtMatmulHeuristicResult_t> found(most);
+    int count = 0;
+    SHOAL_RETURN_IF_ERROR(SHOAL_CUBLASLT(
+        *library_,
+        cublasLtMatmulAlgoGetHeuristic(handle_.get(), parts.description.get(), parts.first.get(),
+                                       parts.second.get(), parts.result.get(), parts.result.get(),
+                                       preference.get(), static_cast<int>(most), found.data(),
+                                       &count),
+        node));
+    std::vector<ProductPlan> plans;
+    for (int i = 0; i < count; ++i) {
+      if (found[i].state != CUBLAS_STATUS_SUCCESS) continue;
+      SHOAL_ASSIGN_OR_RETURN(plans.emplace_back(), NewPlan(product, found[i].algo, node));
+    }
+    if (plans.empty()) {
+      return absl::UnimplementedError(
+          absl::StrCat("cuBLASLt names no algorithm for ", std::string(node.op), " in the layer ",
+                       std::string(node.layer), ", a product of ", product.m, "x", product.k,
+                       " and ", product.k, "x", product.n));
+    }
+    return plans;
+  }
+
+  // An error for what this device or version does not have, or not within the workspace.
+  absl::StatusOr<ProductPlan> MakeAgain(const MatrixProduct& product, const std::string& choice,
+                                        const NodeName& node) const {
+    const std::optional<cublasLtMatmulAlgo_t> algorithm = ParseAlgorithm(choice);
+    if (!algorithm.has_value()) return absl::InvalidArgumentError(choice + " is no algorithm");
+    SHOAL_ASSIGN_OR_RETURN(const CublasLtProduct::Parts parts, NewParts(product, node));
+    cublasLtMatmulHeuristicResult_t checked = {};
+    SHOAL_RETURN_IF_ERROR(SHOAL_CUBLASLT(
+        *library_,
+        cublasLtMatmulAlgoCheck(handle_.get(), parts.description.get(), parts.first.get(),
+                                parts.second.get(), parts.result.get(), parts.result.get(),
+                                &*algorithm, &checked),
+        node));
+    if (checked.workspaceSize > kWorkspaceBytes) {
+      return absl::ResourceExhaustedError("the algorithm needs a larger workspace");
+    }
+    return NewPlan(product, *algorithm, node);
+  }
+
+  absl::StatusOr<ProductPlan> NewPlan(const MatrixProduct& product,
+                                      const cublasLtMatmulAlgo_t& algorithm,
+                                      const NodeName& node) const {
+    SHOAL_ASSIGN_OR_RETURN(CublasLtProduct::Parts parts, NewParts(product, node));
+    return ProductPlan{std::make_unique<CublasLtProduct>(library_.get(), handle_.get(),
+                                                         options_.stream, node, product.bias,
+                                                         std::move(parts), algorithm)};
+  }
+
+  absl::StatusOr<CublasLtProduct::Parts> NewParts(const MatrixProduct& product,
+                                                  const NodeName& node) const {
     SHOAL_ASSIGN_OR_RETURN(Description description, Describe(product, node));
     const cudaDataType_t operands = TypeOf(product.operands);
     SHOAL_ASSIGN_OR_RETURN(Layout first, product.transpose_b
@@ -110,38 +229,17 @@ class CublasLtProducts : public MatrixProducts {
                                               : NewLayout(operands, product.k, product.m, node));
     SHOAL_ASSIGN_OR_RETURN(Layout result,
                            NewLayout(TypeOf(product.result), product.n, product.m, node));
-    SHOAL_ASSIGN_OR_RETURN(const Preference preference, NewPreference(node));
-    cublasLtMatmulHeuristicResult_t found = {};
-    int count = 0;
-    SHOAL_RETURN_IF_ERROR(
-        SHOAL_CUBLASLT(*library_,
-                       cublasLtMatmulAlgoGetHeuristic(handle_.get(), description.get(), first.get(),
-                                                      second.get(), result.get(), result.get(),
-                                                      preference.get(), 1, &found, &count),
-                       node));
-    if (count == 0 || found.state != CUBLAS_STATUS_SUCCESS) {
-      return absl::UnimplementedError(
-          absl::StrCat("cuBLASLt names no algorithm for ", std::string(node.op), " in the layer ",
-                       std::string(node.layer), ", a product of ", product.m, "x", product.k,
-                       " and ", product.k, "x", product.n));
-    }
-    return std::make_unique<CublasLtProduct>(
-        library_.get(), handle_.get(), &stream_, node, product.bias,
-        CublasLtProduct::Parts{std::move(description), std::move(first), std::move(second),
-                               std::move(result), found.algo});
+    return CublasLtProduct::Parts{std::move(description), std::move(first), std::move(second),
+                                  std::move(result)};
   }
 
-  int64_t workspace_bytes() const override {
-    return kWorkspaceBytes + static_cast<int64_t>(kWorkspaceAlignment);
-  }
-
- private:
   absl::StatusOr<Description> Describe(const MatrixProduct& product, const NodeName& node) const {
     cublasLtMatmulDesc_t created = nullptr;
-    SHOAL_RETURN_IF_ERROR(SHOAL_CUBLASLT(
-        *library_,
-        cublasLtMatmulDescCreate(&created, ComputeTypeOf(product.operands, tf32_), CUDA_R_32F),
-        node));
+    SHOAL_RETURN_IF_ERROR(
+        SHOAL_CUBLASLT(*library_,
+                       cublasLtMatmulDescCreate(
+                           &created, ComputeTypeOf(product.operands, options_.tf32), CUDA_R_32F),
+                       node));
     Description description(created, library_->cublasLtMatmulDescDestroy);
     const auto set = [&](cublasLtMatmulDescAttributes_t attribute, auto value) {
       return SHOAL_CUBLASLT(
@@ -192,6 +290,9 @@ class CublasLtProducts : public MatrixProducts {
           cublasLtMatmulPreferenceSetAttribute(created, attribute, &value, sizeof(value)), node);
     };
     SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceBytes}));
+    // Parts of a sum are added up in float32, too.
+    SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                              uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}));
     for (const auto attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
@@ -202,24 +303,42 @@ class CublasLtProducts : public MatrixProducts {
 
   const std::unique_ptr<const CublasLtLibrary> library_;
   const Handle handle_;
-  const Stream& stream_;
-  const bool tf32_;
+  const CublasLtOptions options_;
 };
 
 }  // namespace
+
+std::string AlgorithmText(const cublasLtMatmulAlgo_t& algorithm) {
+  std::string text;
+  for (const uint64_t number : algorithm.data) {
+    absl::StrAppend(&text, absl::Hex(number, absl::kZeroPad16));
+  }
+  return text;
+}
+
+std::optional<cublasLtMatmulAlgo_t> ParseAlgorithm(const std::string& text) {
+  constexpr size_t kDigits = 16;
+  cublasLtMatmulAlgo_t algorithm = {};
+  if (text.size() != kDigits * std::size(algorithm.data)) return std::nullopt;
+  for (size_t i = 0; i < std::size(algorithm.data); ++i) {
+    if (!absl::SimpleHexAtoi(text.substr(i * kDigits, kDigits), &algorithm.data[i])) {
+      return std::nullopt;
+    }
+  }
+  return algorithm;
+}
 
 cublasComputeType_t ComputeTypeOf(ComputeDtype operands, bool tf32) {
   return tf32 && operands == ComputeDtype::kFloat32 ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                     : CUBLAS_COMPUTE_32F;
 }
 
-absl::StatusOr<std::unique_ptr<MatrixProducts>> CreateCublasLtProducts(const Stream* stream,
-                                                                       bool tf32) {
+absl::StatusOr<std::unique_ptr<MatrixProducts>> CreateCublasLtProducts(CublasLtOptions options) {
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<const CublasLtLibrary> library, CublasLtLibrary::Load());
   cublasLtHandle_t created = nullptr;
   SHOAL_RETURN_IF_ERROR(SHOAL_CUBLASLT(*library, cublasLtCreate(&created)));
   Handle handle(created, library->cublasLtDestroy);
-  return std::make_unique<CublasLtProducts>(std::move(library), std::move(handle), stream, tf32);
+  return std::make_unique<CublasLtProducts>(std::move(library), std::move(handle), options);
 }
 
 }  // namespace shoal::cuda

@@ -28,6 +28,7 @@ constexpr int64_t kLeastCopiedBytes = 2 << 20;
 
 CudaBackend::CudaBackend(Options options)
     : DeviceBackend(std::move(options.device), kLeastCopiedBytes),
+      tuner_(std::move(options.tuner)),
       products_(std::move(options.products)),
       convolutions_(std::move(options.convolutions)),
       on_warning_(std::move(options.on_warning)),

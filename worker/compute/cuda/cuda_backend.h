@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/compute/cuda/cuda_program.h"
+#include "worker/compute/cuda/plan_tuner.h"
 #include "worker/compute/device/device_backend.h"
 
 namespace shoal::cuda {
@@ -21,8 +22,9 @@ class CudaBackend : public DeviceBackend {
  public:
   struct Options {
     std::unique_ptr<Device> device;
-    const Stream* stream = nullptr;  // of the device; as ComputeTarget's
-    int64_t blocks = 1;              // likewise
+    const Stream* stream = nullptr;    // of the device; as ComputeTarget's
+    int64_t blocks = 1;                // likewise
+    std::unique_ptr<PlanTuner> tuner;  // of the two below; null where they have none
     std::unique_ptr<MatrixProducts> products;
     std::unique_ptr<Convolutions> convolutions;
     // For people: once of each layer whose convolutions are computed by plain sums, with why.
@@ -43,6 +45,7 @@ class CudaBackend : public DeviceBackend {
  private:
   void WarnOfPlainSums(const NodeName& node, const absl::Status& why);
 
+  const std::unique_ptr<PlanTuner> tuner_;
   const std::unique_ptr<MatrixProducts> products_;
   const std::unique_ptr<Convolutions> convolutions_;
   const std::function<void(const std::string& warning)> on_warning_;

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "common/base/status_macros.h"
+#include "worker/compute/cuda/captured_graph.h"
 #include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/cuda/memory.h"
 
@@ -42,18 +43,9 @@ class RegisteredBuffer : public PinnedBuffer {
   void* const memory_;
 };
 
-struct DestroyGraph {
-  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
-  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
-};
-
-class CapturedGraph : public Device::Recording {
- public:
-  explicit CapturedGraph(cudaGraphExec_t graph) : graph_(graph) {}
-  cudaGraphExec_t get() const { return graph_.get(); }
-
- private:
-  const std::unique_ptr<CUgraphExec_st, DestroyGraph> graph_;
+struct GraphRecording : Device::Recording {
+  explicit GraphRecording(CapturedGraph graph) : graph(std::move(graph)) {}
+  const CapturedGraph graph;
 };
 
 struct CudaEvent : Device::Event {
@@ -138,26 +130,19 @@ absl::Status CudaDevice::Wait(Device::Stream stream, Event& event) {
 }
 
 absl::Status CudaDevice::BeginRecording() {
-  // What other threads do meanwhile is their business.
-  SHOAL_RETURN_IF_ERROR(
-      SHOAL_CUDA(cudaStreamBeginCapture(compute_stream().get(), cudaStreamCaptureModeThreadLocal)));
+  SHOAL_RETURN_IF_ERROR(CapturedGraph::Begin(compute_stream()));
   recording_ = true;
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Device::Recording>> CudaDevice::EndRecording() {
   recording_ = false;
-  cudaGraph_t captured = nullptr;
-  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaStreamEndCapture(compute_stream().get(), &captured)));
-  const std::unique_ptr<CUgraph_st, DestroyGraph> graph(captured);
-  cudaGraphExec_t executable = nullptr;
-  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaGraphInstantiate(&executable, graph.get(), 0)));
-  return std::make_unique<CapturedGraph>(executable);
+  SHOAL_ASSIGN_OR_RETURN(CapturedGraph graph, CapturedGraph::End(compute_stream()));
+  return std::make_unique<GraphRecording>(std::move(graph));
 }
 
 absl::Status CudaDevice::Play(Recording& recording) {
-  return SHOAL_CUDA(
-      cudaGraphLaunch(static_cast<CapturedGraph&>(recording).get(), compute_stream().get()));
+  return static_cast<GraphRecording&>(recording).graph.Launch(compute_stream());
 }
 
 absl::Status CudaDevice::Await(Event& event) { return EventOf(event).Synchronize(); }

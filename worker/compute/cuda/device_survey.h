@@ -15,6 +15,7 @@ struct DeviceInfo {
   std::string name = {};
   std::string uuid = {};       // "GPU-8e3f…", as nvidia-smi names it
   int compute_capability = 0;  // 90: 9.0
+  int multiprocessors = 0;
   uint64_t total_bytes = 0;
   absl::Status error = absl::OkStatus();  // what CUDA said when it was asked about this one
 };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/model/compute_dtype.h"
@@ -29,10 +30,12 @@ class MatrixProducts {
  public:
   virtual ~MatrixProducts() = default;
 
-  // Of the tensors (a, b, c, workspace) or, with a bias, (a, b, bias, c, workspace). `node`: for
-  // errors.
-  virtual absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product,
+  // Of the tensors (a, b, c, workspace) or, with a bias, (a, b, bias, c, workspace). `trains`: as
+  // Convolutions'. `node`: for errors.
+  virtual absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product, bool trains,
                                                        const NodeName& node) = 0;
+  // What multiplies, with its version: "cuBLASLt 13.1.0".
+  virtual std::string Library() const = 0;
   // Of the workspace that a kernel wants; what it held is lost.
   virtual int64_t workspace_bytes() const = 0;
 };

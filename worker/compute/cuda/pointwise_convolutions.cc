@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace shoal::cuda {
@@ -38,39 +42,82 @@ class PointwiseKernel : public Kernel {
   const std::unique_ptr<Kernel> product_;
 };
 
+// One of the two ways.
+struct PointwisePlan {
+  static constexpr std::string_view kProduct = "product";
+  static constexpr std::string_view kConvolution = "convolution";
+
+  std::string_view way;
+  Convolutions::Made made;
+
+  std::string choice() const { return std::string(way); }
+};
+
 class PointwiseConvolutions : public Convolutions {
  public:
-  PointwiseConvolutions(MatrixProducts* products, std::unique_ptr<Convolutions> others,
-                        ConvolutionTimer measure)
-      : products_(*products), others_(std::move(others)), measure_(std::move(measure)) {}
+  explicit PointwiseConvolutions(PointwiseOptions options) : options_(std::move(options)) {}
 
   absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,
                             const NodeName& node) override {
     const std::optional<MatrixProduct> product = ProductOf(graph);
-    if (!product.has_value()) return others_->Make(graph, trains, node);
-    absl::StatusOr<std::unique_ptr<Kernel>> kernel = products_.Make(*product, node);
-    if (absl::IsUnimplemented(kernel.status())) return others_->Make(graph, trains, node);
-    SHOAL_RETURN_IF_ERROR(kernel.status());
-    Made as_product = {.kernel = std::make_unique<PointwiseKernel>(graph.pass, *std::move(kernel)),
-                       .workspace_bytes = products_.workspace_bytes()};
-    if (!trains || measure_ == nullptr) return as_product;
-    absl::StatusOr<Made> other = others_->Make(graph, trains, node);
-    if (absl::IsUnimplemented(other.status())) return as_product;
-    SHOAL_RETURN_IF_ERROR(other.status());
-    return IsFaster(graph, *other, as_product) ? *std::move(other) : std::move(as_product);
+    if (!product.has_value()) return options_.others->Make(graph, trains, node);
+    PlanOffer<PointwisePlan> offer = {.work = GraphText(graph)};
+    PlanTuner* const tuner = trains ? options_.tuner : nullptr;
+    if (tuner != nullptr) {
+      SHOAL_ASSIGN_OR_RETURN(const std::string others, options_.others->Library());
+      offer.libraries = absl::StrCat(options_.products->Library(), " or ", others);
+    }
+    offer.make = [&](const std::string& choice) {
+      return MakePlan(choice, graph, *product, trains, node);
+    };
+    offer.suggest = [&](size_t most) { return Suggest(most, graph, *product, trains, node); };
+    offer.measure = [&](PointwisePlan& plan) {
+      return options_.measure(SizesInMemory(graph, plan.made.workspace_bytes), *plan.made.kernel);
+    };
+    SHOAL_ASSIGN_OR_RETURN(PointwisePlan plan, ChoosePlan(tuner, offer));
+    return std::move(plan.made);
   }
+
+  absl::StatusOr<std::string> Library() override { return options_.others->Library(); }
 
  private:
-  // What cannot be measured, as there is no memory for it, is not.
-  bool IsFaster(const ConvolutionGraph& graph, const Made& one, const Made& other) const {
-    const absl::StatusOr<double> time = measure_(graph, one.workspace_bytes, *one.kernel);
-    const absl::StatusOr<double> others = measure_(graph, other.workspace_bytes, *other.kernel);
-    return time.ok() && others.ok() && *time < *others;
+  absl::StatusOr<PointwisePlan> MakePlan(std::string_view choice, const ConvolutionGraph& graph,
+                                         const MatrixProduct& product, bool trains,
+                                         const NodeName& node) {
+    if (choice == PointwisePlan::kConvolution) {
+      SHOAL_ASSIGN_OR_RETURN(Made made, options_.others->Make(graph, trains, node));
+      return PointwisePlan{PointwisePlan::kConvolution, std::move(made)};
+    }
+    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel,
+                           options_.products->Make(product, trains, node));
+    return PointwisePlan{
+        PointwisePlan::kProduct,
+        {.kernel = std::make_unique<PointwiseKernel>(graph.pass, std::move(kernel)),
+         .workspace_bytes = options_.products->workspace_bytes()}};
   }
 
-  MatrixProducts& products_;
-  const std::unique_ptr<Convolutions> others_;
-  const ConvolutionTimer measure_;
+  // The product first. What one of the two does not compute the other does.
+  absl::StatusOr<std::vector<PointwisePlan>> Suggest(size_t most, const ConvolutionGraph& graph,
+                                                     const MatrixProduct& product, bool trains,
+                                                     const NodeName& node) {
+    std::vector<PointwisePlan> plans;
+    absl::Status failed;
+    for (const std::string_view way : {PointwisePlan::kProduct, PointwisePlan::kConvolution}) {
+      if (plans.size() == most) break;
+      absl::StatusOr<PointwisePlan> plan = MakePlan(way, graph, product, trains, node);
+      if (plan.ok()) {
+        plans.push_back(*std::move(plan));
+      } else if (absl::IsUnimplemented(plan.status())) {
+        failed = plan.status();
+      } else {
+        return plan.status();
+      }
+    }
+    if (plans.empty()) return failed;
+    return plans;
+  }
+
+  const PointwiseOptions options_;
 };
 
 bool IsOfSinglePixels(const ConvolutionGraph& graph) {
@@ -111,10 +158,8 @@ std::optional<MatrixProduct> ProductOf(const ConvolutionGraph& graph) {
   return product;
 }
 
-std::unique_ptr<Convolutions> CreatePointwiseConvolutions(MatrixProducts* products,
-                                                          std::unique_ptr<Convolutions> others,
-                                                          ConvolutionTimer measure) {
-  return std::make_unique<PointwiseConvolutions>(products, std::move(others), std::move(measure));
+std::unique_ptr<Convolutions> CreatePointwiseConvolutions(PointwiseOptions options) {
+  return std::make_unique<PointwiseConvolutions>(std::move(options));
 }
 
 }  // namespace shoal::cuda

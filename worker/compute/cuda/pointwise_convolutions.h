@@ -4,10 +4,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/convolutions.h"
 #include "worker/compute/cuda/matrix_products.h"
+#include "worker/compute/cuda/plan_tuner.h"
 
 namespace shoal::cuda {
 
@@ -16,15 +18,21 @@ namespace shoal::cuda {
 // convolution, and for one with a ReLU behind it.
 std::optional<MatrixProduct> ProductOf(const ConvolutionGraph& graph);
 
-// How long a kernel of a graph takes, in any unit.
-using ConvolutionTimer = std::function<absl::StatusOr<double>(
-    const ConvolutionGraph& graph, int64_t workspace_bytes, Kernel& kernel)>;
+// How long a kernel takes with tensors of these sizes, in any unit.
+using KernelTimer =
+    std::function<absl::StatusOr<double>(std::span<const int64_t> sizes_bytes, Kernel& kernel)>;
 
-// Convolutions of single pixels as products, of a step only where `measure` says that `others` are
-// not faster; all else by `others`. An empty `measure`: as products always, which have the same
-// bits whenever they are computed. `products` outlives this.
-std::unique_ptr<Convolutions> CreatePointwiseConvolutions(MatrixProducts* products,
-                                                          std::unique_ptr<Convolutions> others,
-                                                          ConvolutionTimer measure);
+struct PointwiseOptions {
+  MatrixProducts* products = nullptr;
+  std::unique_ptr<Convolutions> others;
+  // Chooses between the two by `measure`, in steps; null: all are products, which have the same
+  // bits whenever they are computed.
+  PlanTuner* tuner = nullptr;
+  KernelTimer measure = {};
+};
+
+// Convolutions of single pixels as products, unless `others` are faster; all else by `others`. What
+// is pointed to outlives this.
+std::unique_ptr<Convolutions> CreatePointwiseConvolutions(PointwiseOptions options);
 
 }  // namespace shoal::cuda

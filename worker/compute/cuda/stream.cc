@@ -18,10 +18,10 @@ absl::Status Stream::WaitFor(const Event& event, bool captured) {
 
 absl::Status Stream::Synchronize() { return SHOAL_CUDA(cudaStreamSynchronize(get())); }
 
-absl::StatusOr<Event> Event::Create() {
+absl::StatusOr<Event> Event::Create(bool timed) {
   cudaEvent_t event = nullptr;
-  SHOAL_RETURN_IF_ERROR(
-      SHOAL_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync)));
+  const unsigned flags = cudaEventBlockingSync | (timed ? 0 : cudaEventDisableTiming);
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaEventCreateWithFlags(&event, flags)));
   return Event(event);
 }
 
@@ -35,6 +35,12 @@ absl::StatusOr<bool> Event::Happened() const {
   if (state == cudaErrorNotReady) return false;
   SHOAL_RETURN_IF_ERROR(ToStatus(state, "cudaEventQuery"));
   return true;
+}
+
+absl::StatusOr<double> Event::SecondsSince(const Event& earlier) const {
+  float milliseconds = 0;
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaEventElapsedTime(&milliseconds, earlier.get(), get())));
+  return milliseconds / 1e3;
 }
 
 absl::Status Event::Synchronize() const { return SHOAL_CUDA(cudaEventSynchronize(get())); }

@@ -38,8 +38,8 @@ class Stream {
 // A point in a stream that others wait for or that the host asks after. Owns it.
 class Event {
  public:
-  // One without a time of its own, which costs less.
-  static absl::StatusOr<Event> Create();
+  // One without a time of its own costs less.
+  static absl::StatusOr<Event> Create(bool timed = false);
 
   cudaEvent_t get() const { return event_.get(); }
 
@@ -47,6 +47,8 @@ class Event {
   absl::Status Record(const Stream& stream, bool captured = false);
   // Whether it has been reached. Does not block; one that was never recorded has.
   absl::StatusOr<bool> Happened() const;
+  // Of two that are timed and have been reached, one after the other: what the device took between.
+  absl::StatusOr<double> SecondsSince(const Event& earlier) const;
   // Blocks until it has been reached, without keeping a core busy. Says what went wrong before it.
   absl::Status Synchronize() const;
 

@@ -17,6 +17,7 @@ DeviceInfo Describe(int index) {
           .name = properties.name,
           .uuid = UuidText(properties.uuid.bytes),
           .compute_capability = 10 * properties.major + properties.minor,
+          .multiprocessors = properties.multiProcessorCount,
           .total_bytes = properties.totalGlobalMem};
 }
 

@@ -10,6 +10,7 @@ class ConvolutionsOnCpu : public Convolutions {
  public:
   absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,
                             const NodeName& node) override;
+  absl::StatusOr<std::string> Library() override { return "on CPU 1"; }
 };
 
 }  // namespace shoal::cuda

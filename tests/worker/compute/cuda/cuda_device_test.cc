@@ -116,7 +116,7 @@ void ExpectPlainProduct(CudaDevice& device, MatrixProducts& products, const Matr
   if (product.bias) tensors.push_back(bias);
   tensors.push_back(c);
   tensors.push_back((*workspace)->data());
-  const auto kernel = products.Make(product, {.op = "Dense", .layer = "test"});
+  const auto kernel = products.Make(product, /*trains=*/true, {.op = "Dense", .layer = "test"});
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   ASSERT_TRUE(device.Launch(**kernel, nullptr, tensors).ok());
   ASSERT_TRUE(device.Record(Device::Stream::kCompute, **done).ok());
@@ -131,14 +131,34 @@ TEST(CublasLtProductsTest, Float32IsNotReadAsTf32UnlessThatIsAskedFor) {
   EXPECT_EQ(ComputeTypeOf(ComputeDtype::kBfloat16, /*tf32=*/true), CUBLAS_COMPUTE_32F);
 }
 
-// Against plain sums. Of TF32 a product is off by 2^-11 of it.
+TEST(CublasLtProductsTest, AnAlgorithmIsATextAndBack) {
+  cublasLtMatmulAlgo_t algorithm = {};
+  for (uint64_t i = 0; i < std::size(algorithm.data); ++i) algorithm.data[i] = i << (8 * i);
+  algorithm.data[7] = ~uint64_t{0};
+  const std::string text = AlgorithmText(algorithm);
+  EXPECT_TRUE(text.starts_with("00000000000000000000000000000100")) << text;
+  EXPECT_TRUE(text.ends_with("ffffffffffffffff")) << text;
+  const auto parsed = ParseAlgorithm(text);
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(std::memcmp(parsed->data, algorithm.data, sizeof(algorithm.data)), 0);
+  for (const std::string& other : {std::string(), text + "0", text.substr(1) + "g"}) {
+    EXPECT_FALSE(ParseAlgorithm(other).has_value()) << other;
+  }
+}
+
+// Against plain sums, by the first algorithm and by the one that is the fastest here. Of TF32 a
+// product is off by 2^-11 of it.
 TEST_F(CudaDeviceTest, MultipliesMatrices) {
   if (!found_.ok()) GTEST_SKIP() << "No GPU here: " << found_.status().message();
   const auto device = CudaDevice::Create(*found_);
   ASSERT_TRUE(device.ok()) << device.status();
   std::mt19937_64 random(3);
-  for (const bool tf32 : {false, true}) {
-    const auto products = CreateCublasLtProducts(&(*device)->compute_stream(), tf32);
+  PlanTuner tuner({.on_warning = [](const std::string& text) { ADD_FAILURE() << text; }});
+  for (int choice = 0; choice < 4; ++choice) {
+    const bool tf32 = (choice & 1) != 0;
+    const auto products = CreateCublasLtProducts({.stream = &(*device)->compute_stream(),
+                                                  .tf32 = tf32,
+                                                  .tuner = (choice & 2) != 0 ? &tuner : nullptr});
     ASSERT_TRUE(products.ok()) << products.status();
     for (int bits = 0; bits < 8; ++bits) {
       MatrixProduct product = {.transpose_a = (bits & 1) != 0,
@@ -148,7 +168,7 @@ TEST_F(CudaDeviceTest, MultipliesMatrices) {
                                .n = 17,
                                .k = 65};
       SCOPED_TRACE(testing::Message() << product.transpose_a << product.transpose_b << product.bias
-                                      << " tf32 " << tf32);
+                                      << " choice " << choice);
       ExpectPlainProduct<float, float>(**device, **products, product, tf32 ? 0.05 : 1e-4, random);
       product.operands = product.result = ComputeDtype::kBfloat16;
       ExpectPlainProduct<BFloat16, BFloat16>(**device, **products, product, 0.25, random);

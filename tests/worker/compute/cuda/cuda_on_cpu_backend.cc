@@ -15,7 +15,7 @@ cuda::CudaBackend::Options OptionsOf(std::unique_ptr<FakeDevice> device,
   if (parts.convolutions == nullptr)
     parts.convolutions = std::make_unique<cuda::ConvolutionsOnCpu>();
   auto convolutions =
-      cuda::CreatePointwiseConvolutions(products.get(), std::move(parts.convolutions), nullptr);
+      cuda::CreatePointwiseConvolutions({products.get(), std::move(parts.convolutions)});
   return {.device = std::move(device),
           .blocks = 5,  // a few for each sum that is cut into slices
           .products = std::move(products),

@@ -33,6 +33,7 @@ class NoConvolutions : public cuda::Convolutions {
     trains_->push_back(trains);
     return absl::Status(code_, "CUDNN_STATUS_NOT_SUPPORTED: " + GraphText(graph));
   }
+  absl::StatusOr<std::string> Library() override { return "none 1"; }
 
  private:
   const absl::StatusCode code_;

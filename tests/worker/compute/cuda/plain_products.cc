@@ -40,7 +40,7 @@ class PlainProduct : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> PlainProducts::Make(const MatrixProduct& product,
+absl::StatusOr<std::unique_ptr<Kernel>> PlainProducts::Make(const MatrixProduct& product, bool,
                                                             const NodeName&) {
   return std::make_unique<PlainProduct>(product);
 }

@@ -50,7 +50,7 @@ TEST(PointwiseConvolutionsTest, ComputeWhatConvolutionsDo) {
   PlainProducts products;
   ConvolutionsOnCpu on_cpu;
   const auto pointwise =
-      CreatePointwiseConvolutions(&products, std::make_unique<ConvolutionsOnCpu>(), nullptr);
+      CreatePointwiseConvolutions({&products, std::make_unique<ConvolutionsOnCpu>()});
   for (const ConvolutionGraph& graph :
        {Describe(Pass::kForward), Describe(Pass::kForward, ConvolutionEnding::kBias),
         Describe(Pass::kBackwardData), Describe(Pass::kBackwardFilter)}) {
@@ -101,6 +101,7 @@ class CountingConvolutions : public Convolutions {
     if (!status_.ok()) return status_;
     return Made{std::make_unique<NoKernel>(), kWorkspaceBytes};
   }
+  absl::StatusOr<std::string> Library() override { return "counting 1"; }
   static constexpr int64_t kWorkspaceBytes = 4711;
 
   int asked() const { return asked_; }
@@ -108,6 +109,15 @@ class CountingConvolutions : public Convolutions {
  private:
   const absl::Status status_;
   int asked_ = 0;
+};
+
+// As cuBLASLt has no algorithm for some.
+class NoProducts : public PlainProducts {
+ public:
+  absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct&, bool,
+                                               const NodeName&) override {
+    return absl::UnimplementedError("no algorithm");
+  }
 };
 
 // Which was taken is told by the workspace that it wants.
@@ -119,33 +129,55 @@ class ChoiceTest : public ::testing::Test {
     auto convolutions = std::make_unique<CountingConvolutions>(others);
     counted_ = convolutions.get();
     made_by_ = CreatePointwiseConvolutions(
-        &products_, std::move(convolutions),
-        [=](const ConvolutionGraph&, int64_t workspace_bytes, Kernel&) -> absl::StatusOr<double> {
-          if (workspace_bytes == CountingConvolutions::kWorkspaceBytes) return time_of_others;
-          return 2.0;
-        });
+        {.products = products_.get(),
+         .others = std::move(convolutions),
+         .tuner = &tuner_,
+         .measure = [=, this](std::span<const int64_t> sizes_bytes,
+                              Kernel&) -> absl::StatusOr<double> {
+           ++measured_;
+           EXPECT_EQ(sizes_bytes.size(), 4u);
+           if (sizes_bytes.back() == CountingConvolutions::kWorkspaceBytes) return time_of_others;
+           return 2.0;
+         }});
     auto made = made_by_->Make(Describe(Pass::kForward), trains, {});
     if (!made.ok()) return made.status();
-    return made->workspace_bytes == products_.workspace_bytes();
+    return made->workspace_bytes == products_->workspace_bytes();
   }
 
-  PlainProducts products_;
+  std::unique_ptr<MatrixProducts> products_ = std::make_unique<PlainProducts>();
+  PlanTuner tuner_{{}};
   CountingConvolutions* counted_ = nullptr;
+  int measured_ = 0;
   std::unique_ptr<Convolutions> made_by_;
 };
 
-TEST_F(ChoiceTest, OfAStepTheFasterIsTaken) {
-  EXPECT_EQ(*TakesTheProduct(absl::OkStatus(), 1.0), false);
-  EXPECT_EQ(*TakesTheProduct(absl::OkStatus(), 3.0), true);
+TEST_F(ChoiceTest, OfAStepTheFasterIsTaken) { EXPECT_EQ(*TakesTheProduct({}, 1.0), false); }
+
+TEST_F(ChoiceTest, SoIsTheProduct) { EXPECT_EQ(*TakesTheProduct({}, 3.0), true); }
+
+TEST_F(ChoiceTest, IsMadeOnceAndThenKnown) {
+  EXPECT_EQ(*TakesTheProduct({}, 3.0), true);
+  EXPECT_EQ(measured_, 2);
+  // Planning a convolution takes its time, too.
+  EXPECT_EQ(*TakesTheProduct({}, 1.0), true);
+  EXPECT_EQ(measured_, 2);
+  EXPECT_EQ(counted_->asked(), 0);
+}
+
+TEST_F(ChoiceTest, ThatOfAConvolutionIsKnownToo) {
+  EXPECT_EQ(*TakesTheProduct({}, 1.0), false);
+  EXPECT_EQ(*TakesTheProduct({}, 3.0), false);
+  EXPECT_EQ(measured_, 2);
 }
 
 TEST_F(ChoiceTest, WhatCannotBeMeasuredIsAProduct) {
-  EXPECT_EQ(*TakesTheProduct(absl::OkStatus(), absl::ResourceExhaustedError("no memory")), true);
+  EXPECT_EQ(*TakesTheProduct({}, absl::ResourceExhaustedError("no memory")), true);
 }
 
 TEST_F(ChoiceTest, NothingIsMeasuredForAnEvaluation) {
-  EXPECT_EQ(*TakesTheProduct(absl::OkStatus(), 1.0, /*trains=*/false), true);
+  EXPECT_EQ(*TakesTheProduct({}, 1.0, /*trains=*/false), true);
   EXPECT_EQ(counted_->asked(), 0);
+  EXPECT_EQ(measured_, 0);
 }
 
 TEST_F(ChoiceTest, WhatOthersDoNotComputeIsAProduct) {
@@ -157,21 +189,18 @@ TEST_F(ChoiceTest, AnErrorOfOthersIsAnError) {
             absl::InternalError("lost"));
 }
 
-// As cuBLASLt has no algorithm for some.
-class NoProducts : public PlainProducts {
- public:
-  absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct&, const NodeName&) override {
-    return absl::UnimplementedError("no algorithm");
+TEST_F(ChoiceTest, WhatNoProductComputesOthersDo) {
+  products_ = std::make_unique<NoProducts>();
+  for (const bool trains : {false, true}) {
+    EXPECT_EQ(*TakesTheProduct({}, 3.0, trains), false);
+    EXPECT_EQ(counted_->asked(), 1);
   }
-};
+}
 
-TEST(PointwiseConvolutionsTest, WhatNoProductComputesOthersDo) {
-  NoProducts products;
-  const auto pointwise = CreatePointwiseConvolutions(
-      &products, std::make_unique<CountingConvolutions>(absl::OkStatus()), nullptr);
-  const auto made = pointwise->Make(Describe(Pass::kForward), /*trains=*/true, {});
-  ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_EQ(made->workspace_bytes, CountingConvolutions::kWorkspaceBytes);
+TEST_F(ChoiceTest, WhatNobodyComputesIsUnimplemented) {
+  products_ = std::make_unique<NoProducts>();
+  EXPECT_EQ(TakesTheProduct(absl::UnimplementedError("none"), 1.0).status(),
+            absl::UnimplementedError("none"));
 }
 
 }  // namespace

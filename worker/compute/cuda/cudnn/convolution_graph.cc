@@ -64,6 +64,15 @@ std::vector<GraphTensor> ConvolutionGraph::tensors_in_memory() const {
   return tensors;
 }
 
+std::vector<int64_t> SizesInMemory(const ConvolutionGraph& graph, int64_t workspace_bytes) {
+  std::vector<int64_t> sizes_bytes;
+  for (const GraphTensor& tensor : graph.tensors_in_memory()) {
+    sizes_bytes.push_back(tensor.size_bytes());
+  }
+  sizes_bytes.push_back(workspace_bytes);
+  return sizes_bytes;
+}
+
 ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& window,
                                      const ConvolutionShapes& shapes, ComputeDtype type,
                                      ConvolutionEnding ending) {

@@ -26,6 +26,7 @@ struct GraphTensor {
   bool is_virtual = false;         // between two operations, in no memory
 
   int64_t elements() const { return dims[0] * dims[1] * dims[2] * dims[3]; }
+  int64_t size_bytes() const { return elements() * (type == ComputeDtype::kFloat32 ? 4 : 2); }
 };
 
 // One element of the result each from one of what was computed before.
@@ -54,6 +55,9 @@ struct ConvolutionGraph {
   // The tensors that lie in memory, in the order of their uids.
   std::vector<GraphTensor> tensors_in_memory() const;
 };
+
+// Bytes of each of graph.tensors_in_memory(), and then of a workspace.
+std::vector<int64_t> SizesInMemory(const ConvolutionGraph& graph, int64_t workspace_bytes);
 
 // What is described: extents in Keras's order, with the batch size in place of kBatch.
 struct ConvolutionShapes {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -46,6 +47,8 @@ class ConvolutionPlan {
                                                 const NodeName& node);
 
   const EngineConfig& config() const { return engine_.config; }
+  // By which a planner makes it again.
+  std::string choice() const { return EngineConfigText(engine_.config); }
   const EngineNotes& notes() const { return engine_.notes; }
   const ConvolutionGraph& graph() const { return graph_; }
   // What it needs besides the tensors, aligned as they are.

@@ -1,11 +1,11 @@
 #include "worker/compute/cuda/cudnn/convolution_planner.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
-#include "worker/compute/cuda/cudnn/plan_choice.h"
 
 namespace shoal::cuda {
 
@@ -46,10 +46,9 @@ absl::StatusOr<std::vector<ConvolutionPlan>> ConvolutionPlanner::Suggest(
     if (plans.size() == most) break;
   }
   if (plans.empty()) {
-    return NoEngine(
-        absl::StrCat(CallText("cuDNN", node), ": version ", options_.library->version(),
-                     " has no engine on ", options_.device->name(), " for ", GraphText(graph)),
-        failures);
+    return NoEngine(absl::StrCat(CallText(options_.library->name(), node), " has no engine on ",
+                                 options_.device->name(), " for ", GraphText(graph)),
+                    failures);
   }
   return plans;
 }
@@ -59,21 +58,18 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
                                                          const NodeName& node) {
   SHOAL_ASSIGN_OR_RETURN(const OperationGraph operations,
                          OperationGraph::Create(*options_.library, graph, node));
-  PlanOffer<ConvolutionPlan> offer;
-  offer.make = [&](const EngineConfig& config) -> absl::StatusOr<ConvolutionPlan> {
+  PlanOffer<ConvolutionPlan> offer = {.libraries = options_.library->name(),
+                                      .work = GraphText(graph)};
+  offer.make = [&](const std::string& choice) -> absl::StatusOr<ConvolutionPlan> {
+    const std::optional<EngineConfig> config = ParseEngineConfig(choice);
+    if (!config.has_value()) return absl::InvalidArgumentError(choice + " names no engine");
     SHOAL_ASSIGN_OR_RETURN(
-        Engine engine, MakeEngine(*options_.library, *options_.device, operations, config, node));
+        Engine engine, MakeEngine(*options_.library, *options_.device, operations, *config, node));
     return TryEngine(graph, demands, std::move(engine), node);
   };
   offer.suggest = [&](size_t most) { return Suggest(graph, operations, demands, most, node); };
-  if (!demands.deterministic) offer.measure = options_.measure;
-  const PlanKey key = {.cudnn = options_.library->version(),
-                       .gpu = options_.device->name(),
-                       .graph = GraphText(graph),
-                       .demands = DemandsText(demands)};
-  return ChoosePlan<ConvolutionPlan>(offer, key, *options_.cache, [this](const std::string& text) {
-    if (!std::exchange(warned_, true)) options_.on_warning(text);
-  });
+  offer.measure = options_.measure;
+  return ChoosePlan(demands.deterministic ? nullptr : options_.tuner, offer);
 }
 
 }  // namespace shoal::cuda

@@ -1,29 +1,26 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/cudnn/convolution_plan.h"
-#include "worker/compute/cuda/cudnn/plan_cache.h"
+#include "worker/compute/cuda/plan_tuner.h"
 
 namespace shoal::cuda {
 
-// Chooses an engine for a graph. Without `measure`, or where it is to be deterministic, the first
+// Chooses an engine for a graph. Without a tuner, or where it is to be deterministic, the first
 // that cuDNN's heuristics name of those that the demands allow: the same each time. Otherwise the
-// fastest of the first few, which is found once and kept in the cache. Not thread-safe.
+// tuner's choice among these. Not thread-safe.
 class ConvolutionPlanner {
  public:
   struct Options {
     // All outlive it.
     const CudnnLibrary* library;
     const CudnnDevice* device;
-    PlanCache* cache;
-    // How long a plan takes, in any unit.
+    PlanTuner* tuner = nullptr;
+    // How long a plan takes, in any unit; for the tuner.
     std::function<absl::StatusOr<double>(ConvolutionPlan& plan)> measure = {};
-    // What hinders nothing, for people; once, as it is of one graph what it is of the next.
-    std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
   };
   explicit ConvolutionPlanner(Options options) : options_(std::move(options)) {}
 
@@ -43,7 +40,6 @@ class ConvolutionPlanner {
                                             const NodeName& node) const;
 
   const Options options_;
-  bool warned_ = false;
 };
 
 }  // namespace shoal::cuda

@@ -5,7 +5,7 @@
 
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/cudnn/convolution_planner.h"
-#include "worker/compute/cuda/cudnn/convolution_timer.h"
+#include "worker/compute/cuda/run_timer.h"
 
 namespace shoal::cuda {
 namespace {
@@ -40,7 +40,7 @@ class CudnnConvolutions : public Convolutions {
 
   absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,
                             const NodeName& node) override {
-    if (!planner_.has_value()) SHOAL_RETURN_IF_ERROR(Begin());
+    SHOAL_RETURN_IF_ERROR(Begin());
     ConvolutionDemands demands = options_.demands;
     demands.deterministic |= !trains;
     SHOAL_ASSIGN_OR_RETURN(ConvolutionPlan plan, planner_->Plan(graph, demands, node));
@@ -49,35 +49,39 @@ class CudnnConvolutions : public Convolutions {
     return made;
   }
 
+  absl::StatusOr<std::string> Library() override {
+    SHOAL_RETURN_IF_ERROR(Begin());
+    return session_->library->name();
+  }
+
  private:
+  // When it is first asked.
   absl::Status Begin() {
+    if (planner_.has_value()) return absl::OkStatus();
     SHOAL_ASSIGN_OR_RETURN(auto library, CudnnLibrary::Load());
     SHOAL_ASSIGN_OR_RETURN(CudnnDevice device,
                            CudnnDevice::OfThisMachine(*library, options_.device_index));
     SHOAL_ASSIGN_OR_RETURN(CudnnHandle handle, CudnnHandle::Create(*library, *options_.stream));
     session_ =
         std::make_unique<CudnnSession>(std::move(library), std::move(device), std::move(handle));
-    cache_.emplace(options_.demands.deterministic ? "" : options_.plan_cache_path);
-    if (!cache_->warning().empty()) options_.on_warning(cache_->warning());
     planner_.emplace(ConvolutionPlanner::Options{
         .library = session_->library.get(),
         .device = &session_->device,
-        .cache = &*cache_,
-        .measure = [this](ConvolutionPlan& plan) { return Measure(plan); },
-        .on_warning = options_.on_warning});
+        .tuner = options_.tuner,
+        .measure = [this](ConvolutionPlan& plan) { return Measure(plan); }});
     return absl::OkStatus();
   }
 
   absl::StatusOr<double> Measure(ConvolutionPlan& plan) const {
-    return MeasureConvolution(*options_.stream, plan.graph(), plan.workspace_bytes(),
-                              [&](std::span<void* const> tensors, void* workspace) {
-                                return plan.Run(session_->handle, tensors, workspace);
-                              });
+    return MeasureRun(*options_.stream, SizesInMemory(plan.graph(), plan.workspace_bytes()),
+                      [&](std::span<void* const> addresses) {
+                        return plan.Run(session_->handle, addresses.first(addresses.size() - 1),
+                                        addresses.back());
+                      });
   }
 
   const CudnnOptions options_;
   std::unique_ptr<const CudnnSession> session_;  // null until the first is made
-  std::optional<PlanCache> cache_;
   std::optional<ConvolutionPlanner> planner_;
 };
 

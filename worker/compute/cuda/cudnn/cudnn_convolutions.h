@@ -1,12 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "worker/compute/cuda/convolutions.h"
 #include "worker/compute/cuda/cudnn/engine_config.h"
+#include "worker/compute/cuda/plan_tuner.h"
 #include "worker/compute/cuda/stream.h"
 
 namespace shoal::cuda {
@@ -17,14 +16,12 @@ struct CudnnOptions {
   // Where they go. Outlives the convolutions.
   const Stream* stream = nullptr;
   ConvolutionDemands demands = {};  // of a step
-  // Where the choice of engines is kept (plan_cache.h); empty: nowhere.
-  std::string plan_cache_path = {};
-  // What hinders nothing, for people.
-  std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
+  // Chooses the engines of a step, unless that is to be deterministic; null: the first does.
+  // Outlives the convolutions.
+  PlanTuner* tuner = nullptr;
 };
 
-// Convolutions by cuDNN, which is loaded when the first is made. Plans of a step are measured when
-// their kernels are made, unless it is to be deterministic or the choice is known.
+// Convolutions by cuDNN, which is loaded when the first is made.
 std::unique_ptr<Convolutions> CreateCudnnConvolutions(CudnnOptions options);
 
 }  // namespace shoal::cuda

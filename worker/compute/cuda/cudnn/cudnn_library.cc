@@ -72,7 +72,9 @@ absl::StatusOr<std::unique_ptr<const CudnnLibrary>> CudnnLibrary::Load() {
        .install = absl::StrCat("install cuDNN ", VersionName(kLeastVersion), " or a later 9")});
 }
 
-std::string CudnnLibrary::version() const { return VersionName(cudnnGetVersion()); }
+std::string CudnnLibrary::name() const {
+  return absl::StrCat("cuDNN ", VersionName(cudnnGetVersion()));
+}
 
 absl::Status CudnnLibrary::ToStatus(cudnnStatus_t status, std::string_view call,
                                     const NodeName& node) const {

@@ -24,8 +24,8 @@ class CudnnLibrary {
   // The one at `path` alone.
   static absl::StatusOr<std::unique_ptr<const CudnnLibrary>> LoadFrom(const std::string& path);
 
-  // "9.19.0"
-  std::string version() const;
+  // "cuDNN 9.19.0"
+  std::string name() const;
 
   // The status of a call whose text begins with the function's name, as cuda_status.h's ToStatus:
   // "cudnnBackendFinalize of Conv2D in the layer conv: CUDNN_STATUS_BAD_PARAM: what cuDNN says of

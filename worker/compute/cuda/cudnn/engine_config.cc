@@ -45,8 +45,4 @@ absl::Status NoEngine(const std::string& what, const std::vector<absl::Status>& 
   return absl::UnimplementedError(absl::StrCat(what, ": ", last));
 }
 
-std::string DemandsText(const ConvolutionDemands& demands) {
-  return absl::StrCat("tf32=", demands.tf32 ? 1 : 0);
-}
-
 }  // namespace shoal::cuda

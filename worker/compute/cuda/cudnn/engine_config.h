@@ -51,8 +51,4 @@ bool MayCompute(const EngineNotes& notes, ComputeDtype type, const ConvolutionDe
 // that is one of the device or of the installation, which others would meet as well.
 absl::Status NoEngine(const std::string& what, const std::vector<absl::Status>& failures);
 
-// The demands that a choice is kept under. What is deterministic is not chosen by the clock, and so
-// not kept.
-std::string DemandsText(const ConvolutionDemands& demands);
-
 }  // namespace shoal::cuda

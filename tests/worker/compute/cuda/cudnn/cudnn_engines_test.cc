@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/test_seed.h"
 #include "tests/worker/compute/cuda/cudnn/described_gpu.h"
 #include "worker/compute/cuda/cudnn/convolution_planner.h"
@@ -38,14 +39,15 @@ ConvolutionGraph Layer(Pass pass, ComputeDtype type = ComputeDtype::kBfloat16,
 class CudnnEnginesTest : public DescribedGpuTest {
  protected:
   ConvolutionPlanner::Options Options() {
-    return {.library = library_.get(), .device = &*device_, .cache = &cache_};
+    return {.library = library_.get(), .device = &*device_, .tuner = &tuner_};
   }
   absl::StatusOr<ConvolutionPlan> Plan(const ConvolutionGraph& graph,
                                        const ConvolutionDemands& demands = {}) {
-    return ConvolutionPlanner(Options()).Plan(graph, demands, kNode);
+    return ConvolutionPlanner({.library = library_.get(), .device = &*device_})
+        .Plan(graph, demands, kNode);
   }
 
-  PlanCache cache_{""};
+  PlanTuner tuner_{{}};
 };
 
 TEST_F(CudnnEnginesTest, EveryPassHasAnEngineThatTheDemandsAllow) {
@@ -174,26 +176,6 @@ TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(measured.size(), 10u);
   EXPECT_EQ(again->config(), measured[3]);
-  // Another question is another measurement.
-  ASSERT_TRUE(ConvolutionPlanner(options).Plan(graph, {.tf32 = true}, kNode).ok());
-  EXPECT_EQ(measured.size(), 20u);
-}
-
-TEST_F(CudnnEnginesTest, TakesTheFirstWhereNothingCanBeMeasured) {
-  const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
-  ConvolutionPlanner::Options options = Options();
-  std::vector<std::string> warnings;
-  options.on_warning = [&](const std::string& warning) { warnings.push_back(warning); };
-  options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> {
-    return absl::ResourceExhaustedError("no memory");
-  };
-  ConvolutionPlanner planner(options);
-  for (int i = 0; i < 2; ++i) {
-    const auto plan = planner.Plan(graph, {}, kNode);
-    ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_EQ(plan->config(), Plan(graph)->config());
-  }
-  EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("no memory")));
 }
 
 TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
@@ -213,18 +195,22 @@ TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
 // not have.
 TEST_F(CudnnEnginesTest, WhatIsKeptAndNotAllowedIsNotTaken) {
   const ConvolutionGraph graph = Layer(Pass::kForward, ComputeDtype::kFloat32);
-  const PlanKey key = {library_->version(), device_->name(), GraphText(graph), DemandsText({})};
   const auto tf32 = Plan(graph, {.tf32 = true});
   ASSERT_TRUE(tf32.ok()) << tf32.status();
-  for (const EngineConfig& config : {EngineConfig{.engine = 9999}, tf32->config()}) {
-    ASSERT_TRUE(cache_.Keep(key, config).ok());
-    ConvolutionPlanner::Options options = Options();
-    options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> { return 1.0; };
-    const auto plan = ConvolutionPlanner(options).Plan(graph, {}, kNode);
+  const TemporaryDirectory directory;
+  const PlanTuner::Options options = {.cache_path = directory / "plans"};
+  for (const std::string& choice : {std::string("9999"), std::string("x"), tf32->choice()}) {
+    const PlanKey key = {.libraries = library_->name(), .work = GraphText(graph)};
+    ASSERT_TRUE(PlanCache(options.cache_path).Keep(key, choice).ok());
+    PlanTuner tuner(options);
+    ConvolutionPlanner::Options planning = Options();
+    planning.tuner = &tuner;
+    planning.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> { return 1.0; };
+    const auto plan = ConvolutionPlanner(planning).Plan(graph, {}, kNode);
     ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_NE(plan->config(), config);
+    EXPECT_NE(plan->choice(), choice);
     EXPECT_FALSE(plan->notes().tensor_cores);
-    EXPECT_EQ(cache_.Find(key), plan->config());
+    EXPECT_EQ(PlanCache(options.cache_path).Find(key), plan->choice());
   }
 }
 

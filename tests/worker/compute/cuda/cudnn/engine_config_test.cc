@@ -57,11 +57,5 @@ TEST(EngineConfigTest, AFailureOfTheDeviceIsNotOneOfTheEngine) {
   EXPECT_EQ(NoEngine("none for x", {large, damaged, unknown}), damaged);
 }
 
-TEST(EngineConfigTest, OtherDemandsAreAnotherKey) {
-  EXPECT_NE(DemandsText({}), DemandsText({.tf32 = true}));
-  // A choice that needs more than is left is found out when it is used.
-  EXPECT_EQ(DemandsText({}), DemandsText({.workspace_limit_bytes = 0}));
-}
-
 }  // namespace
 }  // namespace shoal::cuda

@@ -1,6 +1,6 @@
-// The file in which the choice of cuDNN's engines is kept.
+// The file in which is kept what was found the fastest.
 
-#include "worker/compute/cuda/cudnn/plan_cache.h"
+#include "worker/compute/cuda/plan_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,15 +23,16 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const EngineConfig kConfig = {.engine = 62, .knobs = {{2, 0}, {13, 1}, {28, -1}}};
+const std::string kChoice = "62 2=0 13=1 28=-1";
 
-PlanKey Key(const std::string& graph = "forward") {
-  return {.cudnn = "9.19.0", .gpu = "NVIDIA H100 9.0 132", .graph = graph, .demands = "tf32=0"};
+PlanKey Key(const std::string& work = "forward") {
+  return {
+      .libraries = "cuDNN 9.19.0", .gpu = "NVIDIA H100 90 132", .work = work, .demands = "tf32=0"};
 }
 
 // A whole file with these entries.
 std::string FileOf(const std::string& entries) {
-  const std::string before = "shoal-plans-1\n" + entries;
+  const std::string before = "shoal-plans-2\n" + entries;
   return before + ChecksumText(Crc32c(before)) + "\n";
 }
 
@@ -43,8 +44,8 @@ class PlanCacheTest : public ::testing::Test {
     return content.str();
   }
   void Write(const std::string& content) const { std::ofstream(path_) << content; }
-  void Keep(const PlanKey& key, const EngineConfig& config) const {
-    const absl::Status kept = PlanCache(path_).Keep(key, config);
+  void Keep(const PlanKey& key, const std::string& choice) const {
+    const absl::Status kept = PlanCache(path_).Keep(key, choice);
     EXPECT_TRUE(kept.ok()) << kept;
   }
   size_t FilesThere() const {
@@ -59,12 +60,13 @@ class PlanCacheTest : public ::testing::Test {
 TEST_F(PlanCacheTest, AnotherProcessFindsWhatWasKept) {
   PlanCache cache(path_);
   EXPECT_EQ(cache.Find(Key()), std::nullopt);
-  ASSERT_TRUE(cache.Keep(Key(), kConfig).ok());
-  EXPECT_EQ(cache.Find(Key()), kConfig);
+  ASSERT_TRUE(cache.Keep(Key(), kChoice).ok());
+  EXPECT_EQ(cache.Find(Key()), kChoice);
   const PlanCache other(path_);
-  EXPECT_EQ(other.Find(Key()), kConfig);
+  EXPECT_EQ(other.Find(Key()), kChoice);
   EXPECT_THAT(other.warning(), IsEmpty());
-  EXPECT_EQ(Content(), FileOf("9.19.0\tNVIDIA H100 9.0 132\tforward\ttf32=0\t62 2=0 13=1 28=-1\n"));
+  EXPECT_EQ(Content(),
+            FileOf("cuDNN 9.19.0\tNVIDIA H100 90 132\tforward\ttf32=0\t62 2=0 13=1 28=-1\n"));
   EXPECT_EQ(FilesThere(), 1u);
 }
 
@@ -73,50 +75,50 @@ TEST_F(PlanCacheTest, MakesItsDirectoryWhenThereIsSomethingToKeep) {
   PlanCache cache(path);
   EXPECT_THAT(cache.warning(), IsEmpty());
   EXPECT_EQ(FilesThere(), 0u);
-  EXPECT_TRUE(cache.Keep(Key(), kConfig).ok());
-  EXPECT_EQ(PlanCache(path).Find(Key()), kConfig);
+  EXPECT_TRUE(cache.Keep(Key(), kChoice).ok());
+  EXPECT_EQ(PlanCache(path).Find(Key()), kChoice);
 }
 
 TEST_F(PlanCacheTest, AnythingElseOfTheKeyIsAnotherEntry) {
-  Keep(Key(), kConfig);
+  Keep(Key(), kChoice);
   const PlanCache cache(path_);
   for (std::string PlanKey::*field :
-       {&PlanKey::cudnn, &PlanKey::gpu, &PlanKey::graph, &PlanKey::demands}) {
+       {&PlanKey::libraries, &PlanKey::gpu, &PlanKey::work, &PlanKey::demands}) {
     PlanKey key = Key();
     key.*field += "1";
     EXPECT_EQ(cache.Find(key), std::nullopt);
   }
   // Those of other GPUs and versions may be in the same file.
   PlanKey newer = Key();
-  newer.cudnn = "9.20.0";
-  Keep(newer, {.engine = 1});
-  EXPECT_EQ(PlanCache(path_).Find(Key()), kConfig);
-  EXPECT_EQ(PlanCache(path_).Find(newer), EngineConfig{.engine = 1});
+  newer.libraries = "cuDNN 9.20.0";
+  Keep(newer, "1");
+  EXPECT_EQ(PlanCache(path_).Find(Key()), kChoice);
+  EXPECT_EQ(PlanCache(path_).Find(newer), "1");
 }
 
 TEST_F(PlanCacheTest, TheLaterChoiceCounts) {
-  Keep(Key(), {.engine = 1});
-  Keep(Key(), kConfig);
-  EXPECT_EQ(PlanCache(path_).Find(Key()), kConfig);
+  Keep(Key(), "1");
+  Keep(Key(), kChoice);
+  EXPECT_EQ(PlanCache(path_).Find(Key()), kChoice);
 }
 
 // Of two that are open at once, each adds to what the other has written, and restores what it has
 // lost.
 TEST_F(PlanCacheTest, ProcessesAddToWhatOthersHaveKept) {
   PlanCache one(path_), other(path_);
-  ASSERT_TRUE(one.Keep(Key("a"), kConfig).ok());
-  ASSERT_TRUE(other.Keep(Key("b"), kConfig).ok());
-  EXPECT_EQ(PlanCache(path_).Find(Key("a")), kConfig);
+  ASSERT_TRUE(one.Keep(Key("a"), kChoice).ok());
+  ASSERT_TRUE(other.Keep(Key("b"), kChoice).ok());
+  EXPECT_EQ(PlanCache(path_).Find(Key("a")), kChoice);
   std::filesystem::remove(path_);
-  ASSERT_TRUE(one.Keep(Key("c"), kConfig).ok());
+  ASSERT_TRUE(one.Keep(Key("c"), kChoice).ok());
   const PlanCache cache(path_);
-  EXPECT_EQ(cache.Find(Key("a")), kConfig);
-  EXPECT_EQ(cache.Find(Key("c")), kConfig);
+  EXPECT_EQ(cache.Find(Key("a")), kChoice);
+  EXPECT_EQ(cache.Find(Key("c")), kChoice);
 }
 
 TEST_F(PlanCacheTest, WhatIsDamagedIsIgnoredWithAWordAndWrittenAnew) {
-  Keep(Key("a"), kConfig);
-  Keep(Key("b"), kConfig);
+  Keep(Key("a"), kChoice);
+  Keep(Key("b"), kChoice);
   const std::string whole = Content();
   for (size_t i = 0; i < whole.size(); ++i) {
     std::string damaged = whole;
@@ -126,14 +128,14 @@ TEST_F(PlanCacheTest, WhatIsDamagedIsIgnoredWithAWordAndWrittenAnew) {
     EXPECT_EQ(cache.Find(Key("a")), std::nullopt) << i;
     EXPECT_EQ(cache.Find(Key("b")), std::nullopt) << i;
     EXPECT_THAT(cache.warning(), AllOf(HasSubstr(path_), HasSubstr("is ignored"))) << i;
-    ASSERT_TRUE(cache.Keep(Key("c"), kConfig).ok()) << i;
-    EXPECT_EQ(PlanCache(path_).Find(Key("c")), kConfig) << i;
+    ASSERT_TRUE(cache.Keep(Key("c"), kChoice).ok()) << i;
+    EXPECT_EQ(PlanCache(path_).Find(Key("c")), kChoice) << i;
     EXPECT_THAT(PlanCache(path_).warning(), IsEmpty()) << i;
   }
 }
 
 TEST_F(PlanCacheTest, SoIsWhatWasCutOff) {
-  Keep(Key(), kConfig);
+  Keep(Key(), kChoice);
   const std::string whole = Content();
   for (size_t size = 0; size < whole.size(); ++size) {
     Write(whole.substr(0, size));
@@ -149,9 +151,8 @@ TEST_F(PlanCacheTest, SoIsWhatSomethingElseWrote) {
   EXPECT_THAT(PlanCache(path_).warning(), IsEmpty());
   for (const std::string& content :
        {std::string("A letter.\n"), std::string("\n"), std::string(1, '\0'),
-        FileOf(entry + "\tmore\n"), FileOf("gpu\tgraph\tdemands\t1\n"),
-        FileOf(entry + " no config\n"), FileOf(entry), FileOf(entry + "\n") + "\n",
-        std::string(PlanCache::kMostBytes + 1, '\n')}) {
+        FileOf(entry + "\tmore\n"), FileOf("gpu\tgraph\tdemands\t1\n"), FileOf(entry),
+        FileOf(entry + "\n") + "\n", std::string(PlanCache::kMostBytes + 1, '\n')}) {
     Write(content);
     EXPECT_THAT(PlanCache(path_).warning(), HasSubstr("is ignored")) << content.substr(0, 100);
   }
@@ -161,41 +162,41 @@ TEST_F(PlanCacheTest, NeverGrowsBeyondItsLimit) {
   const std::string long_text(PlanCache::kMostBytes / 10, 'x');
   PlanCache cache(path_);
   for (int i = 0; i < 15; ++i) {
-    ASSERT_TRUE(cache.Keep(Key(absl::StrCat(long_text, i)), {.engine = i}).ok());
+    ASSERT_TRUE(cache.Keep(Key(absl::StrCat(long_text, i)), absl::StrCat(i)).ok());
     EXPECT_LE(Content().size(), PlanCache::kMostBytes);
   }
   const PlanCache other(path_);
   EXPECT_THAT(other.warning(), IsEmpty());
   // The latest are there.
   for (int i = 6; i < 15; ++i) {
-    EXPECT_EQ(other.Find(Key(absl::StrCat(long_text, i))), EngineConfig{.engine = i});
+    EXPECT_EQ(other.Find(Key(absl::StrCat(long_text, i))), absl::StrCat(i));
   }
   EXPECT_EQ(other.Find(Key(absl::StrCat(long_text, 5))), std::nullopt);
   // One that is too large for any file leaves a whole one.
-  ASSERT_TRUE(cache.Keep(Key(std::string(PlanCache::kMostBytes, 'x')), kConfig).ok());
+  ASSERT_TRUE(cache.Keep(Key(std::string(PlanCache::kMostBytes, 'x')), kChoice).ok());
   EXPECT_THAT(PlanCache(path_).warning(), IsEmpty());
 }
 
 TEST_F(PlanCacheTest, SaysOnceThatItCannotBeWritten) {
   PlanCache cache("/proc/nowhere/plans");
   EXPECT_THAT(cache.warning(), IsEmpty());
-  EXPECT_THAT(cache.Keep(Key(), kConfig).message(), HasSubstr("/proc/nowhere"));
-  EXPECT_TRUE(cache.Keep(Key(), kConfig).ok());
-  EXPECT_EQ(cache.Find(Key()), kConfig);
+  EXPECT_THAT(cache.Keep(Key(), kChoice).message(), HasSubstr("/proc/nowhere"));
+  EXPECT_TRUE(cache.Keep(Key(), kChoice).ok());
+  EXPECT_EQ(cache.Find(Key()), kChoice);
 }
 
 TEST_F(PlanCacheTest, WhatCannotBeReadIsNotUsed) {
   PlanCache cache(directory_.path());
   EXPECT_THAT(cache.warning(), HasSubstr("is not used"));
-  EXPECT_TRUE(cache.Keep(Key(), kConfig).ok());
-  EXPECT_EQ(cache.Find(Key()), kConfig);
+  EXPECT_TRUE(cache.Keep(Key(), kChoice).ok());
+  EXPECT_EQ(cache.Find(Key()), kChoice);
   EXPECT_EQ(FilesThere(), 0u);
 }
 
 TEST_F(PlanCacheTest, WithoutAPathItIsThisProcessAlone) {
   PlanCache cache("");
-  EXPECT_TRUE(cache.Keep(Key(), kConfig).ok());
-  EXPECT_EQ(cache.Find(Key()), kConfig);
+  EXPECT_TRUE(cache.Keep(Key(), kChoice).ok());
+  EXPECT_EQ(cache.Find(Key()), kChoice);
 }
 
 // Whoever writes last has all that it has found, and nobody ever sees a part of a file.
@@ -208,7 +209,7 @@ TEST_F(PlanCacheTest, TwoProcessesWriteAtOnce) {
     PlanCache cache(path_);
     bool kept = true;
     for (int i = 0; i < kEntries; ++i) {
-      kept &= cache.Keep(Key(absl::StrCat(child, " ", i)), {.engine = i}).ok();
+      kept &= cache.Keep(Key(absl::StrCat(child, " ", i)), absl::StrCat(i)).ok();
       kept &= PlanCache(path_).warning().empty();
     }
     _exit(kept ? 0 : 1);
@@ -231,11 +232,11 @@ TEST_F(PlanCacheTest, TwoProcessesWriteAtOnce) {
 }
 
 TEST(PlanCachePathTest, IsBelowTheUsersCacheDirectory) {
-  EXPECT_EQ(PlanCachePath("/cache", "/home/me"), "/cache/shoal/cudnn_plans");
-  EXPECT_EQ(PlanCachePath(nullptr, "/home/me"), "/home/me/.cache/shoal/cudnn_plans");
+  EXPECT_EQ(PlanCachePath("/cache", "/home/me"), "/cache/shoal/plans");
+  EXPECT_EQ(PlanCachePath(nullptr, "/home/me"), "/home/me/.cache/shoal/plans");
   // As the specification has it.
-  EXPECT_EQ(PlanCachePath("", "/home/me"), "/home/me/.cache/shoal/cudnn_plans");
-  EXPECT_EQ(PlanCachePath("cache", "/home/me"), "/home/me/.cache/shoal/cudnn_plans");
+  EXPECT_EQ(PlanCachePath("", "/home/me"), "/home/me/.cache/shoal/plans");
+  EXPECT_EQ(PlanCachePath("cache", "/home/me"), "/home/me/.cache/shoal/plans");
   EXPECT_EQ(PlanCachePath(nullptr, nullptr), "");
   EXPECT_EQ(PlanCachePath(nullptr, "home"), "");
 }

@@ -1,4 +1,4 @@
-#include "worker/compute/cuda/cudnn/plan_cache.h"
+#include "worker/compute/cuda/plan_cache.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -18,19 +18,17 @@ namespace {
 
 using Entries = std::vector<PlanCache::Entry>;
 
-constexpr std::string_view kForm = "shoal-plans-1\n";
+constexpr std::string_view kForm = "shoal-plans-2\n";
 
 std::optional<PlanCache::Entry> ParseEntry(const std::string& line) {
   const std::vector<std::string> fields = absl::StrSplit(line, '\t');
   if (fields.size() != 5) return std::nullopt;
-  const std::optional<EngineConfig> config = ParseEngineConfig(fields[4]);
-  if (!config.has_value()) return std::nullopt;
-  return PlanCache::Entry{{fields[0], fields[1], fields[2], fields[3]}, *config};
+  return PlanCache::Entry{{fields[0], fields[1], fields[2], fields[3]}, fields[4]};
 }
 
 std::string EntryText(const PlanCache::Entry& entry) {
-  const auto& [cudnn, gpu, graph, demands] = entry.key;
-  return absl::StrJoin({cudnn, gpu, graph, demands, EngineConfigText(entry.config)}, "\t") + "\n";
+  const auto& [libraries, gpu, work, demands] = entry.key;
+  return absl::StrJoin({libraries, gpu, work, demands, entry.choice}, "\t") + "\n";
 }
 
 std::string LastLine(const std::string& before) { return ChecksumText(Crc32c(before)) + "\n"; }
@@ -100,27 +98,27 @@ PlanCache::PlanCache(std::string path) : path_(std::move(path)), writable_(!path
   absl::StatusOr<std::optional<Entries>> read = ReadEntries(path_);
   if (!read.ok()) {
     writable_ = false;
-    warning_ = absl::StrCat("the file of cuDNN's plans is not used: ",
-                            std::string(read.status().message()));
+    warning_ =
+        absl::StrCat("the file of plans is not used: ", std::string(read.status().message()));
   } else if (read->has_value()) {
     entries_ = **std::move(read);
   } else {
     warning_ = absl::StrCat(path_,
-                            " is no whole file of cuDNN's plans: it is ignored, and the next "
+                            " is no whole file of plans: it is ignored, and the next "
                             "plan that is chosen replaces it");
   }
 }
 
-std::optional<EngineConfig> PlanCache::Find(const PlanKey& key) const {
+std::optional<std::string> PlanCache::Find(const PlanKey& key) const {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const Entry& entry) { return entry.key == key; });
   if (found == entries_.end()) return std::nullopt;
-  return found->config;
+  return found->choice;
 }
 
-absl::Status PlanCache::Keep(const PlanKey& key, const EngineConfig& config) {
-  Put({key, config}, entries_);
-  Put({key, config}, found_);
+absl::Status PlanCache::Keep(const PlanKey& key, const std::string& choice) {
+  Put({key, choice}, entries_);
+  Put({key, choice}, found_);
   if (!writable_) return absl::OkStatus();
   // What others have added meanwhile stays; what of this process is not there is added again.
   absl::StatusOr<std::optional<Entries>> there = ReadEntries(path_);
@@ -136,7 +134,7 @@ absl::Status PlanCache::Keep(const PlanKey& key, const EngineConfig& config) {
 
 std::string PlanCachePath(const char* cache_home, const char* home) {
   const auto is_absolute = [](const char* path) { return path != nullptr && path[0] == '/'; };
-  constexpr std::string_view kName = "shoal/cudnn_plans";
+  constexpr std::string_view kName = "shoal/plans";
   if (is_absolute(cache_home)) return absl::StrCat(cache_home, "/", std::string(kName));
   if (is_absolute(home)) return absl::StrCat(home, "/.cache/", std::string(kName));
   return "";

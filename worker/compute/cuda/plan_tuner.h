@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/status_macros.h"
+#include "worker/compute/cuda/plan_cache.h"
+
+namespace shoal::cuda {
+
+// What there is to choose from for one piece of work. A Plan, which moves, says its choice(), by
+// which it can be made again.
+template <typename Plan>
+struct PlanOffer {
+  std::string libraries;  // as PlanKey's
+  std::string work;       // likewise
+  // The plan of this choice; an error where that is none, or not within the demands.
+  std::function<absl::StatusOr<Plan>(const std::string& choice)> make;
+  // As many plans as there are, `most` at most and at least one, what is thought best first.
+  std::function<absl::StatusOr<std::vector<Plan>>(size_t most)> suggest;
+  // How long a plan takes, in any unit.
+  std::function<absl::StatusOr<double>(Plan& plan)> measure;
+};
+
+// The best is nearly always among these; each takes some runs to measure.
+constexpr size_t kMeasuredPlans = 10;
+
+// Chooses the fastest among ways of computing the same on one GPU, once, and keeps what it has
+// chosen (plan_cache.h). What is chosen by the clock need not have the same bits in another
+// process. Not thread-safe.
+class PlanTuner {
+ public:
+  struct Options {
+    std::string cache_path;  // empty: nothing is kept in a file
+    std::string gpu;         // as PlanKey's
+    std::string demands;     // likewise, of all that is chosen
+    // What hinders nothing, for people: of each kind once, as it is of one plan what it is of the
+    // next.
+    std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
+  };
+  explicit PlanTuner(Options options);
+
+  // The plan of the choice that is kept or, where none is that is any good, the fastest of the
+  // first few, whose choice is then kept. Where none can be measured, the first.
+  template <typename Plan>
+  absl::StatusOr<Plan> Choose(const PlanOffer<Plan>& offer);
+
+ private:
+  PlanKey KeyOf(const std::string& libraries, const std::string& work) const {
+    return {.libraries = libraries, .gpu = options_.gpu, .work = work, .demands = options_.demands};
+  }
+  void Keep(const PlanKey& key, const std::string& choice);
+  void WarnOfNoMeasure(const absl::Status& why);
+
+  const Options options_;
+  PlanCache cache_;
+  bool warned_of_no_measure_ = false;
+};
+
+// By `tuner`; without one, the first that is suggested, which is the same each time.
+template <typename Plan>
+absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) {
+  if (tuner != nullptr) return tuner->Choose(offer);
+  SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(1));
+  return std::move(plans[0]);
+}
+
+// The index of the fastest, of those that can be measured; the last error where none can.
+template <typename Plan>
+absl::StatusOr<size_t> FindFastest(const PlanOffer<Plan>& offer, std::vector<Plan>& plans) {
+  std::optional<double> least;
+  size_t fastest = 0;
+  absl::Status failed;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const absl::StatusOr<double> time = offer.measure(plans[i]);
+    if (!time.ok()) {
+      failed = time.status();
+    } else if (!least.has_value() || *time < *least) {
+      least = *time;
+      fastest = i;
+    }
+  }
+  if (!least.has_value()) return failed;
+  return fastest;
+}
+
+template <typename Plan>
+absl::StatusOr<Plan> PlanTuner::Choose(const PlanOffer<Plan>& offer) {
+  const PlanKey key = KeyOf(offer.libraries, offer.work);
+  if (const std::optional<std::string> choice = cache_.Find(key); choice.has_value()) {
+    absl::StatusOr<Plan> kept = offer.make(*choice);
+    if (kept.ok()) return kept;
+  }
+  SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(kMeasuredPlans));
+  const absl::StatusOr<size_t> fastest = FindFastest(offer, plans);
+  if (!fastest.ok()) {
+    WarnOfNoMeasure(fastest.status());
+    return std::move(plans[0]);
+  }
+  Keep(key, plans[*fastest].choice());
+  return std::move(plans[*fastest]);
+}
+
+}  // namespace shoal::cuda
