@@ -23,6 +23,7 @@
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
+#include "tests/worker/compute/device/fake_gradient_sums.h"
 #include "tests/worker/compute/expect_near.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
@@ -43,89 +44,6 @@ using ::testing::Pair;
 
 // Orders of what the streams do.
 constexpr uint64_t kSeeds = 20;
-
-// Sums of FakeDevices, each driven by a thread. A sum runs on rank 0 when the others' have run,
-// which leave a copy of what their memory holds then. After an abort nothing waits, and sums are
-// anything.
-class FakeGradientSums : public GradientSums {
- public:
-  explicit FakeGradientSums(int ranks) : given_(ranks) {}
-
-  absl::Status Reduce(const SumRank& rank, Device& device, char* gradients,
-                      int64_t size_bytes) override {
-    int number = 0;
-    {
-      MutexLock lock(&mutex_);
-      if (aborted_) return absl::CancelledError("the sums were aborted");
-      number = given_[rank.rank]++;
-      ++reduces_;
-    }
-    const std::span<float> values(reinterpret_cast<float*>(gradients), size_bytes / sizeof(float));
-    static_cast<FakeDevice&>(device).GiveOut(
-        "sum", [=, this, rank = rank.rank] { return MayRun(rank, number); },
-        [=, this, rank = rank.rank, share = rank.share] {
-          return Run(rank, share, number, values);
-        });
-    return absl::OkStatus();
-  }
-  absl::Status Check(int rank) override {
-    MutexLock lock(&mutex_);
-    if (aborted_) return absl::CancelledError("the sums were aborted");
-    return rank == failing_ ? absl::UnavailableError("the link of this test fails")
-                            : absl::OkStatus();
-  }
-  void Abort() override {
-    MutexLock lock(&mutex_);
-    aborted_ = true;
-  }
-
-  // From now on that rank's sums do not run before an abort.
-  void HoldUp(int rank) {
-    MutexLock lock(&mutex_);
-    held_up_ = rank;
-  }
-  // What that rank's sums run on fails, as it finds out when it asks.
-  void FailLink(int rank) {
-    MutexLock lock(&mutex_);
-    failing_ = rank;
-  }
-  int reduces() {
-    MutexLock lock(&mutex_);
-    return reduces_;
-  }
-
- private:
-  bool MayRun(int rank, int number) {
-    MutexLock lock(&mutex_);
-    if (aborted_) return true;
-    if (rank == held_up_) return false;
-    return rank > 0 || parts_[number].size() + 1 == given_.size();
-  }
-  absl::Status Run(int rank, float share, int number, std::span<float> values) {
-    MutexLock lock(&mutex_);
-    if (rank > 0) {
-      std::vector<float>& part = parts_[number][rank];
-      for (const float value : values) part.push_back(share * value);
-      return absl::OkStatus();
-    }
-    for (float& value : values) value *= share;
-    for (const auto& [other, part] : parts_[number]) {
-      if (part.size() != values.size()) return absl::InternalError("ranks add up other sizes");
-      for (size_t i = 0; i < part.size(); ++i) values[i] += part[i];
-    }
-    parts_.erase(number);
-    return absl::OkStatus();
-  }
-
-  Mutex mutex_;
-  std::vector<int> given_ ABSL_GUARDED_BY(mutex_);  // by rank
-  std::map<int, std::map<int, std::vector<float>>> parts_
-      ABSL_GUARDED_BY(mutex_);  // by number, rank
-  int reduces_ ABSL_GUARDED_BY(mutex_) = 0;
-  int held_up_ ABSL_GUARDED_BY(mutex_) = -1;
-  int failing_ ABSL_GUARDED_BY(mutex_) = -1;
-  bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
-};
 
 // Fails as long as it is told to.
 class FailingKernel : public Kernel {

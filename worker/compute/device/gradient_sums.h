@@ -13,7 +13,7 @@ class GradientSums;
 struct SumRank {
   GradientSums* sums = nullptr;  // null: each device's gradients are the caller's
   int rank = 0;                  // the sum comes to lie on rank 0
-  float share = 1;               // what the device's gradients are multiplied by
+  float share = 1;               // above 0; what the device's gradients are multiplied by
 };
 
 // Adds up the gradients of several devices where they lie, so that one alone copies them to the

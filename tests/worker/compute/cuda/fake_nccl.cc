@@ -2,6 +2,8 @@
 // when the last rank has given its own. Each call is taken only when the state has been asked for
 // twice. FAKE_NCCL_FAILS names a function that fails, or is "a link": then what was taken does.
 
+#include "tests/worker/compute/cuda/fake_nccl.h"
+
 #include <nccl.h>
 
 #include <cstdlib>
@@ -18,6 +20,7 @@ struct Piece {
   float* to;
   size_t count;
   float share;
+  FakeNcclStream* stream;
 };
 
 struct World {
@@ -27,6 +30,12 @@ struct World {
 std::mutex mutex;
 int worlds = 0;
 std::map<int, World> all_worlds;
+
+// The first sum of these has run, or will not run any more.
+void EndOne(std::deque<Piece>& of_rank) {
+  if (FakeNcclStream* const stream = of_rank.front().stream; stream != nullptr) ++stream->ended;
+  of_rank.pop_front();
+}
 
 bool Fails(const char* name) {
   const char* const failing = std::getenv("FAKE_NCCL_FAILS");
@@ -73,6 +82,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  const std::lock_guard lock(mutex);
+  std::deque<Piece>& of_rank = all_worlds[comm->world].given[comm->rank];
+  while (!of_rank.empty()) EndOne(of_rank);
   delete comm;
   return ncclSuccess;
 }
@@ -90,7 +102,7 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
 }
 
 ncclResult_t ncclReduce(const void* from, void* to, size_t count, ncclDataType_t type,
-                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t) {
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
   if (Fails("ncclReduce")) return ncclUnhandledCudaError;
   const auto share = comm->shares.find(op);
   // The call before was not waited for, or the operator is none.
@@ -99,8 +111,10 @@ ncclResult_t ncclReduce(const void* from, void* to, size_t count, ncclDataType_t
   comm->questions = 2;
   const std::lock_guard lock(mutex);
   std::vector<std::deque<Piece>>& given = all_worlds[comm->world].given;
+  auto* const counts = reinterpret_cast<FakeNcclStream*>(stream);
+  if (counts != nullptr) ++counts->given;
   given[comm->rank].push_back(
-      {static_cast<const float*>(from), static_cast<float*>(to), count, share->second});
+      {static_cast<const float*>(from), static_cast<float*>(to), count, share->second, counts});
   for (const std::deque<Piece>& of_rank : given) {
     if (of_rank.empty()) return ncclInProgress;
     if (of_rank.front().count != given[0].front().count) return ncclInvalidUsage;
@@ -111,7 +125,7 @@ ncclResult_t ncclReduce(const void* from, void* to, size_t count, ncclDataType_t
     for (size_t i = 0; i < count; ++i) sums[i] += piece.share * piece.from[i];
   }
   std::memcpy(given[0].front().to, sums.data(), count * sizeof(float));
-  for (std::deque<Piece>& of_rank : given) of_rank.pop_front();
+  for (std::deque<Piece>& of_rank : given) EndOne(of_rank);
   return ncclInProgress;
 }
 }

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "common/base/mutex.h"
+#include "worker/compute/device/gradient_sums.h"
+
+namespace shoal {
+
+// Sums of FakeDevices, each driven by a thread. A sum runs on rank 0 when the others' have run,
+// which leave a copy of what their memory holds then. After an abort nothing waits, and sums are
+// anything.
+class FakeGradientSums : public GradientSums {
+ public:
+  explicit FakeGradientSums(int ranks) : given_(ranks) {}
+
+  absl::Status Reduce(const SumRank& rank, Device& device, char* gradients,
+                      int64_t size_bytes) override;
+  absl::Status Check(int rank) override;
+  void Abort() override;
+
+  // From now on that rank's sums do not run before an abort.
+  void HoldUp(int rank);
+  // What that rank's sums run on fails, as it finds out when it asks.
+  void FailLink(int rank);
+  int reduces();
+
+ private:
+  bool MayRun(int rank, int number);
+  absl::Status Run(int rank, float share, int number, std::span<float> values);
+
+  Mutex mutex_;
+  std::vector<int> given_ ABSL_GUARDED_BY(mutex_);  // by rank
+  std::map<int, std::map<int, std::vector<float>>> parts_
+      ABSL_GUARDED_BY(mutex_);  // by number, rank
+  int reduces_ ABSL_GUARDED_BY(mutex_) = 0;
+  int held_up_ ABSL_GUARDED_BY(mutex_) = -1;
+  int failing_ ABSL_GUARDED_BY(mutex_) = -1;
+  bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace shoal
