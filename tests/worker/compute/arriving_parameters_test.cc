@@ -6,12 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
-#include <limits>
-#include <map>
 #include <memory>
 #include <random>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +16,7 @@
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
+#include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
 #include "tests/worker/compute/suite_backends.h"
@@ -33,7 +30,6 @@ using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
 const auto kSparse = LossOf("SparseCategoricalCrossentropy", R"({"from_logits": true})");
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Branches, and a normalization, whose moving averages a training step does not read.
 Graph SmallModel() {
@@ -43,33 +39,6 @@ Graph SmallModel() {
   model.Conv2D(3, {.size = {1, 1}}).Relu().Add(shared);
   return model.Flatten().Dropout(0.3).Dense(6).Relu().Dense(4).Build();
 }
-
-// A buffer of not-a-number into which a variable's values come when they are awaited, and no
-// earlier.
-class LatestArrival : public ArrivingParameters {
- public:
-  LatestArrival(const ModelLayout& layout, std::vector<float> values)
-      : layout_(layout), values_(std::move(values)), buffer_(values_.size(), kNan) {}
-
-  absl::Status Await(int variable) override {
-    on_await(variable);
-    if (variable == missing) return absl::CancelledError("it does not come");
-    ++awaited[variable];
-    const ModelLayout::Extent& extent = layout_.variables[variable];
-    std::copy_n(values_.begin() + extent.offset, extent.size, buffer_.begin() + extent.offset);
-    return absl::OkStatus();
-  }
-  std::span<const float> buffer() const { return buffer_; }
-
-  std::map<int, int> awaited;  // times, by variable
-  int missing = -1;
-  std::function<void(int variable)> on_await = [](int) {};  // before they come
-
- private:
-  const ModelLayout& layout_;
-  const std::vector<float> values_;
-  std::vector<float> buffer_;
-};
 
 GraphRunner::Options OptionsOf(Graph model) {
   return {.model = std::move(model),
@@ -105,14 +74,14 @@ TEST_P(ArrivingParametersTest, WhatIsReadIsAwaitedOnce) {
       const auto wanted = runner->Train(data.batch(), step, values, expected, nullptr);
       ASSERT_TRUE(wanted.ok()) << wanted.status();
       ASSERT_TRUE(runner->backend().Poison(0).ok());
-      LatestArrival arriving(layout, values);
+      LateParameters arriving(layout, values);
       const auto trained =
           runner->Train(data.batch(), step, arriving.buffer(), gradients, nullptr, &arriving);
       ASSERT_TRUE(trained.ok()) << trained.status();
       EXPECT_EQ(trained->loss_sum, wanted->loss_sum);
       EXPECT_EQ(gradients, expected);
-      EXPECT_THAT(arriving.awaited, Each(testing::Pair(testing::_, 1)));
-      EXPECT_GE(arriving.awaited.size(), layout.variables.size() - 2) << "but for moving averages";
+      EXPECT_THAT(arriving.awaits(), Each(testing::Pair(testing::_, 1)));
+      EXPECT_GE(arriving.awaits().size(), layout.variables.size() - 2) << "but for moving averages";
     }
   }
 }
@@ -128,8 +97,11 @@ TEST_P(ArrivingParametersTest, TheFirstLayerIsComputedBeforeTheLastHasArrived) {
   };
   const auto runner = MakeRunner(std::move(options));
   const RandomBatch data(random_, graph, *kSparse, 1);
-  LatestArrival arriving(runner->layout(), RandomFloats(random_, runner->layout().size, 0.01f));
-  arriving.on_await = [&log](int variable) { log.push_back(absl::StrCat("awaits ", variable)); };
+  LateParameters arriving(runner->layout(), RandomFloats(random_, runner->layout().size, 0.01f));
+  arriving.on_await = [&log](int variable) {
+    log.push_back(absl::StrCat("awaits ", variable));
+    return absl::OkStatus();
+  };
   std::vector<float> gradients(runner->layout().size);
   const auto trained =
       runner->Train(data.batch(), 0, arriving.buffer(), gradients, nullptr, &arriving);
@@ -148,8 +120,10 @@ TEST_P(ArrivingParametersTest, WhatDoesNotComeEndsTheRun) {
   std::vector<float> expected(layout.size), gradients(layout.size);
   ASSERT_TRUE(runner->Train(data.batch(), 1, values, expected, nullptr).ok());
   for (int variable = 0; variable < static_cast<int>(layout.variables.size()); ++variable) {
-    LatestArrival arriving(layout, values);
-    arriving.missing = variable;
+    LateParameters arriving(layout, values);
+    arriving.on_await = [variable](int awaited) {
+      return awaited == variable ? absl::CancelledError("it does not come") : absl::OkStatus();
+    };
     std::vector<int> done;
     const auto ended = runner->Train(
         data.batch(), 1, arriving.buffer(), gradients, [&done](int each) { done.push_back(each); },
@@ -190,8 +164,11 @@ TEST_F(ArrivingOnDeviceTest, NoCopyIsGivenBeforeItsVariablesAreThere) {
     for (const bool fast : {true, false}) {
       ASSERT_TRUE(runner->Train(data.batch(), 1, values, expected, nullptr).ok());
       ASSERT_TRUE(runner->backend().Poison(0).ok());
-      LatestArrival arriving(runner->layout(), values);
-      if (fast) arriving.on_await = [this](int) { device_->Finish(); };
+      LateParameters arriving(runner->layout(), values);
+      arriving.on_await = [this, fast](int) {
+        if (fast) device_->Finish();
+        return absl::OkStatus();
+      };
       const auto trained =
           runner->Train(data.batch(), 1, arriving.buffer(), gradients, nullptr, &arriving);
       ASSERT_TRUE(trained.ok()) << trained.status();
@@ -209,8 +186,11 @@ TEST_F(ArrivingOnDeviceTest, CopiesAreGivenAsTheyAreWantedAmongKernels) {
   const Batch batch = {.examples = 1, .inputs = {x}, .target = y};
   std::vector<std::string>& log = device_->log();
   for (int run = 0; run < 3; ++run) {  // none is played
-    LatestArrival arriving(runner->layout(), std::vector<float>(gradients.size()));
-    arriving.on_await = [&log](int variable) { log.push_back(absl::StrCat("awaits ", variable)); };
+    LateParameters arriving(runner->layout(), std::vector<float>(gradients.size()));
+    arriving.on_await = [&log](int variable) {
+      log.push_back(absl::StrCat("awaits ", variable));
+      return absl::OkStatus();
+    };
     log.clear();
     ASSERT_TRUE(runner->Train(batch, 0, arriving.buffer(), gradients, nullptr, &arriving).ok());
     ASSERT_GE(log.size(), 14u);

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/expect_near.h"
+#include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
 #include "tests/worker/compute/suite_backends.h"
@@ -423,31 +423,6 @@ TEST_F(MirroredDevicesTest, EachIsGivenItsPartOfTheNextBatchWhileItComputes) {
   }
 }
 
-// Values that are in the buffer from when they are awaited on, and not before.
-class LateParameters : public ArrivingParameters {
- public:
-  LateParameters(const ModelLayout& layout, std::vector<float> values)
-      : buffer(values.size(), kNan), layout_(layout), values_(std::move(values)) {}
-
-  absl::Status Await(int variable) override {
-    if (given_up) return absl::CancelledError("they do not come");
-    MutexLock lock(&mutex_);
-    if (!arrived_.insert(variable).second) return absl::OkStatus();
-    const auto& [offset, size] = layout_.variables[variable];
-    std::copy_n(values_.begin() + offset, size, buffer.begin() + offset);
-    return absl::OkStatus();
-  }
-
-  std::vector<float> buffer;
-  bool given_up = false;
-
- private:
-  const ModelLayout& layout_;
-  const std::vector<float> values_;
-  Mutex mutex_;
-  std::set<int> arrived_ ABSL_GUARDED_BY(mutex_);
-};
-
 TEST_F(MirroredDevicesTest, EachAwaitsTheParametersThatItReads) {
   const auto runner = Make();
   const RandomBatch data(random_, model_, *kSparse, 6);
@@ -455,12 +430,12 @@ TEST_F(MirroredDevicesTest, EachAwaitsTheParametersThatItReads) {
   std::vector<float> expected(values.size()), gradients(values.size());
   ASSERT_TRUE(runner->Train(data.batch(), 1, values, expected, nullptr).ok());
   LateParameters late(runner->layout(), values);
-  ASSERT_TRUE(runner->Train(data.batch(), 1, late.buffer, gradients, nullptr, &late).ok());
+  ASSERT_TRUE(runner->Train(data.batch(), 1, late.buffer(), gradients, nullptr, &late).ok());
   EXPECT_TRUE(SameBits(gradients, expected));
   LateParameters never(runner->layout(), values);
-  never.given_up = true;
+  never.on_await = [](int) { return absl::CancelledError("they do not come"); };
   EXPECT_EQ(
-      runner->Train(data.batch(), 1, never.buffer, gradients, nullptr, &never).status().code(),
+      runner->Train(data.batch(), 1, never.buffer(), gradients, nullptr, &never).status().code(),
       absl::StatusCode::kCancelled);
 }
 

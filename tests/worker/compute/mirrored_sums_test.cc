@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -18,16 +15,15 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute/device/fake_gradient_sums.h"
 #include "tests/worker/compute/expect_near.h"
+#include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
-#include "worker/compute/arriving_parameters.h"
 #include "worker/compute/graph_runner.h"
 #include "worker/compute/mirrored/mirrored_runner.h"
 #include "worker/compute/page_aligned.h"
@@ -72,36 +68,6 @@ class SomeBackend : public FakeDeviceBackend {
 
  private:
   const std::atomic<bool>* const failing_;
-};
-
-// Not-a-number, but for variables that have been awaited.
-class LateParameters : public ArrivingParameters {
- public:
-  LateParameters(const ModelLayout& layout, PageAlignedFloats values)
-      : buffer(values.size(), std::numeric_limits<float>::quiet_NaN()),
-        layout_(layout),
-        values_(std::move(values)) {}
-
-  absl::Status Await(int variable) override {
-    MutexLock lock(&mutex_);
-    if (awaits_[variable]++ > 0) return absl::OkStatus();
-    const auto& [offset, size] = layout_.variables[variable];
-    std::copy_n(values_.begin() + offset, size, buffer.begin() + offset);
-    return absl::OkStatus();
-  }
-
-  PageAlignedFloats buffer;
-  // Times, by variable.
-  std::map<int, int> awaits() {
-    MutexLock lock(&mutex_);
-    return awaits_;
-  }
-
- private:
-  Mutex mutex_;
-  std::map<int, int> awaits_ ABSL_GUARDED_BY(mutex_);
-  const ModelLayout& layout_;
-  const PageAlignedFloats values_;
 };
 
 // So many examples on so many devices, of which each computes that many at once; 0: all.
@@ -164,7 +130,7 @@ class MirroredSumsTest : public ::testing::Test {
     for (float& value : parameters) value = 0.01f * static_cast<float>(random() % 40);
     Trained trained = {.gradients = PageAlignedFloats(parameters.size())};
     LateParameters late(runner.layout(), parameters);
-    PageAlignedFloats& buffer = arrive ? late.buffer : parameters;
+    const std::span<float> buffer = arrive ? late.buffer() : parameters;
     const auto pinned = runner.Pin(buffer), pinned_gradients = runner.Pin(trained.gradients);
     EXPECT_TRUE(pinned.ok() && pinned_gradients.ok());
     const auto on_done = [&](int variable) { trained.done.push_back(variable); };
