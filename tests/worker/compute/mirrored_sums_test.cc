@@ -158,11 +158,14 @@ class MirroredSumsTest : public ::testing::Test {
                                           of.replicas, {.name = "reference", .create = create}));
     return Train(*runner, of.examples).gradients;
   }
-  static int64_t BytesCopiedOut(const FakeDevice& device) {
+  // By a stream of a device.
+  static int64_t BytesCopied(const std::string& stream, FakeDevice& device) {
+    const std::string copy = stream + ": copy ";
     int64_t sum = 0;
-    for (const std::string& line : const_cast<FakeDevice&>(device).log()) {
+    for (const std::string& line : device.log()) {
       int64_t bytes = 0;
-      if (line.starts_with("out: copy ") && absl::SimpleAtoi(line.substr(10), &bytes)) sum += bytes;
+      if (line.starts_with(copy) && absl::SimpleAtoi(line.substr(copy.size()), &bytes))
+        sum += bytes;
     }
     return sum;
   }
@@ -203,7 +206,21 @@ TEST_F(MirroredSumsTest, TheFirstDeviceAloneCopiesGradientsOut) {
     for (const auto& extent : runner->layout().variables) {
       pushed += extent.size * static_cast<int64_t>(sizeof(float));
     }
-    EXPECT_EQ(BytesCopiedOut(*devices_[0]) - BytesCopiedOut(*devices_[1]), pushed);
+    EXPECT_EQ(BytesCopied("out", *devices_[0]) - BytesCopied("out", *devices_[1]), pushed);
+  }
+}
+
+// With the first part parameters, with the others inputs alone.
+TEST_F(MirroredSumsTest, DevicesReadWhatTheyDoWhereTheHostAddsUp) {
+  for (const int64_t micro_batch_size : {0, 1}) {
+    std::vector<int64_t> bytes;
+    for (const bool sums : {false, true}) {
+      const auto runner = Make(0, {false, false}, sums, micro_batch_size);
+      ASSERT_TRUE(Train(*runner, 6).status.ok());
+      for (FakeDevice* device : devices_) bytes.push_back(BytesCopied("in", *device));
+    }
+    EXPECT_EQ(bytes[2], bytes[0]);
+    EXPECT_EQ(bytes[3], bytes[1]);
   }
 }
 

@@ -19,6 +19,7 @@
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/fake_device_backend.h"
+#include "tests/worker/compute/late_parameters.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/random_batch.h"
 #include "worker/compute/batch_sums.h"
@@ -372,6 +373,9 @@ TEST_F(DeviceBackendTest, PartsOfABatchShareTheParametersOfTheStep) {
   device_->log().clear();
   ASSERT_TRUE(whole->Evaluate(data.batch(), any).ok());
   const int64_t of_evaluation = CopiesIn();
+  device_->log().clear();
+  ASSERT_TRUE(whole->Predict(data.batch(), any, /*training=*/false).ok());
+  const int64_t of_prediction = CopiesIn();
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(seed);
     const auto runner = MakeRunner(options, seed, kAllAtOnce);
@@ -392,8 +396,30 @@ TEST_F(DeviceBackendTest, PartsOfABatchShareTheParametersOfTheStep) {
       ASSERT_TRUE(evaluated.ok()) << evaluated.status();
       EXPECT_EQ(evaluated->loss_sum, reference->Evaluate(data.batch(), parameters)->loss_sum);
       EXPECT_EQ(CopiesIn(), of_evaluation + 2);
+      device_->log().clear();
+      const auto predicted = runner->Predict(data.batch(), parameters, /*training=*/false);
+      ASSERT_TRUE(predicted.ok()) << predicted.status();
+      EXPECT_EQ(*predicted, *reference->Predict(data.batch(), parameters, /*training=*/false));
+      EXPECT_EQ(CopiesIn(), of_prediction + 2);
     }
   }
+}
+
+// Those that arrive come while the first part is computed, and are there for the others, too.
+TEST_F(DeviceBackendTest, PartsOfABatchShareParametersThatArrive) {
+  GraphRunner::Options options = Options(SmallModel());
+  const RandomBatch data(random_, options.model, *kSparse, 7);
+  std::vector<int64_t> copies;  // of a batch as a whole and of one in three parts
+  for (const int64_t micro_batch_size : {0, 3}) {
+    options.micro_batch_size = micro_batch_size;
+    const auto runner = MakeRunner(options, 0);
+    const std::vector<float> parameters = Parameters(*runner);
+    std::vector<float> gradients(parameters.size());
+    LateParameters late(runner->layout(), parameters);
+    ASSERT_TRUE(runner->Train(data.batch(), 0, late.buffer(), gradients, nullptr, &late).ok());
+    copies.push_back(CopiesIn());
+  }
+  EXPECT_EQ(copies[1], copies[0] + 3) << "inputs of two parts, and a context";
 }
 
 // Of three examples with four classes: two sums, and nothing else.
