@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "worker/compute/cuda/cuda_program.h"
-#include "worker/compute/device/device_executable.h"
+#include "worker/compute/device/device_move_kernels.h"
 
 namespace shoal::cuda {
 

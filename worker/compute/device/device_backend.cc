@@ -31,7 +31,7 @@ absl::Status DeviceBackend::Poison(int64_t size_bytes) {
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Device::Event> copied, device_->NewEvent());
   for (const GrowingDeviceMemory* memory :
        {&memory_.arena, &memory_.parameters, &memory_.gradients, &memory_.part_sums,
-        &memory_.inputs[0].device, &memory_.inputs[1].device, &memory_.floats}) {
+        &memory_.inputs.slots[0].device, &memory_.inputs.slots[1].device, &memory_.inputs.floats}) {
     if (memory->size_bytes() == 0) continue;
     const std::vector<char> poison(memory->size_bytes(), '\xff');
     SHOAL_RETURN_IF_ERROR(device_->CopyIn(poison.data(), memory->data(), memory->size_bytes()));

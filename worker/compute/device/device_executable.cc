@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/batch_sums.h"
 #include "worker/compute/gradient_check.h"
@@ -17,26 +15,8 @@ namespace {
 
 using Stream = Device::Stream;
 
-// What a device's vector loads ask for, and then some.
-constexpr int64_t kAlignment = 256;
-
 // Short beside a step, long beside what asking costs.
 constexpr std::chrono::microseconds kBetweenChecks{100};
-
-int64_t Aligned(int64_t size_bytes) {
-  return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-// False where one of them is none.
-bool WriteBytes(std::span<const float> values, uint8_t* out) {
-  bool right = true;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const float value = values[i];
-    out[i] = static_cast<uint8_t>(value >= 0 && value <= 255 ? value : 0);
-    right &= out[i] == value;
-  }
-  return right;
-}
 
 // What the device left on the host.
 template <typename Value>
@@ -46,57 +26,23 @@ std::span<const Value> ValuesAt(const char* data, int64_t size_bytes) {
 
 }  // namespace
 
-absl::Status GrowingDeviceMemory::Reserve(Device& device, int64_t size_bytes) {
-  if (size_bytes <= size_bytes_) return absl::OkStatus();
-  memory_.reset();
-  size_bytes_ = 0;
-  SHOAL_ASSIGN_OR_RETURN(memory_, (device.*allocate_)(size_bytes));
-  size_bytes_ = size_bytes;
-  return absl::OkStatus();
-}
-
 DeviceExecutable::DeviceExecutable(Plan plan, Program program, const DeviceMoveKernels& kernels,
                                    Device* device, SharedDeviceMemory* memory)
     : plan_(std::move(plan)),
       program_(std::move(program)),
       device_(*device),
       memory_(*memory),
-      inputs_size_bytes_(Aligned(sizeof(RunContext))),
+      inputs_(plan_, kernels, device, &memory->inputs),
       addresses_(program_.tensors().size()) {
-  PlaceInputs(kernels);
   const auto place = [&](TensorId id) {
     const int64_t offset = results_size_bytes_;
-    if (id >= 0) results_size_bytes_ += Aligned(program_.tensors()[id].size_bytes);
+    if (id >= 0) results_size_bytes_ += AlignedForDevice(program_.tensors()[id].size_bytes);
     return offset;
   };
   prediction_offset_ = place(program_.results().prediction);
   losses_offset_ = place(program_.results().losses);
   sums_offset_ = place(program_.results().sums);
   check_offset_ = place(program_.results().check);
-}
-
-void DeviceExecutable::PlaceInputs(const DeviceMoveKernels& kernels) {
-  const TrainingGraph& training = plan_.training_graph();
-  const std::vector<ValueId>& inputs = plan_.graph().inputs();
-  input_offsets_.resize(inputs.size());
-  const auto place = [&](bool of_run) {
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if ((inputs[i] == training.weights || inputs[i] == training.loss_scale) != of_run) continue;
-      input_offsets_[i] = inputs_size_bytes_;
-      const int64_t count = ElementCount(plan_.shape(inputs[i]));
-      const int64_t floats_bytes = Aligned(count * static_cast<int64_t>(sizeof(float)));
-      if (!training.byte_inputs.contains(inputs[i])) {
-        inputs_size_bytes_ += floats_bytes;
-        continue;
-      }
-      inputs_size_bytes_ += Aligned(count);
-      byte_inputs_[i] = {floats_size_bytes_, kernels.FloatsOfBytes(count)};
-      floats_size_bytes_ += floats_bytes;
-    }
-  };
-  place(/*of_run=*/true);
-  batch_offset_ = inputs_size_bytes_;
-  place(/*of_run=*/false);
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(
@@ -128,12 +74,9 @@ absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes,
     for (const Transfer::Range& range : copies_out_.back().transfer.ranges)
       copies_out_.back().add_part.push_back(kernels.AddPart(range.size_bytes));
   }
-  SHOAL_ASSIGN_OR_RETURN(inputs_copied_, device_.NewEvent());
+  SHOAL_RETURN_IF_ERROR(inputs_.MakeEvents());
   SHOAL_ASSIGN_OR_RETURN(computed_, device_.NewEvent());
   SHOAL_ASSIGN_OR_RETURN(results_copied_, device_.NewEvent());
-  if (memory_.next_copied == nullptr) {
-    SHOAL_ASSIGN_OR_RETURN(memory_.next_copied, device_.NewEvent());
-  }
   if (program_.results().check < 0) return absl::OkStatus();
   SHOAL_ASSIGN_OR_RETURN(check_copied_, device_.NewEvent());
   return absl::OkStatus();
@@ -142,7 +85,7 @@ absl::Status DeviceExecutable::MakeCopies(int64_t least_copied_bytes,
 absl::StatusOr<BatchResult> DeviceExecutable::Run(
     const RunContext& context, const RunBuffers& buffers,
     const std::function<void(int variable)>& on_variable_done, const OnStepTimed& on_step_timed) {
-  if (buffers.same_inputs) memory_.slot = 1 - memory_.slot;
+  if (buffers.same_inputs) inputs_.TurnToNext();
   SHOAL_RETURN_IF_ERROR(TakeMemory());
   absl::Status status = StartCopyingIn(context, buffers);
   if (status.ok()) {
@@ -150,7 +93,7 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
   }
   if (status.ok()) status = StartCopyingGradients(buffers);
   if (status.ok()) status = StartCopyingResults(buffers);
-  if (status.ok()) status = StartCopyingNext(buffers.next_inputs);
+  if (status.ok()) status = inputs_.StartCopyingNext(buffers.next_inputs);
   if (status.ok()) status = AwaitAll(buffers, on_variable_done);
   if (!status.ok()) {
     if (buffers.sum.sums != nullptr) buffers.sum.sums->Abort();
@@ -165,79 +108,22 @@ absl::Status DeviceExecutable::TakeMemory() {
   SHOAL_RETURN_IF_ERROR(memory_.parameters.Reserve(device_, model_bytes()));
   SHOAL_RETURN_IF_ERROR(memory_.gradients.Reserve(device_, plan_.trains() ? model_bytes() : 0));
   SHOAL_RETURN_IF_ERROR(memory_.part_sums.Reserve(device_, part_sums_bytes()));
-  SHOAL_RETURN_IF_ERROR(Reserve(slot()));
-  if (plan_.trains()) SHOAL_RETURN_IF_ERROR(Reserve(next_slot()));
-  SHOAL_RETURN_IF_ERROR(memory_.floats.Reserve(device_, floats_size_bytes_));
+  SHOAL_RETURN_IF_ERROR(inputs_.Reserve());
   SHOAL_RETURN_IF_ERROR(memory_.results.Reserve(device_, results_size_bytes_));
   FindAddresses(
       program_.tensors(),
       {memory_.arena.data(), memory_.parameters.data(), memory_.gradients.data()},
-      [&](int input) {
-        const auto bytes = byte_inputs_.find(input);
-        return bytes == byte_inputs_.end() ? slot().device.data() + input_offsets_[input]
-                                           : memory_.floats.data() + bytes->second.floats_offset;
-      },
-      addresses_);
+      [&](int input) { return inputs_.AddressOf(input); }, addresses_);
   return absl::OkStatus();
-}
-
-absl::Status DeviceExecutable::Reserve(InputSlot& slot) {
-  const int64_t size_bytes = slot.device.size_bytes();
-  // What was to be the next batch may still be on its way there.
-  if (size_bytes > 0 && size_bytes < inputs_size_bytes_)
-    SHOAL_RETURN_IF_ERROR(device_.Await(*memory_.next_copied));
-  SHOAL_RETURN_IF_ERROR(slot.device.Reserve(device_, inputs_size_bytes_));
-  return slot.host.Reserve(device_, inputs_size_bytes_);
-}
-
-absl::StatusOr<int64_t> DeviceExecutable::Lay(size_t input, std::span<const float> values,
-                                              InputSlot& slot) const {
-  const int64_t offset = input_offsets_[input];
-  if (values.empty()) return offset;  // a target that nobody reads
-  char* const to = slot.host.data() + offset;
-  if (!byte_inputs_.contains(input)) {
-    std::memcpy(to, values.data(), values.size_bytes());
-    return offset + static_cast<int64_t>(values.size_bytes());
-  }
-  if (!WriteBytes(values, reinterpret_cast<uint8_t*>(to))) {
-    return absl::InternalError(
-        absl::StrCat("the input ", plan_.graph().value(plan_.graph().inputs()[input]).name,
-                     " has a value that is no whole number from 0 to 255, as all of its data are"));
-  }
-  return offset + static_cast<int64_t>(values.size());
 }
 
 absl::Status DeviceExecutable::StartCopyingIn(const RunContext& context,
                                               const RunBuffers& buffers) {
-  char* const host = slot().host.data();
-  std::memcpy(host, &context, sizeof(context));
-  int64_t end = sizeof(context);
-  for (size_t i = 0; i < buffers.inputs.size(); ++i) {
-    if (buffers.same_inputs && input_offsets_[i] >= batch_offset_) continue;
-    SHOAL_ASSIGN_OR_RETURN(const int64_t input_end, Lay(i, buffers.inputs[i], slot()));
-    end = std::max(end, input_end);
-  }
-  SHOAL_RETURN_IF_ERROR(device_.CopyIn(host, slot().device.data(), end));
-  SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kIn, *inputs_copied_));
+  SHOAL_RETURN_IF_ERROR(inputs_.StartCopying(context, buffers.inputs, buffers.same_inputs));
   if (buffers.same_parameters || buffers.arriving != nullptr) return absl::OkStatus();
   for (const CopyIn& copy : copies_in_)
     SHOAL_RETURN_IF_ERROR(StartCopying(copy, buffers.parameters));
   return absl::OkStatus();
-}
-
-absl::Status DeviceExecutable::StartCopyingNext(const std::vector<std::span<const float>>& inputs) {
-  if (inputs.empty()) return absl::OkStatus();
-  // One that was told before this and did not come may still be read there.
-  SHOAL_RETURN_IF_ERROR(device_.Await(*memory_.next_copied));
-  char* const host = next_slot().host.data();
-  int64_t end = batch_offset_;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    SHOAL_ASSIGN_OR_RETURN(const int64_t input_end, Lay(i, inputs[i], next_slot()));
-    end = std::max(end, input_end);
-  }
-  SHOAL_RETURN_IF_ERROR(device_.CopyIn(
-      host + batch_offset_, next_slot().device.data() + batch_offset_, end - batch_offset_));
-  return device_.Record(Stream::kIn, *memory_.next_copied);
 }
 
 absl::Status DeviceExecutable::StartCopying(const CopyIn& copy, std::span<const float> parameters) {
@@ -250,8 +136,8 @@ absl::Status DeviceExecutable::StartCopying(const CopyIn& copy, std::span<const 
 
 absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
   const bool adds_up = buffers.part != RunBuffers::Part::kNone;
-  Recorded& recorded = recorded_[memory_.slot][buffers.same_parameters][adds_up];
-  const void* const inputs = slot().device.data();
+  Recorded& recorded = recorded_[inputs_.slot()][buffers.same_parameters][adds_up];
+  const void* const inputs = inputs_.slot_address();
   const void* const part_sums = memory_.part_sums.data();
   const bool ran_there = recorded.inputs == inputs && recorded.part_sums == part_sums &&
                          recorded.addresses == addresses_;
@@ -280,14 +166,11 @@ absl::StatusOr<std::unique_ptr<Device::Recording>> DeviceExecutable::RecordSteps
 
 absl::Status DeviceExecutable::GiveSteps(const RunBuffers& buffers,
                                          const OnStepTimed& on_step_timed) {
-  SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *inputs_copied_));
+  SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, inputs_.copied()));
   // What a step waits for is none of its time.
-  if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(*inputs_copied_));
-  for (const auto& [input, bytes] : byte_inputs_) {
-    const std::array<void*, 2> tensors = {slot().device.data() + input_offsets_[input],
-                                          memory_.floats.data() + bytes.floats_offset};
-    SHOAL_RETURN_IF_ERROR(GiveStep(*bytes.kernel, tensors, "FloatsOfBytes", on_step_timed));
-  }
+  if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(inputs_.copied()));
+  for (const auto& [kernel, tensors] : inputs_.Conversions())
+    SHOAL_RETURN_IF_ERROR(GiveStep(kernel, tensors, "FloatsOfBytes", on_step_timed));
   auto in = buffers.same_parameters ? copies_in_.end() : copies_in_.begin();
   auto out = copies_out_.begin();
   std::vector<void*> tensors;
@@ -317,9 +200,8 @@ absl::Status DeviceExecutable::GiveSteps(const RunBuffers& buffers,
 absl::Status DeviceExecutable::GiveStep(Kernel& kernel, std::span<void* const> tensors,
                                         const std::string& work, const OnStepTimed& on_step_timed) {
   using Clock = std::chrono::steady_clock;
-  const auto* context = reinterpret_cast<const RunContext*>(slot().device.data());
   const Clock::time_point begin = on_step_timed ? Clock::now() : Clock::time_point();
-  SHOAL_RETURN_IF_ERROR(device_.Launch(kernel, context, tensors));
+  SHOAL_RETURN_IF_ERROR(device_.Launch(kernel, inputs_.context(), tensors));
   if (!on_step_timed) return absl::OkStatus();
   SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *computed_));
   SHOAL_RETURN_IF_ERROR(device_.Await(*computed_));

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,38 +11,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "worker/compute/device/device.h"
+#include "worker/compute/device/device_inputs.h"
+#include "worker/compute/device/device_move_kernels.h"
 #include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/growing_device_memory.h"
 #include "worker/compute/executable.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/plan/transfers.h"
 #include "worker/compute/program.h"
-#include "worker/compute/program_builder.h"
 
 namespace shoal {
-
-// A piece of memory that grows: a device's, or with &Device::AllocateHost the host's.
-class GrowingDeviceMemory {
- public:
-  using Allocation = absl::StatusOr<std::unique_ptr<Device::Memory>> (Device::*)(int64_t);
-  explicit GrowingDeviceMemory(Allocation allocate = &Device::Allocate) : allocate_(allocate) {}
-
-  // Makes it at least `size_bytes` large. What it held is lost when it has to grow.
-  absl::Status Reserve(Device& device, int64_t size_bytes);
-
-  char* data() const { return memory_ == nullptr ? nullptr : memory_->data(); }
-  int64_t size_bytes() const { return size_bytes_; }
-
- private:
-  const Allocation allocate_;
-  std::unique_ptr<Device::Memory> memory_;
-  int64_t size_bytes_ = 0;
-};
-
-// Where context and inputs of a run lie, and where they come from: pinned, as the caller's are not.
-struct InputSlot {
-  GrowingDeviceMemory device;
-  GrowingDeviceMemory host{&Device::AllocateHost};
-};
 
 // The memory that the executables of a backend run in, in turn. Parameters and gradients lie as
 // they do on the host.
@@ -52,31 +29,14 @@ struct SharedDeviceMemory {
   GrowingDeviceMemory parameters;
   GrowingDeviceMemory gradients;
   GrowingDeviceMemory part_sums;  // of the gradients of the parts of a batch so far
-  // Of the last run, by `slot`, and of the next, which are on their way until `next_copied`; that
-  // may be after the end of the run.
-  std::array<InputSlot, 2> inputs;
-  int slot = 0;
-  std::unique_ptr<Device::Event> next_copied;  // made by the first executable
-  // The inputs of the run that come as bytes, as floats.
-  GrowingDeviceMemory floats;
+  SharedInputs inputs;
   // What goes with each result, on its way: pinned.
   GrowingDeviceMemory results{&Device::AllocateHost};
 
   int64_t device_bytes() const {
     return arena.size_bytes() + parameters.size_bytes() + gradients.size_bytes() +
-           part_sums.size_bytes() + inputs[0].device.size_bytes() + inputs[1].device.size_bytes() +
-           floats.size_bytes();
+           part_sums.size_bytes() + inputs.device_bytes();
   }
-};
-
-// What a device has kernels for beside those of programs.
-class DeviceMoveKernels : public MoveKernels {
- public:
-  // (gradient of a part of a batch, sum): sum += RunContext::share * gradient, or where
-  // RunContext::begins_sums says so, that alone.
-  virtual std::unique_ptr<Kernel> AddPart(int64_t size_bytes) const = 0;
-  // (from, to): `count` bytes as as many floats.
-  virtual std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const = 0;
 };
 
 // A program on a Device. All of a run is given to the device at once:
@@ -96,8 +56,9 @@ class DeviceMoveKernels : public MoveKernels {
 //
 // Where gradients are checked (Program::Results::check), what was found is copied out before them.
 //
-// The inputs of a batch that was told as the next one lie in the other slot when its run begins:
-// then the context alone is copied, with the inputs that are the run's own (weights, loss scale).
+// Of a batch that was told as the next one (DeviceInputs) the context alone is copied when its run
+// begins, with the inputs that are the run's own. The host lays the next one when the device has
+// all of the run's work, and so while that computes forward: the first gradients come later.
 //
 // What kCompute is given is the same each time, so that from the second run on it is recorded, and
 // played, as long as nothing has moved; there is a recording for each slot. Then the host waits for
@@ -119,8 +80,8 @@ class DeviceExecutable : public Executable {
 
   int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
   int64_t device_bytes() const override {
-    return memory_bytes() + (plan_.trains() ? 2 : 1) * (model_bytes() + inputs_size_bytes_) +
-           part_sums_bytes() + floats_size_bytes_;
+    return memory_bytes() + (plan_.trains() ? 2 : 1) * model_bytes() + part_sums_bytes() +
+           inputs_.device_bytes();
   }
   absl::Status TakeMemory() override;
   std::vector<Transfer::Range> SummedRanges() const override;
@@ -139,29 +100,15 @@ class DeviceExecutable : public Executable {
     std::vector<std::unique_ptr<Kernel>> add_part;  // by range; none: no parts are added up
   };
 
-  // An input that comes as bytes.
-  struct ByteInput {
-    int64_t floats_offset;  // in SharedDeviceMemory::floats; bytes
-    std::unique_ptr<Kernel> kernel;
-  };
-
   DeviceExecutable(Plan plan, Program program, const DeviceMoveKernels& kernels, Device* device,
                    SharedDeviceMemory* memory);
-  void PlaceInputs(const DeviceMoveKernels& kernels);
   absl::Status MakeCopies(int64_t least_copied_bytes, const DeviceMoveKernels& kernels);
-  absl::Status Reserve(InputSlot& slot);
 
   // Of the parameters, and of the gradients.
   int64_t model_bytes() const { return plan_.layout().size * static_cast<int64_t>(sizeof(float)); }
   int64_t part_sums_bytes() const { return plan_.adds_up_parts() ? model_bytes() : 0; }
-  InputSlot& slot() { return memory_.inputs[memory_.slot]; }
-  InputSlot& next_slot() { return memory_.inputs[1 - memory_.slot]; }
-  // Lays an input of the graph into a slot's memory on the host; returns where it ends.
-  // kInternal for a value that is no byte where it comes as such.
-  absl::StatusOr<int64_t> Lay(size_t input, std::span<const float> values, InputSlot& slot) const;
   // Gives the device its work.
   absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
-  absl::Status StartCopyingNext(const std::vector<std::span<const float>>& inputs);
   absl::Status StartCopying(const CopyIn& copy, std::span<const float> parameters);
   absl::Status StartComputing(const RunBuffers& buffers);
   // The steps themselves, one after the other; where they are timed, each waits for its end.
@@ -188,30 +135,24 @@ class DeviceExecutable : public Executable {
   Program program_;
   Device& device_;
   SharedDeviceMemory& memory_;
-  // In a slot: the context, the inputs that are a run's own, and from `batch_offset_` on those that
-  // come with the batch; bytes.
-  std::vector<int64_t> input_offsets_;       // by input of the graph
-  std::map<size_t, ByteInput> byte_inputs_;  // likewise
-  int64_t floats_size_bytes_ = 0;
-  int64_t batch_offset_ = 0;
-  int64_t inputs_size_bytes_ = 0;
-  // Where they come to lie on the host; bytes.
+  DeviceInputs inputs_;
+  // Where results come to lie on the host; bytes.
   int64_t prediction_offset_ = 0, losses_offset_ = 0, sums_offset_ = 0, check_offset_ = 0;
   int64_t results_size_bytes_ = 0;
   std::vector<CopyIn> copies_in_;    // by first step
   std::vector<CopyOut> copies_out_;  // by last step
-  std::unique_ptr<Device::Event> inputs_copied_, computed_, check_copied_, results_copied_;
+  std::unique_ptr<Device::Event> computed_, check_copied_, results_copied_;
 
   std::vector<void*> addresses_;  // by tensor, of the run
 
   struct Recorded {
-    // Of the first run, and so of the recording: where its slot is, its sums and its tensors.
+    // Of the first run, and so of the recording: where its inputs are, its sums and its tensors.
     const void* inputs = nullptr;
     const void* part_sums = nullptr;
     std::vector<void*> addresses;
     std::unique_ptr<Device::Recording> recording;  // null: not yet
   };
-  // By slot; whether parameters are the same as before; whether parts are added up.
+  // By slot of the inputs; whether parameters are the same as before; whether parts are added up.
   std::array<std::array<std::array<Recorded, 2>, 2>, 2> recorded_;
   bool records_ = true;
 };

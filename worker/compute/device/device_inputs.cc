@@ -1,0 +1,144 @@
+#include "worker/compute/device/device_inputs.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace shoal {
+namespace {
+
+using Stream = Device::Stream;
+
+// False where one of them is none.
+bool WriteBytes(std::span<const float> values, uint8_t* out) {
+  bool right = true;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float value = values[i];
+    out[i] = static_cast<uint8_t>(value >= 0 && value <= 255 ? value : 0);
+    right &= out[i] == value;
+  }
+  return right;
+}
+
+}  // namespace
+
+DeviceInputs::DeviceInputs(const Plan& plan, const DeviceMoveKernels& kernels, Device* device,
+                           SharedInputs* shared)
+    : plan_(plan),
+      device_(*device),
+      shared_(*shared),
+      size_bytes_(AlignedForDevice(sizeof(RunContext))) {
+  Place(kernels);
+}
+
+void DeviceInputs::Place(const DeviceMoveKernels& kernels) {
+  const TrainingGraph& training = plan_.training_graph();
+  const std::vector<ValueId>& inputs = plan_.graph().inputs();
+  offsets_.resize(inputs.size());
+  const auto place = [&](bool of_run) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if ((inputs[i] == training.weights || inputs[i] == training.loss_scale) != of_run) continue;
+      offsets_[i] = size_bytes_;
+      const int64_t count = ElementCount(plan_.shape(inputs[i]));
+      const int64_t floats_bytes = AlignedForDevice(count * static_cast<int64_t>(sizeof(float)));
+      if (!training.byte_inputs.contains(inputs[i])) {
+        size_bytes_ += floats_bytes;
+        continue;
+      }
+      size_bytes_ += AlignedForDevice(count);
+      byte_inputs_[i] = {floats_size_bytes_, kernels.FloatsOfBytes(count)};
+      floats_size_bytes_ += floats_bytes;
+    }
+  };
+  place(/*of_run=*/true);
+  batch_offset_ = size_bytes_;
+  place(/*of_run=*/false);
+}
+
+absl::Status DeviceInputs::MakeEvents() {
+  SHOAL_ASSIGN_OR_RETURN(copied_, device_.NewEvent());
+  return absl::OkStatus();
+}
+
+absl::Status DeviceInputs::Reserve() {
+  if (shared_.next_copied == nullptr) {
+    SHOAL_ASSIGN_OR_RETURN(shared_.next_copied, device_.NewEvent());
+  }
+  SHOAL_RETURN_IF_ERROR(Reserve(own()));
+  if (plan_.trains()) SHOAL_RETURN_IF_ERROR(Reserve(next()));
+  return shared_.floats.Reserve(device_, floats_size_bytes_);
+}
+
+absl::Status DeviceInputs::Reserve(SharedInputs::Slot& slot) {
+  const int64_t size_bytes = slot.device.size_bytes();
+  // What was to be the next batch may still be on its way there.
+  if (size_bytes > 0 && size_bytes < size_bytes_)
+    SHOAL_RETURN_IF_ERROR(device_.Await(*shared_.next_copied));
+  SHOAL_RETURN_IF_ERROR(slot.device.Reserve(device_, size_bytes_));
+  return slot.host.Reserve(device_, size_bytes_);
+}
+
+absl::StatusOr<int64_t> DeviceInputs::Lay(size_t input, std::span<const float> values,
+                                          SharedInputs::Slot& slot) const {
+  const int64_t offset = offsets_[input];
+  if (values.empty()) return offset;  // a target that nobody reads
+  char* const to = slot.host.data() + offset;
+  if (!byte_inputs_.contains(input)) {
+    std::memcpy(to, values.data(), values.size_bytes());
+    return offset + static_cast<int64_t>(values.size_bytes());
+  }
+  if (!WriteBytes(values, reinterpret_cast<uint8_t*>(to))) {
+    return absl::InternalError(
+        absl::StrCat("the input ", plan_.graph().value(plan_.graph().inputs()[input]).name,
+                     " has a value that is no whole number from 0 to 255, as all of its data are"));
+  }
+  return offset + static_cast<int64_t>(values.size());
+}
+
+absl::Status DeviceInputs::StartCopying(const RunContext& context,
+                                        const std::vector<std::span<const float>>& inputs,
+                                        bool has_batch) {
+  char* const host = own().host.data();
+  std::memcpy(host, &context, sizeof(context));
+  int64_t end = sizeof(context);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (has_batch && offsets_[i] >= batch_offset_) continue;
+    SHOAL_ASSIGN_OR_RETURN(const int64_t input_end, Lay(i, inputs[i], own()));
+    end = std::max(end, input_end);
+  }
+  SHOAL_RETURN_IF_ERROR(device_.CopyIn(host, own().device.data(), end));
+  return device_.Record(Stream::kIn, *copied_);
+}
+
+absl::Status DeviceInputs::StartCopyingNext(const std::vector<std::span<const float>>& inputs) {
+  if (inputs.empty()) return absl::OkStatus();
+  // One that was told before this and did not come may still be read there.
+  SHOAL_RETURN_IF_ERROR(device_.Await(*shared_.next_copied));
+  char* const host = next().host.data();
+  int64_t end = batch_offset_;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    SHOAL_ASSIGN_OR_RETURN(const int64_t input_end, Lay(i, inputs[i], next()));
+    end = std::max(end, input_end);
+  }
+  SHOAL_RETURN_IF_ERROR(device_.CopyIn(host + batch_offset_, next().device.data() + batch_offset_,
+                                       end - batch_offset_));
+  return device_.Record(Stream::kIn, *shared_.next_copied);
+}
+
+void* DeviceInputs::AddressOf(size_t input) const {
+  const auto bytes = byte_inputs_.find(input);
+  return bytes == byte_inputs_.end() ? own().device.data() + offsets_[input]
+                                     : shared_.floats.data() + bytes->second.floats_offset;
+}
+
+std::vector<DeviceInputs::Conversion> DeviceInputs::Conversions() const {
+  std::vector<Conversion> conversions;
+  for (const auto& [input, bytes] : byte_inputs_)
+    conversions.push_back(
+        {*bytes.kernel, {own().device.data() + offsets_[input], AddressOf(input)}});
+  return conversions;
+}
+
+}  // namespace shoal
