@@ -119,8 +119,10 @@ TEST_F(ByteInputsTest, AValueThatIsNoByteIsAnError) {
   const auto runner =
       MakeRunner(std::make_unique<FakeDeviceBackend>(std::make_unique<FakeDevice>(seed_), 64));
   const std::vector<float> parameters(runner->layout().size);
-  for (const float wrong : {0.5f, -1.0f, 256.0f, std::numeric_limits<float>::quiet_NaN(),
-                            std::numeric_limits<float>::infinity()}) {
+  for (const float wrong :
+       {0.5f, -1.0f, -0.5f, -1e-9f, 254.5f, 255.5f, 256.0f, 8388608.0f, 8388609.0f, 33554432.0f,
+        -8388608.0f, 1e30f, -1e30f, std::numeric_limits<float>::quiet_NaN(),
+        std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
     SCOPED_TRACE(wrong);
     DrawBatch();
     pixels_[random_() % pixels_.size()] = wrong;
