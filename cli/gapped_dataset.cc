@@ -26,11 +26,12 @@ std::vector<std::string> GappedDataset::reasons() const {
   return reasons_;
 }
 
-absl::Status GappedDataset::Read(uint64_t index, std::span<const std::span<float>> features,
+absl::Status GappedDataset::Read(uint64_t index, std::span<const FeatureSpan> features,
                                  std::span<float> label) const {
   const absl::Status status = original().Read(index, features, label);
   if (!allowed_ || !IsDamage(status)) return status;
-  for (const std::span<float> feature : features) std::fill(feature.begin(), feature.end(), 0.0f);
+  for (const FeatureSpan& feature : features)
+    std::fill(feature.floats.begin(), feature.floats.end(), 0.0f);
   MutexLock lock(&mutex_);
   if (gaps_.insert(index).second && reasons_.size() < kMostReasons)
     reasons_.emplace_back(status.message());

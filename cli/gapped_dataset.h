@@ -26,7 +26,7 @@ class GappedDataset : public DecoratedDataset {
   // Why, of the first ones.
   std::vector<std::string> reasons() const;
 
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override;
 
  private:

@@ -1,13 +1,16 @@
 #include "cli/model_bench.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <functional>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -58,20 +61,37 @@ void SetFirstValues(const Graph& graph, const ModelLayout& layout, std::span<flo
   }
 }
 
-// A batch and the memory behind it.
-struct MadeUpBatch {
-  MadeUpBatch(const Graph& graph, const Loss& loss, int64_t examples) {
+// The inputs that are pictures, as the data of a job mostly have them: bytes.
+std::set<size_t> PicturesOf(const Graph& graph) {
+  std::set<size_t> pictures;
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    if (graph.value(graph.inputs()[i]).shape.size() == 4) pictures.insert(i);
+  return pictures;
+}
+
+// Batches, each the next one of the other, and the memory behind them, which they share.
+struct MadeUpBatches {
+  // `byte_inputs`: the runner's.
+  MadeUpBatches(const Graph& graph, const Loss& loss, int64_t examples,
+                const std::set<size_t>& byte_inputs) {
     std::mt19937 random(0);
     std::uniform_real_distribution<float> uniform;
     // Whole numbers where there is an Embedding, which has no row for others.
     const bool ids = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
       return std::string(node.op->type()) == "Gather";
     });
-    for (const ValueId input : graph.inputs()) {
-      inputs.emplace_back(CountOf(graph.value(input).shape, examples));
-      for (float& value : inputs.back()) {
-        value = ids ? static_cast<float>(random() % 2) : uniform(random);
+    const std::set<size_t> pictures = PicturesOf(graph);
+    Batch batch;
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+      std::vector<float>& floats =
+          inputs.emplace_back(CountOf(graph.value(graph.inputs()[i]).shape, examples));
+      for (float& value : floats) {
+        value = ids || pictures.contains(i) ? static_cast<float>(random() % 2) : uniform(random);
       }
+      batch.inputs.emplace_back(floats);
+      if (!byte_inputs.contains(i)) continue;
+      bytes[i].assign(floats.begin(), floats.end());
+      batch.inputs.back() = bytes[i];
     }
     const Shape& output = graph.value(graph.outputs().front()).shape;
     const bool classes = loss.target() == Loss::Target::kClassNumber;
@@ -80,9 +100,14 @@ struct MadeUpBatch {
       value = classes ? static_cast<float>(random() % output.back()) : uniform(random);
     }
     batch.examples = examples;
-    batch.inputs.assign(inputs.begin(), inputs.end());
     batch.target = target;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      batches[i] = batch;
+      batches[i].id = i + 1;
+      batches[i].next = &batches[(i + 1) % batches.size()];
+    }
   }
+  MadeUpBatches(const MadeUpBatches&) = delete;
 
   static int64_t CountOf(Shape shape, int64_t examples) {
     std::replace(shape.begin(), shape.end(), kBatch, examples);
@@ -90,14 +115,16 @@ struct MadeUpBatch {
   }
 
   std::vector<std::vector<float>> inputs;
+  std::map<size_t, std::vector<uint8_t>> bytes;
   std::vector<float> target;
-  Batch batch;
+  std::array<Batch, 2> batches;
 };
 
 // Of the time that steps are measured for, how much those get whose pieces are.
 constexpr double kShareOfTimedOps = 0.25;
 
-// A model that trains on a made-up batch from its first values.
+// A model that trains on made-up batches from its first values. As in a worker the next batch is
+// known while one is computed, and pictures are bytes where a device takes them so.
 class Bench {
  public:
   using OnWorkTimed = std::function<void(const std::string& work, std::chrono::nanoseconds taken)>;
@@ -115,7 +142,8 @@ class Bench {
              .backend = options.device,
              .freedoms = {.tf32 = options.tf32, .nondeterministic = !options.deterministic},
              .threads = options.threads,
-             .on_work_timed = std::move(on_work_timed)}));
+             .on_work_timed = std::move(on_work_timed),
+             .byte_inputs = PicturesOf(graph)}));
     SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory memory,
                            runner->MemoryOfBatch(options.batch_size));
     const uint64_t parameter_bytes = sizeof(float) * runner->layout().size;
@@ -144,8 +172,8 @@ class Bench {
       const double cpu = CpuSeconds();
       const Clock::time_point begin = Clock::now();
       if (step == kPreparingSteps) first = begin;
-      SHOAL_RETURN_IF_ERROR(
-          runner_->Train(data_.batch, step, parameters_, gradients_, nullptr).status());
+      const Batch& batch = data_.batches[step % data_.batches.size()];
+      SHOAL_RETURN_IF_ERROR(runner_->Train(batch, step, parameters_, gradients_, nullptr).status());
       if (step < kPreparingSteps) continue;
       on_step(Seconds(Clock::now() - begin).count(), CpuSeconds() - cpu);
       if (Seconds(Clock::now() - first).count() >= for_seconds) return absl::OkStatus();
@@ -159,14 +187,14 @@ class Bench {
       : runner_(std::move(runner)),
         parameters_(runner_->layout().size),
         gradients_(runner_->layout().size),
-        data_(graph, loss, examples) {
+        data_(graph, loss, examples, runner_->byte_inputs()) {
     SetFirstValues(graph, runner_->layout(), parameters_);
   }
 
   const std::unique_ptr<ModelRunner> runner_;
   PageAlignedFloats parameters_, gradients_;
   std::unique_ptr<PinnedBuffer> pinned_parameters_, pinned_gradients_;
-  const MadeUpBatch data_;
+  const MadeUpBatches data_;
   int64_t activation_bytes_ = 0;
 };
 
@@ -208,19 +236,26 @@ absl::StatusOr<ModelBenchResult> BenchModel(const KerasModel& model,
         }));
   }
   std::map<std::string, double> op_seconds;  // of the step that runs
+  std::map<std::string, int64_t> op_pieces;  // likewise
   SHOAL_ASSIGN_OR_RETURN(
       const std::unique_ptr<Bench> bench,
       Bench::Create(model.graph, loss, options,
                     [&](const std::string& work, std::chrono::nanoseconds taken) {
                       op_seconds[work] += Seconds(taken).count();
+                      ++op_pieces[work];
                     }));
   double least = std::numeric_limits<double>::infinity();
   SHOAL_RETURN_IF_ERROR(bench->Run(
-      options.seconds * kShareOfTimedOps, [&] { op_seconds.clear(); },
+      options.seconds * kShareOfTimedOps,
+      [&] {
+        op_seconds.clear();
+        op_pieces.clear();
+      },
       [&](double seconds, double /*cpu_seconds*/) {
         if (seconds >= least) return;
         least = seconds;
         result.op_seconds = op_seconds;
+        result.op_pieces = op_pieces;
       }));
   return result;
 }
@@ -257,6 +292,18 @@ std::string ModelBenchText(const ModelBenchResult& result) {
   return text + table.ToString();
 }
 
+namespace {
+
+// How long a GPU computes for in a step; null of the machine itself.
+nlohmann::json DeviceSeconds(const ModelBenchResult& result) {
+  if (!DevicesIn(result.options.device).front().starts_with("cuda")) return nullptr;
+  double seconds = 0;
+  for (const auto& [op, of_op] : result.op_seconds) seconds += of_op;
+  return seconds;
+}
+
+}  // namespace
+
 std::string ModelBenchJson(const ModelBenchResult& result) {
   const double examples = static_cast<double>(result.options.batch_size);
   nlohmann::json multiply_adds, values;
@@ -275,6 +322,8 @@ std::string ModelBenchJson(const ModelBenchResult& result) {
                                {"examples_per_second", examples / Median(result.step_seconds)},
                                {"activation_bytes", result.activation_bytes},
                                {"op_seconds", result.op_seconds},
+                               {"op_pieces", result.op_pieces},
+                               {"device_seconds", DeviceSeconds(result)},
                                {"op_multiply_adds", multiply_adds},
                                {"op_values", values}};
   return json.dump() + "\n";

@@ -29,7 +29,8 @@ struct ModelBenchResult {
   ModelBenchOptions options;
   std::vector<double> step_seconds;          // by the clock, in order
   std::vector<double> step_cpu_seconds;      // of all threads
-  std::map<std::string, double> op_seconds;  // of a step, by what was computed
+  std::map<std::string, double> op_seconds;  // of a step, by what was computed; by a GPU's clock
+  std::map<std::string, int64_t> op_pieces;  // likewise, of how many pieces that is the time
   std::map<std::string, OpWork> op_work;     // of a step; without what no op is
   int64_t activation_bytes = 0;
 };

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -86,10 +85,12 @@ class ComputeThread : public StepComputer {
   void Enqueue(std::function<void()> task);
   absl::Status TakeMemory(const Job& job, uint64_t training_examples, const DatasetMemory& data);
   absl::Status TakeMemoryToEvaluate(const DatasetMemory& data);
-  absl::Status OpenTraining(const Job& job, const JobModel& computed, DatasetMemory* data);
-  absl::Status OpenTest(const Job& job, const JobModel& computed, DatasetMemory* data);
-  // Of the training or the test data.
-  void NoteByteInputs(const Dataset& dataset);
+  absl::StatusOr<std::shared_ptr<const Dataset>> OpenTraining(const Job& job,
+                                                              const JobModel& computed);
+  absl::StatusOr<std::shared_ptr<const Dataset>> OpenTest(const Job& job, const JobModel& computed);
+  // As the runner takes them; either may be null.
+  void ReadAhead(const Job& job, std::shared_ptr<const Dataset> training,
+                 std::shared_ptr<const Dataset> test);
   void NoteChunks(const std::vector<Variable>& variables, int ps_count);
   void Pin(std::span<float> buffer);
   // More threads than one are those of the compute thread, and a step of several batches is long.
@@ -138,7 +139,6 @@ class ComputeThread : public StepComputer {
   std::unique_ptr<DatasetPass> test_;      // null without a test set
   std::string training_labels_;            // where they are
   uint64_t training_examples_ = 0;
-  std::optional<std::set<size_t>> byte_inputs_;  // of all data that are open; by model input
   std::optional<BatchPlan> plan_;
   // By variable: the chunks it has a piece in; and by chunk, in order of ps, how many variables it
   // has.

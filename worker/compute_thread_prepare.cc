@@ -1,5 +1,8 @@
 // How a ComputeThread prepares for a job: data, model, memory.
 
+#include <initializer_list>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +33,22 @@ absl::Status CheckLossScale(const Job& job, const ModelRunner& runner) {
       ", or start the workers with --device=cpu, which computes them in float32"));
 }
 
+// The inputs that are bytes in all of a job's data, of which one may be null.
+std::set<size_t> ByteInputsOf(std::initializer_list<const Dataset*> data) {
+  std::optional<std::set<size_t>> everywhere;
+  for (const Dataset* const dataset : data) {
+    if (dataset == nullptr) continue;
+    std::set<size_t> here;
+    for (size_t i = 0; i < dataset->features().size(); ++i) {
+      const Feature& feature = dataset->features()[i];
+      const bool elsewhere = !everywhere.has_value() || everywhere->contains(i);
+      if (feature.bytes && feature.type != FeatureType::kWeight && elsewhere) here.insert(i);
+    }
+    everywhere = std::move(here);
+  }
+  return everywhere.value_or(std::set<size_t>());
+}
+
 }  // namespace
 
 absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::string& job_text,
@@ -38,9 +57,16 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   SHOAL_ASSIGN_OR_RETURN(const JobModel computed, JobModel::Of(job));
   const Graph& graph = computed.model.graph;
 
+  std::shared_ptr<const Dataset> training, test;
+  if (!options_.only_evaluates) {
+    SHOAL_ASSIGN_OR_RETURN(training, OpenTraining(job, computed));
+  }
+  if (!job.test.empty()) {
+    SHOAL_ASSIGN_OR_RETURN(test, OpenTest(job, computed));
+  }
   DatasetMemory data_memory;
-  if (!options_.only_evaluates) SHOAL_RETURN_IF_ERROR(OpenTraining(job, computed, &data_memory));
-  if (!job.test.empty()) SHOAL_RETURN_IF_ERROR(OpenTest(job, computed, &data_memory));
+  for (const Dataset* const data : {training.get(), test.get()})
+    if (data != nullptr) data_memory = data_memory + data->memory();
 
   SHOAL_ASSIGN_OR_RETURN(ShardMap shard_map, ShardMapOf(job, graph.variables(), ps_count));
   shard_map_ = std::make_unique<ShardMap>(std::move(shard_map));
@@ -55,9 +81,10 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   if (job.strategy.sync() || options_.only_evaluates) runner.freedoms.nondeterministic = false;
   runner.threads = options_.threads;
   runner.seed = job.seed;
-  runner.byte_inputs = byte_inputs_.value_or(std::set<size_t>());
+  runner.byte_inputs = ByteInputsOf({training.get(), test.get()});
   SHOAL_ASSIGN_OR_RETURN(runner_, options_.create_runner(std::move(runner)));
   if (!options_.only_evaluates) SHOAL_RETURN_IF_ERROR(CheckLossScale(job, *runner_));
+  ReadAhead(job, std::move(training), std::move(test));
   if (const std::string precision = runner_->DescribePrecision(); !precision.empty())
     LogInfo(precision);
   SHOAL_ASSIGN_OR_RETURN(auto push_codec, MakeCodec(job.compression.push, Direction::kPush));
@@ -101,40 +128,38 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
   return prepared;
 }
 
-absl::Status ComputeThread::OpenTraining(const Job& job, const JobModel& computed,
-                                         DatasetMemory* data) {
+absl::StatusOr<std::shared_ptr<const Dataset>> ComputeThread::OpenTraining(
+    const Job& job, const JobModel& computed) {
   SHOAL_RETURN_IF_ERROR(CheckClassesOfTraining(job));
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> training,
                          OpenJobData(job.training, *computed.loss, computed.model.graph));
   training_labels_ = training->LabelSource();
   training_examples_ = training->size();
-  *data = *data + training->memory();
-  NoteByteInputs(*training);
   plan_ = BatchPlanOf(job, training_examples_);
-  training_ = std::make_unique<BatchSource>(BatchSource::Options{
-      .dataset = training, .plan = plan_->batches(), .seed = job.seed, .shuffle = true});
-  return absl::OkStatus();
+  return training;
 }
 
-void ComputeThread::NoteByteInputs(const Dataset& dataset) {
-  std::set<size_t> noted;
-  for (size_t i = 0; i < dataset.features().size(); ++i) {
-    const Feature& feature = dataset.features()[i];
-    const bool elsewhere = !byte_inputs_.has_value() || byte_inputs_->contains(i);
-    if (feature.bytes && feature.type != FeatureType::kWeight && elsewhere) noted.insert(i);
-  }
-  byte_inputs_ = std::move(noted);
-}
-
-absl::Status ComputeThread::OpenTest(const Job& job, const JobModel& computed,
-                                     DatasetMemory* data) {
+absl::StatusOr<std::shared_ptr<const Dataset>> ComputeThread::OpenTest(const Job& job,
+                                                                       const JobModel& computed) {
   SHOAL_ASSIGN_OR_RETURN(const DataSource source, WithNamesOfJob(job, job.test));
   SHOAL_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> test,
                          OpenJobData(source, *computed.loss, computed.model.graph));
-  *data = *data + test->memory();
-  NoteByteInputs(*test);
-  test_ = std::make_unique<DatasetPass>(test, job.batch_size);
-  return absl::OkStatus();
+  return test;
+}
+
+void ComputeThread::ReadAhead(const Job& job, std::shared_ptr<const Dataset> training,
+                              std::shared_ptr<const Dataset> test) {
+  if (training != nullptr) {
+    training_ =
+        std::make_unique<BatchSource>(BatchSource::Options{.dataset = std::move(training),
+                                                           .plan = plan_->batches(),
+                                                           .seed = job.seed,
+                                                           .shuffle = true,
+                                                           .byte_inputs = runner_->byte_inputs()});
+  }
+  if (test != nullptr) {
+    test_ = std::make_unique<DatasetPass>(std::move(test), job.batch_size, runner_->byte_inputs());
+  }
 }
 
 void ComputeThread::NoteChunks(const std::vector<Variable>& variables, int ps_count) {

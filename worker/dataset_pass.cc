@@ -7,8 +7,10 @@
 namespace shoal {
 
 Batch BatchOf(const LoadedBatch& loaded, const std::string& label_source) {
+  std::vector<InputValues> inputs(loaded.inputs.begin(), loaded.inputs.end());
+  for (const auto& [input, bytes] : loaded.byte_inputs) inputs[input] = bytes;
   return {.examples = static_cast<int64_t>(loaded.examples),
-          .inputs = {loaded.inputs.begin(), loaded.inputs.end()},
+          .inputs = std::move(inputs),
           .target = loaded.targets,
           .target_file = label_source,
           .indices = loaded.indices,
@@ -23,10 +25,14 @@ void AddBatch(const BatchResult& next, BatchResult* sums) {
   for (size_t i = 0; i < next.metric_sums.size(); ++i) sums->metric_sums[i] += next.metric_sums[i];
 }
 
-DatasetPass::DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size)
+DatasetPass::DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size,
+                         std::set<size_t> byte_inputs)
     : plan_(dataset->size(), static_cast<uint64_t>(batch_size), /*epochs=*/1, /*steps=*/0),
       label_source_(dataset->LabelSource()),
-      source_({.dataset = std::move(dataset), .plan = plan_, .shuffle = false}) {}
+      source_({.dataset = std::move(dataset),
+               .plan = plan_,
+               .shuffle = false,
+               .byte_inputs = std::move(byte_inputs)}) {}
 
 absl::StatusOr<BatchResult> DatasetPass::Evaluate(uint64_t batch, std::span<const float> parameters,
                                                   ModelRunner* runner) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,7 +27,9 @@ void AddBatch(const BatchResult& next, BatchResult* sums);
 // caller at a time.
 class DatasetPass {
  public:
-  DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size);
+  // `byte_inputs`: those of whoever runs the batches (ModelRunner).
+  DatasetPass(std::shared_ptr<const Dataset> dataset, int64_t batch_size,
+              std::set<size_t> byte_inputs = {});
 
   uint64_t examples() const { return plan_.examples(); }
   uint64_t batches() const { return plan_.total_steps(); }

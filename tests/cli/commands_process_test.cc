@@ -298,6 +298,8 @@ TEST_F(CommandsTest, BenchModelSaysWhatEachOpTakes) {
   // Of 4 examples 26 x 26 x 32 outputs, of 3 x 3 x 1 products each, and 11 x 11 x 64 of 3 x 3 x 32.
   EXPECT_EQ(json["op_multiply_adds"]["Conv2D"], 9699840);
   EXPECT_GT(json["op_values"]["Conv2D"].get<int64_t>(), 0);
+  EXPECT_GT(json["op_pieces"]["Conv2D"].get<int64_t>(), 0);
+  EXPECT_TRUE(json["device_seconds"].is_null()) << json;
   EXPECT_GT(json["activation_bytes"].get<int64_t>(), 0);
 
   const Result job = Shoal({"bench", "model", example + "job.json"});

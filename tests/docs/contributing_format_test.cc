@@ -34,7 +34,7 @@ TEST_F(ContributingFormatTest, IsReadAsAJobFileNamesIt) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   ASSERT_EQ((*dataset)->size(), 2u);
   std::vector<float> x(2), label(1);
-  ASSERT_TRUE((*dataset)->Read(1, std::vector<std::span<float>>{x}, label).ok());
+  ASSERT_TRUE((*dataset)->Read(1, std::vector<FeatureSpan>{x}, label).ok());
   EXPECT_EQ(x, (std::vector<float>{4, 5}));
   EXPECT_EQ(label[0], 6);
   ASSERT_TRUE((*dataset)->ReadLabel(0, label).ok());

@@ -18,8 +18,12 @@
 #include "common/job/job_shard_map.h"
 #include "common/loss/keras_loss.h"
 #include "common/model/keras_model.h"
+#include "tests/worker/compute/device/fake_device.h"
+#include "tests/worker/compute/device/fake_device_backend.h"
 #include "tests/worker/compute_thread_fixture.h"
 #include "tests/worker/input/data_file_content.h"
+#include "worker/compute/graph_runner.h"
+#include "worker/compute/reference/reference_backend.h"
 
 namespace shoal {
 namespace {
@@ -114,7 +118,7 @@ TEST_F(ComputeThreadTest, OneNumberAnExampleIsATargetForOneOutput) {
   std::vector<float> example(64), label(1);
   double sum = 0;
   for (const uint64_t index : batches_[0].indices) {
-    ASSERT_TRUE(dataset->Read(index, std::vector<std::span<float>>{example}, label).ok());
+    ASSERT_TRUE(dataset->Read(index, std::vector<FeatureSpan>{example}, label).ok());
     sum += label[0] * label[0];
   }
   EXPECT_GT(sum, 0);
@@ -404,6 +408,32 @@ TEST_F(ComputeThreadTest, TheRunnerKnowsWhichInputsAreBytesInAllData) {
   NewComputer();
   ASSERT_TRUE(Prepare(job.ResolvedText()).ok());
   EXPECT_EQ(given, std::set<size_t>{});
+}
+
+// To the last bit: what bytes are turned into are the same floats.
+TEST_F(ComputeThreadTest, ADeviceIsGivenBytesAndComputesWhatOthersDoOfFloats) {
+  const Job job = small_.Load();
+  std::vector<std::vector<float>> gradients;
+  for (const bool on_device : {false, true}) {
+    create_runner_ =
+        [on_device](ModelRunner::Options options) -> absl::StatusOr<std::unique_ptr<ModelRunner>> {
+      if (!on_device) return GraphRunner::Create(std::move(options), CreateReferenceBackend());
+      return GraphRunner::Create(std::move(options), std::make_unique<FakeDeviceBackend>(
+                                                         std::make_unique<FakeDevice>(1), 64));
+    };
+    NewComputer();
+    const auto prepared = Prepare(job.ResolvedText());
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    Initialize(job, *prepared->layout, prepared->parameters);
+    computer_->Expect(0, 3);
+    for (const uint64_t step : {0, 1, 2}) {
+      ASSERT_TRUE(Train(step).ok());
+      gradients.emplace_back(prepared->gradients.begin(), prepared->gradients.end());
+    }
+    ASSERT_TRUE(Evaluate(0).ok());
+  }
+  for (int step = 0; step < 3; ++step) EXPECT_EQ(gradients[step], gradients[3 + step]) << step;
+  EXPECT_NE(gradients[0], gradients[1]);
 }
 
 TEST_F(ComputeThreadTest, ForgetDropsOnlyWhatIsPrepared) {

@@ -111,7 +111,7 @@ TEST_F(DatasetPassTest, PredictionsComeInTheOrderOfTheDataSet) {
   ASSERT_EQ(rows.size(), 50u * 4);
   std::vector<float> example(64), label(1);
   for (const uint64_t index : {0, 17, 49}) {
-    ASSERT_TRUE(dataset_->Read(index, std::vector<std::span<float>>{example}, label).ok());
+    ASSERT_TRUE(dataset_->Read(index, std::vector<FeatureSpan>{example}, label).ok());
     const auto alone =
         runner_->Predict({.examples = 1, .inputs = {example}}, parameters_, /*training=*/false);
     ASSERT_TRUE(alone.ok()) << alone.status();

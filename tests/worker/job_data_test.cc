@@ -51,7 +51,7 @@ class SizedDataset : public Dataset {
   uint64_t size() const override { return size_; }
   const std::vector<Feature>& features() const override { return features_; }
   const Shape& label_shape() const override { return label_shape_; }
-  absl::Status Read(uint64_t, std::span<const std::span<float>>, std::span<float>) const override {
+  absl::Status Read(uint64_t, std::span<const FeatureSpan>, std::span<float>) const override {
     return absl::OkStatus();
   }
   absl::Status ReadLabel(uint64_t, std::span<float>) const override { return absl::OkStatus(); }

@@ -11,7 +11,8 @@ namespace {
 std::span<const float> InputOf(const Plan& plan, const RunBuffers& buffers, ValueId value) {
   const std::vector<ValueId>& inputs = plan.graph().inputs();
   const auto found = std::find(inputs.begin(), inputs.end(), value);
-  return found == inputs.end() ? std::span<const float>() : buffers.inputs[found - inputs.begin()];
+  return found == inputs.end() ? std::span<const float>()
+                               : buffers.inputs[found - inputs.begin()].floats();
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace shoal {
 
 // The caller's memory for one run, on the host.
 struct RunBuffers {
-  std::vector<std::span<const float>> inputs = {};  // in the order of the graph's inputs
+  std::vector<InputValues> inputs = {};  // in the order of the graph's inputs
   std::span<const float> parameters = {};
   ArrivingParameters* arriving = nullptr;  // who says that they are there; null: all of them are
   // They are those of the run before, of the same backend in the same mode: a device has them.
@@ -28,7 +28,7 @@ struct RunBuffers {
   bool same_inputs = false;
   // Of the batch that this executable runs next, in the order of the graph's inputs: the model's
   // and the target; empty: not known. Read before Run returns.
-  std::vector<std::span<const float>> next_inputs = {};
+  std::vector<InputValues> next_inputs = {};
   std::span<float> gradients = {};  // of a plan that trains
   // Of training with a part of a batch, where the backend adds up parts: its gradients times
   // RunContext::share are added to those of the parts before, unless it begins the sums, and

@@ -28,8 +28,8 @@ bool ComputesInFloat16(const Backend& backend, const Graph& model) {
 }
 
 // In the order of a training graph's inputs, of which they are the first.
-std::vector<std::span<const float>> InputsOf(const Batch& batch) {
-  std::vector<std::span<const float>> inputs = batch.inputs;
+std::vector<InputValues> InputsOf(const Batch& batch) {
+  std::vector<InputValues> inputs = batch.inputs;
   inputs.push_back(batch.target);
   return inputs;
 }
@@ -54,6 +54,7 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
       BuildTrainingGraph(options.model, *options.loss,
                          {.weighted = options.weighted || !options.class_weights.empty(),
                           .scales_loss = ComputesInFloat16(*backend, options.model)}));
+  if (backend->runs_in_machine_memory()) options.byte_inputs.clear();
   for (const size_t input : options.byte_inputs)
     training.byte_inputs.insert(training.graph.inputs()[input]);
   SHOAL_RETURN_IF_ERROR(CheckKernels(*backend, training.graph));
@@ -67,16 +68,18 @@ absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t exam
   announced_ = {};  // what the device has of it may go
   SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(PlanMode::kTrain, at_once));
   SHOAL_RETURN_IF_ERROR(TakeMemory(*executable, at_once));
-  int64_t values = ElementCount(BatchShape(training_.target, examples));
-  if (training_.weights != kNoValue) values += examples;
-  for (const ValueId input : options_.model.inputs()) {
-    values += ElementCount(BatchShape(input, examples));
-  }
   constexpr int64_t kBytes = sizeof(float);
+  int64_t data = ElementCount(BatchShape(training_.target, examples)) * kBytes;
+  if (training_.weights != kNoValue) data += examples * kBytes;
+  const std::vector<ValueId>& inputs = options_.model.inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    data +=
+        ElementCount(BatchShape(inputs[i], examples)) * (byte_inputs().contains(i) ? 1 : kBytes);
+  }
   const int64_t part_gradients =
       at_once < examples && !backend_->adds_up_parts() ? layout_.size : 0;
   const int64_t arena = backend_->runs_in_machine_memory() ? executable->memory_bytes() : 0;
-  return BatchMemory{.data = values * kBytes, .activations = arena + part_gradients * kBytes};
+  return BatchMemory{.data = data, .activations = arena + part_gradients * kBytes};
 }
 
 absl::StatusOr<std::unique_ptr<PinnedBuffer>> GraphRunner::Pin(std::span<float> buffer) {
@@ -165,10 +168,17 @@ absl::Status GraphRunner::CheckSizes(const Batch& batch, bool needs_target) cons
                                                    " inputs; the model has ", inputs.size()));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat("input \"", training_.graph.value(inputs[i]).name,
-                                                 "\" of ", batch.examples, " examples"),
-                                    batch.inputs[i].size(),
+    const std::string name = absl::StrCat("input \"", training_.graph.value(inputs[i]).name, "\"");
+    const InputValues& values = batch.inputs[i];
+    SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat(name, " of ", batch.examples, " examples"),
+                                    values.size(),
                                     ElementCount(BatchShape(inputs[i], batch.examples))));
+    const bool bytes = byte_inputs().contains(i);
+    if (bytes ? values.bytes().empty() : values.floats().empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " has ", bytes ? "floats" : "bytes",
+                                                     "; this backend takes ",
+                                                     bytes ? "bytes of it" : "floats"));
+    }
   }
   if (!needs_target) return absl::OkStatus();
   SHOAL_RETURN_IF_ERROR(CheckSize(absl::StrCat("the target of ", batch.examples, " examples"),
@@ -318,7 +328,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunAtOnce(
     buffers.inputs.push_back(weights_);
   }
   const float loss_scale = loss_scale_.value();
-  if (scales_loss()) buffers.inputs.emplace_back(&loss_scale, 1);
+  if (scales_loss()) buffers.inputs.emplace_back(std::span(&loss_scale, 1));
   SHOAL_ASSIGN_OR_RETURN(BatchResult result, executable->Run(context, buffers, on_variable_done,
                                                              options_.on_work_timed));
   announced_ = {.id = next.id, .examples = next.examples};

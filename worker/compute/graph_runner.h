@@ -27,6 +27,7 @@ class GraphRunner : public ModelRunner {
                                                              std::unique_ptr<Backend> backend);
 
   const ModelLayout& layout() const override { return layout_; }
+  std::set<size_t> byte_inputs() const override { return options_.byte_inputs; }
   absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) override;
   std::string DescribePrecision() const override {

@@ -17,8 +17,10 @@ std::span<const Element> PartOfRows(std::span<const Element> rows, int64_t examp
 Batch PartOf(const Batch& batch, int64_t first, int64_t count) {
   Batch part = batch;
   part.examples = count;
-  for (std::span<const float>& input : part.inputs)
-    input = PartOfRows(input, batch.examples, first, count);
+  for (InputValues& input : part.inputs) {
+    const size_t size = input.size() / batch.examples;
+    input = input.Part(first * size, count * size);
+  }
   part.target = PartOfRows(batch.target, batch.examples, first, count);
   part.indices = PartOfRows(batch.indices, batch.examples, first, count);
   part.weights = PartOfRows(batch.weights, batch.examples, first, count);

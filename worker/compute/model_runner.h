@@ -18,15 +18,16 @@
 #include "common/training_metric/metric.h"
 #include "worker/compute/arriving_parameters.h"
 #include "worker/compute/compute_freedoms.h"
+#include "worker/compute/input_values.h"
 #include "worker/compute/pinned_buffer.h"
 
 namespace shoal {
 
 // One batch in memory: the model's inputs, in the order of Graph::inputs(), and the target;
-// float32, row-major, first axis = examples.
+// float32, but for ModelRunner::byte_inputs(), row-major, first axis = examples.
 struct Batch {
   int64_t examples = 0;
-  std::vector<std::span<const float>> inputs;
+  std::vector<InputValues> inputs;
   std::span<const float> target;
   // Where the target was read, for errors; empty where nobody says: the file, and the index in it
   // of each example.
@@ -78,8 +79,7 @@ class ModelRunner {
     // laid out otherwise, and how long it took, while the caller waits for the batch. Empty: no
     // clock is read.
     std::function<void(const std::string& work, std::chrono::nanoseconds)> on_work_timed = {};
-    // Of the model's inputs those that have whole numbers from 0 to 255 in each batch, by index: to
-    // a device they are copied as such.
+    // Of the model's inputs those that have whole numbers from 0 to 255 in each batch, by index.
     std::set<size_t> byte_inputs = {};
   };
 
@@ -89,6 +89,10 @@ class ModelRunner {
 
   // Where each variable lies in the `parameters` and `gradients` buffers below.
   virtual const ModelLayout& layout() const = 0;
+
+  // Of Options::byte_inputs those that batches have as bytes: a device takes them so, a quarter as
+  // long; where the machine computes itself, as floats.
+  virtual std::set<size_t> byte_inputs() const { return {}; }
 
   // Memory that a training batch takes beside those buffers, in bytes. Prepares for that size, and
   // takes what it needs of a device's own memory: kFailedPrecondition where there is not so much,

@@ -20,7 +20,7 @@ absl::Status Program::Run(const RunContext& context, const RunBuffers& buffers, 
   FindAddresses(
       tensors_,
       {arena.data(), Writable(buffers.parameters.data()), Writable(buffers.gradients.data())},
-      [&](int input) { return Writable(buffers.inputs[input].data()); }, addresses_);
+      [&](int input) { return Writable(buffers.inputs[input].floats().data()); }, addresses_);
   std::vector<void*> step_addresses;
   Clock::time_point begin;
   if (on_step_timed) begin = Clock::now();

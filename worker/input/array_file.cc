@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -87,16 +88,24 @@ std::string ArrayFile::ToString() const {
   return absl::StrCat(ShapeToString(header_.shape), " ", ElementTypeName(header_.format.type));
 }
 
-absl::Status ArrayFile::ReadRow(uint64_t index, std::span<float> out) const {
+absl::Status ArrayFile::ReadRow(uint64_t index, FeatureSpan out) const {
   if (index >= rows() || out.size() != row_elements_) {
     return absl::OutOfRangeError(absl::StrCat(path_, ": row ", index, " asked for as ", out.size(),
                                               " numbers; there are ", rows(), " rows of ",
                                               row_elements_));
   }
-  const uint64_t row_bytes = row_elements_ * ElementBytes(header_.format.type);
+  const size_t row_bytes = row_elements_ * ElementBytes(header_.format.type);
   const uint64_t offset = header_.data_offset + index * row_bytes;
-  if (!copy_.has_value()) return ReadFromFile(offset, out);
-  ConvertToFloat(header_.format, copy_->bytes().data() + offset, out);
+  if (!copy_.has_value()) {
+    return out.bytes.empty() ? ReadFromFile(offset, out.floats)
+                             : ReadBytes(offset, out.bytes.data(), row_bytes);
+  }
+  const char* const stored = copy_->bytes().data() + offset;
+  if (out.bytes.empty()) {
+    ConvertToFloat(header_.format, stored, out.floats);
+  } else {
+    std::memcpy(out.bytes.data(), stored, row_bytes);
+  }
   return absl::OkStatus();
 }
 
@@ -105,23 +114,28 @@ absl::Status ArrayFile::ReadFromFile(uint64_t offset, std::span<float> out) cons
   const size_t element_bytes = ElementBytes(header_.format.type);
   while (!out.empty()) {
     const size_t elements = std::min(out.size(), sizeof(buffer) / element_bytes);
-    for (size_t done = 0; done < elements * element_bytes;) {
-      const ssize_t count = pread(file_.get(), buffer + done, elements * element_bytes - done,
-                                  static_cast<off_t>(offset + done));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) {
-        return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": reading at byte ", offset + done));
-      }
-      if (count == 0) {
-        return absl::DataLossError(absl::StrCat(path_, ": ends before byte ", offset + done, "; ",
-                                                Describe(header_),
-                                                ", and so it was when it was opened"));
-      }
-      done += static_cast<size_t>(count);
-    }
+    SHOAL_RETURN_IF_ERROR(ReadBytes(offset, buffer, elements * element_bytes));
     ConvertToFloat(header_.format, buffer, out.first(elements));
     out = out.subspan(elements);
     offset += elements * element_bytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArrayFile::ReadBytes(uint64_t offset, void* out, size_t size) const {
+  for (size_t done = 0; done < size;) {
+    const ssize_t count = pread(file_.get(), static_cast<char*>(out) + done, size - done,
+                                static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": reading at byte ", offset + done));
+    }
+    if (count == 0) {
+      return absl::DataLossError(absl::StrCat(path_, ": ends before byte ", offset + done, "; ",
+                                              Describe(header_),
+                                              ", and so it was when it was opened"));
+    }
+    done += static_cast<size_t>(count);
   }
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/shape.h"
 #include "worker/input/array_header.h"
+#include "worker/input/feature.h"
 #include "worker/input/file_descriptor.h"
 #include "worker/input/private_copy.h"
 
@@ -43,13 +44,14 @@ class ArrayFile {
   // "(60000, 28, 28) u8".
   std::string ToString() const;
 
-  // Writes row `index` as float32. `out` holds ElementCount(row_shape()).
-  absl::Status ReadRow(uint64_t index, std::span<float> out) const;
+  // Writes row `index`, of an array of bytes() also as such. `out` holds ElementCount(row_shape()).
+  absl::Status ReadRow(uint64_t index, FeatureSpan out) const;
 
  private:
   ArrayFile(std::string path, FileDescriptor file, ArrayHeader header,
             std::optional<PrivateCopy> copy);
   absl::Status ReadFromFile(uint64_t offset, std::span<float> out) const;
+  absl::Status ReadBytes(uint64_t offset, void* out, size_t size) const;
 
   const std::string path_;
   const FileDescriptor file_;

@@ -31,12 +31,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> ArrayRows::Make(Arrays arrays,
   return std::unique_ptr<Dataset>(new ArrayRows(std::move(arrays), std::move(shaped)));
 }
 
-absl::Status ArrayRows::Read(uint64_t index, std::span<const std::span<float>> features,
+absl::Status ArrayRows::Read(uint64_t index, std::span<const FeatureSpan> features,
                              std::span<float> label) const {
   for (size_t i = 0; i < features.size(); ++i) {
     const ArrayFile& array = *arrays_.features[i];
     SHOAL_RETURN_IF_ERROR(array.ReadRow(index, features[i]));
-    if (absl::Status status = CheckValues(features_[i], features[i]); !status.ok()) {
+    if (absl::Status status = CheckValues(features_[i], features[i].floats); !status.ok()) {
       return absl::Status(status.code(), absl::StrCat(array.path(), ": example ", index, ": ",
                                                       std::string(status.message())));
     }

@@ -25,7 +25,7 @@ class ArrayRows : public Dataset {
   const Shape& label_shape() const override {
     return arrays_.labels == nullptr ? kNoLabel : arrays_.labels->row_shape();
   }
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override;
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
     return arrays_.labels == nullptr ? absl::OkStatus() : arrays_.labels->ReadRow(index, label);

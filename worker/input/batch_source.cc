@@ -36,9 +36,12 @@ constexpr uint64_t kLeastPrefetch = 4;
 constexpr uint64_t kMostPrefetch = 16;
 
 uint64_t BatchBytes(const BatchSource::Options& options) {
-  int64_t numbers = ElementCount(options.dataset->label_shape());
-  for (const Feature& feature : options.dataset->features()) numbers += ElementCount(feature.shape);
-  return options.plan.Range(0).count * static_cast<uint64_t>(numbers) * sizeof(float);
+  constexpr int64_t kBytes = sizeof(float);
+  int64_t bytes = ElementCount(options.dataset->label_shape()) * kBytes;
+  const std::vector<Feature>& features = options.dataset->features();
+  for (size_t f = 0; f < features.size(); ++f)
+    bytes += ElementCount(features[f].shape) * (options.byte_inputs.contains(f) ? 1 : kBytes);
+  return options.plan.Range(0).count * static_cast<uint64_t>(bytes);
 }
 
 }  // namespace
@@ -238,14 +241,18 @@ class BatchSource::Impl {
     memory->id = ++readings_;
     memory->examples = range.count;
     const size_t label_size = static_cast<size_t>(ElementCount(dataset.label_shape()));
-    std::vector<std::span<float>> features(dataset.features().size());
+    std::vector<FeatureSpan> features(dataset.features().size());
     for (uint64_t i = 0; i < range.count; ++i) {
       const uint64_t position = range.first + i;
       memory->indices[i] = options_.shuffle ? permutation(position) : position;
       for (size_t f = 0; f < features.size(); ++f) {
-        std::vector<float>& values = ValuesOf(f, memory.get());
-        const size_t size = values.size() / range.count;
-        features[f] = std::span(values).subspan(i * size, size);
+        const auto of_example = [&](auto& values) {
+          const size_t size = values.size() / range.count;
+          return FeatureSpan(std::span(values).subspan(i * size, size));
+        };
+        const auto bytes = memory->byte_inputs.find(f);
+        features[f] = bytes == memory->byte_inputs.end() ? of_example(ValuesOf(f, memory.get()))
+                                                         : of_example(bytes->second);
       }
       SHOAL_RETURN_IF_ERROR(
           dataset.Read(memory->indices[i], features,
@@ -269,7 +276,11 @@ class BatchSource::Impl {
       for (size_t f = 0; f < features.size(); ++f) {
         const auto size = static_cast<size_t>(ElementCount(features[f].shape));
         numbers += size;
-        ValuesOf(f, batch).resize(examples * size);
+        if (options_.byte_inputs.contains(f)) {
+          batch->byte_inputs[f].resize(examples * size);
+        } else {
+          ValuesOf(f, batch).resize(examples * size);
+        }
       }
       batch->targets.resize(examples * static_cast<size_t>(ElementCount(dataset.label_shape())));
       batch->indices.resize(examples);

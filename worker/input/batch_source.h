@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,9 +19,11 @@ struct LoadedBatch {
   uint64_t id = 0;    // of this reading of it, from 1: no other batch of the source has it
   uint64_t examples = 0;
   std::vector<std::vector<float>> inputs;  // by feature: [examples, shape of the feature]
-  std::vector<float> targets;              // [examples, label shape]
-  std::vector<float> weights;              // [examples]; empty: the data have none
-  std::vector<uint64_t> indices;           // which examples of the data set, in order
+  // The same of Options::byte_inputs, whose `inputs` are empty.
+  std::map<size_t, std::vector<uint8_t>> byte_inputs;
+  std::vector<float> targets;     // [examples, label shape]
+  std::vector<float> weights;     // [examples]; empty: the data have none
+  std::vector<uint64_t> indices;  // which examples of the data set, in order
 };
 
 // Prepares the batches of steps ahead of need, on threads of its own, each a whole batch; they are
@@ -40,6 +44,8 @@ class BatchSource {
     StepPlan plan;
     uint64_t seed = 0;
     bool shuffle = true;
+    // Of the features those that are read as bytes, by index: each has Feature::bytes.
+    std::set<size_t> byte_inputs = {};
     std::optional<int> prefetch;
     // How many read; unless said otherwise one, or as many as ThreadsFor() has.
     std::optional<int> threads;

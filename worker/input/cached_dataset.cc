@@ -83,14 +83,15 @@ DatasetMemory CachedDataset::memory() const {
   return memory;
 }
 
-absl::Status CachedDataset::Read(uint64_t index, std::span<const std::span<float>> features,
+absl::Status CachedDataset::Read(uint64_t index, std::span<const FeatureSpan> features,
                                  std::span<float> label) const {
   if (index >= size()) return original().Read(index, features, label);
   std::atomic<Row>& state = states_[index];
   float* row = rows_.data() + index * row_numbers_;
   if (state.load(std::memory_order_acquire) == Row::kKept) {
-    for (const std::span<float> feature : features) {
-      std::copy_n(row, feature.size(), feature.data());
+    for (const FeatureSpan& feature : features) {
+      std::copy_n(row, feature.floats.size(), feature.floats.data());
+      std::copy_n(row, feature.bytes.size(), feature.bytes.data());
       row += feature.size();
     }
     std::copy_n(row, label.size(), label.data());
@@ -101,8 +102,10 @@ absl::Status CachedDataset::Read(uint64_t index, std::span<const std::span<float
   if (!state.compare_exchange_strong(empty, Row::kWriting, std::memory_order_relaxed)) {
     return absl::OkStatus();
   }
-  for (const std::span<float> feature : features)
-    row = std::copy(feature.begin(), feature.end(), row);
+  for (const FeatureSpan& feature : features) {
+    row = std::copy(feature.floats.begin(), feature.floats.end(), row);
+    row = std::copy(feature.bytes.begin(), feature.bytes.end(), row);
+  }
   std::copy(label.begin(), label.end(), row);
   state.store(Row::kKept, std::memory_order_release);
   return absl::OkStatus();

@@ -21,7 +21,7 @@ class CachedDataset : public DecoratedDataset {
                                                        Place place);
   ~CachedDataset() override;
 
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override;
   DatasetMemory memory() const override;
 

@@ -42,9 +42,9 @@ class Dataset {
   // format does without.
   virtual const Shape& label_shape() const = 0;
 
-  // Writes example `index` and its label as float32: a span for each feature, of ElementCount of
-  // its shape, and one for the label.
-  virtual absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  // Writes example `index` and its label: a span for each feature, of ElementCount of its shape,
+  // and one for the label.
+  virtual absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                             std::span<float> label) const = 0;
   // The label alone: the one that Read writes, but for a damaged example in whose place another
   // stands, which has a label of its own. For who looks through labels without reading examples.

@@ -16,7 +16,7 @@ class DecoratedDataset : public Dataset {
   uint64_t size() const override { return original_->size(); }
   const std::vector<Feature>& features() const override { return original_->features(); }
   const Shape& label_shape() const override { return original_->label_shape(); }
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override {
     return original_->Read(index, features, label);
   }

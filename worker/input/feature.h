@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <ranges>
+#include <span>
 #include <string>
+#include <type_traits>
 
 #include "common/base/shape.h"
 
@@ -29,6 +32,26 @@ struct Feature {
   // Of each value is known that it is a whole number from 0 to 255, as of pictures that are stored
   // as such.
   bool bytes = false;
+};
+
+// Where the values of a feature of one example are written: as float32 or, which a feature of
+// `bytes` alone can be, as the bytes that they are. One of them is empty.
+struct FeatureSpan {
+  FeatureSpan() = default;
+  // Of floats or bytes that lie one after the other. Implicit: a vector is a place for values.
+  template <std::ranges::contiguous_range Values>
+  FeatureSpan(Values&& values) {  // NOLINT
+    if constexpr (std::is_same_v<std::ranges::range_value_t<Values>, uint8_t>) {
+      bytes = values;
+    } else {
+      floats = values;
+    }
+  }
+
+  size_t size() const { return floats.size() + bytes.size(); }
+
+  std::span<float> floats;
+  std::span<uint8_t> bytes;
 };
 
 }  // namespace shoal

@@ -24,7 +24,7 @@ absl::Status WithAdvice(const absl::Status& damage) {
                                    "\"damaged\": \"skip\" in the job's $.data"));
 }
 
-absl::Status SkippingDataset::Read(uint64_t index, std::span<const std::span<float>> features,
+absl::Status SkippingDataset::Read(uint64_t index, std::span<const FeatureSpan> features,
                                    std::span<float> label) const {
   uint64_t begin = index;
   {
@@ -49,7 +49,7 @@ absl::Status SkippingDataset::ReadLabel(uint64_t index, std::span<float> label) 
   if (!IsDamage(status)) return status;
   std::vector<std::vector<float>> numbers;
   for (const Feature& feature : features()) numbers.emplace_back(ElementCount(feature.shape));
-  const std::vector<std::span<float>> spans(numbers.begin(), numbers.end());
+  const std::vector<FeatureSpan> spans(numbers.begin(), numbers.end());
   return Read(index, spans, label);
 }
 

@@ -26,7 +26,7 @@ class SkippingDataset : public DecoratedDataset {
   explicit SkippingDataset(std::unique_ptr<Dataset> original)
       : DecoratedDataset(std::move(original)) {}
 
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override;
   // Of the original, where it can be read: whose label is out of place is to be heard of without
   // reading every picture.

@@ -45,7 +45,7 @@ SubsetDataset::SubsetDataset(std::unique_ptr<Dataset> whole, const DataSource& s
       first_(first),
       size_(size) {}
 
-absl::Status SubsetDataset::Read(uint64_t index, std::span<const std::span<float>> features,
+absl::Status SubsetDataset::Read(uint64_t index, std::span<const FeatureSpan> features,
                                  std::span<float> label) const {
   return original().Read(place_(first_ + index), features, label);
 }

@@ -22,7 +22,7 @@ class SubsetDataset : public DecoratedDataset {
                                                        const DataSource& source);
 
   uint64_t size() const override { return size_; }
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override;
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override;
   std::string NameOf(uint64_t index) const override {

@@ -356,7 +356,7 @@ TEST_P(GraphRunnerTest, AMovingAveragePushesItsSample) {
                           [&](int variable) { done.push_back(variable); })
                   .ok());
   EXPECT_THAT(done, ::testing::UnorderedElementsAre(0, 1));
-  const std::span<const float> images = data.batch().inputs[0];
+  const std::span<const float> images = data.batch().inputs[0].floats();
   EXPECT_FLOAT_EQ(pushed[0], images[0] + images[2] + images[4]);
   EXPECT_FLOAT_EQ(pushed[1], images[1] + images[3] + images[5]);
   for (int i = 0; i < 8; ++i) EXPECT_FALSE(std::isnan(pushed[16 + i]));

@@ -385,7 +385,7 @@ TEST_F(MirroredDevicesTest, WhatIsWrongWithTheBatchIsSaidOfTheWholeBatch) {
   EXPECT_THAT(runner->Train(batch, 1, parameters, gradients, nullptr).status().ToString(),
               HasSubstr("INVALID_ARGUMENT: example 5 of the batch has the label 4"));
   batch = data.batch();
-  batch.inputs[0] = batch.inputs[0].subspan(2);
+  batch.inputs[0] = batch.inputs[0].Part(2, batch.inputs[0].size() - 2);
   EXPECT_THAT(runner->Evaluate(batch, parameters).status().ToString(),
               HasSubstr("of 6 examples has 430 values; 432 are needed"));
 }

@@ -22,22 +22,27 @@ using testing::HasSubstr;
 class FakeDataset : public Dataset {
  public:
   explicit FakeDataset(uint64_t size, int64_t width = 2)
-      : size_(size), features_({{.name = "x", .shape = {width}}, {.name = "id", .shape = {}}}) {}
+      : size_(size),
+        features_({{.name = "x", .shape = {width}}, {.name = "id", .shape = {}, .bytes = true}}) {}
 
   uint64_t size() const override { return size_; }
   const std::vector<Feature>& features() const override { return features_; }
   const Shape& label_shape() const override { return label_shape_; }
 
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override {
     MutexLock lock(&mutex_);
     ++begun_;
     changed_.NotifyAll();
     while (closed_ && begun_ > allowed_) changed_.Wait(&mutex_);
     if (bad_.contains(index)) return absl::DataLossError("example " + std::to_string(index));
-    features[0][0] = static_cast<float>(index);
-    features[0][1] = static_cast<float>(2 * index);
-    features[1][0] = static_cast<float>(5 * index);
+    features[0].floats[0] = static_cast<float>(index);
+    features[0].floats[1] = static_cast<float>(2 * index);
+    if (features[1].bytes.empty()) {
+      features[1].floats[0] = static_cast<float>(5 * index);
+    } else {
+      features[1].bytes[0] = static_cast<uint8_t>(5 * index);
+    }
     return ReadLabel(index, label);
   }
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
@@ -125,6 +130,26 @@ TEST(BatchSourceTest, BatchHoldsItsExamplesInOrder) {
       EXPECT_EQ((*batch)->inputs[1][i], 5 * index);
       EXPECT_EQ((*batch)->targets[i], 3 * index);
     }
+  }
+}
+
+TEST(BatchSourceTest, ReadsAsBytesWhatIsWantedSo) {
+  BatchSource::Options options = MakeOptions(std::make_shared<FakeDataset>(10), 4, 1);
+  options.byte_inputs = {1};
+  BatchSource source(std::move(options));
+  for (const uint64_t step : {0, 2, 1}) {  // of unequal sizes, in memory that was used before
+    auto batch = source.Take(step);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    const LoadedBatch& loaded = **batch;
+    ASSERT_EQ(loaded.inputs.size(), 2u);
+    EXPECT_EQ(loaded.inputs[1], std::vector<float>{});
+    ASSERT_EQ(loaded.byte_inputs.size(), 1u);
+    ASSERT_EQ(loaded.byte_inputs.at(1).size(), loaded.examples);
+    for (uint64_t i = 0; i < loaded.examples; ++i) {
+      EXPECT_EQ(loaded.inputs[0][2 * i + 1], 2 * loaded.indices[i]);
+      EXPECT_EQ(loaded.byte_inputs.at(1)[i], 5 * loaded.indices[i]);
+    }
+    source.Recycle(*std::move(batch));
   }
 }
 

@@ -45,8 +45,11 @@ TEST_F(CifarTest, FilesOfAPatternInTheirOrder) {
   std::vector<float> pixels(32 * 32 * 3), label(1);
   const auto dataset = Open();
   EXPECT_TRUE((*dataset)->features()[0].bytes);
-  ASSERT_TRUE((*dataset)->Read(2, std::vector<std::span<float>>{pixels}, label).ok());
+  ASSERT_TRUE((*dataset)->Read(2, std::vector<FeatureSpan>{pixels}, label).ok());
   EXPECT_EQ(label[0], 4);
+  std::vector<uint8_t> bytes(pixels.size());
+  ASSERT_TRUE((*dataset)->Read(2, std::vector<FeatureSpan>{bytes}, label).ok());
+  EXPECT_EQ(std::vector<float>(bytes.begin(), bytes.end()), pixels);
   for (int i = 0; i < 1024; ++i) {
     for (int c = 0; c < 3; ++c) ASSERT_EQ(pixels[3 * i + c], c * 50 + i / 32) << i;
   }

@@ -60,7 +60,7 @@ class DatasetTest : public DataFileTest {
   static std::string Row(const Dataset& dataset, uint64_t index) {
     std::vector<float> example(ElementCount(dataset.features()[0].shape));
     std::vector<float> label(ElementCount(dataset.label_shape()));
-    const absl::Status status = dataset.Read(index, std::vector<std::span<float>>{example}, label);
+    const absl::Status status = dataset.Read(index, std::vector<FeatureSpan>{example}, label);
     if (!status.ok()) return status.ToString();
     return testing::PrintToString(example) + " | " + testing::PrintToString(label);
   }
@@ -113,8 +113,7 @@ TEST_F(DatasetTest, ContentLargerThanEveryBuffer) {
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     std::vector<float> example(200000);
     float label;
-    ASSERT_TRUE(
-        (*dataset)->Read(2, std::vector<std::span<float>>{example}, std::span(&label, 1)).ok());
+    ASSERT_TRUE((*dataset)->Read(2, std::vector<FeatureSpan>{example}, std::span(&label, 1)).ok());
     for (int i = 0; i < 200000; ++i) ASSERT_EQ(example[i], 400000 + i);
   }
 }
@@ -239,24 +238,36 @@ TEST_F(DatasetTest, LargeFileShortenedWhileItIsReadIsAnError) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   std::vector<float> example(kRowBytes);
   float label;
-  ASSERT_TRUE(
-      (*dataset)->Read(1000, std::vector<std::span<float>>{example}, std::span(&label, 1)).ok());
+  ASSERT_TRUE((*dataset)->Read(1000, std::vector<FeatureSpan>{example}, std::span(&label, 1)).ok());
   EXPECT_EQ(example[0], 2);
   EXPECT_EQ(example[1], 3);
   EXPECT_EQ(example[2], 0);
   EXPECT_EQ(example[kRowBytes - 1], 4);
+  std::vector<uint8_t> bytes(kRowBytes);
+  ASSERT_TRUE((*dataset)->Read(1000, std::vector<FeatureSpan>{bytes}, std::span(&label, 1)).ok());
+  EXPECT_EQ(std::vector<float>(bytes.begin(), bytes.end()), example);
 
   std::filesystem::resize_file(path, header.size() + 1000 * kRowBytes + 100);
   const absl::Status status =
-      (*dataset)->Read(1000, std::vector<std::span<float>>{example}, std::span(&label, 1));
+      (*dataset)->Read(1000, std::vector<FeatureSpan>{example}, std::span(&label, 1));
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(
       std::string(status.message()),
       AllOf(HasSubstr(path),
             HasSubstr("ends before byte " + std::to_string(header.size() + 1000 * kRowBytes + 100)),
             HasSubstr("when it was opened")));
-  EXPECT_TRUE(
-      (*dataset)->Read(999, std::vector<std::span<float>>{example}, std::span(&label, 1)).ok());
+  EXPECT_TRUE((*dataset)->Read(999, std::vector<FeatureSpan>{example}, std::span(&label, 1)).ok());
+}
+
+TEST_F(DatasetTest, BytesAreReadAsSuchToo) {
+  const auto dataset = Open(Images(), Labels());
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_TRUE((*dataset)->features()[0].bytes);
+  std::vector<uint8_t> example(4);
+  float label = 0;
+  ASSERT_TRUE((*dataset)->Read(1, std::vector<FeatureSpan>{example}, std::span(&label, 1)).ok());
+  EXPECT_EQ(example, (std::vector<uint8_t>{10, 11, 12, 13}));
+  EXPECT_EQ(label, 8);
 }
 
 TEST_F(DatasetTest, SmallFileShortenedWhileItIsReadStaysWhole) {
@@ -288,7 +299,7 @@ TEST(FashionMnistTest, OpensTheRealFiles) {
     for (uint64_t i = 0; i < set.size; ++i) {
       float label;
       ASSERT_TRUE(
-          (*dataset)->Read(i, std::vector<std::span<float>>{example}, std::span(&label, 1)).ok());
+          (*dataset)->Read(i, std::vector<FeatureSpan>{example}, std::span(&label, 1)).ok());
       ++classes.at(static_cast<size_t>(label));
     }
     EXPECT_EQ(classes, std::vector<uint64_t>(10, set.size / 10));

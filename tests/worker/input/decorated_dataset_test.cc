@@ -30,12 +30,17 @@ class NumbersDataset : public Dataset {
   uint64_t size() const override { return size_; }
   const std::vector<Feature>& features() const override { return features_; }
   const Shape& label_shape() const override { return label_shape_; }
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override {
     ++reads_;
     if (index == bad_) return absl::DataLossError("bad");
-    features[0][0] = static_cast<float>(index);
-    features[0][1] = static_cast<float>(index) + 0.5f;
+    if (!features[0].bytes.empty()) {
+      features[0].bytes[0] = static_cast<uint8_t>(index);
+      features[0].bytes[1] = static_cast<uint8_t>(2 * index);
+      return ReadLabel(index, label);
+    }
+    features[0].floats[0] = static_cast<float>(index);
+    features[0].floats[1] = static_cast<float>(index) + 0.5f;
     return ReadLabel(index, label);
   }
   absl::Status ReadLabel(uint64_t index, std::span<float> label) const override {
@@ -59,7 +64,7 @@ class NumbersDataset : public Dataset {
 // Its label; NaN where it cannot be read.
 float LabelOf(const Dataset& dataset, uint64_t index) {
   std::vector<float> x(2), label(1);
-  if (!dataset.Read(index, std::vector<std::span<float>>{x}, label).ok()) return NAN;
+  if (!dataset.Read(index, std::vector<FeatureSpan>{x}, label).ok()) return NAN;
   EXPECT_EQ(x[0], label[0]);
   EXPECT_EQ(x[1], label[0] + 0.5f);
   return label[0];
@@ -155,6 +160,23 @@ TEST_P(CachedDatasetTest, EveryExampleIsReadOnce) {
   EXPECT_EQ(original->reads(), 51);
 }
 
+TEST_P(CachedDatasetTest, KeepsBytesToo) {
+  auto numbers = std::make_unique<NumbersDataset>(50);
+  const NumbersDataset& original = *numbers;
+  const auto cached = CachedDataset::Make(std::move(numbers), GetParam());
+  ASSERT_TRUE(cached.ok()) << cached.status();
+  for (int pass = 0; pass < 2; ++pass) {
+    for (uint64_t i = 0; i < 50; ++i) {
+      std::vector<uint8_t> x(2);
+      float label = -1;
+      ASSERT_TRUE((*cached)->Read(i, std::vector<FeatureSpan>{x}, std::span(&label, 1)).ok());
+      EXPECT_EQ(x, (std::vector<uint8_t>{static_cast<uint8_t>(i), static_cast<uint8_t>(2 * i)}));
+      EXPECT_EQ(label, static_cast<float>(i));
+    }
+  }
+  EXPECT_EQ(original.reads(), 50);
+}
+
 TEST_P(CachedDatasetTest, SeveralThreadsSeeWholeExamples) {
   const auto cached = CachedDataset::Make(std::make_unique<NumbersDataset>(1000), GetParam());
   ASSERT_TRUE(cached.ok()) << cached.status();
@@ -211,7 +233,7 @@ TEST_F(FeaturesTest, AreFoundByTheNamesOfTheInputs) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ((*dataset)->features()[0].shape, (Shape{1}));
   std::vector<float> user(1), page(2), label(1);
-  ASSERT_TRUE((*dataset)->Read(1, std::vector<std::span<float>>{user, page}, label).ok());
+  ASSERT_TRUE((*dataset)->Read(1, std::vector<FeatureSpan>{user, page}, label).ok());
   EXPECT_EQ(user[0], 6);
   EXPECT_EQ(page, (std::vector<float>{3, 4.5}));
   EXPECT_EQ(label[0], 2);
@@ -232,9 +254,9 @@ TEST_F(FeaturesTest, WhatIsNoIntegerIsNamed) {
       Open({{"user", {1}, FeatureType::kInteger}, {"page", {2}, FeatureType::kInteger}});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   std::vector<float> user(1), page(2), label(1);
-  EXPECT_TRUE((*dataset)->Read(0, std::vector<std::span<float>>{user, page}, label).ok());
+  EXPECT_TRUE((*dataset)->Read(0, std::vector<FeatureSpan>{user, page}, label).ok());
   EXPECT_THAT(
-      std::string((*dataset)->Read(1, std::vector<std::span<float>>{user, page}, label).message()),
+      std::string((*dataset)->Read(1, std::vector<FeatureSpan>{user, page}, label).message()),
       AllOf(HasSubstr(Path("pages") + ": example 1: "), HasSubstr("\"page\""), HasSubstr("4.5")));
   const Feature integers{"id", {3}, FeatureType::kInteger};
   EXPECT_TRUE(CheckValues(integers, std::vector<float>{-16777216, 0, 16777216}).ok());

@@ -45,7 +45,7 @@ class FormatTest : public DataFileTest {
     for (const Feature& feature : dataset.features())
       numbers.emplace_back(ElementCount(feature.shape));
     std::vector<float> label(ElementCount(dataset.label_shape())), alone(label.size());
-    const std::vector<std::span<float>> features(numbers.begin(), numbers.end());
+    const std::vector<FeatureSpan> features(numbers.begin(), numbers.end());
     const absl::Status status = dataset.Read(index, features, label);
     if (!status.ok()) return status;
     EXPECT_TRUE(dataset.ReadLabel(index, alone).ok());

@@ -40,7 +40,7 @@ class ImageFolderTest : public DataFileTest {
   // "level label..." of an example whose pixels are all equal.
   static std::string Row(const Dataset& dataset, uint64_t index) {
     std::vector<float> pixels(48), label(ElementCount(dataset.label_shape()));
-    const absl::Status status = dataset.Read(index, std::vector<std::span<float>>{pixels}, label);
+    const absl::Status status = dataset.Read(index, std::vector<FeatureSpan>{pixels}, label);
     if (!status.ok()) return std::string(status.message());
     EXPECT_EQ(pixels, std::vector<float>(48, pixels[0]));
     std::string row = std::to_string(static_cast<int>(pixels[0]));
@@ -168,7 +168,7 @@ TEST_F(ImageFolderTest, LinksInACircleAreBadConfiguration) {
   };
   const std::string picture = link_to_itself("set/a/2.png");
   std::vector<float> pixels(48), label(1);
-  const absl::Status read = (*Open())->Read(1, std::vector<std::span<float>>{pixels}, label);
+  const absl::Status read = (*Open())->Read(1, std::vector<FeatureSpan>{pixels}, label);
   EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(read.message()), HasSubstr(picture + ": Too many levels of symbolic"));
   source_.paths = {link_to_itself("circle")};

@@ -86,7 +86,7 @@ TEST_F(TfRecordTest, ManySmallRecordsAreFound) {
   ASSERT_EQ((*dataset)->size(), 5002u);
   std::vector<float> x(2), label(1);
   for (const uint64_t i : {0, 1, 1234, 4999}) {
-    ASSERT_TRUE((*dataset)->Read(i, std::vector<std::span<float>>{x}, label).ok());
+    ASSERT_TRUE((*dataset)->Read(i, std::vector<FeatureSpan>{x}, label).ok());
     EXPECT_EQ(x[1], -static_cast<float>(i));
   }
   ASSERT_TRUE((*dataset)->ReadLabel(5001, label).ok());
@@ -261,7 +261,7 @@ TEST_F(TfRecordTest, AFileLargerThanMemoryIsReadWithinLittleOfIt) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ((*dataset)->size(), kRecords + 1);
   std::vector<float> x(2), label(1);
-  ASSERT_TRUE((*dataset)->Read(kRecords, std::vector<std::span<float>>{x}, label).ok());
+  ASSERT_TRUE((*dataset)->Read(kRecords, std::vector<FeatureSpan>{x}, label).ok());
   EXPECT_EQ(label[0], 3);
   getrusage(RUSAGE_SELF, &after);
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 16 << 10);

@@ -108,6 +108,11 @@ absl::StatusOr<std::unique_ptr<Device::Event>> CudaDevice::NewEvent() {
   return std::make_unique<CudaEvent>(std::move(event));
 }
 
+absl::StatusOr<std::unique_ptr<Device::Event>> CudaDevice::NewTimedEvent() {
+  SHOAL_ASSIGN_OR_RETURN(cuda::Event event, cuda::Event::Create(/*timed=*/true));
+  return std::make_unique<CudaEvent>(std::move(event));
+}
+
 absl::Status CudaDevice::CopyIn(const void* from, char* to, int64_t size_bytes) {
   return Copy(from, to, size_bytes, cudaMemcpyHostToDevice, stream(Device::Stream::kIn));
 }
@@ -148,6 +153,10 @@ absl::Status CudaDevice::Play(Recording& recording) {
 absl::Status CudaDevice::Await(Event& event) { return EventOf(event).Synchronize(); }
 
 absl::StatusOr<bool> CudaDevice::HasHappened(Event& event) { return EventOf(event).Happened(); }
+
+absl::StatusOr<double> CudaDevice::SecondsBetween(Event& begin, Event& end) {
+  return EventOf(end).SecondsSince(EventOf(begin));
+}
 
 void CudaDevice::Finish() {
   for (cuda::Stream& stream : streams_) (void)stream.Synchronize();

@@ -33,6 +33,7 @@ class CudaDevice : public Device {
   // It is pinned for all GPUs; null where another one has done so, which lets go of it no earlier.
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
+  absl::StatusOr<std::unique_ptr<Event>> NewTimedEvent() override;
   absl::Status CopyIn(const void* from, char* to, int64_t size_bytes) override;
   absl::Status CopyOut(const char* from, void* to, int64_t size_bytes) override;
   absl::Status Launch(Kernel& kernel, const RunContext* context,
@@ -45,6 +46,7 @@ class CudaDevice : public Device {
   absl::Status Play(Recording& recording) override;
   absl::Status Await(Event& event) override;
   absl::StatusOr<bool> HasHappened(Event& event) override;
+  absl::StatusOr<double> SecondsBetween(Event& begin, Event& end) override;
   void Finish() override;
 
  private:

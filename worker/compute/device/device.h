@@ -54,6 +54,8 @@ class Device {
   // lets go of first: another address may be given the same pages, and they stay the device's.
   virtual absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> NewEvent() = 0;
+  // One of kCompute, with the time at which it happens.
+  virtual absl::StatusOr<std::unique_ptr<Event>> NewTimedEvent() = 0;
 
   // On kIn and kOut. The host's memory must stay until the copy has ended. Where it is not pinned,
   // the call may return only when the copy, and so all before it in its stream, has run.
@@ -85,6 +87,8 @@ class Device {
   virtual absl::Status Await(Event& event) = 0;
   // Whether there is nothing to wait for. Does not wait for what other devices do. Errors as Await.
   virtual absl::StatusOr<bool> HasHappened(Event& event) = 0;
+  // Of two that are timed and have happened, one after the other: by the device's clock.
+  virtual absl::StatusOr<double> SecondsBetween(Event& begin, Event& end) = 0;
   // Waits until nothing runs or waits to run, whatever became of it.
   virtual void Finish() = 0;
 };

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/daemon/logging.h"
 #include "worker/compute/batch_sums.h"
 #include "worker/compute/gradient_check.h"
 #include "worker/compute/tensor_addresses.h"
@@ -89,12 +91,13 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
   SHOAL_RETURN_IF_ERROR(TakeMemory());
   absl::Status status = StartCopyingIn(context, buffers);
   if (status.ok()) {
-    status = on_step_timed ? GiveSteps(buffers, on_step_timed) : StartComputing(buffers);
+    status = on_step_timed ? GiveSteps(buffers, /*timed=*/true) : StartComputing(buffers);
   }
   if (status.ok()) status = StartCopyingGradients(buffers);
   if (status.ok()) status = StartCopyingResults(buffers);
   if (status.ok()) status = inputs_.StartCopyingNext(buffers.next_inputs);
   if (status.ok()) status = AwaitAll(buffers, on_variable_done);
+  if (status.ok() && on_step_timed) status = TellTimes(on_step_timed);
   if (!status.ok()) {
     if (buffers.sum.sums != nullptr) buffers.sum.sums->Abort();
     device_.Finish();  // it may still read and write the caller's memory
@@ -142,14 +145,19 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
   const bool ran_there = recorded.inputs == inputs && recorded.part_sums == part_sums &&
                          recorded.addresses == addresses_;
   if (!ran_there) recorded = {.inputs = inputs, .part_sums = part_sums, .addresses = addresses_};
-  if (!records_ || !ran_there || buffers.arriving != nullptr) return GiveSteps(buffers, nullptr);
+  if (!records_ || !ran_there || buffers.arriving != nullptr)
+    return GiveSteps(buffers, /*timed=*/false);
   if (recorded.recording == nullptr) {
     auto recording = RecordSteps(buffers);
-    if (absl::IsUnimplemented(recording.status())) {
+    if (!recording.ok()) {
+      // A device that is lost says so again when it is given the steps themselves.
       records_ = false;
-      return GiveSteps(buffers, nullptr);
+      if (!absl::IsUnimplemented(recording.status())) {
+        LogWarning("a step is given to the device kernel by kernel, as it cannot be recorded: " +
+                   std::string(recording.status().message()));
+      }
+      return GiveSteps(buffers, /*timed=*/false);
     }
-    SHOAL_RETURN_IF_ERROR(recording.status());
     recorded.recording = *std::move(recording);
   }
   return device_.Play(*recorded.recording);
@@ -158,19 +166,17 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
 absl::StatusOr<std::unique_ptr<Device::Recording>> DeviceExecutable::RecordSteps(
     const RunBuffers& buffers) {
   SHOAL_RETURN_IF_ERROR(device_.BeginRecording());
-  const absl::Status given = GiveSteps(buffers, nullptr);
+  const absl::Status given = GiveSteps(buffers, /*timed=*/false);
   auto recording = device_.EndRecording();
   SHOAL_RETURN_IF_ERROR(given);
   return recording;
 }
 
-absl::Status DeviceExecutable::GiveSteps(const RunBuffers& buffers,
-                                         const OnStepTimed& on_step_timed) {
+absl::Status DeviceExecutable::GiveSteps(const RunBuffers& buffers, bool timed) {
+  timed_steps_ = 0;
   SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, inputs_.copied()));
-  // What a step waits for is none of its time.
-  if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(inputs_.copied()));
   for (const auto& [kernel, tensors] : inputs_.Conversions())
-    SHOAL_RETURN_IF_ERROR(GiveStep(kernel, tensors, "FloatsOfBytes", on_step_timed));
+    SHOAL_RETURN_IF_ERROR(GiveStep(kernel, tensors, "FloatsOfBytes", timed));
   auto in = buffers.same_parameters ? copies_in_.end() : copies_in_.begin();
   auto out = copies_out_.begin();
   std::vector<void*> tensors;
@@ -183,14 +189,13 @@ absl::Status DeviceExecutable::GiveSteps(const RunBuffers& buffers,
         SHOAL_RETURN_IF_ERROR(StartCopying(*in, buffers.parameters));
       }
       SHOAL_RETURN_IF_ERROR(device_.Wait(Stream::kCompute, *in->copied));
-      if (on_step_timed) SHOAL_RETURN_IF_ERROR(device_.Await(*in->copied));
     }
     tensors.clear();
     for (const TensorId id : step.tensors) tensors.push_back(addresses_[id]);
-    SHOAL_RETURN_IF_ERROR(GiveStep(*step.kernel, tensors, step.work, on_step_timed));
+    SHOAL_RETURN_IF_ERROR(GiveStep(*step.kernel, tensors, step.work, timed));
     for (; out != copies_out_.end() && out->transfer.last_step == i; ++out) {
       if (buffers.part != RunBuffers::Part::kNone)
-        SHOAL_RETURN_IF_ERROR(GiveAddingPart(*out, on_step_timed));
+        SHOAL_RETURN_IF_ERROR(GiveAddingPart(*out, timed));
       SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *out->computed));
     }
   }
@@ -198,24 +203,35 @@ absl::Status DeviceExecutable::GiveSteps(const RunBuffers& buffers,
 }
 
 absl::Status DeviceExecutable::GiveStep(Kernel& kernel, std::span<void* const> tensors,
-                                        const std::string& work, const OnStepTimed& on_step_timed) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = on_step_timed ? Clock::now() : Clock::time_point();
+                                        const std::string& work, bool timed) {
+  if (!timed) return device_.Launch(kernel, inputs_.context(), tensors);
+  if (timed_steps_ == timings_.size()) {
+    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> begin, device_.NewTimedEvent());
+    SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Device::Event> end, device_.NewTimedEvent());
+    timings_.push_back({.begin = std::move(begin), .end = std::move(end)});
+  }
+  Timing& timing = timings_[timed_steps_++];
+  timing.work = work;
+  SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *timing.begin));
   SHOAL_RETURN_IF_ERROR(device_.Launch(kernel, inputs_.context(), tensors));
-  if (!on_step_timed) return absl::OkStatus();
-  SHOAL_RETURN_IF_ERROR(device_.Record(Stream::kCompute, *computed_));
-  SHOAL_RETURN_IF_ERROR(device_.Await(*computed_));
-  on_step_timed(work, Clock::now() - begin);
+  return device_.Record(Stream::kCompute, *timing.end);
+}
+
+absl::Status DeviceExecutable::TellTimes(const OnStepTimed& on_step_timed) {
+  for (size_t i = 0; i < timed_steps_; ++i) {
+    SHOAL_ASSIGN_OR_RETURN(const double seconds,
+                           device_.SecondsBetween(*timings_[i].begin, *timings_[i].end));
+    on_step_timed(timings_[i].work, std::chrono::nanoseconds(std::llround(1e9 * seconds)));
+  }
   return absl::OkStatus();
 }
 
-absl::Status DeviceExecutable::GiveAddingPart(const CopyOut& copy,
-                                              const OnStepTimed& on_step_timed) {
+absl::Status DeviceExecutable::GiveAddingPart(const CopyOut& copy, bool timed) {
   for (size_t i = 0; i < copy.add_part.size(); ++i) {
     const int64_t offset = copy.transfer.ranges[i].offset_bytes;
     const std::array<void*, 2> tensors = {memory_.gradients.data() + offset,
                                           memory_.part_sums.data() + offset};
-    SHOAL_RETURN_IF_ERROR(GiveStep(*copy.add_part[i], tensors, "AddPart", on_step_timed));
+    SHOAL_RETURN_IF_ERROR(GiveStep(*copy.add_part[i], tensors, "AddPart", timed));
   }
   return absl::OkStatus();
 }

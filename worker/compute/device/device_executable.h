@@ -111,13 +111,15 @@ class DeviceExecutable : public Executable {
   absl::Status StartCopyingIn(const RunContext& context, const RunBuffers& buffers);
   absl::Status StartCopying(const CopyIn& copy, std::span<const float> parameters);
   absl::Status StartComputing(const RunBuffers& buffers);
-  // The steps themselves, one after the other; where they are timed, each waits for its end.
+  // The steps themselves, one after the other; `timed`: with an event on either side of each.
   // Parameters that are still arriving are awaited and copied in between.
-  absl::Status GiveSteps(const RunBuffers& buffers, const OnStepTimed& on_step_timed);
+  absl::Status GiveSteps(const RunBuffers& buffers, bool timed);
   absl::Status GiveStep(Kernel& kernel, std::span<void* const> tensors, const std::string& work,
-                        const OnStepTimed& on_step_timed);
+                        bool timed);
   // Adds what leaves with `copy` to the sums of the parts.
-  absl::Status GiveAddingPart(const CopyOut& copy, const OnStepTimed& on_step_timed);
+  absl::Status GiveAddingPart(const CopyOut& copy, bool timed);
+  // Of a run that has ended.
+  absl::Status TellTimes(const OnStepTimed& on_step_timed);
   absl::StatusOr<std::unique_ptr<Device::Recording>> RecordSteps(const RunBuffers& buffers);
   absl::Status StartCopyingGradients(const RunBuffers& buffers);
   absl::Status StartCopyingResults(const RunBuffers& buffers);
@@ -144,6 +146,13 @@ class DeviceExecutable : public Executable {
   std::unique_ptr<Device::Event> computed_, check_copied_, results_copied_;
 
   std::vector<void*> addresses_;  // by tensor, of the run
+
+  struct Timing {
+    std::string work;
+    std::unique_ptr<Device::Event> begin, end;
+  };
+  std::vector<Timing> timings_;  // of the last run that was timed; the first timed_steps_ of them
+  size_t timed_steps_ = 0;
 
   struct Recorded {
     // Of the first run, and so of the recording: where its inputs are, its sums and its tensors.

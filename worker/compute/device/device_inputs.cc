@@ -1,31 +1,14 @@
 #include "worker/compute/device/device_inputs.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace shoal {
 namespace {
 
 using Stream = Device::Stream;
-
-// False where one of them is none. Without a comparison by size, which the compiler would not make
-// vector code of: beside 2^23 a float has no room for a fraction, and the whole number in its last
-// bits.
-bool WriteBytes(std::span<const float> values, uint8_t* out) {
-  constexpr float kNoFraction = 1 << 23;
-  uint32_t wrong = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const float shifted = values[i] + kNoFraction;
-    const uint32_t whole = std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kNoFraction);
-    out[i] = static_cast<uint8_t>(whole);
-    wrong |= (whole & ~255u) | static_cast<uint32_t>(shifted - kNoFraction != values[i]);
-  }
-  return wrong == 0;
-}
 
 }  // namespace
 
@@ -85,47 +68,36 @@ absl::Status DeviceInputs::Reserve(SharedInputs::Slot& slot) {
   return slot.host.Reserve(device_, size_bytes_);
 }
 
-absl::StatusOr<int64_t> DeviceInputs::Lay(size_t input, std::span<const float> values,
-                                          SharedInputs::Slot& slot) const {
-  const int64_t offset = offsets_[input];
-  if (values.empty()) return offset;  // a target that nobody reads
-  char* const to = slot.host.data() + offset;
-  if (!byte_inputs_.contains(input)) {
-    std::memcpy(to, values.data(), values.size_bytes());
-    return offset + static_cast<int64_t>(values.size_bytes());
-  }
-  if (!WriteBytes(values, reinterpret_cast<uint8_t*>(to))) {
-    return absl::InternalError(
-        absl::StrCat("the input ", plan_.graph().value(plan_.graph().inputs()[input]).name,
-                     " has a value that is no whole number from 0 to 255, as all of its data are"));
-  }
-  return offset + static_cast<int64_t>(values.size());
+int64_t DeviceInputs::Lay(size_t input, const InputValues& values, SharedInputs::Slot& slot) const {
+  char* const to = slot.host.data() + offsets_[input];
+  const auto lay = [&](auto elements) {
+    if (!elements.empty()) std::memcpy(to, elements.data(), elements.size_bytes());
+    return offsets_[input] + static_cast<int64_t>(elements.size_bytes());
+  };
+  return byte_inputs_.contains(input) ? lay(values.bytes()) : lay(values.floats());
 }
 
 absl::Status DeviceInputs::StartCopying(const RunContext& context,
-                                        const std::vector<std::span<const float>>& inputs,
-                                        bool has_batch) {
+                                        const std::vector<InputValues>& inputs, bool has_batch) {
   char* const host = own().host.data();
   std::memcpy(host, &context, sizeof(context));
   int64_t end = sizeof(context);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (has_batch && offsets_[i] >= batch_offset_) continue;
-    SHOAL_ASSIGN_OR_RETURN(const int64_t input_end, Lay(i, inputs[i], own()));
-    end = std::max(end, input_end);
+    end = std::max(end, Lay(i, inputs[i], own()));
   }
   SHOAL_RETURN_IF_ERROR(device_.CopyIn(host, own().device.data(), end));
   return device_.Record(Stream::kIn, *copied_);
 }
 
-absl::Status DeviceInputs::StartCopyingNext(const std::vector<std::span<const float>>& inputs) {
+absl::Status DeviceInputs::StartCopyingNext(const std::vector<InputValues>& inputs) {
   if (inputs.empty()) return absl::OkStatus();
   // One that was told before this and did not come may still be read there.
   SHOAL_RETURN_IF_ERROR(device_.Await(*shared_.next_copied));
   char* const host = next().host.data();
   int64_t end = batch_offset_;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    SHOAL_ASSIGN_OR_RETURN(const int64_t input_end, Lay(i, inputs[i], next()));
-    end = std::max(end, input_end);
+    end = std::max(end, Lay(i, inputs[i], next()));
   }
   SHOAL_RETURN_IF_ERROR(device_.CopyIn(host + batch_offset_, next().device.data() + batch_offset_,
                                        end - batch_offset_));

@@ -4,14 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "worker/compute/device/device.h"
 #include "worker/compute/device/device_move_kernels.h"
 #include "worker/compute/device/growing_device_memory.h"
+#include "worker/compute/input_values.h"
 #include "worker/compute/plan/plan.h"
 #include "worker/compute/run_context.h"
 
@@ -81,12 +80,10 @@ class DeviceInputs {
   void TurnToNext() { shared_.slot = 1 - shared_.slot; }
   absl::Status Reserve();
   // `inputs` in the order of the graph's; `has_batch`: those that come with the batch are there.
-  // kInternal for a value that is no byte where it comes as such.
-  absl::Status StartCopying(const RunContext& context,
-                            const std::vector<std::span<const float>>& inputs, bool has_batch);
+  absl::Status StartCopying(const RunContext& context, const std::vector<InputValues>& inputs,
+                            bool has_batch);
   // The first of the graph's inputs, which come with the batch; none: nothing is known of it.
-  // kInternal as above.
-  absl::Status StartCopyingNext(const std::vector<std::span<const float>>& inputs);
+  absl::Status StartCopyingNext(const std::vector<InputValues>& inputs);
 
   // Of the run, from Reserve on. `slot` is 0 or 1, and `slot_address` where it lies.
   int slot() const { return shared_.slot; }
@@ -111,9 +108,9 @@ class DeviceInputs {
   SharedInputs::Slot& own() const { return shared_.slots[shared_.slot]; }
   SharedInputs::Slot& next() const { return shared_.slots[1 - shared_.slot]; }
   absl::Status Reserve(SharedInputs::Slot& slot);
-  // Lays an input into a slot's memory on the host; returns where it ends.
-  absl::StatusOr<int64_t> Lay(size_t input, std::span<const float> values,
-                              SharedInputs::Slot& slot) const;
+  // Lays an input into a slot's memory on the host, or nothing of a target that nobody reads;
+  // returns where it ends.
+  int64_t Lay(size_t input, const InputValues& values, SharedInputs::Slot& slot) const;
 
   const Plan& plan_;
   Device& device_;

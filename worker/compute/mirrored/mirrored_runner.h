@@ -48,6 +48,7 @@ class MirroredRunner : public ModelRunner {
 
   const ModelLayout& layout() const override { return first().layout(); }
   // Of all replicas together.
+  std::set<size_t> byte_inputs() const override { return first().byte_inputs(); }
   absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) override;
   std::string DescribePrecision() const override { return first().DescribePrecision(); }

@@ -53,13 +53,15 @@ class Cifar : public Dataset {
                               : absl::StrCat(parts_[0].path, " and ", parts_.size() - 1, " more");
   }
 
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override {
     uint8_t record[kMostRecordBytes];
     SHOAL_RETURN_IF_ERROR(ReadRecord(index, version_.record_bytes(), record, label));
-    const uint8_t* pixels = record + version_.label_bytes;
-    for (uint64_t i = 0; i < kPlane; ++i) {
-      for (int c = 0; c < kChannels; ++c) features[0][i * kChannels + c] = pixels[c * kPlane + i];
+    const uint8_t* const pixels = record + version_.label_bytes;
+    if (features[0].bytes.empty()) {
+      PutChannelsLast(pixels, features[0].floats.data());
+    } else {
+      PutChannelsLast(pixels, features[0].bytes.data());
     }
     return absl::OkStatus();
   }
@@ -70,6 +72,13 @@ class Cifar : public Dataset {
   }
 
  private:
+  template <typename Number>
+  static void PutChannelsLast(const uint8_t* pixels, Number* out) {
+    for (uint64_t i = 0; i < kPlane; ++i) {
+      for (int c = 0; c < kChannels; ++c) out[i * kChannels + c] = pixels[c * kPlane + i];
+    }
+  }
+
   // The first `size` bytes of a record.
   absl::Status ReadRecord(uint64_t index, uint64_t size, uint8_t* record,
                           std::span<float> label) const {

@@ -54,14 +54,15 @@ class CsvTable : public Dataset {
   const Shape& label_shape() const override { return label_shape_; }
   std::string LabelSource() const override { return source_; }
 
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override {
     SHOAL_RETURN_IF_ERROR(ReadLabel(index, label));
     const float* number = Row(index);
     for (size_t i = 0; i < features.size(); ++i) {
-      std::copy_n(number, features[i].size(), features[i].data());
-      number += features[i].size();
-      if (absl::Status status = CheckValues(features_[i], features[i]); !status.ok()) {
+      const std::span<float> values = features[i].floats;
+      std::copy_n(number, values.size(), values.data());
+      number += values.size();
+      if (absl::Status status = CheckValues(features_[i], values); !status.ok()) {
         return absl::Status(status.code(), absl::StrCat(source_, ": example ", index, ": ",
                                                         std::string(status.message())));
       }

@@ -196,9 +196,9 @@ class ImageFolder : public Dataset {
     return {.held = list_.bytes(), .at_times = ReadingMemory::kMostBytes};
   }
 
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override {
-    if (absl::Status status = ReadPicture(index, features[0]); !status.ok())
+    if (absl::Status status = ReadPicture(index, features[0].floats); !status.ok())
       return may_skip_ ? status : WithAdvice(status);
     return ReadLabel(index, label);
   }

@@ -61,15 +61,16 @@ class TfRecord : public Dataset {
                              : absl::StrCat(files[0].path(), " and ", files.size() - 1, " more");
   }
 
-  absl::Status Read(uint64_t index, std::span<const std::span<float>> features,
+  absl::Status Read(uint64_t index, std::span<const FeatureSpan> features,
                     std::span<float> label) const override {
     return ReadRecord(index, [&](const ExampleRecord& record) {
       for (size_t f = 0; f < features.size(); ++f) {
         const Part& part = content_.parts[f];
         SHOAL_RETURN_IF_ERROR(record.Values(part.key,
                                             part.pictures.has_value() ? &*part.pictures : nullptr,
-                                            &memory_.decoding, features[f]));
-        if (absl::Status status = CheckValues(content_.features[f], features[f]); !status.ok())
+                                            &memory_.decoding, features[f].floats));
+        if (absl::Status status = CheckValues(content_.features[f], features[f].floats);
+            !status.ok())
           return absl::DataLossError(status.message());
       }
       if (label.empty()) return absl::OkStatus();

@@ -494,26 +494,28 @@ TEST_F(DeviceBackendTest, AFailureLeavesNothingThatRuns) {
   EXPECT_TRUE(device_->idle());
 }
 
+// By the device's clock, after the run, so that it computes as ever.
 TEST_F(DeviceBackendTest, TimesEachStep) {
   ModelBuilding model({kBatch, 2});
   model.Dense(6).Dense(4);
   GraphRunner::Options options = Options(model.Build());
-  std::map<std::string, int> timed;
-  options.on_work_timed = [&](const std::string& work, std::chrono::nanoseconds) { ++timed[work]; };
+  std::vector<std::pair<std::string, std::chrono::nanoseconds>> timed;
+  options.on_work_timed = [&](const std::string& work, std::chrono::nanoseconds taken) {
+    EXPECT_TRUE(device_->idle());
+    timed.emplace_back(work, taken);
+  };
   const auto runner = MakeRunner(std::move(options), 0);
   const std::vector<float> parameters(runner->layout().size);
   const std::vector<float> x = {1, 2};
-  ASSERT_TRUE(
-      runner->Predict({.examples = 1, .inputs = {x}, .target = {}}, parameters, false).ok());
-  EXPECT_EQ(timed, (std::map<std::string, int>{{"Dense", 2}}));
-  // The copies that a kernel waits for are none of its time.
-  std::set<std::string> waits, awaited;
-  for (const std::string& line : device_->log()) {
-    if (line.starts_with("compute: wait ")) waits.insert("host: wait " + line.substr(14));
-    if (line.starts_with("host: wait ")) awaited.insert(line);
-    if (line != "compute: kernel") continue;
-    EXPECT_FALSE(waits.empty());
-    EXPECT_THAT(awaited, IsSupersetOf(waits));
+  for (int run = 0; run < 2; ++run) {
+    timed.clear();
+    ASSERT_TRUE(
+        runner->Predict({.examples = 1, .inputs = {x}, .target = {}}, parameters, false).ok());
+    ASSERT_EQ(timed.size(), 2u);
+    for (const auto& [work, taken] : timed) {
+      EXPECT_EQ(work, "Dense");
+      EXPECT_GE(taken, std::chrono::seconds(1));  // itself
+    }
   }
 }
 

@@ -59,6 +59,7 @@ struct FakeDevice::FakeEvent : Device::Event {
   int number = 0;
   int64_t recorded = 0;  // times
   std::shared_ptr<int64_t> reached = std::make_shared<int64_t>(0);
+  std::shared_ptr<int64_t> reached_at = std::make_shared<int64_t>(0);
 };
 
 struct FakeDevice::FakeRecording : Device::Recording {
@@ -156,7 +157,7 @@ absl::Status FakeDevice::Record(Stream stream, Event& event) {
   log_.push_back(absl::StrCat(NameOf(stream), ": event ", fake.number));
   GiveOrRecord(stream, [this, stream, &fake] {
     ++fake.recorded;
-    Give(stream, {.reached = fake.reached});
+    Give(stream, {.reached = fake.reached, .reached_at = fake.reached_at});
   });
   return absl::OkStatus();
 }
@@ -214,6 +215,13 @@ absl::StatusOr<bool> FakeDevice::HasHappened(Event& event) {
   return true;
 }
 
+absl::StatusOr<double> FakeDevice::SecondsBetween(Event& begin, Event& end) {
+  const auto &from = static_cast<FakeEvent&>(begin), &to = static_cast<FakeEvent&>(end);
+  if (*from.reached < from.recorded || *to.reached < to.recorded)
+    return absl::InternalError("the time of what has not happened");
+  return static_cast<double>(*to.reached_at - *from.reached_at);
+}
+
 void FakeDevice::Finish() {
   log_.push_back("host: finish");
   (void)DoUntil([this] { return idle(); });
@@ -263,7 +271,9 @@ FakeDevice::Progress FakeDevice::DoOne() {
   const Item item = std::move(stream.front());
   stream.pop_front();
   if (item.run != nullptr && error_.ok()) error_ = item.run();
+  if (item.run != nullptr) ++things_done_;
   if (item.reached != nullptr) ++*item.reached;
+  if (item.reached_at != nullptr) *item.reached_at = things_done_;
   return Progress::kOne;
 }
 

@@ -35,6 +35,7 @@ class FakeDevice : public Device {
   absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
+  absl::StatusOr<std::unique_ptr<Event>> NewTimedEvent() override { return NewEvent(); }
   absl::Status CopyIn(const void* from, char* to, int64_t size_bytes) override;
   absl::Status CopyOut(const char* from, void* to, int64_t size_bytes) override;
   absl::Status Launch(Kernel& kernel, const RunContext* context,
@@ -47,6 +48,8 @@ class FakeDevice : public Device {
   absl::Status Await(Event& event) override;
   // Does all that it can before it says no.
   absl::StatusOr<bool> HasHappened(Event& event) override;
+  // A second for each thing that was done.
+  absl::StatusOr<double> SecondsBetween(Event& begin, Event& end) override;
   void Finish() override;
 
   // Gives kOut something else to do when `may_run` says so, which is for the threads of other
@@ -79,6 +82,7 @@ class FakeDevice : public Device {
     std::function<bool()> may_run = nullptr;
     std::function<absl::Status()> run = nullptr;
     std::shared_ptr<int64_t> reached = nullptr;
+    std::shared_ptr<int64_t> reached_at = nullptr;  // set to things_done_ then
   };
 
   void Give(Stream stream, Item item);
@@ -107,6 +111,7 @@ class FakeDevice : public Device {
   const size_t lazy_;  // the stream that does nothing while another can; kStreams: none
   int64_t memory_bytes_ = int64_t{1} << 40;
   int64_t taken_bytes_ = 0;
+  int64_t things_done_ = 0;
   std::array<std::deque<Item>, kStreams> streams_;
   std::map<const char*, int64_t> pinned_;  // sizes by address
   std::map<const char*, int64_t> taken_;   // likewise, of the device's own

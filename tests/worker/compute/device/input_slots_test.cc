@@ -238,7 +238,7 @@ TEST_F(InputSlotsTest, ABatchThatDoesNotFitTheModelIsSaidToBeWrongWhenItsTurnCom
   Begin(/*micro_batch_size=*/0, 0);
   const Batch &one = NewBatch(4), &other = NewBatch(4);
   Batch short_input = other, no_target = other, empty = other;
-  short_input.inputs = {other.inputs[0].first(7)};
+  short_input.inputs = {other.inputs[0].Part(0, 7)};
   no_target.target = {};
   empty.examples = 0;
   for (const Batch* wrong : {&short_input, &no_target, &empty}) {
