@@ -79,7 +79,7 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     }
     const auto dx = DrawPlaces(dy);
     WithWidth<Element>(columns, [&](auto width) {
-      const ColumnSlices slices(rows, columns / width, Pick(1, 20));
+      const ColumnSlices slices(rows, columns / width, Pick(1, 80));
       const auto partial = Empty<float>(slices.count * 2 * columns);
       if (op.frozen) {
         Run(NormalizationFactorKernel{variance_used, gamma_used, epsilon, columns, factor.data()});
@@ -155,7 +155,7 @@ TEST_P(NormalizationKernelsTest, WhatIsNotClampedPassesAnyGradient) {
 // row. Each in a column of its own.
 TEST_P(NormalizationKernelsTest, MomentsAreExactWhereverTheValuesLie) {
   for (const int64_t rows : {1, 2, 300, 3000}) {
-    const int64_t columns = 8, blocks = Pick(1, 9);
+    const int64_t columns = 8, blocks = Flip() ? Pick(1, 9) : Pick(33, 90);
     const auto x = Normal<float>(rows * columns, 1000);
     const ColumnSlices slices(rows, columns / 4, blocks);
     SCOPED_TRACE(testing::Message() << rows << " rows in " << slices.count << " slices");
@@ -215,7 +215,7 @@ TEST_P(NormalizationKernelsTest, LayerNormalizationEqualsTheReference) {
           columns, epsilon});
     });
     WithWidth<Element>(columns, [&](auto width) {
-      const ColumnSlices slices(rows, columns / width, Pick(1, 20));
+      const ColumnSlices slices(rows, columns / width, Pick(1, 80));
       const auto partial = Empty<float>(slices.count * 2 * columns);
       Run(ColumnSumsKernel<LayerNormalizationTerms<Element, width>>{
           {x.data(), dy.data(), row_mean.data(), row_factor.data(), columns},

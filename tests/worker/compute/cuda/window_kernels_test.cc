@@ -66,7 +66,7 @@ TEST_P(WindowKernelsTest, DepthwiseConvolutionEqualsTheReference) {
       constexpr int kSumWidth = std::min<int>(width, kWidestWeightPack);
       using Terms = DepthwiseConv2DWeightTerms<Element, kSumWidth>;
       const int64_t rows = y.size() / filters;
-      const ColumnSlices slices(rows, filters / kSumWidth, Pick(1, 20));
+      const ColumnSlices slices(rows, filters / kSumWidth, Pick(1, 80));
       const auto partial = Empty<float>(slices.count * Terms::kTaps * filters);
       const int32_t taps = window.h.size * window.w.size;
       for (int32_t tap = 0; tap < taps; tap += Terms::kTaps) {

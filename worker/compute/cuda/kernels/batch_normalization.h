@@ -40,6 +40,16 @@ struct Clamp {
 // Mean, variance and gamma / sqrt(variance + epsilon) from what ColumnMomentsKernel left.
 template <typename Element>
 struct BatchNormalizationStatisticsKernel {
+  static constexpr int kThreads = SliceShares::kThreads;
+  static constexpr int kPhases = 3;
+  struct Shared {
+    double sums[kThreads];
+    double squares[kThreads];
+  };
+  struct Own {
+    double mean;
+  };
+
   const Element* x;
   const float* partial;
   ColumnSlices slices;
@@ -50,13 +60,41 @@ struct BatchNormalizationStatisticsKernel {
   float* variance;
   float* factor;
 
-  int64_t items() const { return columns; }
-  SHOAL_HOST_DEVICE void operator()(int32_t column) const {
-    const ColumnMoments moments = MomentsOfSlices(x, partial, slices, columns, column);
-    const float result = static_cast<float>(moments.variance);
-    mean[column] = static_cast<float>(moments.mean);
-    variance[column] = result;
-    factor[column] = (gamma == nullptr ? 1 : gamma[column]) / std::sqrt(result + epsilon);
+  int64_t blocks() const { return SliceShares::Blocks(columns); }
+
+  template <int phase>
+  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own& own) const {
+    const SliceShares share(place);
+    const int64_t column = share.column;
+    if (column >= columns) return;
+    if constexpr (phase == 0) {
+      double sum = 0;
+      for (int64_t slice = share.first(); slice < slices.count; slice += SliceShares::kShares) {
+        sum += MeanOf(slice, column) * static_cast<double>(slices.RowsOf(slice));
+      }
+      shared.sums[place.thread] = sum;
+    } else if constexpr (phase == 1) {
+      own.mean = share.Total(shared.sums) / static_cast<double>(slices.rows);
+      double squares = 0;
+      for (int64_t slice = share.first(); slice < slices.count; slice += SliceShares::kShares) {
+        const double distance = MeanOf(slice, column) - own.mean;
+        squares += partial[(2 * slice + 1) * columns + column] +
+                   distance * distance * static_cast<double>(slices.RowsOf(slice));
+      }
+      shared.squares[place.thread] = squares;
+    } else if (share.first() == 0) {
+      const float result =
+          static_cast<float>(share.Total(shared.squares) / static_cast<double>(slices.rows));
+      mean[column] = static_cast<float>(own.mean);
+      variance[column] = result;
+      factor[column] = (gamma == nullptr ? 1 : gamma[column]) / std::sqrt(result + epsilon);
+    }
+  }
+
+ private:
+  SHOAL_HOST_DEVICE double MeanOf(int64_t slice, int64_t column) const {
+    return double{ToFloat(x[slice * slices.slice_rows * columns + column])} +
+           partial[2 * slice * columns + column];
   }
 };
 
@@ -161,6 +199,14 @@ struct BatchNormalizationBackwardTerms {
 // dgamma and dbeta from these sums, and by way of mean and variance what each dx lacks:
 // dx = factor (dy - by_mean - (x - mean) by_variance).
 struct BatchNormalizationCoefficientsKernel {
+  static constexpr int kThreads = SliceShares::kThreads;
+  static constexpr int kPhases = 2;
+  struct Shared {
+    double sums[kThreads];
+    double products[kThreads];
+  };
+  struct Own {};
+
   const float* partial;
   int64_t slices;
   int64_t rows;
@@ -173,15 +219,24 @@ struct BatchNormalizationCoefficientsKernel {
   float* by_mean;
   float* by_variance;
 
-  int64_t items() const { return columns; }
-  SHOAL_HOST_DEVICE void operator()(int32_t column) const {
-    const double sum = SumOfSlices(partial, slices, 2, 0, columns, column);
-    const double product = SumOfSlices(partial, slices, 2, 1, columns, column);
-    const float inverse = 1 / std::sqrt(variance[column] + epsilon);
-    dbeta[column] = static_cast<float>(sum);
-    dgamma[column] = static_cast<float>(product * inverse);
-    by_mean[column] = frozen ? 0 : static_cast<float>(sum / rows);
-    by_variance[column] = frozen ? 0 : static_cast<float>(product * inverse * inverse / rows);
+  int64_t blocks() const { return SliceShares::Blocks(columns); }
+
+  template <int phase>
+  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+    const SliceShares share(place);
+    const int64_t column = share.column;
+    if (column >= columns) return;
+    if constexpr (phase == 0) {
+      shared.sums[place.thread] = share.SumOf(partial, slices, 2, 0, columns);
+      shared.products[place.thread] = share.SumOf(partial, slices, 2, 1, columns);
+    } else if (share.first() == 0) {
+      const double sum = share.Total(shared.sums), product = share.Total(shared.products);
+      const float inverse = 1 / std::sqrt(variance[column] + epsilon);
+      dbeta[column] = static_cast<float>(sum);
+      dgamma[column] = static_cast<float>(product * inverse);
+      by_mean[column] = frozen ? 0 : static_cast<float>(sum / rows);
+      by_variance[column] = frozen ? 0 : static_cast<float>(product * inverse * inverse / rows);
+    }
   }
 };
 

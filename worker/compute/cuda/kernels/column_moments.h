@@ -92,32 +92,4 @@ struct ColumnMomentsKernel {
   }
 };
 
-struct ColumnMoments {
-  double mean = 0;
-  double variance = 0;
-};
-
-// Of a column, from what ColumnMomentsKernel left of its slices: few, so that double costs nothing.
-template <typename Element>
-SHOAL_HOST_DEVICE ColumnMoments MomentsOfSlices(const Element* x, const float* partial,
-                                                const ColumnSlices& slices, int64_t columns,
-                                                int64_t column) {
-  const auto mean_of = [&](int64_t slice) {
-    return double{ToFloat(x[slice * slices.slice_rows * columns + column])} +
-           partial[2 * slice * columns + column];
-  };
-  ColumnMoments moments;
-  for (int64_t slice = 0; slice < slices.count; ++slice) {
-    moments.mean += mean_of(slice) * slices.RowsOf(slice);
-  }
-  moments.mean /= slices.rows;
-  for (int64_t slice = 0; slice < slices.count; ++slice) {
-    const double distance = mean_of(slice) - moments.mean;
-    moments.variance +=
-        partial[(2 * slice + 1) * columns + column] + distance * distance * slices.RowsOf(slice);
-  }
-  moments.variance /= slices.rows;
-  return moments;
-}
-
 }  // namespace shoal::cuda

@@ -83,30 +83,69 @@ struct ColumnSumsKernel {
   }
 };
 
-// The sum `sum` of `sums` that ColumnSumsKernel left for `column`, over all slices: few, so that
-// double costs nothing.
-SHOAL_HOST_DEVICE inline double SumOfSlices(const float* partial, int64_t slices, int sums, int sum,
-                                            int64_t columns, int64_t column) {
-  double total = 0;
-  for (int64_t slice = 0; slice < slices; ++slice) {
-    total += partial[(slice * sums + sum) * columns + column];
-  }
-  return total;
-}
+// Who adds up what slices left: a block has kColumns columns, each of its threads a share of the
+// slices of one, and when these are in memory of the block, they are added up in their order. There
+// are hundreds of slices, and a thread that reads them all waits hundreds of times for memory.
+struct SliceShares {
+  static constexpr int kColumns = 8;  // 32 bytes of float, the least that memory is read by
+  static constexpr int kShares = 32;
+  static constexpr int kThreads = kColumns * kShares;
 
-// to[s][column] = the sum. A null `to` is not wanted.
+  static int64_t Blocks(int64_t columns) { return (columns + kColumns - 1) / kColumns; }
+
+  SHOAL_HOST_DEVICE explicit SliceShares(const Place& place)
+      : thread(place.thread), column(place.block * kColumns + place.thread % kColumns) {}
+
+  // The first of the thread's slices, which are every kShares-th.
+  SHOAL_HOST_DEVICE int first() const { return thread / kColumns; }
+  // Of its slices.
+  SHOAL_HOST_DEVICE double SumOf(const float* partial, int64_t slices, int sums, int sum,
+                                 int64_t columns) const {
+    double total = 0;
+    for (int64_t slice = first(); slice < slices; slice += kShares) {
+      total += partial[(slice * sums + sum) * columns + column];
+    }
+    return total;
+  }
+  // Of all of its column.
+  SHOAL_HOST_DEVICE double Total(const double (&shares)[kThreads]) const {
+    double total = 0;
+    for (int i = 0; i < kShares; ++i) total += shares[i * kColumns + thread % kColumns];
+    return total;
+  }
+
+  int thread;
+  int64_t column;
+};
+
+// to[s][column] = the sum over all slices. A null `to` is not wanted.
 template <int sums>
 struct SumOfSlicesKernel {
+  static constexpr int kThreads = SliceShares::kThreads;
+  static constexpr int kPhases = 2;
+  struct Shared {
+    double shares[sums][kThreads];
+  };
+  struct Own {};
+
   const float* partial;
   int64_t slices;
   int64_t columns;
   float* to[sums];
 
-  int64_t items() const { return columns; }
-  SHOAL_HOST_DEVICE void operator()(int32_t column) const {
+  int64_t blocks() const { return SliceShares::Blocks(columns); }
+
+  template <int phase>
+  SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
+    const SliceShares share(place);
+    if (share.column >= columns) return;
     for (int s = 0; s < sums; ++s) {
       if (to[s] == nullptr) continue;
-      to[s][column] = static_cast<float>(SumOfSlices(partial, slices, sums, s, columns, column));
+      if constexpr (phase == 0) {
+        shared.shares[s][place.thread] = share.SumOf(partial, slices, sums, s, columns);
+      } else if (s % SliceShares::kShares == share.first()) {
+        to[s][share.column] = static_cast<float>(share.Total(shared.shares[s]));
+      }
     }
   }
 };
