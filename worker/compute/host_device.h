@@ -6,3 +6,11 @@
 #else
 #define SHOAL_HOST_DEVICE
 #endif
+
+// Before a loop of a constant number of rounds, each of which a device is to have as code of its
+// own: what they keep in an array has then registers, not memory.
+#ifdef __CUDA_ARCH__
+#define SHOAL_UNROLL _Pragma("unroll")
+#else
+#define SHOAL_UNROLL
+#endif

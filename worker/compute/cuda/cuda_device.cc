@@ -10,7 +10,7 @@
 namespace shoal::cuda {
 namespace {
 
-// Blocks of 256 threads of which a multiprocessor runs a few at a time.
+// Blocks of 256 threads of which a multiprocessor runs as many at a time (ComputeTarget).
 constexpr int64_t kBlocksOfMultiprocessor = 4;
 
 template <typename Owned>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,8 +22,11 @@ class Stream;
 struct ComputeTarget {
   // Null, for tests: the kernels run on the calling thread, in the memory of the host.
   const Stream* stream = nullptr;
-  // Enough to keep the whole device busy: a few times its multiprocessors.
+  // Enough to keep the whole device busy: four times its multiprocessors.
   int64_t blocks = 1;
+  // Of kernels whose threads have so much on their way that two of a multiprocessor keep it busy,
+  // and so many registers that it runs no more at once.
+  int64_t few_blocks() const { return std::max<int64_t>(1, blocks / 2); }
   MatrixProducts* products = nullptr;
   Convolutions* convolutions = nullptr;
   // Told of each node that `convolutions` does not compute, with why; plain sums then do.

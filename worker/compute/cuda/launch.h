@@ -28,8 +28,20 @@ __device__ void RunPhases(const Kernel& kernel, const Place& place, typename Ker
   }
 }
 
+// How many blocks a multiprocessor is to have room for, so how many registers a thread may have; 0:
+// the compiler knows. (1 would have it take more than it does without a word.)
 template <BlockKernel Kernel>
-__global__ void __launch_bounds__(Kernel::kThreads) RunBlocks(const Kernel kernel) {
+constexpr int BlocksAtOnce() {
+  if constexpr (requires { Kernel::kBlocksAtOnce; }) {
+    return Kernel::kBlocksAtOnce;
+  } else {
+    return 0;
+  }
+}
+
+template <BlockKernel Kernel>
+__global__ void __launch_bounds__(Kernel::kThreads, BlocksAtOnce<Kernel>())
+    RunBlocks(const Kernel kernel) {
   __shared__ typename Kernel::Shared shared;
   typename Kernel::Own own;
   RunPhases<0>(kernel, {.block = blockIdx.x, .thread = static_cast<int>(threadIdx.x)}, shared, own);

@@ -18,7 +18,7 @@ namespace shoal::cuda {
 namespace {
 
 ColumnSlices SlicesOf(const MatrixExtents& extents, int width, const CudaProgram& program) {
-  return ColumnSlices(extents.rows, extents.columns / width, program.target().blocks);
+  return ColumnSlices(extents.rows, extents.columns / width, program.target().few_blocks());
 }
 
 // gamma / sqrt(variance + epsilon)
@@ -187,10 +187,7 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
           const Element* const y = leaves ? at.At<Element>(5) : nullptr;
           Element* const dresidual = leaves ? at.At<Element>(6) : nullptr;
           return ColumnSumsKernel<Terms>{
-              {at.At<Element>(0), gradient(at, 5, y, clamp), columns, dresidual},
-              slices,
-              columns,
-              at[4]};
+              {at.At<Element>(0), gradient(at, 5, y, clamp), dresidual}, slices, columns, at[4]};
         },
         program);
     AddKernel(
@@ -290,10 +287,7 @@ absl::Status LayerNormalizationBackward(int index, CudaProgram& program) {
         index, {x, dy, row_mean, row_factor, partial},
         [=](const StepTensors& at) {
           return ColumnSumsKernel<Terms>{
-              {at.At<Element>(0), at.At<Element>(1), at[2], at[3], extents.columns},
-              slices,
-              extents.columns,
-              at[4]};
+              {at.At<Element>(0), at.At<Element>(1), at[2], at[3]}, slices, extents.columns, at[4]};
         },
         program);
     AddKernel(
@@ -319,7 +313,7 @@ absl::Status BiasBackward(int index, CudaProgram& program) {
         index, {dy, partial},
         [=](const StepTensors& at) {
           return ColumnSumsKernel<BiasTerms<Element, width>>{
-              {at.At<Element>(0), extents.columns}, slices, extents.columns, at[1]};
+              {at.At<Element>(0)}, slices, extents.columns, at[1]};
         },
         program);
     AddKernel(

@@ -112,7 +112,7 @@ absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     using Terms = DepthwiseConv2DWeightTerms<Element, width>;
     static_assert(width <= kWidestWeightPack);
-    const ColumnSlices slices(rows, columns / width, program.target().blocks);
+    const ColumnSlices slices(rows, columns / width, program.target().few_blocks());
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
     for (int32_t first = 0; first < taps; first += Terms::kTaps) {
       AddKernel(

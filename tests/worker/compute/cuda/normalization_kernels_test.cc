@@ -97,7 +97,7 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
       const ClampedGradient<Element, width> gradient = {
           dx.from, with_residual ? y.to.data() : nullptr, normalization, clamp};
       Run(ColumnSumsKernel<BatchNormalizationBackwardTerms<Element, width>>{
-          {x.data(), gradient, columns, with_residual ? dresidual.data() : nullptr},
+          {x.data(), gradient, with_residual ? dresidual.data() : nullptr},
           slices,
           columns,
           partial.data()});
@@ -218,7 +218,7 @@ TEST_P(NormalizationKernelsTest, LayerNormalizationEqualsTheReference) {
       const ColumnSlices slices(rows, columns / width, Pick(1, 80));
       const auto partial = Empty<float>(slices.count * 2 * columns);
       Run(ColumnSumsKernel<LayerNormalizationTerms<Element, width>>{
-          {x.data(), dy.data(), row_mean.data(), row_factor.data(), columns},
+          {x.data(), dy.data(), row_mean.data(), row_factor.data()},
           slices,
           columns,
           partial.data()});

@@ -33,7 +33,8 @@ struct Clamp {
   // Whether a gradient passes where the result, or what is clamped, is `y`. Where nothing is
   // clamped, it does so where y has overflowed, too: the gradient is to show it.
   SHOAL_HOST_DEVICE bool Passes(float y) const {
-    return !((low > -INFINITY && y <= low) || (high < INFINITY && y >= high));
+    // No number is less than not-a-number, nor more; so there is no branch.
+    return !(y <= (low > -INFINITY ? low : NAN) || y >= (high < INFINITY ? high : NAN));
   }
 };
 
@@ -112,19 +113,27 @@ struct NormalizationFactorKernel {
   }
 };
 
-// What one column has of the parameters, for a pack of columns.
+// What a pack of columns has of the parameters.
+template <int width>
+struct NormalizationOfColumns {
+  Pack<width> mean, factor, beta;
+
+  SHOAL_HOST_DEVICE Pack<width> operator()(const Pack<width>& x) const {
+    Pack<width> y;
+    for (int i = 0; i < width; ++i) y[i] = (x[i] - mean[i]) * factor[i] + beta[i];
+    return y;
+  }
+};
+
 template <int width>
 struct Normalization {
   const float* mean;
   const float* factor;
   const float* beta;  // null: 0
 
-  SHOAL_HOST_DEVICE Pack<width> operator()(const Pack<width>& x, int64_t column) const {
-    const Pack<width> means = Load<width>(mean + column), factors = Load<width>(factor + column);
-    const Pack<width> betas = beta == nullptr ? Pack<width>{} : Load<width>(beta + column);
-    Pack<width> y;
-    for (int i = 0; i < width; ++i) y[i] = (x[i] - means[i]) * factors[i] + betas[i];
-    return y;
+  SHOAL_HOST_DEVICE NormalizationOfColumns<width> OfColumn(int32_t column) const {
+    return {Load<width>(mean + column), Load<width>(factor + column),
+            beta == nullptr ? Pack<width>{} : Load<width>(beta + column)};
   }
 };
 
@@ -143,7 +152,7 @@ struct BatchNormalizationKernel {
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
     const int64_t at = int64_t{item} * width;
     const int32_t column = item % (columns / width) * width;
-    Pack<width> result = normalization(Load<width>(x + at), column);
+    Pack<width> result = normalization.OfColumn(column)(Load<width>(x + at));
     if (residual != nullptr) {
       const Pack<width> other = Load<width>(residual + at);
       for (int i = 0; i < width; ++i) result[i] += other[i];
@@ -161,12 +170,19 @@ struct ClampedGradient {
   Normalization<width> normalization;
   Clamp clamp;
 
-  SHOAL_HOST_DEVICE Pack<width> operator()(const Pack<width>& x, int64_t at, int64_t column) const {
-    const Pack<width> result = y == nullptr ? normalization(x, column) : Load<width>(y + at);
-    Pack<width> gradient = Load<width>(dy + at);
-    for (int i = 0; i < width; ++i) {
-      if (!clamp.Passes(result[i])) gradient[i] = 0;
-    }
+  struct Values {
+    RawPack<Element, width> dy, y;
+  };
+  SHOAL_HOST_DEVICE Values Read(int64_t at) const {
+    Values values = {LoadRaw<width>(dy + at), {}};
+    if (y != nullptr) values.y = LoadRaw<width>(y + at);
+    return values;
+  }
+  SHOAL_HOST_DEVICE Pack<width> Of(const NormalizationOfColumns<width>& of_column,
+                                   const Pack<width>& x, const Values& values) const {
+    const Pack<width> result = y == nullptr ? of_column(x) : Unpack(values.y);
+    Pack<width> gradient = Unpack(values.dy);
+    for (int i = 0; i < width; ++i) gradient[i] = clamp.Passes(result[i]) ? gradient[i] : 0;
     return gradient;
   }
 };
@@ -177,21 +193,30 @@ template <typename Element, int width>
 struct BatchNormalizationBackwardTerms {
   static constexpr int kSums = 2;
   static constexpr int kWidth = width;
+  static constexpr int kAtOnce = 3;
 
   const Element* x;
   ClampedGradient<Element, width> gradient;
-  int64_t columns;
   Element* dresidual;  // null: not wanted; may be dy
 
-  SHOAL_HOST_DEVICE void Add(int64_t row, int64_t column, Pack<width> (&sums)[kSums]) const {
-    const int64_t at = row * columns + column;
-    const Pack<width> values = Load<width>(x + at);
-    const Pack<width> gradients = gradient(values, at, column);
+  struct Values {
+    RawPack<Element, width> x;
+    typename ClampedGradient<Element, width>::Values gradient;
+  };
+  SHOAL_HOST_DEVICE NormalizationOfColumns<width> OfColumn(int32_t column) const {
+    return gradient.normalization.OfColumn(column);
+  }
+  SHOAL_HOST_DEVICE Values Read(int64_t, int64_t at) const {
+    return {LoadRaw<width>(x + at), gradient.Read(at)};
+  }
+  SHOAL_HOST_DEVICE void Add(const NormalizationOfColumns<width>& of_column, const Values& values,
+                             int64_t, int64_t at, Pack<width> (&sums)[kSums]) const {
+    const Pack<width> in = Unpack(values.x);
+    const Pack<width> gradients = gradient.Of(of_column, in, values.gradient);
     if (dresidual != nullptr) Store(gradients, dresidual + at);
-    const Pack<width> means = Load<width>(gradient.normalization.mean + column);
     for (int i = 0; i < width; ++i) {
       sums[0][i] += gradients[i];
-      sums[1][i] += gradients[i] * (values[i] - means[i]);
+      sums[1][i] += gradients[i] * (in[i] - of_column.mean[i]);
     }
   }
 };
@@ -255,15 +280,14 @@ struct BatchNormalizationBackwardKernel {
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
     const int64_t at = int64_t{item} * width;
     const int32_t column = item % (columns / width) * width;
+    const NormalizationOfColumns<width> of_column = gradient.normalization.OfColumn(column);
     const Pack<width> values = Load<width>(x + at);
-    Pack<width> result = gradient(values, at, column);
-    const Pack<width> means = Load<width>(gradient.normalization.mean + column);
-    const Pack<width> factors = Load<width>(gradient.normalization.factor + column);
+    Pack<width> result = gradient.Of(of_column, values, gradient.Read(at));
     const Pack<width> of_mean = Load<width>(by_mean + column);
     const Pack<width> of_variance = Load<width>(by_variance + column);
     for (int i = 0; i < width; ++i) {
-      const float lacking = of_mean[i] + (values[i] - means[i]) * of_variance[i];
-      result[i] = factors[i] * (result[i] - lacking);
+      const float lacking = of_mean[i] + (values[i] - of_column.mean[i]) * of_variance[i];
+      result[i] = of_column.factor[i] * (result[i] - lacking);
     }
     Store(result, dx + at);
   }

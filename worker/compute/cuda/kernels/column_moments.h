@@ -19,8 +19,10 @@ namespace shoal::cuda {
 // squared distances from it.
 template <typename Element, int width>
 struct ColumnMomentsKernel {
-  static constexpr int kThreads = 256;
+  static constexpr int kThreads = ColumnSlices::kThreads;
+  static constexpr int kBlocksAtOnce = ColumnSlices::kBlocksAtOnce;
   static constexpr int kPhases = 2;
+  static constexpr int kAtOnce = 8;  // rows that a thread has on their way
   struct Shared {
     Pack<width> means[kThreads];
     Pack<width> squares[kThreads];
@@ -32,32 +34,32 @@ struct ColumnMomentsKernel {
   int64_t columns;
   float* partial;  // [slices.count, 2, columns]
 
-  int64_t blocks() const { return slices.tiles * slices.count; }
+  int64_t blocks() const { return slices.blocks(); }
 
   template <int phase>
   SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
-    const int lane = place.thread % slices.lanes, share = place.thread / slices.lanes;
-    const int shares = kThreads / slices.lanes;
-    const int64_t slice = place.block / slices.tiles;
-    const int64_t column = (place.block % slices.tiles * slices.lanes + lane) * width;
-    if (column >= columns) return;
-    const int64_t begin = slice * slices.slice_rows, rows = slices.RowsOf(slice);
-    // Of these, a thread takes so many, the first few one more.
-    const int64_t each = rows / shares, more = rows % shares;
+    const ColumnShare at(slices, place);
+    if (!at.exists) return;
+    const int32_t column = at.pack * width, step = static_cast<int32_t>(columns);
+    const Element* const from = x + at.first_row * columns + column;
+    const auto row_at = [&](int32_t row) { return LoadRaw<width>(from + int64_t{row} * step); };
+    // Of the slice's rows a share has so many, the first few one more.
+    const int32_t rows = at.rows, each = rows / at.shares, more = rows % at.shares;
+    const auto count_of = [&](int share) { return static_cast<float>(each + (share < more)); };
     if constexpr (phase == 0) {
       Pack<width> mean = {}, squares = {};
-      if (share < rows) {
-        const Pack<width> first = RowAt(begin + share, column);
-        for (int64_t row = share + shares; row < rows; row += shares) {
-          const Pack<width> values = RowAt(begin + row, column);
+      if (at.share < rows) {
+        const Pack<width> origin = Unpack(row_at(0));
+        const Pack<width> first = Unpack(row_at(at.share));
+        at.ForRows<kAtOnce>(1, row_at, [&](int32_t, const RawPack<Element, width>& raw) {
+          const Pack<width> values = Unpack(raw);
           for (int i = 0; i < width; ++i) {
             const float difference = values[i] - first[i];
             mean[i] += difference;
             squares[i] += difference * difference;
           }
-        }
-        const float count = static_cast<float>(each + (share < more));
-        const Pack<width> origin = RowAt(begin, column);
+        });
+        const float count = count_of(at.share);
         for (int i = 0; i < width; ++i) {
           const float sum = mean[i];
           squares[i] -= sum * (sum / count);
@@ -67,28 +69,26 @@ struct ColumnMomentsKernel {
       }
       shared.means[place.thread] = mean;
       shared.squares[place.thread] = squares;
-    } else if (share == 0) {
+    } else if (at.share == 0) {
       Pack<width> mean = {}, squares = {};
-      for (int s = 0; s < shares; ++s) {
-        const float count = static_cast<float>(each + (s < more));
-        for (int i = 0; i < width; ++i) mean[i] += count * shared.means[s * slices.lanes + lane][i];
-      }
-      for (int i = 0; i < width; ++i) mean[i] /= static_cast<float>(rows);
-      for (int s = 0; s < shares; ++s) {
-        const float count = static_cast<float>(each + (s < more));
+      for (int s = 0; s < at.shares; ++s) {
+        const float count = count_of(s);
         for (int i = 0; i < width; ++i) {
-          const float distance = shared.means[s * slices.lanes + lane][i] - mean[i];
-          squares[i] += shared.squares[s * slices.lanes + lane][i] + count * distance * distance;
+          mean[i] += count * shared.means[s * slices.lanes + at.lane][i];
         }
       }
+      for (int i = 0; i < width; ++i) mean[i] /= static_cast<float>(rows);
+      for (int s = 0; s < at.shares; ++s) {
+        const float count = count_of(s);
+        for (int i = 0; i < width; ++i) {
+          const float distance = shared.means[s * slices.lanes + at.lane][i] - mean[i];
+          squares[i] += shared.squares[s * slices.lanes + at.lane][i] + count * distance * distance;
+        }
+      }
+      const int64_t slice = at.slice;
       Store(mean, partial + 2 * slice * columns + column);
       Store(squares, partial + (2 * slice + 1) * columns + column);
     }
-  }
-
- private:
-  SHOAL_HOST_DEVICE Pack<width> RowAt(int64_t row, int64_t column) const {
-    return Load<width>(x + row * columns + column);
   }
 };
 

@@ -13,16 +13,26 @@
 
 namespace shoal::cuda {
 
-// How ColumnSumsKernel cuts `rows` rows of `packs` packs, so that about `blocks` blocks have work:
-// a few times the multiprocessors of the device.
+// How `rows` rows of `packs` packs are cut, so that about `blocks` blocks of kThreads have work. A
+// block has a slice of the rows and a tile of `lanes` neighbouring packs, each of them by
+// kThreads / lanes threads. There are as many lanes as leave no thread without work: a power of two
+// would leave 44 % of them with none where there are 144 channels.
 struct ColumnSlices {
-  ColumnSlices(int64_t rows, int64_t packs, int64_t blocks) : rows(rows) {
-    while (lanes < 32 && lanes < packs) lanes *= 2;
-    tiles = (packs + lanes - 1) / lanes;
+  static constexpr int kThreads = 256;
+  static constexpr int kBlocksAtOnce = 2;  // of a multiprocessor, with up to 128 registers a thread
+  static constexpr int kMostLanes = 32;
+
+  ColumnSlices(int64_t rows, int64_t packs, int64_t blocks)
+      : rows(rows),
+        packs(static_cast<int32_t>(packs)),
+        tiles(static_cast<int32_t>((packs + kMostLanes - 1) / kMostLanes)),
+        lanes(static_cast<int32_t>((packs + tiles - 1) / tiles)) {
     const int64_t wanted = std::clamp<int64_t>(blocks / tiles, 1, std::max<int64_t>(1, rows));
     slice_rows = (rows + wanted - 1) / wanted;
     count = slice_rows == 0 ? 0 : (rows + slice_rows - 1) / slice_rows;
   }
+
+  int64_t blocks() const { return tiles * count; }
 
   // The last may have fewer.
   SHOAL_HOST_DEVICE int64_t RowsOf(int64_t slice) const {
@@ -31,17 +41,65 @@ struct ColumnSlices {
   }
 
   int64_t rows;
-  int lanes = 1;  // neighbouring packs that a block takes, each by 256 / lanes threads
-  int64_t tiles = 0;
+  int32_t packs;
+  int32_t tiles;
+  int32_t lanes;
   int64_t slice_rows = 0;
   int64_t count = 0;
 };
 
-// `Terms` has kSums, kWidth, and Add(row, column, sums), which adds to the sums of a pack of
-// columns what the row has for them.
+// What of it a thread has: every shares-th row of a slice, from the share-th on, of one pack.
+struct ColumnShare {
+  SHOAL_HOST_DEVICE ColumnShare(const ColumnSlices& slices, const Place& place)
+      : lane(place.thread % slices.lanes),
+        share(place.thread / slices.lanes),
+        shares(ColumnSlices::kThreads / slices.lanes),
+        slice(static_cast<int32_t>(place.block) / slices.tiles),
+        pack(static_cast<int32_t>(place.block) % slices.tiles * slices.lanes + lane),
+        exists(share < shares && pack < slices.packs),
+        first_row(slice * slices.slice_rows),
+        rows(static_cast<int32_t>(slices.RowsOf(slice))) {}
+
+  // Calls use(i, read(i)) for each i of its rows first_row + i in turn but the first `skipped`, and
+  // reads `at_once` of them before it uses the first, so that as many are on their way from memory.
+  template <int at_once, typename Read, typename Use>
+  SHOAL_HOST_DEVICE void ForRows(int skipped, const Read& read, const Use& use) const {
+    int32_t row = share + skipped * shares;
+    decltype(read(row)) values[at_once];
+    for (; row + (at_once - 1) * shares < rows; row += at_once * shares) {
+      SHOAL_UNROLL
+      for (int i = 0; i < at_once; ++i) values[i] = read(row + i * shares);
+      SHOAL_UNROLL
+      for (int i = 0; i < at_once; ++i) use(row + i * shares, values[i]);
+    }
+    if (row >= rows) return;
+    // Where there is no such row, one that there is: reading is not to wait for a branch.
+    SHOAL_UNROLL
+    for (int i = 0; i < at_once; ++i) {
+      values[i] = read(row + i * shares < rows ? row + i * shares : row);
+    }
+    SHOAL_UNROLL
+    for (int i = 0; i < at_once; ++i) {
+      if (row + i * shares < rows) use(row + i * shares, values[i]);
+    }
+  }
+
+  int lane, share, shares;
+  int32_t slice, pack;
+  bool exists;        // else the thread has nothing
+  int64_t first_row;  // of the slice
+  int32_t rows;       // likewise
+};
+
+// `Terms` has kSums, kWidth, kAtOnce, and of a pack of columns, from `column` on,
+//   OfColumn(column)   what it has for all rows, read once,
+//   Read(row, at)      what is read of a row, of kAtOnce rows at once,
+//   Add(of_column, values, row, at, sums)  which adds what the row has for them to the sums,
+// where `at` is the pack's place in [rows, columns].
 template <typename Terms>
 struct ColumnSumsKernel {
-  static constexpr int kThreads = 256;
+  static constexpr int kThreads = ColumnSlices::kThreads;
+  static constexpr int kBlocksAtOnce = ColumnSlices::kBlocksAtOnce;
   static constexpr int kPhases = 2;
   static constexpr int kSums = Terms::kSums;
   static constexpr int kWidth = Terms::kWidth;
@@ -55,29 +113,36 @@ struct ColumnSumsKernel {
   int64_t columns;
   float* partial;  // [slices.count, kSums, columns]
 
-  int64_t blocks() const { return slices.tiles * slices.count; }
+  int64_t blocks() const { return slices.blocks(); }
 
   template <int phase>
   SHOAL_HOST_DEVICE void Run(const Place& place, Shared& shared, Own&) const {
-    const int lane = place.thread % slices.lanes, share = place.thread / slices.lanes;
-    const int shares = kThreads / slices.lanes;
-    const int64_t slice = place.block / slices.tiles;
-    const int64_t column = (place.block % slices.tiles * slices.lanes + lane) * kWidth;
-    if (column >= columns) return;
+    const ColumnShare share(slices, place);
+    if (!share.exists) return;
+    const int32_t column = share.pack * kWidth;
     if constexpr (phase == 0) {
+      const auto of_column = terms.OfColumn(column);
       Pack<kWidth> sums[kSums] = {};
-      const int64_t first = slice * slices.slice_rows, last = first + slices.slice_rows;
-      const int64_t end = last < slices.rows ? last : slices.rows;
-      for (int64_t row = first + share; row < end; row += shares) terms.Add(row, column, sums);
+      const int64_t first = share.first_row * columns + column;
+      const int32_t step = static_cast<int32_t>(columns);
+      share.ForRows<Terms::kAtOnce>(
+          0,
+          [&](int32_t row) {
+            return terms.Read(share.first_row + row, first + int64_t{row} * step);
+          },
+          [&](int32_t row, const auto& values) {
+            terms.Add(of_column, values, share.first_row + row, first + int64_t{row} * step, sums);
+          });
       for (int s = 0; s < kSums; ++s) shared.shares[s][place.thread] = sums[s];
     } else {
       // The threads of a lane have a sum each, in turn.
-      for (int s = share; s < kSums; s += shares) {
+      for (int s = share.share; s < kSums; s += share.shares) {
         Pack<kWidth> sum = {};
-        for (int i = 0; i < shares; ++i) {
-          for (int w = 0; w < kWidth; ++w) sum[w] += shared.shares[s][i * slices.lanes + lane][w];
+        for (int i = 0; i < share.shares; ++i) {
+          const Pack<kWidth>& of_share = shared.shares[s][i * slices.lanes + share.lane];
+          for (int w = 0; w < kWidth; ++w) sum[w] += of_share[w];
         }
-        Store(sum, partial + (slice * kSums + s) * columns + column);
+        Store(sum, partial + (int64_t{share.slice} * kSums + s) * columns + column);
       }
     }
   }

@@ -93,6 +93,7 @@ struct DepthwiseConv2DWeightTerms {
   static constexpr int kTaps = 9;
   static constexpr int kSums = kTaps;
   static constexpr int kWidth = width;
+  static constexpr int kAtOnce = 1;
 
   SlidingWindow window;
   int32_t channels;
@@ -101,13 +102,17 @@ struct DepthwiseConv2DWeightTerms {
   const Element* dy;
   int32_t first_tap;
 
-  SHOAL_HOST_DEVICE void Add(int64_t row, int64_t column, Pack<width> (&sums)[kSums]) const {
-    const int32_t filters = channels * multiplier;
+  SHOAL_HOST_DEVICE int32_t OfColumn(int32_t column) const { return column; }
+  SHOAL_HOST_DEVICE RawPack<Element, width> Read(int64_t, int64_t at) const {
+    return LoadRaw<width>(dy + at);
+  }
+  SHOAL_HOST_DEVICE void Add(int32_t column, const RawPack<Element, width>& values, int64_t row,
+                             int64_t, Pack<width> (&sums)[kSums]) const {
     const int64_t channel = column / multiplier;
     const int32_t pixel = static_cast<int32_t>(row);
     const int32_t out_w = pixel % window.w.out, out_h = pixel / window.w.out % window.h.out;
     const int64_t image = pixel / window.w.out / window.h.out;
-    const Pack<width> gradient = Load<width>(dy + row * filters + column);
+    const Pack<width> gradient = Unpack(values);
     const int32_t taps = window.h.size * window.w.size;
     for (int s = 0; s < kTaps; ++s) {
       const int32_t tap = first_tap + s;

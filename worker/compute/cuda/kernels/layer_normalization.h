@@ -153,18 +153,27 @@ template <typename Element, int width>
 struct LayerNormalizationTerms {
   static constexpr int kSums = 2;
   static constexpr int kWidth = width;
+  static constexpr int kAtOnce = 4;
 
   const Element* x;
   const Element* dy;
   const float* row_mean;
   const float* row_factor;
-  int64_t columns;
 
-  SHOAL_HOST_DEVICE void Add(int64_t row, int64_t column, Pack<width> (&sums)[kSums]) const {
-    const Pack<width> values = Load<width>(x + row * columns + column);
-    const Pack<width> gradients = Load<width>(dy + row * columns + column);
+  struct Column {};
+  struct Values {
+    RawPack<Element, width> x, dy;
+    float mean, factor;
+  };
+  SHOAL_HOST_DEVICE Column OfColumn(int32_t) const { return {}; }
+  SHOAL_HOST_DEVICE Values Read(int64_t row, int64_t at) const {
+    return {LoadRaw<width>(x + at), LoadRaw<width>(dy + at), row_mean[row], row_factor[row]};
+  }
+  SHOAL_HOST_DEVICE void Add(const Column&, const Values& values, int64_t, int64_t,
+                             Pack<width> (&sums)[kSums]) const {
+    const Pack<width> in = Unpack(values.x), gradients = Unpack(values.dy);
     for (int i = 0; i < width; ++i) {
-      sums[0][i] += gradients[i] * (values[i] - row_mean[row]) * row_factor[row];
+      sums[0][i] += gradients[i] * (in[i] - values.mean) * values.factor;
       sums[1][i] += gradients[i];
     }
   }

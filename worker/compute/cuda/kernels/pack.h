@@ -22,9 +22,12 @@ struct Pack {
 
 namespace pack_internal {
 
+// In words, as a thread has them in registers.
 template <typename Element, int width>
 struct alignas(sizeof(Element) * width < 16 ? sizeof(Element) * width : 16) Raw {
-  Element elements[width];
+  using Word =
+      std::conditional_t<sizeof(Element) * width % sizeof(uint32_t) == 0, uint32_t, Element>;
+  Word words[sizeof(Element) * width / sizeof(Word)];
 };
 
 // On a device such an access is an error; the host is not to let it pass.
@@ -35,26 +38,45 @@ void AbortUnlessAligned(const void* address) {
 
 }  // namespace pack_internal
 
+// Elements as they lie in memory: of a thread that reads more before it needs the first, which
+// then wait in as few registers as they have bytes.
+template <typename Element, int width>
+using RawPack = pack_internal::Raw<Element, width>;
+
 template <int width, typename Element>
-SHOAL_HOST_DEVICE Pack<width> Load(const Element* from) {
-  using Raw = pack_internal::Raw<Element, width>;
+SHOAL_HOST_DEVICE RawPack<Element, width> LoadRaw(const Element* from) {
+  using Raw = RawPack<Element, width>;
 #ifdef __CUDA_ARCH__
-  const Raw raw = *reinterpret_cast<const Raw*>(from);
+  return *reinterpret_cast<const Raw*>(from);
 #else
   pack_internal::AbortUnlessAligned<Raw>(from);
   Raw raw;
   std::memcpy(&raw, from, sizeof(raw));
+  return raw;
 #endif
+}
+
+template <typename Element, int width>
+SHOAL_HOST_DEVICE Pack<width> Unpack(const pack_internal::Raw<Element, width>& raw) {
+  Element elements[width];
+  memcpy(elements, raw.words, sizeof(elements));
   Pack<width> pack;
-  for (int i = 0; i < width; ++i) pack[i] = ToFloat(raw.elements[i]);
+  for (int i = 0; i < width; ++i) pack[i] = ToFloat(elements[i]);
   return pack;
+}
+
+template <int width, typename Element>
+SHOAL_HOST_DEVICE Pack<width> Load(const Element* from) {
+  return Unpack(LoadRaw<width>(from));
 }
 
 template <int width, typename Element>
 SHOAL_HOST_DEVICE void Store(const Pack<width>& pack, Element* to) {
   using Raw = pack_internal::Raw<Element, width>;
+  Element elements[width];
+  for (int i = 0; i < width; ++i) elements[i] = FromFloat<Element>(pack[i]);
   Raw raw;
-  for (int i = 0; i < width; ++i) raw.elements[i] = FromFloat<Element>(pack[i]);
+  memcpy(raw.words, elements, sizeof(elements));
 #ifdef __CUDA_ARCH__
   *reinterpret_cast<Raw*>(to) = raw;
 #else
