@@ -114,18 +114,27 @@ absl::Status BatchNormalization(int index, CudaProgram& program) {
     std::vector<TensorId> tensors = {x, mean, factor, program.FusedOutput(last, kept)};
     tensors.insert(tensors.end(), residual.begin(), residual.end());
     if (op.center) tensors.push_back(program.tensor(node.inputs[3 + op.scale]));
-    AddKernel(
-        index, std::move(tensors),
-        [=, adds = !residual.empty(), center = op.center](const StepTensors& at) {
-          return BatchNormalizationKernel<Element, width>{at.At<Element>(0),
-                                                          adds ? at.At<Element>(4) : nullptr,
-                                                          {at[1], at[2], at.If(center, 4 + adds)},
-                                                          clamp,
-                                                          extents.rows,
-                                                          static_cast<int32_t>(extents.columns),
-                                                          at.At<Element>(3)};
-        },
-        program);
+    const auto slices = ColumnSlices::OfElements(extents.rows, extents.columns / width);
+    const auto add_last = [&]<bool adds>(std::bool_constant<adds>) {
+      AddKernel(
+          index, std::move(tensors),
+          [=, center = op.center](const StepTensors& at) {
+            return BatchNormalizationKernel<Element, width, adds>{
+                at.At<Element>(0),
+                adds ? at.At<Element>(4) : nullptr,
+                {at[1], at[2], at.If(center, 4 + adds)},
+                clamp,
+                slices,
+                static_cast<int32_t>(extents.columns),
+                at.At<Element>(3)};
+          },
+          program);
+    };
+    if (residual.empty()) {
+      add_last(std::false_type());
+    } else {
+      add_last(std::true_type());
+    }
   };
   WithPacks(kept, extents.columns, add);
   return absl::OkStatus();
@@ -170,11 +179,9 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     using Terms = BatchNormalizationBackwardTerms<Element, width>;
-    // Of the first four tensors, and beta, if there is one, at `at_beta`.
-    const auto gradient = [center = !beta.empty()](const StepTensors& at, int at_beta,
-                                                   const Element* y, const Clamp& by) {
-      return ClampedGradient<Element, width>{
-          at.At<Element>(1), y, {at[2], at[3], at.If(center, at_beta)}, by};
+    // Of the second to fourth tensor, and beta, if there is one, at `at_beta`.
+    const auto normalization = [center = !beta.empty()](const StepTensors& at, int at_beta) {
+      return Normalization<width>{at[2], at[3], at.If(center, at_beta)};
     };
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
@@ -187,7 +194,10 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
           const Element* const y = leaves ? at.At<Element>(5) : nullptr;
           Element* const dresidual = leaves ? at.At<Element>(6) : nullptr;
           return ColumnSumsKernel<Terms>{
-              {at.At<Element>(0), gradient(at, 5, y, clamp), dresidual}, slices, columns, at[4]};
+              {at.At<Element>(0), {at.At<Element>(1), y, normalization(at, 5), clamp}, dresidual},
+              slices,
+              columns,
+              at[4]};
         },
         program);
     AddKernel(
@@ -203,17 +213,13 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
     tensors = {
         x, clamped, mean, factor, by_mean, by_variance, program.Output(node.outputs[0], kept)};
     tensors.insert(tensors.end(), beta.begin(), beta.end());
+    const auto element_slices = ColumnSlices::OfElements(extents.rows, columns / width);
     AddKernel(
         index, std::move(tensors),
         [=](const StepTensors& at) {
           return BatchNormalizationBackwardKernel<Element, width>{
-              at.At<Element>(0),
-              gradient(at, 7, nullptr, clamp_left),
-              at[4],
-              at[5],
-              extents.rows,
-              columns,
-              at.At<Element>(6)};
+              at.At<Element>(0), at.At<Element>(1), normalization(at, 7), clamp_left, at[4], at[5],
+              element_slices,    columns,           at.At<Element>(6)};
         },
         program);
   };

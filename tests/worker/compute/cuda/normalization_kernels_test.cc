@@ -80,6 +80,8 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     const auto dx = DrawPlaces(dy);
     WithWidth<Element>(columns, [&](auto width) {
       const ColumnSlices slices(rows, columns / width, Pick(1, 80));
+      const ColumnSlices elements =
+          Flip() ? slices : ColumnSlices::OfElements(rows, columns / width);
       const auto partial = Empty<float>(slices.count * 2 * columns);
       if (op.frozen) {
         Run(NormalizationFactorKernel{variance_used, gamma_used, epsilon, columns, factor.data()});
@@ -91,9 +93,16 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
       }
       const Normalization<width> normalization = {mean_used, factor.data(),
                                                   op.center ? beta.data() : nullptr};
-      Run(BatchNormalizationKernel<Element, width>{over_residual ? x.data() : y.from, residual_used,
-                                                   normalization, clamp, rows,
-                                                   static_cast<int32_t>(columns), y.to.data()});
+      const auto normalize = [&](auto adds) {
+        Run(BatchNormalizationKernel<Element, width, adds>{
+            over_residual ? x.data() : y.from, residual_used, normalization, clamp, elements,
+            static_cast<int32_t>(columns), y.to.data()});
+      };
+      if (with_residual) {
+        normalize(std::true_type());
+      } else {
+        normalize(std::false_type());
+      }
       const ClampedGradient<Element, width> gradient = {
           dx.from, with_residual ? y.to.data() : nullptr, normalization, clamp};
       Run(ColumnSumsKernel<BatchNormalizationBackwardTerms<Element, width>>{
@@ -104,11 +113,10 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
       Run(BatchNormalizationCoefficientsKernel{partial.data(), slices.count, rows, columns,
                                                variance_used, epsilon, op.frozen, dgamma.data(),
                                                dbeta.data(), by_mean.data(), by_variance.data()});
-      ClampedGradient<Element, width> left = gradient;
-      if (with_residual) left = {dresidual.data(), nullptr, normalization, Clamp()};
       Run(BatchNormalizationBackwardKernel<Element, width>{
-          x.data(), left, by_mean.data(), by_variance.data(), rows, static_cast<int32_t>(columns),
-          dx.to.data()});
+          x.data(), with_residual ? dresidual.data() : dx.from, normalization,
+          with_residual ? Clamp() : clamp, by_mean.data(), by_variance.data(), elements,
+          static_cast<int32_t>(columns), dx.to.data()});
     });
     ExpectNear(y.to, y_expected, 1e-5, "y");
     if (!op.frozen) {

@@ -29,12 +29,22 @@ struct Clamp {
   float low = -INFINITY;
   float high = INFINITY;
 
-  SHOAL_HOST_DEVICE float operator()(float x) const { return x < low ? low : x > high ? high : x; }
+  SHOAL_HOST_DEVICE float operator()(float x) const {
+    const float raised = x < low ? low : x;
+    return raised > high ? high : raised;
+  }
   // Whether a gradient passes where the result, or what is clamped, is `y`. Where nothing is
   // clamped, it does so where y has overflowed, too: the gradient is to show it.
   SHOAL_HOST_DEVICE bool Passes(float y) const {
     // No number is less than not-a-number, nor more; so there is no branch.
     return !(y <= (low > -INFINITY ? low : NAN) || y >= (high < INFINITY ? high : NAN));
+  }
+  // `gradient` where it passes.
+  template <int width>
+  SHOAL_HOST_DEVICE Pack<width> Passed(const Pack<width>& y, const Pack<width>& gradient) const {
+    Pack<width> passed;
+    for (int i = 0; i < width; ++i) passed[i] = Passes(y[i]) ? gradient[i] : 0;
+    return passed;
   }
 };
 
@@ -138,27 +148,52 @@ struct Normalization {
 };
 
 // y = clamp((x - mean) factor + beta + residual). `y` may be `x` or `residual`.
-template <typename Element, int width>
+template <typename Element, int width, bool adds>
 struct BatchNormalizationKernel {
+  static constexpr int kThreads = ColumnSlices::kThreads;
+  static constexpr int kBlocksAtOnce = adds ? 2 : 3;
+  static constexpr int kPhases = 1;
+  static constexpr int kAtOnce = 4;
+  struct Shared {};
+  struct Own {};
+
   const Element* x;
-  const Element* residual;  // null: none
+  const Element* residual;  // where `adds`
   Normalization<width> normalization;
   Clamp clamp;
-  int64_t rows;
+  ColumnSlices slices;
   int32_t columns;
   Element* y;
 
-  int64_t items() const { return rows * (columns / width); }
-  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
-    const int64_t at = int64_t{item} * width;
-    const int32_t column = item % (columns / width) * width;
-    Pack<width> result = normalization.OfColumn(column)(Load<width>(x + at));
-    if (residual != nullptr) {
-      const Pack<width> other = Load<width>(residual + at);
-      for (int i = 0; i < width; ++i) result[i] += other[i];
-    }
-    for (int i = 0; i < width; ++i) result[i] = clamp(result[i]);
-    Store(result, y + at);
+  int64_t blocks() const { return slices.blocks(); }
+
+  template <int phase>
+  SHOAL_HOST_DEVICE void Run(const Place& place, Shared&, Own&) const {
+    const ColumnShare share(slices, place);
+    if (!share.exists) return;
+    const int32_t column = share.pack * width;
+    const NormalizationOfColumns<width> of_column = normalization.OfColumn(column);
+    const int64_t first = share.first_row * columns + column;
+    struct Values {
+      RawPack<Element, width> x, residual;
+    };
+    share.ForRows<kAtOnce>(
+        0,
+        [&](int32_t row) {
+          const int64_t at = first + int64_t{row} * columns;
+          Values values = {LoadRaw<width>(x + at), {}};
+          if constexpr (adds) values.residual = LoadRaw<width>(residual + at);
+          return values;
+        },
+        [&](int32_t row, const Values& values) {
+          Pack<width> result = of_column(Unpack(values.x));
+          if constexpr (adds) {
+            const Pack<width> other = Unpack(values.residual);
+            for (int i = 0; i < width; ++i) result[i] += other[i];
+          }
+          for (int i = 0; i < width; ++i) result[i] = clamp(result[i]);
+          Store(result, y + first + int64_t{row} * columns);
+        });
   }
 };
 
@@ -180,10 +215,7 @@ struct ClampedGradient {
   }
   SHOAL_HOST_DEVICE Pack<width> Of(const NormalizationOfColumns<width>& of_column,
                                    const Pack<width>& x, const Values& values) const {
-    const Pack<width> result = y == nullptr ? of_column(x) : Unpack(values.y);
-    Pack<width> gradient = Unpack(values.dy);
-    for (int i = 0; i < width; ++i) gradient[i] = clamp.Passes(result[i]) ? gradient[i] : 0;
-    return gradient;
+    return clamp.Passed(y == nullptr ? of_column(x) : Unpack(values.y), Unpack(values.dy));
   }
 };
 
@@ -268,28 +300,52 @@ struct BatchNormalizationCoefficientsKernel {
 // `dx` may be `dy`.
 template <typename Element, int width>
 struct BatchNormalizationBackwardKernel {
+  static constexpr int kThreads = ColumnSlices::kThreads;
+  static constexpr int kBlocksAtOnce = ColumnSlices::kBlocksAtOnce;
+  static constexpr int kPhases = 1;
+  static constexpr int kAtOnce = 4;
+  struct Shared {};
+  struct Own {};
+
   const Element* x;
-  ClampedGradient<Element, width> gradient;
+  const Element* dy;
+  Normalization<width> normalization;
+  Clamp clamp;  // of what is normalized; without a residual
   const float* by_mean;
   const float* by_variance;
-  int64_t rows;
+  ColumnSlices slices;
   int32_t columns;
   Element* dx;
 
-  int64_t items() const { return rows * (columns / width); }
-  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
-    const int64_t at = int64_t{item} * width;
-    const int32_t column = item % (columns / width) * width;
-    const NormalizationOfColumns<width> of_column = gradient.normalization.OfColumn(column);
-    const Pack<width> values = Load<width>(x + at);
-    Pack<width> result = gradient.Of(of_column, values, gradient.Read(at));
+  int64_t blocks() const { return slices.blocks(); }
+
+  template <int phase>
+  SHOAL_HOST_DEVICE void Run(const Place& place, Shared&, Own&) const {
+    const ColumnShare share(slices, place);
+    if (!share.exists) return;
+    const int32_t column = share.pack * width;
+    const NormalizationOfColumns<width> of_column = normalization.OfColumn(column);
     const Pack<width> of_mean = Load<width>(by_mean + column);
     const Pack<width> of_variance = Load<width>(by_variance + column);
-    for (int i = 0; i < width; ++i) {
-      const float lacking = of_mean[i] + (values[i] - of_column.mean[i]) * of_variance[i];
-      result[i] = of_column.factor[i] * (result[i] - lacking);
-    }
-    Store(result, dx + at);
+    const int64_t first = share.first_row * columns + column;
+    struct Values {
+      RawPack<Element, width> x, dy;
+    };
+    share.ForRows<kAtOnce>(
+        0,
+        [&](int32_t row) {
+          const int64_t at = first + int64_t{row} * columns;
+          return Values{LoadRaw<width>(x + at), LoadRaw<width>(dy + at)};
+        },
+        [&](int32_t row, const Values& values) {
+          const Pack<width> in = Unpack(values.x);
+          Pack<width> result = clamp.Passed(of_column(in), Unpack(values.dy));
+          for (int i = 0; i < width; ++i) {
+            const float lacking = of_mean[i] + (in[i] - of_column.mean[i]) * of_variance[i];
+            result[i] = of_column.factor[i] * (result[i] - lacking);
+          }
+          Store(result, dx + first + int64_t{row} * columns);
+        });
   }
 };
 

@@ -32,6 +32,13 @@ struct ColumnSlices {
     count = slice_rows == 0 ? 0 : (rows + slice_rows - 1) / slice_rows;
   }
 
+  // For what computes each element on its own: about kRowsOfThread rows a thread, which are enough
+  // to share what it reads for all, and few enough that the last blocks do not end late.
+  static constexpr int kRowsOfThread = 8;
+  static ColumnSlices OfElements(int64_t rows, int64_t packs) {
+    return ColumnSlices(rows, packs, rows * packs / (kThreads * kRowsOfThread));
+  }
+
   int64_t blocks() const { return tiles * count; }
 
   // The last may have fewer.
