@@ -14,6 +14,12 @@
 
 namespace shoal::cuda {
 
+// How many filters a channel has: known to be one where a pack has several channels.
+template <int width>
+SHOAL_HOST_DEVICE int32_t Multiplier(int32_t multiplier) {
+  return width == 1 ? multiplier : 1;
+}
+
 template <typename Element, int width>
 struct DepthwiseConv2DKernel {
   SlidingWindow window;
@@ -29,9 +35,9 @@ struct DepthwiseConv2DKernel {
   int64_t items() const { return batch * window.h.out * window.w.out * (filters() / width); }
 
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
-    const int32_t outputs = channels * multiplier;
+    const int32_t outputs = channels * Multiplier<width>(multiplier);
     const PixelOfItem at(item, outputs / width, window.h.out, window.w.out);
-    const int32_t filter = at.pack * width, channel = filter / multiplier;
+    const int32_t filter = at.pack * width, channel = filter / Multiplier<width>(multiplier);
     Pack<width> sum = bias == nullptr ? Pack<width>{} : Load<width>(bias + filter);
     for (int32_t kh = 0; kh < window.h.size; ++kh) {
       const int32_t h = window.h.Input(at.h, kh);
@@ -64,19 +70,21 @@ struct DepthwiseConv2DBackwardDataKernel {
 
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
     const PixelOfItem at(item, channels / width, window.h.in, window.w.in);
-    const int32_t filters = channels * multiplier, filter = at.pack * width * multiplier;
+    const int32_t filters_of_channel = Multiplier<width>(multiplier);
+    const int32_t filters = channels * filters_of_channel;
+    const int32_t filter = at.pack * width * filters_of_channel;
     Pack<width> sum = {};
-    for (int32_t kh = 0; kh < window.h.size; ++kh) {
-      const int32_t h = window.h.Output(at.h, kh);
-      if (h < 0) continue;
-      for (int32_t kw = 0; kw < window.w.size; ++kw) {
-        const int32_t w = window.w.Output(at.w, kw);
-        if (w < 0) continue;
-        const int64_t pixel = (int64_t{at.image} * window.h.out + h) * window.w.out + w;
-        for (int32_t m = 0; m < multiplier; ++m) {
+    const SlidingWindow::Axis::Reader first_w = window.w.FirstReader(at.w);
+    for (auto h = window.h.FirstReader(at.h); h.tap < window.h.size; h = window.h.Next(h)) {
+      if (!window.h.IsOutput(h.output)) continue;
+      for (auto w = first_w; w.tap < window.w.size; w = window.w.Next(w)) {
+        if (!window.w.IsOutput(w.output)) continue;
+        const int64_t pixel =
+            (int64_t{at.image} * window.h.out + h.output) * window.w.out + w.output;
+        const int32_t tap = h.tap * window.w.size + w.tap;
+        for (int32_t m = 0; m < filters_of_channel; ++m) {
           const Pack<width> gradient = Load<width>(dy + pixel * filters + filter + m);
-          const Pack<width> by =
-              Load<width>(kernel + (kh * window.w.size + kw) * filters + filter + m);
+          const Pack<width> by = Load<width>(kernel + tap * filters + filter + m);
           for (int i = 0; i < width; ++i) sum[i] += gradient[i] * by[i];
         }
       }

@@ -57,7 +57,8 @@ struct Pool2DKernel {
 
 // Gathers: each pixel of dx asks which windows read it, so that nothing is added to by two threads.
 // Of a maximum it gets the gradients of the windows whose first maximum it is: it looks for an
-// earlier one only where it is one, and no index has to be kept from forward.
+// earlier one, in all channels of a pack at once, only where it is one itself, and no index has to
+// be kept from forward.
 template <typename Element, int width>
 struct Pool2DBackwardKernel {
   Pool2DOp::Kind kind;
@@ -76,12 +77,14 @@ struct Pool2DBackwardKernel {
     const PixelOfItem at(item, channels / width, window.h.in, window.w.in);
     const Pack<width> in = average ? Pack<width>{} : Load<width>(x + int64_t{item} * width);
     Pack<width> sum = {};
-    for (int32_t kh = 0; kh < window.h.size; ++kh) {
-      const int32_t h = window.h.Output(at.h, kh);
-      if (h < 0) continue;
-      for (int32_t kw = 0; kw < window.w.size; ++kw) {
-        const int32_t w = window.w.Output(at.w, kw);
-        if (w < 0) continue;
+    const SlidingWindow::Axis::Reader first_w = window.w.FirstReader(at.w);
+    for (auto by_h = window.h.FirstReader(at.h); by_h.tap < window.h.size;
+         by_h = window.h.Next(by_h)) {
+      const int32_t h = by_h.output;
+      if (!window.h.IsOutput(h)) continue;
+      for (auto by_w = first_w; by_w.tap < window.w.size; by_w = window.w.Next(by_w)) {
+        const int32_t w = by_w.output;
+        if (!window.w.IsOutput(w)) continue;
         const int64_t pixel = (int64_t{at.image} * window.h.out + h) * window.w.out + w;
         const int64_t element = pixel * channels + at.pack * width;
         const Pack<width> gradient = Load<width>(dy + element);
@@ -91,12 +94,11 @@ struct Pool2DBackwardKernel {
           continue;
         }
         const Pack<width> largest = Load<width>(y + element);
+        uint32_t are_first = 0;  // a bit a channel
+        for (int i = 0; i < width; ++i) are_first |= uint32_t{in[i] == largest[i]} << i;
+        if (are_first != 0) are_first &= ~Earlier(at, by_h, by_w, largest);
         for (int i = 0; i < width; ++i) {
-          if (in[i] != largest[i]) continue;
-          const int32_t channel = at.pack * width + i;
-          if (!IsEarlier(at.image, h, w, kh * window.w.size + kw, channel, largest[i])) {
-            sum[i] += gradient[i];
-          }
+          if ((are_first >> i & 1) != 0) sum[i] += gradient[i];
         }
       }
     }
@@ -104,17 +106,24 @@ struct Pool2DBackwardKernel {
   }
 
  private:
-  // Whether the window at (h, w) has `value` at a tap before `end`.
-  SHOAL_HOST_DEVICE bool IsEarlier(int32_t image, int32_t h, int32_t w, int32_t end,
-                                   int32_t channel, float value) const {
-    for (int32_t tap = 0; tap < end; ++tap) {
-      const int32_t in_h = window.h.Input(h, tap / window.w.size);
-      const int32_t in_w = window.w.Input(w, tap % window.w.size);
-      if (!window.h.Inside(in_h) || !window.w.Inside(in_w)) continue;
-      const int64_t pixel = (int64_t{image} * window.h.in + in_h) * window.w.in + in_w;
-      if (ToFloat(x[pixel * channels + channel]) == value) return true;
+  // In which channels the window has `largest` at an earlier tap, too.
+  SHOAL_HOST_DEVICE uint32_t Earlier(const PixelOfItem& at, const SlidingWindow::Axis::Reader& by_h,
+                                     const SlidingWindow::Axis::Reader& by_w,
+                                     const Pack<width>& largest) const {
+    uint32_t found = 0;
+    for (int32_t kh = 0; kh <= by_h.tap; ++kh) {
+      const int32_t h = window.h.Input(by_h.output, kh);
+      if (!window.h.Inside(h)) continue;
+      const int32_t end = kh < by_h.tap ? window.w.size : by_w.tap;
+      for (int32_t kw = 0; kw < end; ++kw) {
+        const int32_t w = window.w.Input(by_w.output, kw);
+        if (!window.w.Inside(w)) continue;
+        const int64_t pixel = (int64_t{at.image} * window.h.in + h) * window.w.in + w;
+        const Pack<width> other = Load<width>(x + pixel * channels + at.pack * width);
+        for (int i = 0; i < width; ++i) found |= uint32_t{other[i] == largest[i]} << i;
+      }
     }
-    return false;
+    return found;
   }
 };
 

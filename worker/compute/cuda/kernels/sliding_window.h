@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 
 #include "common/model/ops/window.h"
 #include "worker/compute/host_device.h"
@@ -17,6 +18,9 @@ struct SlidingWindow {
     int32_t before;  // zeros
     int32_t in;
     int32_t out;
+    // From a tap by which an input is read to the next one, and between their windows.
+    int32_t tap_step;
+    int32_t output_step;
 
     // Where tap `tap` of the window at `output` reads; outside the image where that is not below
     // `in` as an unsigned number.
@@ -32,6 +36,28 @@ struct SlidingWindow {
       if (shifted < 0 || shifted % stride != 0) return -1;
       const int32_t output = shifted / stride;
       return output < out ? output : -1;
+    }
+    // A tap and the window that reads some input by it.
+    struct Reader {
+      int32_t tap;
+      int32_t output;  // perhaps one that there is not: IsOutput
+    };
+    // The first tap by which `input` is read, or one past the last. Next gives the others, and
+    // neither divides but once, which is for every tap more work than what is done with it.
+    SHOAL_HOST_DEVICE Reader FirstReader(int32_t input) const {
+      const int32_t shifted = input + before;
+      if (dilation == 1) return {shifted % stride, shifted / stride};
+      for (int32_t tap = 0; tap < tap_step; ++tap) {
+        const int32_t rest = shifted - tap * dilation;
+        if (rest % stride == 0) return {tap, rest / stride};
+      }
+      return {size, -1};
+    }
+    SHOAL_HOST_DEVICE Reader Next(const Reader& reader) const {
+      return {reader.tap + tap_step, reader.output - output_step};
+    }
+    SHOAL_HOST_DEVICE bool IsOutput(int32_t output) const {
+      return static_cast<uint32_t>(output) < static_cast<uint32_t>(out);
     }
     // The taps of the window at `output` that are inside.
     SHOAL_HOST_DEVICE int32_t InsideTaps(int32_t output) const {
@@ -50,12 +76,16 @@ struct SlidingWindow {
 
  private:
   static Axis AxisOf(const Window& window, int axis, int64_t in) {
+    const auto stride = static_cast<int32_t>(window.strides[axis]);
+    const auto dilation = static_cast<int32_t>(window.dilation[axis]);
     return {.size = static_cast<int32_t>(window.size[axis]),
-            .stride = static_cast<int32_t>(window.strides[axis]),
-            .dilation = static_cast<int32_t>(window.dilation[axis]),
+            .stride = stride,
+            .dilation = dilation,
             .before = static_cast<int32_t>(window.PaddingBefore(axis, in)),
             .in = static_cast<int32_t>(in),
-            .out = static_cast<int32_t>(window.OutputExtent(axis, in))};
+            .out = static_cast<int32_t>(window.OutputExtent(axis, in)),
+            .tap_step = stride / std::gcd(stride, dilation),
+            .output_step = dilation / std::gcd(stride, dilation)};
   }
 };
 
