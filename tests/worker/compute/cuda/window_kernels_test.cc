@@ -1,7 +1,11 @@
+#include <cstdint>
+#include <vector>
+
 #include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/pool2d.h"
 #include "tests/worker/compute/cuda/kernel_test.h"
 #include "worker/compute/cuda/kernels/depthwise_conv2d.h"
+#include "worker/compute/cuda/kernels/divisor.h"
 #include "worker/compute/cuda/kernels/pool2d.h"
 
 namespace shoal::cuda {
@@ -34,6 +38,31 @@ class WindowKernelsTest : public KernelTest {
   }
 };
 SHOAL_KERNEL_TEST_SUITE(WindowKernelsTest);
+
+TEST(DivisorTest, DividesAsDivisionDoes) {
+  constexpr int32_t kMost = INT32_MAX;
+  std::mt19937_64 random(TestSeed());
+  std::vector<int32_t> numbers = {1, 2, 3, 5, 6, 7, 9, 112, 641, 65535, 65537, kMost - 1, kMost};
+  for (int bits = 2; bits < 31; ++bits) {
+    for (const int32_t more : {-1, 0, 1}) numbers.push_back((1 << bits) + more);
+    numbers.push_back(std::uniform_int_distribution<int32_t>(1, 1 << bits)(random));
+  }
+  for (const int32_t divisor : numbers) {
+    const Divisor by(divisor);
+    std::vector<int32_t> dividends = numbers;
+    // Where the quotient changes.
+    for (const int64_t quotient : {int64_t{1}, int64_t{2}, int64_t{kMost} / divisor}) {
+      for (const int64_t more : {-1, 0, 1}) {
+        const int64_t dividend = quotient * divisor + more;
+        if (dividend >= 0 && dividend <= kMost) dividends.push_back(static_cast<int32_t>(dividend));
+      }
+    }
+    for (const int32_t dividend : dividends) {
+      ASSERT_EQ(dividend / by, dividend / divisor) << dividend << " / " << divisor;
+      ASSERT_EQ(dividend % by, dividend % divisor) << dividend << " % " << divisor;
+    }
+  }
+}
 
 TEST_P(WindowKernelsTest, DepthwiseConvolutionEqualsTheReference) {
   ForElements(15, [&]<typename Element>(Element) {

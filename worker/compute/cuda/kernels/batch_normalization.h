@@ -238,7 +238,7 @@ struct BatchNormalizationBackwardTerms {
   SHOAL_HOST_DEVICE NormalizationOfColumns<width> OfColumn(int32_t column) const {
     return gradient.normalization.OfColumn(column);
   }
-  SHOAL_HOST_DEVICE Values Read(int64_t, int64_t at) const {
+  SHOAL_HOST_DEVICE Values Read(const NormalizationOfColumns<width>&, int64_t, int64_t at) const {
     return {LoadRaw<width>(x + at), gradient.Read(at)};
   }
   SHOAL_HOST_DEVICE void Add(const NormalizationOfColumns<width>& of_column, const Values& values,

@@ -15,7 +15,7 @@ struct BiasTerms {
 
   struct Column {};
   SHOAL_HOST_DEVICE Column OfColumn(int32_t) const { return {}; }
-  SHOAL_HOST_DEVICE RawPack<Element, width> Read(int64_t, int64_t at) const {
+  SHOAL_HOST_DEVICE RawPack<Element, width> Read(const Column&, int64_t, int64_t at) const {
     return LoadRaw<width>(dy + at);
   }
   SHOAL_HOST_DEVICE void Add(const Column&, const RawPack<Element, width>& values, int64_t, int64_t,

@@ -99,8 +99,8 @@ struct ColumnShare {
 };
 
 // `Terms` has kSums, kWidth, kAtOnce, and of a pack of columns, from `column` on,
-//   OfColumn(column)   what it has for all rows, read once,
-//   Read(row, at)      what is read of a row, of kAtOnce rows at once,
+//   OfColumn(column)                       what it has for all rows, read once,
+//   Read(of_column, row, at)               what is read of a row, of kAtOnce rows at once,
 //   Add(of_column, values, row, at, sums)  which adds what the row has for them to the sums,
 // where `at` is the pack's place in [rows, columns].
 template <typename Terms>
@@ -135,7 +135,7 @@ struct ColumnSumsKernel {
       share.ForRows<Terms::kAtOnce>(
           0,
           [&](int32_t row) {
-            return terms.Read(share.first_row + row, first + int64_t{row} * step);
+            return terms.Read(of_column, share.first_row + row, first + int64_t{row} * step);
           },
           [&](int32_t row, const auto& values) {
             terms.Add(of_column, values, share.first_row + row, first + int64_t{row} * step, sums);

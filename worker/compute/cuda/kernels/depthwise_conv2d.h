@@ -36,7 +36,7 @@ struct DepthwiseConv2DKernel {
 
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
     const int32_t outputs = channels * Multiplier<width>(multiplier);
-    const PixelOfItem at(item, outputs / width, window.h.out, window.w.out);
+    const PixelOfItem at(item, outputs / width, window.h.by_out, window.w.by_out);
     const int32_t filter = at.pack * width, channel = filter / Multiplier<width>(multiplier);
     Pack<width> sum = bias == nullptr ? Pack<width>{} : Load<width>(bias + filter);
     for (int32_t kh = 0; kh < window.h.size; ++kh) {
@@ -69,7 +69,7 @@ struct DepthwiseConv2DBackwardDataKernel {
   int64_t items() const { return batch * window.h.in * window.w.in * (channels / width); }
 
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
-    const PixelOfItem at(item, channels / width, window.h.in, window.w.in);
+    const PixelOfItem at(item, channels / width, window.h.by_in, window.w.by_in);
     const int32_t filters_of_channel = Multiplier<width>(multiplier);
     const int32_t filters = channels * filters_of_channel;
     const int32_t filter = at.pack * width * filters_of_channel;
@@ -96,6 +96,9 @@ struct DepthwiseConv2DBackwardDataKernel {
 // For dkernel: ColumnSumsKernel of these over the pixels of dy as rows and the filters as columns
 // sums kTaps taps from `first_tap` on, row-major in the window, and SumOfSlicesKernel<kTaps> puts
 // them where they belong; a larger window takes several rounds. Taps that there are not sum to 0.
+//
+// All that a pixel multiplies is on its way before the first product, and nothing is divided but to
+// find the pixel.
 template <typename Element, int width>
 struct DepthwiseConv2DWeightTerms {
   static constexpr int kTaps = 9;
@@ -110,26 +113,60 @@ struct DepthwiseConv2DWeightTerms {
   const Element* dy;
   int32_t first_tap;
 
-  SHOAL_HOST_DEVICE int32_t OfColumn(int32_t column) const { return column; }
-  SHOAL_HOST_DEVICE RawPack<Element, width> Read(int64_t, int64_t at) const {
-    return LoadRaw<width>(dy + at);
-  }
-  SHOAL_HOST_DEVICE void Add(int32_t column, const RawPack<Element, width>& values, int64_t row,
-                             int64_t, Pack<width> (&sums)[kSums]) const {
-    const int64_t channel = column / multiplier;
-    const int32_t pixel = static_cast<int32_t>(row);
-    const int32_t out_w = pixel % window.w.out, out_h = pixel / window.w.out % window.h.out;
-    const int64_t image = pixel / window.w.out / window.h.out;
-    const Pack<width> gradient = Unpack(values);
-    const int32_t taps = window.h.size * window.w.size;
+  // Where a tap is, as seen from the window's first.
+  struct Tap {
+    int32_t h, w;
+    int32_t offset;  // in elements
+  };
+  struct Column {
+    int32_t channel;
+    Tap taps[kTaps];
+  };
+  struct Values {
+    RawPack<Element, width> gradient;
+    RawPack<Element, width> in[kTaps];
+  };
+
+  SHOAL_HOST_DEVICE Column OfColumn(int32_t column) const {
+    Column of_column = {column / Multiplier<width>(multiplier), {}};
+    int32_t h = first_tap / window.w.size, w = first_tap % window.w.size;
+    SHOAL_UNROLL
     for (int s = 0; s < kTaps; ++s) {
-      const int32_t tap = first_tap + s;
-      if (tap >= taps) continue;
-      const int32_t h = window.h.Input(out_h, tap / window.w.size);
-      const int32_t w = window.w.Input(out_w, tap % window.w.size);
-      if (!window.h.Inside(h) || !window.w.Inside(w)) continue;
-      const int64_t at = (image * window.h.in + h) * window.w.in + w;
-      const Pack<width> in = Load<width>(x + at * channels + channel);
+      constexpr int32_t kOutside = -(1 << 30);
+      Tap& tap = of_column.taps[s];
+      tap.h = h < window.h.size ? h * window.h.dilation : kOutside;
+      tap.w = w * window.w.dilation;
+      tap.offset = (h * window.h.dilation * window.w.in + tap.w) * channels;
+      if (++w == window.w.size) {
+        w = 0;
+        ++h;
+      }
+    }
+    return of_column;
+  }
+  SHOAL_HOST_DEVICE Values Read(const Column& of_column, int64_t row, int64_t at) const {
+    const int32_t pixel = static_cast<int32_t>(row), line = pixel / window.w.by_out;
+    const int32_t image = line / window.h.by_out;
+    const int32_t w = window.w.Input(pixel - line * window.w.out, 0);
+    const int32_t h = window.h.Input(line - image * window.h.out, 0);
+    const int64_t first = (int64_t{image} * window.h.in + h) * window.w.in + w;
+    const int64_t from = first * channels + of_column.channel;
+    Values values = {LoadRaw<width>(dy + at), {}};
+    SHOAL_UNROLL
+    for (int s = 0; s < kTaps; ++s) {
+      const Tap& tap = of_column.taps[s];
+      if (window.h.Inside(h + tap.h) && window.w.Inside(w + tap.w)) {
+        values.in[s] = LoadRaw<width>(x + (from + tap.offset));
+      }
+    }
+    return values;
+  }
+  SHOAL_HOST_DEVICE void Add(const Column&, const Values& values, int64_t, int64_t,
+                             Pack<width> (&sums)[kSums]) const {
+    const Pack<width> gradient = Unpack(values.gradient);
+    SHOAL_UNROLL
+    for (int s = 0; s < kTaps; ++s) {
+      const Pack<width> in = Unpack(values.in[s]);
       for (int i = 0; i < width; ++i) sums[s][i] += in[i] * gradient[i];
     }
   }

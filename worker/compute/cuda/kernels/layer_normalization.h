@@ -166,7 +166,7 @@ struct LayerNormalizationTerms {
     float mean, factor;
   };
   SHOAL_HOST_DEVICE Column OfColumn(int32_t) const { return {}; }
-  SHOAL_HOST_DEVICE Values Read(int64_t row, int64_t at) const {
+  SHOAL_HOST_DEVICE Values Read(const Column&, int64_t row, int64_t at) const {
     return {LoadRaw<width>(x + at), LoadRaw<width>(dy + at), row_mean[row], row_factor[row]};
   }
   SHOAL_HOST_DEVICE void Add(const Column&, const Values& values, int64_t, int64_t,

@@ -26,7 +26,7 @@ struct Pool2DKernel {
 
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
     const bool average = kind == Pool2DOp::Kind::kAverage;
-    const PixelOfItem at(item, channels / width, window.h.out, window.w.out);
+    const PixelOfItem at(item, channels / width, window.h.by_out, window.w.by_out);
     Pack<width> result;
     for (int i = 0; i < width; ++i) result[i] = average ? 0 : -INFINITY;
     int32_t inside = 0;
@@ -74,7 +74,7 @@ struct Pool2DBackwardKernel {
 
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
     const bool average = kind == Pool2DOp::Kind::kAverage;
-    const PixelOfItem at(item, channels / width, window.h.in, window.w.in);
+    const PixelOfItem at(item, channels / width, window.h.by_in, window.w.by_in);
     const Pack<width> in = average ? Pack<width>{} : Load<width>(x + int64_t{item} * width);
     Pack<width> sum = {};
     const SlidingWindow::Axis::Reader first_w = window.w.FirstReader(at.w);

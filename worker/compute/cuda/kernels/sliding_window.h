@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "common/model/ops/window.h"
+#include "worker/compute/cuda/kernels/divisor.h"
 #include "worker/compute/host_device.h"
 
 namespace shoal::cuda {
@@ -21,6 +22,8 @@ struct SlidingWindow {
     // From a tap by which an input is read to the next one, and between their windows.
     int32_t tap_step;
     int32_t output_step;
+    Divisor by_in;   // `in`, to divide by
+    Divisor by_out;  // likewise
 
     // Where tap `tap` of the window at `output` reads; outside the image where that is not below
     // `in` as an unsigned number.
@@ -85,13 +88,18 @@ struct SlidingWindow {
             .in = static_cast<int32_t>(in),
             .out = static_cast<int32_t>(window.OutputExtent(axis, in)),
             .tap_step = stride / std::gcd(stride, dilation),
-            .output_step = dilation / std::gcd(stride, dilation)};
+            .output_step = dilation / std::gcd(stride, dilation),
+            .by_in = Divisor(static_cast<int32_t>(in)),
+            .by_out = Divisor(static_cast<int32_t>(window.OutputExtent(axis, in)))};
   }
 };
 
 // Which pack of a pixel an item is, where consecutive items are consecutive packs of [B, h, w, C].
+// Extents are numbers, or a Divisor each.
 struct PixelOfItem {
-  SHOAL_HOST_DEVICE PixelOfItem(int32_t item, int32_t packs, int32_t height, int32_t width) {
+  template <typename Height, typename Width>
+  SHOAL_HOST_DEVICE PixelOfItem(int32_t item, int32_t packs, const Height& height,
+                                const Width& width) {
     pack = item % packs;
     const int32_t pixel = item / packs;
     w = pixel % width;

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "worker/compute/host_device.h"
+
+namespace shoal::cuda {
+
+// Divides by a number from 1 to 2^31 - 1 that is known before a kernel starts, in a product, a sum
+// and a shift; a device has no instruction that divides whole numbers, and takes 20 for it. What is
+// divided is not negative (Granlund, Montgomery 1994, figure 4.1).
+class Divisor {
+ public:
+  explicit Divisor(int32_t divisor) : divisor_(divisor) {
+    while ((int64_t{1} << shift_) < divisor) ++shift_;
+    const uint64_t more = (uint64_t{1} << shift_) - static_cast<uint64_t>(divisor);
+    multiplier_ = static_cast<uint32_t>((more << 32) / static_cast<uint64_t>(divisor) + 1);
+  }
+
+  SHOAL_HOST_DEVICE friend int32_t operator/(int32_t dividend, const Divisor& by) {
+    const uint32_t n = static_cast<uint32_t>(dividend);
+    const uint32_t high = static_cast<uint32_t>(uint64_t{by.multiplier_} * n >> 32);
+    return static_cast<int32_t>((high + n) >> by.shift_);
+  }
+  SHOAL_HOST_DEVICE friend int32_t operator%(int32_t dividend, const Divisor& by) {
+    return dividend - dividend / by * by.divisor_;
+  }
+
+ private:
+  int32_t divisor_;
+  uint32_t shift_ = 0;
+  uint32_t multiplier_;
+};
+
+}  // namespace shoal::cuda
