@@ -63,14 +63,35 @@ absl::Status DepthwiseConv2D(int index, CudaProgram& program) {
   for (size_t i = 1; i < node.inputs.size(); ++i) tensors.push_back(program.tensor(node.inputs[i]));
   tensors.push_back(program.Output(node.outputs[0], kept));
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
-    AddKernel(
-        index, tensors,
-        [=, bias = node.inputs.size() == 3](const StepTensors& at) {
-          return DepthwiseConv2DKernel<Element, width>{
-              extents.window,    extents.batch, extents.channels, extents.multiplier,
-              at.At<Element>(0), at[1],         at.If(bias, 2),   at.At<Element>(2 + bias)};
-        },
-        program);
+    WithLines(extents.window, extents.multiplier,
+              [&]<int stride>(std::integral_constant<int, stride>) {
+                AddKernel(
+                    index, tensors,
+                    [=, bias = node.inputs.size() == 3](const StepTensors& at) {
+                      const Element* const x = at.At<Element>(0);
+                      Element* const y = at.At<Element>(2 + bias);
+                      if constexpr (stride > 0) {
+                        return DepthwiseLinesKernel<Element, width, stride>{extents.window,
+                                                                            extents.batch,
+                                                                            extents.channels,
+                                                                            false,
+                                                                            x,
+                                                                            at[1],
+                                                                            at.If(bias, 2),
+                                                                            y};
+                      } else {
+                        return DepthwiseConv2DKernel<Element, width>{extents.window,
+                                                                     extents.batch,
+                                                                     extents.channels,
+                                                                     extents.multiplier,
+                                                                     x,
+                                                                     at[1],
+                                                                     at.If(bias, 2),
+                                                                     y};
+                      }
+                    },
+                    program);
+              });
   };
   WithPacks(kept, extents.packed(), add);
   return absl::OkStatus();
@@ -82,10 +103,22 @@ absl::Status DepthwiseConv2DBackwardData(int index, CudaProgram& program) {
                                  program.shape(node.outputs[0]), program.shape(node.inputs[0])[3]);
   const ComputeDtype kept = program.kept_as(index);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
+                                           program.tensor(node.inputs[1]),
+                                           program.Output(node.outputs[0], kept)};
+    if (LinesGoBack(extents.window, extents.multiplier)) {
+      AddKernel(
+          index, tensors,
+          [=](const StepTensors& at) {
+            return DepthwiseLinesKernel<Element, width, 1>{
+                extents.window.Transposed(), extents.batch, extents.channels, true,
+                at.At<Element>(0),           at[1],         nullptr,          at.At<Element>(2)};
+          },
+          program);
+      return;
+    }
     AddKernel(
-        index,
-        {program.tensor(node.inputs[0], kept), program.tensor(node.inputs[1]),
-         program.Output(node.outputs[0], kept)},
+        index, tensors,
         [=](const StepTensors& at) {
           return DepthwiseConv2DBackwardDataKernel<Element, width>{
               extents.window,    extents.batch, extents.channels, extents.multiplier,

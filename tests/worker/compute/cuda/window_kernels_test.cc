@@ -20,6 +20,8 @@ class WindowKernelsTest : public KernelTest {
   // One that fits into `images`. A convolution's may be dilated and have zeros around the image.
   Window PickWindow(const Shape& images, bool convolution) {
     Window window;
+    // For the kernels of such windows.
+    const bool three_wide = convolution && images[2] > 3 && Flip();
     do {
       const bool dilated = convolution && Flip();
       window.padding = Flip() ? Padding::kSame : Padding::kValid;
@@ -27,6 +29,8 @@ class WindowKernelsTest : public KernelTest {
         window.size[axis] = Pick(1, 4);
         window.strides[axis] = dilated ? 1 : Pick(1, 4);
         window.dilation[axis] = dilated ? Pick(1, 3) : 1;
+        if (three_wide && axis == 1) window.size[1] = 3, window.dilation[1] = 1;
+        if (three_wide && axis == 1 && !dilated) window.strides[1] = Pick(1, 2);
         window.zeros_before[axis] = window.zeros_after[axis] = 0;
         if (!convolution || window.padding == Padding::kSame) continue;
         const int64_t most = (window.size[axis] - 1) * window.dilation[axis];
@@ -84,14 +88,29 @@ TEST_P(WindowKernelsTest, DepthwiseConvolutionEqualsTheReference) {
     const auto dy = Normal<Element>(y.size());
     const auto dx = Empty<Element>(x.size());
     const auto dkernel = Empty<float>(kernel.size());
+    const auto lines_y = Empty<Element>(y.size()), lines_dx = Empty<Element>(x.size());
+    bool by_lines = false;
     const SlidingWindow window(op.window, images);
     const int32_t channels = static_cast<int32_t>(images[3]), m = static_cast<int32_t>(multiplier);
     const auto run = [&](auto width) {
       Run(DepthwiseConv2DKernel<Element, width>{window, images[0], channels, m, x.data(),
                                                 kernel.data(), with_bias ? bias.data() : nullptr,
                                                 y.data()});
+      WithLines(window, m, [&]<int stride>(std::integral_constant<int, stride>) {
+        if constexpr (stride > 0) {
+          Run(DepthwiseLinesKernel<Element, width, stride>{
+              window, images[0], channels, false, x.data(), kernel.data(),
+              with_bias ? bias.data() : nullptr, lines_y.data()});
+          by_lines = true;
+        }
+      });
       Run(DepthwiseConv2DBackwardDataKernel<Element, width>{window, images[0], channels, m,
                                                             dy.data(), kernel.data(), dx.data()});
+      if (LinesGoBack(window, m)) {
+        Run(DepthwiseLinesKernel<Element, width, 1>{window.Transposed(), images[0], channels, true,
+                                                    dy.data(), kernel.data(), nullptr,
+                                                    lines_dx.data()});
+      }
       constexpr int kSumWidth = std::min<int>(width, kWidestWeightPack);
       using Terms = DepthwiseConv2DWeightTerms<Element, kSumWidth>;
       const int64_t rows = y.size() / filters;
@@ -115,12 +134,16 @@ TEST_P(WindowKernelsTest, DepthwiseConvolutionEqualsTheReference) {
     }
     std::vector<Operand> inputs = {{x.doubles(), images}, {kernel.doubles(), kernel_shape}};
     if (with_bias) inputs.push_back({bias.doubles(), {filters}});
-    ExpectNear(y, Reference(op, inputs)[0], 2e-6, "y");
+    const Doubles y_expected = Reference(op, inputs)[0];
+    ExpectNear(y, y_expected, 2e-6, "y");
+    if (by_lines) ExpectNear(lines_y, y_expected, 2e-6, "y by lines");
     DepthwiseConv2DBackwardDataOp data;
     data.window = op.window;
     data.x_shape = images;
-    ExpectNear(dx, Reference(data, {{dy.doubles(), y_shape}, {kernel.doubles(), kernel_shape}})[0],
-               2e-6, "dx");
+    const Doubles dx_expected =
+        Reference(data, {{dy.doubles(), y_shape}, {kernel.doubles(), kernel_shape}})[0];
+    ExpectNear(dx, dx_expected, 2e-6, "dx");
+    if (LinesGoBack(window, m)) ExpectNear(lines_dx, dx_expected, 2e-6, "dx by lines");
     DepthwiseConv2DBackwardWeightsOp weights;
     weights.window = op.window;
     weights.kernel_shape = kernel_shape;

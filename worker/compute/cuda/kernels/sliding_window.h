@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "common/model/ops/window.h"
 #include "worker/compute/cuda/kernels/divisor.h"
@@ -73,6 +74,18 @@ struct SlidingWindow {
   // Of images with this shape.
   SlidingWindow(const Window& window, const Shape& image)
       : h(AxisOf(window, 0, image[1])), w(AxisOf(window, 1, image[2])) {}
+
+  // The one that reads the outputs of this one, whose strides are 1, and gives its inputs: at each
+  // input there are the windows that read it, those by the last tap first.
+  SlidingWindow Transposed() const {
+    SlidingWindow transposed = *this;
+    for (Axis* const axis : {&transposed.h, &transposed.w}) {
+      axis->before = (axis->size - 1) * axis->dilation - axis->before;
+      std::swap(axis->in, axis->out);
+      std::swap(axis->by_in, axis->by_out);
+    }
+    return transposed;
+  }
 
   Axis h;
   Axis w;
