@@ -207,3 +207,11 @@ def test_whoever_is_ended_leaves_a_report_and_nothing_that_runs(bundle):
     assert process.returncode == 128 + signal.SIGTERM
     assert bundle.report()["tests"]["ok"] is None
     assert not any(str(bundle.here) in line for line in command_lines())
+
+
+def test_a_bundle_has_what_the_lent_machine_leaves_it(scripts):
+    mib = 1 << 20
+    assert scripts.most_bytes(0) == 60 * mib
+    assert scripts.most_bytes(9 * mib) == 54 * mib
+    assert 0 < scripts.tracked_bytes() < 64 * mib
+    assert not any(script.stem.endswith("_test") for script in scripts.scripts())
