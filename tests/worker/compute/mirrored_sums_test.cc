@@ -254,6 +254,7 @@ TEST_F(MirroredSumsTest, DevicesAddUpTheirSumsOfMicroBatchesOnce) {
         ExpectNear(trained.gradients, expected, 1e-5, 1e-6, "gradients");
         EXPECT_EQ(trained.done.size(), runner->layout().variables.size());
         EXPECT_EQ(sums_->reduces(), (run + 1) * reduces);
+        EXPECT_EQ(sums_->meetings(), run + 1);
         EXPECT_EQ(trained.awaits.size(), arrive ? runner->layout().variables.size() : 0);
         EXPECT_THAT(trained.awaits, Each(Pair(_, 1)));
         PoisonAll();

@@ -253,6 +253,7 @@ absl::Status DeviceExecutable::StartCopyingGradients(const RunBuffers& buffers) 
   }
   if (buffers.part == RunBuffers::Part::kNotLast) return absl::OkStatus();
   const SumRank& sum = buffers.sum;
+  if (sum.sums != nullptr) SHOAL_RETURN_IF_ERROR(sum.sums->Meet());
   char* const from =
       buffers.part == RunBuffers::Part::kLast ? memory_.part_sums.data() : memory_.gradients.data();
   auto* const to = reinterpret_cast<char*>(buffers.gradients.data());

@@ -22,6 +22,11 @@ class GradientSums {
  public:
   virtual ~GradientSums() = default;
 
+  // Returns when all ranks have called it as often; each does before the first sum of a run. A sum
+  // that waits on a device for another rank can hold up, in the driver, what that rank is still
+  // preparing: loading kernels, recording them, taking memory. All of that comes before. Called on
+  // the rank's thread. kCancelled after Abort.
+  virtual absl::Status Meet() = 0;
   // Gives kOut of `device`, the one of this rank, a sum that runs when all ranks have given theirs:
   // then `gradients` on rank 0 are the sum of all ranks' gradients, each times its share, and on
   // the others what they were. float32, in the device's memory; all ranks give the same sizes in

@@ -6,6 +6,7 @@ namespace shoal {
 
 absl::Status FakeGradientSums::Reduce(const SumRank& rank, Device& device, char* gradients,
                                       int64_t size_bytes) {
+  if (meetings() == 0) return absl::InternalError("the ranks have not met before their sums");
   int number = 0;
   {
     MutexLock lock(&mutex_);
@@ -28,6 +29,7 @@ absl::Status FakeGradientSums::Check(int rank) {
 }
 
 void FakeGradientSums::Abort() {
+  rendezvous_.Abort();
   MutexLock lock(&mutex_);
   aborted_ = true;
 }

@@ -9,16 +9,19 @@
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
 #include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/rendezvous.h"
 
 namespace shoal {
 
 // Sums of FakeDevices, each driven by a thread. A sum runs on rank 0 when the others' have run,
-// which leave a copy of what their memory holds then. After an abort nothing waits, and sums are
+// which leave a copy of what their memory holds then. None is taken before all ranks have met once.
+// After an abort nothing waits, and sums are
 // anything.
 class FakeGradientSums : public GradientSums {
  public:
-  explicit FakeGradientSums(int ranks) : given_(ranks) {}
+  explicit FakeGradientSums(int ranks) : rendezvous_(ranks), given_(ranks) {}
 
+  absl::Status Meet() override { return rendezvous_.Meet(); }
   absl::Status Reduce(const SumRank& rank, Device& device, char* gradients,
                       int64_t size_bytes) override;
   absl::Status Check(int rank) override;
@@ -29,11 +32,13 @@ class FakeGradientSums : public GradientSums {
   // What that rank's sums run on fails, as it finds out when it asks.
   void FailLink(int rank);
   int reduces();
+  int meetings() const { return rendezvous_.meetings(); }
 
  private:
   bool MayRun(int rank, int number);
   absl::Status Run(int rank, float share, int number, std::span<float> values);
 
+  Rendezvous rendezvous_;
   Mutex mutex_;
   std::vector<int> given_ ABSL_GUARDED_BY(mutex_);  // by rank
   std::map<int, std::map<int, std::vector<float>>> parts_

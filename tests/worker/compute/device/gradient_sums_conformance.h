@@ -48,6 +48,7 @@ class GradientSumsConformance : public ::testing::Test {
     count_ = count;
     ranks_ = std::make_unique<Ranks>(count, kValues);
     Fill();
+    OnEachRank([this](int) { EXPECT_TRUE(ranks_->sums().Meet().ok()); });
   }
   // Sums of these and of their halves and quarters are exact, in any order.
   static float ValueOf(int rank, int i) { return static_cast<float>(100 * (rank + 1) + i); }
@@ -120,6 +121,7 @@ class GradientSumsConformance : public ::testing::Test {
   void ExpectCancelled(int rank) {
     EXPECT_EQ(Give(rank, 1, kAll).code(), absl::StatusCode::kCancelled) << rank;
     EXPECT_EQ(ranks_->sums().Check(rank).code(), absl::StatusCode::kCancelled) << rank;
+    EXPECT_EQ(ranks_->sums().Meet().code(), absl::StatusCode::kCancelled) << rank;
   }
 
   int count_ = 0;
@@ -128,6 +130,33 @@ class GradientSumsConformance : public ::testing::Test {
 };
 
 TYPED_TEST_SUITE_P(GradientSumsConformance);
+
+TYPED_TEST_P(GradientSumsConformance, RanksMeet) {
+  this->Start(3);
+  constexpr int kMeetings = 50;
+  std::atomic<int> came = 0;
+  this->OnEachRank([&](int) {
+    for (int meeting = 1; meeting <= kMeetings; ++meeting) {
+      ++came;
+      EXPECT_TRUE(this->ranks_->sums().Meet().ok());
+      EXPECT_GE(came, 3 * meeting);
+    }
+  });
+}
+
+TYPED_TEST_P(GradientSumsConformance, AnAbortReleasesRanksThatMeet) {
+  this->Start(3);
+  std::latch coming(2);
+  this->OnEachRank([&](int rank) {
+    if (rank == 2) {
+      coming.wait();
+      this->ranks_->sums().Abort();
+      return;
+    }
+    coming.count_down();
+    EXPECT_EQ(this->ranks_->sums().Meet().code(), absl::StatusCode::kCancelled) << rank;
+  });
+}
 
 // Shares change with the size of the batch, and come again.
 TYPED_TEST_P(GradientSumsConformance, AddsUpSharesOnTheFirstRank) {
@@ -211,8 +240,9 @@ TYPED_TEST_P(GradientSumsConformance, WhyASumMayNeverEndIsFoundByWhoWaitsForIt) 
   for (int rank = 0; rank < 2; ++rank) this->ExpectCancelled(rank);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(GradientSumsConformance, AddsUpSharesOnTheFirstRank,
-                            AddsUpRangesInTheirOrderAndNothingElse, ASumWaitsForAllRanks,
-                            AnAbortReleasesRanksThatWait, WhyASumMayNeverEndIsFoundByWhoWaitsForIt);
+REGISTER_TYPED_TEST_SUITE_P(GradientSumsConformance, RanksMeet, AnAbortReleasesRanksThatMeet,
+                            AddsUpSharesOnTheFirstRank, AddsUpRangesInTheirOrderAndNothingElse,
+                            ASumWaitsForAllRanks, AnAbortReleasesRanksThatWait,
+                            WhyASumMayNeverEndIsFoundByWhoWaitsForIt);
 
 }  // namespace shoal

@@ -31,7 +31,8 @@ absl::Status WithAdvice(const absl::Status& status) {
 
 }  // namespace
 
-NcclSums::NcclSums(Options options) : options_(std::move(options)) {
+NcclSums::NcclSums(Options options)
+    : options_(std::move(options)), rendezvous_(static_cast<int>(options_.devices.size())) {
   for (const int device : options_.devices) {
     ranks_.push_back(std::make_unique<Communicator>());
     ranks_.back()->device = device;
@@ -138,6 +139,7 @@ absl::Status NcclSums::Check(int rank) {
 
 void NcclSums::Abort() {
   aborted_ = true;
+  rendezvous_.Abort();
   for (const auto& own : ranks_) {
     MutexLock lock(&own->mutex);
     if (own->communicator == nullptr) continue;

@@ -14,6 +14,7 @@
 #include "common/base/mutex.h"
 #include "worker/compute/cuda/nccl/nccl_library.h"
 #include "worker/compute/device/gradient_sums.h"
+#include "worker/compute/device/rendezvous.h"
 
 namespace shoal::cuda {
 
@@ -34,6 +35,7 @@ class NcclSums : public GradientSums {
   static absl::StatusOr<std::unique_ptr<NcclSums>> Create(Options options);
   ~NcclSums() override { Abort(); }
 
+  absl::Status Meet() override { return rendezvous_.Meet(); }
   absl::Status Reduce(const SumRank& rank, Device& device, char* gradients,
                       int64_t size_bytes) override;
   // NCCL's own threads and links, which go on working when a call has been taken.
@@ -63,6 +65,7 @@ class NcclSums : public GradientSums {
 
   const Options options_;
   std::vector<std::unique_ptr<Communicator>> ranks_;
+  Rendezvous rendezvous_;
   // Set before the first sum is cut off, and so before any ends for that.
   std::atomic<bool> aborted_ = false;
 };

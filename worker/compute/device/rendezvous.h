@@ -1,0 +1,30 @@
+#pragma once
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "common/base/mutex.h"
+
+namespace shoal {
+
+// Where a fixed number of threads wait for one another, again and again. Thread-safe.
+class Rendezvous {
+ public:
+  explicit Rendezvous(int threads) : threads_(threads) {}
+
+  // Returns when all threads have called it as often as this one. kCancelled after Abort, also to
+  // who waits then.
+  absl::Status Meet();
+  void Abort();
+  // How often all have met.
+  int meetings() const;
+
+ private:
+  const int threads_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
+  int meetings_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace shoal
