@@ -15,6 +15,7 @@ from manifests import KUBERNETES, documents, named, render
 OVERLAYS = ["plain", "spot", "colocated", "gpu"]
 # The oldest and the newest version of Kubernetes that the manifests are for.
 VERSIONS = ["1.31", "1.37"]
+SYSTEMD = KUBERNETES.parent / "systemd"
 SCHEMAS = pathlib.Path(__file__).parent / "schemas"
 # What a task needs from SIGTERM to its end, in seconds; a ps, its drain timeout and this.
 DRAIN_SECONDS = {"worker": 10, "ps": 5, "coordinator": 30}
@@ -164,6 +165,30 @@ def test_a_ps_has_its_drain_timeout_elsewhere_too():
     for name in ("ps-0", "ps-1"):
         assert services[name]["stop_grace_period"] == "1m"
         assert 60 > services[name]["environment"]["SHOAL_DRAIN_TIMEOUT"] + DRAIN_SECONDS["ps"]
+
+
+def unit_settings(task):
+    """{setting: values} of the section [Service] of a task's unit, in the order in which systemd reads them."""
+    text = (SYSTEMD / f"shoal-{task}.service.in").read_text().split("[Service]\n")[1].split("\n[Install]")[0]
+    for name in ("supervision", "hardening"):
+        text = text.replace(f"@SHOAL_{name.upper()}@", (SYSTEMD / f"{name}.conf").read_text())
+    settings = {}
+    for key, value in re.findall(r"^(\w+)=(.*)$", text, re.M):
+        settings.setdefault(key, []).append(value)
+    return settings
+
+
+def test_the_unit_of_a_worker_reaches_gpus_and_no_other_device():
+    for task in ("coordinator", "ps"):
+        settings = unit_settings(task)
+        assert (settings["PrivateDevices"], "DeviceAllow" in settings) == (["yes"], False), task
+    settings = unit_settings("worker")
+    # Of settings with one value the last counts.
+    assert settings["PrivateDevices"][-1] == "no", "it would have a /dev without GPUs"
+    assert settings["DevicePolicy"] == ["closed"]
+    # nvidia-frontend: /dev/nvidia0 and nvidiactl of older drivers; caps: of parts of a GPU.
+    groups = ("nvidia", "nvidia-frontend", "nvidiactl", "nvidia-uvm", "nvidia-caps")
+    assert settings["DeviceAllow"] == [f"char-{group} rw" for group in groups]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
