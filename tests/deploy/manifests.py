@@ -45,11 +45,15 @@ def render(folder):
 
 
 def apply_operation(resource, operation):
-    """One operation of JSON Patch (RFC 6902) on a member of an object."""
+    """One operation of JSON Patch (RFC 6902) on a member of an object, or behind the last of a list ("-")."""
     *parents, last = (key.replace("~1", "/") for key in operation["path"].strip("/").split("/"))
     place = resource
     for key in parents:
         place = place[int(key) if isinstance(place, list) else key]
     assert operation["op"] in ("add", "replace"), operation
+    if isinstance(place, list):
+        assert (operation["op"], last) == ("add", "-"), operation
+        place.append(copy.deepcopy(operation["value"]))
+        return
     assert operation["op"] == "add" or last in place, f"nothing to replace: {operation['path']}"
     place[last] = copy.deepcopy(operation["value"])

@@ -45,6 +45,17 @@ def pod_templates():
     return templates
 
 
+def unit_settings(task):
+    """{setting: values} of the section [Service] of a task's unit, in the order in which systemd reads them."""
+    text = (SYSTEMD / f"shoal-{task}.service.in").read_text().split("[Service]\n")[1].split("\n[Install]")[0]
+    for name in ("supervision", "hardening"):
+        text = text.replace(f"@SHOAL_{name.upper()}@", (SYSTEMD / f"{name}.conf").read_text())
+    settings = {}
+    for key, value in re.findall(r"^(\w+)=(.*)$", text, re.M):
+        settings.setdefault(key, []).append(value)
+    return settings
+
+
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_rendered_is_what_the_kustomization_says(overlay):
     assert by_name(rendered(overlay)) == by_name(render(KUBERNETES / "overlays" / overlay))
@@ -133,6 +144,25 @@ def test_gpu_gives_each_worker_one_and_nobody_else():
     assert worker["image"] == "shoal-example-cuda:0.1.0" and worker["build"]["args"] == {"PRESET": "cuda"}
 
 
+def test_measured_plans_have_a_place():
+    """Where the programs look for what was measured (docs/gpu.md), each deployment with GPUs has a folder that they may write to."""
+    deploy = KUBERNETES.parent
+    assert 'kName = "shoal/plans"' in (deploy.parent / "worker/compute/cuda/plan_cache.cc").read_text(), "below XDG_CACHE_HOME"
+    unit = unit_settings("worker")
+    assert (unit.get("CacheDirectory"), unit.get("Environment")) == (["shoal"], ["XDG_CACHE_HOME=%C"])
+    # Whoever purges the package expects no leftovers; a DynamicUser has its folder below private.
+    assert "rm -rf /var/cache/shoal /var/cache/private/shoal" in (deploy / "package/postrm").read_text()
+    image = (deploy / "docker/Dockerfile").read_text()
+    home, = re.findall(r"^ENV .*\bXDG_CACHE_HOME=(\S+)", image, re.M)
+    folder = f"{home}/shoal"
+    assert re.search(rf"install --directory --owner=65532 --group=65532 .*{folder}$", image, re.M), "a new volume has the owner of what it covers"
+    service = yaml.safe_load((deploy / "compose/compose.yaml").read_text())
+    assert service["services"]["worker-3"]["volumes"] == [f"plans:{folder}"] and "plans" in service["volumes"]
+    pod = named(rendered("gpu"), "Job", "shoal-worker")["spec"]["template"]["spec"]
+    volume, = [mount["name"] for mount in pod["containers"][0]["volumeMounts"] if mount["mountPath"] == folder]
+    assert {"name": volume, "emptyDir": {}} in pod["volumes"]
+
+
 @pytest.mark.parametrize("where", pod_templates())
 def test_pods(where):
     task, template = pod_templates()[where]
@@ -165,17 +195,6 @@ def test_a_ps_has_its_drain_timeout_elsewhere_too():
     for name in ("ps-0", "ps-1"):
         assert services[name]["stop_grace_period"] == "1m"
         assert 60 > services[name]["environment"]["SHOAL_DRAIN_TIMEOUT"] + DRAIN_SECONDS["ps"]
-
-
-def unit_settings(task):
-    """{setting: values} of the section [Service] of a task's unit, in the order in which systemd reads them."""
-    text = (SYSTEMD / f"shoal-{task}.service.in").read_text().split("[Service]\n")[1].split("\n[Install]")[0]
-    for name in ("supervision", "hardening"):
-        text = text.replace(f"@SHOAL_{name.upper()}@", (SYSTEMD / f"{name}.conf").read_text())
-    settings = {}
-    for key, value in re.findall(r"^(\w+)=(.*)$", text, re.M):
-        settings.setdefault(key, []).append(value)
-    return settings
 
 
 def test_the_unit_of_a_worker_reaches_gpus_and_no_other_device():
