@@ -45,6 +45,18 @@ TEST(GpuFiguresTest, AreNoneOfAGpuThatTheDriverDoesNotKnow) {
   EXPECT_TRUE(samples.samples().empty());
 }
 
+TEST(GpuFiguresTest, TheDriverSaysHowMuchMemoryIsFree) {
+  absl::StatusOr<std::unique_ptr<const cuda::Nvml>> nvml = cuda::Nvml::LoadFrom(kLibrary);
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  EXPECT_EQ((*nvml)->FreeBytes("GPU-1234").value_or(0), 68ULL << 30);
+  EXPECT_EQ((*nvml)->FreeBytes("GPU-5").status().code(), absl::StatusCode::kNotFound);
+  setenv("FAKE_NVML_MEMORY", "3", 1);
+  const absl::Status status = (*nvml)->FreeBytes("GPU-1234").status();
+  unsetenv("FAKE_NVML_MEMORY");
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), HasSubstr("GPU-1234"));
+}
+
 TEST(GpuFiguresTest, ALibraryWithoutADriverIsRefused) {
   setenv("FAKE_NVML_INIT", "9", 1);
   const absl::Status status = cuda::Nvml::LoadFrom(kLibrary).status();

@@ -38,7 +38,7 @@ std::vector<cuda::DeviceInfo> UsableDevices(const cuda::DeviceSurvey& survey,
   if (usable.size() < 2) return usable;
   std::map<int, uint64_t> free;
   for (const cuda::DeviceInfo& device : usable) {
-    free[device.index] = questions.free_bytes(device.index).value_or(0);
+    free[device.index] = questions.free_bytes(device).value_or(0);
   }
   std::stable_sort(usable.begin(), usable.end(),
                    [&](const cuda::DeviceInfo& one, const cuda::DeviceInfo& other) {

@@ -29,8 +29,8 @@ struct ComputeDevice {
 struct DeviceQuestions {
   // Wakes CUDA's driver.
   std::function<cuda::DeviceSurvey()> survey;
-  // Takes some of that memory.
-  std::function<absl::StatusOr<uint64_t>(int index)> free_bytes;
+  // Of a device that nothing in this process uses yet.
+  std::function<absl::StatusOr<uint64_t>(const cuda::DeviceInfo& device)> free_bytes;
   // Why NVIDIA's libraries cannot be used; OK where they can.
   std::function<absl::Status()> check_libraries;
   // By UUID; kAlreadyExists where another process has it.

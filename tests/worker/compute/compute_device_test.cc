@@ -50,10 +50,10 @@ class ComputeDeviceTest : public ::testing::Test {
       ++surveys_;
       return survey;
     };
-    const auto free_bytes = [this](int index) -> absl::StatusOr<uint64_t> {
-      asked_of_.push_back(index);
-      if (!free_.contains(index)) return absl::UnavailableError("the test's device is lost");
-      return free_[index];
+    const auto free_bytes = [this](const cuda::DeviceInfo& device) -> absl::StatusOr<uint64_t> {
+      asked_of_.push_back(device.index);
+      if (!free_.contains(device.index)) return absl::UnavailableError("the test's device is lost");
+      return free_[device.index];
     };
     // Other tests of this machine, and workers, have GPUs of other names.
     const auto claim = [this](const std::string& uuid) {

@@ -36,9 +36,9 @@ struct DeviceSurvey {
 // anything on a device: one that others hold is no matter to who wants another.
 DeviceSurvey SurveyDevices();
 
-// How much of the device's memory is free. Takes some of it, as whatever uses a device does, and
-// leaves the calling thread's current device as it was.
-absl::StatusOr<uint64_t> FreeBytes(int index);
+// How much of the memory of a device of FindDevice is free, for who has not begun to use it: the
+// process holds none of it afterwards. The calling thread's current device is as it was.
+absl::StatusOr<uint64_t> FreeBytes(const DeviceInfo& device);
 
 // "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f" of its 16 bytes.
 std::string UuidText(std::span<const char, 16> uuid);

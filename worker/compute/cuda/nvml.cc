@@ -44,4 +44,13 @@ absl::StatusOr<GpuReading> Nvml::Read(const std::string& uuid) const {
   return reading;
 }
 
+absl::StatusOr<uint64_t> Nvml::FreeBytes(const std::string& uuid) const {
+  SHOAL_ASSIGN_OR_RETURN(const GpuReading reading, Read(uuid));
+  if (!reading.total_bytes.has_value() || !reading.used_bytes.has_value()) {
+    return absl::UnimplementedError(
+        absl::StrCat("the driver does not say how much memory of ", uuid, " is free"));
+  }
+  return *reading.total_bytes - *reading.used_bytes;
+}
+
 }  // namespace shoal::cuda

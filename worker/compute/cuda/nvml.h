@@ -32,6 +32,9 @@ class Nvml {
   // Of the GPU with this UUID, as CUDA tells it; takes some milliseconds. kNotFound, with what the
   // library says, where it knows none.
   absl::StatusOr<GpuReading> Read(const std::string& uuid) const;
+  // How much of its memory nobody has taken. Errors are Read's, and kUnimplemented where the driver
+  // does not say.
+  absl::StatusOr<uint64_t> FreeBytes(const std::string& uuid) const;
 
  private:
   // As nvml.h has them: nvmlReturn_t, of which 0 is success, nvmlDevice_t, and two structs.

@@ -1,10 +1,13 @@
 #include <cuda_runtime_api.h>
 
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/cuda/device_survey.h"
+#include "worker/compute/cuda/nvml.h"
 
 namespace shoal::cuda {
 namespace {
@@ -21,11 +24,19 @@ DeviceInfo Describe(int index) {
           .total_bytes = properties.totalGlobalMem};
 }
 
-absl::StatusOr<uint64_t> FreeBytesHere(int index) {
+// Begins to use the device, which takes hundreds of MiB of it, and ends that again.
+absl::StatusOr<uint64_t> FreeBytesWhenUsed(int index) {
   SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaSetDevice(index)));
   size_t free_bytes = 0, total_bytes = 0;
-  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes)));
+  const absl::Status answered = SHOAL_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaDeviceReset()));
+  SHOAL_RETURN_IF_ERROR(answered);
   return free_bytes;
+}
+
+absl::StatusOr<uint64_t> FreeBytesByNvml(const std::string& uuid) {
+  SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<const Nvml> nvml, Nvml::Load());
+  return nvml->FreeBytes(uuid);
 }
 
 absl::Status LookForDevices(DeviceSurvey& survey) {
@@ -49,10 +60,12 @@ DeviceSurvey SurveyDevices() {
   return survey;
 }
 
-absl::StatusOr<uint64_t> FreeBytes(int index) {
+absl::StatusOr<uint64_t> FreeBytes(const DeviceInfo& device) {
+  // Which does not know a part of a GPU by this name.
+  absl::StatusOr<uint64_t> free_bytes = FreeBytesByNvml(device.uuid);
+  if (free_bytes.ok()) return free_bytes;
   // The current device is a thread's own. Setting it back would begin to use that one, too.
-  absl::StatusOr<uint64_t> free_bytes;
-  std::thread([&] { free_bytes = FreeBytesHere(index); }).join();
+  std::thread([&] { free_bytes = FreeBytesWhenUsed(device.index); }).join();
   return free_bytes;
 }
 

@@ -4,6 +4,8 @@ namespace shoal::cuda {
 
 DeviceSurvey SurveyDevices() { return {.built_with_cuda = false}; }
 
-absl::StatusOr<uint64_t> FreeBytes(int index) { return FindDevice({}, index).status(); }
+absl::StatusOr<uint64_t> FreeBytes(const DeviceInfo& device) {
+  return FindDevice({}, device.index).status();
+}
 
 }  // namespace shoal::cuda

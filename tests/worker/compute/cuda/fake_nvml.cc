@@ -1,15 +1,20 @@
 // Stands in for NVIDIA's management library: knows one GPU, which does not say how much power it
-// takes. The variable FAKE_NVML_INIT is what nvmlInit_v2 returns.
+// takes. The variables FAKE_NVML_INIT and FAKE_NVML_MEMORY are what nvmlInit_v2 and
+// nvmlDeviceGetMemoryInfo return.
 
 #include <cstdlib>
 #include <cstring>
 
-extern "C" {
-
-int nvmlInit_v2() {
-  const char* const answer = std::getenv("FAKE_NVML_INIT");
+namespace {
+int AnswerIn(const char* variable) {
+  const char* const answer = std::getenv(variable);
   return answer == nullptr ? 0 : std::atoi(answer);
 }
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() { return AnswerIn("FAKE_NVML_INIT"); }
 
 const char* nvmlErrorString(int status) {
   return status == 9 ? "Driver Not Loaded" : status == 6 ? "Not Found" : "Not Supported";
@@ -31,7 +36,7 @@ int nvmlDeviceGetMemoryInfo(void* /*device*/, unsigned long long* total_free_use
   total_free_used[0] = 80ULL << 30;
   total_free_used[1] = 68ULL << 30;
   total_free_used[2] = 12ULL << 30;
-  return 0;
+  return AnswerIn("FAKE_NVML_MEMORY");
 }
 
 int nvmlDeviceGetTemperature(void* /*device*/, int sensor, unsigned* celsius) {
