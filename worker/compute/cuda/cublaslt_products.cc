@@ -251,6 +251,9 @@ class CublasLtProducts : public MatrixProducts {
     SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSB, operation(product.transpose_a)));
     if (product.bias) {
       SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS));
+      // Heuristics look at how it is aligned, as all tensors are; Run puts the true one there.
+      SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                reinterpret_cast<const void*>(uintptr_t{kTensorAlignment})));
     }
     return description;
   }
