@@ -31,6 +31,8 @@ class CudaBackend : public DeviceBackend {
     std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
   };
   explicit CudaBackend(Options options);
+  // On any thread: what libraries hold is the device's.
+  ~CudaBackend() override { UseThreads(1); }
 
   std::string name() const override { return "cuda"; }
   std::set<std::string> op_types() const override;

@@ -27,6 +27,7 @@ absl::StatusOr<std::unique_ptr<PinnedBuffer>> DeviceBackend::Pin(std::span<float
 }
 
 absl::Status DeviceBackend::Poison(int64_t size_bytes) {
+  device_->UseOnThisThread();
   SHOAL_RETURN_IF_ERROR(memory_.arena.Reserve(*device_, size_bytes));
   SHOAL_ASSIGN_OR_RETURN(const std::unique_ptr<Device::Event> copied, device_->NewEvent());
   for (const GrowingDeviceMemory* memory :

@@ -21,8 +21,11 @@ class DeviceBackend : public Backend {
   // Parameters and gradients are copied so many bytes at a time, at least.
   DeviceBackend(std::unique_ptr<Device> device, int64_t least_copied_bytes)
       : device_(std::move(device)), least_copied_bytes_(least_copied_bytes) {}
-  // A batch that was to be the next one may still be on its way to the device.
-  ~DeviceBackend() override { device_->Finish(); }
+  // On any thread. A batch that was to be the next one may still be on its way to the device.
+  ~DeviceBackend() override {
+    device_->UseOnThisThread();
+    device_->Finish();
+  }
 
   absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
   bool runs_in_machine_memory() const final { return false; }

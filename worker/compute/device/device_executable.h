@@ -77,6 +77,8 @@ class DeviceExecutable : public Executable {
                                                             const DeviceMoveKernels& kernels,
                                                             Device* device,
                                                             SharedDeviceMemory* memory);
+  // On any thread: what it gives back is the device's.
+  ~DeviceExecutable() override { device_.UseOnThisThread(); }
 
   int64_t memory_bytes() const override { return program_.arena_size_bytes(); }
   int64_t device_bytes() const override {

@@ -40,6 +40,16 @@ class NoConvolutions : public cuda::Convolutions {
   std::vector<bool>* const trains_;
 };
 
+// As a library's are that holds something of a device.
+class ConvolutionsOfDevice : public NoConvolutions {
+ public:
+  ConvolutionsOfDevice(std::unique_ptr<Device::Event> held, std::vector<bool>* trains)
+      : NoConvolutions(absl::StatusCode::kUnimplemented, trains), held_(std::move(held)) {}
+
+ private:
+  const std::unique_ptr<Device::Event> held_;
+};
+
 class PlainConvolutionsTest : public ::testing::Test {
  protected:
   static GraphRunner::Options Options() {
@@ -102,6 +112,20 @@ TEST_F(PlainConvolutionsTest, OnlyThoseOfAStepMayBeWhatIsFastest) {
   ASSERT_TRUE(runner->Predict(data.batch(), parameters, /*training=*/true).ok());
   ASSERT_TRUE(runner->Predict(data.batch(), parameters, /*training=*/false).ok());
   EXPECT_THAT(trains_, ElementsAre(false, false, false, false, false, false));
+}
+
+// By who has used another device since.
+TEST_F(PlainConvolutionsTest, WhatLibrariesHoldOfADeviceIsGivenBackToIt) {
+  auto device = std::make_unique<FakeDevice>(1);
+  auto held = device->NewEvent();
+  ASSERT_TRUE(held.ok());
+  auto backend = std::make_unique<CudaOnCpuBackend>(
+      std::move(device),
+      CudaOnCpuBackend::Parts{
+          .convolutions = std::make_unique<ConvolutionsOfDevice>(*std::move(held), &trains_)});
+  FakeDevice other(1);
+  backend.reset();  // or the process ends
+  other.UseOnThisThread();
 }
 
 // A lost device, or an installation that is damaged, is no reason to go on slowly.

@@ -329,6 +329,19 @@ TEST_F(DeviceBackendTest, ABatchThatDoesNotFitIsRefusedWithOneThatDoes) {
               HasSubstr("not even one example would fit"));
 }
 
+// By who has used another one since.
+TEST_F(DeviceBackendTest, WhatIsOfADeviceIsGivenBackToIt) {
+  auto runner = MakeRunner(Options(SmallModel()), 0);
+  const RandomBatch data(random_, SmallModel(), *kSparse, 3);
+  const std::vector<float> parameters = Parameters(*runner);
+  std::vector<float> gradients(parameters.size());
+  for (uint64_t step = 0; step < 2; ++step)
+    ASSERT_TRUE(runner->Train(data.batch(), step, parameters, gradients, nullptr).ok());
+  const auto other = MakeRunner(Options(SmallModel()), 0);
+  ASSERT_TRUE(other->MemoryOfBatch(3).ok());
+  runner.reset();  // or the process ends
+}
+
 // Gradients that are not pinned are copied all the same, but what comes after them is given to the
 // device late. The batch and its results have pinned memory of the device's own.
 TEST_F(DeviceBackendTest, OnlyCopiesToMemoryThatIsNotPinnedHoldTheHostUp) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -11,6 +12,8 @@
 
 namespace shoal {
 namespace {
+
+thread_local const FakeDevice* current_device = nullptr;
 
 const char* NameOf(Device::Stream stream) {
   constexpr const char* kNames[] = {"in", "compute", "out"};
@@ -34,28 +37,37 @@ class FakeDevice::Pinning : public PinnedBuffer {
 
 class FakeDevice::FakeMemory : public Device::Memory {
  public:
-  // Of `device`; of the host where that is null.
-  FakeMemory(int64_t size_bytes, FakeDevice* device)
-      : bytes_(size_bytes, '\xff'), device_(device) {  // not-a-number
-    if (device_ == nullptr) return;
-    device_->taken_bytes_ += size_bytes;
-    device_->taken_[data()] = size_bytes;
+  enum class Of { kDevice, kHost };
+  FakeMemory(int64_t size_bytes, Of of, FakeDevice* device)
+      : bytes_(size_bytes, '\xff'), of_(of), device_(*device) {  // not-a-number
+    device_.CheckIsCurrent();
+    if (of_ == Of::kHost) {
+      pinning_.emplace(data(), size_bytes, device);
+    } else {
+      device_.taken_bytes_ += size_bytes;
+      device_.taken_[data()] = size_bytes;
+    }
   }
   ~FakeMemory() override {
-    if (device_ == nullptr) return;
-    device_->taken_bytes_ -= static_cast<int64_t>(bytes_.size());
-    device_->taken_.erase(data());
+    device_.CheckIsCurrent();
+    if (of_ == Of::kHost) return;
+    device_.taken_bytes_ -= static_cast<int64_t>(bytes_.size());
+    device_.taken_.erase(data());
   }
   char* data() const override { return bytes_.data(); }
 
-  std::unique_ptr<Pinning> pinning;  // of the host's
-
  private:
   mutable std::vector<char> bytes_;
-  FakeDevice* const device_;
+  const Of of_;
+  FakeDevice& device_;
+  std::optional<Pinning> pinning_;  // of the host's
 };
 
 struct FakeDevice::FakeEvent : Device::Event {
+  explicit FakeEvent(const FakeDevice* device) : device(*device) { this->device.CheckIsCurrent(); }
+  ~FakeEvent() override { device.CheckIsCurrent(); }
+
+  const FakeDevice& device;
   int number = 0;
   int64_t recorded = 0;  // times
   std::shared_ptr<int64_t> reached = std::make_shared<int64_t>(0);
@@ -63,23 +75,37 @@ struct FakeDevice::FakeEvent : Device::Event {
 };
 
 struct FakeDevice::FakeRecording : Device::Recording {
+  explicit FakeRecording(const FakeDevice* device) : device(*device) {}
+  ~FakeRecording() override { device.CheckIsCurrent(); }
+
+  const FakeDevice& device;
   std::vector<std::function<void()>> gives;
 };
 
-FakeDevice::FakeDevice(uint64_t seed) : random_(seed), lazy_(seed % (kStreams + 1)) {}
-FakeDevice::~FakeDevice() { SHOAL_CHECK(idle(), "what is given runs on without memory"); }
+FakeDevice::FakeDevice(uint64_t seed) : random_(seed), lazy_(seed % (kStreams + 1)) {
+  FakeDevice::UseOnThisThread();
+}
+
+FakeDevice::~FakeDevice() {
+  CheckIsCurrent();
+  SHOAL_CHECK(idle(), "what is given runs on without memory");
+}
+
+void FakeDevice::UseOnThisThread() { current_device = this; }
+
+void FakeDevice::CheckIsCurrent() const {
+  SHOAL_CHECK(current_device == this, "the thread's current device is another");
+}
 
 absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::Allocate(int64_t size_bytes) {
   if (size_bytes > memory_bytes_ - taken_bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat("no ", size_bytes, " bytes of the fake's"));
   }
-  return std::make_unique<FakeMemory>(size_bytes, this);
+  return std::make_unique<FakeMemory>(size_bytes, FakeMemory::Of::kDevice, this);
 }
 
 absl::StatusOr<std::unique_ptr<Device::Memory>> FakeDevice::AllocateHost(int64_t size_bytes) {
-  auto memory = std::make_unique<FakeMemory>(size_bytes, nullptr);
-  memory->pinning = std::make_unique<Pinning>(memory->data(), size_bytes, this);
-  return memory;
+  return std::make_unique<FakeMemory>(size_bytes, FakeMemory::Of::kHost, this);
 }
 
 absl::StatusOr<std::unique_ptr<PinnedBuffer>> FakeDevice::Pin(void* memory, int64_t size_bytes) {
@@ -101,7 +127,7 @@ bool FakeDevice::Contains(const std::map<const char*, int64_t>& pieces, const ch
 }
 
 absl::StatusOr<std::unique_ptr<Device::Event>> FakeDevice::NewEvent() {
-  auto event = std::make_unique<FakeEvent>();
+  auto event = std::make_unique<FakeEvent>(this);
   event->number = events_++;
   return event;
 }
@@ -178,7 +204,7 @@ void FakeDevice::GiveOrRecord(Stream stream, std::function<void()> give) {
 
 absl::Status FakeDevice::BeginRecording() {
   log_.push_back("compute: record");
-  recording_ = std::make_unique<FakeRecording>();
+  recording_ = std::make_unique<FakeRecording>(this);
   return absl::OkStatus();
 }
 

@@ -23,13 +23,15 @@ namespace shoal {
 // order the events allow, and who reads before a copy or a kernel that is not waited for, reads
 // not-a-number. A copy in fails where what it reads is not as it was when it was given, or where
 // either memory is none of the device's any more. A copy out to memory that is not pinned holds the
-// host up, as CUDA's do. All that it is given must have run before it ends. It writes down all that
-// it is told.
+// host up, as CUDA's do. All that it is given must have run before it ends. As of CUDA's, one is a
+// thread's current one, the last that it has made or said it uses, and what gets or gives back
+// something of another ends the process. It writes down all that it is told.
 class FakeDevice : public Device {
  public:
   explicit FakeDevice(uint64_t seed);
   ~FakeDevice() override;
 
+  void UseOnThisThread() override;
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) override;
   absl::StatusOr<int64_t> FreeBytes() override { return memory_bytes_ - taken_bytes_; }
   absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) override;
@@ -85,6 +87,7 @@ class FakeDevice : public Device {
     std::shared_ptr<int64_t> reached_at = nullptr;  // set to things_done_ then
   };
 
+  void CheckIsCurrent() const;
   void Give(Stream stream, Item item);
   // Gives it now or, of what is recorded, each time that it is played.
   void GiveOrRecord(Stream stream, std::function<void()> give);

@@ -1,7 +1,7 @@
 #include "tests/worker/compute/device/fake_gradient_sums.h"
 
+#include <deque>
 #include <memory>
-#include <vector>
 
 #include "tests/worker/compute/device/fake_device.h"
 #include "tests/worker/compute/device/gradient_sums_conformance.h"
@@ -43,13 +43,15 @@ class FakeRanks {
 
  private:
   struct Rank {
+    ~Rank() { device->UseOnThisThread(); }
+
     std::unique_ptr<FakeDevice> device;
     std::unique_ptr<Device::Memory> memory;
     std::span<float> gradients;  // all of it
     std::unique_ptr<Device::Event> added;
   };
   FakeGradientSums sums_;
-  std::vector<Rank> ranks_;
+  std::deque<Rank> ranks_;
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Fake, GradientSumsConformance, FakeRanks);
