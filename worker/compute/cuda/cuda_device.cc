@@ -69,7 +69,9 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(const DeviceInfo&
       cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, info.index)));
   SHOAL_ASSIGN_OR_RETURN(cuda::Stream in, cuda::Stream::Create());
   SHOAL_ASSIGN_OR_RETURN(cuda::Stream compute, cuda::Stream::Create());
-  SHOAL_ASSIGN_OR_RETURN(cuda::Stream out, cuda::Stream::Create());
+  // Kernels that add up gradients with other devices' (GradientSums) are in it: behind a graph that
+  // keeps all multiprocessors busy they would begin when that has ended.
+  SHOAL_ASSIGN_OR_RETURN(cuda::Stream out, cuda::Stream::Create(cuda::Stream::Priority::kHighest));
   return std::unique_ptr<CudaDevice>(
       new CudaDevice(info.index, kBlocksOfMultiprocessor * multiprocessors,
                      Streams{std::move(in), std::move(compute), std::move(out)}));

@@ -5,9 +5,13 @@
 
 namespace shoal::cuda {
 
-absl::StatusOr<Stream> Stream::Create() {
+absl::StatusOr<Stream> Stream::Create(Priority priority) {
   cudaStream_t stream = nullptr;
-  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)));
+  // The default is the lowest, 0; a higher one is a lower number.
+  int lowest = 0, highest = 0;
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaDeviceGetStreamPriorityRange(&lowest, &highest)));
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaStreamCreateWithPriority(
+      &stream, cudaStreamNonBlocking, priority == Priority::kHighest ? highest : lowest)));
   return Stream(stream);
 }
 

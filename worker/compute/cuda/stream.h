@@ -14,8 +14,11 @@ class Event;
 // nothing: CUDA finishes what is in it. To be used by one thread at a time.
 class Stream {
  public:
+  // Before work that is in streams of a lower one begins, that of a higher one does: what runs
+  // already is not stopped.
+  enum class Priority { kDefault, kHighest };
   // One that does not wait for the device's default stream.
-  static absl::StatusOr<Stream> Create();
+  static absl::StatusOr<Stream> Create(Priority priority = Priority::kDefault);
 
   cudaStream_t get() const { return stream_.get(); }
 

@@ -70,6 +70,17 @@ TEST_F(CudaObjectsTest, CopiesThroughADevice) {
   EXPECT_EQ(event->Happened().value(), true);
 }
 
+TEST_F(CudaObjectsTest, AStreamComesFirstWhereItIsToDoSo) {
+  if (!device_.ok()) GTEST_SKIP() << "No GPU here: " << device_.message();
+  const auto stream = Stream::Create(), first = Stream::Create(Stream::Priority::kHighest);
+  ASSERT_TRUE(stream.ok() && first.ok());
+  int priority = 1, higher = 1;
+  ASSERT_TRUE(SHOAL_CUDA(cudaStreamGetPriority(stream->get(), &priority)).ok());
+  ASSERT_TRUE(SHOAL_CUDA(cudaStreamGetPriority(first->get(), &higher)).ok());
+  EXPECT_EQ(priority, 0);
+  EXPECT_LT(higher, 0);
+}
+
 TEST_F(CudaObjectsTest, SaysHowMuchMemoryIsFree) {
   if (!device_.ok()) GTEST_SKIP() << "No GPU here: " << device_.message();
   const absl::Status status = DeviceMemory::Allocate(size_t{1} << 50).status();
