@@ -34,6 +34,19 @@ std::vector<InputValues> InputsOf(const Batch& batch) {
   return inputs;
 }
 
+std::string VerbOf(PlanMode mode) {
+  switch (mode) {
+    case PlanMode::kTrain:
+      return "train with";
+    case PlanMode::kEvaluate:
+      return "evaluate";
+    case PlanMode::kPredict:
+    case PlanMode::kPredictTraining:
+      break;
+  }
+  return "predict for";
+}
+
 absl::Status CheckSize(const std::string& what, size_t actual, int64_t expected) {
   if (static_cast<int64_t>(actual) == expected) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -65,9 +78,7 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
 absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t examples) {
   backend_->UseThreads(options_.threads);
   const int64_t at_once = ExamplesAtOnce(examples);
-  announced_ = {};  // what the device has of it may go
-  SHOAL_ASSIGN_OR_RETURN(Executable * executable, Find(PlanMode::kTrain, at_once));
-  SHOAL_RETURN_IF_ERROR(TakeMemory(*executable, at_once));
+  SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, at_once));
   constexpr int64_t kBytes = sizeof(float);
   int64_t data = ElementCount(BatchShape(training_.target, examples)) * kBytes;
   if (training_.weights != kNoValue) data += examples * kBytes;
@@ -203,38 +214,39 @@ absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable,
                          backend_->Compile(Plan(training_, mode, examples, options_.metrics,
                                                 /*in_parts=*/options_.micro_batch_size > 0)));
+  announced_ = {};  // what the device has of it may go
+  SHOAL_RETURN_IF_ERROR(TakeMemory(*executable, mode, examples));
   compiled_.push_front({mode, examples, std::move(executable)});
   if (compiled_.size() > kMaxCompiled) compiled_.pop_back();
   return compiled_.front().executable.get();
 }
 
-absl::Status GraphRunner::TakeMemory(Executable& executable, int64_t examples) {
+absl::Status GraphRunner::TakeMemory(Executable& executable, PlanMode mode, int64_t examples) {
   const absl::Status taken = executable.TakeMemory();
   if (!absl::IsResourceExhausted(taken)) return taken;
   SHOAL_ASSIGN_OR_RETURN(const int64_t available, backend_->DeviceBytes());
   const int64_t needed = executable.device_bytes();
   SHOAL_ASSIGN_OR_RETURN(
       const int64_t fits,
-      LargestFittingBatch(
-          {.examples = examples,
-           .needed_bytes = needed,
-           // A device wants some for its programs, too.
-           .available_bytes = available - available / kShareOfPrograms},
-          [&](int64_t fewer) -> absl::StatusOr<int64_t> {
-            SHOAL_ASSIGN_OR_RETURN(
-                const std::unique_ptr<Executable> smaller,
-                backend_->Compile(Plan(training_, PlanMode::kTrain, fewer, options_.metrics,
-                                       /*in_parts=*/true)));
-            return smaller->device_bytes();
-          }));
+      LargestFittingBatch({.examples = examples,
+                           .needed_bytes = needed,
+                           // A device wants some for its programs, too.
+                           .available_bytes = available - available / kShareOfPrograms},
+                          [&](int64_t fewer) -> absl::StatusOr<int64_t> {
+                            SHOAL_ASSIGN_OR_RETURN(
+                                const std::unique_ptr<Executable> smaller,
+                                backend_->Compile(Plan(training_, mode, fewer, options_.metrics,
+                                                       /*in_parts=*/true)));
+                            return smaller->device_bytes();
+                          }));
   const std::string advice =
       fits == 0 ? "not even one example would fit: take a device with more memory, or the cpu"
                 : absl::StrCat(fits, " would fit: set \"micro_batch_size\" to ", fits,
                                ", which computes a batch in parts, or a \"batch_size\" of no more");
   return absl::FailedPreconditionError(absl::StrCat(
-      "the device has not the memory to train with ", examples, " examples at once: they need ",
-      FormatBytes(needed), ", and ", FormatBytes(available), " are to be had (",
-      std::string(taken.message()), "); ", advice));
+      "the device has not the memory to ", VerbOf(mode), " ", examples,
+      " examples at once: they need ", FormatBytes(needed), ", and ", FormatBytes(available),
+      " are to be had (", std::string(taken.message()), "); ", advice));
 }
 
 int64_t GraphRunner::ExamplesAtOnce(int64_t examples) const {

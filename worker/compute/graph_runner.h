@@ -83,11 +83,11 @@ class GraphRunner : public ModelRunner {
 
   // As CheckBatch; labels are not looked at.
   absl::Status CheckSizes(const Batch& batch, bool needs_target) const;
-  // The executable for this mode and batch size, made if it is not there. Valid until the next
-  // call.
+  // The executable for this mode and batch size, made if it is not there, which takes its memory.
+  // Valid until the next call. kFailedPrecondition where a device has not so much, with the size
+  // that would fit.
   absl::StatusOr<Executable*> Find(PlanMode mode, int64_t examples);
-  // Takes the device's memory for it. `examples` are those of its batches.
-  absl::Status TakeMemory(Executable& executable, int64_t examples);
+  absl::Status TakeMemory(Executable& executable, PlanMode mode, int64_t examples);
   // Runs it, in parts where the batch is larger than a micro batch. `buffers` has all but the
   // inputs.
   absl::StatusOr<BatchResult> Run(PlanMode mode, const Batch& batch, uint64_t step,

@@ -142,7 +142,8 @@ class ModelRunner {
     return Train(batch, step, parameters, gradients, on_variable_done, nullptr);
   }
 
-  // Loss and metrics in inference mode.
+  // Loss and metrics in inference mode. Where a device has not the memory, the error is
+  // MemoryOfBatch's, of this as of Predict.
   virtual absl::StatusOr<BatchResult> Evaluate(const Batch& batch,
                                                std::span<const float> parameters) = 0;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/ops/bias.h"
 #include "tests/common/loss/loss_of.h"
@@ -327,6 +329,33 @@ TEST_F(DeviceBackendTest, ABatchThatDoesNotFitIsRefusedWithOneThatDoes) {
   }
   EXPECT_THAT(std::string(MakeRunnerWith(1000)->MemoryOfBatch(100).status().message()),
               HasSubstr("not even one example would fit"));
+}
+
+// They are computed in parts, too.
+TEST_F(DeviceBackendTest, WhatDoesNotFitIsRefusedInEachMode) {
+  using Compute = std::function<absl::Status(GraphRunner&, const Batch&)>;
+  const std::vector<float> parameters = Parameters(*MakeReference(SmallModel()));
+  const Compute evaluate = [&](GraphRunner& runner, const Batch& batch) {
+    return runner.Evaluate(batch, parameters).status();
+  };
+  const Compute predict = [&](GraphRunner& runner, const Batch& batch) {
+    return runner.Predict(batch, parameters, /*training=*/false).status();
+  };
+  const RandomBatch few(random_, SmallModel(), *kSparse, 40);
+  const RandomBatch many(random_, SmallModel(), *kSparse, 100);
+  for (const auto& [what, compute] : {std::pair("evaluate", evaluate), {"predict for", predict}}) {
+    SCOPED_TRACE(what);
+    const auto unlimited = MakeRunner(Options(SmallModel()), 0);
+    ASSERT_TRUE(compute(*unlimited, few.batch()).ok());
+    const int64_t of_40 = device_->taken_bytes();
+    const auto runner = MakeRunnerWith(of_40 + of_40 / 50);
+    const absl::Status status = compute(*runner, many.batch());
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;  // exit code 78
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(absl::StrCat("to ", what, " 100 examples at once: they need ")),
+                      HasSubstr("40 would fit: set \"micro_batch_size\" to 40, which")));
+    EXPECT_TRUE(compute(*runner, few.batch()).ok());
+  }
 }
 
 // By who has used another one since.
