@@ -213,7 +213,7 @@ absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {
   }
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable,
                          backend_->Compile(Plan(training_, mode, examples, options_.metrics,
-                                                /*in_parts=*/options_.micro_batch_size > 0)));
+                                                {.in_parts = options_.micro_batch_size > 0})));
   announced_ = {};  // what the device has of it may go
   SHOAL_RETURN_IF_ERROR(TakeMemory(*executable, mode, examples));
   compiled_.push_front({mode, examples, std::move(executable)});
@@ -236,7 +236,7 @@ absl::Status GraphRunner::TakeMemory(Executable& executable, PlanMode mode, int6
                             SHOAL_ASSIGN_OR_RETURN(
                                 const std::unique_ptr<Executable> smaller,
                                 backend_->Compile(Plan(training_, mode, fewer, options_.metrics,
-                                                       /*in_parts=*/true)));
+                                                       {.in_parts = true, .size_only = true})));
                             return smaller->device_bytes();
                           }));
   const std::string advice =

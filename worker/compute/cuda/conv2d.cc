@@ -27,7 +27,7 @@ struct Pieces {
 absl::StatusOr<Pieces> Prepare(int index, ConvolutionGraph graph, CudaProgram& program) {
   Pieces pieces = {.graph = std::move(graph)};
   absl::StatusOr<Convolutions::Made> made = program.target().convolutions->Make(
-      pieces.graph, program.builder().plan().trains(), program.name(index));
+      pieces.graph, program.builder().plan().may_measure(), program.name(index));
   if (absl::IsUnimplemented(made.status())) {
     program.target().on_plain_sums(program.name(index), made.status());
     return pieces;

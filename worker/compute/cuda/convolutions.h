@@ -23,8 +23,9 @@ class Convolutions {
 
   virtual ~Convolutions() = default;
 
-  // kUnimplemented for what it does not compute. `trains`: of a step; what is of an evaluation or a
-  // prediction has the same bits whenever it is computed. `node`: for errors.
+  // kUnimplemented for what it does not compute. `trains`: of a step that is to run
+  // (Plan::may_measure); what is of an evaluation or a prediction has the same bits whenever it is
+  // computed. `node`: for errors.
   virtual absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,
                                     const NodeName& node) = 0;
   // What computes them, with its version: "cuDNN 9.19.0". An error where it is not to be had.

@@ -14,7 +14,7 @@ absl::Status AddProduct(int index, const MatrixProduct& product, std::vector<Ten
   MatrixProducts& products = *program.target().products;
   SHOAL_ASSIGN_OR_RETURN(
       std::unique_ptr<Kernel> kernel,
-      products.Make(product, program.builder().plan().trains(), program.name(index)));
+      products.Make(product, program.builder().plan().may_measure(), program.name(index)));
   tensors.push_back(program.Scratch<char>(products.workspace_bytes()));
   program.builder().AddStep(std::move(kernel), std::move(tensors));
   return absl::OkStatus();

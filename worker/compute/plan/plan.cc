@@ -6,13 +6,13 @@
 namespace shoal {
 
 Plan::Plan(const TrainingGraph& training, PlanMode mode, int64_t examples,
-           std::vector<std::shared_ptr<const Metric>> metrics, bool in_parts)
+           std::vector<std::shared_ptr<const Metric>> metrics, PlanUse use)
     : training_(&training),
       layout_(training.graph.variables()),
       mode_(mode),
       examples_(examples),
       metrics_(std::move(metrics)),
-      in_parts_(in_parts),
+      use_(use),
       consumers_(training.graph.values().size()) {
   SelectNodes();
 }

@@ -20,14 +20,19 @@ enum class PlanMode {
   kPredictTraining,  // the model, as in training
 };
 
+// What a plan is made for.
+struct PlanUse {
+  bool in_parts = false;   // the examples may be a part of a batch
+  bool size_only = false;  // its memory is asked for, and it never runs
+};
+
 // What is computed of a training graph in one mode with batches of one size: what is so on every
 // device, before a backend chooses kernels. Constant once made; outlived by the graph.
 class Plan {
  public:
-  // `metrics` are those whose sums are wanted beside the loss's. `in_parts`: whether the examples
-  // may be a part of a batch.
+  // `metrics` are those whose sums are wanted beside the loss's.
   Plan(const TrainingGraph& training, PlanMode mode, int64_t examples,
-       std::vector<std::shared_ptr<const Metric>> metrics = {}, bool in_parts = false);
+       std::vector<std::shared_ptr<const Metric>> metrics = {}, PlanUse use = {});
 
   const TrainingGraph& training_graph() const { return *training_; }
   const Graph& graph() const { return training_->graph; }
@@ -40,7 +45,10 @@ class Plan {
   // Whether gradients are computed.
   bool trains() const { return mode_ == PlanMode::kTrain; }
   // Whether gradients of several runs may be added up to those of a batch.
-  bool adds_up_parts() const { return trains() && in_parts_; }
+  bool adds_up_parts() const { return trains() && use_.in_parts; }
+  // Whether a device may measure how it is computed the fastest: what evaluates or predicts has the
+  // same bits whenever it is computed, and what never runs is not worth the time.
+  bool may_measure() const { return trains() && !use_.size_only; }
   // Whether the loss is computed, and what else is summed over the batch.
   bool has_loss() const { return mode_ == PlanMode::kTrain || mode_ == PlanMode::kEvaluate; }
   // Whether layers that differ do as in training (dropout, batch normalization).
@@ -63,7 +71,7 @@ class Plan {
   PlanMode mode_;
   int64_t examples_;
   std::vector<std::shared_ptr<const Metric>> metrics_;
-  bool in_parts_;
+  PlanUse use_;
   std::vector<int> nodes_;
   std::vector<std::vector<int>> consumers_;  // by value
 };

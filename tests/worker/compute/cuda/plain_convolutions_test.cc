@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tests/common/loss/loss_of.h"
@@ -112,6 +113,24 @@ TEST_F(PlainConvolutionsTest, OnlyThoseOfAStepMayBeWhatIsFastest) {
   ASSERT_TRUE(runner->Predict(data.batch(), parameters, /*training=*/true).ok());
   ASSERT_TRUE(runner->Predict(data.batch(), parameters, /*training=*/false).ok());
   EXPECT_THAT(trains_, ElementsAre(false, false, false, false, false, false));
+}
+
+// Whoever is told of a batch that does not fit need not wait until all smaller ones are measured.
+TEST_F(PlainConvolutionsTest, NothingIsMeasuredOfBatchesWhoseSizeAloneIsAsked) {
+  auto device = std::make_unique<FakeDevice>(1);
+  device->SetMemory(100 << 10);
+  const auto runner = GraphRunner::Create(
+      Options(), std::make_unique<CudaOnCpuBackend>(
+                     std::move(device),
+                     CudaOnCpuBackend::Parts{.convolutions = std::make_unique<NoConvolutions>(
+                                                 absl::StatusCode::kUnimplemented, &trains_)}));
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  EXPECT_THAT(std::string((*runner)->MemoryOfBatch(300).status().message()),
+              HasSubstr(" would fit: set "));
+  ASSERT_GT(trains_.size(), 10u);
+  EXPECT_EQ(std::count(trains_.begin(), trains_.end(), true), 5) << "those of 300 examples";
+  EXPECT_TRUE((*runner)->MemoryOfBatch(2).ok());
+  EXPECT_EQ(std::count(trains_.begin(), trains_.end(), true), 10);
 }
 
 // By who has used another device since.
