@@ -49,6 +49,10 @@ absl::StatusOr<MemoryNeeds> WorkerMemoryOf(const Job& job, uint64_t training_exa
                                            ModelRunner* runner) {
   auto batch_size = static_cast<uint64_t>(job.batch_size);
   if (training_examples > 0) batch_size = std::min(batch_size, training_examples);
+  // A step that has an epoch's last batch is not to wait until the runner has prepared for that;
+  // the larger one last, as what it takes is asked for.
+  if (const uint64_t last = training_examples % batch_size; last > 0)
+    SHOAL_RETURN_IF_ERROR(runner->MemoryOfBatch(static_cast<int64_t>(last)).status());
   SHOAL_ASSIGN_OR_RETURN(const ModelRunner::BatchMemory batch,
                          runner->MemoryOfBatch(static_cast<int64_t>(batch_size)));
   const bool evaluates = !job.test.empty();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/daemon/exit_code.h"
 #include "tests/cluster/small_job.h"
@@ -24,6 +25,22 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
+// Notes in `trained` for how many examples each program that trains is made.
+class NotingBackend : public FakeDeviceBackend {
+ public:
+  NotingBackend(std::unique_ptr<FakeDevice> device, std::vector<int64_t>* trained)
+      : FakeDeviceBackend(std::move(device), /*least_copied_bytes=*/64), trained_(*trained) {}
+
+ protected:
+  absl::Status AddSteps(ProgramBuilder& builder) const override {
+    if (builder.plan().trains()) trained_.push_back(builder.plan().examples());
+    return FakeDeviceBackend::AddSteps(builder);
+  }
+
+ private:
+  std::vector<int64_t>& trained_;
+};
+
 class ComputeThreadDeviceTest : public testing::Test {
  protected:
   void NewComputer(int64_t memory_bytes) {
@@ -32,8 +49,9 @@ class ComputeThreadDeviceTest : public testing::Test {
           auto device = std::make_unique<FakeDevice>(/*seed=*/1);
           device->SetMemory(memory_bytes);
           device_ = device.get();
+          options.micro_batch_size = micro_batch_size_;
           return GraphRunner::Create(std::move(options),
-                                     std::make_unique<FakeDeviceBackend>(std::move(device), 64));
+                                     std::make_unique<NotingBackend>(std::move(device), &trained_));
         }});
   }
   absl::StatusOr<StepComputer::Prepared> Prepare() {
@@ -53,6 +71,8 @@ class ComputeThreadDeviceTest : public testing::Test {
 
   const TemporaryDirectory directory_;
   const SmallJob small_{.directory = directory_.path()};
+  int64_t micro_batch_size_ = 0;
+  std::vector<int64_t> trained_;  // examples of the programs that train, as they are made
   PostedLoop loop_;
   FakeDevice* device_ = nullptr;  // of the runner
   std::unique_ptr<ComputeThread> computer_;
@@ -65,6 +85,30 @@ TEST_F(ComputeThreadDeviceTest, ABatchThatDoesNotFitEndsThePreparation) {
               AllOf(HasSubstr("the device has not the memory to train with 16 examples at once"),
                     HasSubstr(" would fit: set \"micro_batch_size\" to ")));
   EXPECT_EQ(ExitCodeOf(status), kExitBadConfiguration);
+}
+
+// A step has but the time of a lease, and a program may take longer to make.
+TEST_F(ComputeThreadDeviceTest, WhatStepsRunIsMadeBeforeTheFirst) {
+  for (const auto& [micro_batch_size, programs] :
+       {std::pair<int64_t, std::vector<int64_t>>(0, {8, 16}), {12, {8, 4, 12}}, {5, {3, 5, 1}}}) {
+    SCOPED_TRACE(micro_batch_size);
+    micro_batch_size_ = micro_batch_size;
+    trained_.clear();
+    NewComputer(int64_t{1} << 30);
+    ASSERT_TRUE(Prepare().ok());
+    EXPECT_THAT(trained_, testing::UnorderedElementsAreArray(programs));
+    trained_.clear();
+    const uint64_t steps = 13;  // an epoch: 200 examples, 16 in a batch
+    computer_->Expect(0, steps);
+    for (uint64_t step = 0; step < steps; ++step) {
+      const auto trained = Await([&](auto done) {
+        computer_->Train(
+            step, {}, [](int, int) {}, done);
+      });
+      ASSERT_TRUE(trained.ok()) << trained.status();
+    }
+    EXPECT_THAT(trained_, testing::IsEmpty());
+  }
 }
 
 TEST_F(ComputeThreadDeviceTest, CopiesOfTheModelDoNotHoldTheWorkerUp) {

@@ -78,6 +78,8 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
 absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t examples) {
   backend_->UseThreads(options_.threads);
   const int64_t at_once = ExamplesAtOnce(examples);
+  // The larger one last, of which the memory is.
+  SHOAL_RETURN_IF_ERROR(Find(PlanMode::kTrain, ExamplesOfLastPart(examples)).status());
   SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, at_once));
   constexpr int64_t kBytes = sizeof(float);
   int64_t data = ElementCount(BatchShape(training_.target, examples)) * kBytes;
@@ -128,8 +130,8 @@ absl::StatusOr<std::vector<Transfer::Range>> GraphRunner::SummedRanges(int64_t e
   const int64_t at_once = ExamplesAtOnce(examples);
   if (at_once < examples && !backend_->adds_up_parts()) return std::vector<Transfer::Range>();
   backend_->UseThreads(options_.threads);
-  const int64_t of_last = (examples - 1) % at_once + 1;
-  SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, of_last));
+  SHOAL_ASSIGN_OR_RETURN(const Executable* executable,
+                         Find(PlanMode::kTrain, ExamplesOfLastPart(examples)));
   return executable->SummedRanges();
 }
 
@@ -251,6 +253,10 @@ absl::Status GraphRunner::TakeMemory(Executable& executable, PlanMode mode, int6
 
 int64_t GraphRunner::ExamplesAtOnce(int64_t examples) const {
   return options_.micro_batch_size == 0 ? examples : std::min(options_.micro_batch_size, examples);
+}
+
+int64_t GraphRunner::ExamplesOfLastPart(int64_t examples) const {
+  return (examples - 1) % ExamplesAtOnce(examples) + 1;
 }
 
 absl::StatusOr<BatchResult> GraphRunner::Run(

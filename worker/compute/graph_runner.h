@@ -106,6 +106,8 @@ class GraphRunner : public ModelRunner {
   Batch RunAfter(PlanMode mode, const Batch& batch, int64_t end, int64_t examples) const;
   // How many of a batch's examples are computed at once.
   int64_t ExamplesAtOnce(int64_t examples) const;
+  // The same of the last of its parts; where it is computed at once, all of them.
+  int64_t ExamplesOfLastPart(int64_t examples) const;
   // Sets weights_.
   void FindWeights(const Batch& batch, PlanMode mode);
   Shape BatchShape(ValueId value, int64_t examples) const;

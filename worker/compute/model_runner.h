@@ -95,8 +95,8 @@ class ModelRunner {
   virtual std::set<size_t> byte_inputs() const { return {}; }
 
   // Memory that a training batch takes beside those buffers, in bytes. Prepares for that size, and
-  // takes what it needs of a device's own memory: kFailedPrecondition where there is not so much,
-  // with the size that would fit.
+  // the last of its parts, and takes what it needs of a device's own memory: kFailedPrecondition
+  // where there is not so much, with the size that would fit.
   struct BatchMemory {
     int64_t data = 0;         // its inputs and target
     int64_t activations = 0;  // held from the first batch on
