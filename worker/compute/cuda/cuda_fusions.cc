@@ -26,6 +26,7 @@ Fusions FindCudaFusions(const Plan& plan) {
                    .residual_sum = std::vector<int>(nodes.size(), -1),
                    .cut_off = std::vector<Fusions::CutOff>(nodes.size()),
                    .residual_gradient = std::vector<int>(nodes.size(), -1),
+                   .gradient_sum = std::vector<int>(nodes.size(), -1),
                    .absorbed = std::vector<bool>(nodes.size(), false)};
   const auto of_one_type = [&](int one, int other) {
     return nodes[one].compute_dtype == nodes[other].compute_dtype;
@@ -51,6 +52,12 @@ Fusions FindCudaFusions(const Plan& plan) {
         gradient >= 0 && of_one_type(index, gradient)) {
       taken.residual_gradient[index] = gradient;
       taken.absorbed[gradient] = true;
+    }
+    if (const int sum = found.gradient_sum[index];
+        sum >= 0 && of_one_type(index, sum) &&
+        taken.residual_gradient[index] == found.residual_gradient[index]) {
+      taken.gradient_sum[index] = sum;
+      taken.absorbed[sum] = true;
     }
   }
   return taken;

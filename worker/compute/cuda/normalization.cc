@@ -151,26 +151,30 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const Fusions::CutOff& cut_off = program.fusions().cut_off[index];
   const int residual_gradient = program.fusions().residual_gradient[index];
   const int relu_gradient = std::max(cut_off.relu_gradient, residual_gradient);  // one is none
-  ValueId of_result = node.inputs[1];
+  std::vector<ValueId> summands = {node.inputs[1]};  // or two, whose sum is left as dy
   Clamp clamp;
-  std::vector<TensorId> beta;      // none: 0
-  std::vector<TensorId> residual;  // none, or what the ReLU gave, and where its gradient goes
+  std::vector<TensorId> beta;    // none: 0
+  std::vector<TensorId> result;  // none, or what the ReLU gave, whose gradient is left as dy
   if (relu_gradient >= 0) {
     const Node& relu = program.node(relu_gradient);
-    of_result = relu.inputs[2];
+    summands = {relu.inputs[2]};
     clamp = ClampOf(static_cast<const ActivationBackwardOp&>(*relu.op).attributes);
-    if (residual_gradient >= 0)
-      residual = {program.tensor(relu.inputs[1], kept), program.Output(relu.outputs[0], kept)};
+    if (residual_gradient >= 0) result = {program.tensor(relu.inputs[1], kept)};
   }
+  if (const int sum = program.fusions().gradient_sum[index]; sum >= 0)
+    summands = program.node(sum).inputs;
   if (cut_off.relu_gradient >= 0) {
     const Node& forward = program.node(cut_off.normalization);
     if (static_cast<const BatchNormalizationOp&>(*forward.op).center)
       beta.push_back(program.tensor(forward.inputs[3 + op.scale]));
   }
-  const bool leaves = !residual.empty();
-  const TensorId dy = program.tensor(of_result, kept);
-  // What is left of it when the sums are there.
-  const TensorId clamped = leaves ? residual[1] : dy;
+  std::vector<TensorId> gradients;
+  for (const ValueId summand : summands) gradients.push_back(program.tensor(summand, kept));
+  const bool adds = gradients.size() > 1, has_result = !result.empty();
+  const bool leaves = adds || has_result;
+  std::vector<TensorId> left;  // none, or what is left of it when the sums are there
+  if (leaves) left = {program.Output(node.inputs[1], kept)};
+  const TensorId clamped = leaves ? left[0] : gradients[0];
   const Clamp clamp_left = leaves ? Clamp() : clamp;
   const TensorId mean = program.tensor(node.inputs[2]), variance = program.tensor(node.inputs[3]);
   std::optional<TensorId> gamma;
@@ -178,28 +182,38 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const TensorId factor = AddFactor(index, variance, gamma, op.epsilon, columns, program);
   const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
-    using Terms = BatchNormalizationBackwardTerms<Element, width>;
     // Of the second to fourth tensor, and beta, if there is one, at `at_beta`.
     const auto normalization = [center = !beta.empty()](const StepTensors& at, int at_beta) {
       return Normalization<width>{at[2], at[3], at.If(center, at_beta)};
     };
     const ColumnSlices slices = SlicesOf(extents, width, program);
-    const TensorId partial = program.Scratch(slices.count * Terms::kSums * columns);
-    std::vector<TensorId> tensors = {x, dy, mean, factor, partial};
-    tensors.insert(tensors.end(), beta.begin(), beta.end());
-    tensors.insert(tensors.end(), residual.begin(), residual.end());
-    AddKernel(
-        index, std::move(tensors),
-        [=](const StepTensors& at) {
-          const Element* const y = leaves ? at.At<Element>(5) : nullptr;
-          Element* const dresidual = leaves ? at.At<Element>(6) : nullptr;
-          return ColumnSumsKernel<Terms>{
-              {at.At<Element>(0), {at.At<Element>(1), y, normalization(at, 5), clamp}, dresidual},
-              slices,
-              columns,
-              at[4]};
-        },
-        program);
+    const TensorId partial = program.Scratch(slices.count * 2 * columns);
+    std::vector<TensorId> tensors = {x, gradients[0], mean, factor, partial};
+    for (const auto& more : {beta, left, result}) {  // with beta there are no others
+      tensors.insert(tensors.end(), more.begin(), more.end());
+    }
+    if (adds) tensors.push_back(gradients[1]);
+    const auto add_sums = [&]<bool of_two>(std::bool_constant<of_two>) {
+      AddKernel(
+          index, std::move(tensors),
+          [=](const StepTensors& at) {
+            const Element* const y = has_result ? at.At<Element>(6) : nullptr;
+            const Element* const other = of_two ? at.At<Element>(6 + has_result) : nullptr;
+            return ColumnSumsKernel<BatchNormalizationBackwardTerms<Element, width, of_two>>{
+                {at.At<Element>(0),
+                 {at.At<Element>(1), other, y, normalization(at, 5), clamp},
+                 leaves ? at.At<Element>(5) : nullptr},
+                slices,
+                columns,
+                at[4]};
+          },
+          program);
+    };
+    if (adds) {
+      add_sums(std::true_type());
+    } else {
+      add_sums(std::false_type());
+    }
     AddKernel(
         index,
         {partial, variance, program.Output(node.outputs[1]), program.Output(node.outputs[2]),

@@ -21,6 +21,7 @@ class FusionSearch {
     fusions_.relu_gradient.assign(nodes_.size(), -1);
     fusions_.cut_off.assign(nodes_.size(), {});
     fusions_.residual_gradient.assign(nodes_.size(), -1);
+    fusions_.gradient_sum.assign(nodes_.size(), -1);
     fusions_.absorbed.assign(nodes_.size(), false);
   }
 
@@ -42,6 +43,7 @@ class FusionSearch {
           fusions_.absorbed[relu] = true;
         } else if (choice_.normalizations_take_sums) {
           Absorb(fusions_.residual_gradient, index, FindResidualGradient(index));
+          Absorb(fusions_.gradient_sum, index, FindGradientSum(index));
         }
       }
     }
@@ -146,13 +148,28 @@ class FusionSearch {
   // Where FindCutOff has found none: others read the gradient, too, or more than the
   // normalization's output went into the ReLU.
   int FindResidualGradient(int index) const {
-    const ValueId dy = nodes_[index].inputs[1];
-    const int gradient = NodeOf(dy);
-    if (gradient < 0 || fusions_.absorbed[gradient] || plan_.wanted_outside(dy)) return -1;
+    const int gradient = FindFirstRead(index, nodes_[index].inputs[1]);
+    if (gradient < 0) return -1;
     const auto* relu = OpAt<ActivationBackwardOp>(gradient);
-    if (relu == nullptr || !IsPlainRelu(relu->attributes)) return -1;
-    const std::vector<int>& consumers = plan_.consumers(dy);
-    return *std::min_element(consumers.begin(), consumers.end()) == index ? gradient : -1;
+    return relu != nullptr && IsPlainRelu(relu->attributes) ? gradient : -1;
+  }
+
+  int FindGradientSum(int index) const {
+    const int relu = fusions_.residual_gradient[index];
+    const ValueId dy = relu >= 0 ? nodes_[relu].inputs[2] : nodes_[index].inputs[1];
+    const int sum = FindFirstRead(relu >= 0 ? relu : index, dy);
+    if (sum < 0 || OpAt<AddOp>(sum) == nullptr || nodes_[sum].inputs.size() != 2) return -1;
+    // What goes into a ReLU's gradient is not left for others.
+    return relu < 0 || plan_.consumers(dy).size() == 1 ? sum : -1;
+  }
+
+  // The node that computes `value` where `reader` is the first to read it, and no caller does; -1:
+  // there is none, or it is computed by another.
+  int FindFirstRead(int reader, ValueId value) const {
+    const int index = NodeOf(value);
+    if (index < 0 || fusions_.absorbed[index] || plan_.wanted_outside(value)) return -1;
+    const std::vector<int>& consumers = plan_.consumers(value);
+    return *std::min_element(consumers.begin(), consumers.end()) == reader ? index : -1;
   }
 
   const Plan& plan_;

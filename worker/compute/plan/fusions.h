@@ -30,6 +30,10 @@ struct Fusions {
   // The gradient of a ReLU at the end of a residual block that a BatchNormalizationBackward, the
   // first to read it, computes along: for itself and for those that read it later.
   std::vector<int> residual_gradient;
+  // The Add of two that a BatchNormalizationBackward computes along, of a gradient that reaches a
+  // value by two ways: what its `residual_gradient`, which alone reads it, cuts off or, where it
+  // has none, the gradient of its output, for itself and for those that read it later.
+  std::vector<int> gradient_sum;
   // Whether the node is computed by another.
   std::vector<bool> absorbed;
 };
@@ -42,7 +46,7 @@ struct FusionChoice {
   // A ReLU's gradient that both a pooling and a normalization might apply is the pooling's, else
   // always the normalization's.
   bool poolings_take_gradients = true;
-  // Fusions::residual_sum and residual_gradient; else there are none.
+  // Fusions::residual_sum, residual_gradient and gradient_sum; else there are none.
   bool normalizations_take_sums = false;
 };
 

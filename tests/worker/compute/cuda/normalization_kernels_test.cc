@@ -34,8 +34,11 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     const int64_t kind = Pick(0, 2);  // none, ReLU, ReLU6
     if (kind > 0) clamp.low = 0;
     if (kind == 2) activation.attributes.max_value = clamp.high = 1.5;
-    SCOPED_TRACE(testing::Message() << rows << " x " << columns << ", residual " << with_residual
-                                    << ", clamp " << kind << ", frozen " << op.frozen);
+    // Whether dy is left for others to read, and whether it is a sum then.
+    const bool leaves = with_residual || (kind == 0 && Flip()), of_two = leaves && Flip();
+    SCOPED_TRACE(testing::Message()
+                 << rows << " x " << columns << ", residual " << with_residual << ", clamp " << kind
+                 << ", frozen " << op.frozen << ", of two " << of_two);
 
     const auto x = Normal<Element>(size, 3, 2), residual = Normal<Element>(size);
     const auto gamma = Normal<float>(columns, 1, 0.2f), beta = Normal<float>(columns);
@@ -70,11 +73,12 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     const float epsilon = static_cast<float>(op.epsilon);
     const auto dgamma = Empty<float>(columns), dbeta = Empty<float>(columns);
     const auto by_mean = Empty<float>(columns), by_variance = Empty<float>(columns);
-    const auto dy = Normal<Element>(size);
+    const auto dy = Normal<Element>(size), other = Normal<Element>(of_two ? size : 0);
     // Where a rounding more or less decides whether the activation passes it, nothing is to pass.
     for (int64_t i = 0; i < size; ++i) {
       if (std::abs(sum[i] - clamp.low) < 0.02 || std::abs(sum[i] - clamp.high) < 0.02) {
         dy[i] = FromFloat<Element>(0);
+        if (of_two) other[i] = dy[i];
       }
     }
     const auto dx = DrawPlaces(dy);
@@ -103,20 +107,27 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
       } else {
         normalize(std::false_type());
       }
-      const ClampedGradient<Element, width> gradient = {
-          dx.from, with_residual ? y.to.data() : nullptr, normalization, clamp};
-      Run(ColumnSumsKernel<BatchNormalizationBackwardTerms<Element, width>>{
-          {x.data(), gradient, with_residual ? dresidual.data() : nullptr},
-          slices,
-          columns,
-          partial.data()});
+      const auto add_up = [&]<bool adds>(std::bool_constant<adds>) {
+        const ClampedGradient<Element, width, adds> gradient = {
+            dx.from, other.data(), with_residual ? y.to.data() : nullptr, normalization, clamp};
+        Run(ColumnSumsKernel<BatchNormalizationBackwardTerms<Element, width, adds>>{
+            {x.data(), gradient, leaves ? dresidual.data() : nullptr},
+            slices,
+            columns,
+            partial.data()});
+      };
+      if (of_two) {
+        add_up(std::true_type());
+      } else {
+        add_up(std::false_type());
+      }
       Run(BatchNormalizationCoefficientsKernel{partial.data(), slices.count, rows, columns,
                                                variance_used, epsilon, op.frozen, dgamma.data(),
                                                dbeta.data(), by_mean.data(), by_variance.data()});
       Run(BatchNormalizationBackwardKernel<Element, width>{
-          x.data(), with_residual ? dresidual.data() : dx.from, normalization,
-          with_residual ? Clamp() : clamp, by_mean.data(), by_variance.data(), elements,
-          static_cast<int32_t>(columns), dx.to.data()});
+          x.data(), leaves ? dresidual.data() : dx.from, normalization, leaves ? Clamp() : clamp,
+          by_mean.data(), by_variance.data(), elements, static_cast<int32_t>(columns),
+          dx.to.data()});
     });
     ExpectNear(y.to, y_expected, 1e-5, "y");
     if (!op.frozen) {
@@ -130,10 +141,14 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     backward.frozen = op.frozen;
     ActivationBackwardOp activation_backward;
     activation_backward.attributes = activation.attributes;
+    Doubles gradient = dy.doubles();
+    // As an Add of its own would leave it.
+    for (int64_t i = 0; of_two && i < size; ++i)
+      gradient[i] = ToFloat(FromFloat<Element>(ToFloat(dy[i]) + ToFloat(other[i])));
     const Doubles passed =
-        kind == 0 ? dy.doubles()
+        kind == 0 ? gradient
                   : Reference(activation_backward,
-                              {{sum, shape}, {y_expected, shape}, {dy.doubles(), shape}})[0];
+                              {{sum, shape}, {y_expected, shape}, {gradient, shape}})[0];
     std::vector<Operand> backward_inputs = {
         {x.doubles(), shape}, {passed, shape}, {expected[1], channels}, {expected[2], channels}};
     if (op.scale) backward_inputs.push_back({gamma.doubles(), channels});
@@ -141,7 +156,7 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     ExpectNear(dx.to, gradients[0], 2e-5, "dx");
     ExpectNear(dgamma, gradients[1], 2e-5, "dgamma");
     ExpectNear(dbeta, gradients[2], 2e-5, "dbeta");
-    if (with_residual) ExpectNear(dresidual, passed, 0, "dresidual");
+    if (leaves) ExpectNear(dresidual, passed, 0, "dresidual");
   });
 }
 

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
+#include "common/model/ops/activation.h"
 #include "common/model/training_graph.h"
 #include "tests/common/loss/loss_of.h"
 #include "tests/worker/compute/model_building.h"
@@ -203,6 +205,117 @@ TEST(FusionsTest, OfAResidualsGradient) {
               model.Conv2D(2, {}).BatchNormalization().Relu();
             }),
             0);
+}
+
+// Where the gradient of what a block gave reaches it by two ways, the normalization adds them up.
+class GradientSumsTest : public ::testing::Test {
+ protected:
+  static constexpr FusionChoice kTakesSums = {.normalizations_take_sums = true};
+
+  // Of two residual blocks, the first of which ends with a ReLU or, as MobileNetV2's, without one,
+  // and is read by as many layers of the second as it has `ways`. No other gradient is a sum.
+  static TrainingGraph Blocks(bool relu, int ways = 2) {
+    ModelBuilding model({kBatch, 4, 4, 2});
+    const ValueId shortcut = model.current();
+    model.Conv2D(2, {}).BatchNormalization();
+    if (relu) model.Add(shortcut).Relu();
+    const ValueId block = model.current();
+    model.Conv2D(2, {});
+    for (int i = 1; i < ways; ++i) model.Add(block);
+    return BuildTrainingGraph(model.Flatten().Dense(3).Build(), *kLoss).value();
+  }
+  static const Node& At(const TrainingGraph& training, int index) {
+    return training.graph.nodes()[index];
+  }
+  // The only node of this type, among those of the gradients; -1: there is none.
+  static int NodeOf(const TrainingGraph& training, const std::string& type) {
+    int found = -1;
+    for (size_t i = training.loss_nodes_end; i < training.graph.nodes().size(); ++i) {
+      if (At(training, static_cast<int>(i)).op->type() != type) continue;
+      EXPECT_EQ(found, -1);
+      found = static_cast<int>(i);
+    }
+    return found;
+  }
+  // Whether the normalization's gradient takes the sum, by a plan that may compute parts of a batch
+  // or not.
+  static bool IsTaken(const TrainingGraph& training, const FusionChoice& choice = kTakesSums) {
+    const int sum = NodeOf(training, "Add");
+    const int normalization = NodeOf(training, "BatchNormalizationBackward");
+    const Fusions fusions = FindFusions(Plan(training, PlanMode::kTrain, 2), choice);
+    const Fusions of_parts =
+        FindFusions(Plan(training, PlanMode::kTrain, 2, {}, {.in_parts = true}), choice);
+    EXPECT_EQ(fusions.gradient_sum, of_parts.gradient_sum);
+    const bool taken = fusions.gradient_sum[normalization] == sum && sum >= 0;
+    EXPECT_EQ(Count(fusions.gradient_sum), taken ? 1 : 0);
+    EXPECT_TRUE(sum < 0 || fusions.absorbed[sum] == taken);
+    return taken;
+  }
+  // What else reads `value`, for a variable's gradient.
+  static void ReadElsewhere(TrainingGraph& training, ValueId value) {
+    training.pushed_values[0] =
+        training.graph.Add(std::make_shared<ActivationOp>(), {value}, "elsewhere", "read").value();
+  }
+};
+
+TEST_F(GradientSumsTest, WithTheReluBehindThem) {
+  const TrainingGraph training = Blocks(/*relu=*/true);
+  EXPECT_TRUE(IsTaken(training));
+  EXPECT_FALSE(IsTaken(training, {})) << "unless asked for";
+  const Fusions fusions = FindFusions(Plan(training, PlanMode::kTrain, 2), kTakesSums);
+  const int relu = fusions.residual_gradient[NodeOf(training, "BatchNormalizationBackward")];
+  ASSERT_GE(relu, 0);
+  EXPECT_EQ(At(training, relu).inputs[2], At(training, NodeOf(training, "Add")).outputs[0]);
+}
+
+TEST_F(GradientSumsTest, WithoutARelu) {
+  const TrainingGraph training = Blocks(/*relu=*/false);
+  EXPECT_TRUE(IsTaken(training));
+  EXPECT_FALSE(IsTaken(training, {})) << "unless asked for";
+  EXPECT_EQ(At(training, NodeOf(training, "BatchNormalizationBackward")).inputs[1],
+            At(training, NodeOf(training, "Add")).outputs[0]);
+}
+
+TEST_F(GradientSumsTest, NotOfOneNorOfThree) {
+  for (const bool relu : {false, true}) {
+    EXPECT_FALSE(IsTaken(Blocks(relu, 1)));
+    EXPECT_FALSE(IsTaken(Blocks(relu, 3)));
+  }
+}
+
+TEST_F(GradientSumsTest, NotWhatTheCallerReads) {
+  for (const bool relu : {false, true}) {
+    TrainingGraph training = Blocks(relu);
+    training.pushed_values[0] = At(training, NodeOf(training, "Add")).outputs[0];
+    EXPECT_FALSE(IsTaken(training));
+  }
+}
+
+// What goes into a ReLU's gradient is kept by nobody; what comes out of it, or of the sum itself
+// where there is no ReLU, is.
+TEST_F(GradientSumsTest, ReadElsewhere) {
+  for (const bool relu : {false, true}) {
+    TrainingGraph training = Blocks(relu);
+    ReadElsewhere(training, At(training, NodeOf(training, "Add")).outputs[0]);
+    EXPECT_EQ(IsTaken(training), !relu);
+  }
+  TrainingGraph training = Blocks(/*relu=*/true);
+  ReadElsewhere(training, At(training, NodeOf(training, "BatchNormalizationBackward")).inputs[1]);
+  EXPECT_TRUE(IsTaken(training));
+}
+
+TEST_F(GradientSumsTest, NotWhereAnotherReadsThemBefore) {
+  ModelBuilding model({kBatch, 4, 4, 2});
+  model.Conv2D(2, {}).Relu();
+  const ValueId x = model.current();
+  model.BatchNormalization();
+  const ValueId normalized = model.current();
+  model.From(x).Conv2D(2, {.size = {1, 1}}).Add(normalized);
+  const ValueId block = model.current();
+  model.Conv2D(2, {}).Add(block).Flatten().Dense(3);
+  const TrainingGraph training = BuildTrainingGraph(model.Build(), *kLoss).value();
+  const Fusions fusions = FindFusions(Plan(training, PlanMode::kTrain, 2), kTakesSums);
+  EXPECT_EQ(Count(fusions.gradient_sum), 0);
 }
 
 TEST(FusionsTest, APoolingsReluIsNotANormalizationsToo) {

@@ -20,7 +20,7 @@
 // dx: the statistics are needed before the first element can be written. Without a residual the
 // activation's mask is computed again from x; reading y would be a third more. With one the sums
 // read y and leave the clamped gradient, which the other branch wants, and which is dy from then
-// on.
+// on. Where dy is a sum of two they read both, and leave what comes of it in the same way.
 
 namespace shoal::cuda {
 
@@ -197,43 +197,52 @@ struct BatchNormalizationKernel {
   }
 };
 
-// dy where the activation passes it.
-template <typename Element, int width>
+// dy where the activation passes it. A sum dy + other counts as what is left of it, an Element, so
+// that what is taken off as its mean is the mean.
+template <typename Element, int width, bool adds>
 struct ClampedGradient {
   const Element* dy;
-  const Element* y;  // with a residual; null: it is computed again
+  const Element* other;  // where `adds`
+  const Element* y;      // with a residual; null: it is computed again
   Normalization<width> normalization;
   Clamp clamp;
 
   struct Values {
-    RawPack<Element, width> dy, y;
+    RawPack<Element, width> dy, other, y;
   };
   SHOAL_HOST_DEVICE Values Read(int64_t at) const {
-    Values values = {LoadRaw<width>(dy + at), {}};
+    Values values = {LoadRaw<width>(dy + at), {}, {}};
+    if constexpr (adds) values.other = LoadRaw<width>(other + at);
     if (y != nullptr) values.y = LoadRaw<width>(y + at);
     return values;
   }
   SHOAL_HOST_DEVICE Pack<width> Of(const NormalizationOfColumns<width>& of_column,
                                    const Pack<width>& x, const Values& values) const {
-    return clamp.Passed(y == nullptr ? of_column(x) : Unpack(values.y), Unpack(values.dy));
+    Pack<width> gradient = Unpack(values.dy);
+    if constexpr (adds) {
+      const Pack<width> more = Unpack(values.other);
+      for (int i = 0; i < width; ++i)
+        gradient[i] = ToFloat(FromFloat<Element>(gradient[i] + more[i]));
+    }
+    return clamp.Passed(y == nullptr ? of_column(x) : Unpack(values.y), gradient);
   }
 };
 
 // Of the clamped gradient: sum, sum of its products with x - mean. Leaves it, which is also that of
 // the residual.
-template <typename Element, int width>
+template <typename Element, int width, bool adds>
 struct BatchNormalizationBackwardTerms {
   static constexpr int kSums = 2;
   static constexpr int kWidth = width;
   static constexpr int kAtOnce = 3;
 
   const Element* x;
-  ClampedGradient<Element, width> gradient;
+  ClampedGradient<Element, width, adds> gradient;
   Element* dresidual;  // null: not wanted; may be dy
 
   struct Values {
     RawPack<Element, width> x;
-    typename ClampedGradient<Element, width>::Values gradient;
+    typename ClampedGradient<Element, width, adds>::Values gradient;
   };
   SHOAL_HOST_DEVICE NormalizationOfColumns<width> OfColumn(int32_t column) const {
     return gradient.normalization.OfColumn(column);
