@@ -30,8 +30,10 @@ absl::Status GappedDataset::Read(uint64_t index, std::span<const FeatureSpan> fe
                                  std::span<float> label) const {
   const absl::Status status = original().Read(index, features, label);
   if (!allowed_ || !IsDamage(status)) return status;
-  for (const FeatureSpan& feature : features)
+  for (const FeatureSpan& feature : features) {
     std::fill(feature.floats.begin(), feature.floats.end(), 0.0f);
+    std::fill(feature.bytes.begin(), feature.bytes.end(), uint8_t{0});
+  }
   MutexLock lock(&mutex_);
   if (gaps_.insert(index).second && reasons_.size() < kMostReasons)
     reasons_.emplace_back(status.message());

@@ -1,7 +1,5 @@
 // How a ComputeThread prepares for a job: data, model, memory.
 
-#include <initializer_list>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -31,22 +29,6 @@ absl::Status CheckLossScale(const Job& job, const ModelRunner& runner) {
       "strategy \"",
       job.strategy.local() ? "local\" without $.strategy.gradients_per_update" : "async\"",
       ", or start the workers with --device=cpu, which computes them in float32"));
-}
-
-// The inputs that are bytes in all of a job's data, of which one may be null.
-std::set<size_t> ByteInputsOf(std::initializer_list<const Dataset*> data) {
-  std::optional<std::set<size_t>> everywhere;
-  for (const Dataset* const dataset : data) {
-    if (dataset == nullptr) continue;
-    std::set<size_t> here;
-    for (size_t i = 0; i < dataset->features().size(); ++i) {
-      const Feature& feature = dataset->features()[i];
-      const bool elsewhere = !everywhere.has_value() || everywhere->contains(i);
-      if (feature.bytes && feature.type != FeatureType::kWeight && elsewhere) here.insert(i);
-    }
-    everywhere = std::move(here);
-  }
-  return everywhere.value_or(std::set<size_t>());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,11 @@ absl::Status CheckFirstLabels(const Dataset& dataset, uint64_t count, const Loss
                                       loss, outputs));
   }
   return absl::OkStatus();
+}
+
+bool AnyByteIsRight(const Feature& feature) {
+  return feature.type == FeatureType::kFloat ||
+         (feature.type == FeatureType::kInteger && feature.least <= 0 && feature.most >= 255);
 }
 
 }  // namespace
@@ -109,6 +115,21 @@ uint64_t LabelsLookedAt(const Dataset& dataset) {
   const uint64_t most =
       bytes == 0 ? kMostLabels : std::clamp<uint64_t>(kMostRecordBytes / bytes, 1, kMostRecords);
   return std::min({dataset.size(), most, kMostNumbers / NumbersOfLabel(dataset)});
+}
+
+std::set<size_t> ByteInputsOf(std::initializer_list<const Dataset*> data) {
+  std::optional<std::set<size_t>> everywhere;
+  for (const Dataset* const dataset : data) {
+    if (dataset == nullptr) continue;
+    std::set<size_t> here;
+    for (size_t i = 0; i < dataset->features().size(); ++i) {
+      const Feature& feature = dataset->features()[i];
+      const bool elsewhere = !everywhere.has_value() || everywhere->contains(i);
+      if (feature.bytes && AnyByteIsRight(feature) && elsewhere) here.insert(i);
+    }
+    everywhere = std::move(here);
+  }
+  return everywhere.value_or(std::set<size_t>());
 }
 
 }  // namespace shoal

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <initializer_list>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,6 +25,11 @@ std::vector<Feature> InputsOf(const Graph& model);
 // CheckLabelShape and CheckLabels.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenJobData(const DataSource& source, const Loss& loss,
                                                      const Graph& model);
+
+// The features, by index, that batches of all of these data sets, of which each may be null, can
+// have as bytes: those that are stored so in each, and of which any byte is right. (Of ids, say, of
+// which some are too large, that is looked at where they are read as floats.)
+std::set<size_t> ByteInputsOf(std::initializer_list<const Dataset*> data);
 
 // How many of a data set's labels are looked at when it is opened: all but those of a very large
 // one, which are seen when their steps come.

@@ -3,7 +3,6 @@
 Prometheus's image has the program of Debian's package.
 """
 import os
-import shutil
 import signal
 import subprocess
 
@@ -11,7 +10,7 @@ import pytest
 import yaml
 
 from debian_root import SOURCE
-from docker_engine import Engine, building, reason
+from docker_engine import Engine, building, directory, reason  # noqa: F401 (a fixture)
 from document_blocks import commands
 from real_cluster import wait_for
 
@@ -42,13 +41,6 @@ def logs_of(engine, service):
 
 
 pytestmark = pytest.mark.skipif(bool(reason()), reason=str(reason()))
-
-
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    made = tmp_path_factory.mktemp("docker")
-    yield made
-    shutil.rmtree(made, ignore_errors=True)  # gigabytes
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from debian_root import SOURCE
-from docker_engine import BASE, Engine, building, reason
+from docker_engine import BASE, Engine, building, directory, reason  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.skipif(bool(reason()), reason=str(reason()))
 IMAGE = "shoal-cuda:0.1.0"
@@ -29,15 +29,13 @@ def base_for_pip(engine, directory):
 
 
 @pytest.fixture(scope="module")
-def run_in_image(tmp_path_factory):
+def run_in_image(directory):
     """Runs a script by sh in the image, without a network, and gives its output."""
-    directory = tmp_path_factory.mktemp("docker")
     with building(directory) as engine:
         engine.docker("build", "--network=host", "--file", SOURCE / "deploy/docker/Dockerfile", "--build-arg", "PRESET=cuda",
                       "--build-arg", f"BASE={base_for_pip(engine, directory)}", "--target", "shoal", "--tag", IMAGE, SOURCE)
     with Engine(directory, isolated=True) as engine:
         yield lambda script: engine.docker("run", "--rm", "--network=none", "--entrypoint", "sh", IMAGE, "-c", script)
-    shutil.rmtree(directory, ignore_errors=True)  # gigabytes
 
 
 def test_it_holds_what_workers_load_and_no_tools(run_in_image):

@@ -90,3 +90,11 @@ def building(directory):
         yield engine
     finally:
         engine.__exit__()
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    """For an engine's data."""
+    made = tmp_path_factory.mktemp("docker")
+    yield made
+    shutil.rmtree(made, ignore_errors=True)  # gigabytes

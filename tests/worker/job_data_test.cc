@@ -43,6 +43,39 @@ TEST(JobDataTest, AnInputTakesTheWholeNumbersOfItsDtype) {
   EXPECT_EQ(inputs[1].most, 127);
 }
 
+// Whose features are these.
+class FeaturesDataset : public Dataset {
+ public:
+  explicit FeaturesDataset(std::vector<Feature> features) : features_(std::move(features)) {}
+  uint64_t size() const override { return 1; }
+  const std::vector<Feature>& features() const override { return features_; }
+  const Shape& label_shape() const override { return label_shape_; }
+  absl::Status Read(uint64_t, std::span<const FeatureSpan>, std::span<float>) const override {
+    return absl::OkStatus();
+  }
+  absl::Status ReadLabel(uint64_t, std::span<float>) const override { return absl::OkStatus(); }
+  std::string LabelSource() const override { return "nowhere"; }
+
+ private:
+  const std::vector<Feature> features_;
+  const Shape label_shape_;
+};
+
+TEST(JobDataTest, BytesOfWhichAnyIsRightInAllDataAreTakenAsSuch) {
+  const Feature pixels = {.name = "pixels", .bytes = true};
+  const Feature floats = {.name = "floats"};
+  const Feature whole = {
+      .name = "whole", .type = FeatureType::kInteger, .least = 0, .most = 255, .bytes = true};
+  const Feature ids = {
+      .name = "ids", .type = FeatureType::kInteger, .least = 0, .most = 254, .bytes = true};
+  const Feature weight = {.name = "weight", .type = FeatureType::kWeight, .bytes = true};
+  const FeaturesDataset training({pixels, floats, whole, ids, pixels, weight});
+  const FeaturesDataset test({pixels, floats, whole, ids, floats, weight});
+  EXPECT_EQ(ByteInputsOf({&training, nullptr}), (std::set<size_t>{0, 2, 4}));
+  EXPECT_EQ(ByteInputsOf({&training, &test}), (std::set<size_t>{0, 2}));
+  EXPECT_EQ(ByteInputsOf({nullptr, nullptr}), std::set<size_t>{});
+}
+
 // Of a size, with labels in records of so many bytes.
 class SizedDataset : public Dataset {
  public:

@@ -47,8 +47,8 @@ class Backend {
   virtual bool adds_up_parts() const { return false; }
 
   // Bytes of a device's own memory that executables may take altogether: what is free, and what
-  // they have.
-  virtual absl::StatusOr<int64_t> DeviceBytes() const { return 0; }
+  // they have. Without `trains`, those that do not train: what is held for gradients stays.
+  virtual absl::StatusOr<int64_t> DeviceBytes(bool /*trains*/) const { return 0; }
 
   // Says that `buffer`, parameters or gradients that runs are given again and again, stays where it
   // is for as long as what this gives is held: a device then copies from and to it while this

@@ -226,7 +226,7 @@ absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {
 absl::Status GraphRunner::TakeMemory(Executable& executable, PlanMode mode, int64_t examples) {
   const absl::Status taken = executable.TakeMemory();
   if (!absl::IsResourceExhausted(taken)) return taken;
-  SHOAL_ASSIGN_OR_RETURN(const int64_t available, backend_->DeviceBytes());
+  SHOAL_ASSIGN_OR_RETURN(const int64_t available, backend_->DeviceBytes(mode == PlanMode::kTrain));
   const int64_t needed = executable.device_bytes();
   SHOAL_ASSIGN_OR_RETURN(
       const int64_t fits,

@@ -14,7 +14,8 @@ namespace shoal {
 inline constexpr int64_t kLargestInteger = 1 << 24;
 
 // What the values of a feature are. All are held as float32, as everything is that is computed
-// with: of integers those up to 2^24, of either sign, and others are refused where they are read.
+// with, but bytes where they are wanted as such: of integers those up to 2^24, of either sign, and
+// others are refused where they are read.
 enum class FeatureType {
   kFloat,
   kInteger,

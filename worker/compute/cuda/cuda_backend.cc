@@ -27,7 +27,7 @@ constexpr int64_t kLeastCopiedBytes = 2 << 20;
 }  // namespace
 
 CudaBackend::CudaBackend(Options options)
-    : DeviceBackend(std::move(options.device), kLeastCopiedBytes),
+    : DeviceBackend(std::move(options.device), kLeastCopiedBytes, options.on_warning),
       tuner_(std::move(options.tuner)),
       products_(std::move(options.products)),
       convolutions_(std::move(options.convolutions)),

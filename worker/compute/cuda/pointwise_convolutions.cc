@@ -88,6 +88,9 @@ class PointwiseConvolutions : public Convolutions {
       SHOAL_ASSIGN_OR_RETURN(Made made, options_.others->Make(graph, trains, node));
       return PointwisePlan{PointwisePlan::kConvolution, std::move(made)};
     }
+    if (choice != PointwisePlan::kProduct)
+      return absl::InvalidArgumentError(
+          absl::StrCat("no way to compute it: ", std::string(choice)));
     SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel,
                            options_.products->Make(product, trains, node));
     return PointwisePlan{

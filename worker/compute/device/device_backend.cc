@@ -13,12 +13,15 @@ absl::StatusOr<std::unique_ptr<Executable>> DeviceBackend::Compile(Plan plan) {
   SHOAL_RETURN_IF_ERROR(AddSteps(builder));
   Program program = std::move(builder).Build();
   return DeviceExecutable::Create(std::move(plan), std::move(program), least_copied_bytes_, moves(),
-                                  device_.get(), &memory_);
+                                  device_.get(), &memory_, [this](const std::string& warning) {
+                                    if (!std::exchange(warned_, true)) on_warning_(warning);
+                                  });
 }
 
-absl::StatusOr<int64_t> DeviceBackend::DeviceBytes() const {
+absl::StatusOr<int64_t> DeviceBackend::DeviceBytes(bool trains) const {
   SHOAL_ASSIGN_OR_RETURN(const int64_t free, device_->FreeBytes());
-  return free + memory_.device_bytes();
+  const int64_t of_training = memory_.gradients.size_bytes() + memory_.part_sums.size_bytes();
+  return free + memory_.device_bytes() - (trains ? 0 : of_training);
 }
 
 absl::StatusOr<std::unique_ptr<PinnedBuffer>> DeviceBackend::Pin(std::span<float> buffer) {

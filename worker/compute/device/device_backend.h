@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -18,9 +20,15 @@ namespace shoal {
 // reads, in the order in which it is read, and copy out what it leaves while the rest is computed.
 class DeviceBackend : public Backend {
  public:
-  // Parameters and gradients are copied so many bytes at a time, at least.
-  DeviceBackend(std::unique_ptr<Device> device, int64_t least_copied_bytes)
-      : device_(std::move(device)), least_copied_bytes_(least_copied_bytes) {}
+  using OnWarning = std::function<void(const std::string& warning)>;
+  // Parameters and gradients are copied so many bytes at a time, at least. `on_warning`: what
+  // hinders nothing, for people; once.
+  DeviceBackend(
+      std::unique_ptr<Device> device, int64_t least_copied_bytes,
+      OnWarning on_warning = [](const std::string&) {})
+      : device_(std::move(device)),
+        least_copied_bytes_(least_copied_bytes),
+        on_warning_(std::move(on_warning)) {}
   // On any thread. A batch that was to be the next one may still be on its way to the device.
   ~DeviceBackend() override {
     device_->UseOnThisThread();
@@ -30,7 +38,7 @@ class DeviceBackend : public Backend {
   absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
   bool runs_in_machine_memory() const final { return false; }
   bool adds_up_parts() const final { return true; }
-  absl::StatusOr<int64_t> DeviceBytes() const final;
+  absl::StatusOr<int64_t> DeviceBytes(bool trains) const final;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) final;
   absl::Status Poison(int64_t size_bytes) final;
   // Those of a device are its own.
@@ -45,6 +53,8 @@ class DeviceBackend : public Backend {
  private:
   const std::unique_ptr<Device> device_;
   const int64_t least_copied_bytes_;
+  const OnWarning on_warning_;
+  bool warned_ = false;
   SharedDeviceMemory memory_;
 };
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "common/daemon/logging.h"
 #include "worker/compute/batch_sums.h"
 #include "worker/compute/gradient_check.h"
 #include "worker/compute/tensor_addresses.h"
@@ -29,11 +28,12 @@ std::span<const Value> ValuesAt(const char* data, int64_t size_bytes) {
 }  // namespace
 
 DeviceExecutable::DeviceExecutable(Plan plan, Program program, const DeviceMoveKernels& kernels,
-                                   Device* device, SharedDeviceMemory* memory)
+                                   Device* device, SharedDeviceMemory* memory, OnWarning on_warning)
     : plan_(std::move(plan)),
       program_(std::move(program)),
       device_(*device),
       memory_(*memory),
+      on_warning_(std::move(on_warning)),
       inputs_(plan_, kernels, device, &memory->inputs),
       addresses_(program_.tensors().size()) {
   const auto place = [&](TensorId id) {
@@ -49,9 +49,9 @@ DeviceExecutable::DeviceExecutable(Plan plan, Program program, const DeviceMoveK
 
 absl::StatusOr<std::unique_ptr<Executable>> DeviceExecutable::Create(
     Plan plan, Program program, int64_t least_copied_bytes, const DeviceMoveKernels& kernels,
-    Device* device, SharedDeviceMemory* memory) {
-  std::unique_ptr<DeviceExecutable> executable(
-      new DeviceExecutable(std::move(plan), std::move(program), kernels, device, memory));
+    Device* device, SharedDeviceMemory* memory, OnWarning on_warning) {
+  std::unique_ptr<DeviceExecutable> executable(new DeviceExecutable(
+      std::move(plan), std::move(program), kernels, device, memory, std::move(on_warning)));
   SHOAL_RETURN_IF_ERROR(executable->MakeCopies(least_copied_bytes, kernels));
   return executable;
 }
@@ -153,8 +153,8 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
       // A device that is lost says so again when it is given the steps themselves.
       records_ = false;
       if (!absl::IsUnimplemented(recording.status())) {
-        LogWarning("a step is given to the device kernel by kernel, as it cannot be recorded: " +
-                   std::string(recording.status().message()));
+        on_warning_("a step is given to the device kernel by kernel, as it cannot be recorded: " +
+                    std::string(recording.status().message()));
       }
       return GiveSteps(buffers, /*timed=*/false);
     }

@@ -70,13 +70,12 @@ struct SharedDeviceMemory {
 // copies would have to be given before.
 class DeviceExecutable : public Executable {
  public:
+  using OnWarning = std::function<void(const std::string& warning)>;
   // Both pointers outlive this. Parameters and gradients are copied `least_copied_bytes` at a time,
-  // at least.
-  static absl::StatusOr<std::unique_ptr<Executable>> Create(Plan plan, Program program,
-                                                            int64_t least_copied_bytes,
-                                                            const DeviceMoveKernels& kernels,
-                                                            Device* device,
-                                                            SharedDeviceMemory* memory);
+  // at least. `on_warning`: what hinders nothing, for people.
+  static absl::StatusOr<std::unique_ptr<Executable>> Create(
+      Plan plan, Program program, int64_t least_copied_bytes, const DeviceMoveKernels& kernels,
+      Device* device, SharedDeviceMemory* memory, OnWarning on_warning);
   // On any thread: what it gives back is the device's.
   ~DeviceExecutable() override { device_.UseOnThisThread(); }
 
@@ -103,7 +102,7 @@ class DeviceExecutable : public Executable {
   };
 
   DeviceExecutable(Plan plan, Program program, const DeviceMoveKernels& kernels, Device* device,
-                   SharedDeviceMemory* memory);
+                   SharedDeviceMemory* memory, OnWarning on_warning);
   absl::Status MakeCopies(int64_t least_copied_bytes, const DeviceMoveKernels& kernels);
 
   // Of the parameters, and of the gradients.
@@ -139,6 +138,7 @@ class DeviceExecutable : public Executable {
   Program program_;
   Device& device_;
   SharedDeviceMemory& memory_;
+  const OnWarning on_warning_;
   DeviceInputs inputs_;
   // Where results come to lie on the host; bytes.
   int64_t prediction_offset_ = 0, losses_offset_ = 0, sums_offset_ = 0, check_offset_ = 0;
@@ -165,7 +165,7 @@ class DeviceExecutable : public Executable {
   };
   // By slot of the inputs; whether parameters are the same as before; whether parts are added up.
   std::array<std::array<std::array<Recorded, 2>, 2>, 2> recorded_;
-  bool records_ = true;
+  bool records_ = true;  // until it is found that they cannot be: then steps are given one by one
 };
 
 }  // namespace shoal

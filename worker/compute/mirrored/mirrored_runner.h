@@ -47,8 +47,8 @@ class MirroredRunner : public ModelRunner {
       const CreateSums& create_sums = {});
 
   const ModelLayout& layout() const override { return first().layout(); }
-  // Of all replicas together.
   std::set<size_t> byte_inputs() const override { return first().byte_inputs(); }
+  // Of all replicas together.
   absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) override;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) override;
   std::string DescribePrecision() const override { return first().DescribePrecision(); }

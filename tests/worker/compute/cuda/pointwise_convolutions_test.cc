@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/test_seed.h"
 #include "tests/worker/compute/cuda/convolutions_on_cpu.h"
 #include "tests/worker/compute/cuda/plain_products.h"
@@ -131,7 +132,7 @@ class ChoiceTest : public ::testing::Test {
     made_by_ = CreatePointwiseConvolutions(
         {.products = products_.get(),
          .others = std::move(convolutions),
-         .tuner = &tuner_,
+         .tuner = tuner_now_,
          .measure = [=, this](std::span<const int64_t> sizes_bytes,
                               Kernel&) -> absl::StatusOr<double> {
            ++measured_;
@@ -146,6 +147,7 @@ class ChoiceTest : public ::testing::Test {
 
   std::unique_ptr<MatrixProducts> products_ = std::make_unique<PlainProducts>();
   PlanTuner tuner_{{}};
+  PlanTuner* tuner_now_ = &tuner_;
   CountingConvolutions* counted_ = nullptr;
   int measured_ = 0;
   std::unique_ptr<Convolutions> made_by_;
@@ -167,6 +169,21 @@ TEST_F(ChoiceTest, IsMadeOnceAndThenKnown) {
 TEST_F(ChoiceTest, ThatOfAConvolutionIsKnownToo) {
   EXPECT_EQ(*TakesTheProduct({}, 1.0), false);
   EXPECT_EQ(*TakesTheProduct({}, 3.0), false);
+  EXPECT_EQ(measured_, 2);
+}
+
+// As a damaged file has it, or one of a program that knows more ways.
+TEST_F(ChoiceTest, AWordThatIsNoWayIsMeasuredAnew) {
+  const TemporaryDirectory directory;
+  const PlanTuner::Options options = {.cache_path = directory / "plans"};
+  ASSERT_TRUE(
+      PlanCache(options.cache_path)
+          .Keep({.libraries = "plain 1 or counting 1", .work = GraphText(Describe(Pass::kForward))},
+                "magic")
+          .ok());
+  PlanTuner tuner(options);
+  tuner_now_ = &tuner;
+  EXPECT_EQ(*TakesTheProduct({}, 1.0), false);
   EXPECT_EQ(measured_, 2);
 }
 

@@ -536,6 +536,41 @@ TEST_F(DeviceBackendTest, AFailureLeavesNothingThatRuns) {
   EXPECT_TRUE(device_->idle());
 }
 
+TEST_F(DeviceBackendTest, WhatCannotBeRecordedIsGivenStepByStepWithAWord) {
+  ModelBuilding model({kBatch, 2});
+  const Graph graph = model.Dense(6).Dense(4).Build();
+  const std::vector<float> x = {1, 2, 3, 4}, y = {3, 1};
+  std::vector<std::vector<float>> gradients;
+  for (const bool records : {true, false}) {
+    auto device = std::make_unique<FakeDevice>(0);
+    FakeDevice& fake = *device;
+    if (!records) fake.CannotRecord();
+    std::vector<std::string> warnings;
+    const auto runner = *GraphRunner::Create(
+        Options(graph),
+        std::make_unique<FakeDeviceBackend>(std::move(device), 0, [&](const std::string& warning) {
+          warnings.push_back(warning);
+        }));
+    for (const int64_t examples : {1, 1, 1, 2, 2, 2}) {
+      std::vector<float> parameters(runner->layout().size, 0.1f);
+      gradients.emplace_back(parameters.size());
+      const Batch batch = {.examples = examples,
+                           .inputs = {std::span(x).first(2 * examples)},
+                           .target = std::span(y).first(examples)};
+      const auto trained = runner->Train(batch, 0, parameters, gradients.back(), nullptr);
+      ASSERT_TRUE(trained.ok()) << trained.status();
+    }
+    if (records) {
+      EXPECT_THAT(warnings, testing::IsEmpty());
+      EXPECT_THAT(fake.log(), testing::Contains("compute: play"));
+      continue;
+    }
+    EXPECT_THAT(warnings, testing::ElementsAre(testing::HasSubstr("this cannot be captured")));
+    EXPECT_THAT(fake.log(), testing::Not(testing::Contains("compute: play")));
+  }
+  for (int run = 0; run < 6; ++run) EXPECT_EQ(gradients[run], gradients[6 + run]) << run;
+}
+
 // By the device's clock, after the run, so that it computes as ever.
 TEST_F(DeviceBackendTest, TimesEachStep) {
   ModelBuilding model({kBatch, 2});

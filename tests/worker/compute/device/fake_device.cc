@@ -210,7 +210,9 @@ absl::Status FakeDevice::BeginRecording() {
 
 absl::StatusOr<std::unique_ptr<Device::Recording>> FakeDevice::EndRecording() {
   log_.push_back("compute: recorded");
-  return std::move(recording_);
+  std::unique_ptr<FakeRecording> recording = std::move(recording_);
+  if (cannot_record_) return absl::UnavailableError("this cannot be captured");
+  return recording;
 }
 
 absl::Status FakeDevice::Play(Recording& recording) {

@@ -65,6 +65,8 @@ class FakeDevice : public Device {
   std::vector<std::string>& log() { return log_; }
   // Whether all that was given has run.
   bool idle() const;
+  // From now on recordings fail, when they end.
+  void CannotRecord() { cannot_record_ = true; }
   // How much memory it has; at first as much as anyone may want.
   void SetMemory(int64_t size_bytes) { memory_bytes_ = size_bytes; }
   int64_t taken_bytes() const { return taken_bytes_; }
@@ -115,6 +117,7 @@ class FakeDevice : public Device {
   int64_t memory_bytes_ = int64_t{1} << 40;
   int64_t taken_bytes_ = 0;
   int64_t things_done_ = 0;
+  bool cannot_record_ = false;
   std::array<std::deque<Item>, kStreams> streams_;
   std::map<const char*, int64_t> pinned_;  // sizes by address
   std::map<const char*, int64_t> taken_;   // likewise, of the device's own

@@ -13,7 +13,9 @@ namespace shoal {
 // The reference's kernels, on a FakeDevice.
 class FakeDeviceBackend : public DeviceBackend {
  public:
-  FakeDeviceBackend(std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes);
+  FakeDeviceBackend(
+      std::unique_ptr<FakeDevice> device, int64_t least_copied_bytes,
+      OnWarning on_warning = [](const std::string&) {});
   ~FakeDeviceBackend() override;
 
   std::string name() const override { return "fake_device"; }
