@@ -28,6 +28,8 @@ HEADLINE = re.compile(r"^========= (?! |COMPUTE-SANITIZER|ERROR SUMMARY|RACECHEC
                       r"Error: process)(.+)$")
 # "=========     at void shoal::cuda::…(…)+0x70 in file.cu:12", "========= Error: Race reported between Write access at void …"
 KERNEL = re.compile(r"\bat (?:0x[0-9a-f]+ in )?(.*?)(?:\+0x[0-9a-f]+.*)?$")
+# What follows is of the process that called, and names no kernel; of a kernel's own lines one may name a file in a folder "host".
+OF_HOST = re.compile(r"^=========\s+(?:Saved )?host (?:backtrace|frame)\b", re.IGNORECASE)
 SUMMARY = re.compile(r"^========= (?:ERROR|RACECHECK) SUMMARY: .*", re.MULTILINE)
 
 
@@ -59,7 +61,7 @@ def count_errors(text):
         if found:
             count(headline)
             headline = found[1]
-        if headline is None or not line.startswith("=========") or "host" in line.lower():
+        if headline is None or not line.startswith("=========") or OF_HOST.match(line):
             continue
         # A race's headline names the kernel itself; of other errors the next line does.
         kernel = KERNEL.search(line) if not found or "access at" in line else None

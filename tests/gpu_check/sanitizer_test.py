@@ -41,6 +41,11 @@ def test_errors_are_counted_by_kernel():
                       'Program hit cudaErrorInvalidValue (error 1) due to "invalid argument" on CUDA API call to cudaMemcpyAsync.': 1}
 
 
+def test_a_kernel_of_a_source_in_a_folder_of_the_host_is_counted():
+    text = MEMCHECK.replace("/source/kernels/binary.h", "/Host/kernels/host_binary.h")
+    assert text != MEMCHECK and count_errors(text) == count_errors(MEMCHECK)
+
+
 def test_a_race_is_one_error_and_a_warning_is_none():
     assert count_errors(RACECHECK) == ({"void shoal::cuda::RunBlocks<shoal::cuda::Softmax>(T1)": 1},
                                        {"void shoal::cuda::RunBlocks<shoal::cuda::Sum>(T1)": 1})

@@ -82,7 +82,8 @@ def entry_of(program, tests, ended, outputs):
     if wrong:
         right = False
     else:
-        right = None if ended.why in ("timeout", "budget") else ended.code == 0
+        # A program of which the filter names nothing ends well, too.
+        right = None if ended.why in ("timeout", "budget") else ended.code == 0 and bool(tests)
     entry = {"program": program.name, "ok": right, "exit": ended.code, "ran": len(tests), "skipped": len(reasons),
              "skipped_because": sorted(set(reasons))}
     entry |= {state.replace(" ", "_"): these for state, these in names.items() if these}

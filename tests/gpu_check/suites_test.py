@@ -72,6 +72,12 @@ def test_all_right(session, program):
     assert entry["ok"] is True and entry["ran"] == 2 and "output" not in entry
 
 
+def test_a_filter_that_names_nothing_is_wrong(session, program):
+    entry = run_program(session, program, "*/cuda_*")
+    assert (entry["ok"], entry["exit"], entry["ran"]) == (False, 0, 0)
+    assert "0 tests" in entry["output"][0]
+
+
 def session_of(*endings):
     """One whose programs end so, in this order."""
     endings = list(endings)
