@@ -89,21 +89,22 @@ class Log:
 class Programs:
     """Runs programs while `budget` lasts. Any thread."""
 
-    def __init__(self, log, environment=None):
-        self.budget = Budget()
+    def __init__(self, log, environment=None, clock=time.monotonic):
+        self.budget = Budget(clock=clock)
         self.environment = dict(os.environ) if environment is None else environment
         self._log = log
+        self._clock = clock
         self._running = set()
         self._stopped = False
 
     def call(self, *command, cap=3600, silence=None, environment=None, folder=None):
-        """Runs a program, with its own variables or those of `environment`. It is ended, and all of its process group, after `cap` seconds,
-        when no time is left, or when it has printed nothing for `silence` seconds."""
+        """Runs a program, with its own variables or those of `environment`. It is ended after `cap` seconds, when no time is left, or when it
+        has printed nothing for `silence` seconds. Of its process group nothing runs on, however it ended."""
         command = [str(word) for word in command]
         seconds = min(cap, self.budget.left())
         if seconds < LEAST_SECONDS:
             return Ended(None, "", 0, "budget")
-        begin = time.monotonic()
+        begin = self._clock()
         # A file takes what the program prints whether it is read or not, and keeps it however the program ends.
         with tempfile.TemporaryFile() as output:
             try:
@@ -115,19 +116,19 @@ class Programs:
             if self._stopped:  # while it was begun
                 _kill(process, signal.SIGKILL)
             try:
-                why = _wait(process, begin + seconds, output, silence)
+                why = _wait(process, self._clock, begin + seconds, output, silence)
             finally:
                 _end(process)
                 self._running.discard(process)
             output.seek(0)
             text = output.read().decode(errors="replace")
-        ended = Ended(None if why else process.returncode, text, time.monotonic() - begin, why)
+        ended = Ended(None if why else process.returncode, text, self._clock() - begin, why)
         self._log.program(command, ended)
         return ended
 
     def stop(self):
         """Kills what runs, and begins nothing more."""
-        self.budget = Budget(0)
+        self.budget = Budget(0, self._clock)
         self._stopped = True
         for process in list(self._running):
             _kill(process, signal.SIGKILL)
@@ -141,16 +142,16 @@ class Programs:
             signal.signal(number, handle)
 
 
-def _wait(process, end, output, silence):
+def _wait(process, clock, end, output, silence):
     """Until it has ended; else why it is to be ended."""
-    size, since = 0, time.monotonic()
+    size, since = 0, clock()
     while True:
         try:
             process.wait(0.1)
             return ""
         except subprocess.TimeoutExpired:
             pass
-        now = time.monotonic()
+        now = clock()
         grown = os.fstat(output.fileno()).st_size
         if grown != size:
             size, since = grown, now
@@ -168,12 +169,12 @@ def _kill(process, number):
 
 
 def _end(process):
-    if process.returncode is not None:
-        return
-    _kill(process, signal.SIGTERM)
-    try:
-        process.wait(PATIENCE_SECONDS)
-    except subprocess.TimeoutExpired:
-        pass
+    if process.returncode is None:
+        _kill(process, signal.SIGTERM)
+        try:
+            process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+    # What it had started may outlive it, all the more where it crashed.
     _kill(process, signal.SIGKILL)
     process.wait()

@@ -1,32 +1,37 @@
 """How programs are run: under a budget, and with what they printed kept."""
 import math
 import os
+import signal
 import sys
-import time
 
 import pytest
 
-from programs import Budget, Log, Programs, excerpt, first_warnings
-
-
-@pytest.fixture
-def programs(tmp_path):
-    return Programs(Log(tmp_path / "log.txt"))
+from programs import LEAST_SECONDS, Budget, excerpt, first_warnings
+from real_cluster import wait_for
 
 
 def python(programs, code, **options):
     return programs.call(sys.executable, "-c", code, **options)
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
+def begins(sign):
+    """The code of a program that says so, and who it is."""
+    return f"import os, time; open({str(sign)!r}, 'w').write(str(os.getpid()))"
 
 
-def test_a_budget_runs_out():
-    clock = Clock()
+def ends(pid):
+    state = f"/proc/{pid}/stat"
+
+    def ended():
+        try:
+            with open(state) as file:
+                return file.read().rpartition(")")[2].split()[0] == "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+    return wait_for(ended, "it ends", 30)
+
+
+def test_a_budget_runs_out(clock):
     budget = Budget(10, clock)
     assert budget.left() == 10
     clock.now += 4
@@ -53,39 +58,45 @@ def test_both_streams_are_kept_with_whatever_is_in_them(programs):
     assert ended.entry() == {"exit": 1, "seconds": round(ended.seconds, 1), "output": ended.output}
 
 
-def test_what_was_printed_before_the_time_was_up_is_kept(programs, tmp_path):
-    ended = python(programs, "import time; print('begun', flush=True); time.sleep(60)", cap=5)
+def test_what_was_printed_before_the_time_was_up_is_kept(programs, sign, passing, tmp_path):
+    ended = passing(5, python, programs, f"print('begun', flush=True); {begins(sign)}; time.sleep(120)", cap=5)
     assert (ended.code, ended.output, ended.why) == (None, "begun\n", "timeout")
-    assert ended.entry() == {"exit": None, "seconds": round(ended.seconds, 1), "ended_by": "timeout", "output": "begun\n"}
+    assert ended.entry() == {"exit": None, "seconds": 5, "ended_by": "timeout", "output": "begun\n"}
     assert "begun\n" in (tmp_path / "log.txt").read_text()
 
 
-def test_what_is_left_of_the_budget_is_a_cap_too(programs):
-    programs.budget = Budget(2.5)
-    begin = time.monotonic()
-    assert python(programs, "import time; time.sleep(60)").why == "timeout"
-    assert time.monotonic() - begin < 20
+def test_what_is_left_of_the_budget_is_a_cap_too(programs, clock, sign, passing):
+    programs.budget = Budget(10, clock)
+    assert passing(10, python, programs, f"{begins(sign)}; time.sleep(120)").why == "timeout"
+    programs.budget = Budget(LEAST_SECONDS, clock)
+    assert python(programs, "print('once')").output == "once\n"
+    clock.now += 0.5
     ended = python(programs, "print('never')")
     assert (ended.why, ended.output) == ("budget", "")
     assert ended.entry() == {"not_run": "budget"}
 
 
-def test_what_a_program_has_started_ends_with_it(programs, tmp_path):
+def test_what_a_program_has_started_ends_with_it(programs, sign, passing, monkeypatch):
+    monkeypatch.setattr("programs.PATIENCE_SECONDS", 0.1)
     # Neither of the two heeds being asked.
-    child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
-    code = (f"import signal, subprocess, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-            f"child = subprocess.Popen([sys.executable, '-c', {child!r}]); open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid)); child.wait()")
-    assert python(programs, code, cap=8).output == "deaf\n"
-    state = f"/proc/{(tmp_path / 'pid').read_text()}/stat"
-    for _ in range(100):
-        if not os.path.exists(state) or open(state).read().split()[2] == "Z":
-            return
-        time.sleep(0.1)
-    assert False, "it runs on"
+    child = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); {begins(sign)}; time.sleep(120)"
+    code = f"import signal, subprocess, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); subprocess.run([sys.executable, '-c', {child!r}])"
+    assert passing(8, python, programs, code, cap=8).output == "deaf\n"
+    assert ends(sign.read_text())
 
 
-def test_who_prints_nothing_for_long_is_ended(programs):
-    assert python(programs, "import time; print('on', flush=True); time.sleep(60)", silence=2).why == "silence"
+@pytest.mark.parametrize("end, code", [("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL), ("sys.exit(3)", 3)])
+def test_what_a_program_that_ends_by_itself_leaves_behind_is_ended(programs, tmp_path, end, code):
+    pid = tmp_path / "pid"
+    ended = python(programs, "import os, pathlib, signal, subprocess, sys; child = subprocess.Popen(['sleep', '120']); "
+                             f"pathlib.Path({str(pid)!r}).write_text(str(child.pid)); {end}")
+    assert (ended.code, ended.why) == (code, "")
+    assert ends(pid.read_text())
+
+
+def test_who_prints_nothing_for_long_is_ended(programs, sign, passing):
+    ended = passing(2, python, programs, f"{begins(sign)}; time.sleep(120)", silence=2)
+    assert (ended.why, ended.seconds) == ("silence", 2)
 
 
 def test_what_is_not_there_is_not_started(programs):

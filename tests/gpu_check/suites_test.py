@@ -7,7 +7,7 @@ import types
 import pytest
 
 import suites
-from programs import Ended, Log, Programs
+from programs import Budget, Ended
 from suites import filter_of, read_tests, run_alone, run_program
 
 # A program of four tests, one of which crashes and one of which fails only among others.
@@ -40,8 +40,7 @@ sys.exit(1 if failed else 0)
 
 
 @pytest.fixture
-def session(tmp_path):
-    programs = Programs(Log(tmp_path / "log.txt"))
+def session(programs):
     return types.SimpleNamespace(on_gpu=False, call=programs.call, save=lambda: None)
 
 
@@ -76,6 +75,16 @@ def test_a_filter_that_names_nothing_is_wrong(session, program):
     entry = run_program(session, program, "*/cuda_*")
     assert (entry["ok"], entry["exit"], entry["ran"]) == (False, 0, 0)
     assert "0 tests" in entry["output"][0]
+
+
+def test_what_the_budget_does_not_reach_is_neither_right_nor_wrong(session, programs, clock, sign, passing, program):
+    program.write_text(f"#!{sys.executable}\nimport time\nprint('[ RUN      ] A.Long', flush=True)\n"
+                       f"open({str(sign)!r}, 'w').write('begun')\ntime.sleep(120)\n")
+    programs.budget = Budget(12, clock)
+    entry = passing(12, run_program, session, program)
+    assert (entry["ok"], entry["ended_by"], entry["out_of_time"], entry["seconds"]) == (None, "timeout", ["A.Long"], 12)
+    assert entry["output"] == ["[ RUN      ] A.Long\n"]
+    assert run_program(session, program) == {"program": "a_test", "ok": None, "not_run": "budget"}
 
 
 def session_of(*endings):
