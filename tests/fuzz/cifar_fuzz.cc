@@ -11,8 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!dataset.ok()) continue;
     std::vector<float> x(32 * 32 * 3);
     float label;
-    const std::span<float> feature(x);
-    (void)(*dataset)->Read((*dataset)->size() - 1, std::span(&feature, 1), std::span(&label, 1));
+    std::vector<uint8_t> bytes(x.size());
+    for (const shoal::FeatureSpan& feature : {shoal::FeatureSpan(x), shoal::FeatureSpan(bytes)})
+      (void)(*dataset)->Read((*dataset)->size() - 1, std::span(&feature, 1), std::span(&label, 1));
   }
   return 0;
 }

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!dataset.ok()) return 0;
   float x, label;
   for (uint64_t i = 0; i < (*dataset)->size(); ++i) {
-    std::span<float> feature(&x, 1);
+    const shoal::FeatureSpan feature(std::span(&x, 1));
     (void)(*dataset)->Read(i, std::span(&feature, 1), std::span(&label, 1));
   }
   return 0;

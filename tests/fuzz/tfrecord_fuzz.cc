@@ -20,7 +20,7 @@ void Open(const uint8_t* data, size_t size) {
   if (!dataset.ok()) return;
   float x[48], label;
   for (uint64_t i = 0; i < (*dataset)->size() && i < 10; ++i) {
-    std::span<float> feature(x);
+    const shoal::FeatureSpan feature(x);
     (void)(*dataset)->Read(i, std::span(&feature, 1), std::span(&label, 1));
   }
 }
