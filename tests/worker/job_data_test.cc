@@ -43,44 +43,11 @@ TEST(JobDataTest, AnInputTakesTheWholeNumbersOfItsDtype) {
   EXPECT_EQ(inputs[1].most, 127);
 }
 
-// Whose features are these.
-class FeaturesDataset : public Dataset {
- public:
-  explicit FeaturesDataset(std::vector<Feature> features) : features_(std::move(features)) {}
-  uint64_t size() const override { return 1; }
-  const std::vector<Feature>& features() const override { return features_; }
-  const Shape& label_shape() const override { return label_shape_; }
-  absl::Status Read(uint64_t, std::span<const FeatureSpan>, std::span<float>) const override {
-    return absl::OkStatus();
-  }
-  absl::Status ReadLabel(uint64_t, std::span<float>) const override { return absl::OkStatus(); }
-  std::string LabelSource() const override { return "nowhere"; }
-
- private:
-  const std::vector<Feature> features_;
-  const Shape label_shape_;
-};
-
-TEST(JobDataTest, BytesOfWhichAnyIsRightInAllDataAreTakenAsSuch) {
-  const Feature pixels = {.name = "pixels", .bytes = true};
-  const Feature floats = {.name = "floats"};
-  const Feature whole = {
-      .name = "whole", .type = FeatureType::kInteger, .least = 0, .most = 255, .bytes = true};
-  const Feature ids = {
-      .name = "ids", .type = FeatureType::kInteger, .least = 0, .most = 254, .bytes = true};
-  const Feature weight = {.name = "weight", .type = FeatureType::kWeight, .bytes = true};
-  const FeaturesDataset training({pixels, floats, whole, ids, pixels, weight});
-  const FeaturesDataset test({pixels, floats, whole, ids, floats, weight});
-  EXPECT_EQ(ByteInputsOf({&training, nullptr}), (std::set<size_t>{0, 2, 4}));
-  EXPECT_EQ(ByteInputsOf({&training, &test}), (std::set<size_t>{0, 2}));
-  EXPECT_EQ(ByteInputsOf({nullptr, nullptr}), std::set<size_t>{});
-}
-
-// Of a size, with labels in records of so many bytes.
+// Of a size, with labels in records of so many bytes, and these features.
 class SizedDataset : public Dataset {
  public:
-  SizedDataset(uint64_t size, uint64_t bytes_for_label)
-      : size_(size), bytes_for_label_(bytes_for_label) {}
+  SizedDataset(uint64_t size, uint64_t bytes_for_label, std::vector<Feature> features = {})
+      : size_(size), bytes_for_label_(bytes_for_label), features_(std::move(features)) {}
   uint64_t size() const override { return size_; }
   const std::vector<Feature>& features() const override { return features_; }
   const Shape& label_shape() const override { return label_shape_; }
@@ -96,6 +63,21 @@ class SizedDataset : public Dataset {
   const std::vector<Feature> features_;
   const Shape label_shape_;
 };
+
+TEST(JobDataTest, BytesOfWhichAnyIsRightInAllDataAreTakenAsSuch) {
+  const Feature pixels = {.name = "pixels", .bytes = true};
+  const Feature floats = {.name = "floats"};
+  const Feature whole = {
+      .name = "whole", .type = FeatureType::kInteger, .least = 0, .most = 255, .bytes = true};
+  const Feature ids = {
+      .name = "ids", .type = FeatureType::kInteger, .least = 0, .most = 254, .bytes = true};
+  const Feature weight = {.name = "weight", .type = FeatureType::kWeight, .bytes = true};
+  const SizedDataset training(1, 0, {pixels, floats, whole, ids, pixels, weight});
+  const SizedDataset test(1, 0, {pixels, floats, whole, ids, floats, weight});
+  EXPECT_EQ(ByteInputsOf({&training, nullptr}), (std::set<size_t>{0, 2, 4}));
+  EXPECT_EQ(ByteInputsOf({&training, &test}), (std::set<size_t>{0, 2}));
+  EXPECT_EQ(ByteInputsOf({nullptr, nullptr}), std::set<size_t>{});
+}
 
 TEST(JobDataTest, SoManyLabelsAreLookedAtAsTakeAboutASecond) {
   const auto looked_at = [](uint64_t size, uint64_t bytes) {

@@ -1,9 +1,6 @@
 #include "worker/input/array_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -123,21 +120,10 @@ absl::Status ArrayFile::ReadFromFile(uint64_t offset, std::span<float> out) cons
 }
 
 absl::Status ArrayFile::ReadBytes(uint64_t offset, void* out, size_t size) const {
-  for (size_t done = 0; done < size;) {
-    const ssize_t count = pread(file_.get(), static_cast<char*>(out) + done, size - done,
-                                static_cast<off_t>(offset + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": reading at byte ", offset + done));
-    }
-    if (count == 0) {
-      return absl::DataLossError(absl::StrCat(path_, ": ends before byte ", offset + done, "; ",
-                                              Describe(header_),
-                                              ", and so it was when it was opened"));
-    }
-    done += static_cast<size_t>(count);
-  }
-  return absl::OkStatus();
+  const absl::Status read = ReadAt(file_, path_, offset, out, size);
+  if (!absl::IsDataLoss(read)) return read;
+  return absl::DataLossError(absl::StrCat(std::string(read.message()), "; ", Describe(header_),
+                                          ", and so it was when it was opened"));
 }
 
 }  // namespace shoal

@@ -254,7 +254,7 @@ TEST_F(DatasetTest, LargeFileShortenedWhileItIsReadIsAnError) {
   EXPECT_THAT(
       std::string(status.message()),
       AllOf(HasSubstr(path),
-            HasSubstr("ends before byte " + std::to_string(header.size() + 1000 * kRowBytes + 100)),
+            HasSubstr("ends at byte " + std::to_string(header.size() + 1000 * kRowBytes + 100)),
             HasSubstr("when it was opened")));
   EXPECT_TRUE((*dataset)->Read(999, std::vector<FeatureSpan>{example}, std::span(&label, 1)).ok());
 }
