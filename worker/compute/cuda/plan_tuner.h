@@ -28,7 +28,10 @@ struct PlanOffer {
 };
 
 // The best is nearly always among these; each takes some runs to measure.
-constexpr size_t kMeasuredPlans = 10;
+constexpr size_t kMeasuredPlans = 24;
+// Before the first is measured, so that it does not look worse than the later ones: a GPU that was
+// idle has low clocks for as long as some of these take.
+constexpr int kWarmUps = 20;
 
 // Chooses the fastest among ways of computing the same on one GPU, once, and keeps what it has
 // chosen (plan_cache.h). What is chosen by the clock need not have the same bits in another
@@ -54,11 +57,14 @@ class PlanTuner {
   PlanKey KeyOf(const std::string& libraries, const std::string& work) const {
     return {.libraries = libraries, .gpu = options_.gpu, .work = work, .demands = options_.demands};
   }
+  template <typename Plan>
+  void WarmUp(const PlanOffer<Plan>& offer, Plan& plan);
   void Keep(const PlanKey& key, const std::string& choice);
   void WarnOfNoMeasure(const absl::Status& why);
 
   const Options options_;
   PlanCache cache_;
+  bool warm_ = false;
   bool warned_of_no_measure_ = false;
 };
 
@@ -90,6 +96,12 @@ absl::StatusOr<size_t> FindFastest(const PlanOffer<Plan>& offer, std::vector<Pla
 }
 
 template <typename Plan>
+void PlanTuner::WarmUp(const PlanOffer<Plan>& offer, Plan& plan) {
+  if (std::exchange(warm_, true)) return;
+  for (int i = 0; i < kWarmUps && offer.measure(plan).ok(); ++i) continue;
+}
+
+template <typename Plan>
 absl::StatusOr<Plan> PlanTuner::Choose(const PlanOffer<Plan>& offer) {
   const PlanKey key = KeyOf(offer.libraries, offer.work);
   if (const std::optional<std::string> choice = cache_.Find(key); choice.has_value()) {
@@ -97,6 +109,7 @@ absl::StatusOr<Plan> PlanTuner::Choose(const PlanOffer<Plan>& offer) {
     if (kept.ok()) return kept;
   }
   SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(kMeasuredPlans));
+  WarmUp(offer, plans[0]);
   const absl::StatusOr<size_t> fastest = FindFastest(offer, plans);
   if (!fastest.ok()) {
     WarnOfNoMeasure(fastest.status());

@@ -21,6 +21,8 @@ template <typename Element>
 constexpr ComputeDtype kType = ComputeDtype::kFloat32;
 template <>
 constexpr ComputeDtype kType<BFloat16> = ComputeDtype::kBfloat16;
+template <>
+constexpr ComputeDtype kType<Float16> = ComputeDtype::kFloat16;
 
 // A convolution with everything drawn.
 struct Drawn {

@@ -52,19 +52,24 @@ absl::StatusOr<int64_t> Descriptor::GetElements(cudnnBackendAttributeName_t name
 
 absl::StatusOr<std::vector<Descriptor>> Descriptor::GetDescriptors(
     cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) const {
-  SHOAL_ASSIGN_OR_RETURN(int64_t count,
+  SHOAL_ASSIGN_OR_RETURN(const int64_t count,
                          GetElements(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr));
+  return GetDescriptors(name, type, count);
+}
+
+absl::StatusOr<std::vector<Descriptor>> Descriptor::GetDescriptors(
+    cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type, int64_t most) const {
   // cuDNN fills descriptors that are there.
   std::vector<Descriptor> descriptors;
   std::vector<cudnnBackendDescriptor_t> handles;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < most; ++i) {
     SHOAL_ASSIGN_OR_RETURN(Descriptor descriptor, Create(*library_, type, node_));
     handles.push_back(descriptor.get());
     descriptors.push_back(std::move(descriptor));
   }
-  if (count == 0) return descriptors;
-  SHOAL_ASSIGN_OR_RETURN(count,
-                         GetElements(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, handles.data()));
+  if (most == 0) return descriptors;
+  SHOAL_ASSIGN_OR_RETURN(const int64_t count,
+                         GetElements(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most, handles.data()));
   descriptors.erase(descriptors.begin() + std::min<int64_t>(count, descriptors.size()),
                     descriptors.end());
   return descriptors;

@@ -71,9 +71,13 @@ class Descriptor {
   // A list, of any length.
   template <typename T>
   absl::StatusOr<std::vector<T>> Get(cudnnBackendAttributeName_t name) const;
-  // A list of descriptors of this type.
+  // A list of descriptors of this type, of any length.
   absl::StatusOr<std::vector<Descriptor>> GetDescriptors(cudnnBackendAttributeName_t name,
                                                          cudnnBackendDescriptorType_t type) const;
+  // Of at most `most`. Of some lists cuDNN says that there are none unless there is room for them.
+  absl::StatusOr<std::vector<Descriptor>> GetDescriptors(cudnnBackendAttributeName_t name,
+                                                         cudnnBackendDescriptorType_t type,
+                                                         int64_t most) const;
   // A single value.
   template <typename T>
   absl::StatusOr<T> GetOne(cudnnBackendAttributeName_t name) const;

@@ -29,9 +29,10 @@ absl::StatusOr<Engine> Read(Descriptor config) {
   EngineConfig read;
   SHOAL_ASSIGN_OR_RETURN(read.engine, engine[0].GetOne<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
   SHOAL_ASSIGN_OR_RETURN(const EngineNotes notes, NotesOf(engine[0]));
-  SHOAL_ASSIGN_OR_RETURN(const std::vector<Descriptor> knobs,
-                         config.GetDescriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
-                                               CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR));
+  SHOAL_ASSIGN_OR_RETURN(
+      const std::vector<Descriptor> knobs,
+      config.GetDescriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+                            CUDNN_KNOB_TYPE_COUNTS));
   for (const Descriptor& knob : knobs) {
     SHOAL_ASSIGN_OR_RETURN(const auto type,
                            knob.GetOne<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE));
