@@ -35,10 +35,12 @@ def test_all_are_timed_or_not_or_out_of_time():
 
 
 def test_an_idle_share_is_of_the_devices_own_time():
-    assert training.idle_share({"device_seconds": 0.09, "op_seconds": {"a": 0.2}}, 0.1) == {
+    assert training.idle_share({"device_seconds": 0.09, "op_seconds": {"a": 0.2}, "step_seconds": [0.1, 0.095]}, 0.1) == {
         "step_seconds": 0.1, "computed_seconds": 0.09, "computed_seconds_are": "device_seconds", "idle_share": 0.1}
-    by_ops = training.idle_share({"device_seconds": None, "op_seconds": {"a": 0.05, "b": 0.03}}, 0.1)
+    by_ops = training.idle_share({"device_seconds": None, "op_seconds": {"a": 0.05, "b": 0.03}, "step_seconds": [0.1]}, 0.1)
     assert (by_ops["idle_share"], by_ops["computed_seconds_are"]) == (0.2, "the sum of op_seconds")
+    timed = training.idle_share({"device_seconds": 0.09, "op_seconds": {"a": 0.2}, "step_seconds": [0.09, 0.08]}, 0.1)
+    assert (timed["idle_share"], timed["computed_seconds_are"]) == (0.2, "a step alone")
 
 
 @pytest.mark.parametrize("share, ok", [(0, True), (0.0999, True), (0.1, False), (-0.01, None)])

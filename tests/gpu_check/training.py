@@ -17,13 +17,15 @@ from timing import bench_model, model_of
 # With fewer the accuracy is not judged.
 LEAST_EPOCHS = 5
 CLUSTER_CAP_SECONDS = 120
+# Each applies gradients on a core of its own, one chunk after the other.
+IDLE_PS = 4
 IDLE_CAP_SECONDS = 120
 
 
-def train(session, folder, workers, cap):
+def train(session, folder, workers, cap, ps=1):
     """Trains `folder`'s job.json: (how the program ended, its entry, the epochs of its history)"""
-    ended = session.shoal("train", folder / "job.json", "--run_dir", folder / "run", "--workers", workers, "--device", session.arguments.device,
-                          cap=cap if session.on_gpu else 3600)
+    ended = session.shoal("train", folder / "job.json", "--run_dir", folder / "run", "--workers", workers, "--ps", ps, "--device",
+                          session.arguments.device, cap=cap if session.on_gpu else 3600)
     epochs = []
     if (folder / "run/history.csv").exists():
         with open(folder / "run/history.csv", newline="") as file:
@@ -31,7 +33,7 @@ def train(session, folder, workers, cap):
     logs = "\n".join(log.read_text(errors="replace") for log in sorted(folder.glob("run/logs/*.log")))
     # "the worker computes on …", "all workers compute on …" or "computing on …: worker 0; …"
     computes = re.findall(r".*comput(?:es?|ing) on .*", ended.output)
-    entry = {"workers": workers, "computes": computes, "warnings": first_warnings(f"{ended.output}\n{logs}"), "epochs": epochs}
+    entry = {"workers": workers, "ps": ps, "computes": computes, "warnings": first_warnings(f"{ended.output}\n{logs}"), "epochs": epochs}
     return ended, entry | ended.entry(), epochs
 
 
@@ -91,9 +93,11 @@ def bench_alone(session):
 
 
 def idle_share(alone, step_seconds):
-    """Of a step that takes so long, the share in which the device computes nothing, from what it takes alone."""
+    """Of a step that takes so long, the share in which the device computes nothing, from what it takes alone: that is no more than a step
+    alone takes, and no more than its ops one by one, of which each is a little longer for being timed."""
     measured = alone.get("device_seconds")
-    busy, source = (sum(alone["op_seconds"].values()), "the sum of op_seconds") if measured is None else (measured, "device_seconds")
+    by_ops = (sum(alone["op_seconds"].values()), "the sum of op_seconds") if measured is None else (measured, "device_seconds")
+    busy, source = min(by_ops, (min(alone["step_seconds"]), "a step alone"))
     return {"step_seconds": step_seconds, "computed_seconds": busy, "computed_seconds_are": source, "idle_share": round(1 - busy / step_seconds, 4)}
 
 
@@ -108,7 +112,7 @@ def judge_idle(share, on_gpu):
 
 
 def measure_idle(session, entry):
-    """Fills in `entry`: a worker trains ResNet-50 in bfloat16 with a ps on this machine; what its steps take, and what of that the device
+    """Fills in `entry`: a worker trains ResNet-50 in bfloat16 with ps on this machine; what its steps take, and what of that the device
     computes."""
     alone = bench_alone(session)
     if "op_seconds" not in alone:
@@ -124,7 +128,7 @@ def measure_idle(session, entry):
             "optimizer": {"class_name": "SGD", "config": {"learning_rate": 0.001, "momentum": 0.9}},
             "batch_size": batch_size, "epochs": 3, "strategy": {"name": "async", "lease_timeout_seconds": 600}}))
         with machine.Samples(session) as samples:
-            ended, run, epochs = train(session, folder, 1, IDLE_CAP_SECONDS)
+            ended, run, epochs = train(session, folder, 1, IDLE_CAP_SECONDS, IDLE_PS if session.on_gpu else 1)
     entry |= run | {"gpu": samples.summary, "step_seconds_alone": min(alone["step_seconds"])}
     # The first epoch prepares.
     if ended.code != 0 or len(epochs) < 2:
