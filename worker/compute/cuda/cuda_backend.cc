@@ -7,6 +7,8 @@
 #include "worker/compute/cuda/gradient_check.h"
 #include "worker/compute/cuda/moves.h"
 #include "worker/compute/cuda/sums.h"
+#include "worker/compute/plan/folded_padding.h"
+#include "worker/compute/plan/unused_borders.h"
 
 namespace shoal::cuda {
 namespace {
@@ -52,6 +54,11 @@ std::set<std::string> CudaBackend::op_types() const {
   std::set<std::string> types;
   for (const auto& [type, kernel] : Factories()) types.insert(type);
   return types;
+}
+
+absl::StatusOr<Graph> CudaBackend::Rewrite(const Graph& model) const {
+  SHOAL_ASSIGN_OR_RETURN(const Graph cropped, CropUnusedBorders(model));
+  return FoldPadding(cropped);
 }
 
 absl::Status CudaBackend::AddSteps(ProgramBuilder& builder) const {

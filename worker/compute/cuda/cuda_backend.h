@@ -39,6 +39,7 @@ class CudaBackend : public DeviceBackend {
   std::set<ComputeDtype> compute_dtypes() const override {
     return {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16};
   }
+  absl::StatusOr<Graph> Rewrite(const Graph& model) const override;
 
  protected:
   absl::Status AddSteps(ProgramBuilder& builder) const override;

@@ -10,6 +10,7 @@
 #include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/pad.h"
 #include "tests/worker/compute/model_building.h"
+#include "tests/worker/compute/suite_backends.h"
 
 namespace shoal {
 namespace {
@@ -81,6 +82,20 @@ TEST(FoldPaddingTest, OnlyWhereTheWindowCanHaveTheZeros) {
   deeper.Pad(channels).Conv2D(3, kThree);
   for (ModelBuilding* model : {&padded_twice, &pooled, &far, &deeper}) {
     EXPECT_EQ(ReadersOfInput(Fold(model->Build())), std::vector<std::string>{"Pad"});
+  }
+}
+
+// Whose convolutions take zeros at no cost.
+TEST(FoldPaddingTest, IsTakenByTheBackendsThatAreToBeFast) {
+  ModelBuilding model({kBatch, 8, 8, 2});
+  model.Pad(kBelowAndRight).Conv2D(3, kThree);
+  for (const std::string name : {"cpu", "cuda_on_cpu"}) {
+    SCOPED_TRACE(name);
+    const auto backend = CreateSuiteBackend(name);
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    const auto rewritten = (*backend)->Rewrite(model.Build());
+    ASSERT_TRUE(rewritten.ok()) << rewritten.status();
+    ExpectZeros<Conv2DOp>(*rewritten);
   }
 }
 
