@@ -6,7 +6,8 @@
 
 namespace shoal {
 
-// (x [B, H, W, C]) -> [B, H', W', C]. The average counts only elements inside the image.
+// (x [B, H, W, C]) -> [B, H', W', C]. Only elements inside the image count, and each window has
+// one.
 struct Pool2DOp : Op {
   enum class Kind { kMax, kAverage };
   Kind kind = Kind::kMax;

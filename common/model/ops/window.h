@@ -17,7 +17,8 @@ struct Window {
   std::array<int64_t, 2> strides = {1, 1};
   std::array<int64_t, 2> dilation = {1, 1};
   Padding padding = Padding::kValid;
-  // With kValid: zeros around the input along each axis, of which it knows nothing.
+  // With kValid: zeros around the input along each axis, of which it knows nothing. To a pooling
+  // they are no values: neither a maximum nor counted.
   std::array<int64_t, 2> zeros_before = {0, 0};
   std::array<int64_t, 2> zeros_after = {0, 0};
 

@@ -44,10 +44,9 @@ void Dense(OpCase& c) {
 
 // --- Convolution and pooling ---
 
-// A window that fits into the image; strides or dilation, as in Keras. A convolution's may have
-// zeros around the image, fewer than it covers.
-enum class Zeros { kNone, kSome };
-Window FittingWindow(OpCase& c, const Shape& image, Zeros zeros) {
+// A window that fits into the image; strides or dilation, as in Keras; perhaps with zeros around
+// the image, fewer than it covers.
+Window FittingWindow(OpCase& c, const Shape& image) {
   Window window;
   do {
     const bool dilated = c.Flip();
@@ -57,7 +56,7 @@ Window FittingWindow(OpCase& c, const Shape& image, Zeros zeros) {
       window.dilation[axis] = dilated ? c.Pick(1, 3) : 1;
     }
     window.padding = c.Flip() ? Padding::kSame : Padding::kValid;
-    if (zeros == Zeros::kNone || window.padding == Padding::kSame) continue;
+    if (window.padding == Padding::kSame) continue;
     for (int axis = 0; axis < 2; ++axis) {
       const int64_t most = (window.size[axis] - 1) * window.dilation[axis];
       window.zeros_before[axis] = c.Pick(0, most);
@@ -72,7 +71,7 @@ void Conv2D(OpCase& c) {
   op->groups = c.Flip() ? 1 : c.Pick(2, 6);
   Shape image = c.ImageShape();
   image[3] = op->groups * c.Pick(1, op->groups == 1 ? 24 : 6);
-  op->window = FittingWindow(c, image, Zeros::kSome);
+  op->window = FittingWindow(c, image);
   const int64_t filters = op->groups * c.Pick(1, op->groups == 1 ? 36 : 9);
   std::vector<ValueId> inputs = {c.Image(image), c.Tensor({op->window.size[0], op->window.size[1],
                                                            image[3] / op->groups, filters})};
@@ -83,7 +82,7 @@ void Conv2D(OpCase& c) {
 void DepthwiseConv2D(OpCase& c) {
   const Shape image = c.ImageShape();
   auto op = std::make_shared<DepthwiseConv2DOp>();
-  op->window = FittingWindow(c, image, Zeros::kSome);
+  op->window = FittingWindow(c, image);
   const int64_t multiplier = c.Flip() ? 1 : c.Pick(2, 3);
   std::vector<ValueId> inputs = {
       c.Image(image), c.Tensor({op->window.size[0], op->window.size[1], image[3], multiplier})};
@@ -95,7 +94,7 @@ void DepthwiseConv2D(OpCase& c) {
 void TransposedConv2D(OpCase& c) {
   const Shape image = c.ImageShape();
   auto op = std::make_shared<Conv2DBackwardDataOp>();
-  op->window = FittingWindow(c, image, Zeros::kSome);
+  op->window = FittingWindow(c, image);
   op->x_shape = image;
   Shape y = op->window.OutputShape(image).value();
   y[3] = c.Pick(1, 20);
@@ -109,7 +108,7 @@ void Pool2D(OpCase& c, Pool2DOp::Kind kind) {
   op->kind = kind;
   // oneDNN's dilated average counts otherwise; Keras has none.
   do {
-    op->window = FittingWindow(c, image, Zeros::kNone);
+    op->window = FittingWindow(c, image);
   } while (op->window.dilation != std::array<int64_t, 2>{1, 1});
   c.SetOutput(c.Add(std::move(op), {c.Image(image)}));
 }

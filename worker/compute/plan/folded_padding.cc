@@ -1,12 +1,16 @@
 #include "worker/compute/plan/folded_padding.h"
 
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "common/base/status_macros.h"
+#include "common/model/ops/activation.h"
 #include "common/model/ops/conv2d.h"
 #include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/pad.h"
+#include "common/model/ops/pool2d.h"
+#include "worker/compute/plan/fusions.h"
 #include "worker/compute/plan/graph_copy.h"
 
 namespace shoal {
@@ -34,9 +38,9 @@ bool ReadsUnrounded(const Node& node, const Node& pad) {
 // The op with the zeros in its window; null where it is not an OpType or cannot have them.
 template <typename OpType>
 std::shared_ptr<const Op> WithZeros(const Op& op, const Margins& margins) {
-  const auto* convolution = dynamic_cast<const OpType*>(&op);
-  if (convolution == nullptr || !CanFold(convolution->window, margins)) return nullptr;
-  auto folded = std::make_shared<OpType>(*convolution);
+  const auto* windowed = dynamic_cast<const OpType*>(&op);
+  if (windowed == nullptr || !CanFold(windowed->window, margins)) return nullptr;
+  auto folded = std::make_shared<OpType>(*windowed);
   for (int axis = 0; axis < 2; ++axis) {
     folded->window.zeros_before[axis] += margins.before[axis];
     folded->window.zeros_after[axis] += margins.after[axis];
@@ -44,22 +48,43 @@ std::shared_ptr<const Op> WithZeros(const Op& op, const Margins& margins) {
   return folded;
 }
 
+bool IsRelu(const Node* node) {
+  const auto* activation =
+      node == nullptr ? nullptr : dynamic_cast<const ActivationOp*>(node->op.get());
+  return activation != nullptr && IsPlainRelu(activation->attributes);
+}
+
+// Whether a max pooling may ignore the zeros that it read around what `padded` computes, as it does
+// with those of its own window. Behind a ReLU nothing is below them, and where each window has
+// something of the image, which CanFold says of one without dilation, the maximum is the same:
+// also not-a-number, which counts as the largest in both. A gradient is another one only where the
+// maximum is 0: then an element of the image may get what went to a zero around it before, and the
+// ReLU's gradient makes 0 of it where its output is 0, whoever else reads that.
+bool IgnoresZeros(const Op& op, const Node* padded) {
+  const auto* pool = dynamic_cast<const Pool2DOp*>(&op);
+  return pool != nullptr && pool->kind == Pool2DOp::Kind::kMax &&
+         pool->window.dilation == std::array<int64_t, 2>{1, 1} && IsRelu(padded);
+}
+
 }  // namespace
 
 absl::StatusOr<Graph> FoldPadding(const Graph& model) {
-  // By value: the node that pads it into being.
-  std::vector<const Node*> padding(model.values().size(), nullptr);
+  // By value: the node that computes it.
+  std::vector<const Node*> source(model.values().size(), nullptr);
   for (const Node& node : model.nodes()) {
-    if (dynamic_cast<const PadOp*>(node.op.get()) != nullptr) padding[node.outputs[0]] = &node;
+    for (const ValueId output : node.outputs) source[output] = &node;
   }
   GraphCopy copy(model);
   for (const Node& node : model.nodes()) {
-    const Node* pad = node.inputs.empty() ? nullptr : padding[node.inputs[0]];
+    const Node* pad = node.inputs.empty() ? nullptr : source[node.inputs[0]];
+    const auto* padding = pad == nullptr ? nullptr : dynamic_cast<const PadOp*>(pad->op.get());
     std::shared_ptr<const Op> folded;
-    if (pad != nullptr && ReadsUnrounded(node, *pad)) {
-      const Margins& margins = static_cast<const PadOp&>(*pad->op).margins;
+    if (padding != nullptr && ReadsUnrounded(node, *pad)) {
+      const Margins& margins = padding->margins;
       folded = WithZeros<Conv2DOp>(*node.op, margins);
       if (folded == nullptr) folded = WithZeros<DepthwiseConv2DOp>(*node.op, margins);
+      if (IgnoresZeros(*node.op, source[pad->inputs[0]]))
+        folded = WithZeros<Pool2DOp>(*node.op, margins);
     }
     if (folded == nullptr) {
       SHOAL_RETURN_IF_ERROR(copy.Add(node));

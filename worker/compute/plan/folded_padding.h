@@ -5,10 +5,10 @@
 
 namespace shoal {
 
-// The same model, whose convolutions and depthwise convolutions without padding pad by themselves
-// where they read zeros around an image (Keras's ZeroPadding2D): nobody need write the padded image
-// then, nor crop its gradient. Not where the layers' dtypes make the padded image another one than
-// the convolution would read.
+// The same model, where what reads zeros around an image (Keras's ZeroPadding2D) has them by
+// itself: convolutions and depthwise convolutions without padding and, behind a ReLU, max poolings
+// without padding. Nobody need write the padded image then, nor crop its gradient. Not where the
+// layers' dtypes make the padded image another one than would be read.
 absl::StatusOr<Graph> FoldPadding(const Graph& model);
 
 }  // namespace shoal

@@ -4,11 +4,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/model/ops/conv2d.h"
 #include "common/model/ops/depthwise_conv2d.h"
 #include "common/model/ops/pad.h"
+#include "common/model/ops/pool2d.h"
+#include "tests/common/model/test_models.h"
 #include "tests/worker/compute/model_building.h"
 #include "tests/worker/compute/suite_backends.h"
 
@@ -85,7 +88,71 @@ TEST(FoldPaddingTest, OnlyWhereTheWindowCanHaveTheZeros) {
   }
 }
 
-// Whose convolutions take zeros at no cost.
+TEST(FoldPaddingTest, IntoAMaxPoolingBehindAReLU) {
+  for (const double max_value : {-1.0, 6.0}) {
+    ModelBuilding model({kBatch, 8, 8, 2});
+    model.Conv2D(3, {}).Activation({.max_value = max_value});
+    const ValueId active = model.current();
+    model.Pad(kBelowAndRight).Pool2D(Pool2DOp::Kind::kMax, kThree);
+    const Graph folded = Fold(model.Build());
+    ExpectZeros<Pool2DOp>(folded);
+    EXPECT_EQ(folded.nodes().back().inputs[0], active);
+    EXPECT_EQ(folded.value(folded.outputs()[0]).shape, model.shape());
+  }
+}
+
+TEST(FoldPaddingTest, IntoNoOtherPooling) {
+  const auto max = Pool2DOp::Kind::kMax, average = Pool2DOp::Kind::kAverage;
+  const auto pooled = [](ActivationAttributes activation, Pool2DOp::Kind kind, Window window) {
+    ModelBuilding model({kBatch, 8, 8, 2});
+    model.Activation(activation).Pad(kBelowAndRight).Pool2D(kind, window);
+    return model.Build();
+  };
+  const Window dilated = {.size = {3, 3}, .dilation = {2, 2}};
+  const Window same = {.size = {3, 3}, .padding = Padding::kSame};
+  for (const Graph& model :
+       {pooled({.negative_slope = 0.1}, max, kThree), pooled({.threshold = -1}, max, kThree),
+        pooled({.kind = ActivationAttributes::Kind::kTanh}, max, kThree),
+        pooled({}, average, kThree), pooled({}, max, dilated), pooled({}, max, same),
+        pooled({}, max, {.size = {2, 2}})}) {
+    const Graph folded = Fold(model);
+    EXPECT_EQ(folded.nodes().back().inputs[0], folded.nodes()[1].outputs[0]);
+  }
+}
+
+// With every layer under this dtype policy.
+Json UnderPolicy(Json model, const std::string& policy) {
+  if (model.is_object() && model.value("class_name", "") == "DTypePolicy") {
+    model["config"]["name"] = policy;
+    return model;
+  }
+  if (!model.is_structured()) return model;
+  for (Json& part : model) part = UnderPolicy(std::move(part), policy);
+  return model;
+}
+
+TEST(FoldPaddingTest, LeavesNoPaddingInKerassModels) {
+  for (const std::string name : {"resnet50", "mobilenet_v2"}) {
+    for (const std::string policy : {"float32", "mixed_bfloat16", "mixed_float16"}) {
+      SCOPED_TRACE(name + " under " + policy);
+      const Json model = Json::parse(ReadText("../examples/" + name + "/model.json"));
+      const auto parsed = ParseKerasModel(UnderPolicy(model, policy).dump());
+      ASSERT_TRUE(parsed.ok()) << parsed.status();
+      EXPECT_NE(Find<PadOp>(parsed->graph), nullptr);
+      const Graph folded = Fold(parsed->graph);
+      std::vector<bool> read(folded.values().size());
+      for (const Node& node : folded.nodes()) {
+        for (const ValueId input : node.inputs) read[input] = true;
+      }
+      for (const Node& node : folded.nodes()) {
+        const bool pads = dynamic_cast<const PadOp*>(node.op.get()) != nullptr;
+        EXPECT_FALSE(pads && read[node.outputs[0]]) << node.layer;
+      }
+    }
+  }
+}
+
+// Whose convolutions and poolings take zeros at no cost.
 TEST(FoldPaddingTest, IsTakenByTheBackendsThatAreToBeFast) {
   ModelBuilding model({kBatch, 8, 8, 2});
   model.Pad(kBelowAndRight).Conv2D(3, kThree);
