@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -159,6 +160,36 @@ TEST(CudaResidualBlocksTest, TheSumGoesWithTheNormalization) {
     EXPECT_GT(steps["BatchNormalizationBackward"], 0);
     EXPECT_EQ(steps["ActivationBackward"], 0);
     EXPECT_EQ(steps["Add"], 0);
+  }
+}
+
+// The four biases before a normalization by the batch's mean have no gradient, so that nothing is
+// summed up for them; that before a frozen one has, and the last layer's.
+TEST(CudaResidualBlocksTest, ABiasBeforeANormalizationHasNoGradient) {
+  for (const ComputeDtype type :
+       {ComputeDtype::kFloat32, ComputeDtype::kBfloat16, ComputeDtype::kFloat16}) {
+    SCOPED_TRACE(NameOf(type));
+    const Graph model = Blocks(type);
+    std::mt19937 random(5);
+    std::map<std::string, int> steps;
+    const auto runner = CountingRunner(model, steps);
+    const RandomBatch data(random, model, *kSparse, 5);
+    std::vector<float> parameters(RandomFloats(random, runner->layout().size, 0.3f));
+    // The moving variances are among them.
+    for (float& value : parameters) value = std::abs(value);
+    std::vector<float> gradients(parameters.size());
+    ASSERT_TRUE(runner->Train(data.batch(), 1, parameters, gradients, nullptr).ok());
+    EXPECT_EQ(steps["BiasBackward"], 4) << "two for each";
+    int zeros = 0, others = 0;
+    for (size_t i = 0; i < model.variables().size(); ++i) {
+      if (!model.variables()[i].name.ends_with("/bias")) continue;
+      const auto& [offset, size] = runner->layout().variables[i];
+      const auto of_bias = std::span(gradients).subspan(offset, size);
+      const bool zero = std::ranges::count(of_bias, 0.0f) == static_cast<int64_t>(size);
+      ++(zero ? zeros : others);
+    }
+    EXPECT_EQ(zeros, 4);
+    EXPECT_EQ(others, 2);
   }
 }
 

@@ -20,18 +20,21 @@ bool TakesRelu(const Node& node, const ActivationAttributes& relu) {
 
 Fusions FindCudaFusions(const Plan& plan) {
   const std::vector<Node>& nodes = plan.graph().nodes();
-  const Fusions found =
-      FindFusions(plan, {.poolings_take_gradients = false, .normalizations_take_sums = true});
+  const Fusions found = FindFusions(plan, {.poolings_take_gradients = false,
+                                           .normalizations_take_sums = true,
+                                           .normalizations_take_zeros = true});
   Fusions taken = {.relu = std::vector<int>(nodes.size(), -1),
                    .residual_sum = std::vector<int>(nodes.size(), -1),
                    .cut_off = std::vector<Fusions::CutOff>(nodes.size()),
                    .residual_gradient = std::vector<int>(nodes.size(), -1),
                    .gradient_sum = std::vector<int>(nodes.size(), -1),
+                   .zero_gradient = found.zero_gradient,  // zeros are so in every type
                    .absorbed = std::vector<bool>(nodes.size(), false)};
   const auto of_one_type = [&](int one, int other) {
     return nodes[one].compute_dtype == nodes[other].compute_dtype;
   };
   for (const int index : plan.nodes()) {
+    if (const int zero = taken.zero_gradient[index]; zero >= 0) taken.absorbed[zero] = true;
     if (const int sum = found.residual_sum[index]; sum >= 0 && of_one_type(index, sum)) {
       taken.residual_sum[index] = sum;
       taken.absorbed[sum] = true;

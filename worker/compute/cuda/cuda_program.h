@@ -121,8 +121,8 @@ struct MatrixExtents {
 // Those of the plan's fusions that the kernels here compute along: the ReLU behind a convolution
 // with a bias, where it is not cut off above, the one behind a normalization, and its gradient, and
 // behind a normalization the sum with a residual branch and the ReLU of that, with its gradient,
-// and the sum of two gradients before that one.
-// The nodes are of one compute dtype.
+// and the sum of two gradients before that one; and the gradient of a bias before a normalization.
+// The nodes are of one compute dtype, but for the last.
 Fusions FindCudaFusions(const Plan& plan);
 
 // Adds the steps of a node.

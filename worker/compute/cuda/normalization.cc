@@ -214,14 +214,19 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
     } else {
       add_sums(std::false_type());
     }
+    tensors = {
+        partial, variance,   program.Output(node.outputs[1]), program.Output(node.outputs[2]),
+        by_mean, by_variance};
+    const int zero_gradient = program.fusions().zero_gradient[index];
+    if (zero_gradient >= 0) {
+      tensors.push_back(program.Output(program.node(zero_gradient).outputs[0]));
+    }
     AddKernel(
-        index,
-        {partial, variance, program.Output(node.outputs[1]), program.Output(node.outputs[2]),
-         by_mean, by_variance},
+        index, std::move(tensors),
         [=, epsilon = static_cast<float>(op.epsilon), frozen = op.frozen](const StepTensors& at) {
-          return BatchNormalizationCoefficientsKernel{at[0], slices.count, extents.rows, columns,
-                                                      at[1], epsilon,      frozen,       at[2],
-                                                      at[3], at[4],        at[5]};
+          return BatchNormalizationCoefficientsKernel{
+              at[0],  slices.count, extents.rows, columns, at[1], epsilon,
+              frozen, at[2],        at[3],        at[4],   at[5], at.If(zero_gradient >= 0, 6)};
         },
         program);
     tensors = {

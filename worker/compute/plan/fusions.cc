@@ -22,6 +22,7 @@ class FusionSearch {
     fusions_.cut_off.assign(nodes_.size(), {});
     fusions_.residual_gradient.assign(nodes_.size(), -1);
     fusions_.gradient_sum.assign(nodes_.size(), -1);
+    fusions_.zero_gradient.assign(nodes_.size(), -1);
     fusions_.absorbed.assign(nodes_.size(), false);
   }
 
@@ -45,6 +46,8 @@ class FusionSearch {
           Absorb(fusions_.residual_gradient, index, FindResidualGradient(index));
           Absorb(fusions_.gradient_sum, index, FindGradientSum(index));
         }
+        if (choice_.normalizations_take_zeros)
+          Absorb(fusions_.zero_gradient, index, FindZeroGradient(index));
       }
     }
     return std::move(fusions_);
@@ -89,6 +92,14 @@ class FusionSearch {
     if (OpAt<AddOp>(consumers[0]) == nullptr || sum.inputs.size() != 2) return -1;
     const ValueId other = sum.inputs[sum.inputs[0] == output ? 1 : 0];
     return NodeOf(other) < index ? consumers[0] : -1;
+  }
+
+  int FindZeroGradient(int index) const {
+    if (OpAt<BatchNormalizationBackwardOp>(index)->frozen) return -1;
+    for (const int consumer : plan_.consumers(nodes_[index].outputs[0])) {
+      if (OpAt<BiasBackwardOp>(consumer) != nullptr) return consumer;
+    }
+    return -1;
   }
 
   int FindBiasGradient(int index) const {

@@ -34,6 +34,12 @@ struct Fusions {
   // value by two ways: what its `residual_gradient`, which alone reads it, cuts off or, where it
   // has none, the gradient of its output, for itself and for those that read it later.
   std::vector<int> gradient_sum;
+  // The BiasBackward of what a BatchNormalizationBackward that is not frozen gives for x, and of
+  // nothing else: zero, as a normalization by the batch's own mean takes off what was added to a
+  // whole channel. Of dx = factor (dy - mean(dy) - (x - mean(x)) by_variance) the sum over the n
+  // rows is factor (sum(dy) - n mean(dy) - by_variance (sum(x) - n mean(x))), so 0; what is summed
+  // up instead is how dx was rounded.
+  std::vector<int> zero_gradient;
   // Whether the node is computed by another.
   std::vector<bool> absorbed;
 };
@@ -48,6 +54,8 @@ struct FusionChoice {
   bool poolings_take_gradients = true;
   // Fusions::residual_sum, residual_gradient and gradient_sum; else there are none.
   bool normalizations_take_sums = false;
+  // Fusions::zero_gradient; else there are none.
+  bool normalizations_take_zeros = false;
 };
 
 // The fusions among plan.nodes().

@@ -73,6 +73,8 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     const float epsilon = static_cast<float>(op.epsilon);
     const auto dgamma = Empty<float>(columns), dbeta = Empty<float>(columns);
     const auto by_mean = Empty<float>(columns), by_variance = Empty<float>(columns);
+    const bool wants_dbias = !op.frozen && Flip();
+    const auto dbias = Empty<float>(wants_dbias ? columns : 0);
     const auto dy = Normal<Element>(size), other = Normal<Element>(of_two ? size : 0);
     // Where a rounding more or less decides whether the activation passes it, nothing is to pass.
     for (int64_t i = 0; i < size; ++i) {
@@ -123,7 +125,8 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
       }
       Run(BatchNormalizationCoefficientsKernel{partial.data(), slices.count, rows, columns,
                                                variance_used, epsilon, op.frozen, dgamma.data(),
-                                               dbeta.data(), by_mean.data(), by_variance.data()});
+                                               dbeta.data(), by_mean.data(), by_variance.data(),
+                                               wants_dbias ? dbias.data() : nullptr});
       Run(BatchNormalizationBackwardKernel<Element, width>{
           x.data(), leaves ? dresidual.data() : dx.from, normalization, leaves ? Clamp() : clamp,
           by_mean.data(), by_variance.data(), elements, static_cast<int32_t>(columns),
@@ -157,7 +160,31 @@ TEST_P(NormalizationKernelsTest, BatchNormalizationEqualsTheReference) {
     ExpectNear(dgamma, gradients[1], 2e-5, "dgamma");
     ExpectNear(dbeta, gradients[2], 2e-5, "dbeta");
     if (leaves) ExpectNear(dresidual, passed, 0, "dresidual");
+    // What the reference's dx sums up to is its rounding.
+    for (int64_t column = 0; column < dbias.size(); ++column) {
+      double sum = 0;
+      for (int64_t row = 0; row < rows; ++row) sum += gradients[0][row * columns + column];
+      ASSERT_NEAR(sum, 0, 1e-9) << column;
+      ASSERT_EQ(dbias[column], 0) << column;
+    }
   });
+}
+
+// The zero that is known beforehand is not-a-number where a gradient has overflowed, as what is
+// summed up would be.
+TEST_P(NormalizationKernelsTest, AZeroGradientShowsWhatIsNotFinite) {
+  constexpr int64_t kColumns = 3;
+  // Sums, and sums of products, of two slices.
+  const auto partial = Normal<float>(2 * 2 * kColumns), variance = Normal<float>(kColumns, 5, 0.2f);
+  partial[0] = std::numeric_limits<float>::infinity();
+  partial[3 * kColumns + 1] = std::nanf("");
+  const auto results = Empty<float>(4 * kColumns), dbias = Empty<float>(kColumns);
+  float* const to = results.data();
+  Run(BatchNormalizationCoefficientsKernel{partial.data(), 2, 10, kColumns, variance.data(), 1e-3f,
+                                           false, to, to + kColumns, to + 2 * kColumns,
+                                           to + 3 * kColumns, dbias.data()});
+  EXPECT_TRUE(std::isnan(dbias[0]) && std::isnan(dbias[1])) << dbias[0] << ", " << dbias[1];
+  EXPECT_EQ(dbias[2], 0);
 }
 
 // The result too, which has overflowed: its gradient is to be seen by the check for what is not

@@ -318,6 +318,52 @@ TEST_F(GradientSumsTest, NotWhereAnotherReadsThemBefore) {
   EXPECT_EQ(Count(fusions.gradient_sum), 0);
 }
 
+// The gradient of a bias that a normalization takes off again.
+TEST(FusionsTest, OfAZeroGradient) {
+  constexpr FusionChoice kTakesZeros = {.normalizations_take_zeros = true};
+  // How many gradients are known to be zero.
+  const auto zeros = [&](auto go_on) {
+    ModelBuilding model({kBatch, 4, 4, 2});
+    go_on(model);
+    const Graph graph = model.Flatten().Dense(3).Build();
+    EXPECT_EQ(Count(Find(graph, PlanMode::kTrain).zero_gradient), 0) << "unless asked for";
+    EXPECT_EQ(Count(Find(graph, PlanMode::kPredict, kTakesZeros).zero_gradient), 0);
+    const TrainingGraph training = BuildTrainingGraph(graph, *kLoss).value();
+    const Fusions fusions = FindFusions(Plan(training, PlanMode::kTrain, 2), kTakesZeros);
+    for (const int zero : fusions.zero_gradient) {
+      if (zero < 0) continue;
+      EXPECT_STREQ(training.graph.nodes()[zero].op->type(), "BiasBackward");
+      EXPECT_TRUE(fusions.absorbed[zero]);
+      EXPECT_EQ(std::count(fusions.bias_gradient.begin(), fusions.bias_gradient.end(), zero), 0);
+    }
+    return Count(fusions.zero_gradient);
+  };
+  EXPECT_EQ(zeros([](ModelBuilding& model) {
+              model.Conv2D(3, {}).BatchNormalization().Relu();
+              model.Conv2D(2, {}).BatchNormalization();
+            }),
+            2);
+  EXPECT_EQ(zeros([](ModelBuilding& model) { model.Flatten().Dense(4).BatchNormalization(); }), 1);
+  EXPECT_EQ(zeros([](ModelBuilding& model) {  // by the moving mean
+              model.Conv2D(3, {}).BatchNormalization(/*frozen=*/true);
+            }),
+            0);
+  EXPECT_EQ(zeros([](ModelBuilding& model) {  // something is between
+              model.Conv2D(3, {}).Relu().BatchNormalization();
+            }),
+            0);
+  EXPECT_EQ(zeros([](ModelBuilding& model) {  // the sum is read elsewhere, too
+              model.Conv2D(2, {});
+              const ValueId sum = model.current();
+              model.BatchNormalization().Add(sum);
+            }),
+            0);
+  EXPECT_EQ(zeros([](ModelBuilding& model) {  // no bias
+              model.Conv2D(3, {}, 1, /*bias=*/false).BatchNormalization();
+            }),
+            0);
+}
+
 TEST(FusionsTest, APoolingsReluIsNotANormalizationsToo) {
   ModelBuilding model({kBatch, 4, 4, 2});
   model.BatchNormalization().Relu().Pool2D(Pool2DOp::Kind::kMax, {.size = {2, 2}});

@@ -263,7 +263,8 @@ struct BatchNormalizationBackwardTerms {
 };
 
 // dgamma and dbeta from these sums, and by way of mean and variance what each dx lacks:
-// dx = factor (dy - by_mean - (x - mean) by_variance).
+// dx = factor (dy - by_mean - (x - mean) by_variance). And the gradient of a bias that was added to
+// x, the sum of such dx: Fusions::zero_gradient.
 struct BatchNormalizationCoefficientsKernel {
   static constexpr int kThreads = SliceShares::kThreads;
   static constexpr int kPhases = 2;
@@ -284,6 +285,7 @@ struct BatchNormalizationCoefficientsKernel {
   float* dbeta;
   float* by_mean;
   float* by_variance;
+  float* dbias;  // null: not wanted
 
   int64_t blocks() const { return SliceShares::Blocks(columns); }
 
@@ -302,6 +304,8 @@ struct BatchNormalizationCoefficientsKernel {
       dgamma[column] = static_cast<float>(product * inverse);
       by_mean[column] = frozen ? 0 : static_cast<float>(sum / rows);
       by_variance[column] = frozen ? 0 : static_cast<float>(product * inverse * inverse / rows);
+      // Not-a-number where dx is: the check for what is not finite is to see it.
+      if (dbias != nullptr) dbias[column] = static_cast<float>((sum - sum) + (product - product));
     }
   }
 };
