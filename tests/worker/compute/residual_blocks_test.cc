@@ -193,6 +193,22 @@ TEST(CudaResidualBlocksTest, ABiasBeforeANormalizationHasNoGradient) {
   }
 }
 
+// The backward pass transposes no filter that the forward one has, and computes no factor of a
+// normalization anew: three gradients of a convolution's input, six of a normalization.
+TEST(CudaResidualBlocksTest, TheBackwardPassReadsWhatTheForwardOneHasMade) {
+  const Graph model = Blocks(ComputeDtype::kFloat32);
+  std::mt19937 random(5);
+  std::map<std::string, int> steps;
+  const auto runner = CountingRunner(model, steps);
+  const RandomBatch data(random, model, *kSparse, 2);
+  const std::vector<float> parameters(RandomFloats(random, runner->layout().size, 0.3f));
+  std::vector<float> gradients(parameters.size());
+  ASSERT_TRUE(runner->Train(data.batch(), 1, parameters, gradients, nullptr).ok());
+  EXPECT_EQ(steps["Conv2D"], 2 * 5) << "a filter and a convolution";
+  EXPECT_EQ(steps["Conv2DBackwardData"], 3);
+  EXPECT_EQ(steps["BatchNormalizationBackward"], 6 * 3) << "sums, coefficients and the gradient";
+}
+
 // The sum of two gradients, which is of the type of the layer that reads `block` first, goes with
 // the normalization only if all that are computed together are of its type.
 TEST(CudaResidualBlocksTest, AGradientsSumOfAnotherTypeIsAStep) {

@@ -46,8 +46,10 @@ void AddConvolution(Pieces pieces, std::vector<TensorId> tensors, CudaProgram& p
 
 // The kernel of shape [kh, kw, C / groups, F] as [F, kh, kw, C / groups] of this type.
 TensorId AddFilter(int index, ValueId kernel, ComputeDtype type, CudaProgram& program) {
+  TensorId& filter = program.filter(kernel, type);
+  if (filter >= 0) return filter;
   const MatrixExtents extents(program.shape(kernel));
-  const TensorId filter = program.ScratchOf(type, program.count(kernel));
+  filter = program.ScratchOf(type, program.count(kernel));
   WithElement(type, [&]<typename Element>(Element) {
     AddKernel(
         index, {program.tensor(kernel), filter},

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,19 @@ class CudaProgram {
   }
   TensorId ScratchOf(ComputeDtype type, int64_t count);
 
+  // What a step makes of variables, or of statistics, for several nodes, the backward pass of a
+  // layer as the forward one; -1 until the first of them has added that step. To be kept costs less
+  // than a kernel's start, and memory of no more than the variables, beside all activations.
+  //
+  // A convolution's kernel as cuDNN's filter.
+  TensorId& filter(ValueId kernel, ComputeDtype type) {
+    return filters_.try_emplace({kernel, type}, -1).first->second;
+  }
+  // gamma / sqrt(variance + epsilon); gamma may be kNoValue, which is 1.
+  TensorId& normalization_factor(ValueId variance, ValueId gamma, double epsilon) {
+    return factors_.try_emplace({variance, gamma, epsilon}, -1).first->second;
+  }
+
  private:
   // Whether it leaves the program: a gradient that is pushed, the prediction, the losses.
   bool leaves(ValueId value) const;
@@ -87,6 +101,8 @@ class CudaProgram {
   int current_ = -1;
   std::map<TensorId, ComputeDtype> types_;                        // all others are float32
   std::map<std::pair<TensorId, ComputeDtype>, TensorId> copies_;  // of the same numbers, by type
+  std::map<std::pair<ValueId, ComputeDtype>, TensorId> filters_;
+  std::map<std::tuple<ValueId, ValueId, double>, TensorId> factors_;
 };
 
 // Calls use(element) with a value of the type that this stands for.

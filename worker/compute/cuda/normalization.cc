@@ -1,7 +1,6 @@
 // Normalizations, and what else sums along columns.
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,17 +20,20 @@ ColumnSlices SlicesOf(const MatrixExtents& extents, int width, const CudaProgram
   return ColumnSlices(extents.rows, extents.columns / width, program.target().few_blocks());
 }
 
-// gamma / sqrt(variance + epsilon)
-TensorId AddFactor(int index, TensorId variance, std::optional<TensorId> gamma, double epsilon,
-                   int64_t columns, CudaProgram& program) {
-  const TensorId factor = program.Scratch(columns);
-  std::vector<TensorId> tensors = {variance, factor};
-  if (gamma.has_value()) tensors.push_back(*gamma);
+// gamma / sqrt(variance + epsilon); `gamma` may be kNoValue.
+TensorId AddFactor(int index, ValueId variance, ValueId gamma, double epsilon,
+                   CudaProgram& program) {
+  TensorId& factor = program.normalization_factor(variance, gamma, epsilon);
+  if (factor >= 0) return factor;
+  const int64_t columns = program.count(variance);
+  factor = program.Scratch(columns);
+  const bool scale = gamma != kNoValue;
+  std::vector<TensorId> tensors = {program.tensor(variance), factor};
+  if (scale) tensors.push_back(program.tensor(gamma));
   AddKernel(
       index, std::move(tensors),
-      [=, scale = gamma.has_value()](const StepTensors& at) {
-        return NormalizationFactorKernel{at[0], at.If(scale, 2), static_cast<float>(epsilon),
-                                         columns, at[1]};
+      [=, epsilon = static_cast<float>(epsilon)](const StepTensors& at) {
+        return NormalizationFactorKernel{at[0], at.If(scale, 2), epsilon, columns, at[1]};
       },
       program);
   return factor;
@@ -96,20 +98,19 @@ absl::Status BatchNormalization(int index, CudaProgram& program) {
     const std::vector<ValueId>& summands = program.node(sum).inputs;
     residual = {program.tensor(summands[summands[0] == node.outputs[0] ? 1 : 0], kept)};
   }
+  const ValueId gamma = op.scale ? node.inputs[3] : kNoValue;
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     TensorId mean = program.tensor(node.inputs[1]), factor;
     if (program.builder().training() && !op.frozen) {
       mean = program.Output(node.outputs[1]);
       factor = program.Scratch(extents.columns);
+      program.normalization_factor(node.outputs[2], gamma, op.epsilon) = factor;
       AddStatistics<Element, width>(index, extents, x, mean, program.Output(node.outputs[2]),
                                     factor, program);
     } else {
       program.Bind(node.outputs[1], node.inputs[1]);
       program.Bind(node.outputs[2], node.inputs[2]);
-      std::optional<TensorId> gamma;
-      if (op.scale) gamma = program.tensor(node.inputs[3]);
-      factor = AddFactor(index, program.tensor(node.inputs[2]), gamma, op.epsilon, extents.columns,
-                         program);
+      factor = AddFactor(index, node.inputs[2], gamma, op.epsilon, program);
     }
     std::vector<TensorId> tensors = {x, mean, factor, program.FusedOutput(last, kept)};
     tensors.insert(tensors.end(), residual.begin(), residual.end());
@@ -177,9 +178,8 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const TensorId clamped = leaves ? left[0] : gradients[0];
   const Clamp clamp_left = leaves ? Clamp() : clamp;
   const TensorId mean = program.tensor(node.inputs[2]), variance = program.tensor(node.inputs[3]);
-  std::optional<TensorId> gamma;
-  if (op.scale) gamma = program.tensor(node.inputs[4]);
-  const TensorId factor = AddFactor(index, variance, gamma, op.epsilon, columns, program);
+  const TensorId factor = AddFactor(index, node.inputs[3], op.scale ? node.inputs[4] : kNoValue,
+                                    op.epsilon, program);
   const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     // Of the second to fourth tensor, and beta, if there is one, at `at_beta`.
