@@ -37,7 +37,8 @@ ParameterExchange::ParameterExchange(Options options)
       encoder_({.shard_map = options_.shard_map,
                 .layout = options_.layout,
                 .gradients = options_.gradients,
-                .codec = options_.push_codec}) {
+                .codec = options_.push_codec}),
+      copies_(options_.loop) {
   peers_.resize(options_.addresses.size());
   for (int ps = 0; ps < static_cast<int>(peers_.size()); ++ps) {
     peers_[ps].backoff =
@@ -60,6 +61,7 @@ ParameterExchange::~ParameterExchange() {
 
 void ParameterExchange::SetTimeline(uint64_t timeline) {
   timeline_ = timeline;
+  copies_.Drop();
   encoder_.Forget();
   if (step_slices_ != nullptr) dropped_slices_ = std::exchange(step_slices_, nullptr);
   pull_done_ = nullptr;
@@ -237,7 +239,7 @@ void ParameterExchange::Open(int ps) {
   peer.hello_seen = false;
   peer.stream = options_.network->Open(
       options_.addresses[ps], kExchangeMethod,
-      {.on_message = [this, ps](Message message) { OnMessage(ps, message); },
+      {.on_message = [this, ps](Message message) { OnMessage(ps, std::move(message)); },
        .on_closed = [this, ps](absl::Status status) { OnClosed(ps, status); }});
   proto::ExchangeRequest request;
   proto::ExchangeHello* hello = request.mutable_hello();
@@ -267,7 +269,7 @@ void ParameterExchange::OnClosed(int ps, const absl::Status& status) {
   if (status.code() == absl::StatusCode::kOutOfRange && timeline_ != 0) Lose(peer.last_error);
 }
 
-void ParameterExchange::OnMessage(int ps, const Message& message) {
+void ParameterExchange::OnMessage(int ps, Message message) {
   peers_[ps].received_bytes += message.payload_bytes();
   proto::ExchangeReply reply;
   if (!ParseMessage(message, &reply)) {
@@ -278,7 +280,7 @@ void ParameterExchange::OnMessage(int ps, const Message& message) {
     case proto::ExchangeReply::kHello:
       return OnHello(ps, reply.hello());
     case proto::ExchangeReply::kApplied:
-      return OnApplied(ps, reply.applied(), message);
+      return OnApplied(ps, reply.applied(), std::move(message));
     case proto::ExchangeReply::kValues:
       return OnValues(ps, reply.values(), message);
     case proto::ExchangeReply::kRefused:
@@ -304,19 +306,32 @@ void ParameterExchange::OnHello(int ps, const proto::ServerHello& hello) {
   AskForMore(ps);
 }
 
-void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, const Message& message) {
+void ParameterExchange::OnApplied(int ps, const proto::Applied& applied, Message message) {
   Peer& peer = peers_[ps];
   const int index = static_cast<int>(applied.chunk());
   if (applied.timeline() != timeline_ || applied.step() != step_ || !peer.pushes.contains(index))
     return;
+  const Codec* const codec = options_.pull_codec.get();
+  const bool aside = WantsValues() && CodecOf(codec, chunk(ps, index)) == nullptr &&
+                     message.payload_bytes() >= options_.least_copied_aside_bytes;
   if (WantsValues()) {
-    if (!Scatter(ps, index, message, options_.parameters, options_.pull_codec.get())) return;
+    if (aside ? !CheckSize(ps, index, message)
+              : !Scatter(ps, index, message, options_.parameters, codec))
+      return;
     peer.versions[index] = applied.version();
-    options_.on_arrived(ps, index);
   }
   encoder_.Acknowledge(ps, index, applied.repeated());
-  peer.pushes.erase(index);
+  peer.pushes.erase(index);  // so that what answers it once more is not copied
+  if (aside) {
+    copies_.Copy(std::move(message), Places(chunk(ps, index), options_.parameters),
+                 [this, ps, index] { OnPushAnswered(ps, index); });
+  }
   OnAnswered(ps);
+  if (!aside) OnPushAnswered(ps, index);
+}
+
+void ParameterExchange::OnPushAnswered(int ps, int chunk) {
+  if (WantsValues()) options_.on_arrived(ps, chunk);
   if (--chunks_missing_ == 0) std::exchange(step_done_, nullptr)();
 }
 
@@ -405,14 +420,37 @@ void ParameterExchange::Lose(const std::string& why) {
   options_.on_timeline_lost(why);
 }
 
+bool ParameterExchange::CheckSize(int ps, int index, const Message& message) const {
+  const size_t size_bytes = chunk(ps, index).size * sizeof(float);
+  if (message.payload_bytes() == size_bytes) return true;
+  options_.on_failed(absl::FailedPreconditionError(absl::StrCat(
+      "ps ", ps, " at ", options_.addresses[ps], " sent ", message.payload_bytes(),
+      " bytes of chunk ", index, ", which has ", size_bytes, ": it is not the same build")));
+  return false;
+}
+
+std::vector<PayloadCopies::Piece> ParameterExchange::Places(const Chunk& chunk,
+                                                            std::span<float> out) const {
+  std::vector<PayloadCopies::Piece> places;
+  size_t offset = 0;
+  for (const ChunkPiece& piece : chunk.pieces) {
+    const size_t size_bytes = piece.size * sizeof(float);
+    float* const to =
+        out.data() + options_.layout->variables[piece.variable].offset + piece.variable_offset;
+    places.push_back({to, offset, size_bytes});
+    offset += size_bytes;
+  }
+  return places;
+}
+
 bool ParameterExchange::Scatter(int ps, int index, const Message& message, std::span<float> out,
                                 const Codec* codec) const {
   const Chunk& chunk = this->chunk(ps, index);
-  const auto place = [&](const ChunkPiece& piece) {
-    return out.subspan(options_.layout->variables[piece.variable].offset + piece.variable_offset,
-                       piece.size);
-  };
   if (CodecOf(codec, chunk) != nullptr) {
+    const auto place = [&](const ChunkPiece& piece) {
+      return out.subspan(options_.layout->variables[piece.variable].offset + piece.variable_offset,
+                         piece.size);
+    };
     const absl::Status decoded = DecodeChunk(*codec, chunk, message, place);
     if (!decoded.ok()) {
       options_.on_failed(absl::FailedPreconditionError(
@@ -421,18 +459,9 @@ bool ParameterExchange::Scatter(int ps, int index, const Message& message, std::
     }
     return decoded.ok();
   }
-  if (message.payload_bytes() != chunk.size * sizeof(float)) {
-    options_.on_failed(absl::FailedPreconditionError(
-        absl::StrCat("ps ", ps, " at ", options_.addresses[ps], " sent ", message.payload_bytes(),
-                     " bytes of chunk ", index, ", which has ", chunk.size * sizeof(float),
-                     ": it is not the same build")));
-    return false;
-  }
-  size_t offset = 0;
-  for (const ChunkPiece& piece : chunk.pieces) {
-    const size_t bytes = piece.size * sizeof(float);
-    CopyPayload(message, offset, place(piece).data(), bytes);
-    offset += bytes;
+  if (!CheckSize(ps, index, message)) return false;
+  for (const auto& [to, offset, size_bytes] : Places(chunk, out)) {
+    CopyPayload(message, offset, to, size_bytes);
   }
   return true;
 }

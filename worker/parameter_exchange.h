@@ -21,6 +21,7 @@
 #include "proto/parameter_server.pb.h"
 #include "worker/fragments.h"
 #include "worker/gradient_encoder.h"
+#include "worker/payload_copies.h"
 
 namespace shoal {
 
@@ -48,6 +49,8 @@ class ParameterExchange {
     uint64_t pulls_below = 0;                     // the same
     std::shared_ptr<const Codec> push_codec;      // null: float32
     std::shared_ptr<const Codec> pull_codec;
+    // Values of a push's answer of so many bytes are copied beside the loop.
+    size_t least_copied_aside_bytes = size_t{256} << 10;
     // The values of this chunk are in `parameters`, pulled or as the answer to its push.
     std::function<void(int ps, int chunk)> on_arrived;
     // A ps is in another timeline: nothing of this one counts any more. What was going on is
@@ -127,11 +130,13 @@ class ParameterExchange {
     uint64_t received_bytes = 0;
   };
   void Open(int ps);
-  void OnMessage(int ps, const Message& message);
+  void OnMessage(int ps, Message message);
   void OnClosed(int ps, const absl::Status& status);
   void OnHello(int ps, const proto::ServerHello& hello);
-  void OnApplied(int ps, const proto::Applied& applied, const Message& message);
+  void OnApplied(int ps, const proto::Applied& applied, Message message);
   void OnValues(int ps, const proto::ChunkValues& values, const Message& message);
+  // The push's answer brings no more.
+  void OnPushAnswered(int ps, int chunk);
   void OnAnswered(int ps);
   void OnRefused(int ps, const proto::Refused& refused);
   void OnVersionRefused(const proto::Refused& refused);
@@ -149,6 +154,10 @@ class ParameterExchange {
   void Lose(const std::string& why);
   // The chunk's part of the gradients, where they lie.
   std::vector<Slice> GradientSlices(const Chunk& chunk) const;
+  // Whether the payload can be the chunk's values in float32; one that cannot ends this worker.
+  bool CheckSize(int ps, int index, const Message& message) const;
+  // Where the pieces of its values belong in `out`.
+  std::vector<PayloadCopies::Piece> Places(const Chunk& chunk, std::span<float> out) const;
   // Copies the payload, which `codec` has written (null: float32), to where its chunk belongs; one
   // that is none ends this worker.
   bool Scatter(int ps, int index, const Message& message, std::span<float> out,
@@ -157,6 +166,7 @@ class ParameterExchange {
 
   const Options options_;
   GradientEncoder encoder_;
+  PayloadCopies copies_;
   std::vector<Peer> peers_;
   uint64_t timeline_ = 0;
 
@@ -178,7 +188,7 @@ class ParameterExchange {
   std::shared_ptr<const void> step_slices_;
   std::weak_ptr<const void> dropped_slices_;
   EventLoop::TimerId look_ = 0;  // again whether these are gone
-  int chunks_missing_ = 0;       // of the step, not acknowledged
+  int chunks_missing_ = 0;       // of the step, whose answers are not all here
 };
 
 }  // namespace shoal

@@ -325,6 +325,81 @@ TEST_F(ParameterExchangeTest, AnAcknowledgementCountsOnce) {
   EXPECT_THAT(TakeEvents(), IsEmpty());
 }
 
+// As those of large models are, so that the loop has time for the gradients that leave meanwhile.
+class ValuesCopiedAsideTest : public ParameterExchangeTest {
+ protected:
+  // A step of which all chunks are pushed, with copies that wait.
+  ValuesCopiedAsideTest() {
+    Make({.least_copied_aside_bytes = 1});
+    Connect();
+    PullAll(0, 7);
+    BeginStep();
+    for (const auto& [i, k] : chunks_) exchange_->PushChunk(i, k);
+    loop_.set_hold_brief(true);
+  }
+  void Copy() {
+    loop_.set_hold_brief(false);
+    loop_.RunUntilIdle();
+  }
+
+  const std::vector<std::pair<int, int>> chunks_ = PushedChunks();
+};
+
+TEST_F(ValuesCopiedAsideTest, TheStepIsAppliedWhenTheyAreThere) {
+  for (const auto& [i, k] : chunks_) Acknowledge(i, k, static_cast<float>(1 + k));
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  EXPECT_THAT(arrived_, IsEmpty());
+  for (const auto& [i, k] : chunks_) ExpectChunk(i, k, 0);
+  Copy();
+  EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
+  EXPECT_EQ(arrived_, chunks_);
+  for (const auto& [i, k] : chunks_) ExpectChunk(i, k, static_cast<float>(1 + k));
+}
+
+// When they come the next step may have begun to read.
+TEST_F(ValuesCopiedAsideTest, WhatAnswersOnceMoreIsNotCopied) {
+  for (const auto& [i, k] : chunks_) Acknowledge(i, k, 1);
+  for (const auto& [i, k] : chunks_) Acknowledge(i, k, 2);
+  Copy();
+  EXPECT_THAT(TakeEvents(), ElementsAre("applied"));
+  for (const auto& [i, k] : chunks_) ExpectChunk(i, k, 1);
+}
+
+TEST_F(ValuesCopiedAsideTest, WhatIsAnsweredIsNotPushedAgain) {
+  const auto [i, k] = chunks_[0];
+  Acknowledge(i, k, 1);
+  Break(i);
+  ps(i).Take<proto::ExchangeRequest>();
+  ExchangePeer::SayHello(ps(i), kTimeline);
+  loop_.RunPosted();
+  for (const auto& request : ps(i).Take<proto::ExchangeRequest>())
+    EXPECT_NE(request.push().chunk(), static_cast<uint32_t>(k));
+}
+
+TEST_F(ValuesCopiedAsideTest, OfAnotherTimelineNothingIsWritten) {
+  for (const auto& [i, k] : chunks_) Acknowledge(i, k, 1);
+  exchange_->SetTimeline(kTimeline + 1);
+  Copy();
+  EXPECT_THAT(TakeEvents(), IsEmpty());
+  EXPECT_THAT(arrived_, IsEmpty());
+  for (const auto& [i, k] : chunks_) ExpectChunk(i, k, 0);
+}
+
+TEST_F(ValuesCopiedAsideTest, NorWhenNobodyWaitsAnyMore) {
+  for (const auto& [i, k] : chunks_) Acknowledge(i, k, 1);
+  exchange_.reset();
+  Copy();
+  for (const auto& [i, k] : chunks_) ExpectChunk(i, k, 0);
+}
+
+TEST_F(ValuesCopiedAsideTest, OnesOfAnotherSizeEndTheWorker) {
+  const auto [i, k] = chunks_[0];
+  ExchangePeer::SendApplied(ps(i), kTimeline, kStep, k, 8, model_.Filled(i, k, 1) + "more");
+  Copy();
+  EXPECT_THAT(TakeEvents(), ElementsAre(HasSubstr("it is not the same build")));
+  ExpectChunk(i, k, 0);
+}
+
 TEST_F(ParameterExchangeTest, ForeignAnswersCountForNothing) {
   Connect();
   PullAll(0, 7);

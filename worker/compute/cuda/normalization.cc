@@ -178,8 +178,8 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const TensorId clamped = leaves ? left[0] : gradients[0];
   const Clamp clamp_left = leaves ? Clamp() : clamp;
   const TensorId mean = program.tensor(node.inputs[2]), variance = program.tensor(node.inputs[3]);
-  const TensorId factor = AddFactor(index, node.inputs[3], op.scale ? node.inputs[4] : kNoValue,
-                                    op.epsilon, program);
+  const TensorId factor =
+      AddFactor(index, node.inputs[3], op.scale ? node.inputs[4] : kNoValue, op.epsilon, program);
   const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     // Of the second to fourth tensor, and beta, if there is one, at `at_beta`.
