@@ -36,7 +36,33 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Everything the child does between fork and exec: only calls that are safe there. Returns errno.
+// Keeps all signals from this thread while it lives.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t previous_;
+};
+
+// The parent's handlers would tell it of what the child is sent before exec takes them away.
+void LeaveHandlersToParent() {
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action;
+    if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+      signal(number, SIG_DFL);
+  }
+}
+
+// Everything the child does between fork and exec, begun with all signals blocked: only calls that
+// are safe there. Returns errno.
 int BecomeProgram(const char* program, char* const* arguments, char* const* environment,
                   const sigset_t& blocked, int output, pid_t parent) {
   if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
@@ -47,6 +73,7 @@ int BecomeProgram(const char* program, char* const* arguments, char* const* envi
     return errno;
   }
   if (input > STDERR_FILENO) close(input);
+  LeaveHandlersToParent();
   sigprocmask(SIG_SETMASK, &blocked, nullptr);
   signal(SIGPIPE, SIG_DFL);
   execve(program, arguments, environment);
@@ -83,6 +110,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(const Options&
   Pipe output, failure;  // exec closes the second; an errno in it says that there was no exec
   if (!output.Open() || !failure.Open()) return SpawnError(options.program, errno);
 
+  const BlockedSignals until_it_runs;
   const pid_t pid = fork();
   if (pid < 0) return SpawnError(options.program, errno);
   if (pid == 0) {

@@ -1,29 +1,45 @@
 #include "cli/local_cluster/signal_watch.h"
 
 #include <pthread.h>
-#include <signal.h>
-#include <sys/signalfd.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 namespace shoal {
 namespace {
 
-sigset_t MakeSet(const std::vector<int>& signals) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : signals) sigaddset(&set, signal);
-  return set;
+// A handler has nothing but what is global.
+std::array<std::atomic<bool>, NSIG> arrived;
+std::atomic<int> wake = -1;     // the descriptor of the watch that there is
+std::atomic<int> handlers = 0;  // that run, and may be about to write to it
+
+void Wake(int descriptor) {
+  const uint64_t one = 1;
+  // Fails only where it has been written to as often as it counts and is readable for long.
+  [[maybe_unused]] const ssize_t written = write(descriptor, &one, sizeof(one));
 }
 
-int OpenSignalDescriptor(const std::vector<int>& signals) {
-  const sigset_t set = MakeSet(signals);
-  const int descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+void OnSignal(int signal) {
+  const int error = errno;
+  ++handlers;
+  arrived[signal] = true;
+  if (const int descriptor = wake; descriptor >= 0) Wake(descriptor);
+  --handlers;
+  errno = error;
+}
+
+int OpenEvent() {
+  const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (descriptor < 0) {
-    std::perror("signalfd");
+    std::perror("eventfd");
     std::abort();
   }
   return descriptor;
@@ -31,26 +47,43 @@ int OpenSignalDescriptor(const std::vector<int>& signals) {
 
 }  // namespace
 
-void SignalWatch::BlockSignals(const std::vector<int>& signals) {
-  const sigset_t set = MakeSet(signals);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
-
 SignalWatch::SignalWatch(DescriptorWatch* watch, const std::vector<int>& signals,
                          std::function<void(int)> on_signal)
-    : watch_(watch), descriptor_(OpenSignalDescriptor(signals)), on_signal_(std::move(on_signal)) {
+    : watch_(watch), signals_(signals), on_signal_(std::move(on_signal)), descriptor_(OpenEvent()) {
+  for (const int signal : signals_) arrived[signal] = false;
+  wake = descriptor_;
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  action.sa_flags = SA_RESTART;
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals_) {
+    struct sigaction previous = {};
+    sigaction(signal, &action, &previous);
+    previous_actions_.emplace_back(signal, previous);
+    sigaddset(&set, signal);
+  }
+  // Whoever started this process may have blocked them.
+  pthread_sigmask(SIG_UNBLOCK, &set, &previous_mask_);
   watch_->Add(descriptor_, [this] { Read(); });
 }
 
 SignalWatch::~SignalWatch() {
   watch_->Remove(descriptor_);
+  pthread_sigmask(SIG_SETMASK, &previous_mask_, nullptr);
+  for (const auto& [signal, action] : previous_actions_) sigaction(signal, &action, nullptr);
+  wake = -1;
+  // Its number may soon be another file's.
+  while (handlers > 0) std::this_thread::yield();
   close(descriptor_);
 }
 
 void SignalWatch::Read() {
-  signalfd_siginfo info;
-  while (read(descriptor_, &info, sizeof(info)) == sizeof(info)) {
-    on_signal_(static_cast<int>(info.ssi_signo));
+  uint64_t count;
+  // First: what arrives from here on makes it readable again.
+  if (read(descriptor_, &count, sizeof(count)) != sizeof(count)) return;
+  for (const int signal : signals_) {
+    if (arrived[signal].exchange(false)) on_signal_(signal);
   }
 }
 

@@ -222,7 +222,6 @@ class Training {
 
   absl::Status RunCluster() {
     const ClusterPlan plan = PlanCluster();
-    SignalWatch::BlockSignals(WatchedSignals());
     std::signal(SIGPIPE, SIG_IGN);
     const std::unique_ptr<GrpcNetwork> network = GrpcNetwork::Create({});
     DescriptorWatch watch(network.get());

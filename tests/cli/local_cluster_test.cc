@@ -63,11 +63,6 @@ class LocalClusterTest : public testing::Test {
                       }}),
         signals_(&watch_, {SIGCHLD}, [this](int) { cluster_.ReapEnded(); }) {}
 
-  static std::unique_ptr<InProcessHub::Node> Node(InProcessHub* hub) {
-    SignalWatch::BlockSignals({SIGCHLD});  // before the watch's thread is started
-    return hub->CreateNode();
-  }
-
   static TaskCommand Script(TaskId task, const std::string& script) {
     return {task,
             {.program = "/bin/sh", .arguments = {"-c", script}, .environment = {"WHO=nobody"}}};
@@ -81,7 +76,7 @@ class LocalClusterTest : public testing::Test {
   }
 
   InProcessHub hub_;
-  const std::unique_ptr<InProcessHub::Node> node_ = Node(&hub_);
+  const std::unique_ptr<InProcessHub::Node> node_ = hub_.CreateNode();
   const TemporaryDirectory directory_;
   const std::string& log_dir_ = directory_.path();
   DescriptorWatch watch_;
@@ -114,6 +109,18 @@ TEST_F(LocalClusterTest, ChildrenHaveTheirOwnEnvironmentInputAndGroup) {
   ASSERT_TRUE(started.ok()) << started;
   RunToEnd();
   EXPECT_THAT(lines_["ps 0"], ElementsAre("nobody", "leads its group"));
+}
+
+TEST_F(LocalClusterTest, ChildrenBlockNoSignalButTheOneTheyHeed) {
+  const TaskCommand plain =
+      Script({TaskType::kPs, 0}, "exec sed -n 's/^SigBlk:.0*//p' /proc/self/status");
+  TaskCommand heeding = plain;
+  heeding.task.index = 1;
+  heeding.process.heeds_sigterm = true;
+  ASSERT_TRUE(cluster_.Start({plain, heeding}).ok());
+  RunToEnd();
+  EXPECT_THAT(lines_["ps 0"], ElementsAre(""));
+  EXPECT_THAT(lines_["ps 1"], ElementsAre("4000"));  // 1 << (SIGTERM - 1)
 }
 
 TEST_F(LocalClusterTest, SignalsGoToTheTypeNamed) {
