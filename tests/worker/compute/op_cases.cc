@@ -113,6 +113,13 @@ void Pool2D(OpCase& c, Pool2DOp::Kind kind) {
   c.SetOutput(c.Add(std::move(op), {c.Image(image)}));
 }
 
+// Of more elements than a byte numbers.
+void LargeMaxPool2D(OpCase& c) {
+  auto op = std::make_shared<Pool2DOp>();
+  op->window = {.size = {20, 16}};
+  c.SetOutput(c.Add(std::move(op), {c.Image({1, c.Pick(20, 21), c.Pick(16, 17), c.Pick(1, 4)})}));
+}
+
 void GlobalAveragePool2D(OpCase& c) {
   auto op = std::make_shared<GlobalAveragePool2DOp>();
   op->keep_dims = c.Flip();
@@ -455,6 +462,7 @@ std::vector<NamedOpCase> OpCases() {
       {"LayerNormalization", LayerNormalization, 1e-4},
       {"Gather", Gather},
       {"MaxPool2D", [](OpCase& c) { Pool2D(c, Pool2DOp::Kind::kMax); }},
+      {"LargeMaxPool2D", LargeMaxPool2D},
       {"AveragePool2D", [](OpCase& c) { Pool2D(c, Pool2DOp::Kind::kAverage); }},
       {"GlobalAveragePool2D", GlobalAveragePool2D},
       {"Relu", Activation<Activated::kRelu>},

@@ -89,6 +89,10 @@ class CudaProgram {
   TensorId& normalization_factor(ValueId variance, ValueId gamma, double epsilon) {
     return factors_.try_emplace({variance, gamma, epsilon}, -1).first->second;
   }
+  // By which tap the windows of a max pooling read their maxima (kernels/pool2d.h), by the
+  // pooling's output: what forward leaves for its gradient.
+  void SetTapsOf(ValueId pooled, TensorId taps) { taps_of_[pooled] = taps; }
+  TensorId taps_of(ValueId pooled) const { return taps_of_.at(pooled); }
 
  private:
   // Whether it leaves the program: a gradient that is pushed, the prediction, the losses.
@@ -103,6 +107,7 @@ class CudaProgram {
   std::map<std::pair<TensorId, ComputeDtype>, TensorId> copies_;  // of the same numbers, by type
   std::map<std::pair<ValueId, ComputeDtype>, TensorId> filters_;
   std::map<std::tuple<ValueId, ValueId, double>, TensorId> factors_;
+  std::map<ValueId, TensorId> taps_of_;
 };
 
 // Calls use(element) with a value of the type that this stands for.

@@ -1,4 +1,6 @@
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "common/model/ops/depthwise_conv2d.h"
@@ -17,7 +19,7 @@ class WindowKernelsTest : public KernelTest {
     return {Pick(1, 3), Pick(1, 12), Pick(1, 12), Flip() ? Pick(1, 20) : 8 * Pick(1, 9)};
   }
 
-  // One that fits into `images`. A convolution's may be dilated and have zeros around the image.
+  // One that fits into `images`, perhaps with zeros around them. A convolution's may be dilated.
   Window PickWindow(const Shape& images, bool convolution) {
     Window window;
     // For the kernels of such windows.
@@ -32,7 +34,7 @@ class WindowKernelsTest : public KernelTest {
         if (three_wide && axis == 1) window.size[1] = 3, window.dilation[1] = 1;
         if (three_wide && axis == 1 && !dilated) window.strides[1] = Pick(1, 2);
         window.zeros_before[axis] = window.zeros_after[axis] = 0;
-        if (!convolution || window.padding == Padding::kSame) continue;
+        if (window.padding == Padding::kSame) continue;
         const int64_t most = (window.size[axis] - 1) * window.dilation[axis];
         window.zeros_before[axis] = Pick(0, most);
         window.zeros_after[axis] = Pick(0, most);
@@ -170,10 +172,24 @@ TEST_P(WindowKernelsTest, PoolingEqualsTheReference) {
     const auto dx = Empty<Element>(x.size());
     const SlidingWindow window(op.window, images);
     const int32_t channels = static_cast<int32_t>(images[3]);
-    WithWidth<Element>(channels, [&](auto width) {
-      Run(Pool2DKernel<Element, width>{op.kind, window, images[0], channels, x.data(), y.data()});
-      Run(Pool2DBackwardKernel<Element, width>{op.kind, window, images[0], channels, x.data(),
-                                               y.data(), dy.data(), dx.data()});
+    const auto pool_max = [&]<typename Tap, int width>(Tap, std::integral_constant<int, width>) {
+      const auto taps = Empty<Tap>(y.size());
+      const Divisor by_packs(channels / width);
+      Run(MaxPool2DKernel<Element, Tap, width>{window, images[0], channels, by_packs, x.data(),
+                                               y.data(), taps.data()});
+      Run(MaxPool2DBackwardKernel<Element, Tap, width>{window, images[0], channels, by_packs,
+                                                       taps.data(), dy.data(), dx.data()});
+    };
+    WithWidth<Element>(channels, [&]<int width>(std::integral_constant<int, width> constant) {
+      if (op.kind == Pool2DOp::Kind::kMax) {
+        if (Flip()) return pool_max(uint32_t{}, constant);
+        return WithTap(window, [&](auto tap) { pool_max(tap, constant); });
+      }
+      const Divisor by_packs(channels / width);
+      Run(AveragePool2DKernel<Element, width>{window, images[0], channels, by_packs, x.data(),
+                                              y.data()});
+      Run(AveragePool2DBackwardKernel<Element, width>{window, images[0], channels, by_packs,
+                                                      dy.data(), dx.data()});
     });
     ExpectNear(y, Reference(op, {{x.doubles(), images}})[0], 1e-6, "y");
     Pool2DBackwardOp backward;
@@ -185,6 +201,37 @@ TEST_P(WindowKernelsTest, PoolingEqualsTheReference) {
                   {{x.doubles(), images}, {y.doubles(), y_shape}, {dy.doubles(), y_shape}})[0],
         1e-6, "dx");
   });
+}
+
+// A maximum that is infinite, or not-a-number, gets its gradient as others do.
+TEST_P(WindowKernelsTest, EveryMaximumGetsItsGradient) {
+  const Shape images = {1, 4, 4, 1};
+  const SlidingWindow window({.size = {3, 3}, .strides = {2, 2}, .zeros_before = {1, 1}}, images);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto x = Empty<float>(16), y = Empty<float>(4), dx = Empty<float>(16);
+  const auto taps = Empty<uint8_t>(4);
+  const auto dy = Normal<float>(4);
+  const auto dx_where = [&](int64_t place, float value) {
+    for (int64_t i = 0; i < 16; ++i) x[i] = -kInfinity;
+    x[place] = value;
+    const Divisor by_packs(1);
+    Run(MaxPool2DKernel<float, uint8_t, 1>{window, 1, 1, by_packs, x.data(), y.data(),
+                                           taps.data()});
+    Run(MaxPool2DBackwardKernel<float, uint8_t, 1>{window, 1, 1, by_packs, taps.data(), dy.data(),
+                                                   dx.data()});
+    return dx.doubles();
+  };
+  // The windows begin at the pixels 0, 1, 4 and 5, and all have pixel 5.
+  const double all = double{dy[0]} + dy[1] + dy[2] + dy[3];
+  for (const float value : {kInfinity, std::nanf("")}) {
+    EXPECT_NEAR(dx_where(5, value)[5], all, 1e-6);
+    EXPECT_TRUE(std::isinf(value) ? std::isinf(y[0]) : std::isnan(y[0]));
+  }
+  const Doubles dx_of_none = dx_where(5, -kInfinity);
+  EXPECT_EQ(dx_of_none[0], dy[0]);
+  EXPECT_EQ(dx_of_none[1], dy[1]);
+  EXPECT_EQ(dx_of_none[4], dy[2]);
+  EXPECT_EQ(dx_of_none[5], dy[3]);
 }
 
 TEST_P(WindowKernelsTest, GlobalAverageEqualsTheReference) {

@@ -70,19 +70,23 @@ SHOAL_HOST_DEVICE Pack<width> Load(const Element* from) {
   return Unpack(LoadRaw<width>(from));
 }
 
-template <int width, typename Element>
-SHOAL_HOST_DEVICE void Store(const Pack<width>& pack, Element* to) {
-  using Raw = pack_internal::Raw<Element, width>;
-  Element elements[width];
-  for (int i = 0; i < width; ++i) elements[i] = FromFloat<Element>(pack[i]);
-  Raw raw;
-  memcpy(raw.words, elements, sizeof(elements));
+template <typename Element, int width>
+SHOAL_HOST_DEVICE void StoreRaw(const pack_internal::Raw<Element, width>& raw, Element* to) {
 #ifdef __CUDA_ARCH__
-  *reinterpret_cast<Raw*>(to) = raw;
+  *reinterpret_cast<RawPack<Element, width>*>(to) = raw;
 #else
-  pack_internal::AbortUnlessAligned<Raw>(to);
+  pack_internal::AbortUnlessAligned<RawPack<Element, width> >(to);
   std::memcpy(to, &raw, sizeof(raw));
 #endif
+}
+
+template <int width, typename Element>
+SHOAL_HOST_DEVICE void Store(const Pack<width>& pack, Element* to) {
+  Element elements[width];
+  for (int i = 0; i < width; ++i) elements[i] = FromFloat<Element>(pack[i]);
+  RawPack<Element, width> raw;
+  memcpy(raw.words, elements, sizeof(elements));
+  StoreRaw(raw, to);
 }
 
 // Calls use(width) with the widest pack that rows of `columns` elements are made of, as a constant

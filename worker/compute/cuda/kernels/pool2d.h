@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "common/model/ops/pool2d.h"
+#include "worker/compute/cuda/kernels/divisor.h"
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/cuda/kernels/sliding_window.h"
@@ -10,25 +10,164 @@
 // Pool2DOp, the average and the maximum over windows of [B, H, W, C], and their gradients; zeros
 // before and after need not be equal, and are no elements of a window. A thread has a pack of
 // neighbouring channels of one pixel. Bound by bandwidth: what windows share is in the cache.
+//
+// In training forward leaves, of each maximum, by which tap its window read it: a byte, where a
+// window has no more than 256. Backward reads that and dy, and not the images, which are four times
+// as large where strides are 2.
 
 namespace shoal::cuda {
 
-template <typename Element, int width>
-struct Pool2DKernel {
-  Pool2DOp::Kind kind;
+// Calls use(tap) with a value of the smallest type that numbers the taps of such a window.
+template <typename Use>
+void WithTap(const SlidingWindow& window, const Use& use) {
+  if (int64_t{window.h.size} * window.w.size <= 256) {
+    use(uint8_t{});
+  } else {
+    use(uint32_t{});
+  }
+}
+
+// The first of equal maxima counts. Not-a-number is larger than all, and of several the last
+// counts.
+template <typename Element, typename Tap, int width>
+struct MaxPool2DKernel {
+  // Of a line of a window; so many loads are on their way before the first is waited for.
+  static constexpr int kAtOnce = 3;
+
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
+  Divisor by_packs;  // channels / width
+  const Element* x;
+  Element* y;
+  Tap* taps;  // as y; null: nobody asks for them
+
+  int64_t items() const { return batch * window.h.out * window.w.out * (channels / width); }
+
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const PixelOfItem at(item, by_packs, window.h.by_out, window.w.by_out);
+    const int32_t first_h = window.h.FirstInside(at.h), first_w = window.w.FirstInside(at.w);
+    Pack<width> largest;
+    int32_t tap_of[width];
+    for (int i = 0; i < width; ++i) {
+      largest[i] = -INFINITY;
+      tap_of[i] = first_h * window.w.size + first_w;  // where all are infinite
+    }
+    for (int32_t kh = first_h; kh < window.h.size; ++kh) {
+      const int32_t h = window.h.Input(at.h, kh);
+      if (!window.h.Inside(h)) break;
+      const int64_t line = (int64_t{at.image} * window.h.in + h) * window.w.in * channels;
+      const Element* const from = x + line + at.pack * width;
+      for (int32_t kw = first_w; kw < window.w.size; kw += kAtOnce) {
+        RawPack<Element, width> raw[kAtOnce];
+        bool inside[kAtOnce];
+        for (int i = 0; i < kAtOnce; ++i) {
+          const int32_t w = window.w.Input(at.w, kw + i);
+          inside[i] = kw + i < window.w.size && window.w.Inside(w);
+          if (inside[i]) raw[i] = LoadRaw<width>(from + int64_t{w} * channels);
+        }
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (inside[i]) Enter(Unpack(raw[i]), kh * window.w.size + kw + i, largest, tap_of);
+        }
+      }
+    }
+    Store(largest, y + int64_t{item} * width);
+    if (taps == nullptr) return;
+    Tap numbers[width];
+    for (int i = 0; i < width; ++i) numbers[i] = static_cast<Tap>(tap_of[i]);
+    RawPack<Tap, width> raw;
+    memcpy(raw.words, numbers, sizeof(numbers));
+    StoreRaw(raw, taps + int64_t{item} * width);
+  }
+
+ private:
+  SHOAL_HOST_DEVICE static void Enter(const Pack<width>& in, int32_t tap, Pack<width>& largest,
+                                      int32_t (&tap_of)[width]) {
+    for (int i = 0; i < width; ++i) {
+      const bool larger = in[i] > largest[i] || in[i] != in[i];
+      largest[i] = larger ? in[i] : largest[i];
+      tap_of[i] = larger ? tap : tap_of[i];
+    }
+  }
+};
+
+// Gathers: each pixel of dx asks which windows read it, so that nothing is added to by two threads,
+// and takes the gradients of those whose maximum it is.
+template <typename Element, typename Tap, int width>
+struct MaxPool2DBackwardKernel {
+  // Of a line of windows; more than two read a pixel only where they overlap by more than a half.
+  static constexpr int kAtOnce = 2;
+
+  SlidingWindow window;
+  int64_t batch;
+  int32_t channels;
+  Divisor by_packs;  // channels / width
+  const Tap* taps;   // MaxPool2DKernel's
+  const Element* dy;
+  Element* dx;
+
+  int64_t items() const { return batch * window.h.in * window.w.in * (channels / width); }
+
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const PixelOfItem at(item, by_packs, window.h.by_in, window.w.by_in);
+    Pack<width> sum = {};
+    const SlidingWindow::Axis::Reader first_w = window.w.FirstReader(at.w);
+    for (auto by_h = window.h.FirstReader(at.h); by_h.tap < window.h.size;
+         by_h = window.h.Next(by_h)) {
+      if (!window.h.IsOutput(by_h.output)) continue;
+      const int64_t line =
+          (int64_t{at.image} * window.h.out + by_h.output) * window.w.out * channels +
+          at.pack * width;
+      for (auto by_w = first_w; by_w.tap < window.w.size;) {
+        RawPack<Tap, width> numbers[kAtOnce];
+        RawPack<Element, width> gradients[kAtOnce];
+        int32_t tap[kAtOnce];
+        for (int i = 0; i < kAtOnce; ++i, by_w = window.w.Next(by_w)) {
+          const bool reads = by_w.tap < window.w.size && window.w.IsOutput(by_w.output);
+          tap[i] = reads ? by_h.tap * window.w.size + by_w.tap : -1;
+          if (!reads) continue;
+          const int64_t element = line + int64_t{by_w.output} * channels;
+          numbers[i] = LoadRaw<width>(taps + element);
+          gradients[i] = LoadRaw<width>(dy + element);
+        }
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (tap[i] >= 0) AddOfTap(tap[i], numbers[i], Unpack(gradients[i]), sum);
+        }
+      }
+    }
+    Store(sum, dx + int64_t{item} * width);
+  }
+
+ private:
+  // Compares in words, where a device needs no instruction to take them apart.
+  SHOAL_HOST_DEVICE static void AddOfTap(int32_t tap, const RawPack<Tap, width>& numbers,
+                                         const Pack<width>& gradient, Pack<width>& sum) {
+    using Word = typename RawPack<Tap, width>::Word;
+    constexpr int kTapBits = 8 * sizeof(Tap), kOfWord = sizeof(Word) / sizeof(Tap);
+    constexpr uint32_t kMask = static_cast<Tap>(-1), kRepeat = static_cast<Word>(-1) / kMask;
+    const uint32_t everywhere = static_cast<uint32_t>(tap) * kRepeat;
+    for (int i = 0; i < width; ++i) {
+      const uint32_t differs =
+          (numbers.words[i / kOfWord] ^ everywhere) & (kMask << (i % kOfWord * kTapBits));
+      if (differs == 0) sum[i] += gradient[i];
+    }
+  }
+};
+
+template <typename Element, int width>
+struct AveragePool2DKernel {
+  SlidingWindow window;
+  int64_t batch;
+  int32_t channels;
+  Divisor by_packs;  // channels / width
   const Element* x;
   Element* y;
 
   int64_t items() const { return batch * window.h.out * window.w.out * (channels / width); }
 
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
-    const bool average = kind == Pool2DOp::Kind::kAverage;
-    const PixelOfItem at(item, channels / width, window.h.by_out, window.w.by_out);
-    Pack<width> result;
-    for (int i = 0; i < width; ++i) result[i] = average ? 0 : -INFINITY;
+    const PixelOfItem at(item, by_packs, window.h.by_out, window.w.by_out);
+    Pack<width> sum = {};
     int32_t inside = 0;
     for (int32_t kh = 0; kh < window.h.size; ++kh) {
       const int32_t h = window.h.Input(at.h, kh);
@@ -39,43 +178,28 @@ struct Pool2DKernel {
         ++inside;
         const int64_t pixel = (int64_t{at.image} * window.h.in + h) * window.w.in + w;
         const Pack<width> in = Load<width>(x + pixel * channels + at.pack * width);
-        for (int i = 0; i < width; ++i) {
-          if (average) {
-            result[i] += in[i];
-          } else if (in[i] > result[i] || in[i] != in[i]) {
-            result[i] = in[i];
-          }
-        }
+        for (int i = 0; i < width; ++i) sum[i] += in[i];
       }
     }
-    if (average) {
-      for (int i = 0; i < width; ++i) result[i] /= inside;
-    }
-    Store(result, y + int64_t{item} * width);
+    for (int i = 0; i < width; ++i) sum[i] /= inside;
+    Store(sum, y + int64_t{item} * width);
   }
 };
 
-// Gathers: each pixel of dx asks which windows read it, so that nothing is added to by two threads.
-// Of a maximum it gets the gradients of the windows whose first maximum it is: it looks for an
-// earlier one, in all channels of a pack at once, only where it is one itself, and no index has to
-// be kept from forward.
+// Gathers, as MaxPool2DBackwardKernel.
 template <typename Element, int width>
-struct Pool2DBackwardKernel {
-  Pool2DOp::Kind kind;
+struct AveragePool2DBackwardKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  const Element* x;  // x and y: of a maximum
-  const Element* y;
+  Divisor by_packs;  // channels / width
   const Element* dy;
   Element* dx;
 
   int64_t items() const { return batch * window.h.in * window.w.in * (channels / width); }
 
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
-    const bool average = kind == Pool2DOp::Kind::kAverage;
-    const PixelOfItem at(item, channels / width, window.h.by_in, window.w.by_in);
-    const Pack<width> in = average ? Pack<width>{} : Load<width>(x + int64_t{item} * width);
+    const PixelOfItem at(item, by_packs, window.h.by_in, window.w.by_in);
     Pack<width> sum = {};
     const SlidingWindow::Axis::Reader first_w = window.w.FirstReader(at.w);
     for (auto by_h = window.h.FirstReader(at.h); by_h.tap < window.h.size;
@@ -86,44 +210,12 @@ struct Pool2DBackwardKernel {
         const int32_t w = by_w.output;
         if (!window.w.IsOutput(w)) continue;
         const int64_t pixel = (int64_t{at.image} * window.h.out + h) * window.w.out + w;
-        const int64_t element = pixel * channels + at.pack * width;
-        const Pack<width> gradient = Load<width>(dy + element);
-        if (average) {
-          const float inside = static_cast<float>(window.h.InsideTaps(h) * window.w.InsideTaps(w));
-          for (int i = 0; i < width; ++i) sum[i] += gradient[i] / inside;
-          continue;
-        }
-        const Pack<width> largest = Load<width>(y + element);
-        uint32_t are_first = 0;  // a bit a channel
-        for (int i = 0; i < width; ++i) are_first |= uint32_t{in[i] == largest[i]} << i;
-        if (are_first != 0) are_first &= ~Earlier(at, by_h, by_w, largest);
-        for (int i = 0; i < width; ++i) {
-          if ((are_first >> i & 1) != 0) sum[i] += gradient[i];
-        }
+        const Pack<width> gradient = Load<width>(dy + pixel * channels + at.pack * width);
+        const float inside = static_cast<float>(window.h.InsideTaps(h) * window.w.InsideTaps(w));
+        for (int i = 0; i < width; ++i) sum[i] += gradient[i] / inside;
       }
     }
     Store(sum, dx + int64_t{item} * width);
-  }
-
- private:
-  // In which channels the window has `largest` at an earlier tap, too.
-  SHOAL_HOST_DEVICE uint32_t Earlier(const PixelOfItem& at, const SlidingWindow::Axis::Reader& by_h,
-                                     const SlidingWindow::Axis::Reader& by_w,
-                                     const Pack<width>& largest) const {
-    uint32_t found = 0;
-    for (int32_t kh = 0; kh <= by_h.tap; ++kh) {
-      const int32_t h = window.h.Input(by_h.output, kh);
-      if (!window.h.Inside(h)) continue;
-      const int32_t end = kh < by_h.tap ? window.w.size : by_w.tap;
-      for (int32_t kw = 0; kw < end; ++kw) {
-        const int32_t w = window.w.Input(by_w.output, kw);
-        if (!window.w.Inside(w)) continue;
-        const int64_t pixel = (int64_t{at.image} * window.h.in + h) * window.w.in + w;
-        const Pack<width> other = Load<width>(x + pixel * channels + at.pack * width);
-        for (int i = 0; i < width; ++i) found |= uint32_t{other[i] == largest[i]} << i;
-      }
-    }
-    return found;
   }
 };
 

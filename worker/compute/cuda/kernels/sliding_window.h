@@ -23,8 +23,9 @@ struct SlidingWindow {
     // From a tap by which an input is read to the next one, and between their windows.
     int32_t tap_step;
     int32_t output_step;
-    Divisor by_in;   // `in`, to divide by
-    Divisor by_out;  // likewise
+    Divisor by_in;      // `in`, to divide by
+    Divisor by_out;     // likewise
+    Divisor by_stride;  // likewise
 
     // Where tap `tap` of the window at `output` reads; outside the image where that is not below
     // `in` as an unsigned number.
@@ -50,7 +51,7 @@ struct SlidingWindow {
     // neither divides but once, which is for every tap more work than what is done with it.
     SHOAL_HOST_DEVICE Reader FirstReader(int32_t input) const {
       const int32_t shifted = input + before;
-      if (dilation == 1) return {shifted % stride, shifted / stride};
+      if (dilation == 1) return {shifted % by_stride, shifted / by_stride};
       for (int32_t tap = 0; tap < tap_step; ++tap) {
         const int32_t rest = shifted - tap * dilation;
         if (rest % stride == 0) return {tap, rest / stride};
@@ -62,6 +63,12 @@ struct SlidingWindow {
     }
     SHOAL_HOST_DEVICE bool IsOutput(int32_t output) const {
       return static_cast<uint32_t>(output) < static_cast<uint32_t>(out);
+    }
+    // The first tap of the window at `output` that is inside; `size` where none is.
+    SHOAL_HOST_DEVICE int32_t FirstInside(int32_t output) const {
+      int32_t tap = 0;
+      while (tap < size && !Inside(Input(output, tap))) ++tap;
+      return tap;
     }
     // The taps of the window at `output` that are inside.
     SHOAL_HOST_DEVICE int32_t InsideTaps(int32_t output) const {
@@ -103,15 +110,16 @@ struct SlidingWindow {
             .tap_step = stride / std::gcd(stride, dilation),
             .output_step = dilation / std::gcd(stride, dilation),
             .by_in = Divisor(static_cast<int32_t>(in)),
-            .by_out = Divisor(static_cast<int32_t>(window.OutputExtent(axis, in)))};
+            .by_out = Divisor(static_cast<int32_t>(window.OutputExtent(axis, in))),
+            .by_stride = Divisor(stride)};
   }
 };
 
 // Which pack of a pixel an item is, where consecutive items are consecutive packs of [B, h, w, C].
 // Extents are numbers, or a Divisor each.
 struct PixelOfItem {
-  template <typename Height, typename Width>
-  SHOAL_HOST_DEVICE PixelOfItem(int32_t item, int32_t packs, const Height& height,
+  template <typename Packs, typename Height, typename Width>
+  SHOAL_HOST_DEVICE PixelOfItem(int32_t item, const Packs& packs, const Height& height,
                                 const Width& width) {
     pack = item % packs;
     const int32_t pixel = item / packs;
