@@ -247,7 +247,7 @@ absl::Status MeanGradient(int index, CudaProgram& program) {
   AddKernel(
       index, {program.Output(output)},
       [=](const StepTensors& at) {
-        return FillKernel<float>{share, at[0], count};
+        return FillKernel<float, 1>{share, at[0], count};
       },
       program);
   return absl::OkStatus();

@@ -27,15 +27,24 @@ class CudaMoves : public DeviceMoveKernels {
     StridedAxes axes;
     const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
     axes.AddOuter(count, 1);
-    return StepOfNoOp("Copy", stream_, [=](const StepTensors& at) {
-      return StridedCopyKernel<float>{at[0], axes, at[1], axes, count};
+    std::unique_ptr<Kernel> step;
+    WithWidth<float>(count, [&]<int width>(std::integral_constant<int, width>) {
+      step = StepOfNoOp(
+          "Copy", stream_, [packed = PackedAxes<width>(axes), count](const StepTensors& at) {
+            return StridedCopyKernel<float, width>{at[0], packed, at[1], packed, count};
+          });
     });
+    return step;
   }
   std::unique_ptr<Kernel> Zero(int64_t size_bytes) const override {
     const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
-    return StepOfNoOp("Zero", stream_, [=](const StepTensors& at) {
-      return FillKernel<float>{0, at[0], count};
+    std::unique_ptr<Kernel> step;
+    WithWidth<float>(count, [&]<int width>(std::integral_constant<int, width>) {
+      step = StepOfNoOp("Zero", stream_, [=](const StepTensors& at) {
+        return FillKernel<float, width>{0, at[0], count};
+      });
     });
+    return step;
   }
   std::unique_ptr<Kernel> AddPart(int64_t size_bytes) const override {
     const int64_t count = size_bytes / static_cast<int64_t>(sizeof(float));
@@ -48,9 +57,13 @@ class CudaMoves : public DeviceMoveKernels {
     return step;
   }
   std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const override {
-    return StepOfNoOp("FloatsOfBytes", stream_, [=](const StepTensors& at) {
-      return FloatsOfBytesKernel{at.At<uint8_t>(0), at[1], count};
+    std::unique_ptr<Kernel> step;
+    WithWidth<float>(count, [&]<int width>(std::integral_constant<int, width>) {
+      step = StepOfNoOp("FloatsOfBytes", stream_, [=](const StepTensors& at) {
+        return FloatsOfBytesKernel<width>{at.At<uint8_t>(0), at[1], count};
+      });
     });
+    return step;
   }
 
  private:
@@ -67,15 +80,23 @@ struct Move {
   int64_t count = 0;
 };
 void AddMove(int index, const Move& move, CudaProgram& program) {
-  WithElement(move.type, [&]<typename Element>(Element) {
+  const auto fits = [&](int width) {
+    return move.from_axes.HasPacks(width) && move.to_axes.HasPacks(width) &&
+           move.from_first % width == 0 && move.to_first % width == 0;
+  };
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
         index, {move.from, move.to},
-        [=](const StepTensors& at) {
-          return StridedCopyKernel<Element>{at.At<Element>(0) + move.from_first, move.from_axes,
-                                            at.At<Element>(1) + move.to_first, move.to_axes,
-                                            move.count};
+        [=, from_axes = PackedAxes<width>(move.from_axes),
+         to_axes = PackedAxes<width>(move.to_axes)](const StepTensors& at) {
+          return StridedCopyKernel<Element, width>{at.At<Element>(0) + move.from_first, from_axes,
+                                                   at.At<Element>(1) + move.to_first, to_axes,
+                                                   move.count};
         },
         program);
+  };
+  WithElement(move.type, [&]<typename Element>(Element element) {
+    WithFittingWidth<Element>(fits, [&](auto width) { add(element, width); });
   });
 }
 // From a node's first input to its output.
@@ -104,21 +125,25 @@ std::unique_ptr<DeviceMoveKernels> CreateMoves(const Stream* stream) {
 
 absl::Status Pad(int index, CudaProgram& program) {
   const Node& node = program.node(index);
-  const Shape box = program.shape(node.inputs[0]), shape = program.shape(node.outputs[0]);
-  Move move = MoveOf(index, program);
-  move.to_first = FirstOf(static_cast<const PadOp&>(*node.op).margins, shape);
-  move.count = ElementCount(box);
-  SHOAL_ASSIGN_OR_RETURN(move.from_axes, BoxAxes(box, box));
-  SHOAL_ASSIGN_OR_RETURN(move.to_axes, BoxAxes(box, shape));
-  WithElement(move.type, [&]<typename Element>(Element) {
+  SHOAL_ASSIGN_OR_RETURN(const PaddedAxes axes,
+                         PaddedAxesOf(program.shape(node.inputs[0]),
+                                      static_cast<const PadOp&>(*node.op).margins.before,
+                                      program.shape(node.outputs[0])));
+  const ComputeDtype kept = program.kept_as(index);
+  const std::vector<TensorId> tensors = {program.tensor(node.inputs[0], kept),
+                                         program.Output(node.outputs[0], kept)};
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
     AddKernel(
-        index, {move.to},
-        [count = ElementCount(shape)](const StepTensors& at) {
-          return FillKernel<Element>{0, at.At<Element>(0), count};
+        index, tensors,
+        [=](const StepTensors& at) {
+          return PadKernel<Element, width>(axes, at.At<Element>(0), at.At<Element>(1));
         },
         program);
+  };
+  WithElement(kept, [&]<typename Element>(Element element) {
+    WithFittingWidth<Element>([&](int width) { return axes.HasPacks(width); },
+                              [&](auto width) { add(element, width); });
   });
-  AddMove(index, move, program);
   return absl::OkStatus();
 }
 

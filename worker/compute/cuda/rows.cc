@@ -232,12 +232,15 @@ absl::Status GatherBackward(int index, CudaProgram& program) {
         return RankKeysKernel{at.At<int32_t>(0), count, at.At<int32_t>(1), at.At<int32_t>(2)};
       },
       program);
-  AddKernel(
-      index, {dtable},
-      [size = table.rows * table.columns](const StepTensors& at) {
-        return FillKernel<float>{0, at[0], size};
-      },
-      program);
+  const int64_t size = table.rows * table.columns;
+  WithWidth<float>(size, [&]<int width>(std::integral_constant<int, width>) {
+    AddKernel(
+        index, {dtable},
+        [size](const StepTensors& at) {
+          return FillKernel<float, width>{0, at[0], size};
+        },
+        program);
+  });
   WithWidth<float>(table.columns, [&]<int width>(std::integral_constant<int, width>) {
     AddKernel(
         index, {sorted, places, program.tensor(node.inputs[1]), dtable},

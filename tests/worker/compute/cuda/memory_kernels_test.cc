@@ -1,13 +1,16 @@
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "common/model/ops/gather.h"
+#include "common/model/ops/pad.h"
 #include "common/model/ops/rescale.h"
 #include "tests/worker/compute/cuda/kernel_test.h"
 #include "worker/compute/cuda/kernels/add_part.h"
 #include "worker/compute/cuda/kernels/gather.h"
 #include "worker/compute/cuda/kernels/gradient_check.h"
 #include "worker/compute/cuda/kernels/rescale.h"
+#include "worker/compute/cuda/kernels/strided.h"
 
 namespace shoal::cuda {
 namespace {
@@ -55,6 +58,46 @@ TEST_P(MemoryKernelsTest, RescaledBytesEqualTheReference) {
     op.offset.assign(offset.data(), offset.data() + channels);
     ExpectNear(y, Reference(op, {{x.doubles(), {pixels, channels}}})[0], 1e-6, "y");
   });
+}
+
+// Boxes in boxes, whose rows and whose distances are whole packs, halves of them, or neither.
+TEST_P(MemoryKernelsTest, BoxesAreMovedAsByTheReference) {
+  std::set<int> padded, cropped;  // in packs of so many bytes
+  ForElements(30, [&]<typename Element>(Element) {
+    const int64_t unit = int64_t{1} << Pick(0, 4), apart = int64_t{1} << Pick(0, 4);
+    const Shape box = {Pick(1, 3), Pick(1, 4), Pick(1, 5), unit * Pick(1, 3)};
+    const bool channels = Flip();  // have margins, too
+    PadOp pad;
+    pad.margins = {{Pick(0, 2), Pick(0, 2), channels ? apart * Pick(0, 2) : 0},
+                   {Pick(0, 2), Pick(0, 2), channels ? apart * Pick(0, 2) : 0}};
+    const Shape shape = (*pad.InferShapes({box}))[0];
+    SCOPED_TRACE(testing::Message() << ShapeToString(box) << " in " << ShapeToString(shape));
+    const auto x = Normal<Element>(ElementCount(box));
+    const auto y = Empty<Element>(ElementCount(shape)), again = Empty<Element>(x.size());
+    const PaddedAxes axes = PaddedAxesOf(box, pad.margins.before, shape).value();
+    WithFittingWidth<Element>([&](int width) { return axes.HasPacks(width); },
+                              [&]<int width>(std::integral_constant<int, width>) {
+                                padded.insert(width * static_cast<int>(sizeof(Element)));
+                                Run(PadKernel<Element, width>(axes, x.data(), y.data()));
+                              });
+    ExpectNear(y, Reference(pad, {{x.doubles(), box}})[0], 0, "padded");
+
+    const StridedAxes to_axes = BoxAxes(box, box).value(), from_axes = BoxAxes(box, shape).value();
+    int64_t first = 0;
+    for (size_t axis = 1; axis < 4; ++axis)
+      first += pad.margins.before[axis - 1] * StridesOf(shape)[axis];
+    const auto fits = [&](int width) {
+      return from_axes.HasPacks(width) && to_axes.HasPacks(width) && first % width == 0;
+    };
+    WithFittingWidth<Element>(fits, [&]<int width>(std::integral_constant<int, width>) {
+      cropped.insert(width * static_cast<int>(sizeof(Element)));
+      Run(StridedCopyKernel<Element, width>{y.data() + first, PackedAxes<width>(from_axes),
+                                            again.data(), PackedAxes<width>(to_axes), x.size()});
+    });
+    ExpectNear(again, x.doubles(), 0, "cropped");
+  });
+  EXPECT_EQ(padded, (std::set<int>{2, 4, 8, 16}));
+  EXPECT_EQ(cropped, padded);
 }
 
 TEST_P(MemoryKernelsTest, GatherEqualsTheReference) {

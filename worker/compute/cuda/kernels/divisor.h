@@ -11,11 +11,13 @@ namespace shoal::cuda {
 // divided is not negative (Granlund, Montgomery 1994, figure 4.1).
 class Divisor {
  public:
-  explicit Divisor(int32_t divisor) : divisor_(divisor) {
+  explicit Divisor(int32_t divisor = 1) : divisor_(divisor) {
     while ((int64_t{1} << shift_) < divisor) ++shift_;
     const uint64_t more = (uint64_t{1} << shift_) - static_cast<uint64_t>(divisor);
     multiplier_ = static_cast<uint32_t>((more << 32) / static_cast<uint64_t>(divisor) + 1);
   }
+
+  SHOAL_HOST_DEVICE int32_t divisor() const { return divisor_; }
 
   SHOAL_HOST_DEVICE friend int32_t operator/(int32_t dividend, const Divisor& by) {
     const uint32_t n = static_cast<uint32_t>(dividend);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -8,11 +10,14 @@
 #include "common/base/shape.h"
 #include "common/model/ops/binary.h"
 #include "worker/compute/cuda/kernels/bfloat16.h"
+#include "worker/compute/cuda/kernels/divisor.h"
 #include "worker/compute/cuda/kernels/kernel.h"
+#include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/elementwise_functions.h"
 
-// What goes through tensors by axes: repeated values, boxes in boxes, sums over some axes. An
-// element at a time, with a division an axis: for what is small beside the layers around it.
+// What goes through tensors by axes: repeated values, boxes in boxes, sums over some axes; with a
+// division an axis. Boxes go by packs where these lie together, and are bound by bandwidth; the
+// rest goes by elements, and is small beside the layers around it.
 
 namespace shoal::cuda {
 
@@ -37,6 +42,13 @@ struct StridedAxes {
     return offset;
   }
 
+  // Whether it is a walk by packs of `width` neighbouring elements, at multiples of that.
+  bool HasPacks(int width) const {
+    if (count == 0 || strides[0] != 1 || extents[0] % width != 0) return false;
+    return std::all_of(strides + 1, strides + count,
+                       [&](int64_t stride) { return stride % width == 0; });
+  }
+
   // Adds an axis outside of those that there are; false where there is no place for it.
   bool AddOuter(int64_t extent, int64_t stride) {
     if (extent == 1) return true;
@@ -51,11 +63,38 @@ struct StridedAxes {
   }
 };
 
+// The axes of a box in a larger one, each as long as it can be.
+struct PaddedAxes {
+  int32_t count = 0;
+  // Of both, innermost first; elements.
+  int64_t extents[StridedAxes::kMost] = {};
+  int64_t before[StridedAxes::kMost] = {};
+  int64_t inside[StridedAxes::kMost] = {};
+
+  bool HasPacks(int width) const {
+    return count > 0 && extents[0] % width == 0 && before[0] % width == 0 && inside[0] % width == 0;
+  }
+  // Adds an axis outside of those that there are; false where there is no place for it.
+  bool AddOuter(int64_t extent, int64_t first, int64_t box) {
+    const bool all = count > 0 && before[count - 1] == 0 && inside[count - 1] == extents[count - 1];
+    if (!all && count == StridedAxes::kMost) return false;
+    const int axis = all ? count - 1 : count++;
+    const int64_t unit = all ? extents[axis] : 1;
+    extents[axis] = extent * unit;
+    before[axis] = first * unit;
+    inside[axis] = box * unit;
+    return true;
+  }
+};
+
+inline absl::Status TooManyAxes(const Shape& shape) {
+  return absl::UnimplementedError(absl::StrCat("the cuda backend has no kernel for shapes like ",
+                                               ShapeToString(shape), ": they have too many axes"));
+}
 // `axes`, all of which AddOuter had a place for.
 inline absl::StatusOr<StridedAxes> AxesIf(bool fit, const StridedAxes& axes, const Shape& shape) {
   if (fit) return axes;
-  return absl::UnimplementedError(absl::StrCat("the cuda backend has no kernel for shapes like ",
-                                               ShapeToString(shape), ": they have too many axes"));
+  return TooManyAxes(shape);
 }
 
 // Row-major strides of `shape`.
@@ -79,6 +118,19 @@ inline absl::StatusOr<StridedAxes> RepeatedAxes(const Shape& shape, const Shape&
   return AxesIf(fit, axes, repeated);
 }
 
+// How a box of extents `box` lies in one of `shape`, which begins `before` before it along each
+// axis but the first.
+inline absl::StatusOr<PaddedAxes> PaddedAxesOf(const Shape& box, const std::vector<int64_t>& before,
+                                               const Shape& shape) {
+  PaddedAxes axes;
+  bool fit = true;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    fit = fit && axes.AddOuter(shape[axis], axis == 0 ? 0 : before[axis - 1], box[axis]);
+  }
+  if (fit) return axes;
+  return TooManyAxes(shape);
+}
+
 // A walk through a box of extents `box` in a tensor of `shape`, from where it begins.
 inline absl::StatusOr<StridedAxes> BoxAxes(const Shape& box, const Shape& shape) {
   const std::vector<int64_t> strides = StridesOf(shape);
@@ -90,39 +142,134 @@ inline absl::StatusOr<StridedAxes> BoxAxes(const Shape& box, const Shape& shape)
   return AxesIf(fit, axes, shape);
 }
 
+// A divisor of axes that kernels divide by. Where one is longer than that there are more packs than
+// a kernel takes, and it is not launched.
+inline Divisor ByExtent(int64_t extent) {
+  return Divisor(static_cast<int32_t>(std::clamp<int64_t>(extent, 1, INT32_MAX)));
+}
+
+// A walk by packs of `width` neighbouring elements, with divisions that cost little.
+template <int width>
+struct PackedAxes {
+  // Of axes that are made of such packs.
+  explicit PackedAxes(const StridedAxes& axes) : count(axes.count) {
+    for (int axis = 0; axis < count; ++axis) {
+      by_extent[axis] = ByExtent(axes.extents[axis] / (axis == 0 ? width : 1));
+      strides[axis] = axes.strides[axis] * (axis == 0 ? width : 1);
+    }
+  }
+
+  // Where pack `i` of the walk is in the tensor, in elements.
+  SHOAL_HOST_DEVICE int64_t Offset(int32_t i) const {
+    int64_t offset = 0;
+    for (int axis = 0; axis < count; ++axis) {
+      const int32_t next = axis + 1 == count ? 0 : i / by_extent[axis];
+      offset += (i - next * by_extent[axis].divisor()) * strides[axis];
+      i = next;
+    }
+    return offset;
+  }
+
+  int32_t count;
+  Divisor by_extent[StridedAxes::kMost];
+  int64_t strides[StridedAxes::kMost];
+};
+
+// Calls use(width) with the widest pack of Element for which fits(width), or one element.
+template <typename Element, int width = 16 / sizeof(Element), typename Fits, typename Use>
+void WithFittingWidth(const Fits& fits, const Use& use) {
+  if constexpr (width > 1) {
+    if (!fits(width)) return WithFittingWidth<Element, width / 2>(fits, use);
+  }
+  use(std::integral_constant<int, width>());
+}
+
 // to[to_axes] = from[from_axes]
-template <typename Element>
+template <typename Element, int width>
 struct StridedCopyKernel {
   const Element* from;
-  StridedAxes from_axes;
+  PackedAxes<width> from_axes;
   Element* to;
-  StridedAxes to_axes;
-  int64_t count;
+  PackedAxes<width> to_axes;
+  int64_t count;  // elements
+
+  int64_t items() const { return count / width; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    StoreRaw(LoadRaw<width>(from + from_axes.Offset(item)), to + to_axes.Offset(item));
+  }
+};
+
+// to = from, and zeros around it
+template <typename Element, int width>
+struct PadKernel {
+  // Of axes that are made of such packs.
+  PadKernel(const PaddedAxes& axes, const Element* from, Element* to)
+      : axes(axes.count), count(1), from(from), to(to) {
+    int64_t stride = width;
+    for (int axis = 0; axis < axes.count; ++axis) {
+      const int unit = axis == 0 ? width : 1;
+      by_extent[axis] = ByExtent(axes.extents[axis] / unit);
+      before[axis] = static_cast<int32_t>(axes.before[axis] / unit);
+      inside[axis] = static_cast<int32_t>(axes.inside[axis] / unit);
+      strides[axis] = stride;
+      stride *= axes.inside[axis] / unit;
+      count *= axes.extents[axis] / unit;
+    }
+  }
+
+  int32_t axes;
+  int64_t count;  // packs
+  const Element* from;
+  Element* to;
+  Divisor by_extent[StridedAxes::kMost];  // of `to`, innermost first
+  int32_t before[StridedAxes::kMost];
+  int32_t inside[StridedAxes::kMost];
+  int64_t strides[StridedAxes::kMost];  // of `from`
 
   int64_t items() const { return count; }
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
-    to[to_axes.Offset(item)] = from[from_axes.Offset(item)];
+    int64_t offset = 0;
+    bool is_inside = true;
+    int32_t rest = item;
+    for (int axis = 0; axis < axes; ++axis) {
+      const int32_t next = rest / by_extent[axis];
+      const int32_t place = rest - next * by_extent[axis].divisor() - before[axis];
+      is_inside = is_inside && static_cast<uint32_t>(place) < static_cast<uint32_t>(inside[axis]);
+      offset += place * strides[axis];
+      rest = next;
+    }
+    RawPack<Element, width> pack = {};
+    if (is_inside) pack = LoadRaw<width>(from + offset);
+    StoreRaw(pack, to + int64_t{item} * width);
   }
 };
 
 // Bound by what it writes.
+template <int width>
 struct FloatsOfBytesKernel {
   const uint8_t* from;
   float* to;
-  int64_t count;
+  int64_t count;  // a multiple of width
 
-  int64_t items() const { return count; }
-  SHOAL_HOST_DEVICE void operator()(int32_t item) const { to[item] = from[item]; }
+  int64_t items() const { return count / width; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    const int64_t at = int64_t{item} * width;
+    Store(Load<width>(from + at), to + at);
+  }
 };
 
-template <typename Element>
+template <typename Element, int width>
 struct FillKernel {
   float value;
   Element* to;
-  int64_t count;
+  int64_t count;  // a multiple of width
 
-  int64_t items() const { return count; }
-  SHOAL_HOST_DEVICE void operator()(int32_t item) const { to[item] = FromFloat<Element>(value); }
+  int64_t items() const { return count / width; }
+  SHOAL_HOST_DEVICE void operator()(int32_t item) const {
+    Pack<width> pack;
+    for (int i = 0; i < width; ++i) pack[i] = value;
+    Store(pack, to + int64_t{item} * width);
+  }
 };
 
 // BinaryOp of tensors that are repeated.
