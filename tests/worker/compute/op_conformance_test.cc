@@ -251,6 +251,7 @@ std::vector<NamedOpCase> ReducedPrecisionCases() {
                                               "Mish",
                                               "Multiply",
                                               "Pad",
+                                              "Rescale",
                                               "Reshape",
                                               "Sigmoid",
                                               "Silu",

@@ -213,30 +213,41 @@ absl::Status GluBackward(int index, CudaProgram& program) {
 absl::Status Rescale(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const auto& op = static_cast<const RescaleOp&>(*node.op);
-  const TensorId x = program.tensor(node.inputs[0]), y = program.Output(node.outputs[0]);
+  const ComputeDtype kept = program.kept_as(index);
+  const TensorId x = program.tensor(node.inputs[0]), y = program.Output(node.outputs[0], kept);
   MatrixExtents extents(program.shape(node.outputs[0]));
   if (op.scale.size() == 1 && op.offset.size() == 1) {
     extents.columns *= std::exchange(extents.rows, 1);
     std::swap(extents.rows, extents.columns);
   }
-  for (int64_t first = 0; first < extents.columns; first += RescaleKernel::kMostChannels) {
-    RescaleKernel kernel = {.rows = extents.rows, .columns = extents.columns, .first = first};
-    kernel.channels = static_cast<int32_t>(
-        std::min<int64_t>(extents.columns - first, RescaleKernel::kMostChannels));
-    for (int32_t i = 0; i < kernel.channels; ++i) {
-      kernel.scale[i] = static_cast<float>(op.scale[op.scale.size() == 1 ? 0 : first + i]);
-      kernel.offset[i] = static_cast<float>(op.offset[op.offset.size() == 1 ? 0 : first + i]);
+  const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
+    using Kernel = RescaleKernel<Element, width>;
+    for (int64_t first = 0; first < extents.columns; first += Kernel::kMostChannels) {
+      const auto channels =
+          static_cast<int32_t>(std::min<int64_t>(extents.columns - first, Kernel::kMostChannels));
+      Kernel kernel = {.rows = extents.rows,
+                       .columns = extents.columns,
+                       .first = first,
+                       .channels = channels,
+                       .by_channels = Divisor(channels)};
+      for (int32_t i = 0; i < channels; ++i) {
+        kernel.scale[i] = static_cast<float>(op.scale[op.scale.size() == 1 ? 0 : first + i]);
+        kernel.offset[i] = static_cast<float>(op.offset[op.offset.size() == 1 ? 0 : first + i]);
+      }
+      AddKernel(
+          index, {x, y},
+          [=](const StepTensors& at) {
+            Kernel placed = kernel;
+            placed.x = at[0];
+            placed.y = at.At<Element>(1);
+            return placed;
+          },
+          program);
     }
-    AddKernel(
-        index, {x, y},
-        [=](const StepTensors& at) {
-          RescaleKernel placed = kernel;
-          placed.x = at[0];
-          placed.y = at[1];
-          return placed;
-        },
-        program);
-  }
+  };
+  // One, where the channels are cut into several parts.
+  const bool whole = extents.columns <= RescaleKernel<float, 1>::kMostChannels;
+  WithPacks(kept, whole ? extents.rows * extents.columns : 1, add);
   return absl::OkStatus();
 }
 

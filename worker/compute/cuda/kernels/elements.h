@@ -5,7 +5,9 @@
 #include "common/model/ops/dropout.h"
 #include "common/model/ops/random_uniform.h"
 #include "common/model/ops/unary.h"
+#include "worker/compute/cuda/kernels/divisor.h"
 #include "worker/compute/cuda/kernels/kernel.h"
+#include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/dropout_mask.h"
 #include "worker/compute/elementwise_functions.h"
 #include "worker/compute/run_context.h"
@@ -107,24 +109,33 @@ struct GluBackwardKernel {
   }
 };
 
-// RescaleOp of some neighbouring channels: of those that fit into what a kernel is told.
+// RescaleOp of some neighbouring channels: of those that fit into what a kernel is told. Where
+// these are all, by packs of neighbouring elements, whatever their channels.
+template <typename Element, int width>
 struct RescaleKernel {
   static constexpr int kMostChannels = 64;
 
   const float* x;
-  float* y;
+  Element* y;
   int64_t rows;
   int64_t columns;
-  int64_t first;     // channel
-  int32_t channels;  // from there on
+  int64_t first;        // channel
+  int32_t channels;     // from there on; all of them where width is not 1
+  Divisor by_channels;  // `channels`
   float scale[kMostChannels];
   float offset[kMostChannels];
 
-  int64_t items() const { return rows * channels; }
+  int64_t items() const { return rows * channels / width; }
   SHOAL_HOST_DEVICE void operator()(int32_t item) const {
-    const int32_t channel = item % channels;
-    const int64_t at = int64_t{item / channels} * columns + first + channel;
-    y[at] = x[at] * scale[channel] + offset[channel];
+    int32_t channel = item % by_channels * width % by_channels;
+    const int64_t at = width == 1 ? int64_t{item / by_channels} * columns + first + channel
+                                  : int64_t{item} * width;
+    Pack<width> pack = Load<width>(x + at);
+    for (int i = 0; i < width; ++i) {
+      pack[i] = pack[i] * scale[channel] + offset[channel];
+      channel = channel + 1 == channels ? 0 : channel + 1;
+    }
+    Store(pack, y + at);
   }
 };
 
