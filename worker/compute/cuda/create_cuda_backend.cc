@@ -61,9 +61,10 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index,
       {.products = products.get(),
        .others = std::move(by_cudnn),
        .tuner = tuner.get(),
-       .measure = [stream](std::span<const int64_t> sizes_bytes, Kernel& kernel) {
-         return MeasureRun(*stream, sizes_bytes, [&](std::span<void* const> tensors) {
-           return kernel.Run(nullptr, tensors);
+       .measure = [stream](std::span<const TrialTensor> tensors, int64_t workspace_bytes,
+                           Kernel& kernel) {
+         return TryRun(*stream, tensors, workspace_bytes, [&](std::span<void* const> addresses) {
+           return kernel.Run(nullptr, addresses);
          });
        }});
   const int64_t blocks = device->blocks();

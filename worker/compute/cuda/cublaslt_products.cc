@@ -111,17 +111,13 @@ std::string ProductText(const MatrixProduct& product) {
                       side(product.k, product.n, product.transpose_b), product.bias ? " bias" : "");
 }
 
-// Of a, b, the bias where there is one, c, and the workspace.
-std::vector<int64_t> SizesInMemory(const MatrixProduct& product, int64_t workspace_bytes) {
-  const auto size_bytes = [](ComputeDtype type, int64_t elements) {
-    return elements * (type == ComputeDtype::kFloat32 ? 4 : 2);
-  };
-  std::vector<int64_t> sizes = {size_bytes(product.operands, product.m * product.k),
-                                size_bytes(product.operands, product.k * product.n)};
-  if (product.bias) sizes.push_back(size_bytes(product.result, product.n));
-  sizes.push_back(size_bytes(product.result, product.m * product.n));
-  sizes.push_back(workspace_bytes);
-  return sizes;
+// a, b, the bias where there is one, and c.
+std::vector<TrialTensor> TrialTensorsOf(const MatrixProduct& product) {
+  std::vector<TrialTensor> tensors = {{product.operands, product.m * product.k},
+                                      {product.operands, product.k * product.n}};
+  if (product.bias) tensors.push_back({product.result, product.n});
+  tensors.push_back({product.result, product.m * product.n, /*written=*/true});
+  return tensors;
 }
 
 // A product with the algorithm that computes it.
@@ -145,10 +141,10 @@ class CublasLtProducts : public MatrixProducts {
         .suggest = [&](size_t most) { return Suggest(product, most, node); },
         .measure =
             [&](ProductPlan& plan) {
-              return MeasureRun(*options_.stream, SizesInMemory(product, workspace_bytes()),
-                                [&](std::span<void* const> tensors) {
-                                  return plan.kernel->Run(nullptr, tensors);
-                                });
+              return TryRun(*options_.stream, TrialTensorsOf(product), workspace_bytes(),
+                            [&](std::span<void* const> tensors) {
+                              return plan.kernel->Run(nullptr, tensors);
+                            });
             }};
     SHOAL_ASSIGN_OR_RETURN(ProductPlan plan, ChoosePlan(trains ? options_.tuner : nullptr, offer));
     return std::move(plan.kernel);

@@ -12,6 +12,7 @@
 #include "worker/compute/cuda/convolutions.h"
 #include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/cuda/matrix_products.h"
+#include "worker/compute/cuda/with_element.h"
 #include "worker/compute/plan/fusions.h"
 #include "worker/compute/program_builder.h"
 
@@ -109,20 +110,6 @@ class CudaProgram {
   std::map<std::tuple<ValueId, ValueId, double>, TensorId> factors_;
   std::map<ValueId, TensorId> taps_of_;
 };
-
-// Calls use(element) with a value of the type that this stands for.
-template <typename Use>
-void WithElement(ComputeDtype type, const Use& use) {
-  switch (type) {
-    case ComputeDtype::kBfloat16:
-      return use(BFloat16());
-    case ComputeDtype::kFloat16:
-      return use(Float16());
-    case ComputeDtype::kFloat32:
-      break;
-  }
-  use(float());
-}
 
 // Calls use(element, width) with the widest pack, too, that rows of `columns` of them are made of.
 template <typename Use>

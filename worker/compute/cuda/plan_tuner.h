@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/plan_cache.h"
+#include "worker/compute/cuda/trial.h"
 
 namespace shoal::cuda {
 
@@ -23,8 +24,7 @@ struct PlanOffer {
   std::function<absl::StatusOr<Plan>(const std::string& choice)> make;
   // As many plans as there are, `most` at most and at least one, what is thought best first.
   std::function<absl::StatusOr<std::vector<Plan>>(size_t most)> suggest;
-  // How long a plan takes, in any unit.
-  std::function<absl::StatusOr<double>(Plan& plan)> measure;
+  std::function<absl::StatusOr<Trial>(Plan& plan)> measure;
 };
 
 // The best is nearly always among these; each takes some runs to measure.
@@ -76,23 +76,24 @@ absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) 
   return std::move(plans[0]);
 }
 
-// The index of the fastest, of those that can be measured; the last error where none can.
+// The index of the fastest, of those that can be measured and agree with most others; the last
+// error where none can.
 template <typename Plan>
 absl::StatusOr<size_t> FindFastest(const PlanOffer<Plan>& offer, std::vector<Plan>& plans) {
-  std::optional<double> least;
-  size_t fastest = 0;
+  std::vector<Trial> trials;
+  std::vector<size_t> tried;
   absl::Status failed;
   for (size_t i = 0; i < plans.size(); ++i) {
-    const absl::StatusOr<double> time = offer.measure(plans[i]);
-    if (!time.ok()) {
-      failed = time.status();
-    } else if (!least.has_value() || *time < *least) {
-      least = *time;
-      fastest = i;
+    absl::StatusOr<Trial> trial = offer.measure(plans[i]);
+    if (trial.ok()) {
+      trials.push_back(*std::move(trial));
+      tried.push_back(i);
+    } else {
+      failed = trial.status();
     }
   }
-  if (!least.has_value()) return failed;
-  return fastest;
+  if (tried.empty()) return failed;
+  return tried[FastestOfThoseThatAgree(trials)];
 }
 
 template <typename Plan>

@@ -72,7 +72,7 @@ class PointwiseConvolutions : public Convolutions {
     };
     offer.suggest = [&](size_t most) { return Suggest(most, graph, *product, trains, node); };
     offer.measure = [&](PointwisePlan& plan) {
-      return options_.measure(SizesInMemory(graph, plan.made.workspace_bytes), *plan.made.kernel);
+      return options_.measure(TrialTensorsOf(graph), plan.made.workspace_bytes, *plan.made.kernel);
     };
     SHOAL_ASSIGN_OR_RETURN(PointwisePlan plan, ChoosePlan(tuner, offer));
     return std::move(plan.made);

@@ -18,9 +18,9 @@ namespace shoal::cuda {
 // convolution, and for one with a ReLU behind it.
 std::optional<MatrixProduct> ProductOf(const ConvolutionGraph& graph);
 
-// How long a kernel takes with tensors of these sizes, in any unit.
-using KernelTimer =
-    std::function<absl::StatusOr<double>(std::span<const int64_t> sizes_bytes, Kernel& kernel)>;
+// Tries out a kernel, which is given these tensors and then a workspace.
+using KernelTimer = std::function<absl::StatusOr<Trial>(std::span<const TrialTensor> tensors,
+                                                        int64_t workspace_bytes, Kernel& kernel)>;
 
 struct PointwiseOptions {
   MatrixProducts* products = nullptr;

@@ -3,12 +3,15 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstring>
+#include <random>
 #include <vector>
 
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/captured_graph.h"
 #include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/cuda/memory.h"
+#include "worker/compute/cuda/with_element.h"
 
 namespace shoal::cuda {
 namespace {
@@ -26,6 +29,70 @@ constexpr int64_t kAlignmentBytes = 256;
 
 int64_t AlignedBytes(int64_t size_bytes) {
   return (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+}
+
+// How many different numbers a tensor has, one after the other, and again; each another prime, so
+// that what is multiplied does not repeat in step.
+constexpr int64_t kDifferent[] = {65521, 65519, 65497, 65479};
+constexpr int64_t kSampled = 512;
+
+// As many, and some more, from -1 to 1.
+const std::vector<float>& Numbers() {
+  static const std::vector<float> numbers = [] {
+    std::minstd_rand random(1);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> drawn(2 * kDifferent[0]);
+    for (float& number : drawn) number = uniform(random);
+    return drawn;
+  }();
+  return numbers;
+}
+
+// Fills the tensor, the `index`-th, with numbers of about 1.
+absl::Status Fill(const Stream& stream, const TrialTensor& tensor, size_t index, std::byte* to) {
+  if (tensor.written) {  // with not-a-number: what is not written is to show
+    return SHOAL_CUDA(cudaMemsetAsync(to, 0xff, tensor.size_bytes(), stream.get()));
+  }
+  std::vector<std::byte> block;
+  WithElement(tensor.type, [&]<typename Element>(Element) {
+    const size_t which = index % std::size(kDifferent);
+    const float* numbers = Numbers().data() + 1000 * which;
+    std::vector<Element> elements(std::min(tensor.elements, kDifferent[which]));
+    for (Element& element : elements) element = FromFloat<Element>(*(numbers++));
+    block.resize(elements.size() * sizeof(Element));
+    std::memcpy(block.data(), elements.data(), block.size());
+  });
+  // It is not pinned, so that it has been read when the call returns.
+  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(
+      cudaMemcpyAsync(to, block.data(), block.size(), cudaMemcpyHostToDevice, stream.get())));
+  int64_t filled = static_cast<int64_t>(block.size());
+  while (filled < tensor.size_bytes()) {
+    const int64_t more = std::min(filled, tensor.size_bytes() - filled);
+    SHOAL_RETURN_IF_ERROR(
+        SHOAL_CUDA(cudaMemcpyAsync(to + filled, to, more, cudaMemcpyDeviceToDevice, stream.get())));
+    filled += more;
+  }
+  return absl::OkStatus();
+}
+
+// Elements all over the tensor; waits for the stream.
+absl::StatusOr<std::vector<float>> SampleOf(const Stream& stream, const TrialTensor& tensor,
+                                            const std::byte* from) {
+  const int64_t count = std::min(kSampled, tensor.elements);
+  // Odd, as extents are often even: it is not to see one channel alone.
+  const int64_t apart = std::max<int64_t>(1, tensor.elements / std::max<int64_t>(1, count) - 1) | 1;
+  std::vector<float> sample;
+  absl::Status copied;
+  WithElement(tensor.type, [&]<typename Element>(Element) {
+    std::vector<Element> elements(count);
+    copied = SHOAL_CUDA(cudaMemcpy2DAsync(elements.data(), sizeof(Element), from,
+                                          apart * sizeof(Element), sizeof(Element), count,
+                                          cudaMemcpyDeviceToHost, stream.get()));
+    if (copied.ok()) copied = SHOAL_CUDA(cudaStreamSynchronize(stream.get()));
+    for (const Element& element : elements) sample.push_back(ToFloat(element));
+  });
+  SHOAL_RETURN_IF_ERROR(copied);
+  return sample;
 }
 
 using Run = std::function<absl::Status(std::span<void* const> addresses)>;
@@ -55,32 +122,39 @@ absl::StatusOr<double> TimeLaunches(const Stream& stream, const CapturedGraph& g
 
 }  // namespace
 
-absl::StatusOr<double> MeasureRun(const Stream& stream, std::span<const int64_t> sizes_bytes,
-                                  const Run& run) {
-  int64_t all_bytes = 0;
-  for (const int64_t size_bytes : sizes_bytes) all_bytes += AlignedBytes(size_bytes);
+absl::StatusOr<Trial> TryRun(const Stream& stream, std::span<const TrialTensor> tensors,
+                             int64_t workspace_bytes, const Run& run) {
+  int64_t all_bytes = AlignedBytes(workspace_bytes);
+  for (const TrialTensor& tensor : tensors) all_bytes += AlignedBytes(tensor.size_bytes());
   SHOAL_ASSIGN_OR_RETURN(const DeviceMemory memory, DeviceMemory::Allocate(all_bytes));
-  SHOAL_RETURN_IF_ERROR(
-      SHOAL_CUDA(cudaMemsetAsync(memory.data(), 0, memory.size_bytes(), stream.get())));
   std::vector<void*> addresses;
   std::byte* next = memory.data();
-  for (const int64_t size_bytes : sizes_bytes) {
+  for (const TrialTensor& tensor : tensors) {
+    SHOAL_RETURN_IF_ERROR(Fill(stream, tensor, addresses.size(), next));
     addresses.push_back(next);
-    next += AlignedBytes(size_bytes);
+    next += AlignedBytes(tensor.size_bytes());
   }
+  addresses.push_back(next);
   // It may have to load what it runs, which a capture does not allow.
   SHOAL_RETURN_IF_ERROR(run(addresses));
-  SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaStreamSynchronize(stream.get())));
+  Trial trial;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].written) continue;
+    SHOAL_ASSIGN_OR_RETURN(
+        trial.sample, SampleOf(stream, tensors[i], static_cast<const std::byte*>(addresses[i])));
+    trial.tolerance = SampleTolerance(tensors[i].type);
+  }
   SHOAL_ASSIGN_OR_RETURN(const CapturedGraph graph, Capture(stream, run, addresses));
-  SHOAL_ASSIGN_OR_RETURN(double least, TimeLaunches(stream, graph, 1));
-  if (least > kLongSeconds) return least;
+  double& least = trial.time;
+  SHOAL_ASSIGN_OR_RETURN(least, TimeLaunches(stream, graph, 1));
+  if (least > kLongSeconds) return trial;
   const int launches = std::clamp(
       static_cast<int>(kSecondsOfTry / kRunsOfGraph / std::max(least, 1e-9)), 1, kMostLaunches);
   for (int i = 0; i < kTries; ++i) {
     SHOAL_ASSIGN_OR_RETURN(const double seconds, TimeLaunches(stream, graph, launches));
     least = std::min(least, seconds);
   }
-  return least;
+  return trial;
 }
 
 }  // namespace shoal::cuda

@@ -95,7 +95,7 @@ class KernelOnCpu : public Kernel {
     }
     const std::vector<GraphTensor> in_memory = graph_.tensors_in_memory();
     for (size_t i = 0; i < in_memory.size(); ++i) {
-      if (in_memory[i].uid != written().uid) continue;
+      if (in_memory[i].uid != graph_.written().uid) continue;
       WithElement(in_memory[i].type, [&]<typename Element>(Element) {
         auto* to = static_cast<Element*>(tensors[i]);
         for (const float value : values.at(in_memory[i].uid)) *(to++) = FromFloat<Element>(value);
@@ -105,12 +105,6 @@ class KernelOnCpu : public Kernel {
   }
 
  private:
-  // What is written.
-  const GraphTensor& written() const {
-    if (!graph_.after.empty()) return graph_.after.back().result;
-    if (graph_.pass == ConvolutionGraph::Pass::kForward) return graph_.y;
-    return graph_.pass == ConvolutionGraph::Pass::kBackwardData ? graph_.x : graph_.filter;
-  }
   void Convolve(float* x, float* filter, float* y) const {
     const bool data = graph_.pass == ConvolutionGraph::Pass::kBackwardData;
     const bool forward = graph_.pass == ConvolutionGraph::Pass::kForward;

@@ -55,10 +55,10 @@ class PlanTunerTest : public ::testing::Test {
       suggested_ = plans.size();
       return plans;
     };
-    offer.measure = [this, seconds](FakePlan& plan) -> absl::StatusOr<double> {
+    offer.measure = [this, seconds](FakePlan& plan) -> absl::StatusOr<Trial> {
       measured_.push_back(plan.number);
       if (seconds[plan.number] < 0) return absl::ResourceExhaustedError("no memory");
-      return seconds[plan.number];
+      return Trial{seconds[plan.number]};
     };
     return offer;
   }
@@ -114,8 +114,8 @@ TEST_F(PlanTunerTest, AnotherQuestionIsAnotherMeasurement) {
 TEST_F(PlanTunerTest, WarmsUpBeforeTheFirstIsMeasured) {
   int runs = 0;
   PlanOffer<FakePlan> offer = Offer({1, 2});
-  offer.measure = [&](FakePlan& plan) -> absl::StatusOr<double> {
-    return (++runs == 1 ? 10.0 : 1.0) * static_cast<double>(plan.number + 1);
+  offer.measure = [&](FakePlan& plan) -> absl::StatusOr<Trial> {
+    return Trial{(++runs == 1 ? 10.0 : 1.0) * static_cast<double>(plan.number + 1)};
   };
   EXPECT_EQ(*Choose(offer), 0);
   EXPECT_EQ(runs, kWarmUps + 2);
@@ -127,6 +127,18 @@ TEST_F(PlanTunerTest, MeasuresAFewAlone) {
   seconds[kMeasuredPlans] = 0;
   EXPECT_EQ(*Choose(Offer(seconds)), static_cast<int64_t>(kMeasuredPlans) - 1);
   EXPECT_EQ(compared().size(), kMeasuredPlans);
+}
+
+// However fast it is.
+TEST_F(PlanTunerTest, WhatComputesSomethingElseThanMostIsNotTaken) {
+  PlanOffer<FakePlan> offer = Offer({3, 1, 2, 4});
+  offer.measure = [measure = offer.measure](FakePlan& plan) {
+    absl::StatusOr<Trial> trial = measure(plan);
+    trial->tolerance = 0.01;
+    trial->sample = {1, 2, plan.number == 1 ? 3.0f : 4.0f};
+    return trial;
+  };
+  EXPECT_EQ(*Choose(offer), 2);
 }
 
 TEST_F(PlanTunerTest, OfEqualOnesTheFirstIsTaken) { EXPECT_EQ(*Choose(Offer({2, 1, 1})), 1); }

@@ -64,13 +64,20 @@ std::vector<GraphTensor> ConvolutionGraph::tensors_in_memory() const {
   return tensors;
 }
 
-std::vector<int64_t> SizesInMemory(const ConvolutionGraph& graph, int64_t workspace_bytes) {
-  std::vector<int64_t> sizes_bytes;
+const GraphTensor& ConvolutionGraph::written() const {
+  if (!after.empty()) return after.back().result;
+  if (pass == Pass::kForward) return y;
+  return pass == Pass::kBackwardData ? x : filter;
+}
+
+std::vector<TrialTensor> TrialTensorsOf(const ConvolutionGraph& graph) {
+  std::vector<TrialTensor> tensors;
   for (const GraphTensor& tensor : graph.tensors_in_memory()) {
-    sizes_bytes.push_back(tensor.size_bytes());
+    tensors.push_back({.type = tensor.type,
+                       .elements = tensor.elements(),
+                       .written = tensor.uid == graph.written().uid});
   }
-  sizes_bytes.push_back(workspace_bytes);
-  return sizes_bytes;
+  return tensors;
 }
 
 ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& window,

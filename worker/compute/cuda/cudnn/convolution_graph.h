@@ -9,6 +9,7 @@
 #include "common/base/shape.h"
 #include "common/model/compute_dtype.h"
 #include "common/model/ops/window.h"
+#include "worker/compute/cuda/trial.h"
 
 // What cuDNN is asked to compute, as data: descriptors are made of it (operation_graph.h), its text
 // is in errors, and tests read it. Nothing of cuDNN's is needed for it.
@@ -54,10 +55,12 @@ struct ConvolutionGraph {
 
   // The tensors that lie in memory, in the order of their uids.
   std::vector<GraphTensor> tensors_in_memory() const;
+  // The one of them that is computed.
+  const GraphTensor& written() const;
 };
 
-// Bytes of each of graph.tensors_in_memory(), and then of a workspace.
-std::vector<int64_t> SizesInMemory(const ConvolutionGraph& graph, int64_t workspace_bytes);
+// As graph.tensors_in_memory().
+std::vector<TrialTensor> TrialTensorsOf(const ConvolutionGraph& graph);
 
 // What is described: extents in Keras's order, with the batch size in place of kBatch.
 struct ConvolutionShapes {

@@ -20,7 +20,7 @@ class ConvolutionPlanner {
     const CudnnDevice* device;
     PlanTuner* tuner = nullptr;
     // How long a plan takes, in any unit; for the tuner.
-    std::function<absl::StatusOr<double>(ConvolutionPlan& plan)> measure = {};
+    std::function<absl::StatusOr<Trial>(ConvolutionPlan& plan)> measure = {};
   };
   explicit ConvolutionPlanner(Options options) : options_(std::move(options)) {}
 

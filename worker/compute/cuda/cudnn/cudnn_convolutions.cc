@@ -72,12 +72,12 @@ class CudnnConvolutions : public Convolutions {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<double> Measure(ConvolutionPlan& plan) const {
-    return MeasureRun(*options_.stream, SizesInMemory(plan.graph(), plan.workspace_bytes()),
-                      [&](std::span<void* const> addresses) {
-                        return plan.Run(session_->handle, addresses.first(addresses.size() - 1),
-                                        addresses.back());
-                      });
+  absl::StatusOr<Trial> Measure(ConvolutionPlan& plan) const {
+    return TryRun(*options_.stream, TrialTensorsOf(plan.graph()), plan.workspace_bytes(),
+                  [&](std::span<void* const> addresses) {
+                    return plan.Run(session_->handle, addresses.first(addresses.size() - 1),
+                                    addresses.back());
+                  });
   }
 
   const CudnnOptions options_;

@@ -169,11 +169,11 @@ TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
   ConvolutionPlanner::Options options = Options();
   std::vector<EngineConfig> measured;
-  options.measure = [&](ConvolutionPlan& plan) -> absl::StatusOr<double> {
+  options.measure = [&](ConvolutionPlan& plan) -> absl::StatusOr<Trial> {
     measured.push_back(plan.config());
     const size_t compared = measured.size() - kWarmUps;  // the first of them is 1
     if (compared == 1) return absl::ResourceExhaustedError("no memory");
-    return compared == 4 ? 1.0 : 2.0;
+    return Trial{compared == 4 ? 1.0 : 2.0};
   };
   const auto plan = ConvolutionPlanner(options).Plan(graph, {}, kNode);
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -191,9 +191,9 @@ TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
 TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
   ConvolutionPlanner::Options options = Options();
-  options.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> {
+  options.measure = [](ConvolutionPlan&) -> absl::StatusOr<Trial> {
     ADD_FAILURE() << "measured";
-    return 1.0;
+    return Trial{1.0};
   };
   const auto first = ConvolutionPlanner(options).Plan(graph, {.deterministic = true}, kNode);
   const auto second = Plan(graph, {.deterministic = true});
@@ -215,7 +215,7 @@ TEST_F(CudnnEnginesTest, WhatIsKeptAndNotAllowedIsNotTaken) {
     PlanTuner tuner(options);
     ConvolutionPlanner::Options planning = Options();
     planning.tuner = &tuner;
-    planning.measure = [](ConvolutionPlan&) -> absl::StatusOr<double> { return 1.0; };
+    planning.measure = [](ConvolutionPlan&) -> absl::StatusOr<Trial> { return Trial{1.0}; };
     const auto plan = ConvolutionPlanner(planning).Plan(graph, {}, kNode);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_NE(plan->choice(), choice);
