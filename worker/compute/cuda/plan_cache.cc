@@ -18,7 +18,7 @@ namespace {
 
 using Entries = std::vector<PlanCache::Entry>;
 
-constexpr std::string_view kForm = "shoal-plans-3\n";
+constexpr std::string_view kForm = "shoal-plans-4\n";
 
 std::optional<PlanCache::Entry> ParseEntry(const std::string& line) {
   const std::vector<std::string> fields = absl::StrSplit(line, '\t');

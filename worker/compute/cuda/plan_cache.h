@@ -24,7 +24,7 @@ struct PlanKey {
 // what the other adds, and that is there again when the other adds the next, or is measured by a
 // later process. Not thread-safe.
 //
-//   file     = "shoal-plans-3\n" { entry } checksum "\n"      the oldest entry first
+//   file     = "shoal-plans-4\n" { entry } checksum "\n"      the oldest entry first
 //   entry    = libraries "\t" gpu "\t" work "\t" demands "\t" choice "\n"
 //   checksum = ChecksumText of all before it                  choice: as the key's libraries say it
 //

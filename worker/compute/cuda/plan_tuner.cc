@@ -4,6 +4,11 @@
 
 namespace shoal::cuda {
 
+absl::Status NoneComputes(const std::string& libraries, const std::string& work) {
+  return absl::UnimplementedError(
+      absl::StrCat("all that ", libraries, " names for it compute something else: ", work));
+}
+
 PlanTuner::PlanTuner(Options options) : options_(std::move(options)), cache_(options_.cache_path) {
   if (!cache_.warning().empty()) options_.on_warning(cache_.warning());
 }

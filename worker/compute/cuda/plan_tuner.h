@@ -24,7 +24,11 @@ struct PlanOffer {
   std::function<absl::StatusOr<Plan>(const std::string& choice)> make;
   // As many plans as there are, `most` at most and at least one, what is thought best first.
   std::function<absl::StatusOr<std::vector<Plan>>(size_t most)> suggest;
+  // kDataLoss: it computes something else, and is not taken. What cannot be measured for another
+  // reason may be.
   std::function<absl::StatusOr<Trial>(Plan& plan)> measure;
+  // Without a tuner, too, what computes something else is not taken.
+  bool checked = false;
 };
 
 // The best is nearly always among these; each takes some runs to measure.
@@ -32,6 +36,9 @@ constexpr size_t kMeasuredPlans = 24;
 // Before the first is measured, so that it does not look worse than the later ones: a GPU that was
 // idle has low clocks for as long as some of these take.
 constexpr int kWarmUps = 20;
+
+// kUnimplemented: all that the libraries name for the work compute something else.
+absl::Status NoneComputes(const std::string& libraries, const std::string& work);
 
 // Chooses the fastest among ways of computing the same on one GPU, once, and keeps what it has
 // chosen (plan_cache.h). What is chosen by the clock need not have the same bits in another
@@ -68,23 +75,37 @@ class PlanTuner {
   bool warned_of_no_measure_ = false;
 };
 
-// By `tuner`; without one, the first that is suggested, which is the same each time.
+// By `tuner`; without one, the first that is suggested, which is the same each time: of an offer
+// that is `checked` the first that computes what it is to.
 template <typename Plan>
 absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) {
   if (tuner != nullptr) return tuner->Choose(offer);
-  SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(1));
-  return std::move(plans[0]);
+  SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans,
+                         offer.suggest(offer.checked ? kMeasuredPlans : 1));
+  for (Plan& plan : plans) {
+    if (!offer.checked || !absl::IsDataLoss(offer.measure(plan).status())) return std::move(plan);
+  }
+  return NoneComputes(offer.libraries, offer.work);
 }
 
-// The index of the fastest, of those that can be measured and agree with most others; the last
-// error where none can.
 template <typename Plan>
-absl::StatusOr<size_t> FindFastest(const PlanOffer<Plan>& offer, std::vector<Plan>& plans) {
+struct TakenPlan {
+  Plan plan;
+  absl::Status unmeasured;  // why none could be measured
+};
+
+// The fastest, of those that can be measured and agree with most others; the first where none can.
+// kUnimplemented where all compute something else.
+template <typename Plan>
+absl::StatusOr<TakenPlan<Plan>> TakeFastest(const PlanOffer<Plan>& offer, std::vector<Plan> plans) {
   std::vector<Trial> trials;
   std::vector<size_t> tried;
+  std::optional<size_t> first;  // of those that may be taken
   absl::Status failed;
   for (size_t i = 0; i < plans.size(); ++i) {
     absl::StatusOr<Trial> trial = offer.measure(plans[i]);
+    if (absl::IsDataLoss(trial.status())) continue;
+    if (!first.has_value()) first = i;
     if (trial.ok()) {
       trials.push_back(*std::move(trial));
       tried.push_back(i);
@@ -92,8 +113,9 @@ absl::StatusOr<size_t> FindFastest(const PlanOffer<Plan>& offer, std::vector<Pla
       failed = trial.status();
     }
   }
-  if (tried.empty()) return failed;
-  return tried[FastestOfThoseThatAgree(trials)];
+  if (!first.has_value()) return NoneComputes(offer.libraries, offer.work);
+  if (tried.empty()) return TakenPlan<Plan>{std::move(plans[*first]), failed};
+  return TakenPlan<Plan>{std::move(plans[tried[FastestOfThoseThatAgree(trials)]]), {}};
 }
 
 template <typename Plan>
@@ -111,13 +133,13 @@ absl::StatusOr<Plan> PlanTuner::Choose(const PlanOffer<Plan>& offer) {
   }
   SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(kMeasuredPlans));
   WarmUp(offer, plans[0]);
-  const absl::StatusOr<size_t> fastest = FindFastest(offer, plans);
-  if (!fastest.ok()) {
-    WarnOfNoMeasure(fastest.status());
-    return std::move(plans[0]);
+  SHOAL_ASSIGN_OR_RETURN(TakenPlan<Plan> taken, TakeFastest(offer, std::move(plans)));
+  if (taken.unmeasured.ok()) {
+    Keep(key, taken.plan.choice());
+  } else {
+    WarnOfNoMeasure(taken.unmeasured);
   }
-  Keep(key, plans[*fastest].choice());
-  return std::move(plans[*fastest]);
+  return std::move(taken.plan);
 }
 
 }  // namespace shoal::cuda

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <vector>
 
 #include "common/base/status_macros.h"
@@ -31,34 +30,17 @@ int64_t AlignedBytes(int64_t size_bytes) {
   return (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
 }
 
-// How many different numbers a tensor has, one after the other, and again; each another prime, so
-// that what is multiplied does not repeat in step.
-constexpr int64_t kDifferent[] = {65521, 65519, 65497, 65479};
-constexpr int64_t kSampled = 512;
-
-// As many, and some more, from -1 to 1.
-const std::vector<float>& Numbers() {
-  static const std::vector<float> numbers = [] {
-    std::minstd_rand random(1);
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> drawn(2 * kDifferent[0]);
-    for (float& number : drawn) number = uniform(random);
-    return drawn;
-  }();
-  return numbers;
-}
-
-// Fills the tensor, the `index`-th, with numbers of about 1.
+// Fills the tensor, the `index`-th, with TrialNumbers.
 absl::Status Fill(const Stream& stream, const TrialTensor& tensor, size_t index, std::byte* to) {
   if (tensor.written) {  // with not-a-number: what is not written is to show
     return SHOAL_CUDA(cudaMemsetAsync(to, 0xff, tensor.size_bytes(), stream.get()));
   }
   std::vector<std::byte> block;
   WithElement(tensor.type, [&]<typename Element>(Element) {
-    const size_t which = index % std::size(kDifferent);
-    const float* numbers = Numbers().data() + 1000 * which;
-    std::vector<Element> elements(std::min(tensor.elements, kDifferent[which]));
-    for (Element& element : elements) element = FromFloat<Element>(*(numbers++));
+    std::vector<Element> elements(std::min(tensor.elements, TrialNumbers(index)));
+    for (size_t i = 0; i < elements.size(); ++i) {
+      elements[i] = FromFloat<Element>(TrialNumber(index, static_cast<int64_t>(i)));
+    }
     block.resize(elements.size() * sizeof(Element));
     std::memcpy(block.data(), elements.data(), block.size());
   });
@@ -75,12 +57,10 @@ absl::Status Fill(const Stream& stream, const TrialTensor& tensor, size_t index,
   return absl::OkStatus();
 }
 
-// Elements all over the tensor; waits for the stream.
+// The elements at SamplePlaces; waits for the stream.
 absl::StatusOr<std::vector<float>> SampleOf(const Stream& stream, const TrialTensor& tensor,
                                             const std::byte* from) {
-  const int64_t count = std::min(kSampled, tensor.elements);
-  // Odd, as extents are often even: it is not to see one channel alone.
-  const int64_t apart = std::max<int64_t>(1, tensor.elements / std::max<int64_t>(1, count) - 1) | 1;
+  const auto [count, apart] = SamplePlaces(tensor.elements);
   std::vector<float> sample;
   absl::Status copied;
   WithElement(tensor.type, [&]<typename Element>(Element) {

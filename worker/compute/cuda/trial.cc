@@ -2,8 +2,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <random>
 
 namespace shoal::cuda {
+namespace {
+
+constexpr int64_t kPrimes[] = {65521, 65519, 65497, 65479};
+constexpr int64_t kMostSampled = 512;
+
+const std::vector<float>& Numbers() {
+  static const std::vector<float> numbers = [] {
+    std::minstd_rand random(1);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> drawn(2 * kPrimes[0]);
+    for (float& number : drawn) number = uniform(random);
+    return drawn;
+  }();
+  return numbers;
+}
+
+}  // namespace
+
+float TrialNumber(size_t tensor, int64_t element) {
+  // Each begins elsewhere.
+  return Numbers()[1000 * (tensor % std::size(kPrimes)) + element % TrialNumbers(tensor)];
+}
+
+int64_t TrialNumbers(size_t tensor) { return kPrimes[tensor % std::size(kPrimes)]; }
+
+SamplePlaces::SamplePlaces(int64_t elements)
+    : count(std::min(kMostSampled, elements)),
+      // Odd, as extents are often even: it is not to see one channel alone.
+      apart(std::max<int64_t>(1, elements / std::max<int64_t>(1, count) - 1) | 1) {}
 
 double SampleTolerance(ComputeDtype type) {
   // TF32, where it is allowed, has 11 bits, bfloat16 8.

@@ -18,6 +18,19 @@ struct TrialTensor {
   int64_t size_bytes() const { return elements * (type == ComputeDtype::kFloat32 ? 4 : 2); }
 };
 
+// The `element`-th number of the `tensor`-th of them, before it is rounded to the tensor's type:
+// from -1 to 1, the same each time. After some 65,000 they come again, in each tensor after others,
+// so that what is multiplied does not repeat in step.
+float TrialNumber(size_t tensor, int64_t element);
+// After how many.
+int64_t TrialNumbers(size_t tensor);
+
+// Elements that are looked at: so many, so far apart from the first on, all over a tensor.
+struct SamplePlaces {
+  explicit SamplePlaces(int64_t elements);
+  int64_t count, apart;
+};
+
 // What trying out one way of computing something has shown.
 struct Trial {
   double time;  // of a run, in any unit

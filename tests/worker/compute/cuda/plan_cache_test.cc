@@ -32,7 +32,7 @@ PlanKey Key(const std::string& work = "forward") {
 
 // A whole file with these entries.
 std::string FileOf(const std::string& entries) {
-  const std::string before = "shoal-plans-3\n" + entries;
+  const std::string before = "shoal-plans-4\n" + entries;
   return before + ChecksumText(Crc32c(before)) + "\n";
 }
 

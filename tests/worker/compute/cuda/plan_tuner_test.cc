@@ -141,6 +141,35 @@ TEST_F(PlanTunerTest, WhatComputesSomethingElseThanMostIsNotTaken) {
   EXPECT_EQ(*Choose(offer), 2);
 }
 
+TEST_F(PlanTunerTest, NorWhatIsKnownToComputeSomethingElse) {
+  const auto offer_of = [&](const std::vector<int64_t>& wrong, std::vector<double> seconds) {
+    PlanOffer<FakePlan> offer = Offer(seconds);
+    offer.measure = [=, measure = offer.measure](FakePlan& plan) -> absl::StatusOr<Trial> {
+      if (std::ranges::count(wrong, plan.number) > 0) return absl::DataLossError("wrong");
+      return measure(plan);
+    };
+    return offer;
+  };
+  EXPECT_EQ(*Choose(offer_of({1}, {3, 1, 2})), 2);
+  PlanOffer<FakePlan> none = offer_of({0, 1}, {3, 1});
+  none.work = "backward";
+  EXPECT_EQ(Choose(none).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(Choose(none).status().message()),
+              AllOf(HasSubstr("cuDNN 9.19.0"), HasSubstr("something else: backward")));
+  // The first, where none of the others can be measured, is not one of those.
+  PlanOffer<FakePlan> unmeasured = offer_of({0}, {3, -1, -1});
+  unmeasured.work = "forward of another";
+  EXPECT_EQ(*Choose(unmeasured), 1);
+  // Without a tuner, if it is asked for.
+  PlanOffer<FakePlan> checked = offer_of({0, 1}, {1, 2, 3, 4});
+  EXPECT_EQ(ChoosePlan(nullptr, checked)->number, 0);
+  checked.checked = true;
+  EXPECT_EQ(ChoosePlan(nullptr, checked)->number, 2);
+  PlanOffer<FakePlan> none_checked = offer_of({0, 1}, {1, 2});
+  none_checked.checked = true;
+  EXPECT_EQ(ChoosePlan(nullptr, none_checked).status().code(), absl::StatusCode::kUnimplemented);
+}
+
 TEST_F(PlanTunerTest, OfEqualOnesTheFirstIsTaken) { EXPECT_EQ(*Choose(Offer({2, 1, 1})), 1); }
 
 TEST_F(PlanTunerTest, PassesOverWhatCannotBeMeasured) {

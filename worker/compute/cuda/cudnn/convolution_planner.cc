@@ -69,6 +69,7 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
   };
   offer.suggest = [&](size_t most) { return Suggest(graph, operations, demands, most, node); };
   offer.measure = options_.measure;
+  offer.checked = demands.checked;
   return ChoosePlan(demands.deterministic ? nullptr : options_.tuner, offer);
 }
 

@@ -1,22 +1,39 @@
 #include "worker/compute/cuda/cudnn/cudnn_convolutions.h"
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "worker/compute/cuda/cudnn/convolution_check.h"
 #include "worker/compute/cuda/cudnn/convolution_planner.h"
 #include "worker/compute/cuda/run_timer.h"
 
 namespace shoal::cuda {
 namespace {
 
+// As cudaMalloc aligns, which engines may take for granted of a workspace, of which they are not
+// told otherwise; tensors of a program are aligned to less.
+constexpr uintptr_t kWorkspaceAlignment = 256;
+
 class ConvolutionKernel : public Kernel {
  public:
   ConvolutionKernel(const CudnnHandle* handle, ConvolutionPlan plan)
       : handle_(*handle), plan_(std::move(plan)) {}
 
+  // Of a workspace for this plan.
+  static int64_t WorkspaceBytes(const ConvolutionPlan& plan) {
+    return plan.workspace_bytes() == 0
+               ? 0
+               : plan.workspace_bytes() + static_cast<int64_t>(kWorkspaceAlignment) - 1;
+  }
+
   absl::Status Run(const RunContext*, std::span<void* const> tensors) override {
-    return plan_.Run(handle_, tensors.first(tensors.size() - 1), tensors.back());
+    const uintptr_t workspace =
+        reinterpret_cast<uintptr_t>(tensors.back()) + kWorkspaceAlignment - 1;
+    return plan_.Run(
+        handle_, tensors.first(tensors.size() - 1),
+        reinterpret_cast<void*>(workspace / kWorkspaceAlignment * kWorkspaceAlignment));
   }
 
  private:
@@ -43,8 +60,9 @@ class CudnnConvolutions : public Convolutions {
     SHOAL_RETURN_IF_ERROR(Begin());
     ConvolutionDemands demands = options_.demands;
     demands.deterministic |= !trains;
+    demands.checked = trains;
     SHOAL_ASSIGN_OR_RETURN(ConvolutionPlan plan, planner_->Plan(graph, demands, node));
-    Made made = {.workspace_bytes = plan.workspace_bytes()};
+    Made made = {.workspace_bytes = ConvolutionKernel::WorkspaceBytes(plan)};
     made.kernel = std::make_unique<ConvolutionKernel>(&session_->handle, std::move(plan));
     return made;
   }
@@ -73,11 +91,15 @@ class CudnnConvolutions : public Convolutions {
   }
 
   absl::StatusOr<Trial> Measure(ConvolutionPlan& plan) const {
-    return TryRun(*options_.stream, TrialTensorsOf(plan.graph()), plan.workspace_bytes(),
-                  [&](std::span<void* const> addresses) {
-                    return plan.Run(session_->handle, addresses.first(addresses.size() - 1),
-                                    addresses.back());
-                  });
+    SHOAL_ASSIGN_OR_RETURN(
+        Trial trial, TryRun(*options_.stream, TrialTensorsOf(plan.graph()), plan.workspace_bytes(),
+                            [&](std::span<void* const> addresses) {
+                              return plan.Run(session_->handle,
+                                              addresses.first(addresses.size() - 1),
+                                              addresses.back());
+                            }));
+    SHOAL_RETURN_IF_ERROR(CheckTrial(plan.graph(), trial));
+    return trial;
   }
 
   const CudnnOptions options_;

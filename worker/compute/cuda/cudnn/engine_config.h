@@ -40,6 +40,9 @@ struct EngineNotes {
 struct ConvolutionDemands {
   bool tf32 = false;           // float32 may be read as TF32
   bool deterministic = false;  // the same bits in each run: what is fastest today is no reason
+  // What computes something else is not taken, where it is not to be measured, too. It takes a
+  // try, which an evaluation is not worth.
+  bool checked = false;
   int64_t workspace_limit_bytes = int64_t{1} << 30;
 };
 
