@@ -12,6 +12,8 @@ import threading
 import time
 import typing
 
+from descendants import Descendants
+
 # With less time left no program is begun.
 LEAST_SECONDS = 2
 # Between being asked to end and being killed.
@@ -99,17 +101,18 @@ class Programs:
 
     def call(self, *command, cap=3600, silence=None, environment=None, folder=None):
         """Runs a program, with its own variables or those of `environment`. It is ended after `cap` seconds, when no time is left, or when it
-        has printed nothing for `silence` seconds. Of its process group nothing runs on, however it ended."""
+        has printed nothing for `silence` seconds. Of what it has started nothing runs on, however it ended."""
         command = [str(word) for word in command]
         seconds = min(cap, self.budget.left())
         if seconds < LEAST_SECONDS:
             return Ended(None, "", 0, "budget")
         begin = self._clock()
+        descendants = Descendants()
         # A file takes what the program prints whether it is read or not, and keeps it however the program ends.
         with tempfile.TemporaryFile() as output:
             try:
                 process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-                                           env=environment or self.environment, cwd=folder)
+                                           env=(environment or self.environment) | descendants.environment, cwd=folder)
             except OSError as error:
                 return Ended(None, str(error), 0, "not started")
             self._running.add(process)
@@ -118,12 +121,14 @@ class Programs:
             try:
                 why = _wait(process, self._clock, begin + seconds, output, silence)
             finally:
-                _end(process)
+                left = _end(process, descendants)
                 self._running.discard(process)
             output.seek(0)
             text = output.read().decode(errors="replace")
         ended = Ended(None if why else process.returncode, text, self._clock() - begin, why)
         self._log.program(command, ended)
+        if left:
+            self._log.say(f"of {command[0]}, which has ended, {len(left)} processes do not: {left[:20]}")
         return ended
 
     def stop(self):
@@ -168,13 +173,16 @@ def _kill(process, number):
         pass
 
 
-def _end(process):
+def _end(process, descendants):
+    """Which of its descendants could not be ended: pids."""
     if process.returncode is None:
+        descendants.look(process.pid)
         _kill(process, signal.SIGTERM)
         try:
             process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
-            pass
+            descendants.look(process.pid)
     # What it had started may outlive it, all the more where it crashed.
     _kill(process, signal.SIGKILL)
     process.wait()
+    return descendants.end()

@@ -1,4 +1,5 @@
 """How programs are run: under a budget, and with what they printed kept."""
+import concurrent.futures
 import math
 import os
 import signal
@@ -6,6 +7,7 @@ import sys
 
 import pytest
 
+import descendants
 from programs import LEAST_SECONDS, Budget, excerpt, first_warnings
 from real_cluster import wait_for
 
@@ -19,16 +21,16 @@ def begins(sign):
     return f"import os, time; open({str(sign)!r}, 'w').write(str(os.getpid()))"
 
 
-def ends(pid):
-    state = f"/proc/{pid}/stat"
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
-    def ended():
-        try:
-            with open(state) as file:
-                return file.read().rpartition(")")[2].split()[0] == "Z"
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-    return wait_for(ended, "it ends", 30)
+
+def ends(pid):
+    return wait_for(lambda: not runs(pid), "it ends", 30)
 
 
 def test_a_budget_runs_out(clock):
@@ -92,6 +94,62 @@ def test_what_a_program_that_ends_by_itself_leaves_behind_is_ended(programs, tmp
                              f"pathlib.Path({str(pid)!r}).write_text(str(child.pid)); {end}")
     assert (ended.code, ended.why) == (code, "")
     assert ends(pid.read_text())
+
+
+@pytest.fixture
+def adopting():
+    descendants.adopt_orphans()
+    yield
+    descendants.adopt_orphans(False)
+
+
+def starts_apart(sign, variables="None"):
+    """The code of a program that starts one in a session of its own, which does not heed being asked, and says so when that has begun."""
+    child = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {begins(sign)}; time.sleep(120)"
+    return ("import os, signal, subprocess, sys, threading; "
+            f"subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True, env={variables}); sign = {str(sign)!r}\n"
+            "while not (os.path.exists(sign) and os.path.getsize(sign)): threading.Event().wait(0.01)\n")
+
+
+@pytest.mark.parametrize("end", ["sys.exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_what_has_left_a_programs_group_ends_before_the_call_does(programs, sign, end):
+    assert python(programs, starts_apart(sign) + end).why == ""
+    assert not runs(sign.read_text())
+
+
+def test_orphans_are_waited_for(programs, sign, adopting):
+    assert python(programs, starts_apart(sign)).code == 0
+    assert not os.path.exists(f"/proc/{sign.read_text()}")
+
+
+@pytest.mark.parametrize("variables", ["None", "{}"])
+def test_what_has_left_the_group_of_who_is_ended_ends_too(programs, sign, passing, variables):
+    code = starts_apart(sign, variables) + "signal.pause()"
+    assert passing(8, python, programs, code, cap=8).why == "timeout"
+    assert not runs(sign.read_text())
+
+
+def test_what_others_have_started_runs_on(programs, sign, tmp_path):
+    other = tmp_path / "other"
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        result = pool.submit(python, programs, starts_apart(other) + f"while not os.path.exists({str(sign)!r}): threading.Event().wait(0.01)")
+        try:
+            wait_for(lambda: result.done() or (other.exists() and other.read_text()), "the other begins", 60)
+            assert python(programs, "print('short')").code == 0
+            assert runs(other.read_text())
+        finally:
+            sign.write_text("end")
+        assert result.result(60).code == 0
+    assert not runs(other.read_text())
+
+
+def test_what_cannot_be_ended_is_said(programs, sign, monkeypatch, tmp_path):
+    monkeypatch.setattr("descendants.PATIENCE_SECONDS", 0)
+    monkeypatch.setattr("descendants._kill", lambda pid: None)
+    ended = python(programs, starts_apart(sign))
+    os.kill(int(sign.read_text()), signal.SIGKILL)
+    assert ended.code == 0
+    assert f"1 processes do not: [{sign.read_text()}]" in (tmp_path / "log.txt").read_text()
 
 
 def test_who_prints_nothing_for_long_is_ended(programs, sign, passing):
