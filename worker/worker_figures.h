@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "common/daemon/logging.h"
 #include "common/metrics/histogram.h"
 #include "common/metrics/metric_samples.h"
 #include "common/rpc/event_loop.h"
@@ -35,6 +36,9 @@ class WorkerFigures {
   }
 
   void Collect(MetricSamples* out) const;
+  // For the log: how many steps, and the milliseconds of a step in all and by phase, with what lay
+  // between the steps; empty where there was none.
+  LogFields PerStep() const;
 
  private:
   std::array<double, kPhases> phase_seconds_ = {};

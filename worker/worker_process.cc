@@ -123,6 +123,8 @@ absl::Status RunWorker(Daemon& daemon, const WorkerFlags& flags) {
   daemon.Serving(network.get());
   network->Run();
   daemon.OnStopSignal({});
+  if (const LogFields fields = session.PerStep(); !fields.empty())
+    LogInfo("where the time of its steps went", fields);
   return result;
 }
 

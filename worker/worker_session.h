@@ -77,6 +77,8 @@ class WorkerSession {
 
   // Its figures for Prometheus.
   void Collect(MetricSamples* out) const;
+  // The same of its mean step, for the log, when it is over (WorkerFigures::PerStep).
+  LogFields PerStep() const { return figures_.PerStep(); }
   // Why it can do no work now, in a line; empty while it can, also while there is none.
   std::string NotReady() const;
 

@@ -40,6 +40,21 @@ TEST(WorkerFiguresTest, CountsWhatOverflowed) {
   EXPECT_EQ(SampleValue(figures, "shoal_worker_examples_total"), 64);
 }
 
+TEST(WorkerFiguresTest, SaysOfTheMeanStepWhereItsTimeWent) {
+  WorkerFigures figures;
+  figures.Spent(WorkerFigures::kIdle, seconds(3));
+  EXPECT_EQ(figures.PerStep(), LogFields()) << "there was no step";
+  figures.StepDone({.examples = 16, .input_wait_us = 2000, .compute_us = 3000},
+                   microseconds(10000));
+  figures.StepDone({.examples = 16, .compute_us = 4020, .parameter_wait_us = 1000},
+                   microseconds(8020));
+  const LogFields expected = {
+      {"steps", "2"},          {"step_ms", "9.01"},    {"input_wait_ms", "1.00"},
+      {"pull_ms", "0.50"},     {"compute_ms", "3.51"}, {"push_ms", "4.00"},
+      {"evaluate_ms", "0.00"}, {"idle_ms", "1500.00"}};
+  EXPECT_EQ(figures.PerStep(), expected);
+}
+
 TEST(WorkerFiguresTest, NoPhaseRunsBackwards) {
   WorkerFigures figures;
   // Two clocks need not agree to the microsecond.
