@@ -36,7 +36,10 @@ elif words[0] == "train":
         if time.monotonic() > deadline:
             sys.exit("nvidia-smi prints nothing")
         threading.Event().wait(0.01)
-    lines = [f"{epoch},0.92,{40 * 0.03}" for epoch in range(job["epochs"])]
+    # The first two epochs are slow.
+    lines = [f"{epoch},0.92,{40 * (0.03 if epoch >= 2 else 0.3)}" for epoch in range(job["epochs"])]
+    (run / "logs").mkdir()
+    (run / "logs/worker-0.log").write_text("2026-11-26T06:59:16.575Z I worker-0 where the time of its steps went steps=200 step_ms=30.50\\n")
     (run / "history.csv").write_text("epoch,val_accuracy,seconds\\n" + "\\n".join(lines) + "\\n")
     print("the worker computes on", words[words.index("--device") + 1])
 """
@@ -150,6 +153,7 @@ def test_a_gpu_on_which_all_is_well(bundle):
     assert report["bench"]["models"][0]["shoal_bfloat16"]["shares"]["step"]["bandwidth"] == round(2e9 / 0.03 / 3.35e12, 3)
     # Of a part as short as this one there may be no sample.
     assert report["idle"]["gpu"].get("power.draw", {"median": 600})["median"] == 600
+    assert report["idle"]["worker_steps"] == [{"steps": 200, "step_ms": 30.5}] and "of that worker's steps: steps 200, step_ms 30.5\n" in printed
     assert report["idle"]["computed_seconds_are"] == "device_seconds" and 0 < report["idle"]["idle_share"] < 0.1
     assert report["golden"]["cases"]["mlp"]["largest_error"] == {"tensor": "output", "of_tolerance": 0.2}
     assert {run["tool"] for run in report["sanitizer"]["runs"]} == {"memcheck", "racecheck", "initcheck"}

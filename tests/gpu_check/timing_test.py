@@ -50,6 +50,13 @@ def test_an_idle_share_is_judged(share, ok):
     assert ("why" in training.judge_idle(share, on_gpu=True)) == (ok is not True)
 
 
+def test_a_worker_says_where_its_steps_went():
+    log = "2026-11-26T06:59:16.575Z I worker-0 where the time of its steps went steps=2 step_ms=9.01 push_ms=0.00\n2026 I worker-0 ended exit_code=0\n"
+    assert training.worker_steps("2026 I worker-0 where the time of its steps went steps=1 step_ms=7.00\n" + log) == {
+        "steps": 2, "step_ms": 9.01, "push_ms": 0}
+    assert training.worker_steps("killed") is None
+
+
 def test_what_nvidia_smi_said_while_something_ran():
     lines = "2026/11/13 10:00:00.1, 10 %, 1980 MHz, 612.11 W, 100 MiB\n2026/11/13 10:00:00.3, 90 %, 345 MHz, 100.5 W, 300 MiB\n"
     summary = Samples.summarize(lines + "2026/11/13 10:00:00.5, 90 %, [N/A], 100")

@@ -12,6 +12,7 @@ import machine
 from programs import first_warnings
 from sentences import LEAST_ACCURACY, MOST_IDLE
 from session import HERE, origin
+from thread_times import ThreadTimes
 from timing import bench_model, model_of
 
 # With fewer the accuracy is not judged.
@@ -20,6 +21,17 @@ CLUSTER_CAP_SECONDS = 120
 # Each applies gradients on a core of its own, one chunk after the other.
 IDLE_PS = 4
 IDLE_CAP_SECONDS = 120
+IDLE_EPOCHS = 5
+# In which memory is touched for the first time, and all that is made once is made.
+PREPARING_EPOCHS = 2
+# What a worker's log says at its end.
+STEPS_WENT = re.compile(r"where the time of its steps went((?: \w+=[\d.]+)+)")
+
+
+def worker_steps(log):
+    """What a worker says of its mean step, {"steps": how many, "step_ms": …, "compute_ms": …, …}; None where it says nothing."""
+    found = STEPS_WENT.findall(log)
+    return {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", found[-1])} if found else None
 
 
 def train(session, folder, workers, cap, ps=1):
@@ -33,7 +45,8 @@ def train(session, folder, workers, cap, ps=1):
     logs = "\n".join(log.read_text(errors="replace") for log in sorted(folder.glob("run/logs/*.log")))
     # "the worker computes on …", "all workers compute on …" or "computing on …: worker 0; …"
     computes = re.findall(r".*comput(?:es?|ing) on .*", ended.output)
-    entry = {"workers": workers, "ps": ps, "computes": computes, "warnings": first_warnings(f"{ended.output}\n{logs}"), "epochs": epochs}
+    entry = {"workers": workers, "ps": ps, "computes": computes, "warnings": first_warnings(f"{ended.output}\n{logs}"), "epochs": epochs,
+             "worker_steps": [worker_steps(log.read_text(errors="replace")) for log in sorted(folder.glob("run/logs/worker-*.log"))]}
     return ended, entry | ended.entry(), epochs
 
 
@@ -112,8 +125,8 @@ def judge_idle(share, on_gpu):
 
 
 def measure_idle(session, entry):
-    """Fills in `entry`: a worker trains ResNet-50 in bfloat16 with ps on this machine; what its steps take, and what of that the device
-    computes."""
+    """Fills in `entry`: a worker trains ResNet-50 in bfloat16 with ps on this machine; what its steps take, what of that the device
+    computes, and where the rest goes: by the worker's phases, and by what each thread does meanwhile."""
     alone = bench_alone(session)
     if "op_seconds" not in alone:
         entry |= {"ok": None if "not_run" in alone else False, "why": "without a cluster the model was not timed", "alone": alone}
@@ -126,13 +139,13 @@ def measure_idle(session, entry):
             "name": "idle", "model": "model.json", "data": {"training": write_pictures(folder, steps * batch_size)},
             "loss": {"class_name": "SparseCategoricalCrossentropy", "config": {"from_logits": False}}, "metrics": [],
             "optimizer": {"class_name": "SGD", "config": {"learning_rate": 0.001, "momentum": 0.9}},
-            "batch_size": batch_size, "epochs": 3, "strategy": {"name": "async", "lease_timeout_seconds": 600}}))
-        with machine.Samples(session) as samples:
+            "batch_size": batch_size, "epochs": IDLE_EPOCHS, "strategy": {"name": "async", "lease_timeout_seconds": 600}}))
+        with machine.Samples(session) as samples, ThreadTimes(folder / "run/history.csv", 1, IDLE_EPOCHS - 1) as times:
             ended, run, epochs = train(session, folder, 1, IDLE_CAP_SECONDS, IDLE_PS if session.on_gpu else 1)
-    entry |= run | {"gpu": samples.summary, "step_seconds_alone": min(alone["step_seconds"])}
-    # The first epoch prepares.
-    if ended.code != 0 or len(epochs) < 2:
+    entry |= run | {"gpu": samples.summary, "step_seconds_alone": min(alone["step_seconds"]), "cpu": times.summary}
+    if ended.code != 0 or len(epochs) <= PREPARING_EPOCHS:
         entry |= {"ok": None if ended.why in ("budget", "timeout") else False, "why": "the cluster did not train to its end"}
         return
-    entry |= idle_share(alone, sum(float(epoch["seconds"]) for epoch in epochs[1:]) / (steps * (len(epochs) - 1)))
+    steady = epochs[PREPARING_EPOCHS:]
+    entry |= idle_share(alone, sum(float(epoch["seconds"]) for epoch in steady) / (steps * len(steady)))
     entry |= judge_idle(entry["idle_share"], session.on_gpu)
