@@ -211,6 +211,16 @@ def test_a_part_leaves_the_later_ones_their_share(monkeypatch, clock):
     assert session.report["fourth"]["not_run"] == "budget"
 
 
+def test_pytorch_has_the_time_that_its_compiler_takes():
+    run = load(SOURCE / "tests/gpu_check/run")
+    left = {part: seconds for part, (_, seconds) in run.PARTS.items()}
+    # Of both models Shoal's steps take some 20 s, PyTorch's eager ones some 30, and to compile one takes 60.
+    assert run.timing.PYTORCH_CAP_SECONDS >= 30 + 60 + 10
+    assert left["bench"] >= 2 * (20 + 30 + 60)
+    # The first part has the rest.
+    assert run.DEFAULT_BUDGET - sum(left.values()) + left["tests"] >= 100
+
+
 def test_nothing_is_run_without_time(bundle):
     code, _, report = bundle.run("--budget", "0", "--part", "tests", "--part", "sanitizer")
     assert code == 2

@@ -13,7 +13,8 @@ from session import HERE
 MODELS = ("resnet50", "mobilenet_v2")
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 SHOAL_CAP_SECONDS = 90
-PYTORCH_CAP_SECONDS = 90
+# On a machine with 16 cores and an H200 torch.compile takes a minute for ResNet-50, and what comes before it half of one.
+PYTORCH_CAP_SECONDS = 110
 
 
 def with_policy(value, policy):
