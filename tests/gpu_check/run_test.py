@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import types
 
 import pytest
@@ -250,8 +251,29 @@ def test_whoever_is_ended_leaves_a_report_and_nothing_that_runs(bundle):
 
 def test_a_bundle_has_what_the_tracked_files_leave_it(scripts):
     mib = 1 << 20
-    assert scripts.most_bytes(0) == 60 * mib
-    assert scripts.most_bytes(9 * mib) == 54 * mib
+    assert scripts.most_bytes(0) == 52 * mib
+    assert scripts.most_bytes(13 * mib) == 50.5 * mib
+
+
+def test_files_are_counted_as_an_archive_has_them(scripts, tmp_path):
+    sizes = (0, 1, 512, 513)
+    with tarfile.open(tmp_path / "all.tar", "w", format=tarfile.GNU_FORMAT) as archive:
+        for size in sizes:
+            (tmp_path / str(size)).write_bytes(bytes(size))
+            archive.add(tmp_path / str(size), str(size))
+        assert archive.offset == sum(map(scripts.in_tar, sizes))
+
+
+def test_programs_that_use_no_gpu_are_not_sent(scripts, monkeypatch):
+    def test(name, *labels):
+        return {"command": [str(SOURCE / "build/cuda/tests" / name)], "properties": [{"name": "LABELS", "value": list(labels)}]}
+
+    tests = [test("cuda_device_test", "cuda"), test("sums_test", "cuda"), test("loss_scale_test"), test("worker_test"),
+             {"command": ["/bin/sh"], "properties": [{"name": "LABELS", "value": ["cuda"]}]}]
+    monkeypatch.setattr(scripts, "run", lambda *command: json.dumps({"tests": tests}))
+    assert [program.name for program in scripts.test_programs("cuda")] == ["cuda_device_test", "loss_scale_test"]
+    known = (SOURCE / "tests/worker/compute/cuda/CMakeLists.txt").read_text()
+    assert [name for name in scripts.WITHOUT_A_GPU if f"shoal_cuda_test({name}" not in known] == []
 
 
 @pytest.mark.skipif(not (SOURCE / ".git").exists(), reason="what is tracked is known in a checkout alone")

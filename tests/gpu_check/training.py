@@ -14,6 +14,7 @@ from sentences import LEAST_ACCURACY, MOST_IDLE
 from session import HERE, origin
 from thread_times import ThreadTimes
 from timing import bench_model, model_of
+from turned_pictures import SUFFIX, turn
 
 # With fewer the accuracy is not judged.
 LEAST_EPOCHS = 5
@@ -50,6 +51,15 @@ def train(session, folder, workers, cap, ps=1):
     return ended, entry | ended.entry(), epochs
 
 
+def data_file(name, folder):
+    """Where a file of the bundle's data is; pictures are put into `folder` as they were."""
+    turned = HERE / f"data/{name}{SUFFIX}"
+    if not turned.exists():
+        return HERE / "data" / name
+    (folder / name).write_bytes(turn(turned.read_bytes()))
+    return folder / name
+
+
 def train_fashion_mnist(session, workers):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -57,7 +67,7 @@ def train_fashion_mnist(session, workers):
         job["model"] = str(HERE / "models/fashion_mnist.json")
         for source in job["data"].values():
             for what, path in source.items():
-                source[what] = str(HERE / "data" / pathlib.Path(path).stem)
+                source[what] = str(data_file(pathlib.Path(path).stem, folder))
         job["epochs"] = session.arguments.epochs
         (folder / "job.json").write_text(json.dumps(job))
         ended, entry, epochs = train(session, folder, workers, CLUSTER_CAP_SECONDS)
