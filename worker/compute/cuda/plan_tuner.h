@@ -80,10 +80,12 @@ class PlanTuner {
 template <typename Plan>
 absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) {
   if (tuner != nullptr) return tuner->Choose(offer);
-  SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans,
-                         offer.suggest(offer.checked ? kMeasuredPlans : 1));
-  for (Plan& plan : plans) {
-    if (!offer.checked || !absl::IsDataLoss(offer.measure(plan).status())) return std::move(plan);
+  // The others are made only where the first is no good, which is rare.
+  for (const size_t most : {size_t{1}, kMeasuredPlans}) {
+    SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(most));
+    for (Plan& plan : plans) {
+      if (!offer.checked || !absl::IsDataLoss(offer.measure(plan).status())) return std::move(plan);
+    }
   }
   return NoneComputes(offer.libraries, offer.work);
 }

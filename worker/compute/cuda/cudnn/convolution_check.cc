@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -35,11 +34,27 @@ std::array<int64_t, 4> IndicesOf(const GraphTensor& tensor, int64_t offset) {
   }
 }
 
+// The numbers of a tensor, as its type has them: those of TrialNumber, which come again.
+std::vector<float> NumbersOf(const GraphTensor& tensor, size_t index) {
+  std::vector<float> numbers(std::min(tensor.elements(), TrialNumbers(index)));
+  WithElement(tensor.type, [&]<typename Element>(Element) {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = ToFloat(FromFloat<Element>(TrialNumber(index, static_cast<int64_t>(i))));
+    }
+  });
+  return numbers;
+}
+
 // Computes by the definition.
 class Definition {
  public:
-  explicit Definition(const ConvolutionGraph& graph)
-      : graph_(graph), tensors_(graph.tensors_in_memory()) {}
+  explicit Definition(const ConvolutionGraph& graph) : graph_(graph) {
+    const std::vector<GraphTensor> tensors = graph.tensors_in_memory();
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].uid != graph.written().uid)
+        numbers_[tensors[i].uid] = NumbersOf(tensors[i], i);
+    }
+  }
 
   // How many products an element of what is written adds up, at most.
   int64_t products() const {
@@ -74,16 +89,11 @@ class Definition {
   int64_t group_filters() const {
     return graph_.filter.dims[0] / (graph_.x.dims[1] / graph_.filter.dims[1]);
   }
-  // The number that TrialNumbers have there, as the tensor's type has it.
   double Number(const GraphTensor& tensor, const std::array<int64_t, 4>& at) const {
-    const auto found = std::ranges::find(tensors_, tensor.uid, &GraphTensor::uid);
     int64_t offset = 0;
     for (int axis = 0; axis < 4; ++axis) offset += at[axis] * tensor.strides[axis];
-    const float number = TrialNumber(found - tensors_.begin(), offset);
-    double rounded = 0;
-    WithElement(tensor.type,
-                [&]<typename Element>(Element) { rounded = ToFloat(FromFloat<Element>(number)); });
-    return rounded;
+    const std::vector<float>& numbers = numbers_[tensor.uid];
+    return numbers[offset % static_cast<int64_t>(numbers.size())];
   }
   // Where the window at `out` reads with `tap`, along an axis of the image.
   int64_t In(int axis, int64_t out, int64_t tap) const {
@@ -144,29 +154,33 @@ class Definition {
   }
 
   const ConvolutionGraph& graph_;
-  const std::vector<GraphTensor> tensors_;
+  std::array<std::vector<float>, ConvolutionGraph::kCutOff + 1> numbers_;  // by uid
 };
 
 }  // namespace
 
-absl::Status CheckTrial(const ConvolutionGraph& graph, const Trial& trial) {
-  const Definition definition(graph);
-  const SamplePlaces sampled(graph.written().elements());
-  const int64_t checked = std::clamp(kMostProducts / std::max<int64_t>(1, definition.products()),
-                                     std::min(kLeastPlaces, sampled.count), sampled.count);
+absl::Status ConvolutionCheck::Check(const Trial& trial) {
+  const SamplePlaces sampled(graph_.written().elements());
   if (static_cast<int64_t>(trial.sample.size()) != sampled.count)
     return absl::InternalError(absl::StrCat("a sample of ", trial.sample.size()));
+  if (places_.empty()) {
+    const Definition definition(graph_);
+    const int64_t count = std::clamp(kMostProducts / std::max<int64_t>(1, definition.products()),
+                                     std::min(kLeastPlaces, sampled.count), sampled.count);
+    for (int64_t i = 0; i < count; ++i) {
+      // From the first to the last.
+      const int64_t which = count == 1 ? 0 : i * (sampled.count - 1) / (count - 1);
+      places_.push_back({static_cast<size_t>(which), definition.ValueAt(which * sampled.apart)});
+    }
+  }
   float largest = 0;
   for (const float value : trial.sample) largest = std::max(largest, std::abs(value));
-  for (int64_t i = 0; i < checked; ++i) {
-    // From the first to the last.
-    const int64_t which = checked == 1 ? 0 : i * (sampled.count - 1) / (checked - 1);
-    const int64_t offset = which * sampled.apart;
-    const double right = definition.ValueAt(offset);
+  for (const auto& [which, right] : places_) {
     const double bound = trial.tolerance * std::max(std::abs(right), double{largest});
     if (std::abs(trial.sample[which] - right) <= bound) continue;
-    return absl::DataLossError(absl::StrCat("element ", offset, " is ", trial.sample[which],
-                                            " where ", right, " is right: ", GraphText(graph)));
+    return absl::DataLossError(absl::StrCat("element ", static_cast<int64_t>(which) * sampled.apart,
+                                            " is ", trial.sample[which], " where ", right,
+                                            " is right: ", GraphText(graph_)));
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/format_bytes.h"
 #include "common/base/status_macros.h"
+#include "worker/compute/cuda/cudnn/convolution_check.h"
 
 namespace shoal::cuda {
 
@@ -68,7 +69,12 @@ absl::StatusOr<ConvolutionPlan> ConvolutionPlanner::Plan(const ConvolutionGraph&
     return TryEngine(graph, demands, std::move(engine), node);
   };
   offer.suggest = [&](size_t most) { return Suggest(graph, operations, demands, most, node); };
-  offer.measure = options_.measure;
+  offer.measure =
+      [&, check = ConvolutionCheck(graph)](ConvolutionPlan& plan) mutable -> absl::StatusOr<Trial> {
+    SHOAL_ASSIGN_OR_RETURN(Trial trial, options_.measure(plan));
+    if (!trial.sample.empty()) SHOAL_RETURN_IF_ERROR(check.Check(trial));
+    return trial;
+  };
   offer.checked = demands.checked;
   return ChoosePlan(demands.deterministic ? nullptr : options_.tuner, offer);
 }

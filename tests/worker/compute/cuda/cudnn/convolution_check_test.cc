@@ -77,15 +77,16 @@ TEST(ConvolutionCheckTest, WhatIsComputedByTheGraphIsRight) {
                                : ConvolutionEnding::kNone);
     SCOPED_TRACE(GraphText(graph));
     Trial trial = Try(graph);
-    EXPECT_EQ(CheckTrial(graph, trial), absl::OkStatus());
+    ConvolutionCheck check(graph);
+    EXPECT_EQ(check.Check(trial), absl::OkStatus());
     // All of so few are looked at.
     const size_t wrong = static_cast<size_t>(pick(0, trial.sample.size() - 1));
     float largest = 0.1f;
     for (const float value : trial.sample) largest = std::max(largest, std::abs(value));
     trial.sample[wrong] += 0.05f * largest;
-    EXPECT_EQ(CheckTrial(graph, trial).code(), absl::StatusCode::kDataLoss);
+    EXPECT_EQ(check.Check(trial).code(), absl::StatusCode::kDataLoss);
     trial.sample[wrong] = NAN;
-    EXPECT_THAT(std::string(CheckTrial(graph, trial).message()), HasSubstr(GraphText(graph)));
+    EXPECT_THAT(std::string(check.Check(trial).message()), HasSubstr(GraphText(graph)));
   }
 }
 
@@ -98,9 +99,10 @@ TEST(ConvolutionCheckTest, OfALargeOneFewPlacesAreComputed) {
       ComputeDtype::kFloat32);
   const SamplePlaces places(graph.written().elements());
   Trial trial = {.time = 1, .sample = std::vector<float>(places.count, 1e9f), .tolerance = 2};
-  EXPECT_EQ(CheckTrial(graph, trial), absl::OkStatus()) << "all is near enough";
+  ConvolutionCheck check(graph);
+  EXPECT_EQ(check.Check(trial), absl::OkStatus()) << "all is near enough";
   trial.tolerance = 0.5;
-  EXPECT_EQ(CheckTrial(graph, trial).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(check.Check(trial).code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

@@ -188,6 +188,21 @@ TEST_F(CudnnEnginesTest, MeasuresOnceAndTakesTheFastest) {
   EXPECT_EQ(again->config(), plan->config());
 }
 
+TEST_F(CudnnEnginesTest, WhatComputesSomethingElseIsNotTaken) {
+  const ConvolutionGraph graph = Layer(Pass::kForward);
+  const SamplePlaces places(graph.written().elements());
+  ConvolutionPlanner::Options options = Options();
+  options.measure = [&](ConvolutionPlan&) -> absl::StatusOr<Trial> {
+    return Trial{.time = 1, .sample = std::vector<float>(places.count, 1), .tolerance = 0.01};
+  };
+  for (const ConvolutionDemands& demands :
+       {ConvolutionDemands{}, ConvolutionDemands{.deterministic = true, .checked = true}}) {
+    const absl::Status status = ConvolutionPlanner(options).Plan(graph, demands, kNode).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(status.message(), HasSubstr("something else: " + GraphText(graph)));
+  }
+}
+
 TEST_F(CudnnEnginesTest, ADeterministicJobMeasuresNothing) {
   const ConvolutionGraph graph = Layer(Pass::kBackwardFilter);
   ConvolutionPlanner::Options options = Options();
