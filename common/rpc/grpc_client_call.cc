@@ -43,10 +43,11 @@ GrpcClientCall::GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels
       status_read_(this, [this](bool) { OnStatus(); }) {}
 
 std::unique_ptr<Stream> GrpcClientCall::Open(const std::string& method, StreamCallbacks callbacks,
-                                             grpc::CompletionQueue* queue) {
+                                             grpc::CompletionQueue* queue,
+                                             std::shared_ptr<const SharedMemory> lent) {
   set_callbacks(std::move(callbacks));
   if (method == kExchangeMethod) {
-    set_shared(SharedPayloads::Create());
+    set_shared(SharedPayloads::Create(std::move(lent)));
     if (shared() != nullptr) context_.AddMetadata(kSharedPayloadsKey, shared()->offer());
   }
   call_ = grpc::GenericStub(channel_).PrepareCall(&context_, method, queue);
@@ -82,11 +83,10 @@ void GrpcClientCall::Fail(absl::Status error) { Break(error); }
 
 void GrpcClientCall::OnFirstMessage() {
   if (shared() == nullptr) return;
-  if (context_.GetServerInitialMetadata().contains(kSharedPayloadsKey)) {
-    shared()->BeginToPlace();
-  } else {
-    set_shared(nullptr);
-  }
+  const auto& metadata = context_.GetServerInitialMetadata();
+  const auto answer = metadata.find(kSharedPayloadsKey);
+  if (answer == metadata.end()) return set_shared(nullptr);
+  shared()->BeginToPlace({answer->second.data(), answer->second.size()});
 }
 
 void GrpcClientCall::OnStatus() {

@@ -19,8 +19,10 @@ class GrpcClientCall : public GrpcCall {
   GrpcClientCall(const Limits& limits, Remove remove, GrpcChannels* channels,
                  const std::string& address);
 
+  // `lent`: as in Network::Lend; null: nothing.
   std::unique_ptr<Stream> Open(const std::string& method, StreamCallbacks callbacks,
-                               grpc::CompletionQueue* queue);
+                               grpc::CompletionQueue* queue,
+                               std::shared_ptr<const SharedMemory> lent);
 
  private:
   void StartRead(grpc::ByteBuffer* buffer, void* tag) override;

@@ -75,6 +75,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
 
   std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                StreamCallbacks callbacks) override;
+  void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
   absl::StatusOr<std::string> Listen(const std::string& address, Acceptor acceptor) override;
 
  private:
@@ -128,6 +129,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   bool cancelling_ = false;    // Streams are being cut.
   TimerQueue timers_;
   GrpcChannels channels_;
+  std::shared_ptr<const SharedMemory> lent_;
   Acceptor acceptor_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::Server> server_;
@@ -244,7 +246,7 @@ std::unique_ptr<Stream> GrpcNetworkImpl::Open(const std::string& address, const 
       limits_, [this](GrpcCall* call) { client_calls_.erase(call); }, &channels_, address);
   GrpcClientCall* const opened = call.get();
   client_calls_.emplace(opened, std::move(call));
-  return opened->Open(method, std::move(callbacks), queue_.get());
+  return opened->Open(method, std::move(callbacks), queue_.get(), lent_);
 }
 
 absl::StatusOr<std::string> GrpcNetworkImpl::Listen(const std::string& address, Acceptor acceptor) {

@@ -99,8 +99,8 @@ void GrpcServerCall::TakeShared() {
   set_shared(SharedPayloads::Open({offer->second.data(), offer->second.size()}));
   if (shared() == nullptr) return;
   ++*limits().sharing;
-  context_.AddInitialMetadata(kSharedPayloadsKey, "taken");
-  shared()->BeginToPlace();
+  context_.AddInitialMetadata(kSharedPayloadsKey, shared()->answer());
+  shared()->BeginToPlace(shared()->answer());
 }
 
 void GrpcServerCall::LeaveShared() {

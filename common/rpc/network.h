@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/rpc/event_loop.h"
 #include "common/rpc/message.h"
+#include "common/rpc/shared_memory.h"
 
 namespace shoal {
 
@@ -78,6 +79,11 @@ class Network {
   // goes wrong comes as on_closed. Sends may be queued at once.
   virtual std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                        StreamCallbacks callbacks) = 0;
+  // What is sent from `memory` on streams that are opened from now on need not be copied to where a
+  // peer of this machine reads it: it must stay as it is until its owners are released and, at the
+  // end of a stream, until the peer has done with the message that it is at. Of one memory, the
+  // last; a network may copy all the same.
+  virtual void Lend(std::shared_ptr<const SharedMemory> /*memory*/) {}
 
   // Decides over a stream that a client opened: takes it and returns its callbacks, or returns an
   // error, with which it is ended. The stream is usable once the function has returned.

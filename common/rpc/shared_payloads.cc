@@ -1,19 +1,9 @@
 #include "common/rpc/shared_payloads.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "proto/shared_payload.pb.h"
@@ -23,170 +13,134 @@ namespace {
 
 // A smaller one costs no more in its message.
 constexpr size_t kLeastBytes = size_t{16} << 10;
-constexpr char kName[] = "shoal-payloads";
 
-// The first page of the memory.
-struct alignas(4096) Header {
-  uint64_t token;
-};
-// Lies before each payload, which is aligned like it.
-struct alignas(64) Flag {
-  std::atomic<uint32_t> placed;
-};
-static_assert(std::atomic<uint32_t>::is_always_lock_free);
+// Answers to an offer: of the halves alone, and of what the client lends besides.
+constexpr char kHalvesTaken[] = "halves";
+constexpr char kLentTaken[] = "halves,lent";
 
-constexpr size_t kFileBytes = sizeof(Header) + 2 * kSharedHalfBytes;
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+// States of a flag. Only of what is lent it matters that it was found.
+constexpr uint32_t kFree = 0;
+constexpr uint32_t kPlaced = 1;
+constexpr uint32_t kFound = 2;
 
-// An open file that is closed at the end of its scope.
-auto Closed(int file) {
-  return absl::Cleanup([file] { close(file); });
-}
-
-// The file of an offer, which is this user's own, in memory and of our size; -1: it is not. Of no
-// other the file system is asked, as to open some files has effects, and some never answer.
-int OpenOffered(pid_t process, int number) {
-  const std::string path = absl::StrCat("/proc/", process, "/fd/", number);
-  const std::string expected = absl::StrCat("/memfd:", kName, " (deleted)");
-  std::string target(expected.size() + 1, '\0');
-  if (readlink(path.c_str(), target.data(), target.size()) !=
-          static_cast<ssize_t>(expected.size()) ||
-      !absl::StartsWith(target, expected)) {
-    return -1;
-  }
-  const int found = open(path.c_str(), O_PATH | O_CLOEXEC);
-  if (found < 0) return -1;
-  const auto closed = Closed(found);
-  struct stat status {};
-  if (fstat(found, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-      status.st_size != static_cast<off_t>(kFileBytes)) {
-    return -1;
-  }
-  return open(absl::StrCat("/proc/self/fd/", found).c_str(), O_RDWR | O_CLOEXEC);
-}
-
-// With vm.memfd_noexec the kernel adds a seal of its own.
-bool IsSealed(int file) {
-  const int seals = fcntl(file, F_GET_SEALS);
-  return seals >= 0 && (seals & kSeals) == kSeals;
-}
-
-// A file above the limit would not be refused, but end the process.
-bool MayHaveFile() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= kFileBytes;
+absl::Status CannotLie(uint64_t size, uint64_t offset, const char* where) {
+  return absl::InvalidArgumentError(absl::StrCat("a payload of ", size, " bytes cannot lie at ",
+                                                 offset, " of the memory ", where, " its sender"));
 }
 
 }  // namespace
 
-// The file, mapped.
-struct SharedPayloads::Memory {
-  // Null, and the file is closed, where the kernel does not map it.
-  static std::shared_ptr<Memory> Of(int file) {
-    void* const mapped = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (mapped != MAP_FAILED) return std::make_shared<Memory>(file, mapped);
-    close(file);
-    return nullptr;
-  }
-  Memory(int file, void* mapped) : file(file), header(static_cast<Header*>(mapped)) {}
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  ~Memory() {
-    munmap(header, kFileBytes);
-    close(file);
-  }
-
-  char* half(size_t which) const {
-    return reinterpret_cast<char*>(header + 1) + which * kSharedHalfBytes;
-  }
-  Flag* flag(size_t half, size_t begin) const {
-    return reinterpret_cast<Flag*>(this->half(half) + begin);
-  }
-
-  const int file;
-  Header* const header;
+// Lies before each payload, which is aligned like it.
+struct alignas(64) SharedPayloads::Flag {
+  std::atomic<uint32_t> state;
+  static_assert(std::atomic<uint32_t>::is_always_lock_free);
 };
 
-SharedPayloads::SharedPayloads(std::shared_ptr<Memory> memory, bool client)
-    : memory_(std::move(memory)), sends_(client ? 0 : 1) {}
+SharedPayloads::SharedPayloads(std::shared_ptr<SharedMemory> memory,
+                               std::shared_ptr<const SharedMemory> lent, bool client)
+    : memory_(std::move(memory)), lent_(std::move(lent)), sends_(client ? 0 : 1) {}
 
-std::unique_ptr<SharedPayloads> SharedPayloads::Create() {
-  if (!MayHaveFile()) return nullptr;
-  const int file = memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (file < 0) return nullptr;
-  auto closed = Closed(file);
-  uint64_t token = 0;
-  if (ftruncate(file, kFileBytes) != 0 || fallocate(file, 0, 0, sizeof(Header)) != 0 ||
-      fcntl(file, F_ADD_SEALS, kSeals) != 0 ||
-      getrandom(&token, sizeof(token), 0) != sizeof(token)) {
-    return nullptr;
+SharedPayloads::~SharedPayloads() {
+  for (const Placed& placed : placed_) {
+    uint32_t state = kPlaced;
+    flag(sends_, placed.begin)->state.compare_exchange_strong(state, kFree);
   }
-  std::move(closed).Cancel();
-  std::shared_ptr<Memory> memory = Memory::Of(file);
+}
+
+std::unique_ptr<SharedPayloads> SharedPayloads::Create(std::shared_ptr<const SharedMemory> lent) {
+  std::shared_ptr<SharedMemory> memory = SharedMemory::Create(2 * kSharedHalfBytes);
   if (memory == nullptr) return nullptr;
-  memory->header->token = token;
-  return std::unique_ptr<SharedPayloads>(new SharedPayloads(std::move(memory), /*client=*/true));
+  return std::unique_ptr<SharedPayloads>(
+      new SharedPayloads(std::move(memory), std::move(lent), /*client=*/true));
 }
 
 std::string SharedPayloads::offer() const {
-  return absl::StrCat(getpid(), "/", memory_->file, "/", memory_->header->token);
+  return lent_ == nullptr ? memory_->offer() : absl::StrCat(memory_->offer(), ",", lent_->offer());
 }
 
 std::unique_ptr<SharedPayloads> SharedPayloads::Open(const std::string& offer) {
-  const std::vector<std::string> parts = absl::StrSplit(offer, '/');
-  uint32_t process = 0;
-  uint32_t number = 0;
-  uint64_t token = 0;
-  if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &process) ||
-      !absl::SimpleAtoi(parts[1], &number) || !absl::SimpleAtoi(parts[2], &token)) {
-    return nullptr;
-  }
-  const int file = OpenOffered(static_cast<pid_t>(process), static_cast<int>(number));
-  if (file < 0) return nullptr;
-  auto closed = Closed(file);
-  uint64_t found = 0;
-  if (!IsSealed(file) || pread(file, &found, sizeof(found), 0) != sizeof(found) || found != token) {
-    return nullptr;
-  }
-  std::move(closed).Cancel();
-  std::shared_ptr<Memory> memory = Memory::Of(file);
-  if (memory == nullptr) return nullptr;
-  return std::unique_ptr<SharedPayloads>(new SharedPayloads(std::move(memory), /*client=*/false));
+  const std::vector<std::string> offers = absl::StrSplit(offer, absl::MaxSplits(',', 1));
+  std::shared_ptr<SharedMemory> memory =
+      SharedMemory::Open(offers[0], SharedMemory::Access::kReadAndWrite);
+  if (memory == nullptr || memory->size_bytes() != 2 * kSharedHalfBytes) return nullptr;
+  std::shared_ptr<const SharedMemory> lent;
+  if (offers.size() > 1) lent = SharedMemory::Open(offers[1], SharedMemory::Access::kRead);
+  return std::unique_ptr<SharedPayloads>(
+      new SharedPayloads(std::move(memory), std::move(lent), /*client=*/false));
 }
 
-bool SharedPayloads::IsThere(size_t end) {
-  if (end <= there_) return true;
-  const size_t from = sizeof(Header) + sends_ * kSharedHalfBytes + there_;
-  if (fallocate(memory_->file, 0, static_cast<off_t>(from), static_cast<off_t>(end - there_)) != 0)
-    return false;
-  there_ = end;
-  return true;
+std::string SharedPayloads::answer() const { return lent_ == nullptr ? kHalvesTaken : kLentTaken; }
+
+void SharedPayloads::BeginToPlace(const std::string& answer) {
+  places_ = true;
+  lends_ = sends_ == 0 && lent_ != nullptr && answer == kLentTaken;
+}
+
+SharedPayloads::Flag* SharedPayloads::flag(size_t half, size_t begin) const {
+  return reinterpret_cast<Flag*>(this->half(half) + begin);
+}
+
+void SharedPayloads::Release() {
+  std::erase_if(placed_, [&](const Placed& placed) {
+    return flag(sends_, placed.begin)->state.load(std::memory_order_acquire) == kFree;
+  });
+}
+
+std::optional<SharedPayloads::Placed> SharedPayloads::Room(size_t bytes) {
+  const size_t room = sizeof(Flag) + (bytes + sizeof(Flag) - 1) / sizeof(Flag) * sizeof(Flag);
+  size_t begin = 0;
+  for (const Placed& placed : placed_) {
+    if (placed.begin >= begin + room) break;
+    begin = placed.end;
+  }
+  const size_t end = begin + room;
+  if (end > kSharedHalfBytes) return std::nullopt;
+  if (end > there_) {
+    const size_t half = sends_ * kSharedHalfBytes;
+    if (!memory_->Reserve(half + there_, half + end)) return std::nullopt;
+    there_ = end;
+  }
+  return Placed{.begin = begin, .end = end, .lent = {}};
+}
+
+bool SharedPayloads::Lends(const std::vector<Slice>& payload) const {
+  return lends_ && std::ranges::all_of(payload, [this](const Slice& slice) {
+           const char* const begin = lent_->data();
+           return slice.data >= begin && slice.data + slice.size <= begin + lent_->size_bytes();
+         });
 }
 
 void SharedPayloads::Place(Message* message) {
   const size_t bytes = message->payload_bytes();
   if (!places_ || bytes < kLeastBytes) return;
-  std::erase_if(placed_, [&](const Placed& placed) {
-    return memory_->flag(sends_, placed.begin)->placed.load(std::memory_order_acquire) == 0;
-  });
-  const size_t room = sizeof(Flag) + (bytes + sizeof(Flag) - 1) / sizeof(Flag) * sizeof(Flag);
-  size_t begin = 0;
-  auto next = placed_.begin();
-  while (next != placed_.end() && next->begin < begin + room) begin = next++->end;
-  if (begin + room > kSharedHalfBytes || !IsThere(begin + room)) return;
-  placed_.insert(next, {.begin = begin, .end = begin + room});
+  Release();
+  const bool lends = Lends(message->payload);
+  std::optional<Placed> placed = Room(lends ? 0 : bytes);
+  if (!placed.has_value()) return;
 
-  const size_t offset = begin + sizeof(Flag);
-  CopyPayload(*message, 0, memory_->half(sends_) + offset, bytes);
-  memory_->flag(sends_, begin)->placed.store(1, std::memory_order_release);
-  proto::WithSharedPayload place;
-  place.mutable_shared_payload()->set_offset(offset);
-  place.mutable_shared_payload()->set_size(bytes);
-  place.AppendToString(&message->fields);
+  proto::WithSharedPayload with;
+  proto::SharedPayload* const place = with.mutable_shared_payload();
+  place->set_offset(placed->begin + sizeof(Flag));
+  if (lends) {
+    for (const Slice& slice : message->payload) {
+      proto::SharedPayload::Range* const range = place->add_lent();
+      range->set_offset(slice.data - lent_->data());
+      range->set_size(slice.size);
+    }
+    placed->lent = std::move(message->payload);
+  } else {
+    place->set_size(bytes);
+    CopyPayload(*message, 0, half(sends_) + place->offset(), bytes);
+  }
+  flag(sends_, placed->begin)->state.store(kPlaced, std::memory_order_release);
+  placed_.insert(std::ranges::upper_bound(placed_, placed->begin, {}, &Placed::begin),
+                 *std::move(placed));
+  with.AppendToString(&message->fields);
   message->payload.clear();
 }
 
-absl::Status SharedPayloads::Find(Message* message) const {
+absl::Status SharedPayloads::Find(Message* message) {
+  Release();
   proto::WithSharedPayload with;
   if (!with.ParseFromString(message->fields) || !with.has_shared_payload()) return absl::OkStatus();
   const proto::SharedPayload& place = with.shared_payload();
@@ -194,15 +148,25 @@ absl::Status SharedPayloads::Find(Message* message) const {
   if (!message->payload.empty() || place.size() > kSharedHalfBytes ||
       place.offset() > kSharedHalfBytes - place.size() || place.offset() < sizeof(Flag) ||
       place.offset() % sizeof(Flag) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("a payload of ", place.size(),
-                                                   " bytes cannot lie at ", place.offset(),
-                                                   " of the memory shared with its sender"));
+    return CannotLie(place.size(), place.offset(), "shared with");
   }
+  const size_t lent_bytes = sends_ == 0 || lent_ == nullptr ? 0 : lent_->size_bytes();
+  for (const proto::SharedPayload::Range& range : place.lent()) {
+    if (range.size() > lent_bytes || range.offset() > lent_bytes - range.size())
+      return CannotLie(range.size(), range.offset(), "lent by");
+  }
+  Flag* const flag = this->flag(half, place.offset() - sizeof(Flag));
+  uint32_t state = kPlaced;
+  if (place.lent_size() > 0 && !flag->state.compare_exchange_strong(state, kFound))
+    return absl::InvalidArgumentError("a payload that its sender does not lend any more");
   // Its owner keeps the memory, too: a stream may end before a message of it is done with.
-  std::shared_ptr<const void> owner(
-      memory_->flag(half, place.offset() - sizeof(Flag)),
-      [memory = memory_](Flag* flag) { flag->placed.store(0, std::memory_order_release); });
-  message->payload = {{memory_->half(half) + place.offset(), place.size(), std::move(owner)}};
+  const std::shared_ptr<const void> owner(flag, [memory = memory_, lent = lent_](Flag* flag) {
+    flag->state.store(kFree, std::memory_order_release);
+  });
+  for (const proto::SharedPayload::Range& range : place.lent())
+    message->payload.push_back({lent_->data() + range.offset(), range.size(), owner});
+  if (place.lent().empty())
+    message->payload = {{this->half(half) + place.offset(), place.size(), owner}};
   return absl::OkStatus();
 }
 

@@ -139,6 +139,7 @@ class FakeNetwork : public Network {
   absl::StatusOr<std::string> Listen(const std::string&, Acceptor) override {
     return absl::UnimplementedError("a fake network does not listen");
   }
+  void Lend(std::shared_ptr<const SharedMemory> memory) override { lent_ = std::move(memory); }
 
   // Every stream opened so far, oldest first.
   const std::vector<std::shared_ptr<FarEnd>>& opened() const { return opened_; }
@@ -156,12 +157,16 @@ class FakeNetwork : public Network {
     std::abort();
   }
 
+  // By whom uses it; null: nothing.
+  const std::shared_ptr<const SharedMemory>& lent() const { return lent_; }
+
   // Called with each stream that is opened, before it is used; may be null.
   std::function<void(FarEnd&)> on_open;
 
  private:
   EventLoop* const loop_;
   std::vector<std::shared_ptr<FarEnd>> opened_;
+  std::shared_ptr<const SharedMemory> lent_;
 };
 
 }  // namespace shoal

@@ -215,6 +215,65 @@ TEST_F(GrpcNetworkTest, PayloadsThatFindNoRoomInSharedMemoryComeAllTheSame) {
   StopServer();
 }
 
+// More of it than finds room among the copies; and the client has it back when the server, who
+// answers each message later, has done with it.
+TEST_F(GrpcNetworkTest, WhatAClientLendsIsReadWhereItLies) {
+  constexpr uint64_t kCount = 40;
+  constexpr size_t kChunk = size_t{1} << 20;
+  Start();
+  StopServer();
+  std::unique_ptr<Stream> serving;
+  std::vector<Message> held;
+  Event all_came;
+  NetworkConformance<GrpcTransport>::StartServer(
+      GrpcTransport::ListenAddress(), [&](const std::string&, std::unique_ptr<Stream> stream) {
+        serving = std::move(stream);
+        return StreamCallbacks{.on_message =
+                                   [&](Message message) {
+                                     if (held.empty()) serving->Send(NumberedMessage(0));
+                                     held.push_back(std::move(message));
+                                     if (held.size() == kCount) all_came.Set();
+                                   },
+                               .on_closed = [&](absl::Status) { serving.reset(); }};
+      });
+  const std::shared_ptr<SharedMemory> memory = SharedMemory::Create(kCount * kChunk);
+  const auto chunk = [&](uint64_t i) { return memory->data() + i * kChunk; };
+  for (uint64_t i = 0; i < kCount; ++i) std::fill_n(chunk(i), kChunk, static_cast<char>('a' + i));
+  auto owner = std::make_shared<int>();
+  const std::weak_ptr<int> owned = owner;
+  const auto lent = [&](uint64_t i) {
+    Message message = NumberedMessage(i);
+    message.payload = {{chunk(i), kChunk, owner}};
+    return message;
+  };
+  Stream* stream = nullptr;
+  Event back;
+  client_->OnLoop([&] { client_->network()->Lend(memory); });
+  stream = Open(address_, {.on_message =
+                               [&](Message message) {
+                                 if (NumberOf(message) == 1) return back.Set();
+                                 for (uint64_t i = 1; i < kCount; ++i) stream->Send(lent(i));
+                                 owner.reset();
+                               },
+                           .on_closed = [](absl::Status) {}});
+  client_->OnLoop([&] { stream->Send(lent(0)); });
+  all_came.Wait();
+  EXPECT_FALSE(owned.expired());
+  server_->OnLoop([&] {
+    for (uint64_t i = 0; i < kCount; ++i) {
+      EXPECT_EQ(NumberOf(held[i]), i);
+      EXPECT_EQ(PayloadOf(held[i]), std::string(chunk(i), kChunk)) << i;
+      EXPECT_TRUE(i == 0 || LiesShared(held[i])) << i;
+    }
+    held.clear();
+    serving->Send(NumberedMessage(1));
+  });
+  back.Wait();
+  client_->OnLoop([&] { EXPECT_TRUE(owned.expired()); });
+  Close(stream);
+  StopServer();
+}
+
 TEST_F(GrpcNetworkTest, ProxyOfTheEnvironmentIsIgnored) {
   setenv("http_proxy", "http://127.0.0.1:1", 1);
   Start();

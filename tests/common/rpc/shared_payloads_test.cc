@@ -1,24 +1,17 @@
 #include "common/rpc/shared_payloads.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "proto/shared_payload.pb.h"
-#include "tests/common/base/temporary_directory.h"
 #include "tests/fakes/test_seed.h"
 
 namespace shoal {
@@ -58,8 +51,8 @@ class SharedPayloadsTest : public ::testing::Test {
     ASSERT_NE(client_, nullptr);
     server_ = SharedPayloads::Open(client_->offer());
     ASSERT_NE(server_, nullptr);
-    server_->BeginToPlace();
-    client_->BeginToPlace();
+    server_->BeginToPlace(server_->answer());
+    client_->BeginToPlace(server_->answer());
   }
 
   // What the other end gets of a payload; whether it lay in the memory is in `placed`.
@@ -138,17 +131,6 @@ TEST_F(SharedPayloadsTest, NothingIsPlacedBeforeItHasBegun) {
   EXPECT_EQ(PayloadOf(message), Bytes(kMegabyte, 1));
 }
 
-// The limit of a file's size would not refuse it, but kill the process.
-TEST_F(SharedPayloadsTest, WhereFilesMayNotBeSoLargeThereIsNone) {
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  rlimit low = before;
-  low.rlim_cur = kMegabyte;
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
-  EXPECT_EQ(SharedPayloads::Create(), nullptr);
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-}
-
 TEST_F(SharedPayloadsTest, LowRoomIsUsedFirstSoThatLittleMemoryIsTouched) {
   const char* const first = PassPlaced(Bytes(kMegabyte, 1)).payload.front().data;
   for (unsigned i = 0; i < 10; ++i) {
@@ -211,48 +193,135 @@ TEST_F(SharedPayloadsTest, PlacesThatCannotBeAreRefused) {
   EXPECT_FALSE(server_->Find(&twice).ok());
 }
 
-TEST_F(SharedPayloadsTest, OnlyWhatWasOfferedIsOpened) {
-  const std::vector<std::string> offer = absl::StrSplit(client_->offer(), '/');
-  EXPECT_EQ(SharedPayloads::Open(absl::StrCat(offer[0], "/", offer[1], "/1")), nullptr);
-  EXPECT_EQ(SharedPayloads::Open(absl::StrCat(offer[0], "/", offer[1])), nullptr);
-  EXPECT_EQ(SharedPayloads::Open(absl::StrCat("4194305/", offer[1], "/", offer[2])), nullptr);
-  for (const char* nonsense : {"", "//", "1/2/3/4", "../../etc/passwd/0/1", "a/b/c", "-1/-1/-1"}) {
-    EXPECT_EQ(SharedPayloads::Open(nonsense), nullptr) << nonsense;
+// Memory that a client lends, with bytes of its own, and an end of each side that has it.
+class LentPayloadsTest : public ::testing::Test {
+ protected:
+  static constexpr size_t kBytes = 3 * kMegabyte;
+
+  LentPayloadsTest() {
+    lent_ = SharedMemory::Create(kBytes);
+    const std::string bytes = Bytes(kBytes, 11);
+    std::ranges::copy(bytes, lent_->data());
+    client_ = SharedPayloads::Create(lent_);
+    server_ = SharedPayloads::Open(client_->offer());
+    Begin(server_->answer());
   }
-  EXPECT_NE(SharedPayloads::Open(client_->offer()), nullptr);
+  void Begin(const std::string& answer) {
+    server_->BeginToPlace(answer);
+    client_->BeginToPlace(answer);
+  }
+  // Of the memory, with an owner that is told of.
+  Slice Lent(size_t offset, size_t size) { return {lent_->data() + offset, size, owner_}; }
+  // As it is sent, once it is placed.
+  Message Placed(std::vector<Slice> slices) {
+    Message message{.fields = "", .payload = std::move(slices)};
+    client_->Place(&message);
+    EXPECT_THAT(message.payload, IsEmpty());
+    return message;
+  }
+  Message Found(std::vector<Slice> slices) {
+    Message message = Placed(std::move(slices));
+    EXPECT_EQ(server_->Find(&message), absl::OkStatus());
+    return message;
+  }
+  // That something was sent or has come.
+  void HearSomething() {
+    Message message;
+    EXPECT_EQ(client_->Find(&message), absl::OkStatus());
+  }
+
+  std::shared_ptr<SharedMemory> lent_;
+  const std::shared_ptr<const int> owner_ = std::make_shared<int>();
+  std::unique_ptr<SharedPayloads> client_;
+  std::unique_ptr<SharedPayloads> server_;
+};
+
+TEST_F(LentPayloadsTest, AreReadWhereTheyLie) {
+  const Message message = Found({Lent(kMegabyte, 30000), Lent(5, 70000)});
+  EXPECT_EQ(PayloadOf(message),
+            std::string(lent_->data() + kMegabyte, 30000) + std::string(lent_->data() + 5, 70000));
+  // Not a copy.
+  lent_->data()[5] ^= 1;
+  EXPECT_EQ(PayloadOf(message)[30000], lent_->data()[5]);
+}
+
+TEST_F(LentPayloadsTest, AreKeptUntilTheReceiverHasDoneWithThem) {
+  Message message = Found({Lent(0, kMegabyte)});
+  HearSomething();
+  EXPECT_EQ(owner_.use_count(), 2);
+  message.payload.clear();
+  HearSomething();
+  EXPECT_EQ(owner_.use_count(), 1);
+}
+
+TEST_F(LentPayloadsTest, TakeNoRoomOfTheHalf) {
+  std::vector<Message> held;
+  for (size_t i = 0; i < 3 * kSharedHalfBytes / kMegabyte; ++i)
+    held.push_back(Found({Lent(kMegabyte, kMegabyte)}));
+  for (const Message& message : held)
+    ASSERT_EQ(PayloadOf(message), std::string(lent_->data() + kMegabyte, kMegabyte));
+}
+
+TEST_F(LentPayloadsTest, OthersAreCopied) {
+  for (const std::vector<Slice>& slices :
+       {std::vector{SliceOf(Bytes(kMegabyte, 3))},
+        std::vector{Lent(0, 1000), SliceOf(Bytes(kMegabyte, 3))},
+        std::vector<Slice>{{lent_->data() + kMegabyte, 2 * kMegabyte, nullptr}}}) {
+    const std::string bytes = PayloadOf({.fields = "", .payload = slices});
+    const Message message = Found(slices);
+    const bool lent = slices.size() == 1 && slices[0].owner == nullptr;
+    lent_->data()[kBytes - 1] ^= 1;
+    EXPECT_EQ(PayloadOf(message) != bytes, lent);
+  }
+}
+
+TEST_F(LentPayloadsTest, AreCopiedWhereTheServerHasNotTakenTheMemory) {
+  lent_ = SharedMemory::Create(kBytes);
+  client_ = SharedPayloads::Create(lent_);
+  // As of one that is gone.
+  const std::vector<std::string> offers = absl::StrSplit(client_->offer(), ',');
+  server_ = SharedPayloads::Open(offers[0] + ",1/2/3");
+  ASSERT_NE(server_, nullptr);
+  Begin(server_->answer());
+  const Message message = Found({Lent(0, kMegabyte)});
+  lent_->data()[0] ^= 1;
+  EXPECT_EQ(PayloadOf(message), std::string(kMegabyte, '\0'));
+}
+
+// Its sender may have gone on, with other values in that memory.
+TEST_F(LentPayloadsTest, AreTakenBackAtTheEndOfTheSender) {
+  Message read = Found({Lent(0, kMegabyte)});
+  Message unread = Placed({Lent(kMegabyte, kMegabyte)});
   client_.reset();
-  EXPECT_EQ(SharedPayloads::Open(absl::StrJoin(offer, "/")), nullptr);
+  EXPECT_EQ(owner_.use_count(), 1);
+  const absl::Status status = server_->Find(&unread);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("does not lend any more"));
+  EXPECT_THAT(unread.payload, IsEmpty());
+  EXPECT_EQ(PayloadOf(read), std::string(lent_->data(), kMegabyte));
 }
 
-// A file in memory of this name and size, with these seals, that says 0.
-int MemoryFile(const char* name, off_t bytes, int seals) {
-  const int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  EXPECT_EQ(ftruncate(file, bytes), 0);
-  EXPECT_EQ(fcntl(file, F_ADD_SEALS, seals), 0);
-  return file;
-}
-
-std::string OfferOf(int file) { return absl::StrCat(getpid(), "/", file, "/", 0); }
-
-TEST(SharedPayloadsFileTest, OtherFilesAreNotTaken) {
-  constexpr char kName[] = "shoal-payloads";
-  constexpr off_t kBytes = 4096 + 2 * kSharedHalfBytes;
-  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  const int right = MemoryFile(kName, kBytes, kSeals);
-  EXPECT_NE(SharedPayloads::Open(OfferOf(right)), nullptr);
-  // It could shrink under whoever has it mapped.
-  const int unsealed = MemoryFile(kName, kBytes, F_SEAL_GROW);
-  EXPECT_EQ(SharedPayloads::Open(OfferOf(unsealed)), nullptr);
-  const int small = MemoryFile(kName, kBytes / 2, kSeals);
-  EXPECT_EQ(SharedPayloads::Open(OfferOf(small)), nullptr);
-  const int other = MemoryFile("other", kBytes, kSeals);
-  EXPECT_EQ(SharedPayloads::Open(OfferOf(other)), nullptr);
-  // To open one of these would not return, or take what is in it.
-  const TemporaryDirectory directory;
-  ASSERT_EQ(mkfifo((directory / "fifo").c_str(), 0600), 0);
-  const int fifo = open((directory / "fifo").c_str(), O_RDWR | O_CLOEXEC);
-  EXPECT_EQ(SharedPayloads::Open(OfferOf(fifo)), nullptr);
-  for (const int file : {right, unsealed, small, other, fifo}) close(file);
+TEST_F(LentPayloadsTest, PlacesThatCannotBeAreRefused) {
+  const auto at = [](std::vector<std::pair<uint64_t, uint64_t>> ranges) {
+    proto::WithSharedPayload with;
+    with.mutable_shared_payload()->set_offset(64);
+    for (const auto& [offset, size] : ranges) {
+      with.mutable_shared_payload()->add_lent()->set_offset(offset);
+      with.mutable_shared_payload()->mutable_lent()->rbegin()->set_size(size);
+    }
+    return Message{.fields = with.SerializeAsString(), .payload = {}};
+  };
+  for (Message bad : {at({{0, kBytes + 1}}), at({{kBytes, 1}}), at({{0, 5}, {UINT64_MAX, 2}}),
+                      at({{1, UINT64_MAX}})}) {
+    const absl::Status refused = server_->Find(&bad);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("cannot lie at"));
+  }
+  // A server lends nothing.
+  Message up = at({{0, 5}});
+  EXPECT_EQ(client_->Find(&up).code(), absl::StatusCode::kInvalidArgument);
+  // Nor is there anything where nothing was placed.
+  EXPECT_EQ(server_->Find(&up).code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

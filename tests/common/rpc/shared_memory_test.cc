@@ -1,0 +1,120 @@
+#include "common/rpc/shared_memory.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "tests/common/base/temporary_directory.h"
+
+namespace shoal {
+namespace {
+
+using Access = SharedMemory::Access;
+
+constexpr size_t kBytes = 100000;
+
+TEST(SharedMemoryTest, BothHaveTheSame) {
+  const auto memory = SharedMemory::Create(kBytes);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_TRUE(memory->Reserve(0, kBytes));
+  EXPECT_EQ(std::string(memory->data(), kBytes), std::string(kBytes, '\0'));
+  const auto opened = SharedMemory::Open(memory->offer(), Access::kReadAndWrite);
+  ASSERT_NE(opened, nullptr);
+  EXPECT_EQ(opened->size_bytes(), kBytes);
+  memory->data()[kBytes - 1] = 'a';
+  EXPECT_EQ(opened->data()[kBytes - 1], 'a');
+  opened->data()[0] = 'b';
+  EXPECT_EQ(memory->data()[0], 'b');
+}
+
+TEST(SharedMemoryTest, WhoOnlyReadsCannotWrite) {
+  const auto memory = SharedMemory::Create(kBytes);
+  const auto opened = SharedMemory::Open(memory->offer(), Access::kRead);
+  ASSERT_NE(opened, nullptr);
+  memory->data()[7] = 'a';
+  EXPECT_EQ(opened->data()[7], 'a');
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(opened->data()[7] = 'b', testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST(SharedMemoryTest, IsThereForOneWhoHasOpenedItWhenItsMakerIsGone) {
+  auto memory = SharedMemory::Create(kBytes);
+  const std::string offer = memory->offer();
+  const auto opened = SharedMemory::Open(offer, Access::kRead);
+  std::strcpy(memory->data(), "shoal");
+  memory.reset();
+  EXPECT_STREQ(opened->data(), "shoal");
+  EXPECT_EQ(SharedMemory::Open(offer, Access::kRead), nullptr);
+}
+
+// The limit of a file's size would not refuse it, but kill the process.
+TEST(SharedMemoryTest, WhereFilesMayNotBeSoLargeThereIsNone) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = kBytes;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+  EXPECT_EQ(SharedMemory::Create(kBytes), nullptr);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+TEST(SharedMemoryTest, OnlyWhatWasOfferedIsOpened) {
+  const auto memory = SharedMemory::Create(kBytes);
+  const std::vector<std::string> offer = absl::StrSplit(memory->offer(), '/');
+  const auto opens = [](const std::string& offer) {
+    return SharedMemory::Open(offer, Access::kReadAndWrite) != nullptr;
+  };
+  EXPECT_TRUE(opens(absl::StrJoin(offer, "/")));
+  EXPECT_FALSE(opens(absl::StrCat(offer[0], "/", offer[1], "/1")));
+  EXPECT_FALSE(opens(absl::StrCat(offer[0], "/", offer[1])));
+  EXPECT_FALSE(opens(absl::StrCat("4194305/", offer[1], "/", offer[2])));
+  for (const char* nonsense : {"", "//", "1/2/3/4", "../../etc/passwd/0/1", "a/b/c", "-1/-1/-1"})
+    EXPECT_FALSE(opens(nonsense)) << nonsense;
+}
+
+// A file in memory of this name and size, with these seals, that says 0.
+int MemoryFile(const char* name, off_t bytes, int seals) {
+  const int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  EXPECT_EQ(ftruncate(file, bytes), 0);
+  EXPECT_EQ(fcntl(file, F_ADD_SEALS, seals), 0);
+  return file;
+}
+
+TEST(SharedMemoryTest, OtherFilesAreNotTaken) {
+  constexpr char kName[] = "shoal-payloads";
+  constexpr off_t kFileBytes = 4096 + kBytes;
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  const auto opens = [](int file) {
+    return SharedMemory::Open(absl::StrCat(getpid(), "/", file, "/", 0), Access::kReadAndWrite) !=
+           nullptr;
+  };
+  const int right = MemoryFile(kName, kFileBytes, kSeals);
+  EXPECT_TRUE(opens(right));
+  // It could shrink under whoever has it mapped.
+  const int unsealed = MemoryFile(kName, kFileBytes, F_SEAL_GROW);
+  EXPECT_FALSE(opens(unsealed));
+  const int empty = MemoryFile(kName, 4096, kSeals);
+  EXPECT_FALSE(opens(empty));
+  const int other = MemoryFile("other", kFileBytes, kSeals);
+  EXPECT_FALSE(opens(other));
+  // To open one of these would not return, or take what is in it.
+  const TemporaryDirectory directory;
+  ASSERT_EQ(mkfifo((directory / "fifo").c_str(), 0600), 0);
+  const int fifo = open((directory / "fifo").c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_FALSE(opens(fifo));
+  for (const int file : {right, unsealed, empty, other, fifo}) close(file);
+}
+
+}  // namespace
+}  // namespace shoal
