@@ -271,7 +271,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
   variables_missing_ = variables_of_chunk_;
   const auto gradient_of = [this](int variable) {
     const ModelLayout::Extent& extent = runner_->layout().variables[variable];
-    return std::span(*gradients_).subspan(extent.offset, extent.size);
+    return gradients().subspan(extent.offset, extent.size);
   };
   const auto on_gradient = [&](int variable) {
     if (momentum_ != nullptr && optimized_[variable])
@@ -291,7 +291,7 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainNow(
     if (optimized_[variable]) clipping_.Clip({gradient_of(variable)});
     on_gradient(variable);
   };
-  SHOAL_ASSIGN_OR_RETURN(BatchOutcome outcome, TrainBatch(step, step, parameters_, *gradients_,
+  SHOAL_ASSIGN_OR_RETURN(BatchOutcome outcome, TrainBatch(step, step, parameters_, gradients(),
                                                           on_variable_done, arriving));
   if (arriving != nullptr) {
     SHOAL_RETURN_IF_ERROR(arriving->AwaitAll());

@@ -22,6 +22,7 @@
 #include "worker/compute/pinned_buffer.h"
 #include "worker/dataset_pass.h"
 #include "worker/fragments.h"
+#include "worker/gradient_memory.h"
 #include "worker/inner_optimizer.h"
 #include "worker/input/batch_source.h"
 #include "worker/job_model.h"
@@ -129,6 +130,10 @@ class ComputeThread : public StepComputer {
   // For people.
   void NoteOverflow(uint64_t batch, double loss_scale);
   absl::StatusOr<BatchOutcome> EvaluateNow(uint64_t batch);
+  // Empty where nothing is trained.
+  std::span<float> gradients() const {
+    return gradients_ == nullptr ? std::span<float>() : gradients_->floats();
+  }
 
   const Options options_;
 
@@ -156,8 +161,8 @@ class ComputeThread : public StepComputer {
   bool least_scale_overflowed_ = false;       // the last overflow was said to be of that
   PageAlignedFloats parameters_;
   PageAlignedFloats cut_parameters_;
-  // Shared with messages that are being sent.
-  const std::shared_ptr<PageAlignedFloats> gradients_ = std::make_shared<PageAlignedFloats>();
+  // Shared with messages that are being sent. Null: none.
+  std::shared_ptr<const GradientMemory> gradients_;
   // Of a batch, where gradients_ has what is being exchanged; else empty.
   PageAlignedFloats batch_gradients_;
   // Of these buffers, for copies from and to a device; let go of on the compute thread at its end.

@@ -30,7 +30,8 @@ void Add(const BatchOutcome& batch, BatchOutcome* step) {
 absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
     uint64_t timeline, uint64_t step, const std::function<void(std::vector<ChunkId>)>& on_chunks) {
   const BatchPlan::Block block = plan_->BatchesOf(step);
-  const std::span<float> gradients = fragments_.has_value() ? batch_gradients_ : *gradients_;
+  const std::span<float> batch_gradients =
+      fragments_.has_value() ? std::span<float>(batch_gradients_) : gradients();
   BatchOutcome outcome;
   uint64_t exchanged = 0;  // fragments
   if (!fragments_.has_value() || !inner_->begun()) inner_->Begin(parameters_);
@@ -43,19 +44,19 @@ absl::StatusOr<BatchOutcome> ComputeThread::TrainLocally(
       batches_of_step_ = block.count;
     }
     MergeAnswers();
-    SHOAL_ASSIGN_OR_RETURN(const BatchOutcome of_batch,
-                           TrainBatch(
-                               step, batch, inner_->values(), gradients, [](int) {}, nullptr));
+    SHOAL_ASSIGN_OR_RETURN(const BatchOutcome of_batch, TrainBatch(
+                                                            step, batch, inner_->values(),
+                                                            batch_gradients, [](int) {}, nullptr));
     const Clock::time_point computed = Clock::now();
     // What overflowed is left out; what the others come to is pushed.
-    if (!of_batch.nothing) inner_->Update(batch, gradients);
+    if (!of_batch.nothing) inner_->Update(batch, batch_gradients);
     Add(of_batch, &outcome);
     if (fragments_.has_value()) ExchangeFragments(i + 1, block.count, &exchanged, on_chunks);
     const auto exchanging = Clock::now() - computed;
     outcome.compute_us += std::chrono::duration_cast<std::chrono::microseconds>(exchanging).count();
   }
   if (!fragments_.has_value()) {
-    inner_->Finish(parameters_, *gradients_);
+    inner_->Finish(parameters_, gradients());
     on_chunks(chunk_ids_);
   }
   return outcome;
@@ -70,7 +71,7 @@ void ComputeThread::ExchangeFragments(uint64_t done, uint64_t batches, uint64_t*
   if (done == batches) due = fragments_->count();
   for (; *exchanged < due; ++*exchanged) {
     const std::vector<ChunkId>& group = fragments_->group(*exchanged);
-    for (const ChunkId& id : group) inner_->Exchange(ChunkOf(id), parameters_, *gradients_);
+    for (const ChunkId& id : group) inner_->Exchange(ChunkOf(id), parameters_, gradients());
     on_chunks(group);
   }
 }

@@ -100,8 +100,9 @@ absl::StatusOr<StepComputer::Prepared> ComputeThread::PrepareNow(const std::stri
                        .layout = &runner_->layout(),
                        .parameters = parameters_,
                        .cut_parameters = cut_parameters_,
-                       .gradients = *gradients_,
+                       .gradients = gradients(),
                        .gradients_owner = gradients_,
+                       .gradients_memory = gradients_ == nullptr ? nullptr : gradients_->shared(),
                        .pulls_below = job.strategy.pulls_below(),
                        .push_codec = std::move(push_codec),
                        .pull_codec = std::move(pull_codec)};
@@ -189,9 +190,10 @@ absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_example
   const size_t size = runner_->layout().size;
   parameters_.resize(size);
   cut_parameters_.resize(job.test.empty() ? 0 : size);
-  gradients_->resize(size);
-  for (PageAlignedFloats* const buffer : {&parameters_, &cut_parameters_, gradients_.get()})
-    Pin(*buffer);
+  gradients_ = std::make_shared<const GradientMemory>(size);
+  for (const std::span<float> buffer :
+       {std::span(parameters_), std::span(cut_parameters_), gradients()})
+    Pin(buffer);
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/compression/codec.h"
 #include "common/model/model_layout.h"
+#include "common/rpc/shared_memory.h"
 #include "common/sharding/shard_map.h"
 #include "worker/fragments.h"
 
@@ -51,6 +52,8 @@ class StepComputer {
     // Keeps the gradients where they are, also when the computer is gone, for a transport that is
     // still reading them. Null: the computer outlives the network.
     std::shared_ptr<const void> gradients_owner;
+    // In which the gradients lie; null: in memory that cannot be lent.
+    std::shared_ptr<const SharedMemory> gradients_memory;
     // Of the job's strategy: each step below is computed from parameters pulled for it.
     uint64_t pulls_below = 0;
     // How gradients are pushed and values pulled; null: as float32.

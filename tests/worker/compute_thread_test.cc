@@ -50,6 +50,15 @@ TEST_F(ComputeThreadTest, GradientsThatAreBeingSentOutliveIt) {
   EXPECT_EQ(prepared->gradients_owner.use_count(), 1);
 }
 
+TEST_F(ComputeThreadTest, GradientsLieInMemoryThatCanBeLent) {
+  const auto prepared = Prepare(small_.Load().ResolvedText());
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  ASSERT_NE(prepared->gradients_memory, nullptr);
+  EXPECT_EQ(reinterpret_cast<char*>(prepared->gradients.data()),
+            prepared->gradients_memory->data());
+  EXPECT_EQ(prepared->gradients.size_bytes(), prepared->gradients_memory->size_bytes());
+}
+
 TEST_F(ComputeThreadTest, PreparesWhatAJobNeeds) {
   const Job job = small_.Load();
   const auto prepared = Prepare(job.ResolvedText(), 3);

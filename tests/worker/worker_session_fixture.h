@@ -80,6 +80,7 @@ class FakeComputer : public StepComputer {
                   .parameters = parameters_,
                   .cut_parameters = cut_parameters_,
                   .gradients = gradients_,
+                  .gradients_memory = gradients_memory,
                   .pulls_below = pulls_below});
   }
   void Arrived(int ps, int chunk) override {
@@ -110,6 +111,7 @@ class FakeComputer : public StepComputer {
   uint64_t test_batches = 5;                   // 0: the job has no test set
   uint64_t pulls_below = 0;                    // by the job's strategy
   bool begins_early = false;
+  std::shared_ptr<const SharedMemory> gradients_memory;
   std::vector<ChunkId> missing_at_begin, missing_now;  // of the step at hand
   int arrived = 0;                                     // chunks, while a step was at hand
   Progress progress_now;

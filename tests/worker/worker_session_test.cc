@@ -48,6 +48,17 @@ TEST_F(WorkerSessionTest, SaysHelloPreparesAndIsReady) {
   EXPECT_EQ(reports[0].ready().shard_map_fingerprint(), model_.shard_map.Fingerprint());
 }
 
+// Before the streams to the ps are opened, which it is for.
+TEST_F(WorkerSessionTest, LendsTheMemoryOfItsGradients) {
+  computer_.gradients_memory = SharedMemory::Create(4096);
+  std::vector<std::shared_ptr<const SharedMemory>> lent;
+  network_.on_open = [&](FarEnd& far) {
+    if (far.method() == kExchangeMethod) lent.push_back(network_.lent());
+  };
+  GetReady();
+  EXPECT_THAT(lent, ElementsAre(computer_.gradients_memory, computer_.gradients_memory));
+}
+
 TEST_F(WorkerSessionTest, LeasePullTrainReport) {
   GetReady();
   Lease(7, 2);
