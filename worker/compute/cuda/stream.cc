@@ -1,9 +1,20 @@
 #include "worker/compute/cuda/stream.h"
 
+#include <chrono>
+#include <thread>
+
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/cuda_status.h"
 
 namespace shoal::cuda {
+namespace {
+
+// How long an event is asked after before the thread sleeps. To be woken by the driver takes tens
+// of microseconds, in a virtual machine hundreds, which is what a step of a small model takes, and
+// what follows the last gradient of a large one. Others get the core meanwhile if they want it.
+constexpr std::chrono::microseconds kAsks{500};
+
+}  // namespace
 
 absl::StatusOr<Stream> Stream::Create(Priority priority) {
   cudaStream_t stream = nullptr;
@@ -47,6 +58,14 @@ absl::StatusOr<double> Event::SecondsSince(const Event& earlier) const {
   return milliseconds / 1e3;
 }
 
-absl::Status Event::Synchronize() const { return SHOAL_CUDA(cudaEventSynchronize(get())); }
+absl::Status Event::Synchronize() const {
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < kAsks) {
+    SHOAL_ASSIGN_OR_RETURN(const bool happened, Happened());
+    if (happened) return absl::OkStatus();
+    std::this_thread::yield();
+  }
+  return SHOAL_CUDA(cudaEventSynchronize(get()));
+}
 
 }  // namespace shoal::cuda
