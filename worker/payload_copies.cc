@@ -5,23 +5,42 @@
 namespace shoal {
 
 void PayloadCopies::Copy(Message message, std::vector<Piece> pieces, std::function<void()> done) {
-  loop_->OffloadBrief(
-      [run = run_, message = std::move(message), pieces = std::move(pieces)] {
-        MutexLock lock(&run->copying);
-        if (run->dropped) return;
+  Copy(
+      [message = std::move(message), pieces = std::move(pieces)] {
         for (const Piece& piece : pieces) {
           CopyPayload(message, piece.offset, piece.to, piece.size_bytes);
         }
       },
+      std::move(done));
+}
+
+void PayloadCopies::Copy(std::function<void()> copy, std::function<void()> done) {
+  loop_->OffloadCopy(
+      [run = run_, copy = std::move(copy)] {
+        {
+          MutexLock lock(&run->mutex);
+          if (run->dropped) return;
+          ++run->copying;
+        }
+        copy();
+        MutexLock lock(&run->mutex);
+        if (--run->copying == 0) run->idle.NotifyAll();
+      },
       [run = run_, done = std::move(done)] {
-        // Without the lock: the loop, which alone drops, is not to wait for the next copy.
-        if (!run->dropped) done();
+        {
+          MutexLock lock(&run->mutex);
+          if (run->dropped) return;
+        }
+        done();
       });
 }
 
 void PayloadCopies::Drop() {
-  run_->dropped = true;
-  { MutexLock lock(&run_->copying); }
+  {
+    MutexLock lock(&run_->mutex);
+    run_->dropped = true;
+    while (run_->copying > 0) run_->idle.Wait(&run_->mutex);
+  }
   run_ = std::make_shared<Run>();
 }
 

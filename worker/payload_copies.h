@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -12,7 +11,7 @@
 
 namespace shoal {
 
-// Copies payloads to where they belong beside the loop, in the order in which it is asked to: of a
+// Copies payloads to where they belong beside the loop, several at a time and so in any order: of a
 // model of a hundred megabytes the loop has as much to copy out in each step, and the gradients
 // that leave meanwhile would wait for it. Loop thread only.
 class PayloadCopies {
@@ -31,15 +30,19 @@ class PayloadCopies {
 
   // Then calls `done` on the loop, not before this returns.
   void Copy(Message message, std::vector<Piece> pieces, std::function<void()> done);
-  // Of what was asked for nothing is written from here on, and nothing called. Waits for the copy
-  // that is running, if there is one.
+  // The same for what `copy` copies, on another thread.
+  void Copy(std::function<void()> copy, std::function<void()> done);
+  // Of what was asked for nothing is written from here on, and nothing called. Waits for all copies
+  // that are running.
   void Drop();
 
  private:
   // What all copies since the last Drop have in common.
   struct Run {
-    Mutex copying;  // held while one is: who drops waits for it
-    std::atomic<bool> dropped = false;
+    Mutex mutex;
+    CondVar idle;  // none is running any more
+    int copying ABSL_GUARDED_BY(mutex) = 0;
+    bool dropped ABSL_GUARDED_BY(mutex) = false;
   };
 
   EventLoop* const loop_;

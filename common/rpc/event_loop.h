@@ -45,6 +45,11 @@ class EventLoop {
   virtual void OffloadBrief(std::function<void()> work, std::function<void()> done) {
     Offload(std::move(work), std::move(done));
   }
+  // The same for copies of large payloads: several at a time where there are cores for it, and so
+  // done in any order. They may wait behind what is in the other queues.
+  virtual void OffloadCopy(std::function<void()> work, std::function<void()> done) {
+    OffloadBrief(std::move(work), std::move(done));
+  }
   // Makes Run return after the callback that is running.
   virtual void Stop() = 0;
 };

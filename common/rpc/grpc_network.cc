@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/usable_cores.h"
 #include "common/rpc/client_connections.h"
 #include "common/rpc/connection_acceptor.h"
 #include "common/rpc/grpc_call.h"
@@ -46,6 +48,12 @@ constexpr int kIdleMs = 60'000;
 // It is said no more often than this that silent streams are ended for others.
 constexpr Time kCrowdedPeriod = std::chrono::minutes(1);
 
+size_t CopyingThreads(const GrpcNetwork::Options& options) {
+  if (options.copying_threads > 0) return options.copying_threads;
+  // The rest is for what computes, and for ps of the same machine.
+  return std::clamp(UsableCores() / 4, 1, 4);
+}
+
 using Calls = std::map<GrpcCall*, std::unique_ptr<GrpcCall>>;
 
 gpr_timespec ToGrpc(Time time) {
@@ -68,6 +76,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   void Post(std::function<void()> callback) override;
   void Offload(std::function<void()> work, std::function<void()> done) override;
   void OffloadBrief(std::function<void()> work, std::function<void()> done) override;
+  void OffloadCopy(std::function<void()> work, std::function<void()> done) override;
   void Stop() override { stopped_ = true; }
   void Run(Time grace) override;
   Figures figures() const override;
@@ -148,6 +157,7 @@ class GrpcNetworkImpl : public GrpcNetwork {
   std::unique_ptr<GrpcCall> awaiting_;
   OffloadThread offload_{"files"};
   OffloadThread offload_brief_{"brief files"};
+  OffloadThread offload_copies_;
 };
 
 GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
@@ -163,7 +173,8 @@ GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)
       queue_(builder_.AddCompletionQueue()),
       channels_(options.max_message_bytes, options.keepalive),
       connections_({.most = ConnectionsWithinFileLimit(options.max_connections),
-                    .most_streams = 2 * options.max_streams_per_client}) {}
+                    .most_streams = 2 * options.max_streams_per_client}),
+      offload_copies_("copies", CopyingThreads(options)) {}
 
 void GrpcNetworkImpl::Post(std::function<void()> callback) {
   MutexLock lock(&mutex_);
@@ -190,6 +201,13 @@ void GrpcNetworkImpl::Offload(std::function<void()> work, std::function<void()> 
 
 void GrpcNetworkImpl::OffloadBrief(std::function<void()> work, std::function<void()> done) {
   offload_brief_.Add([this, work = std::move(work), done = std::move(done)] {
+    work();
+    Post(done);
+  });
+}
+
+void GrpcNetworkImpl::OffloadCopy(std::function<void()> work, std::function<void()> done) {
+  offload_copies_.Add([this, work = std::move(work), done = std::move(done)] {
     work();
     Post(done);
   });
@@ -419,6 +437,7 @@ void GrpcNetworkImpl::End(Time grace) {
   if (listener_ != nullptr) listener_->Stop();
   offload_.Close();
   offload_brief_.Close();
+  offload_copies_.Close();
   const Time deadline = Now() + grace;
   for (const Calls* calls : {&client_calls_, &server_calls_}) {
     for (const auto& [call, owner] : *calls) call->Silence();
@@ -445,6 +464,7 @@ void GrpcNetworkImpl::End(Time grace) {
   // Last: a disk that does not answer keeps nobody from hearing the end.
   offload_.Stop();
   offload_brief_.Stop();
+  offload_copies_.Stop();
 }
 
 }  // namespace

@@ -49,6 +49,8 @@ class GrpcNetwork : public EventLoop, public Network {
     // Streams on which a server shares memory with a client of its machine (shared_payloads.h),
     // twice kSharedHalfBytes each; what is beyond goes through loopback.
     size_t max_shared_streams = 16;
+    // For OffloadCopy; 0: one for every four cores, but one at least and four at most.
+    size_t copying_threads = 0;
     // Connections of clients, of which there may be fewer where the limit of open files is low
     // (connection_acceptor.h). More have to wait, for silent ones to be ended if there are any
     // (client_connections.h).

@@ -12,7 +12,7 @@ void OffloadThread::Add(std::function<void()> work) {
   MutexLock lock(&mutex_);
   if (stopping_) return;
   work_.push_back(std::move(work));
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  if (threads_.size() < most_) threads_.emplace_back([this] { Run(); });
   changed_.NotifyOne();
 }
 
@@ -20,18 +20,18 @@ void OffloadThread::Close() {
   std::deque<std::function<void()>> dropped;
   MutexLock lock(&mutex_);
   stopping_ = true;
-  changed_.NotifyOne();
+  changed_.NotifyAll();
   dropped.swap(work_);
 }
 
 void OffloadThread::Stop() {
   Close();
-  std::thread thread;
+  std::vector<std::thread> threads;
   {
     MutexLock lock(&mutex_);
-    thread = std::move(thread_);
+    threads.swap(threads_);
   }
-  if (thread.joinable()) thread.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 void OffloadThread::Run() {

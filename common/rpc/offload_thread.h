@@ -1,20 +1,22 @@
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "common/base/mutex.h"
 
 namespace shoal {
 
-// Runs work beside a loop, one piece at a time in the order in which it was given, on a thread of
-// its own, which starts with the first piece. Destruction waits for the piece that is running and
-// drops the others. Thread-safe.
+// Runs work beside a loop, begun in the order in which it was given: one piece at a time on a
+// thread of its own, or as many at a time as it has threads. They start with the first pieces.
+// Destruction waits for what is running and drops the rest. Thread-safe.
 class OffloadThread {
  public:
   // `name` of the thread: a literal of at most 15 characters.
-  explicit OffloadThread(const char* name) : name_(name) {}
+  explicit OffloadThread(const char* name, size_t threads = 1) : name_(name), most_(threads) {}
   ~OffloadThread();
   OffloadThread(const OffloadThread&) = delete;
   OffloadThread& operator=(const OffloadThread&) = delete;
@@ -29,11 +31,12 @@ class OffloadThread {
   void Run();
 
   const char* const name_;
+  const size_t most_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace shoal

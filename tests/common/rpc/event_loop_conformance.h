@@ -167,6 +167,29 @@ TYPED_TEST_P(EventLoopConformance, BriefWorkDoesNotWaitForTheOther) {
   EXPECT_TRUE(both_done.Wait());
 }
 
+TYPED_TEST_P(EventLoopConformance, CopiesAreMadeBesideTheLoop) {
+  constexpr int kCopies = 50;
+  std::vector<int> copied(kCopies, -1);
+  int done = 0;
+  Event all_done;
+  this->node_->OnLoop([&] {
+    const auto loop_thread = std::this_thread::get_id();
+    for (int i = 0; i < kCopies; ++i) {
+      this->loop_->OffloadCopy(
+          [&, i, loop_thread] {
+            EXPECT_NE(std::this_thread::get_id(), loop_thread);
+            copied[i] = i;
+          },
+          [&, i, loop_thread] {
+            EXPECT_EQ(std::this_thread::get_id(), loop_thread);
+            EXPECT_EQ(copied[i], i);
+            if (++done == kCopies) all_done.Set();
+          });
+    }
+  });
+  EXPECT_TRUE(all_done.Wait());
+}
+
 TYPED_TEST_P(EventLoopConformance, StopDropsWhatIsLeft) {
   Event stopped;
   Event freed;
@@ -180,6 +203,7 @@ TYPED_TEST_P(EventLoopConformance, StopDropsWhatIsLeft) {
     this->loop_->Post(never);
     this->loop_->Offload([] {}, never);
     this->loop_->OffloadBrief([] {}, never);
+    this->loop_->OffloadCopy([] {}, never);
     stopped.Set();
   });
   EXPECT_TRUE(stopped.Wait());
@@ -192,6 +216,6 @@ REGISTER_TYPED_TEST_SUITE_P(EventLoopConformance, TimersFireInOrderOfTheirTimes,
                             TimersThatAreAlwaysDueLeaveTimeForOthers,
                             PostsOfAThreadRunInOrderOnTheLoop, PostOnTheLoopRunsLater,
                             OffloadedWorkRunsInOrderBesideTheLoop, BriefWorkDoesNotWaitForTheOther,
-                            StopDropsWhatIsLeft);
+                            CopiesAreMadeBesideTheLoop, StopDropsWhatIsLeft);
 
 }  // namespace shoal

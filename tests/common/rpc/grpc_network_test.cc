@@ -35,7 +35,8 @@ class GrpcTransport {
   explicit GrpcTransport(TransportLimits limits)
       : options_{.max_message_bytes = static_cast<int>(limits.message_bytes),
                  .max_queued_bytes = limits.queued_bytes,
-                 .max_queued_messages = limits.queued_messages} {}
+                 .max_queued_messages = limits.queued_messages,
+                 .copying_threads = 2} {}
   std::unique_ptr<TestNode> CreateNode() const {
     return std::make_unique<TestNode>(GrpcNetwork::Create(options_),
                                       [](GrpcNetwork* network) { network->Run(Time::zero()); });
@@ -167,6 +168,24 @@ TEST_F(GrpcNetworkTest, PayloadsBetweenProcessesOfOneMachineLieInMemoryThatBothH
   EXPECT_EQ(came_shared, 10);
   Close(stream);
   StopServer();
+}
+
+// Two that wait for each other.
+TEST_F(GrpcNetworkTest, CopiesAreMadeSideBySide) {
+  Event begun[2], done[2];
+  Start();
+  client_->OnLoop([&] {
+    for (int i = 0; i < 2; ++i) {
+      client_->loop()->OffloadCopy(
+          [&, i] {
+            begun[i].Set();
+            begun[1 - i].Wait();
+          },
+          [&, i] { done[i].Set(); });
+    }
+  });
+  EXPECT_TRUE(done[0].Wait());
+  EXPECT_TRUE(done[1].Wait());
 }
 
 // Whoever holds what it got has the rest come with its messages, in the same order.
