@@ -32,7 +32,7 @@
 #include "common/rpc/header_limit.h"
 #include "common/rpc/health_service.h"
 #include "common/rpc/listening_socket.h"
-#include "common/rpc/offload_thread.h"
+#include "common/rpc/offload_threads.h"
 #include "common/rpc/pending_reads.h"
 #include "common/rpc/timer_queue.h"
 #include "common/rpc/transport_tuning.h"
@@ -155,9 +155,9 @@ class GrpcNetworkImpl : public GrpcNetwork {
   Time crowded_said_ = -kCrowdedPeriod;
   // The call that awaits a client.
   std::unique_ptr<GrpcCall> awaiting_;
-  OffloadThread offload_{"files"};
-  OffloadThread offload_brief_{"brief files"};
-  OffloadThread offload_copies_;
+  OffloadThreads offload_{"files"};
+  OffloadThreads offload_brief_{"brief files"};
+  OffloadThreads offload_copies_;
 };
 
 GrpcNetworkImpl::GrpcNetworkImpl(const Options& options)

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "common/rpc/offload_thread.h"
+#include "common/rpc/offload_threads.h"
 #include "tests/common/rpc/test_node.h"
 #include "tests/worker/posted_loop.h"
 
@@ -33,7 +33,7 @@ class LoopWithThreads : public PostedLoop {
   }
 
  private:
-  OffloadThread threads_{"copies", kThreads};
+  OffloadThreads threads_{"copies", kThreads};
 };
 
 Message MessageOf(const std::vector<float>& values) {

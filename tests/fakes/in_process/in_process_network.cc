@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
-#include "common/rpc/offload_thread.h"
+#include "common/rpc/offload_threads.h"
 #include "common/rpc/timer_queue.h"
 #include "tests/fakes/in_process/in_process_end.h"
 #include "tests/fakes/in_process/in_process_mailbox.h"
@@ -105,8 +105,8 @@ class NodeImpl : public InProcessHub::Node {
   std::string address_;  // Where this node listens; empty when it does not.
   Acceptor acceptor_;
   std::map<InProcessEnd*, std::shared_ptr<InProcessEnd>> ends_;
-  OffloadThread offload_{"files"};
-  OffloadThread offload_brief_{"brief files"};
+  OffloadThreads offload_{"files"};
+  OffloadThreads offload_brief_{"brief files"};
 };
 
 void NodeImpl::Run() {

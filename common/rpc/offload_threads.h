@@ -13,13 +13,13 @@ namespace shoal {
 // Runs work beside a loop, begun in the order in which it was given: one piece at a time on a
 // thread of its own, or as many at a time as it has threads. They start with the first pieces.
 // Destruction waits for what is running and drops the rest. Thread-safe.
-class OffloadThread {
+class OffloadThreads {
  public:
   // `name` of the thread: a literal of at most 15 characters.
-  explicit OffloadThread(const char* name, size_t threads = 1) : name_(name), most_(threads) {}
-  ~OffloadThread();
-  OffloadThread(const OffloadThread&) = delete;
-  OffloadThread& operator=(const OffloadThread&) = delete;
+  explicit OffloadThreads(const char* name, size_t threads = 1) : name_(name), most_(threads) {}
+  ~OffloadThreads();
+  OffloadThreads(const OffloadThreads&) = delete;
+  OffloadThreads& operator=(const OffloadThreads&) = delete;
 
   void Add(std::function<void()> work);
   // Drops all that has not begun, and what is added later.

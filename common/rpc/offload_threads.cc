@@ -1,4 +1,4 @@
-#include "common/rpc/offload_thread.h"
+#include "common/rpc/offload_threads.h"
 
 #include <pthread.h>
 
@@ -6,9 +6,9 @@
 
 namespace shoal {
 
-OffloadThread::~OffloadThread() { Stop(); }
+OffloadThreads::~OffloadThreads() { Stop(); }
 
-void OffloadThread::Add(std::function<void()> work) {
+void OffloadThreads::Add(std::function<void()> work) {
   MutexLock lock(&mutex_);
   if (stopping_) return;
   work_.push_back(std::move(work));
@@ -16,7 +16,7 @@ void OffloadThread::Add(std::function<void()> work) {
   changed_.NotifyOne();
 }
 
-void OffloadThread::Close() {
+void OffloadThreads::Close() {
   std::deque<std::function<void()>> dropped;
   MutexLock lock(&mutex_);
   stopping_ = true;
@@ -24,7 +24,7 @@ void OffloadThread::Close() {
   dropped.swap(work_);
 }
 
-void OffloadThread::Stop() {
+void OffloadThreads::Stop() {
   Close();
   std::vector<std::thread> threads;
   {
@@ -34,7 +34,7 @@ void OffloadThread::Stop() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void OffloadThread::Run() {
+void OffloadThreads::Run() {
   pthread_setname_np(pthread_self(), name_);
   while (true) {
     std::function<void()> work;
