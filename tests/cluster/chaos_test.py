@@ -4,6 +4,7 @@
     pytest chaos_test.py --seed 12345       that round again, as far as real time allows
 """
 import contextlib
+import json
 import os
 import random
 import re
@@ -158,17 +159,32 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path, chaos_seed, strateg
 SOLO = {"epochs": EPOCHS, "examples": 8007, "batch_size": 16, "strategy": STRATEGY, "checkpoint": {"every_steps": 150, "keep": 2}}
 
 
-def faultless_model(directory, epochs):
+def write_solo(directory, payloads, **fields):
+    """The job SOLO. Its `payloads` go with their messages, or are "shared": large enough to lie in memory that worker and ps share."""
+    if payloads != "shared":
+        return write_job(directory, **{**SOLO, **fields})
+    job = write_job(directory, **{**SOLO, **fields, "strategy": {**STRATEGY, "chunk_bytes": 1 << 16}})
+    model = json.loads((directory / "model.json").read_text())
+    model["config"]["layers"][3]["config"]["units"] = 1024
+    (directory / "model.json").write_text(json.dumps(model))
+    return job
+
+
+PAYLOADS = pytest.mark.parametrize("payloads", ["sent", "shared"])
+
+
+def faultless_model(directory, payloads, epochs):
     """What one worker alone comes to when nothing happens."""
-    job = write_job(directory, **{**SOLO, "epochs": epochs})
+    job = write_solo(directory, payloads, epochs=epochs)
     done = shoal("train", job, "--run_dir", directory / "run", "--workers", 1, "--threads", 1, "--ps", 2)
     assert done.returncode == 0, done.stdout + done.stderr
     return model_of(directory / "run")
 
 
-def test_one_worker_ends_with_the_bits_of_a_run_without_faults(tmp_path, chaos_seed):
+@PAYLOADS
+def test_one_worker_ends_with_the_bits_of_a_run_without_faults(tmp_path, chaos_seed, payloads):
     with Cluster(tmp_path / "logs", ps=2, workers=1) as cluster:
-        chaos = Chaos(tmp_path, cluster, write_job(tmp_path, **SOLO), chaos_seed)
+        chaos = Chaos(tmp_path, cluster, write_solo(tmp_path, payloads), chaos_seed)
         chaos.start_all("ps", "worker")
         # Before its first chunk is applied, the worker may die, too: without a coordinator there is none.
         chaos.kill_and_restart([("worker", 0)])
@@ -177,13 +193,14 @@ def test_one_worker_ends_with_the_bits_of_a_run_without_faults(tmp_path, chaos_s
             chaos.await_steps(chaos.choose.randrange(1, 600))
             chaos.one_fault(("chief", "ps"))
         epochs = chaos.end(SOLO["examples"])
-        assert_same_bits(model_of(chaos.run), faultless_model(tmp_path / "faultless", epochs))
+        assert_same_bits(model_of(chaos.run), faultless_model(tmp_path / "faultless", payloads, epochs))
 
 
-def test_zombies_that_were_replaced_change_nothing(tmp_path):
+@PAYLOADS
+def test_zombies_that_were_replaced_change_nothing(tmp_path, payloads):
     """A worker and a ps sleep while others take their places; when they wake, they still hold what they were doing."""
     with Cluster(tmp_path / "logs", ps=2, workers=2) as cluster:
-        chaos = Chaos(tmp_path, cluster, write_job(tmp_path, **SOLO), 1)
+        chaos = Chaos(tmp_path, cluster, write_solo(tmp_path, payloads), 1)
         chaos.start_all("ps", "chief")
         chaos.start(("worker", 0))
         chaos.await_steps(400)
@@ -203,13 +220,14 @@ def test_zombies_that_were_replaced_change_nothing(tmp_path):
         chaos.killed_workers += 1
         chaos.await_steps(200)
         epochs = chaos.end(SOLO["examples"])
-        assert_same_bits(model_of(chaos.run), faultless_model(tmp_path / "faultless", epochs))
+        assert_same_bits(model_of(chaos.run), faultless_model(tmp_path / "faultless", payloads, epochs))
 
 
-def test_gradients_of_a_former_timeline_change_no_bit(tmp_path):
+@PAYLOADS
+def test_gradients_of_a_former_timeline_change_no_bit(tmp_path, payloads):
     """Workers sleep in the middle of their steps; when they wake, one of the ps that they push to has gone back to the seed."""
     training = {"images": "train-images.idx", "labels": "train-labels.idx"}
-    job = write_job(tmp_path, **{**SOLO, "data": {"training": training}, "checkpoint": {}})
+    job = write_solo(tmp_path, payloads, data={"training": training}, checkpoint={})
     with Cluster(tmp_path / "logs", ps=2, workers=4) as cluster:
         chaos = Chaos(tmp_path, cluster, job, 1)
         chaos.start_all("ps", "chief")
@@ -238,7 +256,7 @@ def test_gradients_of_a_former_timeline_change_no_bit(tmp_path):
                 sleeper.wait_for_output("the timeline is over")
         assert len(TIMELINE.findall(former.output() + chaos.chief.output())) == 2
         epochs = chaos.end(SOLO["examples"], former.output())
-        assert_same_bits(model_of(chaos.run), faultless_model(tmp_path / "faultless", epochs))
+        assert_same_bits(model_of(chaos.run), faultless_model(tmp_path / "faultless", payloads, epochs))
 
 
 def test_sleepers_that_wake_in_another_timeline_are_refused_and_join_it(tmp_path):
