@@ -191,6 +191,11 @@ absl::Status ComputeThread::TakeMemory(const Job& job, uint64_t training_example
   parameters_.resize(size);
   cut_parameters_.resize(job.test.empty() ? 0 : size);
   gradients_ = std::make_shared<const GradientMemory>(size);
+  if (gradients_->shared() == nullptr) {
+    LogWarning(
+        "gradients are copied for the ps of this machine, which takes longer: the system gives no "
+        "memory that processes can share (look at `ulimit -f`)");
+  }
   for (const std::span<float> buffer :
        {std::span(parameters_), std::span(cut_parameters_), gradients()})
     Pin(buffer);

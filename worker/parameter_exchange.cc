@@ -15,7 +15,7 @@
 namespace shoal {
 namespace {
 
-// Rare and short: until a message of a former timeline has left the process.
+// Rare and short: until a message of a former timeline has left the process, or was read.
 constexpr Time kLookAgain = std::chrono::milliseconds(10);
 
 // Chunks as forward wants them, which reads variables about in the order of the model, whoever
@@ -497,7 +497,8 @@ std::string ParameterExchange::Waiting() const {
                                        : absl::StrCat(" (no connection: ", error, ")")));
   }
   if (pull_done_ != nullptr && pulls_missing_ == 0)
-    waiting.push_back("what was sent in the former timeline to leave this process");
+    waiting.push_back(
+        "what was sent in the former timeline to be read by ps, or to leave this process");
   return absl::StrJoin(waiting, ", ");
 }
 

@@ -215,6 +215,7 @@ void GrpcCall::Break(const absl::Status& error) {
   broken_ = error;
   deaf_ = true;
   DropQueue();
+  if (shared_ != nullptr) shared_->TakeBack();
   Cancel();
 }
 
@@ -229,6 +230,7 @@ void GrpcCall::Close(absl::Status status) {
   closed_ = true;
   deaf_ = true;
   DropQueue();
+  if (shared_ != nullptr) shared_->TakeBack();
   if (callbacks_.on_closed) Call([&] { callbacks_.on_closed(std::move(status)); });
   FreeCallbacks();
 }

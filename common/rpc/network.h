@@ -79,10 +79,11 @@ class Network {
   // goes wrong comes as on_closed. Sends may be queued at once.
   virtual std::unique_ptr<Stream> Open(const std::string& address, const std::string& method,
                                        StreamCallbacks callbacks) = 0;
-  // What is sent from `memory` on streams that are opened from now on need not be copied to where a
-  // peer of this machine reads it: it must stay as it is until its owners are released and, at the
-  // end of a stream, until the peer has done with the message that it is at. Of one memory, the
-  // last; a network may copy all the same.
+  // Payloads that lie in `memory` may be read there by peers of this machine, on streams that are
+  // opened from now on, instead of being copied. They stay as they are until their owners are
+  // released; after the end of a stream, also until the peer has sent something on another one, as
+  // it may be reading one when the stream ends. What was lent before is not any more; null:
+  // nothing.
   virtual void Lend(std::shared_ptr<const SharedMemory> /*memory*/) {}
 
   // Decides over a stream that a client opened: takes it and returns its callbacks, or returns an

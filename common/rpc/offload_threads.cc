@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <system_error>
 #include <utility>
 
 namespace shoal {
@@ -12,8 +13,17 @@ void OffloadThreads::Add(std::function<void()> work) {
   MutexLock lock(&mutex_);
   if (stopping_) return;
   work_.push_back(std::move(work));
-  if (threads_.size() < most_) threads_.emplace_back([this] { Run(); });
+  if (threads_.size() < most_ && work_.size() > idle_) StartThread();
   changed_.NotifyOne();
+}
+
+// Where there is one already, it does without more.
+void OffloadThreads::StartThread() {
+  try {
+    threads_.emplace_back([this] { Run(); });
+  } catch (const std::system_error&) {
+    if (threads_.empty()) throw;
+  }
 }
 
 void OffloadThreads::Close() {
@@ -40,7 +50,9 @@ void OffloadThreads::Run() {
     std::function<void()> work;
     {
       MutexLock lock(&mutex_);
+      ++idle_;
       while (work_.empty() && !stopping_) changed_.Wait(&mutex_);
+      --idle_;
       if (stopping_) return;
       work = std::move(work_.front());
       work_.pop_front();

@@ -11,7 +11,7 @@
 namespace shoal {
 
 // Runs work beside a loop, begun in the order in which it was given: one piece at a time on a
-// thread of its own, or as many at a time as it has threads. They start with the first pieces.
+// thread of its own, or as many at a time as it has threads. One starts when none is idle.
 // Destruction waits for what is running and drops the rest. Thread-safe.
 class OffloadThreads {
  public:
@@ -29,6 +29,7 @@ class OffloadThreads {
 
  private:
   void Run();
+  void StartThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const char* const name_;
   const size_t most_;
@@ -36,6 +37,7 @@ class OffloadThreads {
   CondVar changed_;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t idle_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -125,8 +126,12 @@ std::shared_ptr<SharedMemory> SharedMemory::Open(const std::string& offer, Acces
 }
 
 bool SharedMemory::Reserve(size_t begin, size_t end) const {
-  return fallocate(file_, 0, static_cast<off_t>(sizeof(Header) + begin),
-                   static_cast<off_t>(end - begin)) == 0;
+  int result;
+  do {
+    result = fallocate(file_, 0, static_cast<off_t>(sizeof(Header) + begin),
+                       static_cast<off_t>(end - begin));
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
 }
 
 }  // namespace shoal

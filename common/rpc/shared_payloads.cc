@@ -1,3 +1,9 @@
+// Of a call's metadata, under kSharedPayloadsKey:
+//
+//   offer  = memory [ "," memory ]                       the halves, and what the client lends
+//   memory = process "/" descriptor "/" random number    (SharedMemory::offer), all decimal
+//   answer = "halves" [ ",lent" ]                        what the server has opened
+
 #include "common/rpc/shared_payloads.h"
 
 #include <algorithm>
@@ -13,8 +19,10 @@ namespace {
 
 // A smaller one costs no more in its message.
 constexpr size_t kLeastBytes = size_t{16} << 10;
+// A payload of more pieces is copied; and what a message says besides its payload is never so long.
+constexpr int kMostLentPieces = 4096;
+constexpr size_t kMostFieldsBytes = size_t{1} << 20;
 
-// Answers to an offer: of the halves alone, and of what the client lends besides.
 constexpr char kHalvesTaken[] = "halves";
 constexpr char kLentTaken[] = "halves,lent";
 
@@ -40,11 +48,14 @@ SharedPayloads::SharedPayloads(std::shared_ptr<SharedMemory> memory,
                                std::shared_ptr<const SharedMemory> lent, bool client)
     : memory_(std::move(memory)), lent_(std::move(lent)), sends_(client ? 0 : 1) {}
 
-SharedPayloads::~SharedPayloads() {
-  for (const Placed& placed : placed_) {
+void SharedPayloads::TakeBack() {
+  places_ = false;
+  std::erase_if(placed_, [this](const Placed& placed) {
     uint32_t state = kPlaced;
-    flag(sends_, placed.begin)->state.compare_exchange_strong(state, kFree);
-  }
+    if (!placed.lent.empty())
+      flag(sends_, placed.begin)->state.compare_exchange_strong(state, kFree);
+    return !placed.lent.empty();
+  });
 }
 
 std::unique_ptr<SharedPayloads> SharedPayloads::Create(std::shared_ptr<const SharedMemory> lent) {
@@ -104,7 +115,8 @@ std::optional<SharedPayloads::Placed> SharedPayloads::Room(size_t bytes) {
 }
 
 bool SharedPayloads::Lends(const std::vector<Slice>& payload) const {
-  return lends_ && std::ranges::all_of(payload, [this](const Slice& slice) {
+  return lends_ && payload.size() <= kMostLentPieces &&
+         std::ranges::all_of(payload, [this](const Slice& slice) {
            const char* const begin = lent_->data();
            return slice.data >= begin && slice.data + slice.size <= begin + lent_->size_bytes();
          });
@@ -141,6 +153,11 @@ void SharedPayloads::Place(Message* message) {
 
 absl::Status SharedPayloads::Find(Message* message) {
   Release();
+  if (message->fields.size() > kMostFieldsBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a message of ", message->fields.size(),
+                                                   " bytes beside its payload; the most is ",
+                                                   kMostFieldsBytes));
+  }
   proto::WithSharedPayload with;
   if (!with.ParseFromString(message->fields) || !with.has_shared_payload()) return absl::OkStatus();
   const proto::SharedPayload& place = with.shared_payload();
@@ -150,10 +167,15 @@ absl::Status SharedPayloads::Find(Message* message) {
       place.offset() % sizeof(Flag) != 0) {
     return CannotLie(place.size(), place.offset(), "shared with");
   }
-  const size_t lent_bytes = sends_ == 0 || lent_ == nullptr ? 0 : lent_->size_bytes();
+  const uint64_t lent_bytes = sends_ == 0 || lent_ == nullptr ? 0 : lent_->size_bytes();
+  uint64_t bytes = 0;  // of what is lent, nothing of which is there twice
   for (const proto::SharedPayload::Range& range : place.lent()) {
-    if (range.size() > lent_bytes || range.offset() > lent_bytes - range.size())
+    if (range.size() == 0 || range.size() > lent_bytes - bytes ||
+        range.offset() > lent_bytes - range.size() || place.size() > 0 ||
+        place.lent_size() > kMostLentPieces) {
       return CannotLie(range.size(), range.offset(), "lent by");
+    }
+    bytes += range.size();
   }
   Flag* const flag = this->flag(half, place.offset() - sizeof(Flag));
   uint32_t state = kPlaced;

@@ -28,8 +28,8 @@ inline constexpr size_t kSharedHalfBytes = size_t{16} << 20;
 //
 // What a client sends may lie in shared memory of its own, which it lends: of such a payload the
 // flag alone is placed, and the receiver reads it where it is. Its slices are kept until that has
-// been done. At the end of the client's stream what the server has not yet found is taken back, so
-// that it will not read it; what it is reading then it may go on reading.
+// been done, or until the stream ends: then what the server has not yet found is taken back, so
+// that it will not read it. What it is reading at that moment it may go on reading.
 //
 // Used by one thread, but for the owners of received payloads.
 class SharedPayloads {
@@ -42,13 +42,15 @@ class SharedPayloads {
   static std::unique_ptr<SharedPayloads> Open(const std::string& offer);
   // What the server says of the offer that it has opened.
   std::string answer() const;
-  ~SharedPayloads();
+  ~SharedPayloads() { TakeBack(); }
 
   // The server's end: the client will know. The client's: the server has said this.
   void BeginToPlace(const std::string& answer);
   bool places() const { return places_; }
   // Places a payload that is worth it, if that has begun and there is room.
   void Place(Message* message);
+  // The stream has ended: nothing is placed any more, and what is lent is taken back.
+  void TakeBack();
   // The message gets the payload that its sender has placed, which counts as there until its last
   // owner is released, on any thread. INVALID_ARGUMENT: it cannot be there.
   absl::Status Find(Message* message);

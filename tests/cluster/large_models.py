@@ -65,16 +65,14 @@ def machine_bytes():
     return int(re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())[1]) * 1024
 
 
-def peak_of(pid):
-    """Without what workers lend a ps to read, which is theirs."""
+def memory_of(pid, task):
+    """A ps' without what it shares with workers, as most of that is their gradients, which it only reads."""
     try:
         text = pathlib.Path(f"/proc/{pid}/status").read_text()
-        maps = pathlib.Path(f"/proc/{pid}/smaps").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    found = re.search(r"VmHWM:\s+(\d+)", text)
-    lent = re.findall(r" r--s [^\n]*/memfd:shoal-payloads[^\n]*\n(?:\w+: [^\n]*\n)*?Rss:\s+(\d+)", maps)
-    return (int(found[1]) - sum(map(int, lent))) * 1024 if found else 0
+    kinds = ["RssAnon", "RssFile"] + ([] if task.startswith("ps") else ["RssShmem"])
+    return sum(int(kib) for kib in re.findall(rf"(?:{'|'.join(kinds)}):\s+(\d+)", text)) * 1024
 
 
 class Peaks:
@@ -94,7 +92,7 @@ class Peaks:
             except (FileNotFoundError, ProcessLookupError):
                 return
             for child, task in children.items():
-                self.bytes[task] = max(self.bytes.get(task, 0), peak_of(child))
+                self.bytes[task] = max(self.bytes.get(task, 0), memory_of(child, task))
 
     def of(self, task_type):
         return max((size for task, size in self.bytes.items() if task.startswith(task_type)), default=0)

@@ -11,6 +11,7 @@ has had every step once.
 """
 import argparse
 import pathlib
+import re
 import signal
 import sys
 import tempfile
@@ -45,7 +46,8 @@ def run(directory, workers, layers):
         ps = cluster.start("ps")
 
         def peak():
-            return large_models.peak_of(ps.popen.pid)
+            status = pathlib.Path(f"/proc/{ps.popen.pid}/status").read_text()
+            return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) * 1024
 
         def wait(condition, what):
             def holds():

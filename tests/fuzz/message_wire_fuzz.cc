@@ -6,38 +6,47 @@
 
 namespace {
 
-// Both ends of a stream, of which the client lends memory, and has placed a payload of it.
+constexpr size_t kBytes = 100000;
+
+// Both ends of a stream, each of which has placed a payload for the other.
 class Shared {
  public:
-  Shared() : lent_(shoal::SharedMemory::Create(kBytes)) {
-    if (lent_ == nullptr) return;
-    client_ = shoal::SharedPayloads::Create(lent_);
+  explicit Shared(std::shared_ptr<const shoal::SharedMemory> lent)
+      : lent_(std::move(lent)), client_(shoal::SharedPayloads::Create(lent_)) {
     if (client_ == nullptr) return;
     server_ = shoal::SharedPayloads::Open(client_->offer());
-    if (server_ != nullptr) client_->BeginToPlace(server_->answer());
+    if (server_ == nullptr) return;
+    client_->BeginToPlace(server_->answer());
+    server_->BeginToPlace(server_->answer());
+    Place(*server_, copied_.data());
   }
 
-  // Reads the payload of a message where it says that it lies.
-  void Read(shoal::Message message) {
+  // Reads the payload of a message where it says that it lies, at either end.
+  void Read(const shoal::Message& message) {
     if (server_ == nullptr) return;
-    shoal::Message nothing;
-    static_cast<void>(client_->Find(&nothing));  // by which it knows what was read
-    if (owner_.use_count() == 1) {
-      shoal::Message placed{.fields = "", .payload = {{lent_->data(), kBytes, owner_}}};
-      client_->Place(&placed);
-    }
-    if (!server_->Find(&message).ok()) return;
-    for (const shoal::Slice& slice : message.payload) {
-      const volatile char* const read = slice.data;
-      if (slice.size > 0) static_cast<void>(read[0] + read[slice.size - 1]);
+    // Anew when it was read, which the client knows by what it hears.
+    if (owner_.use_count() == 1) Place(*client_, lent_ == nullptr ? copied_.data() : lent_->data());
+    for (shoal::SharedPayloads* const end : {client_.get(), server_.get()}) {
+      shoal::Message found = message;
+      if (!end->Find(&found).ok()) continue;
+      for (const shoal::Slice& slice : found.payload) {
+        const volatile char* const read = slice.data;
+        if (slice.size > 0) static_cast<void>(read[0] + read[slice.size - 1]);
+      }
     }
   }
 
  private:
-  static constexpr size_t kBytes = 100000;
-  std::shared_ptr<shoal::SharedMemory> lent_;
-  std::unique_ptr<shoal::SharedPayloads> client_, server_;
+  void Place(shoal::SharedPayloads& end, const char* payload) {
+    shoal::Message placed{.fields = "", .payload = {{payload, kBytes, owner_}}};
+    end.Place(&placed);
+  }
+
+  const std::string copied_ = std::string(kBytes, 'a');
+  const std::shared_ptr<const shoal::SharedMemory> lent_;  // by the client; null: nothing
   const std::shared_ptr<const int> owner_ = std::make_shared<int>();
+  const std::unique_ptr<shoal::SharedPayloads> client_;
+  std::unique_ptr<shoal::SharedPayloads> server_;
 };
 
 }  // namespace
@@ -55,7 +64,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       (message->fields != pieces->fields || message->payload_bytes() != pieces->payload_bytes() ||
        shoal::EncodedSize(*message) > size + 10))
     std::abort();
-  static Shared shared;
-  if (message.ok()) shared.Read(*message);
+  static Shared lending(shoal::SharedMemory::Create(kBytes));
+  static Shared plain(nullptr);
+  if (!message.ok()) return 0;
+  lending.Read(*message);
+  plain.Read(*message);
   return 0;
 }

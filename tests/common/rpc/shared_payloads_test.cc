@@ -197,6 +197,7 @@ TEST_F(SharedPayloadsTest, PlacesThatCannotBeAreRefused) {
 class LentPayloadsTest : public ::testing::Test {
  protected:
   static constexpr size_t kBytes = 3 * kMegabyte;
+  static constexpr size_t kLeast = size_t{16} << 10;  // what is less is not worth it
 
   LentPayloadsTest() {
     lent_ = SharedMemory::Create(kBytes);
@@ -270,6 +271,7 @@ TEST_F(LentPayloadsTest, OthersAreCopied) {
     const std::string bytes = PayloadOf({.fields = "", .payload = slices});
     const Message message = Found(slices);
     const bool lent = slices.size() == 1 && slices[0].owner == nullptr;
+    lent_->data()[0] ^= 1;
     lent_->data()[kBytes - 1] ^= 1;
     EXPECT_EQ(PayloadOf(message) != bytes, lent);
   }
@@ -312,16 +314,46 @@ TEST_F(LentPayloadsTest, PlacesThatCannotBeAreRefused) {
     return Message{.fields = with.SerializeAsString(), .payload = {}};
   };
   for (Message bad : {at({{0, kBytes + 1}}), at({{kBytes, 1}}), at({{0, 5}, {UINT64_MAX, 2}}),
-                      at({{1, UINT64_MAX}})}) {
+                      at({{1, UINT64_MAX}}), at({{0, 0}}), at({{0, kBytes}, {0, 1}}),
+                      at(std::vector(5000, std::pair<uint64_t, uint64_t>(0, 1)))}) {
     const absl::Status refused = server_->Find(&bad);
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(refused.message()), HasSubstr("cannot lie at"));
   }
-  // A server lends nothing.
-  Message up = at({{0, 5}});
-  EXPECT_EQ(client_->Find(&up).code(), absl::StatusCode::kInvalidArgument);
-  // Nor is there anything where nothing was placed.
-  EXPECT_EQ(server_->Find(&up).code(), absl::StatusCode::kInvalidArgument);
+  // A server lends nothing, nor does every client, whatever the flag says.
+  const auto plain = SharedPayloads::Create();
+  const auto to_plain = SharedPayloads::Open(plain->offer());
+  plain->BeginToPlace(to_plain->answer());
+  to_plain->BeginToPlace(to_plain->answer());
+  for (SharedPayloads* const sender : {plain.get(), to_plain.get()}) {
+    Message copied = MessageOf(Bytes(kMegabyte, 1));
+    sender->Place(&copied);
+    EXPECT_THAT(copied.payload, IsEmpty());
+  }
+  for (const auto& range : {std::pair<uint64_t, uint64_t>(0, 5), {0, 0}}) {
+    Message lent = at({range});
+    EXPECT_EQ(plain->Find(&lent).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(to_plain->Find(&lent).code(), absl::StatusCode::kInvalidArgument);
+  }
+  // Nor is anything lent where nothing was placed.
+  Message nowhere = at({{0, 5}});
+  EXPECT_EQ(server_->Find(&nowhere).code(), absl::StatusCode::kInvalidArgument);
+  const Message placed = Placed({Lent(0, 5 * kLeast)});
+  EXPECT_EQ(server_->Find(&nowhere), absl::OkStatus());
+}
+
+TEST_F(LentPayloadsTest, OfMorePiecesThanAMessageNamesAreCopied) {
+  std::vector<Slice> slices;
+  for (size_t i = 0; i < 10000; ++i) slices.push_back(Lent(i * 100, 50));
+  const std::string bytes = PayloadOf({.fields = "", .payload = slices});
+  const Message message = Found(slices);
+  EXPECT_EQ(message.payload.size(), 1u);
+  EXPECT_EQ(PayloadOf(message), bytes);
+}
+
+TEST_F(LentPayloadsTest, AMessageThatSaysTooMuchBesideIsRefused) {
+  Message message{.fields = std::string(2 * kMegabyte, 'a'), .payload = {}};
+  EXPECT_EQ(server_->Find(&message).code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

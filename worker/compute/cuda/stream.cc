@@ -10,9 +10,9 @@ namespace shoal::cuda {
 namespace {
 
 // How long an event is asked after before the thread sleeps. To be woken by the driver takes tens
-// of microseconds, in a virtual machine hundreds, which is what a step of a small model takes, and
-// what follows the last gradient of a large one. Others get the core meanwhile if they want it.
-constexpr std::chrono::microseconds kAsks{500};
+// of microseconds, in a virtual machine hundreds, which is what a step of a small model takes. What
+// each gradient of a large one is waited for so comes to some milliseconds of a step's thirty.
+constexpr std::chrono::microseconds kAsks{200};
 
 }  // namespace
 

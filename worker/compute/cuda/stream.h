@@ -52,8 +52,8 @@ class Event {
   absl::StatusOr<bool> Happened() const;
   // Of two that are timed and have been reached, one after the other: what the device took between.
   absl::StatusOr<double> SecondsSince(const Event& earlier) const;
-  // Blocks until it has been reached; but for the beginning without keeping a core busy. Says what
-  // went wrong before it.
+  // Blocks until it has been reached; keeps a core busy for the first 200 µs. Says what went wrong
+  // before it.
   absl::Status Synchronize() const;
 
  private:
