@@ -315,7 +315,7 @@ class ClusterSpecParser {
   static std::string IndicesText(const std::map<int, Address>& tasks) {
     const int first = tasks.begin()->first;
     const int last = tasks.rbegin()->first;
-    if (first == last) return absl::StrCat(first);
+    if (first == last) return absl::StrCat(first, " alone");
     if (last - first + 1 == static_cast<int>(tasks.size()))
       return absl::StrCat(first, " to ", last);
     constexpr size_t kShown = 10;

@@ -233,7 +233,7 @@ TEST_F(CommandsTest, TheReadmeNamesExamplesThatAreThere) {
       ++commands;
     }
   }
-  EXPECT_EQ(commands, 2);
+  EXPECT_EQ(commands, 3);
 }
 
 TEST_F(CommandsTest, Version) {

@@ -202,9 +202,9 @@ TEST(ClusterSpecTest, RefusesIndicesOutOfRange) {
   EXPECT_EQ(TaskError(R"({"type": "ps", "index": 2})"),
             "TF_CONFIG: $.task.index: is 2, which is out of range; $.cluster.ps has 0 to 1");
   EXPECT_EQ(TaskError(R"({"type": "worker", "index": -1})"),
-            "TF_CONFIG: $.task.index: is -1, which is out of range; $.cluster.worker has 0");
+            "TF_CONFIG: $.task.index: is -1, which is out of range; $.cluster.worker has 0 alone");
   EXPECT_THAT(TaskError(R"({"type": "worker", "index": 18446744073709551615})"),
-              HasSubstr("is out of range; $.cluster.worker has 0"));
+              HasSubstr("is out of range; $.cluster.worker has 0 alone"));
   EXPECT_EQ(
       ParseError(
           R"({"cluster": {"chief": ["a:1"], "ps": ["b:1"], "worker": {"1": "c:1", "4": "d:1"}},

@@ -65,8 +65,8 @@ std::string VersionText(int version) {
 absl::StatusOr<DeviceInfo> FindDevice(const DeviceSurvey& survey, int index) {
   if (!survey.built_with_cuda) {
     return absl::UnimplementedError(
-        "this program was built without CUDA: build Shoal with `cmake --preset cuda`, or ask for "
-        "the device cpu");
+        "this program was built without CUDA: build Shoal with `cmake --preset cuda && cmake "
+        "--build --preset cuda` (docs/gpu.md), or ask for the device cpu");
   }
   if (absl::Status status = CheckDriver(survey); !status.ok()) return status;
   if (survey.devices.empty()) {
