@@ -61,6 +61,21 @@ class GrpcNetworkTest : public NetworkConformance<GrpcTransport> {
                                    [grace](GrpcNetwork* network) { network->Run(grace); }),
         GrpcTransport::ListenAddress(), Logging());
   }
+  // A server that answers the first message of its one stream, and keeps all, until `count` came.
+  void StartHolding(size_t count) {
+    NetworkConformance<GrpcTransport>::StartServer(
+        GrpcTransport::ListenAddress(),
+        [this, count](const std::string&, std::unique_ptr<Stream> stream) {
+          serving_ = std::move(stream);
+          return StreamCallbacks{.on_message =
+                                     [this, count](Message message) {
+                                       if (held_.empty()) serving_->Send(NumberedMessage(0));
+                                       held_.push_back(std::move(message));
+                                       if (held_.size() == count) all_came_.Set();
+                                     },
+                                 .on_closed = [this](absl::Status) { serving_.reset(); }};
+        });
+  }
   GrpcNetwork& server_network() const { return dynamic_cast<GrpcNetwork&>(*server_->network()); }
   void AwaitDeaf(bool deaf) const {
     const auto deadline = std::chrono::steady_clock::now() + kTestDeadline;
@@ -69,6 +84,11 @@ class GrpcNetworkTest : public NetworkConformance<GrpcTransport> {
       std::this_thread::yield();
     }
   }
+
+  // Of StartHolding, on the server's loop.
+  std::unique_ptr<Stream> serving_;
+  std::vector<Message> held_;
+  Event all_came_;
 };
 
 TEST_F(GrpcNetworkTest, ListensAtAUnixSocket) {
@@ -193,20 +213,7 @@ TEST_F(GrpcNetworkTest, PayloadsThatFindNoRoomInSharedMemoryComeAllTheSame) {
   constexpr uint64_t kCount = 40;
   Start();
   StopServer();
-  std::unique_ptr<Stream> serving;
-  std::vector<Message> held;
-  Event all_came;
-  NetworkConformance<GrpcTransport>::StartServer(
-      GrpcTransport::ListenAddress(), [&](const std::string&, std::unique_ptr<Stream> stream) {
-        serving = std::move(stream);
-        return StreamCallbacks{.on_message =
-                                   [&](Message message) {
-                                     if (held.empty()) serving->Send(NumberedMessage(0));
-                                     held.push_back(std::move(message));
-                                     if (held.size() == kCount) all_came.Set();
-                                   },
-                               .on_closed = [&](absl::Status) { serving.reset(); }};
-      });
+  StartHolding(kCount);
   const auto chunk = [](uint64_t i) {
     return std::string(size_t{1} << 20, static_cast<char>('a' + i));
   };
@@ -218,17 +225,17 @@ TEST_F(GrpcNetworkTest, PayloadsThatFindNoRoomInSharedMemoryComeAllTheSame) {
                                },
                            .on_closed = [](absl::Status) {}});
   client_->OnLoop([&] { stream->Send(NumberedMessage(0, chunk(0))); });
-  all_came.Wait();
+  all_came_.Wait();
   server_->OnLoop([&] {
     uint64_t shared = 0;
     for (uint64_t i = 0; i < kCount; ++i) {
-      EXPECT_EQ(NumberOf(held[i]), i);
-      EXPECT_EQ(PayloadOf(held[i]), chunk(i)) << i;
-      shared += LiesShared(held[i]) ? 1 : 0;
+      EXPECT_EQ(NumberOf(held_[i]), i);
+      EXPECT_EQ(PayloadOf(held_[i]), chunk(i)) << i;
+      shared += LiesShared(held_[i]) ? 1 : 0;
     }
     EXPECT_GE(shared, kSharedHalfBytes / chunk(0).size() - 1);
     EXPECT_LT(shared, kCount - 1);
-    held.clear();
+    held_.clear();
   });
   Close(stream);
   StopServer();
@@ -241,20 +248,7 @@ TEST_F(GrpcNetworkTest, WhatAClientLendsIsReadWhereItLies) {
   constexpr size_t kChunk = size_t{1} << 20;
   Start();
   StopServer();
-  std::unique_ptr<Stream> serving;
-  std::vector<Message> held;
-  Event all_came;
-  NetworkConformance<GrpcTransport>::StartServer(
-      GrpcTransport::ListenAddress(), [&](const std::string&, std::unique_ptr<Stream> stream) {
-        serving = std::move(stream);
-        return StreamCallbacks{.on_message =
-                                   [&](Message message) {
-                                     if (held.empty()) serving->Send(NumberedMessage(0));
-                                     held.push_back(std::move(message));
-                                     if (held.size() == kCount) all_came.Set();
-                                   },
-                               .on_closed = [&](absl::Status) { serving.reset(); }};
-      });
+  StartHolding(kCount);
   const std::shared_ptr<SharedMemory> memory = SharedMemory::Create(kCount * kChunk);
   const auto chunk = [&](uint64_t i) { return memory->data() + i * kChunk; };
   for (uint64_t i = 0; i < kCount; ++i) std::fill_n(chunk(i), kChunk, static_cast<char>('a' + i));
@@ -276,16 +270,16 @@ TEST_F(GrpcNetworkTest, WhatAClientLendsIsReadWhereItLies) {
                                },
                            .on_closed = [](absl::Status) {}});
   client_->OnLoop([&] { stream->Send(lent(0)); });
-  all_came.Wait();
+  all_came_.Wait();
   EXPECT_FALSE(owned.expired());
   server_->OnLoop([&] {
     for (uint64_t i = 0; i < kCount; ++i) {
-      EXPECT_EQ(NumberOf(held[i]), i);
-      EXPECT_EQ(PayloadOf(held[i]), std::string(chunk(i), kChunk)) << i;
-      EXPECT_TRUE(i == 0 || LiesShared(held[i])) << i;
+      EXPECT_EQ(NumberOf(held_[i]), i);
+      EXPECT_EQ(PayloadOf(held_[i]), std::string(chunk(i), kChunk)) << i;
+      EXPECT_TRUE(i == 0 || LiesShared(held_[i])) << i;
     }
-    held.clear();
-    serving->Send(NumberedMessage(1));
+    held_.clear();
+    serving_->Send(NumberedMessage(1));
   });
   back.Wait();
   client_->OnLoop([&] { EXPECT_TRUE(owned.expired()); });
