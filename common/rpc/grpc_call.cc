@@ -168,6 +168,7 @@ void GrpcCall::DropQueue() {
   queue_.clear();
   queued_bytes_ = 0;
   DropSources();
+  if (shared_ != nullptr) shared_->TakeBack();
 }
 
 void GrpcCall::DropSources() {
@@ -215,7 +216,6 @@ void GrpcCall::Break(const absl::Status& error) {
   broken_ = error;
   deaf_ = true;
   DropQueue();
-  if (shared_ != nullptr) shared_->TakeBack();
   Cancel();
 }
 
@@ -230,7 +230,6 @@ void GrpcCall::Close(absl::Status status) {
   closed_ = true;
   deaf_ = true;
   DropQueue();
-  if (shared_ != nullptr) shared_->TakeBack();
   if (callbacks_.on_closed) Call([&] { callbacks_.on_closed(std::move(status)); });
   FreeCallbacks();
 }

@@ -140,6 +140,7 @@ class GrpcCall {
   void WriteNext();
   // The next message of the sources; none when there is none, or it may not be made yet.
   std::optional<grpc::ByteBuffer> MakeNext();
+  // Nothing more is sent, nor lent.
   void DropQueue();
   void DropSources();
   void OnRead(bool ok);
