@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/local_cluster/child_process.h"
+#include "common/base/version.h"
 #include "tests/common/base/temporary_directory.h"
 #include "tests/worker/input/record_content.h"
 
@@ -237,7 +238,7 @@ TEST_F(CommandsTest, TheReadmeNamesExamplesThatAreThere) {
 }
 
 TEST_F(CommandsTest, Version) {
-  EXPECT_EQ(Shoal({"--version"}).output, "shoal " SHOAL_VERSION "\n");
+  EXPECT_EQ(Shoal({"--version"}).output, absl::StrCat("shoal ", kVersion, "\n"));
 }
 
 TEST_F(CommandsTest, ModelSummaryOfTheExamples) {

@@ -13,6 +13,7 @@ from debian_root import SOURCE
 from docker_engine import Engine, building, directory, reason  # noqa: F401 (a fixture)
 from document_blocks import commands
 from real_cluster import wait_for
+from version import VERSION
 
 COMPOSE_FILE = SOURCE / "deploy/compose/compose.yaml"
 SERVICES = yaml.safe_load(COMPOSE_FILE.read_text())["services"]
@@ -48,7 +49,7 @@ def images(directory):
     """Builds all images as the Dockerfile says; the engine's data hold them."""
     with building(directory) as engine:
         dockerfile = SOURCE / "deploy/docker/Dockerfile"
-        engine.docker("build", "--network=host", "--file", dockerfile, "--target", "shoal", "--tag", "shoal:0.1.0", SOURCE)
+        engine.docker("build", "--network=host", "--file", dockerfile, "--target", "shoal", "--tag", f"shoal:{VERSION}", SOURCE)
         subprocess.run(["bash", "-euc", commands("image").replace("docker build", "docker build --network=host")], cwd=SOURCE,
                        env=engine.environment, check=True, stdout=subprocess.DEVNULL)
         (directory / "prometheus").mkdir()
@@ -63,10 +64,10 @@ def engine(directory, images):
 
 
 def test_the_image_holds_what_runs_and_no_more(engine):
-    shell = ["run", "--rm", "--network=none", "--entrypoint", "sh", "shoal:0.1.0", "-c"]
+    shell = ["run", "--rm", "--network=none", "--entrypoint", "sh", f"shoal:{VERSION}", "-c"]
     assert engine.docker(*shell, "id -u").strip() == "65532"
     assert engine.docker(*shell, "for tool in gcc g++ cc make cmake ninja git ccache; do command -v $tool || true; done").strip() == ""
-    assert engine.docker(*shell, "for program in shoal shoal-coordinator shoal-ps shoal-worker; do $program --version; done").count("0.1.0") == 4
+    assert engine.docker(*shell, "for program in shoal shoal-coordinator shoal-ps shoal-worker; do $program --version; done").count(VERSION) == 4
     assert "fashion_mnist" in engine.docker(*shell, "ls /usr/share/shoal/examples")
 
 

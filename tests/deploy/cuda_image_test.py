@@ -11,9 +11,10 @@ import pytest
 
 from debian_root import SOURCE
 from docker_engine import BASE, Engine, building, directory, reason  # noqa: F401 (a fixture)
+from version import VERSION
 
 pytestmark = pytest.mark.skipif(bool(reason()), reason=str(reason()))
-IMAGE = "shoal-cuda:0.1.0"
+IMAGE = f"shoal-cuda:{VERSION}"
 
 
 def base_for_pip(engine, directory):
@@ -52,4 +53,4 @@ def test_without_a_gpu_it_computes_on_the_cpu_and_says_so(run_in_image):
     asked = run_in_image(f"shoal bench model {model} --device cuda:0 --seconds 0.1 2>&1; echo exit code $?")
     assert "there is no NVIDIA driver on this machine" in asked and "exit code 78" in asked
     assert "examples/s" in run_in_image(f"shoal bench model {model} --seconds 0.1 --batch_size 2")
-    assert run_in_image("shoal-worker --version").strip() == "shoal-worker 0.1.0"
+    assert run_in_image("shoal-worker --version").strip() == f"shoal-worker {VERSION}"

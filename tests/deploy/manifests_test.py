@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from manifests import KUBERNETES, documents, named, render
+from version import VERSION
 
 OVERLAYS = ["plain", "spot", "colocated", "gpu"]
 # The oldest and the newest version of Kubernetes that the manifests are for.
@@ -141,7 +142,7 @@ def test_gpu_gives_each_worker_one_and_nobody_else():
     assert worker["profiles"] == ["gpu"] and "--device=cuda:0" in worker["command"]
     assert worker["deploy"]["resources"]["reservations"]["devices"] == [{"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}]
     # Both images are this checkout's, by the same Dockerfile.
-    assert worker["image"] == "shoal-example-cuda:0.1.0" and worker["build"]["args"] == {"PRESET": "cuda"}
+    assert worker["image"] == f"shoal-example-cuda:{VERSION}" and worker["build"]["args"] == {"PRESET": "cuda"}
 
 
 def test_measured_plans_have_a_place():
