@@ -25,6 +25,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 const std::string kSource = SHOAL_SOURCE_DIR;
@@ -70,31 +71,36 @@ class CommandsTest : public testing::Test {
   const TemporaryDirectory directory_;
 };
 
+// The commands that a help text lists below "Subcommands:", a line each: "  NAME   what it does".
+std::vector<std::string> SubcommandsOf(const std::string& help) {
+  std::vector<std::string> commands;
+  std::istringstream lines(help);
+  std::string line;
+  while (std::getline(lines, line) && line != "Subcommands:") continue;
+  while (std::getline(lines, line) && !line.empty()) {
+    if (line.starts_with("  ") && line.size() > 2 && line[2] != ' ')
+      commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return commands;
+}
+
 TEST_F(CommandsTest, HelpTeachesByExampleAtEveryLevel) {
-  const std::vector<std::vector<std::string>> levels = {{},
-                                                        {"train"},
-                                                        {"status"},
-                                                        {"validate"},
-                                                        {"checkpoint"},
-                                                        {"checkpoint", "list"},
-                                                        {"checkpoint", "show"},
-                                                        {"checkpoint", "verify"},
-                                                        {"checkpoint", "now"},
-                                                        {"drain"},
-                                                        {"metrics"},
-                                                        {"bench"},
-                                                        {"bench", "model"},
-                                                        {"model"},
-                                                        {"model", "summary"},
-                                                        {"model", "verify"}};
-  for (std::vector<std::string> command : levels) {
+  std::vector<std::vector<std::string>> levels = {{}};
+  for (size_t i = 0; i < levels.size(); ++i) {
+    std::vector<std::string> command = levels[i];
     std::string typed = "shoal ";
     for (const std::string& word : command) typed += word + " ";
     command.push_back("--help");
     const Result result = Shoal(command);
     EXPECT_EQ(result.exit, "exit code 0") << typed;
     EXPECT_THAT(result.output, AllOf(HasSubstr("Example"), HasSubstr(typed))) << typed;
+    for (const std::string& below : SubcommandsOf(result.output)) {
+      command.back() = below;
+      levels.push_back(command);
+    }
   }
+  EXPECT_THAT(levels, IsSupersetOf<std::vector<std::string>>(
+                          {{"export"}, {"predict"}, {"checkpoint", "now"}, {"model", "verify"}}));
 }
 
 TEST_F(CommandsTest, HelpIsACommandToo) {

@@ -259,7 +259,7 @@ def test_gradients_of_a_former_timeline_change_no_bit(tmp_path, payloads):
         assert_same_bits(model_of(chaos.run), faultless_model(tmp_path / "faultless", payloads, epochs))
 
 
-def test_sleepers_that_wake_in_another_timeline_are_refused_and_join_it(tmp_path):
+def test_sleepers_that_wake_in_another_timeline_join_it(tmp_path):
     examples = 8007
     job = write_job(tmp_path, examples, epochs=EPOCHS, strategy=STRATEGY, checkpoint={"every_steps": 200, "keep": 2})
     with Cluster(tmp_path / "logs", ps=2, workers=2) as cluster:

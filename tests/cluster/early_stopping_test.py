@@ -23,7 +23,7 @@ def best_epoch(run):
     return accuracies.index(max(accuracies)) + 1
 
 
-def test_training_ends_on_a_plateau_and_a_killed_coordinator_changes_nothing(tmp_path):
+def test_a_killed_coordinator_changes_nothing_of_early_stopping(tmp_path):
     job = write_job(tmp_path, epochs=1000, callbacks=CALLBACKS, checkpoint={"keep": 2})
     alone = tmp_path / "alone"
     done = shoal("train", job, "--run_dir", alone, *ONE_WORKER)

@@ -84,7 +84,7 @@ def test_a_ps_whose_memory_runs_out_at_the_load_says_so(tmp_path, cluster):
     assert "a ps cannot load the job: no memory for the shards of ps 0: this process holds " in chief.output()
 
 
-def test_applied_sets_that_take_more_than_the_model_are_refused_by_validate_and_coordinator(tmp_path, cluster):
+def test_applied_sets_larger_than_the_model_are_refused(tmp_path, cluster):
     job = write_wide_job(tmp_path, strategy={"name": "async", "chunk_bytes": 1024, "window_steps": 1 << 20})
     found = shoal("validate", "--job", job)
     assert found.returncode == 78, found.stdout + found.stderr

@@ -204,7 +204,7 @@ def test_a_drained_chief_says_why_there_is_no_checkpoint(tmp_path):
         assert job.chief.wait() == 143
 
 
-def test_a_coordinator_that_took_over_stops_with_a_checkpoint_without_a_worker(tmp_path):
+def test_a_new_coordinator_stops_with_a_checkpoint_without_workers(tmp_path):
     with Job(tmp_path) as job:
         # Has the numbers that only workers know.
         assert shoal("checkpoint", "now", "--run_dir", job.run).returncode == 0

@@ -96,7 +96,7 @@ def test_who_is_refused_leaves_the_run_directory_as_it_was(tmp_path):
         wait_for(lambda: (first.status() or {}).get("steps_done", 0) > 0, "steps of the first")
 
 
-def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path):
+def test_the_run_directory_of_a_finished_job_commands_no_other(tmp_path):
     over, run = tmp_path / "over", tmp_path / "run"
     first, second = write_job(tmp_path / "first"), write_job(tmp_path / "second", epochs=EPOCHS)
     with Cluster(tmp_path / "logs", workers=1) as cluster:
@@ -158,7 +158,7 @@ def test_the_run_directory_of_a_job_that_is_over_commands_nobody_elses(tmp_path)
         assert chief.wait() == 143
 
 
-def test_a_job_with_fewer_epochs_than_are_done_is_refused_before_anything_is_written(tmp_path):
+def test_a_job_with_fewer_epochs_than_are_done_is_refused(tmp_path):
     job, run = write_job(tmp_path, epochs=2), tmp_path / "run"
     assert shoal("train", job, "--run_dir", run).returncode == 0
     before = files_in(run)

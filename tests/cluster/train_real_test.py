@@ -64,7 +64,7 @@ def test_train_leaves_a_model_and_checkpoints_that_safetensors_opens(tmp_path):
     assert refused.returncode == 78 and "batch_size" in refused.stdout + refused.stderr
 
 
-def test_interrupted_at_any_step_and_resumed_every_example_is_used_once(tmp_path):
+def test_a_resumed_training_uses_every_example_once(tmp_path):
     seed = random.SystemRandom().randrange(1 << 30)
     print("seed", seed)
     choose = random.Random(seed)

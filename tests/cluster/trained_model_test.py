@@ -365,7 +365,7 @@ def test_the_training_folder_numbers_the_classes_of_every_folder(trained, tmp_pa
     assert said.returncode == 0 and "may be other classes" in said.stderr
 
 
-def test_a_file_that_is_there_stays_and_one_that_is_not_whole_is_not_there(trained, tmp_path):
+def test_an_existing_file_stays_and_no_partial_one_appears(trained, tmp_path):
     run, path = trained / "run", tmp_path / "out.csv"
     path.write_text("mine")
     refused = shoal("predict", run, "--output", path)

@@ -64,7 +64,7 @@ TEST_F(CheckpointerTest, ThePsKeepACutUntilItsRowsHaveBeenFetched) {
 }
 
 // It would end the cut, and have nothing left when it is asked for its rows.
-TEST_F(CheckpointerTest, APsThatHasNotSaidYetThatItDoesNotSeeTheDirectoryHearsNoRelease) {
+TEST_F(CheckpointerTest, APsThatMaySeeTheDirectoryHearsNoRelease) {
   Begin(40, /*hold=*/true);
   TakeFence();
   for (int ps = 0; ps < 2; ++ps) Accept(ps, 40);

@@ -456,7 +456,7 @@ TEST(TrainingEvaluatorTest, ToldToStopTheEndWaitsNoLonger) {
   EXPECT_TRUE(cluster.over->ok()) << "the job is done";
 }
 
-TEST(TrainingEvaluatorTest, ASuccessorHasTheLastCheckpointEvaluatedThatItsPredecessorHadNot) {
+TEST(TrainingEvaluatorTest, ASuccessorHasTheLastCheckpointEvaluated) {
   ScriptedCluster cluster(WithTestSet());
   auto evaluator = std::make_unique<ScriptedEvaluator>(&cluster);
   evaluator->GetReady();

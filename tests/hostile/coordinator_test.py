@@ -113,7 +113,7 @@ def test_steps_that_were_never_pushed_hold_up_no_checkpoint(tmp_path, window_ste
             honest.check_serves()
 
 
-def test_a_ps_that_claims_to_be_at_the_last_step_of_all_is_not_asked_without_end(tmp_path):
+def test_a_ps_at_the_last_step_of_all_is_not_asked_without_end(tmp_path):
     def too_late(fence, term):
         return parameter_server.ControlReply(fence_refused=parameter_server.FenceRefused(
             cut_step=fence.cut_step, highest_step=2**64 - 1, reason="too late"))

@@ -79,7 +79,7 @@ def train(tmp_path, *arguments, prefix=(), **job):
                    prefix=prefix)
 
 
-def test_a_console_that_nobody_reads_does_not_keep_a_training_from_stopping(tmp_path, unread):
+def test_a_console_that_nobody_reads_keeps_no_training_going(tmp_path, unread):
     pipe = unread("stdout")
     process = train(tmp_path, "--verbose", prefix=pipe.into(1), **ENDLESS)
     try:

@@ -95,7 +95,7 @@ def test_a_claim_of_the_highest_term_of_all_unseats_nobody(tmp_path):
         assert cluster.status()["base_step"] >= had
 
 
-def test_a_claim_by_nobody_costs_the_coordinator_its_office_and_no_steps(tmp_path):
+def test_a_claim_by_nobody_costs_the_coordinator_no_steps(tmp_path):
     with HonestCluster(tmp_path).start_all() as cluster:
         with ControlOfPs(cluster.spec["ps"][0]) as stranger:
             stranger.term += 1000 << 32

@@ -99,7 +99,7 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-def test_a_manifest_of_a_hundred_thousand_files_costs_no_more_than_a_moment(tmp_path):
+def test_a_manifest_of_a_hundred_thousand_files_costs_a_moment(tmp_path):
     job, run = trained(tmp_path)
     whole = checkpoints(run)[-1]
     manifest = json.loads((whole / "manifest.json").read_text())

@@ -36,7 +36,7 @@ def policies(model):
     return [layer.dtype_policy.name for layer in model.layers[1:]]
 
 
-def test_a_mixed_model_is_trained_in_float32_and_comes_back_with_its_policies(tmp_path):
+def test_a_mixed_model_trains_in_float32_and_keeps_its_policies(tmp_path):
     keras.utils.clear_session()
     keras.utils.set_random_seed(5)
     random = np.random.default_rng(5)

@@ -288,7 +288,7 @@ TEST_F(WorkerSessionTest, WhyItIsRefusedIsSaidOnceAPeriodAndInTheEnd) {
   EXPECT_THAT(log, Not(Contains(HasSubstr("no answer"))));
 }
 
-TEST_F(WorkerSessionTest, ARefusalIsForgottenOnceThereIsNoCoordinatorOrItLetsTheWorkerIn) {
+TEST_F(WorkerSessionTest, ARefusalIsForgottenOnceItNoLongerHolds) {
   std::vector<std::string> log;
   SendLogTo([&log](const std::string& message, const LogFields&) { log.push_back(message); });
   proto::WorkerOrder order;

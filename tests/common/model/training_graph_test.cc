@@ -186,7 +186,7 @@ TEST(TrainingGraphTest, EveryGradientHasTheShapeOfItsValue) {
   EXPECT_EQ(Producer(training.graph, training.pushed_values[0]).layer, "c");
 }
 
-TEST(TrainingGraphTest, PenaltiesAreAddedToTheLossAndTheirGradientsToThoseOfTheVariables) {
+TEST(TrainingGraphTest, PenaltiesAddToTheLossAndToGradients) {
   Json json = TwoDense("linear");
   json["config"]["layers"][1]["config"]["kernel_regularizer"] = "l2";
   const TrainingGraph training = Build(Parse(json).graph, kSparse);

@@ -103,7 +103,7 @@ TEST_F(ImageFolderTest, ADamagedPictureFailsByName) {
 }
 
 // As an input of a dtype of whole numbers takes them.
-TEST_F(ImageFolderTest, PixelsBetweenWholeNumbersAreRefusedByNameWhereTheInputTakesNone) {
+TEST_F(ImageFolderTest, FractionalPixelsAreRefusedWhereTheInputTakesNone) {
   const std::string path =
       Write("set/b/1.jpeg", EncodePng({10, 20, 30, 40, 51, 60, 70, 80, 90}, 3, 3, 1));
   const Feature whole{"x", {4, 4, 3}, FeatureType::kInteger, 0, 255};
