@@ -22,7 +22,7 @@ absl::Status Arena::Reserve(int64_t size_bytes) {
   if (memory_ == nullptr) {
     return OutOfMemory(absl::StrCat("the ", FormatBytes(size_bytes), " of activations of a batch"));
   }
-  // Only advice: where it is refused the arena lies on ordinary pages.
+  // Only advice: if the kernel rejects it, the arena lies on ordinary pages.
   (void)madvise(memory_.get(), rounded, MADV_HUGEPAGE);
   size_bytes_ = rounded;
   return absl::OkStatus();

@@ -8,13 +8,13 @@
 
 namespace shoal {
 
-// Uninitialised memory for the values between the steps of a program, on huge pages where the
-// system has them (walking activations of tens of megabytes page by page costs up to a third of a
-// step). Not thread-safe.
+// Uninitialised memory for the values between the steps of a program. It lies on huge pages if the
+// system has them: otherwise walking activations of tens of megabytes page by page costs up to a
+// third of a step. Not thread-safe.
 class Arena {
  public:
-  // Makes it at least `size_bytes` large. What it held is lost when it has to grow.
-  // kFailedPrecondition when the system has no such memory.
+  // Makes the arena at least `size_bytes` large. Growing discards the contents. kFailedPrecondition
+  // if the system lacks the memory.
   absl::Status Reserve(int64_t size_bytes);
 
   char* data() const { return memory_.get(); }

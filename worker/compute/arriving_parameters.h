@@ -4,14 +4,15 @@
 
 namespace shoal {
 
-// Parameters of which some are still on their way into their buffer while a run reads others.
+// Parameters that may still be arriving in their buffer while a run reads others.
 class ArrivingParameters {
  public:
   virtual ~ArrivingParameters() = default;
 
-  // Waits until the values of `variable` are there; what has arrived stays as it is until the run
-  // says that it is done with it. kCancelled: they do not come, and the run is to end. Called for
-  // each variable before its value is read; by the threads of several replicas at once.
+  // Waits until the values of `variable` are in the buffer. They stay unchanged until the run
+  // reports that it is done with the variable. kCancelled: the values will not arrive, and the run
+  // must end. A run calls this for each variable before it reads the value; several replicas may
+  // call it at once from their threads.
   virtual absl::Status Await(int variable) = 0;
 };
 

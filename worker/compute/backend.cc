@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// Enough to find the others in the model.
+// Enough names to find the other layers in the model.
 constexpr size_t kMaxLayersNamed = 3;
 
 // "BatchNormalization (layers "a", "b", "c" and 5 more)"

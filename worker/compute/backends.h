@@ -11,17 +11,17 @@
 
 namespace shoal {
 
-// The names of those that compute on every machine, the usual one first.
+// The names of the backends that compute on every machine, the default first.
 std::vector<std::string> BackendNames();
 
-// One of these, or of a GPU's, "cuda:0". Another name is kInvalidArgument, with the nearest one; of
-// a GPU the errors are CreateCudaBackend's.
+// Creates one of these backends, or a GPU's, such as "cuda:0". kInvalidArgument for another name,
+// with the nearest one in the message. The errors for a GPU are CreateCudaBackend's.
 absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(const std::string& name,
                                                        const ComputeFreedoms& freedoms = {});
 
-// What adds up the gradients of these devices, which are its ranks, where they lie: NCCL, of GPUs.
-// Null where the host adds up: for other devices, where NCCL is not to be had, which the log says,
-// and without ComputeFreedoms::nondeterministic, as NCCL promises no order.
+// Returns the object that adds up the gradients of these devices on the devices: NCCL, for GPUs.
+// The devices are its ranks. Returns null if the host adds them up: for other devices, without NCCL
+// (which is logged), and without ComputeFreedoms::nondeterministic, because NCCL promises no order.
 std::unique_ptr<GradientSums> CreateGradientSums(const std::vector<std::string>& names,
                                                  const ComputeFreedoms& freedoms);
 

@@ -7,7 +7,8 @@
 namespace shoal {
 namespace {
 
-// What the caller gives for an input of the training graph; empty where it has none.
+// The values that the caller passes for an input of the training graph. Empty if the graph lacks
+// it.
 std::span<const float> InputOf(const Plan& plan, const RunBuffers& buffers, ValueId value) {
   const std::vector<ValueId>& inputs = plan.graph().inputs();
   const auto found = std::find(inputs.begin(), inputs.end(), value);

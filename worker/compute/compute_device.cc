@@ -28,7 +28,7 @@ std::string NameOf(const cuda::DeviceInfo& device) {
   return absl::StrCat(std::string(kCudaPrefix), device.index);
 }
 
-// Those of `survey` that can be used, the one with the most free memory first.
+// The usable devices of `survey`, the one with the most free memory first.
 std::vector<cuda::DeviceInfo> UsableDevices(const cuda::DeviceSurvey& survey,
                                             const DeviceQuestions& questions) {
   std::vector<cuda::DeviceInfo> usable;
@@ -49,7 +49,7 @@ std::vector<cuda::DeviceInfo> UsableDevices(const cuda::DeviceSurvey& survey,
 
 ComputeDevice ChooseFor(const DeviceQuestions& questions) {
   const cuda::DeviceSurvey survey = questions.survey();
-  // A program that has no CUDA is not to excuse itself.
+  // A program built without CUDA gives no reason for its choice.
   if (!survey.built_with_cuda) return {.name = "cpu", .reason = ""};
   const std::vector<cuda::DeviceInfo> usable = UsableDevices(survey, questions);
   if (usable.empty()) return TheCpu(std::string(cuda::FindDevice(survey, 0).status().message()));
@@ -88,7 +88,7 @@ ComputeDevice TheGpu(const std::string& name, const cuda::DeviceInfo& device,
   return asked_for;
 }
 
-// `name` stands for `devices`.
+// Checks a list of several devices. `name` is the list as the user wrote it.
 absl::Status CheckSeveral(const std::string& name, const std::vector<std::string>& devices) {
   if (std::find(devices.begin(), devices.end(), "") != devices.end()) {
     std::vector<std::string> named = devices;

@@ -15,56 +15,56 @@
 
 namespace shoal {
 
-// What a worker computes on, or one of several.
+// The device that a worker computes on, or one of several.
 struct ComputeDevice {
-  std::string name;       // "cpu", "reference" or "cuda:1": a backend, as CreateBackend knows it
-  std::string reason;     // for the log; empty where there was nothing to choose
-  std::string uuid = {};  // of a GPU
-  // Keeps workers that choose for themselves off the GPU: to be held as long as it is used. Null of
-  // others, and where somebody else holds it.
+  std::string name;       // a backend as CreateBackend takes it: "cpu", "reference" or "cuda:1"
+  std::string reason;     // for the log; empty if there was no choice
+  std::string uuid = {};  // of a GPU; else empty
+  // Keeps workers with "auto" off the GPU: hold it as long as the GPU is in use. Null for other
+  // devices, and if another process holds the claim.
   std::unique_ptr<GpuClaim> claim = nullptr;
 };
 
-// What is asked about this machine.
+// Queries about this machine.
 struct DeviceQuestions {
-  // Wakes CUDA's driver.
+  // Lists the devices. Wakes CUDA's driver.
   std::function<cuda::DeviceSurvey()> survey;
-  // Of a device that nothing in this process uses yet.
+  // The free memory of a device that this process does not use yet.
   std::function<absl::StatusOr<uint64_t>(const cuda::DeviceInfo& device)> free_bytes;
-  // Why NVIDIA's libraries cannot be used; OK where they can.
+  // OK if NVIDIA's libraries are usable, else the reason why not.
   std::function<absl::Status()> check_libraries;
-  // By UUID; kAlreadyExists where another process has it.
+  // Claims a GPU by its UUID. kAlreadyExists if another process holds the claim.
   std::function<absl::StatusOr<std::unique_ptr<GpuClaim>>(const std::string& uuid)> claim =
       GpuClaim::Take;
 };
 
-// The names that ChooseDevices takes, "cuda:N" standing for any number.
+// The names that ChooseDevices takes; "cuda:N" means any number.
 std::vector<std::string> DeviceNames();
 
-// The devices that a name stands for: "cuda:0,cuda:1" is two.
+// Splits a name into its devices: "cuda:0,cuda:1" is two.
 std::vector<std::string> DevicesIn(const std::string& name);
-// The other way round.
+// Joins the names of `devices`: the inverse of DevicesIn.
 std::string NameOf(const std::vector<ComputeDevice>& devices);
 
-// kInvalidArgument for a name that it does not take, with the nearest one. Several devices are of
-// one kind, since the parts of a batch are of one size, and no GPU is named twice.
+// Rejects a name with kInvalidArgument and the nearest valid name. Several devices must be of one
+// kind, because the parts of a batch have one size. No GPU may occur twice.
 struct DeviceNameRules {
-  bool automatic = true;  // "auto" is a name
-  bool several = true;    // several devices are
+  bool automatic = true;  // allows "auto"
+  bool several = true;    // allows several devices
 };
 absl::Status CheckDeviceName(const std::string& name, const DeviceNameRules& rules = {});
-// Whether the GPUs that a name stands for are here, for who does not compute on them itself: an
-// error is CheckDeviceName's or FindDevice's. `survey` is asked only where a GPU is named.
+// Checks that the GPUs that `name` lists are on this machine, for a caller that does not compute on
+// them. Errors: CheckDeviceName's or FindDevice's. Calls `survey` only if `name` lists a GPU.
 absl::Status CheckDevicesAreHere(const std::string& name,
                                  const std::function<cuda::DeviceSurvey()>& survey);
 
-// N of "cuda:N", and nothing of other names.
+// Returns N for "cuda:N", and nothing for other names.
 std::optional<int> CudaIndexOf(std::string_view name);
 
-// What `asked` stands for: the devices that it names, or in place of "auto" the GPU with the most
-// free memory of those that can be used and that no other worker has claimed and, where there is
-// none, or a library is missing, the cpu. Errors: CheckDeviceName's, and for a GPU FindDevice's.
-// Nothing is asked about GPUs that another answer would not change.
+// Returns the devices that `asked` names. For "auto" it returns the usable, unclaimed GPU with the
+// most free memory, or the cpu if there is no such GPU or a library is missing. Errors:
+// CheckDeviceName's, and for a GPU FindDevice's. Skips queries about GPUs whose answers cannot
+// change the result.
 absl::StatusOr<std::vector<ComputeDevice>> ChooseDevices(const std::string& asked,
                                                          const DeviceQuestions& questions);
 

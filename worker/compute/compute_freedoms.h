@@ -2,15 +2,16 @@
 
 namespace shoal {
 
-// What a GPU may do to be faster. Without any of it float32 is computed in float32, and what is
-// computed again, on a GPU of the same kind, has the same bits. Others have no use for it.
+// Liberties with numerics that make a GPU faster. Without them a GPU computes float32 in float32,
+// and repeating a computation on a GPU of the same kind gives the same bits. Other devices ignore
+// them.
 struct ComputeFreedoms {
-  // Convolutions and products of float32 may read 19 bits of a number (TF32), which tensor cores
-  // multiply; sums stay float32.
+  // Convolutions and matrix products of float32 may read 19 bits of a number (TF32), which tensor
+  // cores multiply. Sums stay float32.
   bool tf32 = false;
-  // The convolutions of a step, though not of an evaluation, may be computed by what was fastest
-  // when it was tried: that may be another the next time, and need not add up in one order.
-  // So may the sum of the gradients of several GPUs, by NCCL.
+  // The convolutions of a training step, but not of an evaluation, may use the algorithm that was
+  // fastest when tried. The choice may differ the next time, and its order of summation may vary.
+  // NCCL may also add up the gradients of several GPUs.
   bool nondeterministic = false;
 };
 

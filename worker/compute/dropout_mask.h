@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-// Which elements one dropout layer keeps in one step.
+// The elements that one dropout layer keeps in one step.
 class DropoutMask {
  public:
   SHOAL_HOST_DEVICE DropoutMask(const RunContext& context, uint64_t layer_seed, double rate)
@@ -19,7 +19,7 @@ class DropoutMask {
   SHOAL_HOST_DEVICE bool Keeps(uint64_t element) const {
     return random_.Bits(element) >= dropped_below_;
   }
-  // What element i is multiplied by: 0, or 1 / (1 - rate).
+  // The factor of element i: 0, or 1 / (1 - rate).
   template <typename Scalar>
   SHOAL_HOST_DEVICE Scalar Factor(uint64_t element) const {
     return Keeps(element) ? static_cast<Scalar>(scale_) : Scalar(0);
@@ -27,7 +27,7 @@ class DropoutMask {
 
  private:
   const StepRandom random_;
-  const uint64_t dropped_below_;  // of 2^32
+  const uint64_t dropped_below_;  // element dropped if its 32 random bits are below this
   const double scale_;
 };
 

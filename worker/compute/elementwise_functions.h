@@ -6,8 +6,8 @@
 #include "common/model/ops/unary.h"
 #include "worker/compute/host_device.h"
 
-// What BinaryOp and UnaryOp compute, for one element. A result of not-a-number is what not-a-number
-// gives, so that a ruined model shows.
+// BinaryOp and UnaryOp for one element. Not-a-number in gives not-a-number out, so that a ruined
+// model shows.
 
 namespace shoal {
 
@@ -23,7 +23,8 @@ SHOAL_HOST_DEVICE Scalar Binary(Scalar a, Scalar b) {
   if constexpr (kind == Kind::kGreater) return a > b ? 1 : a < b ? 0 : a == b ? Scalar(0.5) : a + b;
 }
 
-// Calls use(kind) with `kind` as a constant of its own type, for loops that are compiled for it.
+// Calls use(kind) with `kind` as a compile-time constant, so that the compiler makes a loop for
+// each kind.
 template <typename Use>
 void WithConstantKind(BinaryOp::Kind kind, const Use& use) {
   using Kind = BinaryOp::Kind;
@@ -45,7 +46,7 @@ void WithConstantKind(BinaryOp::Kind kind, const Use& use) {
   }
 }
 
-// `op` is a UnaryOp, or has its attributes.
+// `op` is a UnaryOp or has the same attributes.
 template <typename Attributes, typename Scalar>
 SHOAL_HOST_DEVICE Scalar Unary(const Attributes& op, Scalar x) {
   using Kind = UnaryOp::Kind;

@@ -20,7 +20,7 @@ struct Size {
 absl::StatusOr<int64_t> LargestFittingBatch(
     const TooLargeBatch& batch, const std::function<absl::StatusOr<int64_t>(int64_t)>& bytes_of) {
   Size none = {batch.examples, batch.needed_bytes};  // does not fit
-  // A device may have the bytes and yet not give them in one piece.
+  // A device may have enough bytes but not in one piece.
   const int64_t available = std::min(batch.available_bytes, none.bytes - 1);
   if (none.examples <= 1) return 0;
   SHOAL_ASSIGN_OR_RETURN(const int64_t of_one, bytes_of(1));
@@ -28,8 +28,8 @@ absl::StatusOr<int64_t> LargestFittingBatch(
   Size fits = {1, of_one};
   int misses = 0;  // in a row
   for (int plans = 1; plans < kMostPlans && none.examples - fits.examples > 1; ++plans) {
-    // On the line through both; below it after a miss, as memory that is shared out in steps may
-    // lie above it again and again.
+    // Guess on the line through both points. After a miss, guess below it: memory that grows in
+    // steps may lie above the line repeatedly.
     const double below = misses == 0 ? 0 : std::ldexp(1.0, 2 * misses) / 256;
     const double share = (1 - std::min(below, 0.5)) * static_cast<double>(available - fits.bytes) /
                          static_cast<double>(none.bytes - fits.bytes);

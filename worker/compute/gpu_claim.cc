@@ -13,8 +13,8 @@
 
 namespace shoal {
 
-// A name of a socket that lies in no folder: the kernel gives it to one process at a time, of
-// whatever user, and takes it back when that is gone.
+// Binds a socket whose name lies in no folder (an abstract socket). The kernel gives the name to
+// one process at a time, of any user, and frees it when that process ends.
 absl::StatusOr<std::unique_ptr<GpuClaim>> GpuClaim::Take(const std::string& uuid) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<GpuClaim>> GpuClaim::Take(const std::string& uuid
   if (1 + name.size() > sizeof(address.sun_path)) {
     return absl::InvalidArgumentError(absl::StrCat("the name of a GPU is too long: ", uuid));
   }
-  std::copy(name.begin(), name.end(), address.sun_path + 1);  // behind a 0
+  std::copy(name.begin(), name.end(), address.sun_path + 1);  // after a leading 0
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return absl::UnknownError(absl::StrCat("socket: ", std::strerror(errno)));
   std::unique_ptr<GpuClaim> claim(new GpuClaim(fd));

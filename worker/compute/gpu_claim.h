@@ -7,12 +7,12 @@
 
 namespace shoal {
 
-// A worker's word that it computes on a GPU: while one is held, no other process of this machine
-// gets one of the same GPU. It ends with the process, however that ends, and leaves nothing behind.
-// Containers with a network of their own do not see each other's: each is given its own GPUs.
+// A worker's claim on a GPU: while one is held, no other process of this machine gets a claim on
+// the same GPU. It ends with the process, even after a crash, and leaves nothing behind. Containers
+// with their own network namespace do not see each other's claims: give each its own GPUs.
 class GpuClaim {
  public:
-  // `uuid`: what names the GPU on all machines. kAlreadyExists where another holds it.
+  // `uuid` names the GPU across machines. kAlreadyExists if another process holds the claim.
   static absl::StatusOr<std::unique_ptr<GpuClaim>> Take(const std::string& uuid);
   ~GpuClaim();
   GpuClaim(const GpuClaim&) = delete;

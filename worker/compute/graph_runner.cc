@@ -14,10 +14,10 @@
 namespace shoal {
 namespace {
 
-// Training and evaluation with a full and a last, smaller batch each need four.
+// Training and evaluation need four each: a full batch and a smaller last batch.
 constexpr size_t kMaxCompiled = 8;
 
-// Of a device's memory, 1 part of so many.
+// The fraction of a device's memory reserved for its programs is 1 / this.
 constexpr int64_t kShareOfPrograms = 64;
 
 bool ComputesInFloat16(const Backend& backend, const Graph& model) {
@@ -27,7 +27,7 @@ bool ComputesInFloat16(const Backend& backend, const Graph& model) {
                      [](const Node& node) { return node.compute_dtype == ComputeDtype::kFloat16; });
 }
 
-// In the order of a training graph's inputs, of which they are the first.
+// The inputs of a training graph begin with these, in this order.
 std::vector<InputValues> InputsOf(const Batch& batch) {
   std::vector<InputValues> inputs = batch.inputs;
   inputs.push_back(batch.target);
@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Create(Options options
 absl::StatusOr<ModelRunner::BatchMemory> GraphRunner::MemoryOfBatch(int64_t examples) {
   backend_->UseThreads(options_.threads);
   const int64_t at_once = ExamplesAtOnce(examples);
-  // The larger one last, of which the memory is.
+  // Compile the larger part last: its memory is the result.
   SHOAL_RETURN_IF_ERROR(Find(PlanMode::kTrain, ExamplesOfLastPart(examples)).status());
   SHOAL_ASSIGN_OR_RETURN(const Executable* executable, Find(PlanMode::kTrain, at_once));
   constexpr int64_t kBytes = sizeof(float);
@@ -216,7 +216,7 @@ absl::StatusOr<Executable*> GraphRunner::Find(PlanMode mode, int64_t examples) {
   SHOAL_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable,
                          backend_->Compile(Plan(training_, mode, examples, options_.metrics,
                                                 {.in_parts = options_.micro_batch_size > 0})));
-  announced_ = {};  // what the device has of it may go
+  announced_ = {};  // compiling may discard the device's copy
   SHOAL_RETURN_IF_ERROR(TakeMemory(*executable, mode, examples));
   compiled_.push_front({mode, examples, std::move(executable)});
   if (compiled_.size() > kMaxCompiled) compiled_.pop_back();
@@ -232,7 +232,7 @@ absl::Status GraphRunner::TakeMemory(Executable& executable, PlanMode mode, int6
       const int64_t fits,
       LargestFittingBatch({.examples = examples,
                            .needed_bytes = needed,
-                           // A device wants some for its programs, too.
+                           // The device needs some memory for its programs, too.
                            .available_bytes = available - available / kShareOfPrograms},
                           [&](int64_t fewer) -> absl::StatusOr<int64_t> {
                             SHOAL_ASSIGN_OR_RETURN(
@@ -279,7 +279,7 @@ Batch GraphRunner::RunAfter(PlanMode mode, const Batch& batch, int64_t end,
   const bool of_next = end == batch.examples;
   const Batch* const source = of_next ? batch.next : &batch;
   if (mode != PlanMode::kTrain || source == nullptr) return {};
-  // If it is wrong, that is said when it is trained on.
+  // An invalid next batch is reported when the runner trains on it.
   if (of_next && (source->id == 0 || !CheckSizes(*source, /*needs_target=*/true).ok())) return {};
   const int64_t first = of_next ? 0 : end;
   if (std::min(ExamplesAtOnce(source->examples), source->examples - first) != examples) return {};
@@ -303,7 +303,7 @@ absl::StatusOr<BatchResult> GraphRunner::RunParts(
     of_part.same_parameters = first > 0;
     of_part.same_inputs = same_inputs;
     const Batch next = RunAfter(mode, batch, first + part.examples, part.examples);
-    if (first > 0) of_part.arriving = nullptr;  // the first one has awaited them
+    if (first > 0) of_part.arriving = nullptr;  // the first part has awaited them
     if (!buffers.prediction.empty()) {
       const size_t size = buffers.prediction.size() / batch.examples;
       of_part.prediction = buffers.prediction.subspan(first * size, part.examples * size);

@@ -19,7 +19,7 @@
 
 namespace shoal {
 
-// The ModelRunner over any backend: keeps the training graph of the model and a few executables
+// The ModelRunner for any backend. It keeps the training graph of the model and a few executables
 // made from it, one per mode and batch size. Not thread-safe.
 class GraphRunner : public ModelRunner {
  public:
@@ -46,26 +46,28 @@ class GraphRunner : public ModelRunner {
   absl::StatusOr<std::vector<float>> Predict(const Batch& batch, std::span<const float> parameters,
                                              bool training) override;
 
-  // Train of a part of a batch, whose other parts other runners compute: it says nothing to the
-  // loss scale. NoteGradient does, for all of the batch. With a `sum` (RunBuffers::sum), which is
-  // of parts that SummedRanges has some of, `gradients` are rank 0's alone.
+  // Trains on a part of a batch whose other parts other runners compute. It leaves the loss scale
+  // unchanged: call NoteGradient for the whole batch. With a `sum` (RunBuffers::sum), which needs a
+  // part that SummedRanges is not empty for, only rank 0's `gradients` are written.
   absl::StatusOr<BatchResult> TrainPart(const Batch& part, uint64_t step,
                                         std::span<const float> parameters,
                                         std::span<float> gradients,
                                         const std::function<void(int variable)>& on_variable_done,
                                         ArrivingParameters* arriving = nullptr,
                                         const SumRank& sum = {});
-  // Executable::SummedRanges of a part of so many examples; of its last micro batch, where it is
-  // computed in these, as their sums leave in its run; empty where the host adds these up.
+  // Executable::SummedRanges for a part with this many examples. If the part runs in micro batches,
+  // the ranges are those of its last one, because the sums leave in that run. Empty if the host
+  // adds up the micro batches.
   absl::StatusOr<std::vector<Transfer::Range>> SummedRanges(int64_t examples);
-  // What became of a batch that was trained on: the next loss scale follows from it.
+  // Reports whether the gradient of a trained batch overflowed. The next loss scale follows from
+  // it.
   void NoteGradient(bool overflowed);
 
-  // Sizes and labels; the target only where `needs_target`.
+  // Checks sizes and labels; the target only if `needs_target`.
   absl::Status CheckBatch(const Batch& batch, std::span<const float> parameters,
                           bool needs_target) const;
 
-  // What it computes on, for tests.
+  // The backend, for tests.
   Backend& backend() { return *backend_; }
 
  private:
@@ -81,14 +83,14 @@ class GraphRunner : public ModelRunner {
         training_(std::move(training)),
         layout_(training_.graph.variables()) {}
 
-  // As CheckBatch; labels are not looked at.
+  // Like CheckBatch, but ignores the labels.
   absl::Status CheckSizes(const Batch& batch, bool needs_target) const;
-  // The executable for this mode and batch size, made if it is not there, which takes its memory.
-  // Valid until the next call. kFailedPrecondition where a device has not so much, with the size
-  // that would fit.
+  // Returns the executable for this mode and batch size; compiles it if necessary and takes its
+  // memory. Valid until the next call. kFailedPrecondition if a device lacks the memory, with the
+  // size that would fit.
   absl::StatusOr<Executable*> Find(PlanMode mode, int64_t examples);
   absl::Status TakeMemory(Executable& executable, PlanMode mode, int64_t examples);
-  // Runs it, in parts where the batch is larger than a micro batch. `buffers` has all but the
+  // Runs a batch, in parts if it is larger than a micro batch. `buffers` has everything but the
   // inputs.
   absl::StatusOr<BatchResult> Run(PlanMode mode, const Batch& batch, uint64_t step,
                                   const RunBuffers& buffers,
@@ -96,17 +98,18 @@ class GraphRunner : public ModelRunner {
   absl::StatusOr<BatchResult> RunParts(PlanMode mode, const Batch& batch, uint64_t step,
                                        const RunBuffers& buffers,
                                        const std::function<void(int variable)>& on_variable_done);
-  // `next` is what is run at once after it, if anything goes on; without examples: not known.
+  // `next` is the batch or part that runs directly after this one, if the run goes on. No examples:
+  // not known.
   absl::StatusOr<BatchResult> RunAtOnce(PlanMode mode, const Batch& batch, const Batch& next,
                                         const RunContext& context, RunBuffers buffers,
                                         const std::function<void(int variable)>& on_variable_done);
-  // What is run at once after the `examples` of `batch` that end before number `end`, in training:
-  // a part of it or of the next batch. Without examples where that is not known, or has not as
-  // many.
+  // Returns the examples that run directly after the `examples` of `batch` that end before number
+  // `end`, in training: a part of `batch` or of the next batch. Returns no examples if they are not
+  // known or differ in number.
   Batch RunAfter(PlanMode mode, const Batch& batch, int64_t end, int64_t examples) const;
-  // How many of a batch's examples are computed at once.
+  // The number of a batch's examples that are computed at once.
   int64_t ExamplesAtOnce(int64_t examples) const;
-  // The same of the last of its parts; where it is computed at once, all of them.
+  // The same for the last part. All examples if the batch is computed at once.
   int64_t ExamplesOfLastPart(int64_t examples) const;
   // Sets weights_.
   void FindWeights(const Batch& batch, PlanMode mode);
@@ -117,16 +120,16 @@ class GraphRunner : public ModelRunner {
   const TrainingGraph training_;
   const ModelLayout layout_;
   std::list<Compiled> compiled_;  // most recently used first
-  // Of the batch that the last run told the device as the next one; id 0: none.
+  // The next batch that the last run announced to the device; id 0: none.
   struct Announced {
     uint64_t id = 0;
-    int64_t examples = 0;  // of its beginning, which are run at once
+    int64_t examples = 0;  // its first examples, which run at once
     bool operator==(const Announced&) const = default;
   };
   Announced announced_;
   LossScale loss_scale_;               // where training_ has one
-  std::vector<float> weights_;         // what each example of the batch counts; empty: 1
-  std::vector<float> part_gradients_;  // of a part of a batch, the first apart, to be added up here
+  std::vector<float> weights_;         // the weight of each example of the batch; empty: all 1
+  std::vector<float> part_gradients_;  // of a later part, to add up here
 };
 
 }  // namespace shoal

@@ -68,14 +68,14 @@ class HostExecutable : public Executable {
   }
 
  private:
-  // Of the last run.
+  // The values of the last run.
   std::span<const float> Values(TensorId id) const {
     return {program_.address(id), program_.tensors()[id].size_bytes / sizeof(float)};
   }
 
   const Plan plan_;
   Program program_;
-  Arena& arena_;  // of the backend
+  Arena& arena_;  // the backend's
 };
 
 }  // namespace

@@ -11,17 +11,17 @@
 
 namespace shoal {
 
-// A backend whose kernels read and write the memory of the machine: its programs run where the
-// caller's tensors lie and copy none. What they keep between their steps lies in one arena, in
-// which they run in turn.
+// A backend whose kernels read and write the memory of the machine. Its programs use the caller's
+// tensors in place and copy none. Values between steps lie in one arena, which the programs use in
+// turn.
 class HostBackend : public Backend {
  public:
   absl::StatusOr<std::unique_ptr<Executable>> Compile(Plan plan) final;
   absl::Status Poison(int64_t size_bytes) final;
 
  protected:
-  // Adds the steps of all of builder.plan().nodes(). CheckKernels has been asked about the graph.
-  // The prediction must lie row-major in the end.
+  // Adds the steps for all of builder.plan().nodes(). Requires CheckKernels of the graph to be OK.
+  // At the end the prediction must lie row-major.
   virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;
 
  private:

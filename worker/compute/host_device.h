@@ -1,14 +1,14 @@
 #pragma once
 
-// Marks what both the host and the devices of CUDA call; compilers other than nvcc see nothing.
+// Marks functions that both the host and CUDA devices call. Compilers other than nvcc see nothing.
 #ifdef __CUDACC__
 #define SHOAL_HOST_DEVICE __host__ __device__
 #else
 #define SHOAL_HOST_DEVICE
 #endif
 
-// Before a loop of a constant number of rounds, each of which a device is to have as code of its
-// own: what they keep in an array has then registers, not memory.
+// Goes before a loop with a constant number of rounds, to unroll it on a device. Arrays that the
+// rounds index then lie in registers, not in memory.
 #ifdef __CUDA_ARCH__
 #define SHOAL_UNROLL _Pragma("unroll")
 #else

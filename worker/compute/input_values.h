@@ -8,12 +8,12 @@
 
 namespace shoal {
 
-// The values of one input of a batch, in memory of somebody else's: float32 or, of whole numbers
-// from 0 to 255, bytes.
+// The values of one input of a batch, in memory owned by someone else. They are float32, or bytes
+// if they are whole numbers from 0 to 255.
 class InputValues {
  public:
   InputValues() = default;
-  // Of floats or bytes that lie one after the other. Implicit: a vector is a list of values.
+  // From contiguous floats or bytes. Implicit: a vector is a list of values.
   template <std::ranges::contiguous_range Values>
   InputValues(const Values& values) {  // NOLINT
     if constexpr (std::is_same_v<std::ranges::range_value_t<Values>, uint8_t>) {
@@ -23,13 +23,13 @@ class InputValues {
     }
   }
 
-  // The values as what they are; empty where they are the other.
+  // The values in their own type; the other span is empty.
   std::span<const float> floats() const { return floats_; }
   std::span<const uint8_t> bytes() const { return bytes_; }
 
   bool empty() const { return size() == 0; }
   size_t size() const { return floats_.size() + bytes_.size(); }
-  // `count` of them from the one at `first` on.
+  // `count` values from index `first` on.
   InputValues Part(size_t first, size_t count) const {
     return bytes_.empty() ? InputValues(floats_.subspan(first, count))
                           : InputValues(bytes_.subspan(first, count));

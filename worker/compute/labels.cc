@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Comparisons that not-a-number fails, too.
+// Not-a-number also fails these comparisons.
 bool IsTaken(float label, Loss::Target target, int64_t outputs) {
   switch (target) {
     case Loss::Target::kClassNumber:
@@ -24,7 +24,7 @@ bool IsTaken(float label, Loss::Target target, int64_t outputs) {
   return std::isfinite(label);
 }
 
-// All digits that tell it from its neighbours: 1.00000012 is not 1.
+// Enough digits to distinguish it from its neighbours: 1.00000012 is not 1.
 std::string NumberText(float number) { return absl::StrFormat("%.9g", number); }
 
 std::string WhatIsTaken(const Loss& loss, int64_t outputs) {
@@ -58,7 +58,8 @@ absl::Status CheckLabels(const Batch& batch, const Loss& loss, int64_t outputs) 
                                   : absl::StrCat("example ", example, " of the batch");
     const std::string message = absl::StrCat(which, " has the label ", NumberText(labels[i]), "; ",
                                              WhatIsTaken(loss, outputs));
-    // No job can take one that is not finite; of any other, the model or the loss may be wrong.
+    // No job can accept a label that is not finite. For any other label the model or the loss may
+    // be wrong.
     return std::isfinite(labels[i]) ? absl::InvalidArgumentError(message)
                                     : absl::OutOfRangeError(message);
   }

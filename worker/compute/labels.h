@@ -8,11 +8,11 @@
 
 namespace shoal {
 
-// Whether every label, an element of batch.target, is one that `loss` takes from a model of so many
-// outputs: a class number a whole number in [0, outputs), what is a probability in [0, 1], others
-// finite. If not,
-// kInvalidArgument names the first that is not and its example: by the file and its index there
-// where the batch tells them, else by its place in the batch.
+// Checks that `loss` accepts every label (element of batch.target) for a model with this many
+// outputs. A class number is a whole number in [0, outputs), a probability is in [0, 1], and any
+// other label is finite. Otherwise kInvalidArgument (or kOutOfRange if the label is finite) names
+// the first bad label and its example: by the file and its index there if the batch has them, else
+// by its position in the batch.
 absl::Status CheckLabels(const Batch& batch, const Loss& loss, int64_t outputs);
 
 }  // namespace shoal

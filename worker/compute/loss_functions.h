@@ -9,13 +9,13 @@
 
 namespace shoal {
 
-// Extent of the last axis of predictions; predictions of shape [B] are rows of one.
+// Extent of the last axis of predictions; predictions of shape [B] are rows of length one.
 inline int64_t LossRowLength(const Shape& prediction) {
   return prediction.size() > 1 ? prediction.back() : 1;
 }
 
 // Keras's losses (keras.losses, keras.ops) of one row: the predictions along the last axis and
-// their target. Both backends use these loops; rows are short and few beside the layers before
+// their target. Both backends use these loops: rows are short and few compared to the layers before
 // them.
 template <typename Scalar>
 class LossRow {
@@ -23,7 +23,7 @@ class LossRow {
   LossRow(const LossAttributes& attributes, int64_t classes)
       : attributes_(attributes), classes_(classes), probability_(classes), target_(classes) {}
 
-  // Floats of the target that belong to one row.
+  // Number of target elements that belong to one row.
   int64_t target_stride() const { return sparse() ? 1 : classes_; }
 
   double Loss(const Scalar* prediction, const Scalar* target) {
@@ -72,8 +72,8 @@ class LossRow {
     return attributes_.kind == LossAttributes::Kind::kSparseCategoricalCrossentropy;
   }
 
-  // The distribution over classes that the target stands for. A label that is no class gives a loss
-  // of zero here; ModelRunner refuses it before.
+  // Loads the target distribution over classes. A label that is no class gives a loss of zero here;
+  // ModelRunner rejects such a label first.
   void LoadTarget(const Scalar* target) {
     if (sparse()) {
       std::fill(target_.begin(), target_.end(), 0.0);
@@ -103,7 +103,7 @@ class LossRow {
     }
   }
 
-  // Fills probability_ and returns the sum that it was divided by.
+  // Fills probability_ and returns the sum that it divided by.
   double Normalise(const Scalar* prediction) {
     double sum = 0;
     for (int64_t i = 0; i < classes_; ++i) sum += prediction[i];

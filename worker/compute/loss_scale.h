@@ -4,11 +4,11 @@
 
 namespace shoal {
 
-// What the loss is multiplied by before its gradients are taken in float16, of which small ones
-// would be 0: as large as they allow, by the rules of Keras's LossScaleOptimizer
-// (keras/src/optimizers/loss_scale_optimizer.py), but that it stays finite and never falls below 1,
-// where it is not the scale that is too large. A power of two, so that to multiply by it and to
-// divide by it changes no digit. Plain state; not thread-safe.
+// The factor of the loss before its gradients are computed in float16, in which small gradients
+// would become 0. It is as large as the gradients allow, by the rules of Keras's LossScaleOptimizer
+// (keras/src/optimizers/loss_scale_optimizer.py), with two differences: it stays finite, and it
+// never falls below 1, because then the scale is not the cause of an overflow. It is a power of
+// two, so that multiplying and dividing by it is exact. Plain state; not thread-safe.
 class LossScale {
  public:
   static constexpr float kFirst = 0x1p15f;
@@ -17,13 +17,13 @@ class LossScale {
 
   float value() const { return value_; }
 
-  // The gradient that was computed with it is finite.
+  // The gradient computed with this scale is finite.
   void NoteFinite() {
     if (++finite_steps_ < kGrowthSteps) return;
     finite_steps_ = 0;
     value_ = std::min(2 * value_, kMost);
   }
-  // It is not, and is to be dropped.
+  // The gradient is not finite; the caller drops it.
   void NoteOverflow() {
     finite_steps_ = 0;
     value_ = std::max(value_ / 2, 1.0f);

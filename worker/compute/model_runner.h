@@ -23,26 +23,26 @@
 
 namespace shoal {
 
-// One batch in memory: the model's inputs, in the order of Graph::inputs(), and the target;
-// float32, but for ModelRunner::byte_inputs(), row-major, first axis = examples.
+// One batch in memory: the model's inputs, in the order of Graph::inputs(), and the target.
+// Row-major, first axis = examples. float32, except for ModelRunner::byte_inputs().
 struct Batch {
   int64_t examples = 0;
   std::vector<InputValues> inputs;
   std::span<const float> target;
-  // Where the target was read, for errors; empty where nobody says: the file, and the index in it
-  // of each example.
+  // The origin of the target, for errors: the file, and the index in it of each example. Empty if
+  // not known.
   std::string target_file = {};
   std::span<const uint64_t> indices = {};
-  // What each example counts in the loss and in weighted metrics; empty: 1.
+  // The weight of each example in the loss and in weighted metrics; empty: all 1.
   std::span<const float> weights = {};
-  // Of a part of a step's batch: the place of its first example there, by which what is random is
-  // drawn.
+  // For a part of a step's batch: the index of its first example in that batch. Random numbers
+  // depend on it.
   int64_t first_example = 0;
-  // Names inputs and target: no other that a runner trains on has the same; 0: nobody says.
+  // Identifies inputs and target: no two batches that a runner trains on share an id; 0: no id.
   uint64_t id = 0;
-  // The batch that is trained on after this one, where it is in memory already and has an id, until
-  // this one is done: a device is given it while it computes this one. If in the end it is another
-  // that is trained on, nothing is wrong.
+  // The batch to train on after this one, if it is already in memory and has an id. It must stay
+  // valid until this batch is done. A device receives it while computing this one. Training on
+  // another batch instead is allowed.
   const Batch* next = nullptr;
 };
 
@@ -50,9 +50,9 @@ struct Batch {
 struct BatchResult {
   int64_t examples = 0;
   double loss_sum = 0;
-  std::vector<double> metric_sums;  // those of Options::metrics, one after the other
-  double loss_scale = 0;            // of training that has one; else 0
-  bool overflowed = false;          // the gradient under it is not finite, and nothing is to push
+  std::vector<double> metric_sums;  // the sums of Options::metrics, one after the other
+  double loss_scale = 0;            // of training with a loss scale; else 0
+  bool overflowed = false;          // the scaled gradient is not finite: push nothing
 };
 
 // Runs a model: gradients of a batch, evaluation, prediction. Prepares (plans memory, creates
@@ -63,91 +63,97 @@ class ModelRunner {
   struct Options {
     Graph model;
     std::shared_ptr<const Loss> loss;
-    std::vector<std::shared_ptr<const Metric>> metrics;  // as MetricFor() gives them
+    std::vector<std::shared_ptr<const Metric>> metrics;  // from MetricFor()
     bool weighted = false;                               // whether batches may have weights
-    // What examples count in training by their class, times their weights; others 1.
+    // The weight of examples in training by their class, times their own weights; 1 for other
+    // classes.
     std::map<int64_t, double> class_weights = {};
-    // "cpu" (oneDNN and OpenBLAS) or another of BackendNames(), or a GPU's; or several, separated
-    // by commas, each of which computes a part of each batch (MirroredRunner).
+    // "cpu" (oneDNN and OpenBLAS), another of BackendNames(), or a GPU's name. Or several of them,
+    // separated by commas: each computes a part of each batch (MirroredRunner).
     std::string backend = "cpu";
     ComputeFreedoms freedoms = {};  // of the backend
     int threads = 1;
-    // At most so many examples of a batch are computed at once, to take less memory; 0: all.
+    // At most this many examples of a batch are computed at once, to use less memory; 0: all.
     int64_t micro_batch_size = 0;
     uint64_t seed = 0;  // of the job, for dropout
-    // Called for each piece of a batch's work, with an op's type, or "Reorder" where a tensor is
-    // laid out otherwise, and how long it took, while the caller waits for the batch. Empty: no
-    // clock is read.
+    // Called for each piece of a batch's work, with the op's type (or "Reorder" for a change of
+    // layout) and its duration. The caller waits for the batch meanwhile. Empty: the runner reads
+    // no clock.
     std::function<void(const std::string& work, std::chrono::nanoseconds)> on_work_timed = {};
-    // Of the model's inputs those that have whole numbers from 0 to 255 in each batch, by index.
+    // The indices of the model's inputs that hold whole numbers from 0 to 255 in every batch.
     std::set<size_t> byte_inputs = {};
   };
 
-  // kUnimplemented, by name, when the backend lacks a kernel that the model's training needs.
+  // kUnimplemented, with the name, if the backend lacks a kernel that training the model needs.
   static absl::StatusOr<std::unique_ptr<ModelRunner>> Create(Options options);
   virtual ~ModelRunner() = default;
 
-  // Where each variable lies in the `parameters` and `gradients` buffers below.
+  // The offset of each variable in the `parameters` and `gradients` buffers below.
   virtual const ModelLayout& layout() const = 0;
 
-  // Of Options::byte_inputs those that batches have as bytes: a device takes them so, a quarter as
-  // long; where the machine computes itself, as floats.
+  // The inputs of Options::byte_inputs that batches must pass as bytes. A device takes bytes, which
+  // is a quarter of the data. If the machine itself computes, batches pass floats.
   virtual std::set<size_t> byte_inputs() const { return {}; }
 
-  // Memory that a training batch takes beside those buffers, in bytes. Prepares for that size, and
-  // the last of its parts, and takes what it needs of a device's own memory: kFailedPrecondition
-  // where there is not so much, with the size that would fit.
+  // Memory that a training batch takes in addition to those buffers, in bytes. Prepares for batches
+  // of that size and for the last of its parts, and takes the device memory for them.
+  // kFailedPrecondition if the device lacks it, with the size that would fit.
   struct BatchMemory {
     int64_t data = 0;         // its inputs and target
     int64_t activations = 0;  // held from the first batch on
   };
   virtual absl::StatusOr<BatchMemory> MemoryOfBatch(int64_t examples) = 0;
 
-  // Backend::Pin, for the buffers that the methods below are given again and again.
+  // Backend::Pin, for buffers that are passed to the methods below again and again.
   virtual absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) = 0;
 
-  // A line about layers that are computed in another precision than the model says; empty where
-  // there are none.
+  // Returns a line about layers that are computed in another precision than the model says; empty
+  // if there are none.
   virtual std::string DescribePrecision() const = 0;
 
-  // Whether steps are computed by the thread that calls for them, and take its CPU time.
+  // Whether the calling thread computes the steps, and so spends its CPU time.
   virtual bool computes_on_caller() const { return true; }
 
-  // Whether it computes layers in float16, and so trains with a loss scale (LossScale), which
-  // follows from the batches that it has trained on.
+  // Whether it computes layers in float16, and so trains with a loss scale (LossScale). The scale
+  // depends on the batches trained so far.
   virtual bool scales_loss() const { return false; }
-  // The loss scale is as at the beginning again.
+  // Resets the loss scale to its initial value.
   virtual void ForgetLossScale() {}
 
-  // Computes the loss of `batch` and writes what a step pushes into `gradients`, laid out like
-  // `parameters`: the gradient of the loss's mean, of moving averages the sample (gaps and frozen
-  // variables are left alone). Of a batch in parts it is the mean over the parts, by their
-  // examples: the same within rounding, but that what looks at a whole batch sees a part of it
-  // (the statistics of normalizations, losses that sum over the batch). `on_variable_done(v)`, when
-  // given, is called on the calling thread once for each variable that is pushed, as soon as its
-  // gradient is complete and neither its value nor its gradient will be read or written again in
-  // this step: its value may be overwritten from then on, while the rest is still computing. With a
-  // loss scale that is when all gradients are known to be finite; where they are not, which the
-  // result says, it is called for none, and `gradients` hold anything. Where `arriving` is given,
-  // each variable is awaited before what is the first to read it, and what it says when one does
-  // not come is the result.
+  // Computes the loss of `batch` and writes the values that a step pushes into `gradients`, laid
+  // out like `parameters`: for each trainable variable the gradient of the mean loss, for each
+  // moving average its sample. Gaps and frozen variables stay unwritten. For a batch in parts the
+  // result is the mean over the parts, weighted by their examples. It is the same within rounding,
+  // except that computations over a whole batch see only a part (the statistics of normalizations,
+  // losses that sum over the batch).
+  //
+  // `on_variable_done(v)`, if given, is called on the calling thread once for each pushed variable.
+  // The call comes as soon as the gradient is complete and this step will not read or write the
+  // value or the gradient again: the caller may overwrite the value while the rest is still
+  // computing. With a loss scale it comes once all gradients are known to be finite. If they are
+  // not (BatchResult::overflowed), it is never called, and the contents of `gradients` are
+  // undefined.
+  //
+  // If `arriving` is given, the run awaits each variable before the first step that reads it. If
+  // one fails to arrive, Train returns the error of Await.
   virtual absl::StatusOr<BatchResult> Train(
       const Batch& batch, uint64_t step, std::span<const float> parameters,
       std::span<float> gradients, const std::function<void(int variable)>& on_variable_done,
       ArrivingParameters* arriving) = 0;
-  // The same of parameters that are all there.
+  // The same for parameters that have all arrived.
   absl::StatusOr<BatchResult> Train(const Batch& batch, uint64_t step,
                                     std::span<const float> parameters, std::span<float> gradients,
                                     const std::function<void(int variable)>& on_variable_done) {
     return Train(batch, step, parameters, gradients, on_variable_done, nullptr);
   }
 
-  // Loss and metrics in inference mode. Where a device has not the memory, the error is
-  // MemoryOfBatch's, of this as of Predict.
+  // Returns loss and metrics in inference mode. If the device lacks the memory, the error is
+  // MemoryOfBatch's; this holds for Predict, too.
   virtual absl::StatusOr<BatchResult> Evaluate(const Batch& batch,
                                                std::span<const float> parameters) = 0;
 
-  // The model's output, [examples, ...], in inference mode (training = false) or in training mode.
+  // Returns the model's output, [examples, ...], in inference mode (training = false) or training
+  // mode.
   virtual absl::StatusOr<std::vector<float>> Predict(const Batch& batch,
                                                      std::span<const float> parameters,
                                                      bool training) = 0;

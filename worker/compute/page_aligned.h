@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// Memory in pages that nothing else has a part of: what is pinned is whole pages, and none of them
+// Allocates memory in pages of its own. Pinning works on whole pages, and a page must not be pinned
 // twice.
 template <typename Element>
 struct PageAllocator {
@@ -20,7 +20,7 @@ struct PageAllocator {
     return static_cast<Element*>(::operator new(SizeBytes(count), std::align_val_t(kPageBytes)));
   }
   void deallocate(Element* memory, size_t /*count*/) {
-    ::operator delete(memory, std::align_val_t(kPageBytes));  // clang has no sized one
+    ::operator delete(memory, std::align_val_t(kPageBytes));  // clang lacks the sized form
   }
   bool operator==(const PageAllocator&) const = default;
 

@@ -2,8 +2,8 @@
 
 namespace shoal {
 
-// While this is held, the memory of the host that it stands for is pinned: a device copies from and
-// to it while the host does other things.
+// Keeps memory of the host pinned while it is held: a device copies from and to it while the host
+// does other work.
 class PinnedBuffer {
  public:
   virtual ~PinnedBuffer() = default;

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// Tensors are handed to kernels without const; no kernel writes to inputs or parameters.
+// Kernels take tensors without const, but never write to inputs or parameters.
 char* Writable(const void* address) { return static_cast<char*>(const_cast<void*>(address)); }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace shoal {
 
-// How a tensor lies in memory when it is not row-major. Only the backend that made it can read it.
+// The layout of a tensor that is not row-major. Only the backend that made it can read it.
 class TensorLayout {
  public:
   virtual ~TensorLayout() = default;
@@ -22,8 +22,7 @@ class TensorLayout {
 // Index of a tensor in its program.
 using TensorId = int;
 
-// A piece of memory that steps read and write; several values of the graph may lie in one (a
-// reshape).
+// A piece of memory that steps read and write. It may hold several values of the graph (a reshape).
 struct Tensor {
   enum class Place {
     kArena,      // in the program's arena, shared with tensors that live at other times
@@ -39,12 +38,12 @@ struct Tensor {
   int64_t offset = 0;  // bytes, within the arena, parameters or gradients
 };
 
-// One computation with everything decided but the addresses: shapes, layouts, attributes.
+// One computation with everything fixed except the addresses: shapes, layouts, attributes.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Computes, or has its device do so. `tensors` are the addresses of the tensors that the kernel
-  // was added with, in that order; they and `context` are in the memory that it computes in.
+  // Computes, or has its device compute. `tensors` are the addresses of the kernel's tensors, in
+  // the order of AddStep. They and `context` lie in the memory that the kernel computes in.
   virtual absl::Status Run(const RunContext* context, std::span<void* const> tensors) = 0;
 };
 
@@ -55,14 +54,14 @@ class Program {
   struct Step {
     std::unique_ptr<Kernel> kernel;
     std::vector<TensorId> tensors;
-    std::vector<int> variables_read;  // those whose value no earlier step touches
-    std::vector<int> variables_done;  // those whose value and gradient no later step touches
-    std::string work;                 // what it computes: an op's type, or "Reorder"
+    std::vector<int> variables_read;  // variables that no earlier step touches
+    std::vector<int> variables_done;  // variables whose value and gradient no later step touches
+    std::string work;                 // an op's type, or "Reorder"
   };
-  // What the caller reads, row-major. -1: not computed.
+  // The tensors that the caller reads, row-major. -1: not computed.
   struct Results {
     TensorId prediction = -1;
-    TensorId losses = -1;  // of each example
+    TensorId losses = -1;  // one per example
     TensorId sums = -1;    // ProgramBuilder::SetSums
     TensorId check = -1;   // ProgramBuilder::SetGradientCheck
   };
@@ -75,15 +74,15 @@ class Program {
         arena_size_bytes_(arena_size_bytes),
         addresses_(tensors_.size()) {}
 
-  // Runs all steps on the host, in `arena`, which must have arena_size_bytes(), each when the
-  // parameters that it is the first to read are there. `on_variable_done`
-  // may be empty; so may `on_step_timed`: then no clock is read. Tensors with `kept` stay readable
-  // through address() until the arena is used again.
+  // Runs all steps on the host, in `arena`, which must have arena_size_bytes(). Awaits the
+  // parameters that a step is the first to read before that step. Both callbacks may be empty;
+  // without `on_step_timed` the run reads no clock. Tensors with `kept` stay readable through
+  // address() until the arena is used again.
   absl::Status Run(const RunContext& context, const RunBuffers& buffers, const Arena& arena,
                    const std::function<void(int variable)>& on_variable_done,
                    const OnStepTimed& on_step_timed);
 
-  // Where a tensor lay in the last run.
+  // The address of a tensor in the last run.
   const float* address(TensorId id) const { return static_cast<const float*>(addresses_[id]); }
 
   const Results& results() const { return results_; }

@@ -43,7 +43,7 @@ ProgramBuilder::ProgramBuilder(const Plan& plan, const MoveKernels& moves)
     tensor.place = Tensor::Place::kGradient;
     gradients_[i] = static_cast<TensorId>(tensors_.size());
     tensors_.push_back(tensor);
-    // What does not reach the loss has a gradient of zero.
+    // A variable that the loss does not depend on has a zero gradient.
     if (plan_.training_graph().pushed_values[i] == kNoValue) {
       AddStep(moves_.Zero(tensor.size_bytes), {gradients_[i]});
     }
@@ -100,7 +100,7 @@ void ProgramBuilder::SetGradientCheck(TensorId check) {
 
 const std::vector<TensorId>& ProgramBuilder::CompleteGradients() {
   if (std::exchange(gradients_complete_, true)) return gradients_;
-  // Variables whose gradient is the value that another variable's is, too.
+  // Several variables may share one gradient value: copy it to each of the others.
   for (size_t i = 0; i < gradients_.size(); ++i) {
     if (gradients_[i] < 0 || plan_.training_graph().pushed_values[i] == kNoValue) continue;
     const TensorId computed = tensor(plan_.training_graph().pushed_values[i]);
@@ -148,7 +148,7 @@ void ProgramBuilder::MarkVariables(const std::vector<Lifetime>& lifetimes) {
     const Lifetime& value = lifetimes[parameters_[i]];
     if (value.first_step >= 0) steps_[value.first_step].variables_read.push_back(variable);
     if (gradients_[i] < 0) continue;
-    // Some step writes the gradient.
+    // Every gradient has a step that writes it.
     const int last = std::max(value.last_step, lifetimes[gradients_[i]].last_step);
     steps_[last].variables_done.push_back(variable);
   }

@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// The kernels that a ProgramBuilder adds of itself.
+// The kernels that a ProgramBuilder itself adds.
 class MoveKernels {
  public:
   virtual ~MoveKernels() = default;
@@ -24,59 +24,61 @@ class MoveKernels {
 
 // Collects the steps of a program while a backend goes through the nodes of a graph, then plans
 // memory. Every value that a later node reads must be bound to a tensor: by Output (a new one) or
-// Bind (one that is there). Variables, inputs and what is pushed for variables
-// (below: their gradients) are bound from the start, to the caller's memory. Not thread-safe.
+// Bind (an existing one). Variables, inputs and the values pushed for variables (called gradients
+// below) are bound to the caller's memory from the start. Not thread-safe.
 class ProgramBuilder {
  public:
   // Both outlive this.
   ProgramBuilder(const Plan& plan, const MoveKernels& moves);
 
   const Plan& plan() const { return plan_; }
-  // The plan's, which kernels ask for most.
+  // The plan's members that kernels use most.
   const Graph& graph() const { return plan_.graph(); }
   Shape shape(ValueId value) const { return plan_.shape(value); }
   bool training() const { return plan_.training(); }
 
   bool bound(ValueId value) const { return bindings_[value] >= 0; }
-  // Where `value` lies. It must be bound.
+  // The tensor of `value`, which must be bound.
   TensorId tensor(ValueId value) const;
   const Tensor& tensor_info(TensorId id) const { return tensors_[id]; }
 
-  // A row-major tensor for a value that is about to be computed: the caller's for the gradient of a
-  // variable, else a new one in the arena.
+  // Returns a row-major tensor for a value that is about to be computed: the caller's for the
+  // gradient of a variable, else a new one in the arena.
   TensorId Output(ValueId value);
-  // Makes `value` lie in an existing tensor. The gradient of a variable is copied to its own place
-  // instead (the tensor must be row-major then).
+  // Binds `value` to an existing tensor. The gradient of a variable is copied to its own place
+  // instead; the tensor must be row-major then.
   void Bind(ValueId value, TensorId tensor);
-  // A new tensor in the arena.
+  // Adds a tensor to the arena.
   TensorId AddTensor(int64_t size_bytes, std::shared_ptr<const TensorLayout> layout = nullptr);
 
-  // Says what the steps that are added from now on compute; returns what was said before.
+  // Sets the name of the work of all steps added from now on; returns the previous name.
   std::string BeginWork(std::string work) { return std::exchange(work_, std::move(work)); }
-  // Appends a kernel and the tensors it touches, in the order in which it expects them.
+  // Appends a kernel with its tensors, in the order in which the kernel expects them.
   void AddStep(std::unique_ptr<Kernel> kernel, std::vector<TensorId> tensors);
 
-  // Says that `sums` will hold what the caller otherwise adds up on the host from the losses and
-  // the prediction: in double, the sum of the loss, then those of plan().metrics(). For a device,
-  // from which these few bytes are read instead. The tensor has the size of these numbers.
+  // Declares that `sums` will hold, as doubles, the sum of the loss and then the sums of
+  // plan().metrics(). Otherwise the host adds these up from the losses and the prediction. A device
+  // uses it, so that the host reads only these few bytes. The tensor has exactly the size of these
+  // numbers.
   void SetSums(TensorId sums);
 
-  // Says that `check` will hold a GradientCheck, by which a device's gradients leave or do not, of
-  // a training graph with a loss scale: what the steps that are added last leave of all gradients.
+  // Declares that `check` will hold the GradientCheck of a training graph with a loss scale. The
+  // last steps compute it from all gradients, and it decides whether a device sends the gradients
+  // to the host.
   void SetGradientCheck(TensorId check);
-  // Where the gradients of variables are complete when the nodes' steps have run, by variable; -1:
-  // it has none. No node may follow.
+  // Returns the tensors of the complete gradients, by variable; -1: none. Call it after the steps
+  // of all nodes; no node may follow.
   const std::vector<TensorId>& CompleteGradients();
 
-  // Plans memory and ends the building.
+  // Plans memory and returns the program.
   Program Build() &&;
 
  private:
-  // Whether `value` is what a step pushes for a variable.
+  // Whether a step pushes `value` for a variable.
   bool is_pushed(ValueId value) const;
-  // The offsets in the arena; returns how large it must be.
+  // Sets the offsets in the arena; returns the size of the arena.
   int64_t PlaceArenaTensors(std::vector<Lifetime> lifetimes);
-  // Which steps are the first to read a variable, and the last to touch it.
+  // Records for each variable the first step that reads it and the last that touches it.
   void MarkVariables(const std::vector<Lifetime>& lifetimes);
 
   const Plan& plan_;

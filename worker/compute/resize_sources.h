@@ -11,13 +11,13 @@
 
 namespace shoal {
 
-// Where an element of a resized axis comes from: two elements of the input, and how much of each.
+// The sources of an element on a resized axis: two elements of the input, and their weights.
 struct ResizeSource {
   std::array<int64_t, 2> index;
   std::array<double, 2> weight;
 };
 
-// Of element `i` of an axis of `out` made from one of `in`.
+// The sources of element `i` on an axis resized from length `in` to `out`.
 SHOAL_HOST_DEVICE inline ResizeSource ResizeSourceOf(ResizeOp::Interpolation interpolation,
                                                      int64_t in, int64_t out, int64_t i) {
   const double place = (i + 0.5) * in / out;
@@ -31,7 +31,7 @@ SHOAL_HOST_DEVICE inline ResizeSource ResizeSourceOf(ResizeOp::Interpolation int
   return {{low, std::min(low + 1, in - 1)}, {1 - share, share}};
 }
 
-// By element of such an axis.
+// The sources of all elements of such an axis.
 inline std::vector<ResizeSource> ResizeSources(ResizeOp::Interpolation interpolation, int64_t in,
                                                int64_t out) {
   std::vector<ResizeSource> sources(out);

@@ -7,10 +7,11 @@
 
 namespace shoal {
 
-// The row of a table of `rows` that an id, held as a floating-point number, stands for; -1: none.
+// Returns the table row for an id held as a floating-point number; -1 if it is no row of a table of
+// `rows`.
 template <typename Scalar>
 SHOAL_HOST_DEVICE int64_t RowOfId(Scalar id, int64_t rows) {
-  // A comparison that not-a-number fails too.
+  // Not-a-number also fails these comparisons.
   return id >= 0 && id < static_cast<Scalar>(rows) && id == std::floor(id)
              ? static_cast<int64_t>(id)
              : -1;

@@ -6,7 +6,7 @@
 
 #include "common/model/ops/softmax.h"
 
-// What SoftmaxOp computes, for one row.
+// SoftmaxOp for one row.
 
 namespace shoal {
 

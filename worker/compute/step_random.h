@@ -9,15 +9,15 @@
 
 namespace shoal {
 
-// The random bits of one layer in one step: number i is a pure function of (job seed, step, layer
-// seed, i), so that a step computed twice, by whichever backend and however many threads, is the
-// same. Counter-based: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+// The random bits of one layer in one step. Number i is a pure function of (job seed, step, layer
+// seed, i), so that recomputing a step gives the same numbers on any backend with any number of
+// threads. Counter-based: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 class StepRandom {
  public:
   SHOAL_HOST_DEVICE StepRandom(const RunContext& context, uint64_t layer_seed)
       : key_(Mix(context.job_seed + Mix(context.step + Mix(layer_seed)))) {}
 
-  // 32 of them.
+  // Returns 32 random bits.
   SHOAL_HOST_DEVICE uint64_t Bits(uint64_t i) const { return Mix(key_ + i * kIncrement) >> 32; }
 
  private:
@@ -32,8 +32,8 @@ class StepRandom {
   const uint64_t key_;
 };
 
-// In `range`, by 32 random bits. Rounded to float, so that it is the same where the graph is
-// computed in double.
+// Maps 32 random bits to a number in `range`. Rounds to float, so that a graph computed in double
+// gets the same number.
 SHOAL_HOST_DEVICE inline float UniformIn(const RandomUniformOp::Range& range, bool whole,
                                          uint64_t bits) {
   const double share = static_cast<double>(bits) / 4294967296.0;
@@ -41,7 +41,7 @@ SHOAL_HOST_DEVICE inline float UniformIn(const RandomUniformOp::Range& range, bo
   return static_cast<float>(whole ? std::floor(number) : number);
 }
 
-// Number i of an example of the step's batch.
+// Number i for an example of the step's batch.
 inline float UniformDraw(const RandomUniformOp& op, const StepRandom& random, int64_t example,
                          int64_t i) {
   const int64_t first = op.one_of_batch ? 0 : example * static_cast<int64_t>(op.ranges.size());

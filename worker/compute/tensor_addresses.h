@@ -6,14 +6,14 @@
 
 namespace shoal {
 
-// Where the pieces of memory begin that the tensors of a program lie in, for a run.
+// The beginnings of the memory that holds a program's tensors in one run.
 struct ProgramMemory {
   char* arena;
   char* parameters;
   char* gradients;
 };
 
-// Sets `addresses`, by tensor; `input_at(i)` is where input i of the graph begins.
+// Sets `addresses`, by tensor; `input_at(i)` returns the address of input i of the graph.
 template <typename InputAt>
 void FindAddresses(const std::vector<Tensor>& tensors, const ProgramMemory& memory,
                    InputAt input_at, std::vector<void*>& addresses) {

@@ -11,15 +11,15 @@
 
 namespace shoal {
 
-// Where pixel (i, j) of a warped image stands in the input: at row a i + b j + c, with {a, b, c} in
-// `row`, and in the same way at a column.
+// Maps pixel (i, j) of a warped image to its position in the input: row a i + b j + c, with {a, b,
+// c} in `row`, and the column likewise.
 struct WarpMap {
   std::array<double, 3> row;
   std::array<double, 3> column;
 
   SHOAL_HOST_DEVICE double Row(int64_t i, int64_t j) const { return Place(row, i, j); }
   SHOAL_HOST_DEVICE double Column(int64_t i, int64_t j) const { return Place(column, i, j); }
-  // Whether rows come from rows and columns from columns.
+  // Whether rows depend only on rows and columns only on columns.
   bool separable() const { return row[1] == 0 && column[0] == 0; }
 
  private:
@@ -28,7 +28,7 @@ struct WarpMap {
   }
 };
 
-// The map of an image of `height` x `width` that `count` numbers stand for.
+// The map of an image of `height` x `width` for `count` random numbers.
 template <typename Scalar>
 SHOAL_HOST_DEVICE WarpMap WarpMapOf(const WarpAttributes& attributes, const Scalar* numbers,
                                     int64_t count, int64_t height, int64_t width) {
@@ -59,8 +59,8 @@ SHOAL_HOST_DEVICE WarpMap WarpMapOf(const WarpAttributes& attributes, const Scal
   return {{1, 0, first}, {0, 1, second}};
 }
 
-// What a place on an axis is made of: two elements, -1 being the constant outside, and how much of
-// each.
+// The sources of a position on an axis: two elements, and their weights. An index of -1 is the
+// constant outside.
 struct WarpSource {
   std::array<int64_t, 2> index;
   std::array<double, 2> weight;
@@ -71,7 +71,7 @@ SHOAL_HOST_DEVICE inline int64_t Modulo(int64_t index, int64_t period) {
   return ((index % period) + period) % period;
 }
 
-// Of element `index` of an axis that goes on beyond its sides.
+// Returns the source index for element `index`, which may lie beyond the ends of the axis.
 SHOAL_HOST_DEVICE inline int64_t FilledIndex(WarpAttributes::Fill fill, int64_t index,
                                              int64_t extent) {
   switch (fill) {
