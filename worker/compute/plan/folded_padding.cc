@@ -16,8 +16,8 @@
 namespace shoal {
 namespace {
 
-// Whether a window can have these zeros: around the image alone, and none that a whole window
-// lies in.
+// Whether a window can take over these zeros: they surround only the image, and no whole window
+// lies in them.
 bool CanFold(const Window& window, const Margins& margins) {
   if (window.padding != Padding::kValid || margins.before.size() != 3) return false;
   if (margins.before[2] != 0 || margins.after[2] != 0) return false;
@@ -29,13 +29,13 @@ bool CanFold(const Window& window, const Margins& margins) {
   return true;
 }
 
-// Whether `node` computes with the values that `pad` was given. A padding layer of a narrower dtype
-// rounds them first.
+// Whether `node` computes with the same values as `pad`. A padding layer of a narrower dtype rounds
+// them first.
 bool ReadsUnrounded(const Node& node, const Node& pad) {
   return pad.compute_dtype == ComputeDtype::kFloat32 || pad.compute_dtype == node.compute_dtype;
 }
 
-// The op with the zeros in its window; null where it is not an OpType or cannot have them.
+// Returns the op with the zeros in its window; null if it is not an OpType or cannot take them.
 template <typename OpType>
 std::shared_ptr<const Op> WithZeros(const Op& op, const Margins& margins) {
   const auto* windowed = dynamic_cast<const OpType*>(&op);
@@ -54,12 +54,14 @@ bool IsRelu(const Node* node) {
   return activation != nullptr && IsPlainRelu(activation->attributes);
 }
 
-// Whether a max pooling may ignore the zeros that it read around what `padded` computes, as it does
-// with those of its own window. Behind a ReLU nothing is below them, and where each window has
-// something of the image, which CanFold says of one without dilation, the maximum is the same:
-// also not-a-number, which counts as the largest in both. A gradient is another one only where the
-// maximum is 0: then an element of the image may get what went to a zero around it before, and the
-// ReLU's gradient makes 0 of it where its output is 0, whoever else reads that.
+// Whether a max pooling may ignore the zeros around the output of `padded`, as it ignores those of
+// its own window. After a ReLU no value is below 0, and each window contains a part of the image
+// (CanFold ensures it for windows without dilation). Hence the maximum stays the same, also for
+// not-a-number, which counts as the largest in both cases.
+//
+// The gradient differs only where the maximum is 0: an element of the image may then get the share
+// that a zero around it got before. The ReLU's gradient is 0 at such an element because the ReLU's
+// output is 0 there, regardless of other readers of that output.
 bool IgnoresZeros(const Op& op, const Node* padded) {
   const auto* pool = dynamic_cast<const Pool2DOp*>(&op);
   return pool != nullptr && pool->kind == Pool2DOp::Kind::kMax &&

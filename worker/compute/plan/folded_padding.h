@@ -5,10 +5,10 @@
 
 namespace shoal {
 
-// The same model, where what reads zeros around an image (Keras's ZeroPadding2D) has them by
-// itself: convolutions and depthwise convolutions without padding and, behind a ReLU, max poolings
-// without padding. Nobody need write the padded image then, nor crop its gradient. Not where the
-// layers' dtypes make the padded image another one than would be read.
+// Returns an equivalent model in which the readers of zeros around an image (Keras's ZeroPadding2D)
+// add them themselves: convolutions and depthwise convolutions without padding and, after a ReLU,
+// max poolings without padding. This saves writing the padded image and cropping its gradient.
+// Keeps a padding layer if the dtypes of the layers would make the reader see other values.
 absl::StatusOr<Graph> FoldPadding(const Graph& model);
 
 }  // namespace shoal

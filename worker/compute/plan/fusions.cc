@@ -65,7 +65,8 @@ class FusionSearch {
     return dynamic_cast<const OpType*>(nodes_[index].op.get());
   }
 
-  // The ReLU that alone reads the output, but for its own gradient, which can do with the result.
+  // The ReLU that is the only reader of the output, apart from its own gradient, which can use the
+  // result instead.
   int FindRelu(int index) const {
     const ValueId output = nodes_[index].outputs[0];
     if (plan_.wanted_outside(output)) return -1;
@@ -126,7 +127,7 @@ class FusionSearch {
     return fits ? consumers[0] : -1;
   }
 
-  // The node that computes `value`; -1: none does.
+  // The node that computes `value`; -1: none.
   int NodeOf(ValueId value) const {
     for (const int index : plan_.nodes()) {
       const std::vector<ValueId>& outputs = nodes_[index].outputs;
@@ -135,12 +136,12 @@ class FusionSearch {
     return -1;
   }
 
-  // Where the gradient of the normalization's output is that of a ReLU that read it, and nothing
-  // else wants it.
+  // Found if the gradient of the normalization's output comes from a ReLU that read that output,
+  // and this node is its only reader.
   Fusions::CutOff FindCutOff(int index) const {
     const ValueId dy = nodes_[index].inputs[1];
     const Fusions::CutOff found = {.relu_gradient = NodeOf(dy)};
-    // A pooling may have taken it along.
+    // A pooling may have absorbed it.
     if (found.relu_gradient < 0 || fusions_.absorbed[found.relu_gradient] ||
         plan_.consumers(dy).size() != 1 || plan_.wanted_outside(dy)) {
       return {};
@@ -156,8 +157,8 @@ class FusionSearch {
     return {.relu_gradient = found.relu_gradient, .normalization = normalization};
   }
 
-  // Where FindCutOff has found none: others read the gradient, too, or more than the
-  // normalization's output went into the ReLU.
+  // For nodes without a FindCutOff: others also read the gradient, or the ReLU's input is more than
+  // the normalization's output.
   int FindResidualGradient(int index) const {
     const int gradient = FindFirstRead(index, nodes_[index].inputs[1]);
     if (gradient < 0) return -1;
@@ -170,12 +171,12 @@ class FusionSearch {
     const ValueId dy = relu >= 0 ? nodes_[relu].inputs[2] : nodes_[index].inputs[1];
     const int sum = FindFirstRead(relu >= 0 ? relu : index, dy);
     if (sum < 0 || OpAt<AddOp>(sum) == nullptr || nodes_[sum].inputs.size() != 2) return -1;
-    // What goes into a ReLU's gradient is not left for others.
+    // The input of a ReLU's gradient is not kept for other readers.
     return relu < 0 || plan_.consumers(dy).size() == 1 ? sum : -1;
   }
 
-  // The node that computes `value` where `reader` is the first to read it, and no caller does; -1:
-  // there is none, or it is computed by another.
+  // Returns the node that computes `value` if `reader` is its first reader and the caller does not
+  // read it. -1: there is no such node, or another node absorbs it.
   int FindFirstRead(int reader, ValueId value) const {
     const int index = NodeOf(value);
     if (index < 0 || fusions_.absorbed[index] || plan_.wanted_outside(value)) return -1;

@@ -6,9 +6,9 @@
 
 namespace shoal {
 
-// By tensor: the first and the last of the steps that touch it, in which it needs its memory; both
-// -1 where none does. `touched` are the tensors of each step, in the order of the steps. Sizes are
-// left alone.
+// Returns by tensor the first and the last step that touches it: it needs its memory in between.
+// Both are -1 for an untouched tensor. `touched` has the tensors of each step, in step order.
+// Leaves the sizes unset.
 std::vector<Lifetime> FindLifetimes(const std::vector<std::vector<int>>& touched, int tensors);
 
 }  // namespace shoal

@@ -5,7 +5,7 @@
 
 namespace shoal {
 
-// From when to when a tensor needs its memory.
+// The steps during which a tensor needs its memory.
 struct Lifetime {
   int64_t size_bytes = 0;
   int first_step = 0;
@@ -17,8 +17,8 @@ struct MemoryPlan {
   int64_t size_bytes = 0;
 };
 
-// Places tensors in one piece of memory so that no two that live at the same step overlap: largest
-// first, each at the lowest offset that is free throughout its life.
+// Places tensors in one piece of memory. No two that live at the same step overlap. Places the
+// largest first, each at the lowest offset that is free throughout its life.
 MemoryPlan PlanMemory(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace shoal

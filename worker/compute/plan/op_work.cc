@@ -7,8 +7,9 @@
 namespace shoal {
 namespace {
 
-// A convolution multiplies each element of what it is moved over, its output or the gradient of
-// that, by a filter's elements; which are those of `kernel` but for its last axis.
+// Multiply-adds of a node. A convolution multiplies each element that its kernel moves over (its
+// output, or the gradient of it) by the elements of one filter: all of `kernel` except its last
+// axis.
 int64_t MultiplyAdds(const Node& node, const Plan& plan) {
   const Op* const op = node.op.get();
   const auto count = [&](ValueId value) { return ElementCount(plan.shape(value)); };

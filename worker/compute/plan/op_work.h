@@ -8,13 +8,13 @@
 
 namespace shoal {
 
-// The least that computing takes, whatever the kernels: what a time is to be compared with.
+// The minimum work of a computation with any kernel, as a reference for measured times.
 struct OpWork {
-  int64_t multiply_adds = 0;  // of convolutions and products; 0 for all else
+  int64_t multiply_adds = 0;  // of convolutions and matrix products; 0 for all other ops
   int64_t values = 0;         // read or written, each once
 };
 
-// That of the plan's nodes, added up by Op::type().
+// The work of the plan's nodes, added up by Op::type().
 std::map<std::string, OpWork> WorkByOp(const Plan& plan);
 
 }  // namespace shoal

@@ -29,7 +29,7 @@ void Plan::SelectNodes() {
   for (const ValueId result : results) {
     if (result != kNoValue) wanted[result] = true;
   }
-  // Backwards, from what is wanted to what that is made of.
+  // Walk backwards, from the wanted values to the nodes that they depend on.
   for (int i = static_cast<int>(nodes.size()) - 1; i >= 0; --i) {
     const std::vector<ValueId>& outputs = nodes[i].outputs;
     if (std::none_of(outputs.begin(), outputs.end(), [&](ValueId v) { return wanted[v]; }))

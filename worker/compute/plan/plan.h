@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// Which part of a training graph is computed.
+// The part of a training graph to compute.
 enum class PlanMode {
   kTrain,            // everything
   kEvaluate,         // the model and the loss, as in inference
@@ -20,45 +20,46 @@ enum class PlanMode {
   kPredictTraining,  // the model, as in training
 };
 
-// What a plan is made for.
+// The purpose of a plan.
 struct PlanUse {
   bool in_parts = false;   // the examples may be a part of a batch
-  bool size_only = false;  // its memory is asked for, and it never runs
+  bool size_only = false;  // only its memory size is needed; it never runs
 };
 
-// What is computed of a training graph in one mode with batches of one size: what is so on every
-// device, before a backend chooses kernels. Constant once made; outlived by the graph.
+// The device-independent part of compilation: the nodes of a training graph to compute in one mode
+// with batches of one size. A backend chooses kernels afterwards. Constant once made; the graph
+// must outlive it.
 class Plan {
  public:
-  // `metrics` are those whose sums are wanted beside the loss's.
+  // `metrics` are those to sum up in addition to the loss.
   Plan(const TrainingGraph& training, PlanMode mode, int64_t examples,
        std::vector<std::shared_ptr<const Metric>> metrics = {}, PlanUse use = {});
 
   const TrainingGraph& training_graph() const { return *training_; }
   const Graph& graph() const { return training_->graph; }
-  // Where each variable lies in the caller's parameters and gradients.
+  // The offset of each variable in the caller's parameters and gradients.
   const ModelLayout& layout() const { return layout_; }
   PlanMode mode() const { return mode_; }
   int64_t examples() const { return examples_; }
   const std::vector<std::shared_ptr<const Metric>>& metrics() const { return metrics_; }
 
-  // Whether gradients are computed.
+  // Whether the plan computes gradients.
   bool trains() const { return mode_ == PlanMode::kTrain; }
-  // Whether gradients of several runs may be added up to those of a batch.
+  // Whether the gradients of several runs may be added up to those of a batch.
   bool adds_up_parts() const { return trains() && use_.in_parts; }
-  // Whether a device may measure how it is computed the fastest: what evaluates or predicts has the
-  // same bits whenever it is computed, and what never runs is not worth the time.
+  // Whether a device may measure which algorithms are fastest. Evaluation and prediction must not,
+  // because they must give the same bits every time. A plan that never runs is not worth the time.
   bool may_measure() const { return trains() && !use_.size_only; }
-  // Whether the loss is computed, and what else is summed over the batch.
+  // Whether the plan computes the loss and the other sums over the batch.
   bool has_loss() const { return mode_ == PlanMode::kTrain || mode_ == PlanMode::kEvaluate; }
-  // Whether layers that differ do as in training (dropout, batch normalization).
+  // Whether layers with two modes (dropout, batch normalization) use the training mode.
   bool training() const { return mode_ == PlanMode::kTrain || mode_ == PlanMode::kPredictTraining; }
 
-  // Indices of the nodes to compute, in order: those that what the caller reads is made of.
+  // Indices of the nodes to compute, in order: all nodes that the values for the caller depend on.
   const std::vector<int>& nodes() const { return nodes_; }
-  // Among nodes(), those that read `value`.
+  // The readers of `value` among nodes().
   const std::vector<int>& consumers(ValueId value) const { return consumers_[value]; }
-  // Whether the caller reads `value` when all has run (or it is a variable's gradient).
+  // Whether the caller reads `value` after the run, or it is a variable's gradient.
   bool wanted_outside(ValueId value) const;
   // Shape of a value with the batch size in place of kBatch.
   Shape shape(ValueId value) const;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kValueBytes = sizeof(float);
 
-// Joins those that touch.
+// Joins adjacent ranges.
 std::vector<Transfer::Range> Joined(std::vector<Transfer::Range> ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](const auto& a, const auto& b) { return a.offset_bytes < b.offset_bytes; });
@@ -28,7 +28,8 @@ std::vector<Transfer::Range> Joined(std::vector<Transfer::Range> ranges) {
 std::vector<Transfer> PlanTransfers(const std::vector<VariableAtStep>& variables,
                                     const ModelLayout& layout, int64_t least_bytes) {
   std::vector<Transfer> transfers;
-  int64_t size_bytes = least_bytes;  // of the last one; full: the next variable begins one
+  int64_t size_bytes = least_bytes;  // of the last transfer; starts as full, so that the first
+                                     // variable begins one
   for (const auto& [variable, step] : variables) {
     const ModelLayout::Extent& extent = layout.variables[variable];
     if (size_bytes >= least_bytes || extent.size * kValueBytes >= least_bytes) {

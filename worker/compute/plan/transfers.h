@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-// Variables whose values or gradients are copied between the host and a device together.
+// Variables whose values or gradients are copied together between the host and a device.
 struct Transfer {
   // A piece of the buffer that ModelLayout describes, without gaps.
   struct Range {
@@ -15,23 +15,23 @@ struct Transfer {
     int64_t size_bytes = 0;
     bool operator==(const Range&) const = default;
   };
-  std::vector<int> variables;  // in the order in which they were given
+  std::vector<int> variables;  // in the given order
   std::vector<Range> ranges;   // by offset
-  int first_step = 0;          // of those of its variables
+  int first_step = 0;          // the first step of its variables
   int last_step = 0;
 };
 
-// A variable and the step of a program before which its value must be there, or after which its
-// gradient is complete.
+// A variable and a step of a program. The step is the first to read the variable's value, or the
+// last before its gradient is complete.
 struct VariableAtStep {
   int variable = -1;
   int step = 0;
 };
 
-// Cuts `variables`, which come in the order of their steps, into transfers of at least
-// `least_bytes`, but for the last and those before a variable that is itself so large: copies of
-// few bytes cost as much as larger ones, but a step that reads a small variable is not to wait for
-// a large one.
+// Groups `variables`, given in the order of their steps, into transfers of at least `least_bytes`.
+// Smaller are only the last transfer and one before a variable of at least that size. A copy of few
+// bytes costs as much as a larger one, but a step that reads a small variable should not wait for a
+// large one.
 std::vector<Transfer> PlanTransfers(const std::vector<VariableAtStep>& variables,
                                     const ModelLayout& layout, int64_t least_bytes);
 

@@ -21,8 +21,8 @@ using Extents = std::array<int64_t, 2>;  // height, width
 
 bool IsImage(const Value& value) { return value.shape.size() == 4 && value.shape[0] == kBatch; }
 
-// The window of an op that reads only what its windows cover, and no zeros around it; null for
-// other ops.
+// The window of an op that reads only elements under its windows, and no zeros around the image;
+// null for other ops.
 const Window* ValidWindow(const Op& op) {
   const Window* window = nullptr;
   if (const auto* conv = dynamic_cast<const Conv2DOp*>(&op)) window = &conv->window;
@@ -35,14 +35,14 @@ const Window* ValidWindow(const Op& op) {
   return window;
 }
 
-// Whether an element of the output needs the same element of the input alone, wherever it is. A
-// normalization does not: its statistics are of all of them.
+// Whether each element of the output depends only on the same element of the input. A
+// normalization's does not: its statistics depend on all elements.
 bool IsElementwise(const Op& op) {
   return dynamic_cast<const ActivationOp*>(&op) != nullptr ||
          dynamic_cast<const RescaleOp*>(&op) != nullptr;
 }
 
-// By value: how much of an image is read by anything that reaches the model's output or a penalty.
+// By value: the extent of an image that the model's output or a penalty depends on.
 std::vector<Extents> ReadExtents(const Graph& model) {
   std::vector<Extents> read(model.values().size(), Extents{0, 0});
   const auto full = [&](ValueId value) {
