@@ -11,9 +11,10 @@
 
 namespace shoal {
 
-// A device with memory of its own, as DeviceExecutable drives it. It works beside the host: what is
-// given to a stream begins when all that was given to that stream before has ended, and the calls
-// return before that. Streams wait for each other by events alone. Not thread-safe.
+// A device with its own memory, as DeviceExecutable drives it. It runs in parallel with the host:
+// calls submit work to a stream and return before the work is done. Work in a stream begins after
+// all earlier work of that stream has ended. Streams wait for each other only through events. Not
+// thread-safe.
 class Device {
  public:
   enum class Stream {
@@ -21,19 +22,19 @@ class Device {
     kCompute,  // kernels
     kOut,      // copies to the host
   };
-  // A piece of memory, given back with this. Outlived by the device.
+  // A piece of memory, freed by the destructor. The device must outlive it.
   class Memory {
    public:
     virtual ~Memory() = default;
     virtual char* data() const = 0;
   };
-  // A point in a stream, made once and recorded anew in each run. Outlived by the device.
+  // A point in a stream, made once and recorded anew in each run. The device must outlive it.
   class Event {
    public:
     virtual ~Event() = default;
   };
 
-  // What kCompute was given, to be given again as one piece.
+  // Work submitted to kCompute, recorded to be submitted again as one piece.
   class Recording {
    public:
     virtual ~Recording() = default;
@@ -41,55 +42,61 @@ class Device {
 
   virtual ~Device() = default;
 
-  // Called on a thread before it calls what follows, if another did before.
+  // Makes the calling thread ready to use the device. Call it if another thread used the device
+  // last.
   virtual void UseOnThisThread() {}
 
-  // kResourceExhausted where there is not so much.
+  // kResourceExhausted if there is too little memory.
   virtual absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) = 0;
-  // Of such memory, what is free.
+  // The free bytes of that memory.
   virtual absl::StatusOr<int64_t> FreeBytes() = 0;
-  // Of the host, and pinned: copies from and to it run beside the host. Scarce.
+  // Allocates pinned memory of the host: copies from and to it run in parallel with the host.
+  // Scarce.
   virtual absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) = 0;
-  // The caller's memory becomes such memory for as long as what this gives is held, which its owner
-  // lets go of first: another address may be given the same pages, and they stay the device's.
+  // Pins the caller's memory as long as the result is held. Release the result before freeing the
+  // memory. Otherwise the pages stay the device's, and the system may reuse them at another
+  // address.
   virtual absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> NewEvent() = 0;
-  // One of kCompute, with the time at which it happens.
+  // An event of kCompute that also records the time at which it happens.
   virtual absl::StatusOr<std::unique_ptr<Event>> NewTimedEvent() = 0;
 
-  // On kIn and kOut. The host's memory must stay until the copy has ended. Where it is not pinned,
-  // the call may return only when the copy, and so all before it in its stream, has run.
+  // Copies on kIn and kOut. The host's memory must stay valid until the copy has ended. If the
+  // memory is not pinned, the call may return only after the copy, and so all earlier work in its
+  // stream, has run.
   virtual absl::Status CopyIn(const void* from, char* to, int64_t size_bytes) = 0;
   virtual absl::Status CopyOut(const char* from, void* to, int64_t size_bytes) = 0;
-  // On kCompute. `context` and `tensors` are in the device's memory; the span is read before the
-  // call returns.
+  // Submits a kernel to kCompute. `context` and `tensors` are in the device's memory. The call
+  // reads the span before it returns.
   virtual absl::Status Launch(Kernel& kernel, const RunContext* context,
                               std::span<void* const> tensors) = 0;
 
-  // `event` stands for all that was given to `stream` until now.
+  // `event` completes after all work submitted to `stream` so far.
   virtual absl::Status Record(Stream stream, Event& event) = 0;
-  // What is given to `stream` from now on begins after what `event` stands for.
+  // Work submitted to `stream` from now on begins after `event` completes.
   virtual absl::Status Wait(Stream stream, Event& event) = 0;
-  // Between these two, what kCompute is given does not run, but is recorded: kernels with their
-  // addresses, and events as such, not as what they stood for then. Kernels must have run once
-  // before. Where the first fails nothing is recorded: kUnimplemented of a device that can't.
+  // Between these two calls, work submitted to kCompute is recorded and does not run: kernels with
+  // their addresses, and event operations as such, so that each replay refers to the event anew.
+  // Kernels must have run once before. If BeginRecording fails, nothing is recorded; kUnimplemented
+  // if the device cannot record.
   virtual absl::Status BeginRecording() {
     return absl::UnimplementedError("this device records nothing");
   }
   virtual absl::StatusOr<std::unique_ptr<Recording>> EndRecording() {
     return absl::UnimplementedError("this device records nothing");
   }
-  // Gives it to kCompute, which costs the host as little as one kernel.
+  // Submits the recording to kCompute, at the host cost of one kernel.
   virtual absl::Status Play(Recording& /*recording*/) {
     return absl::UnimplementedError("this device records nothing");
   }
-  // The calling thread waits for it. An error of what ran before may be given here.
+  // Blocks the calling thread until the event completes. May return an error of earlier work.
   virtual absl::Status Await(Event& event) = 0;
-  // Whether there is nothing to wait for. Does not wait for what other devices do. Errors as Await.
+  // Whether the event has completed. Does not wait, even for work of other devices. Errors as for
+  // Await.
   virtual absl::StatusOr<bool> HasHappened(Event& event) = 0;
-  // Of two that are timed and have happened, one after the other: by the device's clock.
+  // Seconds between two timed events that have completed in this order, by the device's clock.
   virtual absl::StatusOr<double> SecondsBetween(Event& begin, Event& end) = 0;
-  // Waits until nothing runs or waits to run, whatever became of it.
+  // Waits until no work runs or is pending, whether it succeeded or failed.
   virtual void Finish() = 0;
 };
 

@@ -16,20 +16,20 @@
 
 namespace shoal {
 
-// A backend whose kernels compute in the memory of a Device: its executables copy in what a run
-// reads, in the order in which it is read, and copy out what it leaves while the rest is computed.
+// A backend whose kernels compute in the memory of a Device. Its executables copy in the inputs of
+// a run in the order of their first use, and copy out results while the rest is still computing.
 class DeviceBackend : public Backend {
  public:
   using OnWarning = std::function<void(const std::string& warning)>;
-  // Parameters and gradients are copied so many bytes at a time, at least. `on_warning`: what
-  // hinders nothing, for people; once.
+  // Copies parameters and gradients at least this many bytes at a time. `on_warning` gets a message
+  // for people about a problem that stops nothing; at most once.
   DeviceBackend(
       std::unique_ptr<Device> device, int64_t least_copied_bytes,
       OnWarning on_warning = [](const std::string&) {})
       : device_(std::move(device)),
         least_copied_bytes_(least_copied_bytes),
         on_warning_(std::move(on_warning)) {}
-  // On any thread. A batch that was to be the next one may still be on its way to the device.
+  // May run on any thread. A copy of the announced next batch to the device may still be running.
   ~DeviceBackend() override {
     device_->UseOnThisThread();
     device_->Finish();
@@ -41,13 +41,13 @@ class DeviceBackend : public Backend {
   absl::StatusOr<int64_t> DeviceBytes(bool trains) const final;
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(std::span<float> buffer) final;
   absl::Status Poison(int64_t size_bytes) final;
-  // Those of a device are its own.
+  // The device manages its own threads.
   void UseThreads(int) const final { device_->UseOnThisThread(); }
 
  protected:
-  // As HostBackend's.
+  // As for HostBackend.
   virtual absl::Status AddSteps(ProgramBuilder& builder) const = 0;
-  // Kernels of the device.
+  // The device's kernels.
   virtual const DeviceMoveKernels& moves() const = 0;
 
  private:

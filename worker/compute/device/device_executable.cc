@@ -16,10 +16,10 @@ namespace {
 
 using Stream = Device::Stream;
 
-// Short beside a step, long beside what asking costs.
+// Short compared to a step, long compared to the cost of a check.
 constexpr std::chrono::microseconds kBetweenChecks{100};
 
-// What the device left on the host.
+// The results that the device copied to the host.
 template <typename Value>
 std::span<const Value> ValuesAt(const char* data, int64_t size_bytes) {
   return {reinterpret_cast<const Value*>(data), size_bytes / sizeof(Value)};
@@ -100,7 +100,7 @@ absl::StatusOr<BatchResult> DeviceExecutable::Run(
   if (status.ok() && on_step_timed) status = TellTimes(on_step_timed);
   if (!status.ok()) {
     if (buffers.sum.sums != nullptr) buffers.sum.sums->Abort();
-    device_.Finish();  // it may still read and write the caller's memory
+    device_.Finish();  // work of the failed run may still read and write the caller's memory
     return status;
   }
   return ReadResults(buffers);
@@ -150,7 +150,7 @@ absl::Status DeviceExecutable::StartComputing(const RunBuffers& buffers) {
   if (recorded.recording == nullptr) {
     auto recording = RecordSteps(buffers);
     if (!recording.ok()) {
-      // A device that is lost says so again when it is given the steps themselves.
+      // If the device is lost, the steps themselves will report it again.
       records_ = false;
       if (!absl::IsUnimplemented(recording.status())) {
         on_warning_("a step is given to the device kernel by kernel, as it cannot be recorded: " +

@@ -61,7 +61,7 @@ absl::Status DeviceInputs::Reserve() {
 
 absl::Status DeviceInputs::Reserve(SharedInputs::Slot& slot) {
   const int64_t size_bytes = slot.device.size_bytes();
-  // What was to be the next batch may still be on its way there.
+  // The copy of an announced next batch may still be running there.
   if (size_bytes > 0 && size_bytes < size_bytes_)
     SHOAL_RETURN_IF_ERROR(device_.Await(*shared_.next_copied));
   SHOAL_RETURN_IF_ERROR(slot.device.Reserve(device_, size_bytes_));
@@ -92,7 +92,7 @@ absl::Status DeviceInputs::StartCopying(const RunContext& context,
 
 absl::Status DeviceInputs::StartCopyingNext(const std::vector<InputValues>& inputs) {
   if (inputs.empty()) return absl::OkStatus();
-  // One that was told before this and did not come may still be read there.
+  // A copy of an earlier announced batch that never came may still read that memory.
   SHOAL_RETURN_IF_ERROR(device_.Await(*shared_.next_copied));
   char* const host = next().host.data();
   int64_t end = batch_offset_;

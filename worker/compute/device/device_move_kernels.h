@@ -7,13 +7,13 @@
 
 namespace shoal {
 
-// What a device has kernels for beside those of programs.
+// The device's kernels besides those of programs.
 class DeviceMoveKernels : public MoveKernels {
  public:
-  // (gradient of a part of a batch, sum): sum += RunContext::share * gradient, or where
-  // RunContext::begins_sums says so, that alone.
+  // (gradient of a part of a batch, sum): sum += RunContext::share * gradient. Overwrites the sum
+  // if RunContext::begins_sums.
   virtual std::unique_ptr<Kernel> AddPart(int64_t size_bytes) const = 0;
-  // (from, to): `count` bytes as as many floats.
+  // (from, to): converts `count` bytes to floats.
   virtual std::unique_ptr<Kernel> FloatsOfBytes(int64_t count) const = 0;
 };
 

@@ -9,37 +9,37 @@ namespace shoal {
 class Device;
 class GradientSums;
 
-// The place of one device among those whose gradients are added up.
+// The position of one device among the devices whose gradients are added up.
 struct SumRank {
-  GradientSums* sums = nullptr;  // null: each device's gradients are the caller's
-  int rank = 0;                  // the sum comes to lie on rank 0
-  float share = 1;               // above 0; what the device's gradients are multiplied by
+  GradientSums* sums = nullptr;  // null: no sum over devices
+  int rank = 0;                  // rank 0 gets the sum
+  float share = 1;               // above 0; the factor of the device's gradients
 };
 
-// Adds up the gradients of several devices where they lie, so that one alone copies them to the
+// Adds up the gradients of several devices on the devices, so that only one copies them to the
 // host. Each device has a rank, from 0, and a thread that drives it.
 class GradientSums {
  public:
   virtual ~GradientSums() = default;
 
-  // Returns when all ranks have called it as often; each does before the first sum of a run. A sum
-  // that waits on a device for another rank can hold up, in the driver, what that rank is still
-  // preparing: loading kernels, recording them, taking memory. All of that comes before. Called on
-  // the rank's thread. kCancelled after Abort.
+  // Waits until all ranks have called it equally often. Each rank calls it before the first sum of
+  // a run. A sum that waits on a device for another rank can block, in the driver, that rank's
+  // preparations: loading kernels, recording them, taking memory. So every rank must finish those
+  // before it calls Meet. Called on the rank's thread. kCancelled after Abort.
   virtual absl::Status Meet() = 0;
-  // Gives kOut of `device`, the one of this rank, a sum that runs when all ranks have given theirs:
-  // then `gradients` on rank 0 are the sum of all ranks' gradients, each times its share, and on
-  // the others what they were. float32, in the device's memory; all ranks give the same sizes in
-  // the same order. Called on the rank's thread. kCancelled after Abort.
+  // Submits a sum to kOut of this rank's `device`; it runs once all ranks have submitted theirs.
+  // Then `gradients` on rank 0 hold the sum of all ranks' gradients, each times its share; on the
+  // other ranks they are unchanged. They are float32 in the device's memory. All ranks must submit
+  // the same sizes in the same order. Called on the rank's thread. kCancelled after Abort.
   virtual absl::Status Reduce(const SumRank& rank, Device& device, char* gradients,
                               int64_t size_bytes) = 0;
-  // What became of the sums that this rank has given: kCancelled after Abort, or why they may never
-  // end, where that has been found out. To be asked while they are waited for, and once more when
-  // they have ended: only if it is OK then, they are sums. Costs next to nothing. Called on the
-  // rank's thread.
+  // The state of the sums that this rank has submitted: kCancelled after Abort, or the reason why
+  // they may never complete, once known. Call it while waiting for the sums and once more after
+  // they complete: they are valid only if that last result is OK. Costs next to nothing. Called on
+  // the rank's thread.
   virtual absl::Status Check(int rank) = 0;
-  // What waits for other ranks ends, whatever the sums are then, and no more is taken: so that no
-  // rank waits for one that has failed. Any thread, more than once, too.
+  // Ends all waits for other ranks, with undefined sums, and rejects new ones. This keeps a rank
+  // from waiting for one that has failed. May be called on any thread, and repeatedly.
   virtual void Abort() = 0;
 };
 

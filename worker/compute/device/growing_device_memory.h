@@ -9,13 +9,13 @@
 
 namespace shoal {
 
-// A piece of memory that grows: a device's, or with &Device::AllocateHost the host's.
+// A piece of memory that grows: the device's, or the host's with &Device::AllocateHost.
 class GrowingDeviceMemory {
  public:
   using Allocation = absl::StatusOr<std::unique_ptr<Device::Memory>> (Device::*)(int64_t);
   explicit GrowingDeviceMemory(Allocation allocate = &Device::Allocate) : allocate_(allocate) {}
 
-  // Makes it at least `size_bytes` large. What it held is lost when it has to grow.
+  // Makes the memory at least `size_bytes` large. Growing discards the contents.
   absl::Status Reserve(Device& device, int64_t size_bytes);
 
   char* data() const { return memory_ == nullptr ? nullptr : memory_->data(); }
@@ -27,7 +27,7 @@ class GrowingDeviceMemory {
   int64_t size_bytes_ = 0;
 };
 
-// What a device's vector loads ask for, and then some.
+// Rounds up to more than the alignment that a device's vector loads require.
 inline int64_t AlignedForDevice(int64_t size_bytes) {
   constexpr int64_t kAlignment = 256;
   return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;

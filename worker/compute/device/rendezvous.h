@@ -6,16 +6,16 @@
 
 namespace shoal {
 
-// Where a fixed number of threads wait for one another, again and again. Thread-safe.
+// A point where a fixed number of threads wait for one another, repeatedly. Thread-safe.
 class Rendezvous {
  public:
   explicit Rendezvous(int threads) : threads_(threads) {}
 
-  // Returns when all threads have called it as often as this one. kCancelled after Abort, also to
-  // who waits then.
+  // Returns once all threads have called it as often as this one. kCancelled after Abort, also for
+  // threads that are already waiting.
   absl::Status Meet();
   void Abort();
-  // How often all have met.
+  // The number of times that all threads have met.
   int meetings() const;
 
  private:
