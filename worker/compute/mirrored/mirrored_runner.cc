@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-// Of several devices, to be let go of together.
+// The pins of several devices, released together.
 class PinnedEverywhere : public PinnedBuffer {
  public:
   explicit PinnedEverywhere(std::vector<std::unique_ptr<PinnedBuffer>> pinned)
@@ -53,11 +53,11 @@ absl::Status MirroredRunner::DoAtOnce(size_t replicas, const Work& work,
                                       const std::function<void()>& meanwhile) {
   absl::Status status;
   {
-    // Also where memory for `meanwhile` runs out: what the replicas use is the caller's.
+    // Await also if `meanwhile` runs out of memory: the replicas use the caller's memory.
     const auto await = absl::MakeCleanup([&] {
       for (size_t i = 0; i < replicas; ++i) {
         const absl::Status ended = replicas_[i]->Await();
-        // Those that were cut off from one that failed say nothing of their own.
+        // A replica that was cancelled because another failed must not hide the cause.
         if (status.ok() || (absl::IsCancelled(status) && !ended.ok())) status = ended;
       }
     });
@@ -80,7 +80,7 @@ absl::StatusOr<ModelRunner::BatchMemory> MirroredRunner::MemoryOfBatch(int64_t e
     sum.data += memory.data;
     sum.activations += memory.activations;
   }
-  // Where devices add up, too, which is not of every batch.
+  // Count these buffers even if the devices add up gradients, because they do not for every batch.
   const auto others = static_cast<int64_t>(sizes.size()) - 1;
   sum.activations += others * layout().size * static_cast<int64_t>(sizeof(float));
   return sum;
@@ -100,8 +100,8 @@ void MirroredRunner::ForgetLossScale() {
   for (const auto& replica : replicas_) replica->runner().ForgetLossScale();
 }
 
-// Where plans for parts of unequal sizes leave gradients in another order, devices would add up one
-// variable and another.
+// Plans for parts of unequal sizes may finish gradients in different orders. The devices would then
+// add up different variables.
 absl::StatusOr<bool> MirroredRunner::DevicesAddUp(const std::vector<int64_t>& sizes) {
   if (sums_ == nullptr || sizes.size() < replicas_.size()) return false;
   int64_t examples = 0;
@@ -126,7 +126,7 @@ absl::Status MirroredRunner::TakePartGradients(size_t replicas) {
     PartGradients& own = part_gradients_[i];
     own.values.resize(layout().size);
     absl::StatusOr<std::unique_ptr<PinnedBuffer>> pinned = runner.Pin(own.values);
-    // The same without; the caller hears of it from its own buffers.
+    // Works unpinned, too. The caller gets this error for its own buffers.
     if (pinned.ok()) own.pinned = *std::move(pinned);
     return absl::OkStatus();
   });
@@ -140,7 +140,7 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
   std::vector<Batch> parts = PartsOf(batch, count()), next;
   if (batch.next != nullptr && batch.next->examples > 0) next = PartsOf(*batch.next, count());
   for (size_t i = 0; i < parts.size(); ++i) {
-    // A replica sees the same part of a batch whenever it sees any.
+    // A replica always gets the same part of a batch, so the batch's id identifies its part.
     parts[i].id = batch.id;
     if (i >= next.size()) continue;
     next[i].id = batch.next->id;
@@ -153,7 +153,8 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
     return replica == 0 ? gradients : std::span<float>(part_gradients_[replica].values);
   };
   if (arriving != nullptr && devices_add_up) {
-    // A step that is given up in its midst aborts the sums, and there would be none afterwards.
+    // Await all parameters first: a step cancelled midway aborts the sums, and no sums would work
+    // afterwards.
     for (size_t v = 0; v < layout().variables.size(); ++v)
       SHOAL_RETURN_IF_ERROR(arriving->Await(static_cast<int>(v)));
     arriving = nullptr;
@@ -194,7 +195,7 @@ absl::StatusOr<BatchResult> MirroredRunner::Train(
   BatchResult sums;
   for (const BatchResult& result : results) AddTo(result, &sums);
   sums.loss_scale = results[0].loss_scale;
-  // One for all, also for those that had no part in this batch.
+  // All replicas share one loss scale, also those without a part of this batch.
   for (const auto& replica : replicas_) replica->runner().NoteGradient(sums.overflowed);
   return sums;
 }

@@ -14,26 +14,25 @@
 
 namespace shoal {
 
-// A GraphRunner on a thread of its own, which makes it, runs it and takes it down: a GPU is the
-// current one of a thread, and the threads that a CPU computes with are a thread's. One caller at a
-// time.
+// A GraphRunner on a thread of its own, which creates, runs and destroys it. Both a current GPU and
+// a CPU's compute threads belong to a thread. One caller at a time.
 class Replica {
  public:
   using Create = std::function<absl::StatusOr<std::unique_ptr<GraphRunner>>()>;
 
-  // Returns when the runner is made. `name` is for errors: "replica 1 on cuda:1".
+  // Returns when the runner is ready. `name` is for errors: "replica 1 on cuda:1".
   static absl::StatusOr<std::unique_ptr<Replica>> Start(std::string name, Create create);
-  // Waits for the task that runs.
+  // Waits for the running task.
   ~Replica();
 
-  // The caller's while no task runs.
+  // The caller may use the runner while no task runs.
   GraphRunner& runner() { return *runner_; }
   const GraphRunner& runner() const { return *runner_; }
 
-  // Has the thread run `task`. Returns at once; Await is called before the next one.
+  // Starts `task` on the thread and returns at once. Call Await before the next Begin.
   void Begin(std::function<absl::Status(GraphRunner& runner)> task);
-  // Returns when it has ended, with its status, whose message begins with the name. Memory that ran
-  // out is OutOfMemory().
+  // Waits for the task and returns its status; the message begins with the name. Returns
+  // OutOfMemory() if memory ran out.
   absl::Status Await();
 
  private:
@@ -46,10 +45,10 @@ class Replica {
 
   Mutex mutex_;
   CondVar changed_;
-  std::function<absl::Status()> task_ ABSL_GUARDED_BY(mutex_);  // null: none runs
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);                 // of the last one
+  std::function<absl::Status()> task_ ABSL_GUARDED_BY(mutex_);  // null: no task runs
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);                 // of the last task
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // "replica"; last, so that it starts when all else is there
+  std::thread thread_;  // "replica"; last, so that it starts after all other members exist
 };
 
 }  // namespace shoal

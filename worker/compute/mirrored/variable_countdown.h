@@ -9,15 +9,15 @@
 
 namespace shoal {
 
-// Who has done which variable of a step that several replicas compute at once: they say so from
-// their threads, and one other thread takes the variables that all of them have done, while they go
-// on.
+// Counts down the replicas that still have to finish each variable of a step. Replicas report from
+// their threads. One other thread takes the variables that all replicas have finished, while the
+// replicas compute on.
 class VariableCountdown {
  public:
   VariableCountdown(size_t replicas, size_t variables)
       : running_(replicas), missing_(variables, replicas) {}
 
-  // A replica says that it is done with the variable.
+  // Reports that a replica is done with the variable.
   void Done(int variable) {
     {
       MutexLock lock(&mutex_);
@@ -26,7 +26,7 @@ class VariableCountdown {
     }
     changed_.NotifyOne();
   }
-  // A replica says that it has ended, whatever it has done.
+  // Reports that a replica has ended, whether or not it has finished all variables.
   void Ended() {
     {
       MutexLock lock(&mutex_);
@@ -35,8 +35,8 @@ class VariableCountdown {
     changed_.NotifyOne();
   }
 
-  // Waits for a variable that all replicas have done, and gives each once; nothing, when all
-  // replicas have ended and there is none left.
+  // Waits for a variable that all replicas have finished, and returns each once. Returns nothing
+  // when all replicas have ended and no such variable is left.
   std::optional<int> Next() {
     MutexLock lock(&mutex_);
     while (complete_.empty() && running_ > 0) changed_.Wait(&mutex_);
