@@ -9,17 +9,17 @@
 
 namespace shoal::cuda {
 
-// What was put into a stream while it was captured, ready to run again and again: that costs the
-// host as little as one kernel.
+// Work captured from a stream, ready to run repeatedly. Launching it costs the host as little as
+// one kernel.
 class CapturedGraph {
  public:
-  // From now on what this thread puts into the stream is captured, and does not run. What other
-  // threads do meanwhile is their business.
+  // Begins to capture the work that this thread submits to the stream; it does not run. Work of
+  // other threads is not affected.
   static absl::Status Begin(const Stream& stream);
-  // Ends that, also where it fails: then the stream is as before.
+  // Ends the capture. The stream is as before, also after an error.
   static absl::StatusOr<CapturedGraph> End(const Stream& stream);
 
-  // Puts it into the stream.
+  // Submits the graph to the stream.
   absl::Status Launch(const Stream& stream) const;
 
  private:

@@ -1,4 +1,5 @@
-// The three passes of a dense convolution, and a transposed one, which is the second of them.
+// The three passes of a dense convolution, and a transposed convolution, which is the second of
+// them.
 
 #include "common/model/ops/conv2d.h"
 
@@ -16,8 +17,8 @@ namespace {
 
 using Pass = ConvolutionGraph::Pass;
 
-// A pass as program.target().convolutions computes it, or, where it says that it does not, as plain
-// sums do.
+// A pass computed by program.target().convolutions, or by plain sums if that returns
+// kUnimplemented.
 struct Pieces {
   ConvolutionGraph graph;
   std::unique_ptr<Kernel> kernel;  // null: plain sums
@@ -38,13 +39,14 @@ absl::StatusOr<Pieces> Prepare(int index, ConvolutionGraph graph, CudaProgram& p
   return pieces;
 }
 
-// Appends the step, whose tensors in memory are `tensors`.
+// Appends the step with `tensors` as its tensors in memory.
 void AddConvolution(Pieces pieces, std::vector<TensorId> tensors, CudaProgram& program) {
   tensors.push_back(pieces.workspace);
   program.builder().AddStep(std::move(pieces.kernel), std::move(tensors));
 }
 
-// The kernel of shape [kh, kw, C / groups, F] as [F, kh, kw, C / groups] of this type.
+// Converts a kernel of shape [kh, kw, C / groups, F] to a filter [F, kh, kw, C / groups] of this
+// type.
 TensorId AddFilter(int index, ValueId kernel, ComputeDtype type, CudaProgram& program) {
   TensorId& filter = program.filter(kernel, type);
   if (filter >= 0) return filter;
@@ -62,7 +64,7 @@ TensorId AddFilter(int index, ValueId kernel, ComputeDtype type, CudaProgram& pr
   return filter;
 }
 
-// `dkernel` of `dfilter`, the other way round.
+// The reverse: converts `dfilter` to `dkernel`.
 void AddKernelGradient(int index, TensorId dfilter, ComputeDtype type, const Shape& kernel_shape,
                        TensorId dkernel, CudaProgram& program) {
   const MatrixExtents extents(kernel_shape);
@@ -158,7 +160,7 @@ absl::Status Conv2DBackwardWeights(int index, CudaProgram& program) {
   if (pieces.kernel != nullptr) {
     const TensorId x_tensor = program.tensor(node.inputs[0], type);
     const TensorId dy = program.tensor(node.inputs[1], type);
-    // cuDNN gives the gradient of the filter in the type of the images.
+    // cuDNN computes the gradient of the filter in the type of the images.
     const TensorId dfilter = program.ScratchOf(type, ElementCount(op.kernel_shape));
     AddConvolution(std::move(pieces), {x_tensor, dfilter, dy}, program);
     AddKernelGradient(index, dfilter, type, op.kernel_shape, dkernel, program);

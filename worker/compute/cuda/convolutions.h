@@ -11,24 +11,24 @@
 
 namespace shoal::cuda {
 
-// What computes convolutions on a device. Outlives the kernels that it makes. Not thread-safe.
+// Makes kernels for convolutions on a device. Must outlive them. Not thread-safe.
 class Convolutions {
  public:
   struct Made {
-    // Of the tensors graph.tensors_in_memory(), in that order, then a workspace.
+    // Takes the tensors graph.tensors_in_memory(), in that order, then a workspace.
     std::unique_ptr<Kernel> kernel;
-    // Of the workspace; what it held is lost.
+    // Size of the workspace, whose contents are lost.
     int64_t workspace_bytes = 0;
   };
 
   virtual ~Convolutions() = default;
 
-  // kUnimplemented for what it does not compute. `trains`: of a step that is to run
-  // (Plan::may_measure); what is of an evaluation or a prediction has the same bits whenever it is
-  // computed. `node`: for errors.
+  // kUnimplemented for unsupported convolutions. `trains`: for a training step that will run
+  // (Plan::may_measure). Kernels for evaluation or prediction give the same bits every time. `node`
+  // is for errors.
   virtual absl::StatusOr<Made> Make(const ConvolutionGraph& graph, bool trains,
                                     const NodeName& node) = 0;
-  // What computes them, with its version: "cuDNN 9.19.0". An error where it is not to be had.
+  // The library with its version: "cuDNN 9.19.0". An error if it is not available.
   virtual absl::StatusOr<std::string> Library() = 0;
 };
 

@@ -25,7 +25,7 @@ namespace shoal::cuda {
 
 namespace {
 
-// What decides how fast it computes: of one that is shared (MIG) the part, too.
+// Describes everything that decides the GPU's speed; for a shared GPU (MIG) also the part.
 std::string GpuText(const DeviceInfo& info) {
   std::string name = info.name;
   std::replace_if(

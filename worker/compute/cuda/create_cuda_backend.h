@@ -11,18 +11,18 @@
 
 namespace shoal::cuda {
 
-// The backend on the GPU with this index: what computes there learns from here what it is free to.
-// Errors are FindDevice's, or say which of NVIDIA's libraries is missing. In a build without CUDA
-// there is that one error alone.
+// Creates the backend on the GPU with this index; `freedoms` applies to all of its parts. Errors
+// are FindDevice's, or name the missing NVIDIA library. A build without CUDA always returns
+// FindDevice's error.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(int index,
                                                            const ComputeFreedoms& freedoms);
 
-// What adds up the gradients of the GPUs with these indices, which are its ranks: NCCL. Null, with
-// a line in the log, where NCCL is missing or does not connect them.
+// Creates the object that adds up the gradients of the GPUs with these indices, by NCCL. The GPUs
+// are its ranks. Null, with a line in the log, if NCCL is missing or does not connect them.
 std::unique_ptr<GradientSums> CreateNcclSums(const std::vector<int>& indices);
 
-// kFailedPrecondition, with what to do, where one of NVIDIA's libraries that the backend may need
-// cannot be loaded. Loads them.
+// Loads NVIDIA's libraries that the backend may need. kFailedPrecondition, with the remedy, if one
+// cannot be loaded.
 absl::Status CheckLibraries();
 
 }  // namespace shoal::cuda

@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<const CublasLtLibrary>> CublasLtLibrary::Load() {
 }
 
 std::string CublasLtLibrary::name() const {
-  const size_t version = cublasLtGetVersion();  // 130100: 13.1.0
+  const size_t version = cublasLtGetVersion();  // 130100 means 13.1.0
   return absl::StrCat("cuBLASLt ", version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 

@@ -12,25 +12,24 @@
 
 namespace shoal::cuda {
 
-// cuBLASLt, loaded when it is first asked for: a program needs neither it nor a driver to start.
-// The functions are cuBLASLt's by their names there, and as thread-safe as they are. Outlives what
-// is made with it; cuBLASLt itself stays loaded.
+// cuBLASLt, loaded on first use: a program can start without it and without a driver. The functions
+// have cuBLASLt's names and its thread-safety. Must outlive objects made with it; cuBLASLt itself
+// stays loaded.
 class CublasLtLibrary {
  public:
-  // The library under its own name, as the system finds it (LD_LIBRARY_PATH first), else the one
-  // that this program was configured with. kFailedPrecondition, with what to do, where there is
-  // none.
+  // Loads the library by its name, as the system finds it (LD_LIBRARY_PATH first), else the one
+  // that this program was configured with. kFailedPrecondition, with the remedy, if there is none.
   static absl::StatusOr<std::unique_ptr<const CublasLtLibrary>> Load();
-  // The one at `path` alone.
+  // Loads only the one at `path`.
   static absl::StatusOr<std::unique_ptr<const CublasLtLibrary>> LoadFrom(const std::string& path);
 
   // "cuBLASLt 13.1.0"
   std::string name() const;
 
-  // The status of a call whose text begins with the function's name, as cuda_status.h's ToStatus:
-  // kResourceExhausted where memory has run out, kUnavailable where it failed on the device,
-  // kFailedPrecondition where this device or driver is not one for it, kUnimplemented for what it
-  // does not compute, and kInternal for what only a mistake of ours makes.
+  // The status of a call; the text of the call begins with the function's name (see ToStatus in
+  // cuda_status.h). kResourceExhausted: out of memory. kUnavailable: it failed on the device.
+  // kFailedPrecondition: this device or driver does not support it. kUnimplemented: the computation
+  // is unsupported. kInternal: a bug in Shoal.
   absl::Status ToStatus(cublasStatus_t status, std::string_view call,
                         const NodeName& node = {}) const;
 
@@ -58,8 +57,8 @@ class CublasLtLibrary {
   CublasLtLibrary() = default;
 };
 
-// SHOAL_CUBLASLT(library, cublasLtCreate(&handle)): the call's status, with the function's name. A
-// node may follow as a further argument.
+// SHOAL_CUBLASLT(library, cublasLtCreate(&handle)): the status of the call, with the function's
+// name. A node may follow as a further argument.
 #define SHOAL_CUBLASLT(LIBRARY, CALL, ...) \
   (LIBRARY).ToStatus((LIBRARY).CALL, #CALL __VA_OPT__(, ) __VA_ARGS__)
 

@@ -17,14 +17,14 @@
 namespace shoal::cuda {
 namespace {
 
-// What NVIDIA advises for Hopper; more than any algorithm asks for on others.
+// NVIDIA's recommendation for Hopper; more than any algorithm needs on other GPUs.
 constexpr int64_t kWorkspaceBytes = 32 << 20;
-// Of the workspace, for cuBLASLt; tensors of a program are aligned to less.
+// Alignment of the workspace for cuBLASLt; a program's tensors have less.
 constexpr uintptr_t kWorkspaceAlignment = 256;
-// Tensors of a program are multiples of this apart (PlanMemory, ModelLayout).
+// The guaranteed alignment of a program's tensors (PlanMemory, ModelLayout).
 constexpr uint32_t kTensorAlignment = 64;
 
-// A pointer to something of cuBLASLt's, given back by its function for that.
+// Owns an object of cuBLASLt and frees it with its own function.
 template <typename Pointer, typename Destroy>
 class Owned {
  public:
@@ -45,8 +45,8 @@ using Description = Owned<cublasLtMatmulDesc_t, decltype(&::cublasLtMatmulDescDe
 using Preference = Owned<cublasLtMatmulPreference_t, decltype(&::cublasLtMatmulPreferenceDestroy)>;
 using Handle = Owned<cublasLtHandle_t, decltype(&::cublasLtDestroy)>;
 
-// cuBLASLt's matrices lie by columns. A row-major matrix is there its own transpose, and
-// c = a b is c' = b' a': what is given as its first operand is b.
+// cuBLASLt's matrices are column-major. A row-major matrix is its own transpose there, and c = a b
+// becomes c' = b' a'. Hence cuBLASLt's first operand is b.
 class CublasLtProduct : public Kernel {
  public:
   struct Parts {
@@ -101,7 +101,7 @@ class CublasLtProduct : public Kernel {
   const cublasLtMatmulAlgo_t algorithm_;
 };
 
-// All of it in a line: equal exactly where the products are.
+// The whole product in one line: two texts are equal exactly if the products are.
 std::string ProductText(const MatrixProduct& product) {
   const auto side = [](int64_t rows, int64_t columns, bool transposed) {
     return absl::StrCat(" ", rows, "x", columns, transposed ? "'" : "");
@@ -111,7 +111,7 @@ std::string ProductText(const MatrixProduct& product) {
                       side(product.k, product.n, product.transpose_b), product.bias ? " bias" : "");
 }
 
-// a, b, the bias where there is one, and c.
+// a, b, the bias if any, and c.
 std::vector<TrialTensor> TrialTensorsOf(const MatrixProduct& product) {
   std::vector<TrialTensor> tensors = {{product.operands, product.m * product.k},
                                       {product.operands, product.k * product.n}};
@@ -120,7 +120,7 @@ std::vector<TrialTensor> TrialTensorsOf(const MatrixProduct& product) {
   return tensors;
 }
 
-// A product with the algorithm that computes it.
+// A product with its algorithm.
 struct ProductPlan {
   std::unique_ptr<CublasLtProduct> kernel;
   std::string choice() const { return AlgorithmText(kernel->algorithm()); }
@@ -157,7 +157,7 @@ class CublasLtProducts : public MatrixProducts {
   }
 
  private:
-  // Those that cuBLASLt's heuristics name, which know what is fast, the best first.
+  // Returns the algorithms that cuBLASLt's heuristics expect to be fast, the best first.
   absl::StatusOr<std::vector<ProductPlan>> Suggest(const MatrixProduct& product, size_t most,
                                                    const NodeName& node) const {
     SHOAL_ASSIGN_OR_RETURN(const CublasLtProduct::Parts parts, NewParts(product, node));
@@ -185,7 +185,7 @@ class CublasLtProducts : public MatrixProducts {
     return plans;
   }
 
-  // An error for what this device or version does not have, or not within the workspace.
+  // An error if this device or version lacks the algorithm, or it does not fit into the workspace.
   absl::StatusOr<ProductPlan> MakeAgain(const MatrixProduct& product, const std::string& choice,
                                         const NodeName& node) const {
     const std::optional<cublasLtMatmulAlgo_t> algorithm = ParseAlgorithm(choice);
@@ -247,7 +247,8 @@ class CublasLtProducts : public MatrixProducts {
     SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSB, operation(product.transpose_a)));
     if (product.bias) {
       SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS));
-      // Heuristics look at how it is aligned, as all tensors are; Run puts the true one there.
+      // The heuristics look only at the alignment, which all tensors share. Run sets the real
+      // address.
       SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
                                 reinterpret_cast<const void*>(uintptr_t{kTensorAlignment})));
     }
@@ -266,7 +267,7 @@ class CublasLtProducts : public MatrixProducts {
     return CUDA_R_32F;
   }
 
-  // By columns without gaps.
+  // Column-major, without gaps.
   absl::StatusOr<Layout> NewLayout(cudaDataType_t type, int64_t rows, int64_t columns,
                                    const NodeName& node) const {
     cublasLtMatrixLayout_t created = nullptr;
@@ -289,7 +290,7 @@ class CublasLtProducts : public MatrixProducts {
           cublasLtMatmulPreferenceSetAttribute(created, attribute, &value, sizeof(value)), node);
     };
     SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceBytes}));
-    // Parts of a sum are added up in float32, too.
+    // Partial sums are added up in float32, too.
     SHOAL_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                               uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}));
     for (const auto attribute :

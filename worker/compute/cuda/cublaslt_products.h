@@ -13,24 +13,25 @@
 
 namespace shoal::cuda {
 
-// How cuBLASLt is to multiply operands of this type. Sums are float32.
+// How cuBLASLt multiplies operands of this type. Sums are float32.
 cublasComputeType_t ComputeTypeOf(ComputeDtype operands, bool tf32);
 
-// Sixteen digits for each number of an algorithm, which mean something to one version of cuBLASLt
-// alone; and back, nothing of another text.
+// The text of an algorithm: sixteen digits for each of its numbers. Only the same version of
+// cuBLASLt understands them. ParseAlgorithm is the inverse; it returns nothing for any other text.
 std::string AlgorithmText(const cublasLtMatmulAlgo_t& algorithm);
 std::optional<cublasLtMatmulAlgo_t> ParseAlgorithm(const std::string& text);
 
 struct CublasLtOptions {
   const Stream* stream = nullptr;  // on the current device
-  bool tf32 = false;               // of float32, too, by tensor cores (ComputeFreedoms)
-  // Chooses the algorithms of a step. Null, and for what is of none: the first that cuBLASLt's
-  // heuristics name, so that the same product has the same bits each time on one kind of device.
+  bool tf32 = false;               // tensor cores may multiply float32, too (ComputeFreedoms)
+  // Chooses the algorithms of training steps. If null, and for everything else, the first algorithm
+  // of cuBLASLt's heuristics is used: the same product then has the same bits every time on one
+  // kind of device.
   PlanTuner* tuner = nullptr;
 };
 
-// By cuBLASLt, which gives the same bits each time with one algorithm. What is pointed to outlives
-// it. kFailedPrecondition where cuBLASLt is not to be had (CublasLtLibrary).
+// Products by cuBLASLt, which gives the same bits every time with one algorithm. The pointers in
+// `options` must outlive it. kFailedPrecondition if cuBLASLt is not available (CublasLtLibrary).
 absl::StatusOr<std::unique_ptr<MatrixProducts>> CreateCublasLtProducts(CublasLtOptions options);
 
 }  // namespace shoal::cuda

@@ -23,7 +23,7 @@ const std::map<std::string, StepFactory>& Factories() {
   return factories;
 }
 
-// Copies that are worth their start: at some 25 GB/s each takes 80 us.
+// Large enough to outweigh the start of a copy: at some 25 GB/s each takes 80 us.
 constexpr int64_t kLeastCopiedBytes = 2 << 20;
 
 }  // namespace
@@ -44,7 +44,7 @@ CudaBackend::CudaBackend(Options options)
 
 void CudaBackend::WarnOfPlainSums(const NodeName& node, const absl::Status& why) {
   const std::string name = CallText(node.op, {.layer = node.layer});
-  // A layer is compiled for each size of batches, and those differ in the text of `why`.
+  // A layer is compiled once for each batch size, and the text of `why` differs each time.
   if (!warned_of_.insert(name).second) return;
   on_warning_(absl::StrCat(name, " is computed by plain sums, many times slower than by cuDNN: ",
                            std::string(why.message())));

@@ -13,25 +13,26 @@
 
 namespace shoal::cuda {
 
-// Kernels of our own and NVIDIA's libraries, in float32, and in bfloat16 or float16 what layers
-// under mixed_bfloat16 and mixed_float16 compute most of: convolutions, products, normalizations,
-// activations, pooling, sums. The rest of such a layer is computed in float32. What it has kernels
-// for: kernel_list.inc. Gradients of a training graph with a loss scale are divided by it when all
-// are there, and checked.
+// Computes with kernels of our own and NVIDIA's libraries, in float32. For layers under
+// mixed_bfloat16 and mixed_float16, the most costly ops use bfloat16 or float16: convolutions,
+// products, normalizations, activations, pooling, sums. The rest of such a layer is computed in
+// float32. kernel_list.inc lists the supported ops. For a training graph with a loss scale, it
+// divides the gradients by the scale when all are complete, and checks them.
 class CudaBackend : public DeviceBackend {
  public:
   struct Options {
     std::unique_ptr<Device> device;
-    const Stream* stream = nullptr;    // of the device; as ComputeTarget's
-    int64_t blocks = 1;                // likewise
-    std::unique_ptr<PlanTuner> tuner;  // of the two below; null where they have none
+    const Stream* stream = nullptr;    // the device's; as in ComputeTarget
+    int64_t blocks = 1;                // as in ComputeTarget
+    std::unique_ptr<PlanTuner> tuner;  // used by the two below; null if they have none
     std::unique_ptr<MatrixProducts> products;
     std::unique_ptr<Convolutions> convolutions;
-    // For people: once of each layer whose convolutions are computed by plain sums, with why.
+    // Gets a message for people: once for each layer whose convolutions are computed by plain sums,
+    // with the reason.
     std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
   };
   explicit CudaBackend(Options options);
-  // On any thread: what libraries hold is the device's.
+  // May run on any thread: the libraries hold resources of the device.
   ~CudaBackend() override { UseThreads(1); }
 
   std::string name() const override { return "cuda"; }

@@ -10,7 +10,7 @@
 namespace shoal::cuda {
 namespace {
 
-// Blocks of 256 threads of which a multiprocessor runs as many at a time (ComputeTarget).
+// The number of blocks of 256 threads that a multiprocessor runs at once (ComputeTarget).
 constexpr int64_t kBlocksOfMultiprocessor = 4;
 
 template <typename Owned>
@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<Device::Memory>> ToMemory(absl::StatusOr<Owned> m
 class RegisteredBuffer : public PinnedBuffer {
  public:
   RegisteredBuffer(int device_index, void* memory) : device_index_(device_index), memory_(memory) {}
-  // On any thread: where no device is the current one CUDA would begin to use the first.
+  // May run on any thread. Without a current device CUDA would start to use the first one.
   ~RegisteredBuffer() override {
     cudaSetDevice(device_index_);
     cudaHostUnregister(memory_);
@@ -69,15 +69,16 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(const DeviceInfo&
       cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, info.index)));
   SHOAL_ASSIGN_OR_RETURN(cuda::Stream in, cuda::Stream::Create());
   SHOAL_ASSIGN_OR_RETURN(cuda::Stream compute, cuda::Stream::Create());
-  // Kernels that add up gradients with other devices' (GradientSums) are in it: behind a graph that
-  // keeps all multiprocessors busy they would begin when that has ended.
+  // This stream has the kernels that add up gradients with other devices' (GradientSums). At
+  // default priority they would start only after a graph that keeps all multiprocessors busy.
   SHOAL_ASSIGN_OR_RETURN(cuda::Stream out, cuda::Stream::Create(cuda::Stream::Priority::kHighest));
   return std::unique_ptr<CudaDevice>(
       new CudaDevice(info.index, kBlocksOfMultiprocessor * multiprocessors,
                      Streams{std::move(in), std::move(compute), std::move(out)}));
 }
 
-// It was current once, and an error of what ran is found where that is waited for.
+// Ignores the result: the device was current before, and an error of earlier work is reported where
+// that work is awaited.
 void CudaDevice::UseOnThisThread() { cudaSetDevice(index_); }
 
 absl::StatusOr<std::unique_ptr<Device::Memory>> CudaDevice::Allocate(int64_t size_bytes) {
@@ -98,7 +99,7 @@ absl::StatusOr<std::unique_ptr<PinnedBuffer>> CudaDevice::Pin(void* memory, int6
   const cudaError_t registered =
       cudaHostRegister(memory, static_cast<size_t>(size_bytes), cudaHostRegisterPortable);
   if (registered == cudaErrorHostMemoryAlreadyRegistered) {
-    cudaGetLastError();  // or the next launch would answer with it
+    cudaGetLastError();  // otherwise the next launch would return this error
     return nullptr;
   }
   SHOAL_RETURN_IF_ERROR(ToStatus(registered, "cudaHostRegister"));

@@ -12,16 +12,16 @@
 
 namespace shoal::cuda {
 
-// A GPU as a Device: its three streams are CUDA's. The thread that makes it has it as the current
-// device from then on; others say UseOnThisThread.
+// A GPU as a Device with three CUDA streams. Creating it makes it the current device of the calling
+// thread. Other threads call UseOnThisThread.
 class CudaDevice : public Device {
  public:
-  // A device of FindDevice.
+  // `info` comes from FindDevice.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(const DeviceInfo& info);
 
-  // That kernels are put into.
+  // The stream for kernels.
   const cuda::Stream& compute_stream() const { return stream(Device::Stream::kCompute); }
-  // That copies to the host are put into.
+  // The stream for copies to the host.
   const cuda::Stream& out_stream() const { return stream(Device::Stream::kOut); }
   // A few blocks for each multiprocessor.
   int64_t blocks() const { return blocks_; }
@@ -30,7 +30,8 @@ class CudaDevice : public Device {
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(int64_t size_bytes) override;
   absl::StatusOr<int64_t> FreeBytes() override;
   absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(int64_t size_bytes) override;
-  // It is pinned for all GPUs; null where another one has done so, which lets go of it no earlier.
+  // Pins for all GPUs. Returns null if another GPU has pinned the memory already; that pin must be
+  // released last.
   absl::StatusOr<std::unique_ptr<PinnedBuffer>> Pin(void* memory, int64_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
   absl::StatusOr<std::unique_ptr<Event>> NewTimedEvent() override;
@@ -40,7 +41,7 @@ class CudaDevice : public Device {
                       std::span<void* const> tensors) override;
   absl::Status Record(Device::Stream stream, Event& event) override;
   absl::Status Wait(Device::Stream stream, Event& event) override;
-  // As a graph of CUDA's.
+  // Records as a CUDA graph.
   absl::Status BeginRecording() override;
   absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override;
   absl::Status Play(Recording& recording) override;
@@ -58,7 +59,7 @@ class CudaDevice : public Device {
     return streams_[static_cast<int>(stream)];
   }
 
-  // Whether what is given to it is being captured.
+  // Whether work submitted to the stream is being captured.
   bool IsRecorded(Device::Stream stream) const {
     return recording_ && stream == Device::Stream::kCompute;
   }

@@ -1,4 +1,4 @@
-// What the kernels here compute along with something else.
+// The fusions that the kernels here support.
 
 #include <string>
 
@@ -8,8 +8,8 @@
 namespace shoal::cuda {
 namespace {
 
-// cuDNN has fast engines for a ReLU behind a bias that is not cut off above. (cuBLASLt has such an
-// ending, too, but does not say what becomes of not-a-number.)
+// cuDNN has fast engines for a bias followed by a ReLU without a maximum. (cuBLASLt has such an
+// epilogue, too, but does not document its result for not-a-number.)
 bool TakesRelu(const Node& node, const ActivationAttributes& relu) {
   const std::string type = node.op->type();
   return type == "BatchNormalization" ||
@@ -28,7 +28,7 @@ Fusions FindCudaFusions(const Plan& plan) {
                    .cut_off = std::vector<Fusions::CutOff>(nodes.size()),
                    .residual_gradient = std::vector<int>(nodes.size(), -1),
                    .gradient_sum = std::vector<int>(nodes.size(), -1),
-                   .zero_gradient = found.zero_gradient,  // zeros are so in every type
+                   .zero_gradient = found.zero_gradient,  // zeros are the same in every type
                    .absorbed = std::vector<bool>(nodes.size(), false)};
   const auto of_one_type = [&](int one, int other) {
     return nodes[one].compute_dtype == nodes[other].compute_dtype;
@@ -41,7 +41,7 @@ Fusions FindCudaFusions(const Plan& plan) {
     }
     if (const int relu = found.relu[index];
         relu >= 0 && of_one_type(index, relu) &&
-        (taken.absorbed[index] ||  // a sum that a normalization, which comes before it, took
+        (taken.absorbed[index] ||  // a sum fused into the normalization before it
          TakesRelu(nodes[index], static_cast<const ActivationOp&>(*nodes[relu].op).attributes))) {
       taken.relu[index] = relu;
       taken.absorbed[relu] = true;

@@ -1,4 +1,4 @@
-// Which values are kept as what, and the copies between.
+// The element types of values, and the conversions between them.
 
 #include "worker/compute/cuda/cuda_program.h"
 
@@ -30,7 +30,7 @@ ComputeDtype CudaProgram::type_of(TensorId tensor) const {
 
 ComputeDtype CudaProgram::reads_as(int index) const {
   const Node& of = node(index);
-  // Ids and the like stay integers under each policy, and want more than 8 bits.
+  // Whole numbers such as ids stay exact under every policy: they need more than 8 bits.
   if (builder_.graph().value(of.outputs[0]).whole_numbers.has_value()) return kFloat32;
   return of.compute_dtype;
 }

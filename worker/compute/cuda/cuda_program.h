@@ -20,24 +20,26 @@ namespace shoal::cuda {
 
 class Stream;
 
-// Where the kernels of a backend go, and what else computes there.
+// The device that a backend's kernels run on, and the libraries that also compute there.
 struct ComputeTarget {
-  // Null, for tests: the kernels run on the calling thread, in the memory of the host.
+  // Null, in tests: the kernels run on the calling thread, in the memory of the host.
   const Stream* stream = nullptr;
-  // Enough to keep the whole device busy: four times its multiprocessors.
+  // Enough blocks to keep the whole device busy: four times its multiprocessors.
   int64_t blocks = 1;
-  // Of kernels whose threads have so much on their way that two of a multiprocessor keep it busy,
-  // and so many registers that it runs no more at once.
+  // For kernels limited to two resident blocks per SM by their registers. Each of their threads has
+  // enough memory accesses in flight that two blocks keep the SM busy.
   int64_t few_blocks() const { return std::max<int64_t>(1, blocks / 2); }
   MatrixProducts* products = nullptr;
   Convolutions* convolutions = nullptr;
-  // Told of each node that `convolutions` does not compute, with why; plain sums then do.
+  // Called for each node that `convolutions` does not support, with the reason. Plain sums then
+  // compute it.
   std::function<void(const NodeName& node, const absl::Status& why)> on_plain_sums = nullptr;
 };
 
-// What the factories of the backend's kernels build with. Everything is row-major, and float32,
-// bfloat16 or float16: what the caller reads and what is the caller's is float32. A factory asks
-// for its tensors as what its kernels take. Lives while one program is built. Not thread-safe.
+// The builder for the factories of the backend's kernels. All tensors are row-major, in float32,
+// bfloat16 or float16. Tensors of the caller, and values that the caller reads, are float32. A
+// factory asks for each tensor in the type that its kernel takes. Lives while one program is built.
+// Not thread-safe.
 class CudaProgram {
  public:
   CudaProgram(ProgramBuilder* builder, const ComputeTarget& target, Fusions fusions)
@@ -50,37 +52,38 @@ class CudaProgram {
     return {.op = node(index).op->type(), .layer = node(index).layer};
   }
 
-  // What nodes are computed along with; see FindCudaFusions.
+  // The fusions of the nodes; see FindCudaFusions.
   const Fusions& fusions() const { return fusions_; }
 
-  // The steps that follow are of this node.
+  // Assigns the following steps to this node.
   void BeginNode(int index) { current_ = index; }
-  // What the node's kernels best read, by its layer's dtype policy.
+  // The type that the node's kernels read best, by its layer's dtype policy.
   ComputeDtype reads_as(int index) const;
-  // As reads_as, but float32 where the caller reads the first output: what that is to be kept as.
+  // The type to store the first output in: as reads_as, but float32 if the caller reads it.
   ComputeDtype kept_as(int index) const;
 
   Shape shape(ValueId value) const { return builder_.shape(value); }
   int64_t count(ValueId value) const { return ElementCount(shape(value)); }
-  // The value as elements of this type: where it is kept as others, a copy, which is made once.
+  // The value in this type. If it is stored in another type, adds a conversion, once.
   TensorId tensor(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
-  // For a value that is about to be computed; float32 where the caller reads it.
+  // A tensor for a value that is about to be computed; float32 if the caller reads it.
   TensorId Output(ValueId value, ComputeDtype type = ComputeDtype::kFloat32);
-  // Of the node's first output or, where it is computed along with a ReLU, of that one's: what else
-  // reads what goes into the ReLU is its gradient, to which the result tells as much.
+  // A tensor for the node's first output, or, with a fused ReLU, for the ReLU's output. The only
+  // other reader of the ReLU's input is the ReLU's gradient, which can use the result instead.
   TensorId FusedOutput(int index, ComputeDtype type);
-  // `value` lies where `other` does, as what that is kept as.
+  // Places `value` where `other` lies, in the same type.
   void Bind(ValueId value, ValueId other);
-  // Memory for `count` numbers that live from the first to the last step that is given it.
+  // Memory for `count` numbers, live from the first to the last step that uses it.
   template <typename Element = float>
   TensorId Scratch(int64_t count) {
     return builder_.AddTensor(count * static_cast<int64_t>(sizeof(Element)));
   }
   TensorId ScratchOf(ComputeDtype type, int64_t count);
 
-  // What a step makes of variables, or of statistics, for several nodes, the backward pass of a
-  // layer as the forward one; -1 until the first of them has added that step. To be kept costs less
-  // than a kernel's start, and memory of no more than the variables, beside all activations.
+  // Tensors that a step computes from variables or statistics for several nodes, such as the
+  // forward and the backward pass of a layer. Each is -1 until the first of these nodes has added
+  // the step. Keeping one costs less than starting another kernel. It takes no more memory than the
+  // variables, which is little compared to all activations.
   //
   // A convolution's kernel as cuDNN's filter.
   TensorId& filter(ValueId kernel, ComputeDtype type) {
@@ -90,13 +93,13 @@ class CudaProgram {
   TensorId& normalization_factor(ValueId variance, ValueId gamma, double epsilon) {
     return factors_.try_emplace({variance, gamma, epsilon}, -1).first->second;
   }
-  // By which tap the windows of a max pooling read their maxima (kernels/pool2d.h), by the
-  // pooling's output: what forward leaves for its gradient.
+  // The taps from which the windows of a max pooling took their maxima (kernels/pool2d.h), by the
+  // pooling's output. The forward pass leaves them for the gradient.
   void SetTapsOf(ValueId pooled, TensorId taps) { taps_of_[pooled] = taps; }
   TensorId taps_of(ValueId pooled) const { return taps_of_.at(pooled); }
 
  private:
-  // Whether it leaves the program: a gradient that is pushed, the prediction, the losses.
+  // Whether the caller reads the value: a pushed gradient, the prediction or the losses.
   bool leaves(ValueId value) const;
   ComputeDtype type_of(TensorId tensor) const;
 
@@ -104,14 +107,14 @@ class CudaProgram {
   const ComputeTarget& target_;
   const Fusions fusions_;
   int current_ = -1;
-  std::map<TensorId, ComputeDtype> types_;                        // all others are float32
-  std::map<std::pair<TensorId, ComputeDtype>, TensorId> copies_;  // of the same numbers, by type
+  std::map<TensorId, ComputeDtype> types_;                        // all other tensors are float32
+  std::map<std::pair<TensorId, ComputeDtype>, TensorId> copies_;  // conversions, by type
   std::map<std::pair<ValueId, ComputeDtype>, TensorId> filters_;
   std::map<std::tuple<ValueId, ValueId, double>, TensorId> factors_;
   std::map<ValueId, TensorId> taps_of_;
 };
 
-// Calls use(element, width) with the widest pack, too, that rows of `columns` of them are made of.
+// Calls use(element, width) with the widest pack that divides a row of `columns` elements.
 template <typename Use>
 void WithPacks(ComputeDtype type, int64_t columns, const Use& use) {
   WithElement(type, [&]<typename Element>(Element element) {
@@ -119,18 +122,21 @@ void WithPacks(ComputeDtype type, int64_t columns, const Use& use) {
   });
 }
 
-// Rows and columns of what is normalized, multiplied or summed along its last axis.
+// Rows and columns of a tensor that is normalized, multiplied or summed along its last axis.
 struct MatrixExtents {
   explicit MatrixExtents(const Shape& shape)
       : rows(ElementCount(Shape(shape.begin(), shape.end() - 1))), columns(shape.back()) {}
   int64_t rows, columns;
 };
 
-// Those of the plan's fusions that the kernels here compute along: the ReLU behind a convolution
-// with a bias, where it is not cut off above, the one behind a normalization, and its gradient, and
-// behind a normalization the sum with a residual branch and the ReLU of that, with its gradient,
-// and the sum of two gradients before that one; and the gradient of a bias before a normalization.
-// The nodes are of one compute dtype, but for the last.
+// Returns the plan's fusions that the kernels here support:
+//
+// - after a convolution with a bias, a ReLU without a maximum;
+// - after a normalization, a ReLU and its gradient, or the sum with a residual branch and its ReLU,
+//   with the ReLU's gradient and the sum of two gradients before that one;
+// - the gradient of a bias before a normalization.
+//
+// Except for the last, the nodes must have one compute dtype.
 Fusions FindCudaFusions(const Plan& plan);
 
 // Adds the steps of a node.

@@ -34,7 +34,8 @@ absl::StatusCode CodeOf(cudaError_t error) {
 
 absl::Status ToStatus(cudaError_t error, std::string_view call, const NodeName& node) {
   if (error == cudaSuccess) return absl::OkStatus();
-  // Said once: or the next launch, which is asked by cudaGetLastError, would answer with it.
+  // Clear the error. Otherwise the check after the next launch (cudaGetLastError) would return it
+  // again.
   cudaGetLastError();
   return absl::Status(CodeOf(error),
                       absl::StrCat(CallText(call, node), ": ", cudaGetErrorString(error), " (",

@@ -9,15 +9,15 @@
 
 namespace shoal::cuda {
 
-// The status of a call whose text begins with the function's name: "cudaMalloc of DepthwiseConv2D
-// in the layer conv: out of memory (cudaErrorMemoryAllocation)". The only place where CUDA's errors
-// become ours: kResourceExhausted where memory has run out, kUnavailable where the device is lost
-// to this process, which no later call brings back, kFailedPrecondition for driver and devices as
-// they were found, and kInternal for what only a mistake of ours makes.
+// The status of a call; the text of the call begins with the function's name: "cudaMalloc of
+// DepthwiseConv2D in the layer conv: out of memory (cudaErrorMemoryAllocation)". The only place
+// that converts CUDA's errors. kResourceExhausted: out of memory. kUnavailable: this process has
+// lost the device; no later call recovers it. kFailedPrecondition: the driver or the devices are
+// unsuitable. kInternal: a bug in Shoal.
 absl::Status ToStatus(cudaError_t error, std::string_view call, const NodeName& node = {});
 
-// SHOAL_CUDA(cudaMalloc(&pointer, size)): the call's status, with the function's name. A node may
-// follow as a second argument.
+// SHOAL_CUDA(cudaMalloc(&pointer, size)): the status of the call, with the function's name. A node
+// may follow as a second argument.
 #define SHOAL_CUDA(CALL, ...) ::shoal::cuda::ToStatus((CALL), #CALL __VA_OPT__(, ) __VA_ARGS__)
 
 }  // namespace shoal::cuda

@@ -8,7 +8,7 @@
 namespace shoal::cuda {
 namespace {
 
-// Of `tensors`, the operands and what they give.
+// `tensors` are the operands and the result.
 absl::Status AddProduct(int index, const MatrixProduct& product, std::vector<TensorId> tensors,
                         CudaProgram& program) {
   MatrixProducts& products = *program.target().products;
@@ -58,7 +58,7 @@ absl::Status DenseBackwardData(int index, CudaProgram& program) {
 absl::Status DenseBackwardWeights(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const MatrixExtents x(program.shape(node.inputs[0]));
-  // What it gives is pushed, in most models: in float32, as it was added up.
+  // The result is pushed in most models: keep it in float32, as summed.
   const ComputeDtype operands = program.reads_as(index);
   return AddProduct(index,
                     {.operands = operands,

@@ -6,7 +6,7 @@
 namespace shoal::cuda {
 namespace {
 
-// The oldest that Shoal's kernels are written for.
+// The lowest compute capability that Shoal's kernels support.
 constexpr int kLeastComputeCapability = 80;
 
 std::string CapabilityText(int capability) {
@@ -19,7 +19,8 @@ absl::Status CheckDriver(const DeviceSurvey& survey) {
         "there is no NVIDIA driver on this machine: install one and see that nvidia-smi lists the "
         "GPU (in a container, that the GPUs are passed in), or ask for the device cpu");
   }
-  // Within a major version, a program runs with older drivers too; a driver that cannot says so.
+  // Within a major version a program may run with an older driver. A driver that cannot run it
+  // reports an error.
   const bool refused = survey.devices.empty() && !survey.error.ok();
   if (survey.driver_version / 1000 < survey.runtime_version / 1000 ||
       (survey.driver_version < survey.runtime_version && refused)) {

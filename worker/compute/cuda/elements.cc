@@ -1,4 +1,4 @@
-// Ops of single elements.
+// Elementwise ops.
 
 #include "worker/compute/cuda/kernels/elements.h"
 
@@ -33,7 +33,7 @@ absl::Status ApplyDropout(int index, CudaProgram& program) {
   return absl::OkStatus();
 }
 
-// y = a `kind` b, all of one shape and of Element.
+// y = a `kind` b, all of the same shape and of type Element.
 template <BinaryOp::Kind kind, typename Element>
 void AddBinary(int index, TensorId a, TensorId b, TensorId y, int64_t count, CudaProgram& program) {
   WithWidth<Element>(count, [&]<int width>(std::integral_constant<int, width>) {
@@ -245,7 +245,7 @@ absl::Status Rescale(int index, CudaProgram& program) {
           program);
     }
   };
-  // One, where the channels are cut into several parts.
+  // Width one if the channels are split into several parts.
   const bool whole = extents.columns <= RescaleKernel<float, 1>::kMostChannels;
   WithPacks(kept, whole ? extents.rows * extents.columns : 1, add);
   return absl::OkStatus();

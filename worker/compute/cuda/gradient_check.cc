@@ -11,7 +11,7 @@
 namespace shoal::cuda {
 namespace {
 
-// Of no node.
+// Adds a step that belongs to no node.
 template <typename Make>
 void AddStep(std::vector<TensorId> tensors, Make make, CudaProgram& program) {
   program.builder().AddStep(
@@ -32,7 +32,7 @@ void AddGradientCheck(CudaProgram& program) {
   for (const TensorId gradient : builder.CompleteGradients()) {
     if (gradient >= 0) gradients.push_back(gradient);
   }
-  // Of the buffer that all of them lie in.
+  // The offset in the buffer that holds all gradients.
   const int64_t first =
       builder.tensor_info(gradients[0]).offset / static_cast<int64_t>(sizeof(float));
   const int64_t grid = std::max<int64_t>(1, program.target().blocks);

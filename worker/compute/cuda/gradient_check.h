@@ -4,9 +4,9 @@
 
 namespace shoal::cuda {
 
-// Appends, behind the steps of all nodes, those that divide the gradients by the training graph's
-// loss scale and find whether they are finite (ProgramBuilder::SetGradientCheck). None leaves
-// before.
+// Appends, after the steps of all nodes, the steps that divide the gradients by the training
+// graph's loss scale and check whether they are finite (ProgramBuilder::SetGradientCheck). No
+// gradient leaves the device before.
 void AddGradientCheck(CudaProgram& program);
 
 }  // namespace shoal::cuda

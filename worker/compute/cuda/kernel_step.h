@@ -13,21 +13,21 @@
 #include "worker/compute/cuda/launch.h"
 #endif
 
-// For files that nvcc compiles in the cuda preset, and in the others the compiler of the host, so
-// that what they add to a program is tested everywhere.
+// For files that nvcc compiles in the cuda preset, and the host's compiler in all others. This lets
+// every preset test the steps that they add to a program.
 
 namespace shoal::cuda {
 
-// What a step finds when it runs: its tensors, in the order in which it was added with them.
+// A step's tensors at run time, in the order of AddStep.
 class StepTensors {
  public:
   StepTensors(const RunContext* context, std::span<void* const> tensors)
       : context_(context), tensors_(tensors) {}
 
-  // In the memory of the device.
+  // The context in the device's memory.
   const RunContext* context() const { return context_; }
   float* operator[](int i) const { return At<float>(i); }
-  // A null pointer for a tensor that is not there.
+  // Returns tensor i, or null if `there` is false.
   float* If(bool there, int i) const { return there ? At<float>(i) : nullptr; }
   template <typename Element>
   Element* At(int i) const {
@@ -39,7 +39,7 @@ class StepTensors {
   const std::span<void* const> tensors_;
 };
 
-// A step that is one kernel.
+// A step that runs one kernel.
 template <typename Make>
 class KernelStep : public Kernel {
  public:
@@ -62,7 +62,7 @@ class KernelStep : public Kernel {
   std::minstd_rand random_;
 };
 
-// Appends a step that runs the kernel that `make` gives for its tensors (StepTensors).
+// Appends a step that runs the kernel that `make` returns for its tensors (StepTensors).
 template <typename Make>
 void AddKernel(const NodeName& name, std::vector<TensorId> tensors, Make make,
                CudaProgram& program) {

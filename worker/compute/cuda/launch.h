@@ -28,8 +28,8 @@ __device__ void RunPhases(const Kernel& kernel, const Place& place, typename Ker
   }
 }
 
-// How many blocks a multiprocessor is to have room for, so how many registers a thread may have; 0:
-// the compiler knows. (1 would have it take more than it does without a word.)
+// The number of blocks that a multiprocessor must have room for, which limits the registers of a
+// thread; 0: the compiler decides. (1 would allow more registers than it uses by default.)
 template <BlockKernel Kernel>
 constexpr int BlocksAtOnce() {
   if constexpr (requires { Kernel::kBlocksAtOnce; }) {
@@ -47,8 +47,8 @@ __global__ void __launch_bounds__(Kernel::kThreads, BlocksAtOnce<Kernel>())
   RunPhases<0>(kernel, {.block = blockIdx.x, .thread = static_cast<int>(threadIdx.x)}, shared, own);
 }
 
-// Puts `kernel` into `stream`. What it does comes later; an error is about the launch alone, or of
-// what ran before.
+// Submits `kernel` to `stream`; it runs later. An error is about the launch itself or about earlier
+// work.
 template <typename Kernel>
 absl::Status Launch(const Kernel& kernel, const Stream& stream, const NodeName& node = {}) {
   int64_t blocks = 0;

@@ -11,9 +11,9 @@
 
 namespace shoal::cuda {
 
-// c [m, n] = op(a) op(b), row-major: op(a) is [m, k], op(b) is [k, n], and what is transposed lies
-// the other way round. With a bias [n] of c's type, which is added to every row. Sums are in
-// float32.
+// c [m, n] = op(a) op(b), row-major, where op(a) is [m, k] and op(b) is [k, n]. A transposed
+// operand is stored with its axes swapped. An optional bias [n] of c's type is added to every row.
+// Sums are in float32.
 struct MatrixProduct {
   ComputeDtype operands = ComputeDtype::kFloat32;
   ComputeDtype result = ComputeDtype::kFloat32;  // the operands', or float32
@@ -25,18 +25,18 @@ struct MatrixProduct {
   int64_t k = 0;
 };
 
-// What multiplies matrices on a device. Outlives the kernels that it makes. Not thread-safe.
+// Makes kernels that multiply matrices on a device. Must outlive them. Not thread-safe.
 class MatrixProducts {
  public:
   virtual ~MatrixProducts() = default;
 
-  // Of the tensors (a, b, c, workspace) or, with a bias, (a, b, bias, c, workspace). `trains`: as
-  // Convolutions'. `node`: for errors.
+  // The kernel takes the tensors (a, b, c, workspace) or, with a bias, (a, b, bias, c, workspace).
+  // `trains` is as for Convolutions. `node` is for errors.
   virtual absl::StatusOr<std::unique_ptr<Kernel>> Make(const MatrixProduct& product, bool trains,
                                                        const NodeName& node) = 0;
-  // What multiplies, with its version: "cuBLASLt 13.1.0".
+  // The library with its version: "cuBLASLt 13.1.0".
   virtual std::string Library() const = 0;
-  // Of the workspace that a kernel wants; what it held is lost.
+  // Size of the workspace that a kernel needs; its contents are lost.
   virtual int64_t workspace_bytes() const = 0;
 };
 

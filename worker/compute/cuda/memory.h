@@ -7,11 +7,10 @@
 
 namespace shoal::cuda {
 
-// Bytes in the memory of the current device, aligned to 256. Owns them; they hold anything at
-// first.
+// Memory of the current device, aligned to 256 bytes. Owns it. Uninitialised.
 class DeviceMemory {
  public:
-  // kResourceExhausted, with how much is free, where there are not so many.
+  // kResourceExhausted, with the free memory, if there is too little.
   static absl::StatusOr<DeviceMemory> Allocate(size_t size_bytes);
 
   std::byte* data() const { return data_.get(); }
@@ -27,8 +26,8 @@ class DeviceMemory {
   size_t size_bytes_ = 0;
 };
 
-// Bytes of the host that stay where they are, so that copies to and from a device run beside the
-// host's own work. Owns them; scarce, as nothing else on the machine may have them meanwhile.
+// Pinned memory of the host: copies to and from a device run in parallel with the host's own work.
+// Owns it. Scarce, because nothing else on the machine can use it.
 class PinnedMemory {
  public:
   static absl::StatusOr<PinnedMemory> Allocate(size_t size_bytes);

@@ -1,4 +1,4 @@
-// What only moves elements, or says that they lie where they lay.
+// Ops that only move elements or rename them in place.
 
 #include "worker/compute/cuda/moves.h"
 
@@ -18,7 +18,7 @@ std::unique_ptr<Kernel> StepOfNoOp(const char* what, const Stream* stream, Make 
   return std::make_unique<KernelStep<Make>>(NodeName{.op = what}, stream, std::move(make));
 }
 
-// Of whole floats, as all of a program is.
+// Sizes are multiples of floats, as everywhere in a program.
 class CudaMoves : public DeviceMoveKernels {
  public:
   explicit CudaMoves(const Stream* stream) : stream_(stream) {}
@@ -70,8 +70,8 @@ class CudaMoves : public DeviceMoveKernels {
   const Stream* const stream_;
 };
 
-// Copies what `from_axes` walks through, from place `from_first` on, to where `to_axes` does; both
-// tensors are of one type.
+// Copies the elements that `from_axes` visits, from index `from_first` on, to the places that
+// `to_axes` visits. Both tensors have one type.
 struct Move {
   ComputeDtype type;
   TensorId from, to;
@@ -99,7 +99,7 @@ void AddMove(int index, const Move& move, CudaProgram& program) {
     WithFittingWidth<Element>(fits, [&](auto width) { add(element, width); });
   });
 }
-// From a node's first input to its output.
+// A move from a node's first input to its output.
 Move MoveOf(int index, CudaProgram& program) {
   const Node& node = program.node(index);
   const ComputeDtype kept = program.kept_as(index);
@@ -108,7 +108,7 @@ Move MoveOf(int index, CudaProgram& program) {
           .to = program.Output(node.outputs[0], kept)};
 }
 
-// Where a box begins that lies `margins` from the sides of `shape`.
+// The index of the first element of a box with distance `margins` from the sides of `shape`.
 int64_t FirstOf(const Margins& margins, const Shape& shape) {
   const std::vector<int64_t> strides = StridesOf(shape);
   int64_t first = 0;

@@ -7,8 +7,8 @@
 
 namespace shoal::cuda {
 
-// Copies, zeros, sums of parts and floats of bytes by kernels. `stream` as in ComputeTarget; it
-// outlives what they run in.
+// Kernels that copy, zero, add up parts and convert bytes to floats. `stream` is as in
+// ComputeTarget and must outlive the result and its kernels.
 std::unique_ptr<DeviceMoveKernels> CreateMoves(const Stream* stream);
 
 }  // namespace shoal::cuda

@@ -1,4 +1,4 @@
-// Normalizations, and what else sums along columns.
+// Normalizations, and other sums along columns.
 
 #include <algorithm>
 #include <utility>
@@ -39,7 +39,7 @@ TensorId AddFactor(int index, ValueId variance, ValueId gamma, double epsilon,
   return factor;
 }
 
-// What a plain ReLU does (IsPlainRelu).
+// The clamp of a plain ReLU (IsPlainRelu).
 Clamp ClampOf(const ActivationAttributes& relu) {
   Clamp clamp = {.low = 0};
   if (relu.max_value >= 0) clamp.high = static_cast<float>(relu.max_value);
@@ -148,14 +148,15 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   const auto columns = static_cast<int32_t>(extents.columns);
   const ComputeDtype kept = program.kept_as(index);
   const TensorId x = program.tensor(node.inputs[0], kept);
-  // Where dy is the gradient of a ReLU, that of what the ReLU gave, and where it cut off.
+  // With a fused ReLU gradient, dy is the gradient of the ReLU's output, and the clamp says where
+  // the ReLU cut off.
   const Fusions::CutOff& cut_off = program.fusions().cut_off[index];
   const int residual_gradient = program.fusions().residual_gradient[index];
-  const int relu_gradient = std::max(cut_off.relu_gradient, residual_gradient);  // one is none
-  std::vector<ValueId> summands = {node.inputs[1]};  // or two, whose sum is left as dy
+  const int relu_gradient = std::max(cut_off.relu_gradient, residual_gradient);  // one is -1
+  std::vector<ValueId> summands = {node.inputs[1]};  // or two, whose sum is stored as dy
   Clamp clamp;
-  std::vector<TensorId> beta;    // none: 0
-  std::vector<TensorId> result;  // none, or what the ReLU gave, whose gradient is left as dy
+  std::vector<TensorId> beta;    // empty: 0
+  std::vector<TensorId> result;  // empty, or the ReLU's output; its gradient is stored as dy
   if (relu_gradient >= 0) {
     const Node& relu = program.node(relu_gradient);
     summands = {relu.inputs[2]};
@@ -173,7 +174,7 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
   for (const ValueId summand : summands) gradients.push_back(program.tensor(summand, kept));
   const bool adds = gradients.size() > 1, has_result = !result.empty();
   const bool leaves = adds || has_result;
-  std::vector<TensorId> left;  // none, or what is left of it when the sums are there
+  std::vector<TensorId> left;  // empty, or the stored dy, complete once the sums are
   if (leaves) left = {program.Output(node.inputs[1], kept)};
   const TensorId clamped = leaves ? left[0] : gradients[0];
   const Clamp clamp_left = leaves ? Clamp() : clamp;
@@ -182,14 +183,14 @@ absl::Status BatchNormalizationBackward(int index, CudaProgram& program) {
       AddFactor(index, node.inputs[3], op.scale ? node.inputs[4] : kNoValue, op.epsilon, program);
   const TensorId by_mean = program.Scratch(columns), by_variance = program.Scratch(columns);
   const auto add = [&]<typename Element, int width>(Element, std::integral_constant<int, width>) {
-    // Of the second to fourth tensor, and beta, if there is one, at `at_beta`.
+    // From tensors 2 to 4, and beta, if any, at `at_beta`.
     const auto normalization = [center = !beta.empty()](const StepTensors& at, int at_beta) {
       return Normalization<width>{at[2], at[3], at.If(center, at_beta)};
     };
     const ColumnSlices slices = SlicesOf(extents, width, program);
     const TensorId partial = program.Scratch(slices.count * 2 * columns);
     std::vector<TensorId> tensors = {x, gradients[0], mean, factor, partial};
-    for (const auto& more : {beta, left, result}) {  // with beta there are no others
+    for (const auto& more : {beta, left, result}) {  // with beta the others are empty
       tensors.insert(tensors.end(), more.begin(), more.end());
     }
     if (adds) tensors.push_back(gradients[1]);

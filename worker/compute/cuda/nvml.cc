@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<const Nvml>> Nvml::LoadFrom(const std::string& pa
   shared.Find("nvmlDeviceGetTemperature", &library->temperature_);
   shared.Find("nvmlDeviceGetPowerUsage", &library->power_);
   SHOAL_RETURN_IF_ERROR(shared.found());
-  // It stays begun, as the library stays loaded.
+  // Stays initialised, because the library stays loaded.
   if (const Return status = library->init_(); status != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": nvmlInit: ", library->error_string_(status)));

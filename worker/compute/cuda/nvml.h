@@ -9,35 +9,35 @@
 
 namespace shoal::cuda {
 
-// What the driver says of a GPU; what it does not say of this one is not there.
+// The driver's readings of a GPU; a reading that the GPU does not offer is missing.
 struct GpuReading {
-  std::optional<double> busy;  // share of the last second or so in which kernels ran
+  std::optional<double> busy;  // share of about the last second in which kernels ran
   std::optional<uint64_t> used_bytes;
   std::optional<uint64_t> total_bytes;
   std::optional<double> celsius;
   std::optional<double> watts;
 };
 
-// NVIDIA's management library, which comes with the driver, loaded when it is asked for. Its C
-// interface is declared here, as it is the same in all versions and a build without CUDA has it,
-// too. Thread-safe, as the library is.
+// NVIDIA's management library, which comes with the driver, loaded on first use. This file declares
+// its C interface, because it is the same in all versions and builds without CUDA also use it.
+// Thread-safe, like the library.
 class Nvml {
  public:
-  // kFailedPrecondition where there is none, or it cannot reach the driver.
+  // kFailedPrecondition if the library is missing or cannot reach the driver.
   static absl::StatusOr<std::unique_ptr<const Nvml>> Load() {
     return LoadFrom("libnvidia-ml.so.1");
   }
   static absl::StatusOr<std::unique_ptr<const Nvml>> LoadFrom(const std::string& path);
 
-  // Of the GPU with this UUID, as CUDA tells it; takes some milliseconds. kNotFound, with what the
-  // library says, where it knows none.
+  // Reads the GPU with this UUID, in CUDA's notation. Takes some milliseconds. kNotFound, with the
+  // library's message, if there is no such GPU.
   absl::StatusOr<GpuReading> Read(const std::string& uuid) const;
-  // How much of its memory nobody has taken. Errors are Read's, and kUnimplemented where the driver
-  // does not say.
+  // The GPU memory that no process has taken. Errors are Read's, and kUnimplemented if the driver
+  // does not report it.
   absl::StatusOr<uint64_t> FreeBytes(const std::string& uuid) const;
 
  private:
-  // As nvml.h has them: nvmlReturn_t, of which 0 is success, nvmlDevice_t, and two structs.
+  // As in nvml.h: nvmlReturn_t (0 is success), nvmlDevice_t, and two structs.
   using Return = int;
   using Device = void*;
   struct Utilization {

@@ -33,7 +33,7 @@ std::string EntryText(const PlanCache::Entry& entry) {
 
 std::string LastLine(const std::string& before) { return ChecksumText(Crc32c(before)) + "\n"; }
 
-// Nothing of what is not of the form.
+// Returns nothing if the content does not have the form.
 std::optional<Entries> ParseFile(const std::string& content) {
   if (!content.starts_with(kForm) || !content.ends_with('\n')) return std::nullopt;
   const size_t last = content.rfind('\n', content.size() - 2) + 1;
@@ -66,7 +66,7 @@ std::string FileText(const Entries& entries) {
   return before + LastLine(before);
 }
 
-// Nothing where the file is not whole; no entries where there is none.
+// Returns nothing if the file is damaged; no entries if it does not exist.
 absl::StatusOr<std::optional<Entries>> ReadEntries(const std::string& path) {
   const absl::StatusOr<std::string> content = ReadSmallFile(path, PlanCache::kMostBytes);
   if (absl::IsNotFound(content.status())) return Entries();
@@ -80,7 +80,7 @@ void Put(const PlanCache::Entry& entry, Entries& entries) {
   entries.push_back(entry);
 }
 
-// By another name first, which no other process has.
+// Writes to a temporary name first, which no other process uses.
 absl::Status Write(const std::string& path, const std::string& content) {
   const std::string directory = std::filesystem::path(path).parent_path().string();
   SHOAL_RETURN_IF_ERROR(MakeDirectories(directory));
@@ -120,7 +120,8 @@ absl::Status PlanCache::Keep(const PlanKey& key, const std::string& choice) {
   Put({key, choice}, entries_);
   Put({key, choice}, found_);
   if (!writable_) return absl::OkStatus();
-  // What others have added meanwhile stays; what of this process is not there is added again.
+  // Keep the entries that other processes have added meanwhile, and add again those of this process
+  // that are missing.
   absl::StatusOr<std::optional<Entries>> there = ReadEntries(path_);
   absl::Status kept = there.status();
   if (kept.ok()) {

@@ -8,44 +8,42 @@
 
 namespace shoal::cuda {
 
-// What a choice among ways of computing something holds for. None of them has a tab or an end of
-// line.
+// The conditions under which a choice among algorithms holds. No field contains a tab or a newline.
 struct PlanKey {
-  std::string libraries;  // what computes it, with versions: "cuDNN 9.19.0"
-  std::string gpu;        // what of a GPU decides what is fast
-  std::string work;       // what is computed: shapes and types
-  std::string demands;    // what was asked of how it is computed
+  std::string libraries;  // the libraries that compute it, with versions: "cuDNN 9.19.0"
+  std::string gpu;        // the properties of the GPU that decide its speed
+  std::string work;       // the computation: shapes and types
+  std::string demands;    // the demands on how it is computed
   bool operator==(const PlanKey&) const = default;
 };
 
-// The choices that were found the fastest, in a file, so that a GPU is measured once. Several
-// processes, of other GPUs and versions too, may share the file. It is replaced as a whole: each
-// adds what it has found to what is there then. Of two that do so at one instant one does not see
-// what the other adds, and that is there again when the other adds the next, or is measured by a
-// later process. Not thread-safe.
+// The fastest choices found so far, kept in a file, so that each GPU is measured only once. Several
+// processes, also with other GPUs and versions, may share the file. Writing replaces the whole
+// file: a process adds its own findings to the current content. If two processes write at the same
+// instant, one overwrites an addition of the other. The other process adds it again with its next
+// choice, or a later process measures it again. Not thread-safe.
 //
 //   file     = "shoal-plans-4\n" { entry } checksum "\n"      the oldest entry first
 //   entry    = libraries "\t" gpu "\t" work "\t" demands "\t" choice "\n"
-//   checksum = ChecksumText of all before it                  choice: as the key's libraries say it
+//   checksum = ChecksumText of all before it                  choice: in the libraries' own terms
 //
-// Nothing that is wrong with the file stops anyone: one that is not of this form to the last byte
-// is as none, and the next choice is written in its place. It has at most kMostBytes; what is too
-// much are the oldest entries.
+// A bad file stops nothing: a file that does not match this form to the last byte is ignored, and
+// the next choice replaces it. It has at most kMostBytes; the oldest entries are dropped to fit.
 class PlanCache {
  public:
-  // Some thousand entries: ResNet-50 has about 170 for each size of batches.
+  // A few thousand entries: ResNet-50 has about 170 for each batch size.
   static constexpr size_t kMostBytes = 1 << 20;
 
-  // Reads the file at `path`; there need be none yet. An empty path: nothing is kept in a file.
+  // Reads the file at `path`, which need not exist yet. With an empty path there is no file.
   explicit PlanCache(std::string path);
 
-  // What is wrong with the file, for people; empty where nothing is.
+  // A problem with the file, for people; empty if there is none.
   const std::string& warning() const { return warning_; }
 
   std::optional<std::string> Find(const PlanKey& key) const;
-  // Keeps it for this process, and in the file, whose directory is made if it is not there. A
-  // choice has no tab or end of line. An error, for people, where it cannot be written; then it is
-  // not tried again.
+  // Keeps a choice for this process and in the file; creates the file's directory if necessary. A
+  // choice must not contain a tab or a newline. Returns an error, for people, if writing fails;
+  // later calls then do not write again.
   absl::Status Keep(const PlanKey& key, const std::string& choice);
 
   struct Entry {
@@ -57,12 +55,12 @@ class PlanCache {
   const std::string path_;
   bool writable_;
   std::string warning_;
-  std::vector<Entry> entries_;  // what was there at the start, and then what this process has found
+  std::vector<Entry> entries_;  // those in the file at the start, then those found by this process
   std::vector<Entry> found_;    // by this process
 };
 
-// Where the file is by the rules of the XDG base directories, from the values of XDG_CACHE_HOME and
-// HOME, each null where it is not set; empty where neither says.
+// Returns the path of the file by the rules of the XDG base directories. The arguments are the
+// values of XDG_CACHE_HOME and HOME, null if unset. Empty if both are unset.
 std::string PlanCachePath(const char* cache_home, const char* home);
 
 }  // namespace shoal::cuda

@@ -14,49 +14,49 @@
 
 namespace shoal::cuda {
 
-// What there is to choose from for one piece of work. A Plan, which moves, says its choice(), by
-// which it can be made again.
+// The alternatives for one piece of work. A Plan is movable and has a choice(), from which it can
+// be made again.
 template <typename Plan>
 struct PlanOffer {
-  std::string libraries;  // as PlanKey's
-  std::string work;       // likewise
-  // The plan of this choice; an error where that is none, or not within the demands.
+  std::string libraries;  // as in PlanKey
+  std::string work;       // as in PlanKey
+  // Makes the plan of this choice; an error if the choice is invalid or breaks the demands.
   std::function<absl::StatusOr<Plan>(const std::string& choice)> make;
-  // As many plans as there are, `most` at most and at least one, what is thought best first.
+  // Returns all plans but at most `most`, and at least one; the presumably best comes first.
   std::function<absl::StatusOr<std::vector<Plan>>(size_t most)> suggest;
-  // kDataLoss: it computes something else, and is not taken. What cannot be measured for another
-  // reason may be.
+  // Measures a plan. kDataLoss: its results are wrong, and it must not be used. A plan that fails
+  // with another error may be used.
   std::function<absl::StatusOr<Trial>(Plan& plan)> measure;
-  // Without a tuner, too, what computes something else is not taken.
+  // Rejects plans with wrong results even without a tuner.
   bool checked = false;
 };
 
-// The best is nearly always among these; each takes some runs to measure.
+// The best plan is nearly always among these; measuring each takes a few runs.
 constexpr size_t kMeasuredPlans = 24;
-// Before the first is measured, so that it does not look worse than the later ones: a GPU that was
-// idle has low clocks for as long as some of these take.
+// Runs before the first measurement, so that the first plan gets no disadvantage. The clocks of an
+// idle GPU stay low for the duration of some of these runs.
 constexpr int kWarmUps = 20;
 
-// kUnimplemented: all that the libraries name for the work compute something else.
+// kUnimplemented: all of the libraries' plans for the work give wrong results.
 absl::Status NoneComputes(const std::string& libraries, const std::string& work);
 
-// Chooses the fastest among ways of computing the same on one GPU, once, and keeps what it has
-// chosen (plan_cache.h). What is chosen by the clock need not have the same bits in another
+// Chooses the fastest plan for each computation on one GPU, once, and keeps the choice
+// (plan_cache.h). A choice depends on timing, so the results may have other bits in another
 // process. Not thread-safe.
 class PlanTuner {
  public:
   struct Options {
-    std::string cache_path;  // empty: nothing is kept in a file
-    std::string gpu;         // as PlanKey's
-    std::string demands;     // likewise, of all that is chosen
-    // What hinders nothing, for people: of each kind once, as it is of one plan what it is of the
-    // next.
+    std::string cache_path;  // empty: no file
+    std::string gpu;         // as in PlanKey
+    std::string demands;     // as in PlanKey; for all choices
+    // Gets a message for people about a problem that stops nothing. Once per kind, because it
+    // repeats for every plan.
     std::function<void(const std::string& warning)> on_warning = [](const std::string&) {};
   };
   explicit PlanTuner(Options options);
 
-  // The plan of the choice that is kept or, where none is that is any good, the fastest of the
-  // first few, whose choice is then kept. Where none can be measured, the first.
+  // Returns the plan of the kept choice. If there is none that works, measures the first few,
+  // returns the fastest and keeps its choice. If none can be measured, returns the first.
   template <typename Plan>
   absl::StatusOr<Plan> Choose(const PlanOffer<Plan>& offer);
 
@@ -75,12 +75,12 @@ class PlanTuner {
   bool warned_of_no_measure_ = false;
 };
 
-// By `tuner`; without one, the first that is suggested, which is the same each time: of an offer
-// that is `checked` the first that computes what it is to.
+// Chooses by `tuner`. Without one, returns the first suggestion, which is always the same; for a
+// `checked` offer, the first with correct results.
 template <typename Plan>
 absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) {
   if (tuner != nullptr) return tuner->Choose(offer);
-  // The others are made only where the first is no good, which is rare.
+  // Make the other plans only in the rare case that the first is wrong.
   for (const size_t most : {size_t{1}, kMeasuredPlans}) {
     SHOAL_ASSIGN_OR_RETURN(std::vector<Plan> plans, offer.suggest(most));
     for (Plan& plan : plans) {
@@ -93,16 +93,16 @@ absl::StatusOr<Plan> ChoosePlan(PlanTuner* tuner, const PlanOffer<Plan>& offer) 
 template <typename Plan>
 struct TakenPlan {
   Plan plan;
-  absl::Status unmeasured;  // why none could be measured
+  absl::Status unmeasured;  // the reason why none could be measured
 };
 
-// The fastest, of those that can be measured and agree with most others; the first where none can.
-// kUnimplemented where all compute something else.
+// Returns the fastest plan among those that can be measured and agree with most others; the first
+// if none can be measured. kUnimplemented if all give wrong results.
 template <typename Plan>
 absl::StatusOr<TakenPlan<Plan>> TakeFastest(const PlanOffer<Plan>& offer, std::vector<Plan> plans) {
   std::vector<Trial> trials;
   std::vector<size_t> tried;
-  std::optional<size_t> first;  // of those that may be taken
+  std::optional<size_t> first;  // of the usable plans
   absl::Status failed;
   for (size_t i = 0; i < plans.size(); ++i) {
     absl::StatusOr<Trial> trial = offer.measure(plans[i]);

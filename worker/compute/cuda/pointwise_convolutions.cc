@@ -16,9 +16,8 @@ namespace {
 
 using Pass = ConvolutionGraph::Pass;
 
-// A product that is given the tensors of a graph: image, filter and result come first, or the
-// gradients of these, in that order; then a bias, which only a forward pass has, and which lies
-// before the result of it.
+// A product that takes the tensors of a graph: first image, filter and result, or their gradients,
+// in that order; then a bias. Only a forward pass has a bias; it comes before the result.
 class PointwiseKernel : public Kernel {
  public:
   PointwiseKernel(Pass pass, std::unique_ptr<Kernel> product)
@@ -42,7 +41,7 @@ class PointwiseKernel : public Kernel {
   const std::unique_ptr<Kernel> product_;
 };
 
-// One of the two ways.
+// One of the two alternatives.
 struct PointwisePlan {
   static constexpr std::string_view kProduct = "product";
   static constexpr std::string_view kConvolution = "convolution";
@@ -99,7 +98,7 @@ class PointwiseConvolutions : public Convolutions {
          .workspace_bytes = options_.products->workspace_bytes()}};
   }
 
-  // The product first. What one of the two does not compute the other does.
+  // The product comes first. An alternative that is unsupported is left out.
   absl::StatusOr<std::vector<PointwisePlan>> Suggest(size_t most, const ConvolutionGraph& graph,
                                                      const MatrixProduct& product, bool trains,
                                                      const NodeName& node) {

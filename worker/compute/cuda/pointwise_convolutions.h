@@ -13,26 +13,26 @@
 
 namespace shoal::cuda {
 
-// What a convolution of single pixels, 1x1 and without strides, padding and groups, multiplies: the
-// pixels of an image are the rows of a matrix, its channels the columns. None for what is no such
-// convolution, and for one with a ReLU behind it.
+// Returns a pointwise convolution (1x1, without strides, padding and groups) as a matrix product:
+// the rows are the pixels of an image, the columns its channels. Returns nothing for other
+// convolutions and for those with a fused ReLU.
 std::optional<MatrixProduct> ProductOf(const ConvolutionGraph& graph);
 
-// Tries out a kernel, which is given these tensors and then a workspace.
+// Times a kernel, which takes these tensors and then a workspace.
 using KernelTimer = std::function<absl::StatusOr<Trial>(std::span<const TrialTensor> tensors,
                                                         int64_t workspace_bytes, Kernel& kernel)>;
 
 struct PointwiseOptions {
   MatrixProducts* products = nullptr;
   std::unique_ptr<Convolutions> others;
-  // Chooses between the two by `measure`, in steps; null: all are products, which have the same
-  // bits whenever they are computed.
+  // Chooses between the two in training steps, by `measure`. Null: products compute all of them,
+  // which gives the same bits every time.
   PlanTuner* tuner = nullptr;
   KernelTimer measure = {};
 };
 
-// Convolutions of single pixels as products, unless `others` are faster; all else by `others`. What
-// is pointed to outlives this.
+// Computes pointwise convolutions as products, unless `others` are faster, and everything else by
+// `others`. The pointers in `options` must outlive the result.
 std::unique_ptr<Convolutions> CreatePointwiseConvolutions(PointwiseOptions options);
 
 }  // namespace shoal::cuda

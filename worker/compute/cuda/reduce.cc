@@ -7,10 +7,11 @@
 namespace shoal::cuda {
 namespace {
 
-// What goes into a result of `y` of tensors of shape `x`, and how far apart.
+// The elements of a tensor of shape `x` that are reduced to one result of shape `y`, and their
+// strides.
 struct ReducedAxes {
   StridedAxes kept, reduced;
-  int64_t count = 1;  // that go into one
+  int64_t count = 1;  // elements per result
 };
 absl::StatusOr<ReducedAxes> ReducedAxesOf(const Shape& x, const Shape& y) {
   const std::vector<int64_t> strides = StridesOf(x);
@@ -30,7 +31,7 @@ template <typename Reduction, int group>
 void AddReduction(int index, const ReducedAxes& axes, int64_t results, CudaProgram& program) {
   const Node& node = program.node(index);
   using Reduce = ReduceKernel<Reduction, group>;
-  // Enough blocks for the device, each thread with a few dozen numbers.
+  // Enough blocks for the device, with a few dozen numbers per thread.
   const int64_t wanted = program.target().blocks * Reduce::kSlices / std::max<int64_t>(1, results);
   const int64_t slices = std::clamp<int64_t>(wanted, 1, axes.count / (32 * group) + 1);
   const TensorId partial = program.Scratch<double>(slices * results);

@@ -1,4 +1,4 @@
-// What goes along rows: softmax, sparsemax, losses, embeddings.
+// Ops along rows: softmax, sparsemax, losses, embeddings.
 
 #include "common/model/ops/gather.h"
 #include "common/model/ops/loss.h"

@@ -15,13 +15,15 @@
 namespace shoal::cuda {
 namespace {
 
-// Of one graph, as a step's are: what a launch costs the host does not count.
+// Runs per graph. As in a step, they run in one graph, so that the host's launch cost does not
+// count.
 constexpr int kRunsOfGraph = 4;
-// A try lasts long beside what a launch and an event cost.
+// A try lasts long compared to the cost of a launch and an event.
 constexpr double kSecondsOfTry = 1e-3;
 constexpr int kMostLaunches = 50;
 constexpr int kTries = 3;
-// What takes longer than that is not the fastest, or is as it is.
+// Plans that take longer than this are run only once: they are not the fastest, or the time is
+// precise enough.
 constexpr double kLongSeconds = 20e-3;
 
 constexpr int64_t kAlignmentBytes = 256;
@@ -30,9 +32,9 @@ int64_t AlignedBytes(int64_t size_bytes) {
   return (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
 }
 
-// Fills the tensor, the `index`-th, with TrialNumbers.
+// Fills the `index`-th tensor with TrialNumbers.
 absl::Status Fill(const Stream& stream, const TrialTensor& tensor, size_t index, std::byte* to) {
-  if (tensor.written) {  // with not-a-number: what is not written is to show
+  if (tensor.written) {  // with not-a-number, so that unwritten elements show
     return SHOAL_CUDA(cudaMemsetAsync(to, 0xff, tensor.size_bytes(), stream.get()));
   }
   std::vector<std::byte> block;
@@ -44,7 +46,7 @@ absl::Status Fill(const Stream& stream, const TrialTensor& tensor, size_t index,
     block.resize(elements.size() * sizeof(Element));
     std::memcpy(block.data(), elements.data(), block.size());
   });
-  // It is not pinned, so that it has been read when the call returns.
+  // The memory is not pinned, so the call returns only after reading it.
   SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(
       cudaMemcpyAsync(to, block.data(), block.size(), cudaMemcpyHostToDevice, stream.get())));
   int64_t filled = static_cast<int64_t>(block.size());
@@ -57,7 +59,7 @@ absl::Status Fill(const Stream& stream, const TrialTensor& tensor, size_t index,
   return absl::OkStatus();
 }
 
-// The elements at SamplePlaces; waits for the stream.
+// Returns the elements at SamplePlaces; waits for the stream.
 absl::StatusOr<std::vector<float>> SampleOf(const Stream& stream, const TrialTensor& tensor,
                                             const std::byte* from) {
   const auto [count, apart] = SamplePlaces(tensor.elements);
@@ -87,7 +89,7 @@ absl::StatusOr<CapturedGraph> Capture(const Stream& stream, const Run& run,
   return graph;
 }
 
-// Seconds of one run, in so many launches one after the other.
+// Returns the seconds of one run, measured over `launches` launches in a row.
 absl::StatusOr<double> TimeLaunches(const Stream& stream, const CapturedGraph& graph,
                                     int launches) {
   SHOAL_ASSIGN_OR_RETURN(Event begin, Event::Create(/*timed=*/true));
@@ -115,7 +117,7 @@ absl::StatusOr<Trial> TryRun(const Stream& stream, std::span<const TrialTensor> 
     next += AlignedBytes(tensor.size_bytes());
   }
   addresses.push_back(next);
-  // It may have to load what it runs, which a capture does not allow.
+  // The first run may load code, which a capture does not allow.
   SHOAL_RETURN_IF_ERROR(run(addresses));
   Trial trial;
   for (size_t i = 0; i < tensors.size(); ++i) {

@@ -10,11 +10,12 @@
 
 namespace shoal::cuda {
 
-// Seconds that the current device, which is the stream's, takes for `run`, the least of a few
-// tries, in which it is captured, as in a step; and a sample of what it computes. `run` puts its
-// work into the stream, with an address for each of these tensors, and then of a workspace. The
-// memory is the timer's own; the numbers in it are the same each time. kResourceExhausted where
-// there is none; what cannot be captured is an error, too.
+// Measures the seconds that the current device, which must be the stream's, takes for `run`: the
+// minimum of a few tries. Each try runs it captured, as in a step. Also returns a sample of the
+// results. `run` submits its work to the stream; it gets an address for each of these tensors and
+// then one for the workspace. The timer owns the memory and fills it with the same numbers each
+// time. kResourceExhausted if there is too little memory. An error, too, if the work cannot be
+// captured.
 absl::StatusOr<Trial> TryRun(
     const Stream& stream, std::span<const TrialTensor> tensors, int64_t workspace_bytes,
     const std::function<absl::Status(std::span<void* const> addresses)>& run);

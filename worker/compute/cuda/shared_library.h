@@ -10,20 +10,20 @@
 
 namespace shoal::cuda {
 
-// A shared library, loaded when it is first asked for: a program needs none of these to start. What
-// was loaded stays so, so that its functions outlive this.
+// A shared library, loaded on first use: a program can start without it. A loaded library stays
+// loaded, so its functions outlive this.
 class SharedLibrary {
  public:
-  // kFailedPrecondition, with what the system says, where `path` leads to none. A name without a
-  // slash is looked for as the system does it: in LD_LIBRARY_PATH first.
+  // kFailedPrecondition, with the system's message, if `path` cannot be loaded. The system searches
+  // for a name without a slash, in LD_LIBRARY_PATH first.
   static absl::StatusOr<SharedLibrary> Open(const std::string& path);
 
-  // Sets `function` to the one of this name, null where there is none.
+  // Sets `function` to the function of this name; null if there is none.
   template <typename Function>
   void Find(const char* name, Function** function) {
     *function = reinterpret_cast<Function*>(Symbol(name));
   }
-  // kFailedPrecondition where one of those that were asked for is not there; names it.
+  // kFailedPrecondition, with the name, if one of the functions is missing.
   const absl::Status& found() const { return found_; }
 
  private:
@@ -35,18 +35,18 @@ class SharedLibrary {
   absl::Status found_;
 };
 
-// What a library is for, where it is looked for, in this order, and what there is to do where it is
-// not there: for LoadFirst.
+// The purpose of a library, its paths in search order, and the remedy if it is missing: for
+// LoadFirst.
 struct LibraryPlaces {
   std::string purpose;  // "cuDNN, which computes convolutions,"
   std::vector<std::string> paths;
   std::string install;  // "install cuDNN 9.8.0 or a later 9"
 };
 
-// kFailedPrecondition: what `places` says, with what came of each path.
+// kFailedPrecondition with the text of `places` and the error of each path.
 absl::Status CannotBeUsed(const LibraryPlaces& places, const std::vector<absl::Status>& errors);
 
-// The first of `places` from which Library::LoadFrom gives one.
+// Returns the first library of `places` that Library::LoadFrom can load.
 template <typename Library>
 absl::StatusOr<std::unique_ptr<const Library>> LoadFirst(const LibraryPlaces& places) {
   std::vector<absl::Status> errors;

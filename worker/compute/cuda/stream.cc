@@ -9,16 +9,17 @@
 namespace shoal::cuda {
 namespace {
 
-// How long an event is asked after before the thread sleeps. To be woken by the driver takes tens
-// of microseconds, in a virtual machine hundreds, which is what a step of a small model takes. What
-// each gradient of a large one is waited for so comes to some milliseconds of a step's thirty.
+// How long the host polls an event before the thread sleeps. The driver takes tens of microseconds
+// to wake a thread, and hundreds in a virtual machine. That is as long as a whole step of a small
+// model. For a large model the waits for all gradients add up to some milliseconds of a step's
+// thirty.
 constexpr std::chrono::microseconds kAsks{200};
 
 }  // namespace
 
 absl::StatusOr<Stream> Stream::Create(Priority priority) {
   cudaStream_t stream = nullptr;
-  // The default is the lowest, 0; a higher one is a lower number.
+  // The default priority is the lowest, 0; higher priorities are lower numbers.
   int lowest = 0, highest = 0;
   SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaDeviceGetStreamPriorityRange(&lowest, &highest)));
   SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaStreamCreateWithPriority(

@@ -10,23 +10,23 @@ namespace shoal::cuda {
 
 class Event;
 
-// A queue of work on the current device, which runs in order. Owns it; who destroys it waits for
-// nothing: CUDA finishes what is in it. To be used by one thread at a time.
+// A queue of work on the current device, which runs in order. Owns it. The destructor does not
+// wait: CUDA finishes the submitted work. Use it from one thread at a time.
 class Stream {
  public:
-  // Before work that is in streams of a lower one begins, that of a higher one does: what runs
-  // already is not stopped.
+  // Pending work of a stream with higher priority begins before that of one with lower priority.
+  // Running work is not interrupted.
   enum class Priority { kDefault, kHighest };
-  // One that does not wait for the device's default stream.
+  // Creates a stream that does not wait for the device's default stream.
   static absl::StatusOr<Stream> Create(Priority priority = Priority::kDefault);
 
   cudaStream_t get() const { return stream_.get(); }
 
-  // What is put in from now on waits until `event` has happened. Does not block. `captured`: the
-  // stream is being captured into a graph, and the event is one outside of it, each time that the
-  // graph is launched.
+  // Work submitted from now on waits until `event` has happened. Does not block. `captured`: the
+  // stream is being captured into a graph, and each launch of the graph waits for the event, which
+  // is outside the graph.
   absl::Status WaitFor(const Event& event, bool captured = false);
-  // Blocks until all that was put in has run. Says what went wrong in it.
+  // Blocks until all submitted work has run. Returns the error of that work, if any.
   absl::Status Synchronize();
 
  private:
@@ -38,22 +38,22 @@ class Stream {
   std::unique_ptr<CUstream_st, Destroy> stream_;
 };
 
-// A point in a stream that others wait for or that the host asks after. Owns it.
+// A point in a stream that other streams wait for, or that the host polls. Owns it.
 class Event {
  public:
-  // One without a time of its own costs less.
+  // An event without a time is cheaper.
   static absl::StatusOr<Event> Create(bool timed = false);
 
   cudaEvent_t get() const { return event_.get(); }
 
-  // The point is after all that is in `stream` now; `captured` as of WaitFor.
+  // Sets the point after all work in `stream` so far; `captured` is as for WaitFor.
   absl::Status Record(const Stream& stream, bool captured = false);
-  // Whether it has been reached. Does not block; one that was never recorded has.
+  // Whether the event has happened. Does not block. True for an event that was never recorded.
   absl::StatusOr<bool> Happened() const;
-  // Of two that are timed and have been reached, one after the other: what the device took between.
+  // The device time between two timed events that have happened in this order.
   absl::StatusOr<double> SecondsSince(const Event& earlier) const;
-  // Blocks until it has been reached; keeps a core busy for the first 200 µs. Says what went wrong
-  // before it.
+  // Blocks until the event has happened; keeps a core busy for the first 200 µs. Returns the error
+  // of work before it, if any.
   absl::Status Synchronize() const;
 
  private:

@@ -1,4 +1,4 @@
-// The loss and the metrics of a batch, added up where they are computed.
+// Adds up the loss and the metrics of a batch on the device.
 
 #include "worker/compute/cuda/sums.h"
 
@@ -12,11 +12,11 @@ namespace {
 
 constexpr NodeName kName = {.op = "Sums"};
 
-// Sets sums[place] to the sum of `count` numbers, over `divisor`.
+// Sets sums[place] to the sum of `count` numbers, divided by `divisor`.
 template <typename Number>
 void AddSum(TensorId numbers, int64_t count, double divisor, TensorId sums, int64_t place,
             CudaProgram& program) {
-  // A thread adds up to some dozens before another block helps.
+  // A thread adds up some dozens of numbers before a further block helps.
   const int64_t grid =
       std::clamp<int64_t>(count / (32 * SumKernel<Number>::kThreads), 1, program.target().blocks);
   if (grid == 1) {

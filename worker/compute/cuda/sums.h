@@ -4,9 +4,9 @@
 
 namespace shoal::cuda {
 
-// Adds the steps that add up the loss and the plan's metrics (ProgramBuilder::SetSums), where there
-// is a loss and a kernel for each of these (RowScore); else none, and the host adds up. To be
-// called when all nodes have their steps.
+// Adds the steps that add up the loss and the plan's metrics (ProgramBuilder::SetSums), if there is
+// a loss and each metric has a kernel (RowScore). Otherwise adds nothing, and the host adds up.
+// Call it after adding the steps of all nodes.
 void AddSums(CudaProgram& program);
 
 }  // namespace shoal::cuda

@@ -24,7 +24,7 @@ DeviceInfo Describe(int index) {
           .total_bytes = properties.totalGlobalMem};
 }
 
-// Begins to use the device, which takes hundreds of MiB of it, and ends that again.
+// Opens the device, which takes hundreds of MiB of its memory, and closes it again.
 absl::StatusOr<uint64_t> FreeBytesWhenUsed(int index) {
   SHOAL_RETURN_IF_ERROR(SHOAL_CUDA(cudaSetDevice(index)));
   size_t free_bytes = 0, total_bytes = 0;
@@ -61,10 +61,11 @@ DeviceSurvey SurveyDevices() {
 }
 
 absl::StatusOr<uint64_t> FreeBytes(const DeviceInfo& device) {
-  // Which does not know a part of a GPU by this name.
+  // NVML does not know a part of a GPU (MIG) by its UUID.
   absl::StatusOr<uint64_t> free_bytes = FreeBytesByNvml(device.uuid);
   if (free_bytes.ok()) return free_bytes;
-  // The current device is a thread's own. Setting it back would begin to use that one, too.
+  // The current device belongs to a thread, so a thread of its own opens the device. Setting the
+  // old device again here would start using that one, too.
   std::thread([&] { free_bytes = FreeBytesWhenUsed(device.index); }).join();
   return free_bytes;
 }

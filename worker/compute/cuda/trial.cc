@@ -25,7 +25,7 @@ const std::vector<float>& Numbers() {
 }  // namespace
 
 float TrialNumber(size_t tensor, int64_t element) {
-  // Each begins elsewhere.
+  // Each tensor begins at another number.
   return Numbers()[1000 * (tensor % std::size(kPrimes)) + element % TrialNumbers(tensor)];
 }
 
@@ -33,11 +33,11 @@ int64_t TrialNumbers(size_t tensor) { return kPrimes[tensor % std::size(kPrimes)
 
 SamplePlaces::SamplePlaces(int64_t elements)
     : count(std::min(kMostSampled, elements)),
-      // Odd, as extents are often even: it is not to see one channel alone.
+      // Odd, because extents are often even: an even distance could sample only one channel.
       apart(std::max<int64_t>(1, elements / std::max<int64_t>(1, count) - 1) | 1) {}
 
 double SampleTolerance(ComputeDtype type) {
-  // TF32, where it is allowed, has 11 bits, bfloat16 8.
+  // TF32, if allowed, has 11 bits, bfloat16 has 8.
   return type == ComputeDtype::kFloat32 ? 2e-3 : 2e-2;
 }
 
@@ -63,7 +63,7 @@ size_t FastestOfThoseThatAgree(std::span<const Trial> trials) {
   for (size_t i = 0; i < trials.size(); ++i) {
     if (Agree(right, trials[i]) && trials[i].time < trials[fastest].time) fastest = i;
   }
-  // Of equally fast ones the first.
+  // If several are equally fast, take the first.
   for (size_t i = 0; i < fastest; ++i) {
     if (Agree(right, trials[i]) && trials[i].time == trials[fastest].time) return i;
   }

@@ -1,4 +1,4 @@
-// What slides over images, or makes them larger and smaller, or moves them about.
+// Ops that slide a window over images, resize them, or warp them.
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@
 namespace shoal::cuda {
 namespace {
 
-// A depthwise convolution, of images of shape `x`.
+// Extents of a depthwise convolution on images of shape `x`.
 struct DepthwiseExtents {
   DepthwiseExtents(const Window& window, const Shape& x, int64_t filters)
       : window(window, x),
@@ -27,11 +27,12 @@ struct DepthwiseExtents {
   int32_t channels, multiplier;
 
   int32_t filters() const { return channels * multiplier; }
-  // What packs are made of: where a channel has several filters, they are single.
+  // The extent that packs divide: 1 if a channel has several filters, because packs are then
+  // single.
   int64_t packed() const { return multiplier == 1 ? channels : 1; }
 };
 
-// A pooling of images of shape `x`.
+// Extents of a pooling on images of shape `x`.
 struct PoolExtents {
   PoolExtents(const Window& window, const Shape& x)
       : window(window, x), batch(x[0]), channels(static_cast<int32_t>(x[3])) {}
@@ -42,7 +43,7 @@ struct PoolExtents {
   Divisor by_packs(int width) const { return Divisor(channels / width); }
 };
 
-// Whether the program computes a gradient of the pooling whose output this is.
+// Whether the program computes the gradient of the pooling with this output.
 bool HasPoolGradient(ValueId pooled, CudaProgram& program) {
   const std::vector<int>& consumers = program.builder().plan().consumers(pooled);
   return std::any_of(consumers.begin(), consumers.end(), [&](int consumer) {
@@ -108,7 +109,7 @@ ResizeExtents ExtentsOf(ResizeOp::Interpolation interpolation, const Shape& x, c
           .channels = static_cast<int32_t>(x[3])};
 }
 
-// Of images of shape `x` to such of shape `y`, by so many numbers each.
+// Warps images of shape `x` to shape `y`, by `numbers` for each image.
 WarpExtents ExtentsOf(const WarpAttributes& attributes, const Shape& x, const Shape& y,
                       const Shape& numbers) {
   return {.attributes = attributes,
@@ -239,7 +240,7 @@ absl::Status DepthwiseConv2DBackwardWeights(int index, CudaProgram& program) {
           program);
     }
   };
-  // As wide packs as of float32: a block shares the sums of all.
+  // Packs as wide as for float32: a block shares the sums of all.
   WithElement(type, [&](auto element) {
     WithWidth<float>(extents.packed(), [&](auto width) { add(element, width); });
   });

@@ -6,7 +6,7 @@
 
 namespace shoal::cuda {
 
-// Calls use(element) with a value of the type that this stands for.
+// Calls use(element) with a value of the C++ type for `type`.
 template <typename Use>
 void WithElement(ComputeDtype type, const Use& use) {
   switch (type) {
