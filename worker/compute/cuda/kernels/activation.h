@@ -4,7 +4,7 @@
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
 
-// Bound by bandwidth: every tensor is read or written once, in packs.
+// Bound by bandwidth: a kernel reads or writes every tensor once, in packs.
 
 namespace shoal::cuda {
 

@@ -6,9 +6,9 @@
 
 namespace shoal::cuda {
 
-// sum += share * gradient, of a part of a batch; the one that begins the sum does not read it.
-// Bound by bandwidth. `context` is in the memory of the device, so that a captured graph runs with
-// every part.
+// sum += share * gradient, for a part of a batch. The part that begins the sum does not read it.
+// Bound by bandwidth. `context` is in the device's memory, so that a captured graph works for every
+// part.
 template <int width>
 struct AddPartKernel {
   const RunContext* context;

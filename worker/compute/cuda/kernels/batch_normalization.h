@@ -7,24 +7,26 @@
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
 
-// BatchNormalizationOp with what models put behind it, in the same pass: the sum with a residual
-// branch, and ReLU or ReLU6. x is [rows, columns], statistics and parameters are float, one a
-// column.
+// BatchNormalizationOp fused with the ops that models put after it: the sum with a residual branch,
+// and ReLU or ReLU6. x is [rows, columns]; statistics and parameters are float, one per column.
 //
 // Training: ColumnMomentsKernel, BatchNormalizationStatisticsKernel, BatchNormalizationKernel.
 // Inference, or frozen: NormalizationFactorKernel, BatchNormalizationKernel. Backward:
 // ColumnSumsKernel<BatchNormalizationBackwardTerms>, BatchNormalizationCoefficientsKernel,
 // BatchNormalizationBackwardKernel.
 //
-// Bound by bandwidth. Forward reads x twice and writes y, backward reads x and dy twice and writes
-// dx: the statistics are needed before the first element can be written. Without a residual the
-// activation's mask is computed again from x; reading y would be a third more. With one the sums
-// read y and leave the clamped gradient, which the other branch wants, and which is dy from then
-// on. Where dy is a sum of two they read both, and leave what comes of it in the same way.
+// Bound by bandwidth. Forward reads x twice and writes y; backward reads x and dy twice and writes
+// dx. The second read is necessary because the statistics must be known before writing the first
+// element.
+//
+// Without a residual, backward recomputes the activation's mask from x; reading y would add a
+// third. With a residual, the sums read y and store the clamped gradient, which the other branch
+// also needs. It is dy from then on. If dy is a sum of two gradients, the sums read both and store
+// the result in the same way.
 
 namespace shoal::cuda {
 
-// Neither, ReLU (high infinite) or ReLU6.
+// No clamp, ReLU (high is infinite) or ReLU6.
 struct Clamp {
   float low = -INFINITY;
   float high = INFINITY;
@@ -33,13 +35,13 @@ struct Clamp {
     const float raised = x < low ? low : x;
     return raised > high ? high : raised;
   }
-  // Whether a gradient passes where the result, or what is clamped, is `y`. Where nothing is
-  // clamped, it does so where y has overflowed, too: the gradient is to show it.
+  // Whether a gradient passes at the result `y`, or at the unclamped value `y`. Without a clamp it
+  // also passes at a y that has overflowed, so that the gradient shows it.
   SHOAL_HOST_DEVICE bool Passes(float y) const {
-    // No number is less than not-a-number, nor more; so there is no branch.
+    // Comparisons with not-a-number are false, so this needs no branch.
     return !(y <= (low > -INFINITY ? low : NAN) || y >= (high < INFINITY ? high : NAN));
   }
-  // `gradient` where it passes.
+  // Returns `gradient` where it passes, else 0.
   template <int width>
   SHOAL_HOST_DEVICE Pack<width> Passed(const Pack<width>& y, const Pack<width>& gradient) const {
     Pack<width> passed;
@@ -48,7 +50,7 @@ struct Clamp {
   }
 };
 
-// Mean, variance and gamma / sqrt(variance + epsilon) from what ColumnMomentsKernel left.
+// Mean, variance and gamma / sqrt(variance + epsilon) from the results of ColumnMomentsKernel.
 template <typename Element>
 struct BatchNormalizationStatisticsKernel {
   static constexpr int kThreads = SliceShares::kThreads;
@@ -123,7 +125,7 @@ struct NormalizationFactorKernel {
   }
 };
 
-// What a pack of columns has of the parameters.
+// The parameters for a pack of columns.
 template <int width>
 struct NormalizationOfColumns {
   Pack<width> mean, factor, beta;
@@ -158,7 +160,7 @@ struct BatchNormalizationKernel {
   struct Own {};
 
   const Element* x;
-  const Element* residual;  // where `adds`
+  const Element* residual;  // if `adds`
   Normalization<width> normalization;
   Clamp clamp;
   ColumnSlices slices;
@@ -197,13 +199,13 @@ struct BatchNormalizationKernel {
   }
 };
 
-// dy where the activation passes it. A sum dy + other counts as what is left of it, an Element, so
-// that what is taken off as its mean is the mean.
+// dy where the activation passes it. The sum dy + other is first rounded to an Element, as stored.
+// This way the mean subtracted later is the mean of the stored values.
 template <typename Element, int width, bool adds>
 struct ClampedGradient {
   const Element* dy;
-  const Element* other;  // where `adds`
-  const Element* y;      // with a residual; null: it is computed again
+  const Element* other;  // if `adds`
+  const Element* y;      // with a residual; null: recomputed
   Normalization<width> normalization;
   Clamp clamp;
 
@@ -228,8 +230,8 @@ struct ClampedGradient {
   }
 };
 
-// Of the clamped gradient: sum, sum of its products with x - mean. Leaves it, which is also that of
-// the residual.
+// Sums of the clamped gradient: its sum, and the sum of its products with x - mean. Stores the
+// clamped gradient, which is also the gradient of the residual.
 template <typename Element, int width, bool adds>
 struct BatchNormalizationBackwardTerms {
   static constexpr int kSums = 2;
@@ -238,7 +240,7 @@ struct BatchNormalizationBackwardTerms {
 
   const Element* x;
   ClampedGradient<Element, width, adds> gradient;
-  Element* dresidual;  // null: not wanted; may be dy
+  Element* dresidual;  // null: do not store; may be dy
 
   struct Values {
     RawPack<Element, width> x;
@@ -262,9 +264,9 @@ struct BatchNormalizationBackwardTerms {
   }
 };
 
-// dgamma and dbeta from these sums, and by way of mean and variance what each dx lacks:
-// dx = factor (dy - by_mean - (x - mean) by_variance). And the gradient of a bias that was added to
-// x, the sum of such dx: Fusions::zero_gradient.
+// Computes dgamma and dbeta from these sums, and the coefficients of dx, which account for mean and
+// variance: dx = factor (dy - by_mean - (x - mean) by_variance). Also the gradient of a bias added
+// to x, the sum of these dx: Fusions::zero_gradient.
 struct BatchNormalizationCoefficientsKernel {
   static constexpr int kThreads = SliceShares::kThreads;
   static constexpr int kPhases = 2;
@@ -285,7 +287,7 @@ struct BatchNormalizationCoefficientsKernel {
   float* dbeta;
   float* by_mean;
   float* by_variance;
-  float* dbias;  // null: not wanted
+  float* dbias;  // null: do not compute
 
   int64_t blocks() const { return SliceShares::Blocks(columns); }
 
@@ -304,7 +306,7 @@ struct BatchNormalizationCoefficientsKernel {
       dgamma[column] = static_cast<float>(product * inverse);
       by_mean[column] = frozen ? 0 : static_cast<float>(sum / rows);
       by_variance[column] = frozen ? 0 : static_cast<float>(product * inverse * inverse / rows);
-      // Not-a-number where dx is: the check for what is not finite is to see it.
+      // Not-a-number if dx is, so that the check for non-finite gradients sees it.
       if (dbias != nullptr) dbias[column] = static_cast<float>((sum - sum) + (product - product));
     }
   }
@@ -323,7 +325,7 @@ struct BatchNormalizationBackwardKernel {
   const Element* x;
   const Element* dy;
   Normalization<width> normalization;
-  Clamp clamp;  // of what is normalized; without a residual
+  Clamp clamp;  // for the normalized value; without a residual
   const float* by_mean;
   const float* by_variance;
   ColumnSlices slices;

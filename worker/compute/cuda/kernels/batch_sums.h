@@ -6,13 +6,12 @@
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/row_groups.h"
 
-// The sums of a batch: what metrics give its rows, and sums of that, of losses and of weights in
-// double. Bound by bandwidth where rows are long or many, else by how fast a kernel is started.
+// The sums of a batch: metric scores of its rows, and sums of scores, of losses and of weights in
+// double. Bound by bandwidth if rows are long or many, else by the start of a kernel.
 
 namespace shoal::cuda {
 
-// The first of the largest of some values, as std::max_element finds it: not-a-number is never
-// larger.
+// The first of the largest values, in the order of std::max_element: not-a-number is never larger.
 struct Largest {
   int64_t at;  // below 0: none yet
   float value;
@@ -25,7 +24,7 @@ struct Largest {
   }
 };
 
-// Scores of rows of `columns` predictions each, `group` threads a row.
+// Scores of rows of `columns` predictions each, with `group` threads per row.
 template <int group>
 struct RowScoreKernel {
   using Groups = RowGroups<group>;
@@ -42,8 +41,8 @@ struct RowScoreKernel {
   RowScore score;
   bool of_class;  // RowScore::of_class
   const float* prediction;
-  const float* target;   // of as many elements or, of_class, one a row
-  const float* weights;  // what examples count; null: 1
+  const float* target;   // one element per prediction, or with of_class one per row
+  const float* weights;  // of the examples; null: 1
   int64_t rows;
   int64_t columns;
   int64_t rows_of_example;
@@ -89,13 +88,13 @@ struct RowScoreKernel {
   }
 
  private:
-  // Of this lane's share of a row.
+  // The largest in this lane's share of a row.
   SHOAL_HOST_DEVICE Largest LargestOf(const float* values, int lane) const {
     Largest largest = Largest::OfNone();
     for (int64_t i = lane; i < columns; i += group) largest.Take({i, values[i]});
     return largest;
   }
-  // Of all shares of the row that begins at `values`. `shares`: by thread.
+  // The first largest in all shares of the row that begins at `values`. `shares` is by thread.
   SHOAL_HOST_DEVICE static int64_t FirstLargest(const float* values, const Largest* shares,
                                                 int thread) {
     if (values[0] != values[0]) return 0;
@@ -103,7 +102,7 @@ struct RowScoreKernel {
     for (int i = 0; i < group; ++i) largest.Take(shares[thread - Groups::Lane(thread) + i]);
     return largest.at;
   }
-  // Below 0 or not below `columns`: none.
+  // No class if below 0 or not below `columns`.
   SHOAL_HOST_DEVICE int64_t ClassOf(const float* t, const Shared& shared, int thread) const {
     return of_class ? static_cast<int64_t>(*t) : FirstLargest(t, shared.target, thread);
   }
@@ -130,7 +129,7 @@ struct RowScoreKernel {
   }
 };
 
-// Each of `grid` blocks adds up a share of `count` numbers, in an order that is the same each time.
+// Each of `grid` blocks adds up a share of `count` numbers, always in the same order.
 template <typename Number>
 struct SumKernel {
   static constexpr int kThreads = 256;
@@ -144,7 +143,7 @@ struct SumKernel {
   const Number* numbers;
   int64_t count;
   int64_t grid;
-  double divisor;  // of each sum
+  double divisor;  // divides each sum
   double* sums;    // [grid]
 
   int64_t blocks() const { return grid; }

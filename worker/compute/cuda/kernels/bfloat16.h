@@ -7,8 +7,7 @@
 
 namespace shoal::cuda {
 
-// The upper half of a float: what tensors are kept as under mixed_bfloat16. All arithmetic is in
-// float.
+// The upper half of a float: the type of tensors under mixed_bfloat16. All arithmetic is in float.
 struct BFloat16 {
   uint16_t bits;
 };
@@ -22,7 +21,7 @@ SHOAL_HOST_DEVICE inline float ToFloat(BFloat16 value) {
   return result;
 }
 
-// The nearest one, of two equally near the even one; not-a-number stays it.
+// Rounds to nearest, ties to even; not-a-number stays not-a-number.
 template <typename Element>
 SHOAL_HOST_DEVICE Element FromFloat(float value);
 template <>

@@ -4,7 +4,7 @@
 
 namespace shoal::cuda {
 
-// BiasBackwardOp: ColumnSumsKernel of these, then SumOfSlicesKernel<1>.
+// BiasBackwardOp: ColumnSumsKernel of these terms, then SumOfSlicesKernel<1>.
 template <typename Element, int width>
 struct BiasTerms {
   static constexpr int kSums = 1;

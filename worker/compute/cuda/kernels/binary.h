@@ -7,8 +7,8 @@
 
 namespace shoal::cuda {
 
-// BinaryOp of two tensors of one shape; a sum of more is several of these. `y` may be one of them.
-// Bound by bandwidth.
+// BinaryOp of two tensors of the same shape; a sum of more tensors takes several. `y` may be one of
+// the operands. Bound by bandwidth.
 template <BinaryOp::Kind kind, typename Element, int width>
 struct BinaryKernel {
   const Element* a;

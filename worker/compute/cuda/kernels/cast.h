@@ -5,7 +5,7 @@
 
 namespace shoal::cuda {
 
-// y = x, as elements of another type. Bound by bandwidth.
+// y = x, converted to another type. Bound by bandwidth.
 template <typename From, typename To, int width>
 struct CastKernel {
   const From* x;

@@ -6,23 +6,23 @@
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
 
-// Mean and variance along the rows of [rows, columns], in one pass that is exact wherever the
-// values lie. Sums of differences from some row keep the digits of the variance as long as few are
-// summed: what such a row lies away from the others, it adds to the variance itself, so that the
-// error is at most about the number of the rows times the rounding. A thread therefore takes the
-// differences from its own first row; what threads and slices have found is merged by the means'
-// distances (Chan, Golub, LeVeque 1979). Bound by bandwidth.
+// Mean and variance along the rows of [rows, columns], in one pass that is exact for any range of
+// values. Sums of differences from one row keep the digits of the variance if they are short. The
+// distance of that row from the others adds to the variance itself, so the error is at most about
+// the number of rows times the rounding. Therefore each thread subtracts its own first row. The
+// results of threads and slices are then merged by the distances of their means (Chan, Golub,
+// LeVeque 1979). Bound by bandwidth.
 
 namespace shoal::cuda {
 
-// Of each slice (ColumnSlices), a column: the mean, less the slice's first row, and the sum of the
-// squared distances from it.
+// Computes for each slice (ColumnSlices) and column: the mean minus the slice's first row, and the
+// sum of the squared distances from the mean.
 template <typename Element, int width>
 struct ColumnMomentsKernel {
   static constexpr int kThreads = ColumnSlices::kThreads;
   static constexpr int kBlocksAtOnce = ColumnSlices::kBlocksAtOnce;
   static constexpr int kPhases = 2;
-  static constexpr int kAtOnce = 8;  // rows that a thread has on their way
+  static constexpr int kAtOnce = 8;  // rows in flight per thread
   struct Shared {
     Pack<width> means[kThreads];
     Pack<width> squares[kThreads];
@@ -43,7 +43,7 @@ struct ColumnMomentsKernel {
     const int32_t column = at.pack * width, step = static_cast<int32_t>(columns);
     const Element* const from = x + at.first_row * columns + column;
     const auto row_at = [&](int32_t row) { return LoadRaw<width>(from + int64_t{row} * step); };
-    // Of the slice's rows a share has so many, the first few one more.
+    // The rows per share: `each`, and one more for the first `more` shares.
     const int32_t rows = at.rows, each = rows / at.shares, more = rows % at.shares;
     const auto count_of = [&](int share) { return static_cast<float>(each + (share < more)); };
     if constexpr (phase == 0) {

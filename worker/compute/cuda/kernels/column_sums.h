@@ -6,20 +6,20 @@
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/pack.h"
 
-// Sums along the rows of [rows, columns], one a column: what statistics, and gradients of what a
-// channel shares, are made of. The rows are cut into slices, so that there is work for the whole
-// device: ColumnSumsKernel leaves the sums of each slice, and who comes after it adds these up, in
-// their order. Bound by bandwidth.
+// Sums along the rows of [rows, columns], one per column: for statistics, and for gradients of
+// values that a channel shares. The rows are cut into slices, so that the whole device has work.
+// ColumnSumsKernel stores the sums of each slice; a later kernel adds these up, in their order.
+// Bound by bandwidth.
 
 namespace shoal::cuda {
 
-// How `rows` rows of `packs` packs are cut, so that about `blocks` blocks of kThreads have work. A
-// block has a slice of the rows and a tile of `lanes` neighbouring packs, each of them by
-// kThreads / lanes threads. There are as many lanes as leave no thread without work: a power of two
-// would leave 44 % of them with none where there are 144 channels.
+// How to cut `rows` rows of `packs` packs so that about `blocks` blocks of kThreads have work. A
+// block gets a slice of the rows and a tile of `lanes` neighbouring packs; kThreads / lanes threads
+// work on each pack. The number of lanes leaves no thread idle: a power of two would leave 44 % of
+// them idle for 144 channels.
 struct ColumnSlices {
   static constexpr int kThreads = 256;
-  static constexpr int kBlocksAtOnce = 2;  // of a multiprocessor, with up to 128 registers a thread
+  static constexpr int kBlocksAtOnce = 2;  // per multiprocessor; up to 128 registers per thread
   static constexpr int kMostLanes = 32;
 
   ColumnSlices(int64_t rows, int64_t packs, int64_t blocks)
@@ -32,8 +32,8 @@ struct ColumnSlices {
     count = slice_rows == 0 ? 0 : (rows + slice_rows - 1) / slice_rows;
   }
 
-  // For what computes each element on its own: about kRowsOfThread rows a thread, which are enough
-  // to share what it reads for all, and few enough that the last blocks do not end late.
+  // For kernels that compute each element on its own: about kRowsOfThread rows per thread. That is
+  // enough to share the values read for all rows, and not enough to let the last blocks end late.
   static constexpr int kRowsOfThread = 8;
   static ColumnSlices OfElements(int64_t rows, int64_t packs) {
     return ColumnSlices(rows, packs, rows * packs / (kThreads * kRowsOfThread));
@@ -41,7 +41,7 @@ struct ColumnSlices {
 
   int64_t blocks() const { return tiles * count; }
 
-  // The last may have fewer.
+  // The last slice may have fewer rows.
   SHOAL_HOST_DEVICE int64_t RowsOf(int64_t slice) const {
     const int64_t left = rows - slice * slice_rows;
     return left < slice_rows ? left : slice_rows;
@@ -55,7 +55,7 @@ struct ColumnSlices {
   int64_t count = 0;
 };
 
-// What of it a thread has: every shares-th row of a slice, from the share-th on, of one pack.
+// A thread's share: every shares-th row of a slice, from the share-th on, of one pack.
 struct ColumnShare {
   SHOAL_HOST_DEVICE ColumnShare(const ColumnSlices& slices, const Place& place)
       : lane(place.thread % slices.lanes),
@@ -67,8 +67,8 @@ struct ColumnShare {
         first_row(slice * slices.slice_rows),
         rows(static_cast<int32_t>(slices.RowsOf(slice))) {}
 
-  // Calls use(i, read(i)) for each i of its rows first_row + i in turn but the first `skipped`, and
-  // reads `at_once` of them before it uses the first, so that as many are on their way from memory.
+  // Calls use(i, read(i)) for each i of its rows first_row + i in turn, except the first `skipped`.
+  // It reads `at_once` rows before it uses the first, so that this many reads are in flight.
   template <int at_once, typename Read, typename Use>
   SHOAL_HOST_DEVICE void ForRows(int skipped, const Read& read, const Use& use) const {
     int32_t row = share + skipped * shares;
@@ -80,7 +80,7 @@ struct ColumnShare {
       for (int i = 0; i < at_once; ++i) use(row + i * shares, values[i]);
     }
     if (row >= rows) return;
-    // Where there is no such row, one that there is: reading is not to wait for a branch.
+    // A missing row is replaced by an existing one, so that no read waits for a branch.
     SHOAL_UNROLL
     for (int i = 0; i < at_once; ++i) {
       values[i] = read(row + i * shares < rows ? row + i * shares : row);
@@ -93,16 +93,16 @@ struct ColumnShare {
 
   int lane, share, shares;
   int32_t slice, pack;
-  bool exists;        // else the thread has nothing
+  bool exists;        // otherwise the thread has no work
   int64_t first_row;  // of the slice
-  int32_t rows;       // likewise
+  int32_t rows;       // of the slice
 };
 
-// `Terms` has kSums, kWidth, kAtOnce, and of a pack of columns, from `column` on,
-//   OfColumn(column)                       what it has for all rows, read once,
-//   Read(of_column, row, at)               what is read of a row, of kAtOnce rows at once,
-//   Add(of_column, values, row, at, sums)  which adds what the row has for them to the sums,
-// where `at` is the pack's place in [rows, columns].
+// `Terms` has kSums, kWidth, kAtOnce, and for a pack of columns, from `column` on:
+//  OfColumn(column)                       returns the values for all rows, read once,
+//  Read(of_column, row, at)               reads the values of a row, kAtOnce rows at once,
+//  Add(of_column, values, row, at, sums)  adds the row's contribution to the sums,
+// where `at` is the pack's offset in [rows, columns].
 template <typename Terms>
 struct ColumnSumsKernel {
   static constexpr int kThreads = ColumnSlices::kThreads;
@@ -142,7 +142,7 @@ struct ColumnSumsKernel {
           });
       for (int s = 0; s < kSums; ++s) shared.shares[s][place.thread] = sums[s];
     } else {
-      // The threads of a lane have a sum each, in turn.
+      // Each thread of a lane computes some of the sums.
       for (int s = share.share; s < kSums; s += share.shares) {
         Pack<kWidth> sum = {};
         for (int i = 0; i < share.shares; ++i) {
@@ -155,11 +155,11 @@ struct ColumnSumsKernel {
   }
 };
 
-// Who adds up what slices left: a block has kColumns columns, each of its threads a share of the
-// slices of one, and when these are in memory of the block, they are added up in their order. There
-// are hundreds of slices, and a thread that reads them all waits hundreds of times for memory.
+// Adds up the sums of slices. A block has kColumns columns. Each of its threads adds up a share of
+// one column's slices, and then the shares are added up in order from shared memory. There are
+// hundreds of slices, and one thread for all of them would wait hundreds of times for memory.
 struct SliceShares {
-  static constexpr int kColumns = 8;  // 32 bytes of float, the least that memory is read by
+  static constexpr int kColumns = 8;  // 32 bytes of float, the smallest unit of a memory read
   static constexpr int kShares = 32;
   static constexpr int kThreads = kColumns * kShares;
 
@@ -168,9 +168,9 @@ struct SliceShares {
   SHOAL_HOST_DEVICE explicit SliceShares(const Place& place)
       : thread(place.thread), column(place.block * kColumns + place.thread % kColumns) {}
 
-  // The first of the thread's slices, which are every kShares-th.
+  // The first of the thread's slices; the thread has every kShares-th.
   SHOAL_HOST_DEVICE int first() const { return thread / kColumns; }
-  // Of its slices.
+  // The sum over the thread's slices.
   SHOAL_HOST_DEVICE double SumOf(const float* partial, int64_t slices, int sums, int sum,
                                  int64_t columns) const {
     double total = 0;
@@ -179,7 +179,7 @@ struct SliceShares {
     }
     return total;
   }
-  // Of all of its column.
+  // The sum over all slices of its column.
   SHOAL_HOST_DEVICE double Total(const double (&shares)[kThreads]) const {
     double total = 0;
     for (int i = 0; i < kShares; ++i) total += shares[i * kColumns + thread % kColumns];
@@ -190,7 +190,7 @@ struct SliceShares {
   int64_t column;
 };
 
-// to[s][column] = the sum over all slices. A null `to` is not wanted.
+// to[s][column] = the sum over all slices. Skips a null `to`.
 template <int sums>
 struct SumOfSlicesKernel {
   static constexpr int kThreads = SliceShares::kThreads;

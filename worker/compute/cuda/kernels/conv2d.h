@@ -3,9 +3,9 @@
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/sliding_window.h"
 
-// Conv2DOp and its gradients by plain sums, with groups: x [B, H, W, C], kernel
-// [kh, kw, C / groups, F], y [B, H', W', F]. For what cuDNN does not take, and where it is not:
-// bound by reading the same again and again, a hundredth of what it computes.
+// Conv2DOp and its gradients by plain sums, with groups: x [B, H, W, C], kernel [kh, kw, C /
+// groups, F], y [B, H', W', F]. For convolutions that cuDNN does not support, and for machines
+// without cuDNN. Bound by repeated reads: it reaches a hundredth of the possible arithmetic.
 
 namespace shoal::cuda {
 
@@ -100,7 +100,7 @@ struct Conv2DBackwardDataKernel {
   }
 };
 
-// A block an element of dkernel.
+// One block per element of dkernel.
 struct Conv2DBackwardWeightsKernel {
   static constexpr int kThreads = 256;
   static constexpr int kPhases = 2;

@@ -10,12 +10,12 @@
 namespace shoal::cuda {
 
 // LossOp and LossBackwardOp of a cross-entropy, both in one pass over the predictions: the loss of
-// each row, and `scale` times its gradient. Where an example has several rows (of [B, T, C] it has
-// T) its loss is their mean: ExampleLossKernel. With logits that is softmax and cross-entropy in
-// one: loss = sum_i t_i (log sum_j exp(x_j) - x_i), gradient = softmax(x) sum_i t_i - t.
+// each row, and `scale` times its gradient. If an example has several rows (T rows for [B, T, C]),
+// its loss is their mean: ExampleLossKernel. With logits, softmax and cross-entropy are one: loss =
+// sum_i t_i (log sum_j exp(x_j) - x_i), gradient = softmax(x) sum_i t_i - t.
 //
-// Bound by bandwidth: a row is read from memory once and then, being a few kilobytes, from the
-// cache.
+// Bound by bandwidth: a row comes from memory once and then from the cache, because it has only a
+// few kilobytes.
 template <typename Element, int group>
 struct CrossEntropyKernel {
   using Groups = RowGroups<group>;
@@ -34,9 +34,9 @@ struct CrossEntropyKernel {
 
   LossAttributes attributes;  // of a cross-entropy
   const Element* prediction;
-  const float* target;  // a class's number a row, or a value an element
+  const float* target;  // one class number per row, or one value per element
   float* loss;          // by row; may be null
-  Element* gradient;    // may be null, or the predictions
+  Element* gradient;    // may be null, or equal to the predictions
   int64_t rows;
   int64_t columns;
   float scale;
@@ -81,7 +81,7 @@ struct CrossEntropyKernel {
         const float value = ToFloat(x[i]) - own.first, t = TargetOf(row, i);
         sum += std::exp(value);
         target_sum += t;
-        if (t != 0) product += t * value;  // of a logit of minus infinity too
+        if (t != 0) product += t * value;  // avoids 0 * infinity for a logit of minus infinity
       }
       shared.sum[thread] = sum;
       shared.target_sum[thread] = target_sum;
@@ -101,8 +101,8 @@ struct CrossEntropyKernel {
     }
   }
 
-  // With q = p / S: dL/dq_i = -t_i / q_i where q_i is not clipped, and
-  // dL/dp_j = (dL/dq_j - sum_i dL/dq_i q_i) / S.
+  // With q = p / S: dL/dq_i = -t_i / q_i where q_i is not clipped, and dL/dp_j = (dL/dq_j - sum_i
+  // dL/dq_i q_i) / S.
   template <int phase>
   SHOAL_HOST_DEVICE void RunProbabilities(int64_t row, int thread, Shared& shared, Own& own) const {
     const Element* p = prediction + row * columns;
@@ -137,11 +137,11 @@ struct CrossEntropyKernel {
   SHOAL_HOST_DEVICE static bool IsClipped(float q) { return q < kEpsilon || q > 1 - kEpsilon; }
 };
 
-// The losses of examples from those of their rows.
+// The loss of each example: the mean over its rows.
 struct ExampleLossKernel {
   const float* row_loss;
   int64_t examples;
-  int64_t inner;  // rows of an example
+  int64_t inner;  // rows per example
   float* loss;    // [examples]
 
   int64_t items() const { return examples; }

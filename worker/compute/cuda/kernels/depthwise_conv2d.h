@@ -8,15 +8,15 @@
 #include "worker/compute/cuda/kernels/sliding_window.h"
 
 // DepthwiseConv2DOp and its gradients: x [B, H, W, C], kernel [kh, kw, C, M] and bias [C M] in
-// float, y [B, H', W', C M]. A pack is of neighbouring channels of one pixel, where M is 1; else it
-// is one channel.
+// float, y [B, H', W', C M]. If M is 1, a pack has neighbouring channels of one pixel; otherwise it
+// has one channel.
 //
-// Nine products a value are too few to be bound by arithmetic. A pixel is read from memory once;
-// its neighbours' windows find it in the cache, whose bandwidth is the nearest next bound.
+// Nine products per value are too few to be bound by arithmetic. A pixel is read from memory once;
+// the windows of its neighbours find it in the cache. The bandwidth of the cache is the next bound.
 
 namespace shoal::cuda {
 
-// How many filters a channel has: known to be one where a pack has several channels.
+// Filters per channel: known to be one if a pack has several channels.
 template <int width>
 SHOAL_HOST_DEVICE int32_t Multiplier(int32_t multiplier) {
   return width == 1 ? multiplier : 1;
@@ -27,7 +27,7 @@ struct DepthwiseConv2DKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;    // of x
-  int32_t multiplier;  // 1 where width is not
+  int32_t multiplier;  // 1 if width is not 1
   const Element* x;
   const float* kernel;
   const float* bias;  // null: none
@@ -57,11 +57,11 @@ struct DepthwiseConv2DKernel {
   }
 };
 
-// The same where windows are three wide, without dilation, and a channel has one filter: what
-// MobileNets are made of. A thread has some neighbouring pixels of a line; it reads what their
-// windows have of a line of x once and together, and the filter once. Else a pixel reads 18 packs
-// of four of the filter and 9 of x, and the nearest cache gives them at two thirds of the bandwidth
-// of memory.
+// The same for windows of width three, without dilation, with one filter per channel: the layers of
+// MobileNets. A thread has some neighbouring pixels of a line. It reads the x values of all their
+// windows in a line once, and the filter once. Otherwise a pixel reads 18 packs of four of the
+// filter and 9 of x, and the nearest cache delivers them at only two thirds of the memory's
+// bandwidth.
 template <typename Element, int width, int stride>
 struct DepthwiseLinesKernel {
   static constexpr int kPixels = 4;
@@ -71,7 +71,7 @@ struct DepthwiseLinesKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  bool reversed;  // the filter's last tap first
+  bool reversed;  // starts with the filter's last tap
   const Element* x;
   const float* kernel;
   const float* bias;  // null: none
@@ -119,8 +119,7 @@ struct DepthwiseLinesKernel {
   }
 };
 
-// Calls use(stride), as a constant, where DepthwiseLinesKernel computes the convolution; else
-// use(0).
+// Calls use(stride), as a constant, if DepthwiseLinesKernel supports the convolution; else use(0).
 template <typename Use>
 void WithLines(const SlidingWindow& window, int32_t multiplier, const Use& use) {
   const bool takes = window.w.size == 3 && window.w.dilation == 1 && multiplier == 1;
@@ -129,20 +128,21 @@ void WithLines(const SlidingWindow& window, int32_t multiplier, const Use& use) 
   use(std::integral_constant<int, 0>());
 }
 
-// Whether DepthwiseLinesKernel computes the gradient of x, too: without strides that is the
+// Whether DepthwiseLinesKernel also supports the gradient of x. Without strides that is the
 // convolution of dy with the reversed filter, by window.Transposed().
 inline bool LinesGoBack(const SlidingWindow& window, int32_t multiplier) {
   return window.w.size == 3 && window.w.dilation == 1 && window.w.stride == 1 &&
          window.h.stride == 1 && multiplier == 1;
 }
 
-// Gathers: each pixel of dx asks which windows read it, so that nothing is added to by two threads.
+// Gathers: each pixel of dx looks for the windows that read it, so that no two threads add to one
+// value.
 template <typename Element, int width>
 struct DepthwiseConv2DBackwardDataKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;    // of dx
-  int32_t multiplier;  // 1 where width is not
+  int32_t multiplier;  // 1 if width is not 1
   const Element* dy;
   const float* kernel;
   Element* dx;
@@ -174,11 +174,11 @@ struct DepthwiseConv2DBackwardDataKernel {
   }
 };
 
-// For dkernel: ColumnSumsKernel of these over the pixels of dy as rows and the filters as columns
-// sums kTaps taps from `first_tap` on, row-major in the window, and SumOfSlicesKernel<kTaps> puts
-// them where they belong; a larger window takes several rounds. Taps that there are not sum to 0.
+// The terms of dkernel. ColumnSumsKernel, with the pixels of dy as rows and the filters as columns,
+// sums kTaps taps from `first_tap` on, row-major in the window. SumOfSlicesKernel<kTaps> then
+// stores them in place. A larger window takes several rounds. Missing taps sum to 0.
 //
-// All that a pixel multiplies is on its way before the first product, and nothing is divided but to
+// All factors of a pixel are in flight before the first product. The only divisions are those that
 // find the pixel.
 template <typename Element, int width>
 struct DepthwiseConv2DWeightTerms {
@@ -189,12 +189,12 @@ struct DepthwiseConv2DWeightTerms {
 
   SlidingWindow window;
   int32_t channels;
-  int32_t multiplier;  // 1 where width is not
+  int32_t multiplier;  // 1 if width is not 1
   const Element* x;
   const Element* dy;
   int32_t first_tap;
 
-  // Where a tap is, as seen from the window's first.
+  // The position of a tap relative to the window's first.
   struct Tap {
     int32_t h, w;
     int32_t offset;  // in elements
@@ -253,7 +253,7 @@ struct DepthwiseConv2DWeightTerms {
   }
 };
 
-// The widest pack of these sums, of which a block shares 256 for every tap.
+// The widest pack of these sums: a block shares 256 packs for every tap.
 inline constexpr int kWidestWeightPack = 4;
 
 }  // namespace shoal::cuda

@@ -6,9 +6,9 @@
 
 namespace shoal::cuda {
 
-// Divides by a number from 1 to 2^31 - 1 that is known before a kernel starts, in a product, a sum
-// and a shift; a device has no instruction that divides whole numbers, and takes 20 for it. What is
-// divided is not negative (Granlund, Montgomery 1994, figure 4.1).
+// Divides by a number from 1 to 2^31 - 1 that is known before a kernel starts, with a product, a
+// sum and a shift. A device has no integer division and takes 20 instructions for one. The dividend
+// must not be negative (Granlund, Montgomery 1994, figure 4.1).
 class Divisor {
  public:
   explicit Divisor(int32_t divisor = 1) : divisor_(divisor) {

@@ -13,11 +13,11 @@
 #include "worker/compute/run_context.h"
 #include "worker/compute/step_random.h"
 
-// Functions of single elements that are not worth packs. Bound by bandwidth all the same.
+// Elementwise functions that are not worth packs. Still bound by bandwidth.
 
 namespace shoal::cuda {
 
-// UnaryOp's attributes, without what only the host has.
+// UnaryOp's attributes, without its host-only members.
 struct UnaryAttributes {
   UnaryOp::Kind kind;
   double exponent;
@@ -37,8 +37,8 @@ struct UnaryKernel {
   }
 };
 
-// DropoutOp in training, and its gradient, by the numbers that all backends draw. `context` is in
-// the memory of the device.
+// DropoutOp in training, and its gradient, with the random numbers that all backends use. `context`
+// is in the device's memory.
 struct DropoutKernel {
   const RunContext* context;
   uint64_t layer_seed;
@@ -59,7 +59,7 @@ struct DropoutKernel {
   }
 };
 
-// Number `number` of each example of a RandomUniformOp.
+// Random number `number` of each example of a RandomUniformOp.
 struct RandomUniformKernel {
   const RunContext* context;
   uint64_t layer_seed;
@@ -67,7 +67,7 @@ struct RandomUniformKernel {
   bool whole;
   bool one_of_batch;
   int64_t number;
-  int64_t numbers;  // of an example
+  int64_t numbers;  // per example
   float* y;         // [examples, numbers]
   int64_t examples;
 
@@ -109,8 +109,8 @@ struct GluBackwardKernel {
   }
 };
 
-// RescaleOp of some neighbouring channels: of those that fit into what a kernel is told. Where
-// these are all, by packs of neighbouring elements, whatever their channels.
+// RescaleOp for neighbouring channels, at most as many as fit into a kernel's arguments. If these
+// are all channels, packs may span them.
 template <typename Element, int width>
 struct RescaleKernel {
   static constexpr int kMostChannels = 64;
@@ -120,7 +120,7 @@ struct RescaleKernel {
   int64_t rows;
   int64_t columns;
   int64_t first;        // channel
-  int32_t channels;     // from there on; all of them where width is not 1
+  int32_t channels;     // channels from `first` on; all of them if width is not 1
   Divisor by_channels;  // `channels`
   float scale[kMostChannels];
   float offset[kMostChannels];
@@ -139,7 +139,7 @@ struct RescaleKernel {
   }
 };
 
-// LossOp of the mean squared error, a loss a row.
+// LossOp of the mean squared error, one loss per row.
 struct SquaredErrorKernel {
   const float* prediction;
   const float* target;
@@ -162,7 +162,7 @@ struct SquaredErrorBackwardKernel {
   const float* prediction;
   const float* target;
   float* gradient;
-  double scale;  // of a difference
+  double scale;  // factor of a difference
   int64_t count;
 
   int64_t items() const { return count; }

@@ -6,12 +6,12 @@
 #include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/row_of_id.h"
 
-// GatherOp, an embedding's rows by their ids, and its gradient. Bound by bandwidth: whole rows are
-// read and written, in packs.
+// GatherOp, which reads rows of an embedding by their ids, and its gradient. Bound by bandwidth:
+// kernels read and write whole rows, in packs.
 
 namespace shoal::cuda {
 
-// y[i] = table[ids[i]]; not-a-number where an id stands for no row.
+// y[i] = table[ids[i]]; not-a-number if an id is no row.
 template <typename Element, int width>
 struct GatherKernel {
   const float* table;  // [rows, columns]
@@ -35,8 +35,8 @@ struct GatherKernel {
   }
 };
 
-// What is to be ordered, stably, with the places 0, 1, 2, ... as its values: the row of each id,
-// and `rows` for one that stands for none, so that these come last.
+// The keys for a stable sort, with the places 0, 1, 2, ... as values: the row of each id, and
+// `rows` for an id that is no row, so that these come last.
 struct RowKeysKernel {
   const float* ids;
   int64_t rows;
@@ -50,8 +50,8 @@ struct RowKeysKernel {
   }
 };
 
-// Orders them: each looks for its place among all others. Thousands of ids read those of the others
-// from the cache; of a million, a sort would do with a thousandth of the reads.
+// Sorts them: each key finds its place by comparing with all others. For thousands of ids these
+// reads come from the cache; for a million a sort would need a thousandth of them.
 struct RankKeysKernel {
   const int32_t* keys;
   int64_t count;
@@ -68,10 +68,10 @@ struct RankKeysKernel {
   }
 };
 
-// dtable[row] = sum of dy at the places of its ids, in their order, so that the bits are the same
-// each time: `keys` and `places` are sorted by row and then by place. A thread at the first place
-// of a row adds all of them up. Rows without an id are left as they are: zero them before. A row
-// that very many ids stand for takes as long as they are many.
+// dtable[row] = sum of dy at the places of the row's ids, in their order, so that the bits are the
+// same every time. `keys` and `places` are sorted by row and then by place. The thread at the first
+// place of a row adds up all of them. Rows without an id stay unchanged: zero them first. The time
+// for a row grows with the number of its ids.
 template <typename Element, int width>
 struct GatherBackwardKernel {
   const int32_t* keys;    // [count]

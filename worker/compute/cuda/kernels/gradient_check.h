@@ -9,17 +9,17 @@
 #include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/gradient_check.h"
 
-// What is asked of all gradients of a step at once, in one pass over their buffer: they are divided
-// by the loss scale in place, and it is found whether all are finite, and their global norm. Bound
-// by bandwidth: each is read and written once.
+// Processes all gradients of a step in one pass over their buffer: divides them by the loss scale
+// in place, checks whether all are finite, and computes their global norm. Bound by bandwidth: each
+// is read and written once.
 //
-// The buffer is a ModelLayout's, in which more lies than gradients: samples of moving averages,
-// which have no loss scale and no part in the norm, and what is not defined: gaps, and the places
-// of frozen variables.
+// The buffer is a ModelLayout's and holds more than gradients: samples of moving averages, which
+// have no loss scale and no part in the norm, and undefined values in gaps and in the places of
+// frozen variables.
 
 namespace shoal::cuda {
 
-// Neighbouring gradients, without gaps.
+// Adjacent gradients, without gaps.
 struct GradientRange {
   int64_t offset = 0;  // in floats; a multiple of 16
   int64_t size = 0;
@@ -28,15 +28,16 @@ struct GradientRange {
 
 constexpr int kGradientWidth = 4;
 
-// As many of them as a kernel is given beside its pointers: a launch has 4 KB at least.
+// As many ranges as fit into a kernel's arguments besides its pointers: every device allows at
+// least 4 KB.
 struct GradientRanges {
   static constexpr int kMost = 64;
 
   GradientRange ranges[kMost];
   int32_t count = 0;
-  int64_t packs = 0;  // of all of them, the last of each not always full
+  int64_t packs = 0;  // of all ranges; the last pack of a range may not be full
 
-  // False where there is no place for another one.
+  // Returns false if there is no room for another range.
   bool Add(int64_t offset, int64_t size) {
     if (count > 0 && ranges[count - 1].offset + ranges[count - 1].size == offset) {
       GradientRange& last = ranges[count - 1];
@@ -52,7 +53,8 @@ struct GradientRanges {
   static int64_t PacksOf(int64_t size) { return (size + kGradientWidth - 1) / kGradientWidth; }
 };
 
-// Where the gradients lie of those variables that the optimizer updates: in one of these, or more.
+// Returns the ranges of the gradients of all variables that the optimizer updates, in one
+// GradientRanges or more.
 inline std::vector<GradientRanges> RangesOfGradients(const std::vector<Variable>& variables,
                                                      const ModelLayout& layout) {
   std::vector<GradientRanges> parts;
@@ -67,8 +69,8 @@ inline std::vector<GradientRanges> RangesOfGradients(const std::vector<Variable>
   return parts;
 }
 
-// Leaves a result a block. The loss scale is in device memory, so that a captured graph runs with
-// another one.
+// Stores one result per block. The loss scale is in the device's memory, so that a captured graph
+// works for any scale.
 struct GradientCheckKernel {
   static constexpr int kThreads = 256;
   static constexpr int kPhases = 2;
@@ -123,14 +125,14 @@ struct GradientCheckKernel {
     for (int i = 0; i < width; ++i) {
       pack[i] *= factor;
       squares += pack[i] * pack[i];
-      // Less itself, only what is finite is 0.
+      // x - x is 0 exactly for finite x.
       if (pack[i] - pack[i] != 0) not_finite = 1;
     }
     Store(pack, gradients);
   }
 };
 
-// Adds the blocks' results up, in their order.
+// Adds up the blocks' results, in their order.
 struct GradientCheckSumKernel {
   const GradientCheck* partial;
   int64_t grid;

@@ -6,31 +6,31 @@
 #include "worker/compute/host_device.h"
 
 // Kernels are structs of pointers and extents whose bodies run on a device and, for tests, on the
-// CPU. There are two forms. Neither has atomics, nor an order of blocks, so that all results are
-// the same bits each time.
+// CPU. There are two forms. Both avoid atomics and dependencies on the order of blocks, so that all
+// results have the same bits every time.
 //
 // Launch (launch.h) runs them on a device, RunOnCpu (run_on_cpu.h) on the host.
 
 namespace shoal::cuda {
 
-// One thread an item, the items independent of each other. Consecutive items are consecutive in
-// memory, which is what makes accesses of a warp one. Items are 32-bit numbers: dividing 64-bit
-// ones costs more than many a body.
+// One thread per item; the items are independent. Consecutive items are consecutive in memory, so
+// that a warp's accesses become one. Items are 32-bit numbers: a 64-bit division costs more than
+// many kernel bodies.
 template <typename Kernel>
 concept ItemKernel = requires(const Kernel& kernel, int32_t item) {
   { kernel.items() } -> std::same_as<int64_t>;
   kernel(item);
 };
 
-// Where a thread is.
+// The position of a thread.
 struct Place {
   int64_t block = 0;
   int thread = 0;
 };
 
-// Blocks of kThreads threads that work together: the body is cut at its barriers into kPhases
-// phases. Within one, no thread reads what another of the block writes to Shared. Own is what a
-// thread keeps from phase to phase. Both hold anything at first.
+// Blocks of kThreads threads that work together. Barriers cut the body into kPhases phases. Within
+// a phase, no thread reads values that another thread of the block writes to Shared. Own holds a
+// thread's values from phase to phase. Both start uninitialised.
 template <typename Kernel>
 concept BlockKernel = requires(const Kernel& kernel, typename Kernel::Shared& shared,
                                typename Kernel::Own& own) {

@@ -11,8 +11,8 @@
 // LayerNormalizationBackwardKernel, then ColumnSumsKernel<LayerNormalizationTerms> and
 // SumOfSlicesKernel<2> for dgamma and dbeta.
 //
-// Bound by bandwidth: a row is read from memory once and then, being a few kilobytes, from the
-// cache. Backward reads x and dy twice, along rows and along columns.
+// Bound by bandwidth: a row comes from memory once and then from the cache, because it has only a
+// few kilobytes. Backward reads x and dy twice, along rows and along columns.
 
 namespace shoal::cuda {
 
@@ -72,7 +72,7 @@ struct LayerNormalizationKernel {
 };
 
 // With xhat = (x - mean) factor and g = dy gamma: dx = factor (g - mean(g) - xhat mean(g xhat)).
-// Leaves mean and factor of each row for what comes after it.
+// Stores mean and factor of each row for the next kernels.
 template <typename Element, int group>
 struct LayerNormalizationBackwardKernel {
   using Groups = RowGroups<group>;
@@ -92,7 +92,7 @@ struct LayerNormalizationBackwardKernel {
   const Element* x;
   const Element* dy;
   const float* gamma;  // null: 1
-  Element* dx;         // not dy
+  Element* dx;         // must not be dy
   float* row_mean;     // [rows]
   float* row_factor;   // [rows]
   int64_t rows;
@@ -148,7 +148,7 @@ struct LayerNormalizationBackwardKernel {
   }
 };
 
-// For dgamma and dbeta: sum of dy xhat, sum of dy.
+// The terms of dgamma and dbeta: sum of dy xhat, sum of dy.
 template <typename Element, int width>
 struct LayerNormalizationTerms {
   static constexpr int kSums = 2;

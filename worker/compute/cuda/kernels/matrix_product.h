@@ -6,8 +6,8 @@
 
 namespace shoal::cuda {
 
-// A product of matrices by plain sums: what the tests compare cuBLASLt with, and compute with where
-// it is not.
+// A matrix product by plain sums. Tests compare cuBLASLt with it, and use it on machines without
+// cuBLASLt.
 template <typename Operand, typename Result>
 struct MatrixProductKernel {
   MatrixProduct product;

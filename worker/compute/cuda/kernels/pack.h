@@ -10,8 +10,8 @@
 namespace shoal::cuda {
 
 // `width` neighbouring elements, read or written by one thread in accesses of 16 bytes, the widest
-// that there are: a warp then moves 512 bytes, and instructions do not bound it. Addresses are
-// multiples of 16 bytes, or of the pack's size where that is less.
+// possible. A warp then moves 512 bytes at once, and instructions are not the bound. Addresses are
+// multiples of 16 bytes, or of the pack's size if that is smaller.
 template <int width>
 struct Pack {
   float values[width];
@@ -22,7 +22,7 @@ struct Pack {
 
 namespace pack_internal {
 
-// In words, as a thread has them in registers.
+// The pack as words, as a thread holds it in registers.
 template <typename Element, int width>
 struct alignas(sizeof(Element) * width < 16 ? sizeof(Element) * width : 16) Raw {
   using Word =
@@ -30,7 +30,7 @@ struct alignas(sizeof(Element) * width < 16 ? sizeof(Element) * width : 16) Raw 
   Word words[sizeof(Element) * width / sizeof(Word)];
 };
 
-// On a device such an access is an error; the host is not to let it pass.
+// An unaligned access is an error on a device; the host must not hide it.
 template <typename Raw>
 void AbortUnlessAligned(const void* address) {
   if (reinterpret_cast<uintptr_t>(address) % alignof(Raw) != 0) std::abort();
@@ -38,8 +38,8 @@ void AbortUnlessAligned(const void* address) {
 
 }  // namespace pack_internal
 
-// Elements as they lie in memory: of a thread that reads more before it needs the first, which
-// then wait in as few registers as they have bytes.
+// Elements as they are in memory. For threads that read ahead: waiting elements take only as many
+// registers as they have bytes.
 template <typename Element, int width>
 using RawPack = pack_internal::Raw<Element, width>;
 
@@ -89,8 +89,8 @@ SHOAL_HOST_DEVICE void Store(const Pack<width>& pack, Element* to) {
   StoreRaw(raw, to);
 }
 
-// Calls use(width) with the widest pack that rows of `columns` elements are made of, as a constant
-// of its own type: 16 bytes of Element, or one element.
+// Calls use(width) with the widest pack that divides a row of `columns` elements, as a constant: 16
+// bytes of Element, or one element.
 template <typename Element, typename Use>
 void WithWidth(int64_t columns, const Use& use) {
   constexpr int kWidest = 16 / sizeof(Element);

@@ -7,17 +7,17 @@
 #include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/cuda/kernels/sliding_window.h"
 
-// Pool2DOp, the average and the maximum over windows of [B, H, W, C], and their gradients; zeros
-// before and after need not be equal, and are no elements of a window. A thread has a pack of
-// neighbouring channels of one pixel. Bound by bandwidth: what windows share is in the cache.
+// Pool2DOp, the average and the maximum over windows of [B, H, W, C], and their gradients. Padding
+// before and after may differ; it does not count as elements of a window. A thread has a pack of
+// neighbouring channels of one pixel. Bound by bandwidth: windows share their overlap in the cache.
 //
-// In training forward leaves, of each maximum, by which tap its window read it: a byte, where a
-// window has no more than 256. Backward reads that and dy, and not the images, which are four times
-// as large where strides are 2.
+// In training, forward stores for each maximum the tap from which the window took it: one byte if a
+// window has at most 256 taps. Backward reads the taps and dy instead of the images, which are four
+// times as large with strides of 2.
 
 namespace shoal::cuda {
 
-// Calls use(tap) with a value of the smallest type that numbers the taps of such a window.
+// Calls use(tap) with a value of the smallest type that can number the taps of this window.
 template <typename Use>
 void WithTap(const SlidingWindow& window, const Use& use) {
   if (int64_t{window.h.size} * window.w.size <= 256) {
@@ -27,20 +27,19 @@ void WithTap(const SlidingWindow& window, const Use& use) {
   }
 }
 
-// The first of equal maxima counts. Not-a-number is larger than all, and of several the last
-// counts.
+// Of equal maxima the first counts. Not-a-number is the largest; of several the last counts.
 template <typename Element, typename Tap, int width>
 struct MaxPool2DKernel {
-  // Of a line of a window; so many loads are on their way before the first is waited for.
+  // In a line of a window; the number of loads in flight before the first wait.
   static constexpr int kAtOnce = 3;
 
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  Divisor by_packs;  // channels / width
+  Divisor by_packs;  // divides by channels / width
   const Element* x;
   Element* y;
-  Tap* taps;  // as y; null: nobody asks for them
+  Tap* taps;  // like y; null: do not store
 
   int64_t items() const { return batch * window.h.out * window.w.out * (channels / width); }
 
@@ -51,7 +50,7 @@ struct MaxPool2DKernel {
     int32_t tap_of[width];
     for (int i = 0; i < width; ++i) {
       largest[i] = -INFINITY;
-      tap_of[i] = first_h * window.w.size + first_w;  // where all are infinite
+      tap_of[i] = first_h * window.w.size + first_w;  // if all are infinite
     }
     for (int32_t kh = first_h; kh < window.h.size; ++kh) {
       const int32_t h = window.h.Input(at.h, kh);
@@ -91,17 +90,17 @@ struct MaxPool2DKernel {
   }
 };
 
-// Gathers: each pixel of dx asks which windows read it, so that nothing is added to by two threads,
-// and takes the gradients of those whose maximum it is.
+// Gathers: each pixel of dx looks for the windows that read it and adds the gradients of those
+// whose maximum it is. So no two threads add to one value.
 template <typename Element, typename Tap, int width>
 struct MaxPool2DBackwardKernel {
-  // Of a line of windows; more than two read a pixel only where they overlap by more than a half.
+  // In a line of windows; more than two read a pixel only if they overlap by more than half.
   static constexpr int kAtOnce = 2;
 
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  Divisor by_packs;  // channels / width
+  Divisor by_packs;  // divides by channels / width
   const Tap* taps;   // MaxPool2DKernel's
   const Element* dy;
   Element* dx;
@@ -139,7 +138,7 @@ struct MaxPool2DBackwardKernel {
   }
 
  private:
-  // Compares in words, where a device needs no instruction to take them apart.
+  // Compares in words, so that a device need not unpack them.
   SHOAL_HOST_DEVICE static void AddOfTap(int32_t tap, const RawPack<Tap, width>& numbers,
                                          const Pack<width>& gradient, Pack<width>& sum) {
     using Word = typename RawPack<Tap, width>::Word;
@@ -159,7 +158,7 @@ struct AveragePool2DKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  Divisor by_packs;  // channels / width
+  Divisor by_packs;  // divides by channels / width
   const Element* x;
   Element* y;
 
@@ -186,13 +185,13 @@ struct AveragePool2DKernel {
   }
 };
 
-// Gathers, as MaxPool2DBackwardKernel.
+// Gathers, like MaxPool2DBackwardKernel.
 template <typename Element, int width>
 struct AveragePool2DBackwardKernel {
   SlidingWindow window;
   int64_t batch;
   int32_t channels;
-  Divisor by_packs;  // channels / width
+  Divisor by_packs;  // divides by channels / width
   const Element* dy;
   Element* dx;
 

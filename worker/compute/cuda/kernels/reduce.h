@@ -5,9 +5,9 @@
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/strided.h"
 
-// SumToOp and MaxToOp. A block, or a part of it, adds up what goes into one result; where a result
-// is made of very much, several blocks do, each a slice of it, and ReduceSlicesKernel what they
-// leave. In double: a result may be of millions of numbers.
+// SumToOp and MaxToOp. A block, or a part of it, reduces the elements of one result. For a result
+// of very many elements several blocks reduce a slice each, and ReduceSlicesKernel reduces their
+// results. In double, because a result may have millions of elements.
 
 namespace shoal::cuda {
 
@@ -22,12 +22,12 @@ struct MaxReduction {
   }
 };
 
-// `group` threads a slice of a result.
+// `group` threads for a slice of a result.
 template <typename Reduction, int group>
 struct ReduceKernel {
   static constexpr int kThreads = 256;
   static constexpr int kPhases = 2;
-  static constexpr int kSlices = kThreads / group;  // of a block
+  static constexpr int kSlices = kThreads / group;  // per block
   struct Shared {
     double shares[kThreads];
   };
@@ -35,10 +35,10 @@ struct ReduceKernel {
 
   const float* x;
   StridedAxes kept;     // of x, by result
-  StridedAxes reduced;  // of x, by what goes into one
+  StridedAxes reduced;  // of x, by element of a result
   int64_t results;
-  int64_t count;    // that go into one
-  int64_t slices;   // of each result
+  int64_t count;    // elements per result
+  int64_t slices;   // per result
   double* partial;  // [slices, results]
 
   int64_t blocks() const { return (results * slices + kSlices - 1) / kSlices; }

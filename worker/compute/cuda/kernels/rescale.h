@@ -5,15 +5,15 @@
 
 namespace shoal::cuda {
 
-// RescaleOp of bytes, as pictures arrive: y = x scale + offset, where scale and offset are one a
-// channel. Bound by bandwidth, most of it that of y.
+// RescaleOp for bytes, the usual type of pictures: y = x scale + offset, with one scale and one
+// offset per channel. Bound by bandwidth, mostly that of y.
 template <typename Element, int width>
 struct RescaleBytesKernel {
   const uint8_t* x;
   const float* scale;   // [channels]
   const float* offset;  // [channels]
   int32_t channels;
-  int64_t size;  // a multiple of width; the channels need not be
+  int64_t size;  // a multiple of width; `channels` need not be
   Element* y;
 
   int64_t items() const { return size / width; }

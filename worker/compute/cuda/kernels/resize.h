@@ -4,8 +4,8 @@
 #include "worker/compute/cuda/kernels/sliding_window.h"
 #include "worker/compute/resize_sources.h"
 
-// ResizeOp of [B, H, W, C], and its gradient. Bound by bandwidth and, of the gradient of images
-// made much larger, by the search for what was made of a pixel.
+// ResizeOp of [B, H, W, C], and its gradient. Bound by bandwidth. The gradient of strongly enlarged
+// images is bound by the search for the outputs of a pixel.
 
 namespace shoal::cuda {
 
@@ -44,7 +44,7 @@ struct ResizeKernel {
   }
 };
 
-// Gathers: each pixel of dx asks which pixels of dy were made of it.
+// Gathers: each pixel of dx looks for the pixels of dy that depend on it.
 struct ResizeBackwardKernel {
   ResizeExtents extents;
   const float* dy;
@@ -72,8 +72,8 @@ struct ResizeBackwardKernel {
   }
 
  private:
-  // The elements of an axis of `out` that may be made of element `i` of `in`: those that stand at
-  // most one away from it, and one more on each side for what is rounded.
+  // The range of elements on an axis of length `out` that may depend on element `i` on an axis of
+  // length `in`: those at most one away from it, and one more on each side because of rounding.
   struct Range {
     SHOAL_HOST_DEVICE Range(int64_t i, int64_t in, int64_t out)
         : first(i < 2 ? 0 : (i - 1) * out / in - 1), end((i + 2) * out / in + 2) {
@@ -83,7 +83,7 @@ struct ResizeBackwardKernel {
     int64_t first, end;
   };
 
-  // How much of element `from` is in element `i` of the resized axis.
+  // The weight of element `from` in element `i` of the resized axis.
   SHOAL_HOST_DEVICE double Weight(int64_t in, int64_t out, int64_t i, int64_t from) const {
     const ResizeSource source = ResizeSourceOf(extents.interpolation, in, out, i);
     return (source.index[0] == from ? source.weight[0] : 0) +

@@ -7,15 +7,15 @@
 
 namespace shoal::cuda {
 
-// Short reductions along rows: `group` threads a row, neighbours in a block, so that they read
-// neighbouring columns; thread `lane` of them has the columns lane, lane + group, ... Each writes
-// its share into memory of the block, and after the barrier each adds up all shares of its row, in
-// their order: reads of the same address, which cost a warp one.
+// Short reductions along rows with `group` threads per row. They are neighbours in a block, so that
+// they read neighbouring columns; thread `lane` has the columns lane, lane + group, ... Each thread
+// writes its share to shared memory. After the barrier each adds up all shares of its row, in their
+// order. These reads share an address, so they cost a warp a single read.
 template <int group>
 struct RowGroups {
   static constexpr int kThreads = 256;
   static_assert(kThreads % group == 0);
-  static constexpr int kRows = kThreads / group;  // of a block
+  static constexpr int kRows = kThreads / group;  // per block
 
   static int64_t Blocks(int64_t rows) { return (rows + kRows - 1) / kRows; }
   SHOAL_HOST_DEVICE static int64_t Row(int64_t block, int thread) {
@@ -38,7 +38,7 @@ struct RowGroups {
   }
 };
 
-// Calls use(group) with the threads that a row of `columns` is given, as a constant.
+// Calls use(group) with the number of threads for a row of `columns`, as a constant.
 template <typename Use>
 void WithGroup(int64_t columns, const Use& use) {
   if (columns > 64) {

@@ -9,8 +9,8 @@
 
 namespace shoal::cuda {
 
-// Runs a whole grid on this thread: items, blocks and the threads of each phase in an order that
-// `random` draws, as a device promises none; what a block shares begins as not-a-number.
+// Runs a whole grid on this thread. `random` draws the order of items, blocks and the threads of
+// each phase, because a device promises no order. Shared memory starts as not-a-number.
 template <ItemKernel Kernel, typename Random>
 void RunOnCpu(const Kernel& kernel, Random& random) {
   std::vector<int32_t> items(kernel.items());

@@ -10,45 +10,45 @@
 
 namespace shoal::cuda {
 
-// A window that slides over images [B, H, W, C] and makes [B, H', W', ...] of them: Window with the
-// extents, in plain numbers. Zeros before and after need not be equal.
+// A window that slides over images [B, H, W, C] and makes [B, H', W', ...]: a Window with its
+// extents, in plain numbers. Padding before and after may differ.
 struct SlidingWindow {
   struct Axis {
     int32_t size;
     int32_t stride;
     int32_t dilation;
-    int32_t before;  // zeros
+    int32_t before;  // padding
     int32_t in;
     int32_t out;
-    // From a tap by which an input is read to the next one, and between their windows.
+    // The steps from one tap that reads an input to the next such tap, and between their windows.
     int32_t tap_step;
     int32_t output_step;
-    Divisor by_in;      // `in`, to divide by
-    Divisor by_out;     // likewise
-    Divisor by_stride;  // likewise
+    Divisor by_in;      // divides by `in`
+    Divisor by_out;     // divides by `out`
+    Divisor by_stride;  // divides by `stride`
 
-    // Where tap `tap` of the window at `output` reads; outside the image where that is not below
-    // `in` as an unsigned number.
+    // The input that tap `tap` of the window at `output` reads. It is outside the image if it is,
+    // as an unsigned number, not below `in`.
     SHOAL_HOST_DEVICE int32_t Input(int32_t output, int32_t tap) const {
       return output * stride + tap * dilation - before;
     }
     SHOAL_HOST_DEVICE bool Inside(int32_t input) const {
       return static_cast<uint32_t>(input) < static_cast<uint32_t>(in);
     }
-    // The window whose tap `tap` reads `input`; -1 where there is none.
+    // The window whose tap `tap` reads `input`; -1 if there is none.
     SHOAL_HOST_DEVICE int32_t Output(int32_t input, int32_t tap) const {
       const int32_t shifted = input + before - tap * dilation;
       if (shifted < 0 || shifted % stride != 0) return -1;
       const int32_t output = shifted / stride;
       return output < out ? output : -1;
     }
-    // A tap and the window that reads some input by it.
+    // A tap and the window that reads an input with it.
     struct Reader {
       int32_t tap;
-      int32_t output;  // perhaps one that there is not: IsOutput
+      int32_t output;  // may not exist: see IsOutput
     };
-    // The first tap by which `input` is read, or one past the last. Next gives the others, and
-    // neither divides but once, which is for every tap more work than what is done with it.
+    // Returns the first tap that reads `input`, or one past the last tap. Next returns the others.
+    // Only the first call divides: a division per tap would cost more than the work for the tap.
     SHOAL_HOST_DEVICE Reader FirstReader(int32_t input) const {
       const int32_t shifted = input + before;
       if (dilation == 1) return {shifted % by_stride, shifted / by_stride};
@@ -64,13 +64,13 @@ struct SlidingWindow {
     SHOAL_HOST_DEVICE bool IsOutput(int32_t output) const {
       return static_cast<uint32_t>(output) < static_cast<uint32_t>(out);
     }
-    // The first tap of the window at `output` that is inside; `size` where none is.
+    // The first tap of the window at `output` that is inside the image; `size` if none is.
     SHOAL_HOST_DEVICE int32_t FirstInside(int32_t output) const {
       int32_t tap = 0;
       while (tap < size && !Inside(Input(output, tap))) ++tap;
       return tap;
     }
-    // The taps of the window at `output` that are inside.
+    // The number of taps of the window at `output` that are inside the image.
     SHOAL_HOST_DEVICE int32_t InsideTaps(int32_t output) const {
       int32_t inside = 0;
       for (int32_t tap = 0; tap < size; ++tap) inside += Inside(Input(output, tap));
@@ -78,12 +78,12 @@ struct SlidingWindow {
     }
   };
 
-  // Of images with this shape.
+  // For images with this shape.
   SlidingWindow(const Window& window, const Shape& image)
       : h(AxisOf(window, 0, image[1])), w(AxisOf(window, 1, image[2])) {}
 
-  // The one that reads the outputs of this one, whose strides are 1, and gives its inputs: at each
-  // input there are the windows that read it, those by the last tap first.
+  // Returns the window that maps the outputs of this one to its inputs: at each input it visits the
+  // windows that read it, those with the last tap first. Requires strides of 1.
   SlidingWindow Transposed() const {
     SlidingWindow transposed = *this;
     for (Axis* const axis : {&transposed.h, &transposed.w}) {
@@ -115,8 +115,8 @@ struct SlidingWindow {
   }
 };
 
-// Which pack of a pixel an item is, where consecutive items are consecutive packs of [B, h, w, C].
-// Extents are numbers, or a Divisor each.
+// The pixel and pack of an item, if consecutive items are consecutive packs of [B, h, w, C]. Each
+// extent is a number or a Divisor.
 struct PixelOfItem {
   template <typename Packs, typename Height, typename Width>
   SHOAL_HOST_DEVICE PixelOfItem(int32_t item, const Packs& packs, const Height& height,

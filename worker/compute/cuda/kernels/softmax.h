@@ -7,8 +7,8 @@
 #include "worker/compute/cuda/kernels/kernel.h"
 #include "worker/compute/cuda/kernels/row_groups.h"
 
-// Bound by bandwidth: a row is read from memory once and then, being a few kilobytes, from the
-// cache.
+// Bound by bandwidth: a row comes from memory once and then from the cache, because it has only a
+// few kilobytes.
 
 namespace shoal::cuda {
 

@@ -2,19 +2,19 @@
 
 #include "worker/compute/cuda/kernels/kernel.h"
 
-// SparsemaxOp along rows, as its comment says, and its gradient: each element looks for its place
-// in the order of its row, then a thread a row goes along them to the threshold. A row of a few
-// thousand is read from the cache as often as it is long; rows are few, as they are of classes. In
-// double where the op jumps, so that rounding must not.
+// SparsemaxOp along rows, as defined there, and its gradient. Each element finds its rank in its
+// row, then one thread per row follows the ranks to the threshold. A row of a few thousand elements
+// is read from the cache once per element. There are only few rows, because their elements are
+// classes. In double where the op is discontinuous, because rounding there must not matter.
 
 namespace shoal::cuda {
 
-// Descending, not-a-number first, equal ones as they stand.
+// Ranks in descending order, not-a-number first, equal elements in their given order.
 struct SparsemaxRanksKernel {
   const float* x;
   int64_t rows;
   int32_t columns;
-  int32_t* ranks;   // of the elements
+  int32_t* ranks;   // by element
   int32_t* places;  // by rank
 
   int64_t items() const { return rows * columns; }
@@ -33,7 +33,7 @@ struct SparsemaxRanksKernel {
   }
 };
 
-// What is subtracted from a row's elements, and how many are above it.
+// The number to subtract from a row's elements, and the number of elements above it.
 struct SparsemaxThreshold {
   double tau;
   int32_t above;
@@ -76,7 +76,7 @@ struct SparsemaxKernel {
   }
 };
 
-// A thread a row.
+// One thread per row.
 struct SparsemaxBackwardKernel {
   const float* x;
   const float* dy;

@@ -15,14 +15,14 @@
 #include "worker/compute/cuda/kernels/pack.h"
 #include "worker/compute/elementwise_functions.h"
 
-// What goes through tensors by axes: repeated values, boxes in boxes, sums over some axes; with a
-// division an axis. Boxes go by packs where these lie together, and are bound by bandwidth; the
-// rest goes by elements, and is small beside the layers around it.
+// Ops that address tensors by axes, with one division per axis: repeated values, boxes in boxes,
+// sums over some axes. Boxes use packs where their elements are adjacent, and are bound by
+// bandwidth. The others work by elements, and are small compared to the layers around them.
 
 namespace shoal::cuda {
 
-// Axes that are walked through in row-major order, and how far apart the elements of a tensor lie
-// along each: 0 where they are repeated.
+// Axes in row-major order of the walk, with the stride of a tensor along each: 0 for repeated
+// values.
 struct StridedAxes {
   static constexpr int kMost = 6;
 
@@ -30,11 +30,11 @@ struct StridedAxes {
   int64_t extents[kMost] = {};  // innermost first
   int64_t strides[kMost] = {};
 
-  // Where place `i` of the walk is in the tensor.
+  // The offset in the tensor of step `i` of the walk.
   SHOAL_HOST_DEVICE int64_t Offset(int64_t i) const {
     int64_t offset = 0;
     for (int axis = 0; axis < count; ++axis) {
-      // The outermost takes what is left.
+      // The outermost axis takes the rest.
       const int64_t next = axis + 1 == count ? 0 : i / extents[axis];
       offset += (i - next * extents[axis]) * strides[axis];
       i = next;
@@ -42,14 +42,14 @@ struct StridedAxes {
     return offset;
   }
 
-  // Whether it is a walk by packs of `width` neighbouring elements, at multiples of that.
+  // Whether the walk can use packs of `width` neighbouring elements, at multiples of `width`.
   bool HasPacks(int width) const {
     if (count == 0 || strides[0] != 1 || extents[0] % width != 0) return false;
     return std::all_of(strides + 1, strides + count,
                        [&](int64_t stride) { return stride % width == 0; });
   }
 
-  // Adds an axis outside of those that there are; false where there is no place for it.
+  // Adds an axis outside the existing ones; false if there is no room.
   bool AddOuter(int64_t extent, int64_t stride) {
     if (extent == 1) return true;
     if (count > 0 && stride == strides[count - 1] * extents[count - 1]) {
@@ -63,10 +63,10 @@ struct StridedAxes {
   }
 };
 
-// The axes of a box in a larger one, each as long as it can be.
+// The axes of a box in a larger one, merged where possible.
 struct PaddedAxes {
   int32_t count = 0;
-  // Of both, innermost first; elements.
+  // Of both boxes, innermost first; in elements.
   int64_t extents[StridedAxes::kMost] = {};
   int64_t before[StridedAxes::kMost] = {};
   int64_t inside[StridedAxes::kMost] = {};
@@ -74,7 +74,7 @@ struct PaddedAxes {
   bool HasPacks(int width) const {
     return count > 0 && extents[0] % width == 0 && before[0] % width == 0 && inside[0] % width == 0;
   }
-  // Adds an axis outside of those that there are; false where there is no place for it.
+  // Adds an axis outside the existing ones; false if there is no room.
   bool AddOuter(int64_t extent, int64_t first, int64_t box) {
     const bool all = count > 0 && before[count - 1] == 0 && inside[count - 1] == extents[count - 1];
     if (!all && count == StridedAxes::kMost) return false;
@@ -91,7 +91,7 @@ inline absl::Status TooManyAxes(const Shape& shape) {
   return absl::UnimplementedError(absl::StrCat("the cuda backend has no kernel for shapes like ",
                                                ShapeToString(shape), ": they have too many axes"));
 }
-// `axes`, all of which AddOuter had a place for.
+// Returns `axes` if `fit`, that is if AddOuter had room for all axes.
 inline absl::StatusOr<StridedAxes> AxesIf(bool fit, const StridedAxes& axes, const Shape& shape) {
   if (fit) return axes;
   return TooManyAxes(shape);
@@ -104,8 +104,8 @@ inline std::vector<int64_t> StridesOf(const Shape& shape) {
   return strides;
 }
 
-// A walk through `repeated` along a tensor of `shape` whose values are repeated to give it
-// (BinaryOp says how).
+// The walk in the order of `repeated` along a tensor of `shape` whose values are repeated (defined
+// at BinaryOp).
 inline absl::StatusOr<StridedAxes> RepeatedAxes(const Shape& shape, const Shape& repeated) {
   const std::vector<int64_t> strides = StridesOf(shape);
   StridedAxes axes;
@@ -118,8 +118,8 @@ inline absl::StatusOr<StridedAxes> RepeatedAxes(const Shape& shape, const Shape&
   return AxesIf(fit, axes, repeated);
 }
 
-// How a box of extents `box` lies in one of `shape`, which begins `before` before it along each
-// axis but the first.
+// The position of a box of extents `box` in a tensor of `shape`. Along each axis except the first
+// the box begins at `before`.
 inline absl::StatusOr<PaddedAxes> PaddedAxesOf(const Shape& box, const std::vector<int64_t>& before,
                                                const Shape& shape) {
   PaddedAxes axes;
@@ -131,7 +131,7 @@ inline absl::StatusOr<PaddedAxes> PaddedAxesOf(const Shape& box, const std::vect
   return TooManyAxes(shape);
 }
 
-// A walk through a box of extents `box` in a tensor of `shape`, from where it begins.
+// A walk through a box of extents `box` in a tensor of `shape`, from the beginning of the box.
 inline absl::StatusOr<StridedAxes> BoxAxes(const Shape& box, const Shape& shape) {
   const std::vector<int64_t> strides = StridesOf(shape);
   StridedAxes axes;
@@ -142,16 +142,16 @@ inline absl::StatusOr<StridedAxes> BoxAxes(const Shape& box, const Shape& shape)
   return AxesIf(fit, axes, shape);
 }
 
-// A divisor of axes that kernels divide by. Where one is longer than that there are more packs than
-// a kernel takes, and it is not launched.
+// A divisor for an axis in a kernel. If an axis is longer than the max, there are more packs than a
+// kernel takes, and it is never launched.
 inline Divisor ByExtent(int64_t extent) {
   return Divisor(static_cast<int32_t>(std::clamp<int64_t>(extent, 1, INT32_MAX)));
 }
 
-// A walk by packs of `width` neighbouring elements, with divisions that cost little.
+// A walk by packs of `width` neighbouring elements, with cheap divisions.
 template <int width>
 struct PackedAxes {
-  // Of axes that are made of such packs.
+  // Requires axes.HasPacks(width).
   explicit PackedAxes(const StridedAxes& axes) : count(axes.count) {
     for (int axis = 0; axis < count; ++axis) {
       by_extent[axis] = ByExtent(axes.extents[axis] / (axis == 0 ? width : 1));
@@ -159,7 +159,7 @@ struct PackedAxes {
     }
   }
 
-  // Where pack `i` of the walk is in the tensor, in elements.
+  // The offset in the tensor of pack `i` of the walk, in elements.
   SHOAL_HOST_DEVICE int64_t Offset(int32_t i) const {
     int64_t offset = 0;
     for (int axis = 0; axis < count; ++axis) {
@@ -199,10 +199,10 @@ struct StridedCopyKernel {
   }
 };
 
-// to = from, and zeros around it
+// to = from, with zeros around it
 template <typename Element, int width>
 struct PadKernel {
-  // Of axes that are made of such packs.
+  // Requires axes with packs of `width`.
   PadKernel(const PaddedAxes& axes, const Element* from, Element* to)
       : axes(axes.count), count(1), from(from), to(to) {
     int64_t stride = width;
@@ -244,7 +244,7 @@ struct PadKernel {
   }
 };
 
-// Bound by what it writes.
+// Bound by its writes.
 template <int width>
 struct FloatsOfBytesKernel {
   const uint8_t* from;
@@ -272,7 +272,7 @@ struct FillKernel {
   }
 };
 
-// BinaryOp of tensors that are repeated.
+// BinaryOp of tensors with repeated values.
 template <BinaryOp::Kind kind>
 struct RepeatedBinaryKernel {
   const float* a;

@@ -5,17 +5,17 @@
 
 namespace shoal::cuda {
 
-// to [columns, rows] of from [rows, columns], both row-major. A filter of Keras's,
-// [kh, kw, C / groups, F], has a column for each of its F; cuDNN's, [F, kh, kw, C / groups], is its
-// transpose. A block has a tile, read and written by rows, so that both are consecutive in memory:
-// bound by bandwidth.
+// Transposes `from` [rows, columns] to `to` [columns, rows], both row-major. Keras's filter [kh,
+// kw, C / groups, F] has one column per filter; cuDNN's [F, kh, kw, C / groups] is its transpose. A
+// block reads and writes one tile by rows, so that both accesses are consecutive in memory. Bound
+// by bandwidth.
 template <typename From, typename To>
 struct TransposeKernel {
   static constexpr int kTile = 32;
   static constexpr int kThreads = 256;
   static constexpr int kPhases = 2;
   struct Shared {
-    // One more, so that the threads of a warp that read a column read different banks.
+    // One more column, so that the threads of a warp that read a column use different banks.
     float tile[kTile][kTile + 1];
   };
   struct Own {};

@@ -15,10 +15,10 @@ struct WarpExtents {
   int32_t height, width;          // of x
   int32_t out_height, out_width;  // of y
   int32_t channels;
-  int32_t numbers;  // for each image
+  int32_t numbers;  // per image
 
-  // Calls visit(pixel, weight) for what goes into pixel (h, w) of y: the number of a pixel of that
-  // image of x, -1 for the constant outside.
+  // Calls visit(pixel, weight) for the sources of pixel (h, w) of y. `pixel` is the number of a
+  // pixel in the image of x, or -1 for the constant outside.
   template <typename Visit>
   SHOAL_HOST_DEVICE void ForEachSource(const WarpMap& map, int32_t h, int32_t w,
                                        Visit visit) const {
@@ -38,8 +38,8 @@ struct WarpExtents {
   }
 };
 
-// Bound by the arithmetic in double of its places, which has to agree with that of the other
-// backends about which pixel is the nearest.
+// Bound by the arithmetic in double on positions. It must agree with the other backends about the
+// nearest pixel.
 struct WarpKernel {
   WarpExtents extents;
   const float* x;
@@ -61,10 +61,10 @@ struct WarpKernel {
   }
 };
 
-// Scatters, a thread for each channel of an image, so that the order of the sums is the same each
-// time; the map has no inverse to gather by where it folds images at their sides. Far from any
-// bound: it is for the rare model that has something to train below a layer that moves images
-// about.
+// Scatters with one thread per channel of an image, so that the order of the sums is always the
+// same. Gathering would need an inverse of the map, which does not exist where the map folds images
+// at their sides. Far from any hardware bound: only the rare model with trainable layers before a
+// warp needs it.
 struct WarpBackwardKernel {
   WarpExtents extents;
   const float* dy;
