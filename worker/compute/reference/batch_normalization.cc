@@ -32,9 +32,9 @@ void BatchNormalization(const Arguments& a) {
   }
 }
 
-// With xhat = (x - mean) / sqrt(variance + epsilon): dgamma = sum(dy xhat), dbeta = sum(dy), and
-// dx = gamma / sqrt(...) (dy - dbeta / rows - xhat dgamma / rows), the last two terms by way of
-// mean and variance. Ioffe, Szegedy 2015.
+// With xhat = (x - mean) / sqrt(variance + epsilon): dgamma = sum(dy xhat), dbeta = sum(dy), and dx
+// = gamma / sqrt(...) (dy - dbeta / rows - xhat dgamma / rows). The last two terms account for mean
+// and variance. Ioffe, Szegedy 2015.
 void BatchNormalizationBackward(const Arguments& a) {
   const auto& op = static_cast<const BatchNormalizationBackwardOp&>(a.op);
   const View<const double>& x = a.inputs[0];

@@ -17,7 +17,7 @@ struct Geometry {
         group_out(y[3] / groups),
         before{window.PaddingBefore(0, x[1]), window.PaddingBefore(1, x[2])} {}
 
-  // Calls visit(x index, kernel index, y index) for every product that the convolution adds up.
+  // Calls visit(x index, kernel index, y index) for every product in the convolution's sums.
   template <typename Visit>
   void ForEachProduct(Visit visit) const {
     for (int64_t b = 0; b < y[0]; ++b) {

@@ -17,21 +17,21 @@ struct View {
   Shape shape = {};
 
   int64_t size() const { return ElementCount(shape); }
-  // All axes but the last, and the last.
+  // The product of all axes except the last, and the last.
   int64_t rows() const { return shape.back() == 0 ? 0 : size() / shape.back(); }
   int64_t columns() const { return shape.back(); }
 };
 
-// What a kernel is called with.
+// The arguments of a kernel.
 struct Arguments {
   const Op& op;
-  std::vector<View<const double>> inputs = {};  // in the order that the op's comment names; those
-                                                // that it does not read without data
+  std::vector<View<const double>> inputs = {};  // in the order of the op's comment;
+                                                // unread inputs have no data
   std::vector<View<double>> outputs = {};       // all zero
-  bool training = false;                        // whether layers that differ do as in training
+  bool training = false;                        // whether in training mode
   RunContext context = {};
 
-  // Of an op that has one.
+  // The output of an op with a single one.
   const View<double>& output() const { return outputs[0]; }
 };
 
@@ -39,12 +39,12 @@ struct Arguments {
 // obvious. In double, so that the same functions serve finite differences.
 using KernelFunction = void (*)(const Arguments& arguments);
 
-// In the file of the op's family.
+// Each is defined in the file of its op's family.
 #define KERNEL(TYPE) void TYPE(const Arguments& arguments);
 #include "worker/compute/reference/kernel_list.inc"
 #undef KERNEL
 
-// All of them, by Op::type().
+// All kernels, by Op::type().
 const std::map<std::string, KernelFunction>& Kernels();
 
 }  // namespace shoal::reference

@@ -34,8 +34,8 @@ void LayerNormalization(const Arguments& a) {
   }
 }
 
-// With xhat = (x - mean) * factor and g = dy gamma: dx = factor (g - mean(g) - xhat mean(g xhat)),
-// the last two terms by way of mean and variance. Ba, Kiros, Hinton 2016.
+// With xhat = (x - mean) * factor and g = dy gamma: dx = factor (g - mean(g) - xhat mean(g xhat)).
+// The last two terms account for mean and variance. Ba, Kiros, Hinton 2016.
 void LayerNormalizationBackward(const Arguments& a) {
   const auto& op = static_cast<const LayerNormalizationBackwardOp&>(a.op);
   const int64_t columns = a.outputs[0].columns();

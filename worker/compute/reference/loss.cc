@@ -6,7 +6,7 @@ namespace shoal::reference {
 void Loss(const Arguments& a) {
   const View<const double>& prediction = a.inputs[0];
   const int64_t length = LossRowLength(prediction.shape);
-  const int64_t inner = prediction.size() / length / a.output().size();  // rows of one example
+  const int64_t inner = prediction.size() / length / a.output().size();  // rows per example
   LossRow<double> row(static_cast<const LossOp&>(a.op).attributes, length);
   for (int64_t b = 0; b < a.output().size(); ++b) {
     double sum = 0;

@@ -6,7 +6,7 @@ namespace shoal::reference {
 namespace {
 
 // Calls visit(index in the box, index in the outer shape) for every element of `box`, which lies
-// `before` from the sides of `outer`.
+// `margins` from the sides of `outer`.
 template <typename Visit>
 void ForEachElement(const Shape& box, const Shape& outer, const Margins& margins, Visit visit) {
   const int64_t count = ElementCount(box);

@@ -35,7 +35,7 @@ void ForEachWindow(const Window& window, const Shape& x, const Shape& y, Visit v
   }
 }
 
-// The first of the largest.
+// The index of the first of the largest elements.
 int64_t ArgMax(const double* x, const std::vector<int64_t>& indices) {
   return *std::max_element(indices.begin(), indices.end(),
                            [&](int64_t a, int64_t b) { return x[a] < x[b]; });

@@ -28,7 +28,7 @@ std::vector<double> ToDouble(const void* tensor, const Shape& shape) {
   return {values, values + ElementCount(shape)};
 }
 
-// A node as a step of a program: (inputs that it reads..., outputs...).
+// A node as a step of a program, with the tensors (inputs that it reads..., outputs...).
 class ReferenceKernel : public Kernel {
  public:
   ReferenceKernel(KernelFunction function, const Node& node, const ProgramBuilder& builder)

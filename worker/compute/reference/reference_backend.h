@@ -7,12 +7,12 @@
 
 namespace shoal {
 
-// Plain loops in double on one thread, over row-major tensors of float32: what the other backends
-// are held against.
+// Plain loops in double on one thread, over row-major tensors of float32. Tests compare the other
+// backends with it.
 std::unique_ptr<Backend> CreateReferenceBackend();
 
-// Adds the steps of all of builder.plan().nodes(), in those kernels: for another backend whose
-// device they can compute in the memory of.
+// Adds the steps of all of builder.plan().nodes() with those kernels: for another backend, if they
+// can compute in the memory of its device.
 void AddReferenceSteps(ProgramBuilder& builder);
 
 }  // namespace shoal

@@ -6,8 +6,8 @@
 
 namespace shoal::reference {
 
-// Of a tensor of `shape` whose values are repeated to give `repeated` (BinaryOp says how): where
-// the value lies that element `i` of that repeats.
+// Returns the index, in a tensor of `shape`, of the value that element `i` of `repeated` repeats
+// (defined at BinaryOp).
 inline int64_t RepeatedIndex(int64_t i, const Shape& shape, const Shape& repeated) {
   int64_t index = 0, stride = 1;
   for (size_t axis = 1; axis <= repeated.size(); ++axis) {

@@ -6,7 +6,7 @@
 namespace shoal::reference {
 namespace {
 
-// Calls visit(x index, y index, weight) for everything of x [B, H, W, C] that goes into y.
+// Calls visit(x index, y index, weight) for every source in x [B, H, W, C] of every element of y.
 template <typename Visit>
 void ForEachSource(ResizeOp::Interpolation interpolation, const Shape& x, const Shape& y,
                    Visit visit) {

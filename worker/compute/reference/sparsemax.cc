@@ -8,7 +8,7 @@
 namespace shoal::reference {
 namespace {
 
-// What SparsemaxOp's comment says, of one row.
+// The threshold of one row, in the notation of SparsemaxOp's comment.
 struct Threshold {
   std::vector<int64_t> places = {};  // of z[1] to z[k]
   double tau = 0;

@@ -6,8 +6,8 @@
 namespace shoal::reference {
 namespace {
 
-// Calls visit(x index, y index, weight) for everything that goes into y, the index of x being -1
-// where that is the constant outside.
+// Calls visit(x index, y index, weight) for every source of every element of y. An x index of -1 is
+// the constant outside.
 template <typename Visit>
 void ForEachSource(const WarpAttributes& attributes, const View<const double>& numbers,
                    const Shape& x, const Shape& y, Visit visit) {
