@@ -13,15 +13,15 @@ namespace {
 
 using Pass = ConvolutionGraph::Pass;
 
-// Of products, in all places together.
+// The max number of products to compute, over all places.
 constexpr int64_t kMostProducts = 4 << 20;
 constexpr int64_t kLeastPlaces = 2;
 
-// Which element of a tensor lies at `offset`.
+// The indices of the element at `offset`.
 std::array<int64_t, 4> IndicesOf(const GraphTensor& tensor, int64_t offset) {
   std::array<int64_t, 4> indices = {};
   for (;;) {
-    // The outermost axis that is left.
+    // The outermost axis without an index yet.
     int outer = -1;
     for (int axis = 0; axis < 4; ++axis) {
       const bool walked = indices[axis] != 0 || tensor.dims[axis] == 1;
@@ -34,7 +34,7 @@ std::array<int64_t, 4> IndicesOf(const GraphTensor& tensor, int64_t offset) {
   }
 }
 
-// The numbers of a tensor, as its type has them: those of TrialNumber, which come again.
+// The numbers of a tensor, rounded to its type: those of TrialNumber, up to their period.
 std::vector<float> NumbersOf(const GraphTensor& tensor, size_t index) {
   std::vector<float> numbers(std::min(tensor.elements(), TrialNumbers(index)));
   WithElement(tensor.type, [&]<typename Element>(Element) {
@@ -45,7 +45,7 @@ std::vector<float> NumbersOf(const GraphTensor& tensor, size_t index) {
   return numbers;
 }
 
-// Computes by the definition.
+// Computes a pass by its definition.
 class Definition {
  public:
   explicit Definition(const ConvolutionGraph& graph) : graph_(graph) {
@@ -56,7 +56,7 @@ class Definition {
     }
   }
 
-  // How many products an element of what is written adds up, at most.
+  // The max number of products that one element of the result adds up.
   int64_t products() const {
     const auto& filter = graph_.filter.dims;
     switch (graph_.pass) {
@@ -95,7 +95,7 @@ class Definition {
     const std::vector<float>& numbers = numbers_[tensor.uid];
     return numbers[offset % static_cast<int64_t>(numbers.size())];
   }
-  // Where the window at `out` reads with `tap`, along an axis of the image.
+  // The position that the window at `out` reads with `tap`, along an axis of the image.
   int64_t In(int axis, int64_t out, int64_t tap) const {
     return out * graph_.strides[axis] + tap * graph_.dilation[axis] - graph_.padding_before[axis];
   }
@@ -168,7 +168,7 @@ absl::Status ConvolutionCheck::Check(const Trial& trial) {
     const int64_t count = std::clamp(kMostProducts / std::max<int64_t>(1, definition.products()),
                                      std::min(kLeastPlaces, sampled.count), sampled.count);
     for (int64_t i = 0; i < count; ++i) {
-      // From the first to the last.
+      // Spread from the first to the last sample.
       const int64_t which = count == 1 ? 0 : i * (sampled.count - 1) / (count - 1);
       places_.push_back({static_cast<size_t>(which), definition.ValueAt(which * sampled.apart)});
     }

@@ -8,24 +8,25 @@
 
 namespace shoal::cuda {
 
-// What `graph` says of TrialNumbers, in some places: computed on the host, in double, by the
-// definition of the pass, as many as take some hundredths of a second, once for all trials. An
-// engine that is wrong is wrong for most, if it is for one.
+// Checks the results of `graph` on TrialNumbers in some places. The host computes the right values
+// in double, by the definition of the pass. It computes them once for all trials, as many as take
+// some hundredths of a second. If an engine is wrong for one place, it is wrong for most.
 class ConvolutionCheck {
  public:
-  explicit ConvolutionCheck(const ConvolutionGraph& graph) : graph_(graph) {}  // outlives this
+  // `graph` must outlive this.
+  explicit ConvolutionCheck(const ConvolutionGraph& graph) : graph_(graph) {}
 
-  // kDataLoss where the sample is something else.
+  // kDataLoss if the sample is wrong.
   absl::Status Check(const Trial& trial);
 
  private:
   struct Place {
-    size_t sampled;  // which of the sample
+    size_t sampled;  // index in the sample
     double value;
   };
 
   const ConvolutionGraph& graph_;
-  std::vector<Place> places_;  // none until the first trial
+  std::vector<Place> places_;  // empty before the first trial
 };
 
 }  // namespace shoal::cuda

@@ -8,7 +8,7 @@
 namespace shoal::cuda {
 namespace {
 
-// With the channels last in memory.
+// A tensor with the channels last in memory.
 GraphTensor ChannelsLast(ConvolutionGraph::Uid uid, ComputeDtype type,
                          const std::array<int64_t, 4>& dims) {
   const auto [batch, channels, height, width] = dims;
@@ -24,7 +24,7 @@ GraphTensor Image(ConvolutionGraph::Uid uid, ComputeDtype type, const Shape& sha
 
 void AddPointwise(Pointwise::Kind kind, ConvolutionGraph::Uid uid, ComputeDtype type,
                   ConvolutionGraph& graph) {
-  // What was the result is now between two operations.
+  // The previous result is now only between two operations.
   GraphTensor& before = graph.after.empty() ? graph.y : graph.after.back().result;
   before.is_virtual = true;
   before.type = ComputeDtype::kFloat32;
@@ -95,7 +95,7 @@ ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& 
     const int64_t in = shapes.x[1 + axis], out = shapes.y[1 + axis];
     const int64_t reach = (window.size[axis] - 1) * window.dilation[axis] + 1;
     graph.padding_before[axis] = window.PaddingBefore(axis, in);
-    // As far as the last window reaches; what none reaches is no padding.
+    // Pad as far as the last window reaches; a border that no window reaches is no padding.
     graph.padding_after[axis] = std::max<int64_t>(
         0, (out - 1) * window.strides[axis] + reach - in - graph.padding_before[axis]);
   }

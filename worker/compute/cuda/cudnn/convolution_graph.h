@@ -11,29 +11,29 @@
 #include "common/model/ops/window.h"
 #include "worker/compute/cuda/trial.h"
 
-// What cuDNN is asked to compute, as data: descriptors are made of it (operation_graph.h), its text
-// is in errors, and tests read it. Nothing of cuDNN's is needed for it.
+// A computation for cuDNN, as data. operation_graph.h makes descriptors from it, errors contain its
+// text, and tests read it. It does not need cuDNN.
 
 namespace shoal::cuda {
 
-// A tensor. Axes have cuDNN's order, whatever their order in memory: batch, channels, height, width
-// of an image, and filters, channels of a group, height, width of a filter. In memory channels are
-// last, which is what engines with tensor cores read as it is.
+// A tensor. Its axes have cuDNN's order, regardless of the order in memory: batch, channels,
+// height, width for an image; filters, channels of a group, height, width for a filter. In memory
+// the channels are last: engines with tensor cores read this layout directly.
 struct GraphTensor {
-  int64_t uid;  // what its address is given by
+  int64_t uid;  // identifies its address
   ComputeDtype type;
   std::array<int64_t, 4> dims;
   std::array<int64_t, 4> strides;  // elements
-  bool is_virtual = false;         // between two operations, in no memory
+  bool is_virtual = false;         // only between two operations, not in memory
 
   int64_t elements() const { return dims[0] * dims[1] * dims[2] * dims[3]; }
   int64_t size_bytes() const { return elements() * (type == ComputeDtype::kFloat32 ? 4 : 2); }
 };
 
-// One element of the result each from one of what was computed before.
+// An elementwise operation on the previous result.
 struct Pointwise {
   enum class Kind {
-    kAddBias,  // of each channel
+    kAddBias,  // one per channel
     kRelu,
   };
   Kind kind;
@@ -41,8 +41,8 @@ struct Pointwise {
   GraphTensor result;
 };
 
-// A pass of a convolution, with what follows it: y = x * filter, or the gradient of x or of the
-// filter, which are then what is written. Products are added up in float32.
+// A pass of a convolution, with the operations after it: y = x * filter, or the gradient of x or of
+// the filter. In a backward pass that tensor is the result. Products are added up in float32.
 struct ConvolutionGraph {
   enum class Pass { kForward, kBackwardData, kBackwardFilter };
   // The tensors' uids.
@@ -51,35 +51,36 @@ struct ConvolutionGraph {
   Pass pass;
   GraphTensor x, filter, y;  // y: of the convolution alone
   std::array<int64_t, 2> strides, dilation, padding_before, padding_after;
-  std::vector<Pointwise> after;  // of kForward, in order
+  std::vector<Pointwise> after;  // for kForward, in order
 
-  // The tensors that lie in memory, in the order of their uids.
+  // The tensors in memory, in the order of their uids.
   std::vector<GraphTensor> tensors_in_memory() const;
-  // The one of them that is computed.
+  // The one of them that is the result.
   const GraphTensor& written() const;
 };
 
-// As graph.tensors_in_memory().
+// In the order of graph.tensors_in_memory().
 std::vector<TrialTensor> TrialTensorsOf(const ConvolutionGraph& graph);
 
-// What is described: extents in Keras's order, with the batch size in place of kBatch.
+// The shapes of a convolution in Keras's order, with the batch size in place of kBatch.
 struct ConvolutionShapes {
   Shape x;       // [B, H, W, C]
   Shape kernel;  // [kh, kw, C / groups, F]
   Shape y;       // [B, H', W', F]
 };
 
-// What a forward pass has besides the convolution: what cuDNN has fast engines for. It has none for
-// a ReLU without a bias, nor for one that is cut off above.
+// The operations after the convolution in a forward pass, limited to those with fast engines in
+// cuDNN. It has none for a ReLU without a bias, nor for a ReLU with a maximum.
 enum class ConvolutionEnding { kNone, kBias, kBiasAndRelu };
 
-// The graph of a pass over tensors of `type`; `ending` of a forward pass. What is between two
-// operations is float32. The filter lies as [F, kh, kw, C / groups] (filter_layout.h).
+// Returns the graph of a pass over tensors of `type`; `ending` is for a forward pass. Values
+// between two operations are float32. The filter's layout is [F, kh, kw, C / groups]
+// (filter_layout.h).
 ConvolutionGraph DescribeConvolution(ConvolutionGraph::Pass pass, const Window& window,
                                      const ConvolutionShapes& shapes, ComputeDtype type,
                                      ConvolutionEnding ending = ConvolutionEnding::kNone);
 
-// All of it in a line: equal exactly where the graphs are.
+// The whole graph in one line: two texts are equal exactly if the graphs are.
 std::string GraphText(const ConvolutionGraph& graph);
 
 }  // namespace shoal::cuda

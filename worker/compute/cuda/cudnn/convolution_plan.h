@@ -17,11 +17,11 @@
 
 namespace shoal::cuda {
 
-// cuDNN at work on a device, in one stream. Owns what cuDNN has there. Not thread-safe.
+// cuDNN's handle for a device and a stream. Owns cuDNN's resources there. Not thread-safe.
 class CudnnHandle {
  public:
-  // On the calling thread's current device, which is to be that whenever it is used. Both outlive
-  // it.
+  // Uses the calling thread's current device, which must be current at every use. Both arguments
+  // must outlive the handle.
   static absl::StatusOr<CudnnHandle> Create(const CudnnLibrary& library, const Stream& stream);
 
   cudnnHandle_t get() const { return handle_.get(); }
@@ -37,26 +37,27 @@ class CudnnHandle {
   std::unique_ptr<cudnnContext, Destroy> handle_;
 };
 
-// A graph with the engine that computes it, ready to run. Not thread-safe.
+// A graph with an engine that computes it, ready to run. Not thread-safe.
 class ConvolutionPlan {
  public:
-  // kUnimplemented, among others, where the engine cannot after all. `library` outlives it.
+  // kUnimplemented, among other errors, if the engine cannot run the graph after all. `library`
+  // must outlive the plan.
   static absl::StatusOr<ConvolutionPlan> Create(const CudnnLibrary& library,
                                                 const CudnnDevice& device,
                                                 const ConvolutionGraph& graph, Engine engine,
                                                 const NodeName& node);
 
   const EngineConfig& config() const { return engine_.config; }
-  // By which a planner makes it again.
+  // The text from which a planner can make the plan again.
   std::string choice() const { return EngineConfigText(engine_.config); }
   const EngineNotes& notes() const { return engine_.notes; }
   const ConvolutionGraph& graph() const { return graph_; }
-  // What it needs besides the tensors, aligned as they are.
+  // The memory that it needs in addition to the tensors, with the same alignment.
   int64_t workspace_bytes() const { return workspace_bytes_; }
 
-  // Puts it into the handle's stream. `addresses`: of graph().tensors_in_memory(), in that order,
-  // multiples of 16 bytes on the device. What it does comes later, and an error may be of what ran
-  // before.
+  // Submits the plan to the handle's stream; it runs later. `addresses` are those of
+  // graph().tensors_in_memory(), in that order: device addresses, multiples of 16 bytes. An error
+  // may come from earlier work.
   absl::Status Run(const CudnnHandle& handle, std::span<void* const> addresses, void* workspace);
 
  private:
@@ -72,7 +73,8 @@ class ConvolutionPlan {
   Descriptor plan_;
   int64_t workspace_bytes_;
   NodeName node_;
-  // The addresses of the last run, as cuDNN wants them: they are mostly the same again.
+  // The addresses of the last run, as a descriptor of cuDNN. Kept because the next run mostly uses
+  // the same.
   std::optional<Descriptor> pack_;
   std::vector<void*> addresses_;
   void* workspace_ = nullptr;

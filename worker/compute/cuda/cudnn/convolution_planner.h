@@ -9,32 +9,32 @@
 
 namespace shoal::cuda {
 
-// Chooses an engine for a graph. Without a tuner, or where it is to be deterministic, the first
-// that cuDNN's heuristics name of those that the demands allow: the same each time. Otherwise the
-// tuner's choice among these. Not thread-safe.
+// Chooses an engine for a graph among those of cuDNN's heuristics that the demands allow. Without a
+// tuner, or if the demands are deterministic, it takes the first one: the same each time. Otherwise
+// the tuner chooses. Not thread-safe.
 class ConvolutionPlanner {
  public:
   struct Options {
-    // All outlive it.
+    // All of these must outlive the planner.
     const CudnnLibrary* library;
     const CudnnDevice* device;
     PlanTuner* tuner = nullptr;
-    // How long a plan takes, in any unit; for the tuner.
+    // Measures a plan, for the tuner. The time may be in any unit.
     std::function<absl::StatusOr<Trial>(ConvolutionPlan& plan)> measure = {};
   };
   explicit ConvolutionPlanner(Options options) : options_(std::move(options)) {}
 
-  // Where no engine does: NoEngine's error.
+  // NoEngine's error if no engine works.
   absl::StatusOr<ConvolutionPlan> Plan(const ConvolutionGraph& graph,
                                        const ConvolutionDemands& demands, const NodeName& node);
 
  private:
-  // `most` at most, and at least one. Where no engine does: NoEngine's error.
+  // Returns at least one plan and at most `most`. NoEngine's error if no engine works.
   absl::StatusOr<std::vector<ConvolutionPlan>> Suggest(const ConvolutionGraph& graph,
                                                        const OperationGraph& operations,
                                                        const ConvolutionDemands& demands,
                                                        size_t most, const NodeName& node) const;
-  // A plan within the demands.
+  // Makes a plan if the engine meets the demands.
   absl::StatusOr<ConvolutionPlan> TryEngine(const ConvolutionGraph& graph,
                                             const ConvolutionDemands& demands, Engine engine,
                                             const NodeName& node) const;

@@ -11,8 +11,8 @@
 namespace shoal::cuda {
 namespace {
 
-// As cudaMalloc aligns, which engines may take for granted of a workspace, of which they are not
-// told otherwise; tensors of a program are aligned to less.
+// The alignment of cudaMalloc. Engines may assume it for a workspace, because cuDNN has no
+// attribute for its alignment. A program's tensors are aligned to less.
 constexpr uintptr_t kWorkspaceAlignment = 256;
 
 class ConvolutionKernel : public Kernel {
@@ -20,7 +20,7 @@ class ConvolutionKernel : public Kernel {
   ConvolutionKernel(const CudnnHandle* handle, ConvolutionPlan plan)
       : handle_(*handle), plan_(std::move(plan)) {}
 
-  // Of a workspace for this plan.
+  // The size of the aligned workspace for this plan.
   static int64_t WorkspaceBytes(const ConvolutionPlan& plan) {
     return plan.workspace_bytes() == 0
                ? 0
@@ -40,7 +40,7 @@ class ConvolutionKernel : public Kernel {
   ConvolutionPlan plan_;
 };
 
-// What there is once cuDNN has been asked for. Never moves.
+// The objects that exist once cuDNN is loaded. Never moves.
 struct CudnnSession {
   CudnnSession(std::unique_ptr<const CudnnLibrary> library, CudnnDevice device, CudnnHandle handle)
       : library(std::move(library)), device(std::move(device)), handle(std::move(handle)) {}
@@ -72,7 +72,7 @@ class CudnnConvolutions : public Convolutions {
   }
 
  private:
-  // When it is first asked.
+  // Loads cuDNN on the first call.
   absl::Status Begin() {
     if (planner_.has_value()) return absl::OkStatus();
     SHOAL_ASSIGN_OR_RETURN(auto library, CudnnLibrary::Load());
@@ -98,7 +98,7 @@ class CudnnConvolutions : public Convolutions {
   }
 
   const CudnnOptions options_;
-  std::unique_ptr<const CudnnSession> session_;  // null until the first is made
+  std::unique_ptr<const CudnnSession> session_;  // null before the first Make
   std::optional<ConvolutionPlanner> planner_;
 };
 

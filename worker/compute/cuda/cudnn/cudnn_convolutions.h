@@ -11,17 +11,17 @@
 namespace shoal::cuda {
 
 struct CudnnOptions {
-  // The thread's current device; whoever makes kernels or runs them has it as that.
+  // The thread's current device. Threads that make or run kernels must have it as the current one.
   int device_index = 0;
-  // Where they go. Outlives the convolutions.
+  // The stream for the kernels. Must outlive the convolutions.
   const Stream* stream = nullptr;
-  ConvolutionDemands demands = {};  // of a step
-  // Chooses the engines of a step, unless that is to be deterministic; null: the first does.
-  // Outlives the convolutions.
+  ConvolutionDemands demands = {};  // of a training step
+  // Chooses the engines of training steps that need not be deterministic. Null: the first engine is
+  // used. Must outlive the convolutions.
   PlanTuner* tuner = nullptr;
 };
 
-// Convolutions by cuDNN, which is loaded when the first is made.
+// Convolutions by cuDNN, which the first Make loads.
 std::unique_ptr<Convolutions> CreateCudnnConvolutions(CudnnOptions options);
 
 }  // namespace shoal::cuda

@@ -16,7 +16,7 @@ absl::StatusOr<std::string> NameOf(const std::string& properties) {
   if (json.is_object() && json.contains("deviceName") && json["deviceName"].is_string() &&
       json.contains("deviceVer") && json["deviceVer"].is_number_integer() &&
       json.contains("multiProcessorCount") && json["multiProcessorCount"].is_number_integer()) {
-    const int version = json["deviceVer"].get<int>();  // 900: 9.0
+    const int version = json["deviceVer"].get<int>();  // 900 means 9.0
     std::string name = json["deviceName"].get<std::string>();
     for (char& c : name) {
       if (c == '\t' || c == '\n') c = ' ';
@@ -50,7 +50,7 @@ absl::StatusOr<CudnnDevice> CudnnDevice::Finish(Descriptor properties) {
   SHOAL_RETURN_IF_ERROR(properties.Finalize());
   SHOAL_ASSIGN_OR_RETURN(const std::vector<char> json,
                          properties.Get<char>(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION));
-  // It may end as a C string.
+  // The text may end like a C string.
   std::string text(json.begin(), json.end());
   text.resize(std::min(text.size(), text.find('\0')));
   SHOAL_ASSIGN_OR_RETURN(std::string name, NameOf(text));

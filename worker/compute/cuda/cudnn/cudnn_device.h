@@ -9,18 +9,18 @@
 
 namespace shoal::cuda {
 
-// A GPU as cuDNN is told of it when it is asked for engines and plans: one that is here, or any, by
-// its properties alone. Constant once made.
+// A GPU as cuDNN needs it for engines and plans: one of this machine, or any, by its properties
+// alone. Constant once made.
 class CudnnDevice {
  public:
   static absl::StatusOr<CudnnDevice> OfThisMachine(const CudnnLibrary& library, int index);
-  // `properties`: cuDNN's JSON of them. Plans for a GPU that is not here do not run.
+  // `properties` is cuDNN's JSON. Plans for a GPU that is not in this machine do not run.
   static absl::StatusOr<CudnnDevice> Described(const CudnnLibrary& library,
                                                std::string_view properties);
 
   const Descriptor& properties() const { return properties_; }
-  // "NVIDIA H100 80GB HBM3 9.0 132": name, compute capability and multiprocessors, which decide
-  // what is fast.
+  // "NVIDIA H100 80GB HBM3 9.0 132": name, compute capability and multiprocessors. They decide
+  // which engines are fast.
   const std::string& name() const { return name_; }
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kName[] = "libcudnn.so.9";
 
-// cudnnGetVersion's number of 9.8.0: the first that is told of a device by a descriptor.
+// cudnnGetVersion's number for 9.8.0, the first version that takes a device as a descriptor.
 constexpr size_t kLeastVersion = 90800;
 constexpr size_t kNextMajorVersion = 100000;
 

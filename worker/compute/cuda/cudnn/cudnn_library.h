@@ -12,26 +12,26 @@
 
 namespace shoal::cuda {
 
-// cuDNN, loaded when it is first asked for: a program needs neither it nor a driver to start. The
-// functions are cuDNN's by their names there, and as thread-safe as they are: as long as no two
-// threads give the same to them. Outlives what is made with it; cuDNN itself stays loaded.
+// cuDNN, loaded on first use: a program can start without it and without a driver. The functions
+// have cuDNN's names and its thread-safety: two threads must not pass the same objects to them.
+// Must outlive objects made with it; cuDNN itself stays loaded.
 class CudnnLibrary {
  public:
-  // The library under its own name, as the system finds it (LD_LIBRARY_PATH first), else the one
-  // that this program was configured with. kFailedPrecondition, with what to do, where there is
-  // none or one that is too old.
+  // Loads the library by its name, as the system finds it (LD_LIBRARY_PATH first), else the one
+  // that this program was configured with. kFailedPrecondition, with the remedy, if there is none
+  // or it is too old.
   static absl::StatusOr<std::unique_ptr<const CudnnLibrary>> Load();
-  // The one at `path` alone.
+  // Loads only the one at `path`.
   static absl::StatusOr<std::unique_ptr<const CudnnLibrary>> LoadFrom(const std::string& path);
 
   // "cuDNN 9.19.0"
   std::string name() const;
 
-  // The status of a call whose text begins with the function's name, as cuda_status.h's ToStatus:
-  // "cudnnBackendFinalize of Conv2D in the layer conv: CUDNN_STATUS_BAD_PARAM: what cuDNN says of
-  // it". kUnimplemented for what cuDNN has no engine for, kResourceExhausted where memory has run
-  // out, kFailedPrecondition for library and driver as they were found, kUnavailable where
-  // something failed on the device, and kInternal for what only a mistake of ours makes.
+  // The status of a call; the text of the call begins with the function's name (see ToStatus in
+  // cuda_status.h): "cudnnBackendFinalize of Conv2D in the layer conv: CUDNN_STATUS_BAD_PARAM: what
+  // cuDNN says of it". kUnimplemented: cuDNN has no engine for it. kResourceExhausted: out of
+  // memory. kFailedPrecondition: the library or the driver is unsuitable. kUnavailable: it failed
+  // on the device. kInternal: a bug in Shoal.
   absl::Status ToStatus(cudnnStatus_t status, std::string_view call,
                         const NodeName& node = {}) const;
 
@@ -56,11 +56,11 @@ class CudnnLibrary {
   CudnnLibrary() = default;
 };
 
-// An error unless `version`, as cudnnGetVersion gives it, is one that this program can use.
+// An error unless this program can use `version`, as returned by cudnnGetVersion.
 absl::Status CheckCudnnVersion(size_t version);
 
-// SHOAL_CUDNN(library, cudnnBackendFinalize(descriptor)): the call's status, with the function's
-// name. A node may follow as a further argument.
+// SHOAL_CUDNN(library, cudnnBackendFinalize(descriptor)): the status of the call, with the
+// function's name. A node may follow as a further argument.
 #define SHOAL_CUDNN(LIBRARY, CALL, ...) \
   (LIBRARY).ToStatus((LIBRARY).CALL, #CALL __VA_OPT__(, ) __VA_ARGS__)
 

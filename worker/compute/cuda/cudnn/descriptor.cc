@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<Descriptor>> Descriptor::GetDescriptors(
 
 absl::StatusOr<std::vector<Descriptor>> Descriptor::GetDescriptors(
     cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type, int64_t most) const {
-  // cuDNN fills descriptors that are there.
+  // cuDNN fills existing descriptors.
   std::vector<Descriptor> descriptors;
   std::vector<cudnnBackendDescriptor_t> handles;
   for (int64_t i = 0; i < most; ++i) {

@@ -15,7 +15,7 @@
 
 namespace shoal::cuda {
 
-// cuDNN's name of the type of an attribute.
+// cuDNN's name for the type of an attribute.
 template <typename T>
 struct AttributeType;
 #define SHOAL_ATTRIBUTE_TYPE(TYPE, NAME)                                     \
@@ -38,8 +38,9 @@ SHOAL_ATTRIBUTE_TYPE(cudnnNanPropagation_t, NAN_PROPOGATION);
 SHOAL_ATTRIBUTE_TYPE(cudnnPointwiseMode_t, POINTWISE_MODE);
 #undef SHOAL_ATTRIBUTE_TYPE
 
-// A descriptor of cuDNN's graph API: attributes, which hold when it is finalized. Owns it. What it
-// names stays alive by its own owners. Not thread-safe. Errors name `node`, which outlives it.
+// A descriptor of cuDNN's graph API: attributes, which take effect when it is finalized. Owns it,
+// but not the descriptors that it refers to: keep those alive. Not thread-safe. Errors name `node`,
+// which must outlive it.
 class Descriptor {
  public:
   static absl::StatusOr<Descriptor> Create(const CudnnLibrary& library,
@@ -68,17 +69,18 @@ class Descriptor {
   }
   absl::Status Finalize();
 
-  // A list, of any length.
+  // Returns a list of any length.
   template <typename T>
   absl::StatusOr<std::vector<T>> Get(cudnnBackendAttributeName_t name) const;
-  // A list of descriptors of this type, of any length.
+  // Returns a list of descriptors of this type, of any length.
   absl::StatusOr<std::vector<Descriptor>> GetDescriptors(cudnnBackendAttributeName_t name,
                                                          cudnnBackendDescriptorType_t type) const;
-  // Of at most `most`. Of some lists cuDNN says that there are none unless there is room for them.
+  // Returns at most `most` descriptors. For some lists cuDNN reports a length of zero unless the
+  // caller provides room for elements.
   absl::StatusOr<std::vector<Descriptor>> GetDescriptors(cudnnBackendAttributeName_t name,
                                                          cudnnBackendDescriptorType_t type,
                                                          int64_t most) const;
-  // A single value.
+  // Returns a single value.
   template <typename T>
   absl::StatusOr<T> GetOne(cudnnBackendAttributeName_t name) const;
 
@@ -88,7 +90,7 @@ class Descriptor {
 
   absl::Status SetElements(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                            int64_t count, const void* elements);
-  // Of at most `count`; returns how many there are.
+  // Reads at most `count` elements; returns their number.
   absl::StatusOr<int64_t> GetElements(cudnnBackendAttributeName_t name,
                                       cudnnBackendAttributeType_t type, int64_t count,
                                       void* elements) const;

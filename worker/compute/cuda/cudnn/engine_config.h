@@ -11,8 +11,8 @@
 
 namespace shoal::cuda {
 
-// A choice among the ways in which cuDNN computes a graph: one of its engines, and how that is set.
-// The numbers are cuDNN's own and mean something to one version of it alone.
+// Identifies a way of computing a graph: one of cuDNN's engines and its settings. The numbers are
+// cuDNN's own; only the same version understands them.
 struct EngineConfig {
   struct Knob {
     int64_t type;
@@ -24,34 +24,35 @@ struct EngineConfig {
   bool operator==(const EngineConfig&) const = default;
 };
 
-// "62 2=0 13=1", and back; nothing of another text.
+// Formats a config as "62 2=0 13=1". ParseEngineConfig is the inverse; it returns nothing for any
+// other text.
 std::string EngineConfigText(const EngineConfig& config);
 std::optional<EngineConfig> ParseEngineConfig(std::string_view text);
 
-// What cuDNN says about how an engine computes.
+// cuDNN's notes about an engine.
 struct EngineNotes {
-  bool tensor_cores = false;  // of float32 it then reads 19 bits alone (TF32)
+  bool tensor_cores = false;  // reads only 19 bits of a float32 (TF32)
   bool converts_inputs_down = false;
   bool adds_in_less_than_float32 = false;
   bool nondeterministic = false;
 };
 
-// What a job asks of convolutions.
+// A job's demands on convolutions.
 struct ConvolutionDemands {
   bool tf32 = false;           // float32 may be read as TF32
-  bool deterministic = false;  // the same bits in each run: what is fastest today is no reason
-  // What computes something else is not taken, where it is not to be measured, too. It takes a
-  // try, which an evaluation is not worth.
+  bool deterministic = false;  // the same bits in each run: speed must not decide
+  // Rejects engines with wrong results, even without measuring for speed. This takes a trial, which
+  // is not worth it for an evaluation.
   bool checked = false;
   int64_t workspace_limit_bytes = int64_t{1} << 30;
 };
 
-// Whether an engine with these notes may compute on tensors of `type`. Sums are in float32 always.
+// Whether an engine with these notes may compute on tensors of `type`. Sums are always in float32.
 bool MayCompute(const EngineNotes& notes, ComputeDtype type, const ConvolutionDemands& demands);
 
-// What it comes to that no engine does of those that cuDNN names, of which each has failed:
-// kUnimplemented, for who computes it otherwise, with the last failure's text, or the first failure
-// that is one of the device or of the installation, which others would meet as well.
+// Returns the error if all of cuDNN's engines for a graph have failed. The first failure of the
+// device or the installation wins, because other ways of computing would fail, too. Otherwise
+// kUnimplemented with the text of the last failure; the caller may then compute it in another way.
 absl::Status NoEngine(const std::string& what, const std::vector<absl::Status>& failures);
 
 }  // namespace shoal::cuda

@@ -20,7 +20,7 @@ absl::StatusOr<EngineNotes> NotesOf(const Descriptor& engine) {
   return result;
 }
 
-// What cuDNN tells of a config of its own.
+// Reads cuDNN's description of one of its configs.
 absl::StatusOr<Engine> Read(Descriptor config) {
   SHOAL_ASSIGN_OR_RETURN(
       const std::vector<Descriptor> engine,

@@ -12,23 +12,23 @@
 
 namespace shoal::cuda {
 
-// An engine set to compute a graph.
+// An engine with settings to compute a graph.
 struct Engine {
   EngineConfig config;
   EngineNotes notes;
-  std::vector<Descriptor> parts;  // cuDNN's: what the last, the config, is made of
+  std::vector<Descriptor> parts;  // cuDNN's descriptors; the last is the config, made of the others
 
   const Descriptor& descriptor() const { return parts.back(); }
 };
 
-// Those that cuDNN's heuristics name for the graph on this device, what is thought best first, then
-// those that it names to be safe. Needs no GPU.
+// Returns the engines of cuDNN's heuristics for the graph on this device, the best first, followed
+// by its fallback engines. Needs no GPU.
 absl::StatusOr<std::vector<Engine>> SuggestEngines(const CudnnLibrary& library,
                                                    const CudnnDevice& device,
                                                    const OperationGraph& graph,
                                                    const NodeName& node);
 
-// The one with this config: an error where this cuDNN has none for the graph.
+// Returns the engine with this config; an error if this cuDNN has none for the graph.
 absl::StatusOr<Engine> MakeEngine(const CudnnLibrary& library, const CudnnDevice& device,
                                   const OperationGraph& graph, const EngineConfig& config,
                                   const NodeName& node);

@@ -9,7 +9,7 @@
 namespace shoal::cuda {
 namespace {
 
-// All that lies in memory begins at such an address: pieces of the arena, inputs and variables do.
+// The alignment of everything in memory: pieces of the arena, inputs and variables.
 constexpr int64_t kAlignmentBytes = 16;
 
 // The attributes of the operation of a pass.
@@ -76,7 +76,7 @@ class Building {
   absl::StatusOr<Descriptor> New(cudnnBackendDescriptorType_t type) const {
     return Descriptor::Create(library_, type, node_);
   }
-  // Finalizes it. It stays where it is for cuDNN.
+  // Finalizes the descriptor and keeps it alive, so that cuDNN can refer to it.
   absl::StatusOr<cudnnBackendDescriptor_t> Keep(Descriptor descriptor) {
     SHOAL_RETURN_IF_ERROR(descriptor.Finalize());
     parts_.push_back(std::move(descriptor));
@@ -163,7 +163,7 @@ class Building {
 
   static absl::Status SetRelu(Descriptor& function) {
     SHOAL_RETURN_IF_ERROR(function.Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_RELU_FWD));
-    // A model that diverges is to show it.
+    // Not-a-number must pass, so that a diverging model shows it.
     return function.Set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
   }
 

@@ -12,7 +12,7 @@ namespace shoal::cuda {
 // cuDNN's type of elements.
 cudnnDataType_t DataType(ComputeDtype type);
 
-// A ConvolutionGraph as cuDNN's descriptors, finalized. Owns them. Needs no GPU.
+// A ConvolutionGraph as finalized cuDNN descriptors. Owns them. Needs no GPU.
 class OperationGraph {
  public:
   static absl::StatusOr<OperationGraph> Create(const CudnnLibrary& library,
@@ -23,7 +23,7 @@ class OperationGraph {
  private:
   explicit OperationGraph(std::vector<Descriptor> parts) : parts_(std::move(parts)) {}
 
-  std::vector<Descriptor> parts_;  // tensors, operations, and at last the graph
+  std::vector<Descriptor> parts_;  // tensors, operations, and last the graph
 };
 
 }  // namespace shoal::cuda
