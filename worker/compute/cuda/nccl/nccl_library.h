@@ -11,22 +11,21 @@
 
 namespace shoal::cuda {
 
-// NCCL, loaded when a worker begins to use several GPUs: a program needs it neither to start nor to
-// compute. The functions are NCCL's by their names there, and as thread-safe as they are. Outlives
-// what is made with it; NCCL itself stays loaded.
+// NCCL, loaded when a worker starts to use several GPUs: a program can start and compute without
+// it. The functions have NCCL's names and its thread-safety. Must outlive objects made with it;
+// NCCL itself stays loaded.
 class NcclLibrary {
  public:
-  // The library under its own name, as the system finds it (LD_LIBRARY_PATH first), else the one
-  // that this program was configured with. kFailedPrecondition, with what to do, where there is
-  // none.
+  // Loads the library by its name, as the system finds it (LD_LIBRARY_PATH first), else the one
+  // that this program was configured with. kFailedPrecondition, with the remedy, if there is none.
   static absl::StatusOr<std::unique_ptr<const NcclLibrary>> Load();
-  // The one at `path` alone.
+  // Loads only the one at `path`.
   static absl::StatusOr<std::unique_ptr<const NcclLibrary>> LoadFrom(const std::string& path);
 
-  // The status of a call for the GPU `device` whose text begins with the function's name:
-  // "ncclReduce on cuda:1: unhandled cuda error". kUnavailable where it failed on a device or
-  // between them, kFailedPrecondition for the system as it was found, and kInternal for what only a
-  // mistake of ours makes. ncclInProgress is OK.
+  // The status of a call for the GPU `device`; the text of the call begins with the function's
+  // name: "ncclReduce on cuda:1: unhandled cuda error". kUnavailable: it failed on a device or
+  // between devices. kFailedPrecondition: the system is unsuitable. kInternal: a bug in Shoal.
+  // ncclInProgress is OK.
   absl::Status ToStatus(ncclResult_t result, std::string_view call, int device) const;
 
 #define SHOAL_NCCL_FUNCTIONS(FUNCTION) \

@@ -13,12 +13,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// For a call to be taken, which for the first waits until all GPUs are connected.
+// The timeout for NCCL to accept a call. The first call waits until all GPUs are connected.
 constexpr std::chrono::minutes kPatience{1};
 
 absl::Status AbortedSums() { return absl::CancelledError("the sums were aborted"); }
 
-// Of what fails while a sum is computed: mostly a GPU or a link, be it another rank's.
+// Adds advice to an error of a running sum. The cause is mostly a GPU or a link, possibly of
+// another rank.
 absl::Status WithAdvice(const absl::Status& status) {
   if (status.ok() || absl::IsCancelled(status)) return status;
   return absl::Status(
@@ -41,7 +42,7 @@ NcclSums::NcclSums(Options options)
 
 absl::StatusOr<std::unique_ptr<NcclSums>> NcclSums::Create(Options options) {
   std::unique_ptr<NcclSums> sums(new NcclSums(std::move(options)));
-  // The current device is a thread's own; the caller's stays as it is.
+  // The current device belongs to a thread. A thread of its own keeps the caller's unchanged.
   absl::Status status;
   std::thread([&] { status = sums->Connect(); }).join();
   SHOAL_RETURN_IF_ERROR(status);
@@ -97,7 +98,7 @@ absl::Status NcclSums::ReduceOn(cudaStream_t stream, const SumRank& rank, char* 
 absl::Status NcclSums::SetShare(Communicator& own, float share) const {
   if (own.share == share) return absl::OkStatus();
   const NcclLibrary& nccl = *options_.library;
-  // One that was given to a call may be destroyed when that has returned.
+  // The operator may be destroyed once the call that used it has returned.
   if (own.share != 0) {
     SHOAL_RETURN_IF_ERROR(nccl.ToStatus(nccl.ncclRedOpDestroy(own.times_share, own.communicator),
                                         "ncclRedOpDestroy", own.device));
