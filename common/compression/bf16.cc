@@ -1,6 +1,6 @@
-// The upper half of a float: 8 bits of exponent, 7 of mantissa, rounded to the nearest, ties to
-// even. Relative error up to 2^-8; of denormal values up to 2^-134 absolute. Infinity and
-// not-a-number stay what they are; a finite value stays finite.
+// The upper half of a float: 8 bits of exponent, 7 of mantissa, rounded to nearest, ties to even.
+// Relative error up to 2^-8; absolute error up to 2^-134 for denormal values. Infinity and
+// not-a-number stay the same; a finite value stays finite.
 #include <bit>
 #include <cstdint>
 

@@ -12,13 +12,13 @@
 
 namespace shoal {
 
-// What codecs have in common that write values in blocks, each with a scale of its own before it,
-// so that a large value costs no more than its neighbours their digits.
+// The common parts of codecs that write values in blocks. Each block begins with its own scale, so
+// that a large value costs only its neighbours their digits.
 constexpr size_t kBlockValues = 256;
 constexpr size_t kScaleBytes = sizeof(float);
 
-// The bits of the largest magnitude among `size` values: ordered as the magnitudes are, infinity
-// above all numbers, what is not a number above that.
+// The bits of the largest magnitude among `size` values. They are ordered like the magnitudes:
+// infinity is above all numbers, and not-a-number is above infinity.
 inline uint32_t LargestMagnitudeBits(const float* values, size_t size) {
   int32_t largest = 0;
   for (size_t i = 0; i < size; ++i) {
@@ -28,11 +28,11 @@ inline uint32_t LargestMagnitudeBits(const float* values, size_t size) {
   return static_cast<uint32_t>(largest);
 }
 
-// Of infinity; what is not less is no finite magnitude.
+// The bits of infinity; only finite magnitudes are below.
 constexpr uint32_t kInfinityBits = 0x7f800000;
 
-// A block whose values are not all finite has this scale, and comes back as not-a-number: what a
-// step has broken is to be seen, and there is nothing to measure the others with.
+// The scale of a block with a non-finite value. The whole block decodes to not-a-number. This shows
+// that a step is broken, and there is no scale for the other values anyway.
 constexpr uint32_t kBrokenScaleBits = 0x7fc00000;
 
 inline void StoreScale(uint32_t bits, char* out) { std::memcpy(out, &bits, sizeof(bits)); }
@@ -43,7 +43,7 @@ inline uint32_t LoadScale(const char* bytes) {
   return bits;
 }
 
-// Whether an encoder writes such a scale: broken, 0, or a normal number up to `largest`.
+// Whether an encoder writes this scale: broken, 0, or a normal number up to `largest`.
 inline bool PlausibleScale(uint32_t bits, float largest) {
   return bits == kBrokenScaleBits || bits == 0 ||
          (bits >= std::bit_cast<uint32_t>(std::numeric_limits<float>::min()) &&

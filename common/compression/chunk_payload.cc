@@ -33,7 +33,7 @@ absl::Status DecodeChunk(const Codec& codec, const Chunk& chunk, const Message& 
     return absl::InvalidArgumentError(
         absl::StrCat(size, " bytes as ", codec.config(), ", which must be ", expected));
   }
-  std::unique_ptr<char[]> joined;  // where the transport has cut it
+  std::unique_ptr<char[]> joined;  // for a payload that the transport has split
   const char* next = message.payload.empty() ? nullptr : message.payload.front().data;
   if (message.payload.size() > 1) {
     joined = std::make_unique_for_overwrite<char[]>(size);

@@ -11,25 +11,25 @@
 
 namespace shoal {
 
-// How a chunk lies in a payload, decided here for both ends: as `codec` writes its pieces, each by
-// itself, so that no block has the scale of another variable; or as float32, where `codec` is null.
-// Only what the optimizer updates is compressed. Moving averages are statistics of a few bytes with
-// magnitudes side by side that differ by orders; what is frozen travels once.
+// The layout of a chunk in a payload, for both ends. `codec` writes each piece separately, so that
+// no block shares its scale with another variable; without a codec the values are float32. Only
+// variables that the optimizer updates are compressed. Moving averages are statistics of a few
+// bytes, and their neighbouring magnitudes differ by orders. Frozen variables are sent only once.
 
-// The codec of this chunk; null: float32.
+// Returns the codec of this chunk; null: float32.
 inline const Codec* CodecOf(const Codec* codec, const Chunk& chunk) {
   return chunk.has_slots() ? codec : nullptr;
 }
 
-// Bytes of a payload of this chunk, whose codec is as CodecOf() says.
+// Returns the payload size of this chunk in bytes, with the codec from CodecOf().
 size_t PayloadBytes(const Codec* codec, const Chunk& chunk);
 
-// The chunk, whose pieces lie where `values` says, in a buffer that the slice owns.
+// Encodes the chunk into a buffer that the slice owns. `values` returns the values of each piece.
 Slice EncodeChunk(const Codec& codec, const Chunk& chunk,
                   absl::FunctionRef<std::span<const float>(const ChunkPiece&)> values);
 
-// Reads the payload of a message to where `out` says. kInvalidArgument: it is no encoding of this
-// chunk; some pieces may have been written then.
+// Decodes the payload of a message; `out` returns the place of each piece. kInvalidArgument if it
+// is no encoding of this chunk; some pieces may be written by then.
 absl::Status DecodeChunk(const Codec& codec, const Chunk& chunk, const Message& message,
                          absl::FunctionRef<std::span<float>(const ChunkPiece&)> out);
 

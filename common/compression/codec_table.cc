@@ -1,7 +1,7 @@
 #include "common/compression/codec_table.h"
 
-// Every codec, a line each: its class, its name in a job, and whether values may be pulled so.
-// MakeCLASS stands in the file of its name.
+// Every codec in one line: its class, its name in a job, and whether it may encode pulled values.
+// The file of its name defines MakeCLASS.
 #define SHOAL_CODECS(CODEC)  \
   CODEC(Bf16, "bf16", true)  \
   CODEC(Int8, "int8", true)  \

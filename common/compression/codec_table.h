@@ -12,16 +12,16 @@ namespace shoal {
 
 struct CodecType {
   const char* name;
-  // Reads the options that stand beside "name".
+  // Reads the options next to "name".
   std::unique_ptr<const Codec> (*make)(JsonObject& options);
-  // What pulls it, too: of values no part may be missing.
+  // Whether pulled values may use it, too: they must not lose any value.
   bool for_values;
 };
 
 // All codecs.
 std::span<const CodecType> CodecTable();
 
-// Their names, in the order of the table; of those that are good for this direction.
+// The names of the codecs for this direction, in the order of the table.
 std::vector<std::string> CodecNames(Direction direction);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// Four bits a value, a sign and three bits of exponent, in blocks: 0 and 2^-6 to 2^0 times the
+// Four bits per value, a sign and three bits of exponent, in blocks: 0 and 2^-6 to 2^0 times the
 // block's largest magnitude, as in "Streaming DiLoCo" (arXiv:2501.18512), for differences.
 //
 //   encoding = block*                         the last block may be shorter
@@ -6,9 +6,10 @@
 //   pair j = code j | code (j + half) << 4    half = (count + 1) / 2; the last may have only one
 //   code = sign << 3 | exponent               0: zero; e: 2^(e - 7)
 //
-// The nearest of them: error up to a third of the value, and of those below the smallest, 1/64 of
-// the largest, up to 1/128 of the largest. Of blocks below 1.2e-38, which come back as zeros, up to
-// that. A block with a value that is not finite comes back as not-a-number.
+// Encodes to the nearest code. The error is up to a third of the value. For values below the
+// smallest code, 1/64 of the largest magnitude, it is up to 1/128 of the largest. Blocks below
+// 1.2e-38 decode to zeros, with an error up to that. A block with a non-finite value decodes to
+// not-a-number.
 #include "common/compression/blocks.h"
 #include "common/compression/codec.h"
 #include "common/json/json_object.h"
@@ -36,12 +37,12 @@ void EncodeE3m0(const float* values, size_t size, char* out) {
     }
     const float largest = std::bit_cast<float>(scale);
     uint8_t codes[kBlockValues + 1];
-    codes[count] = 0;  // of the pair that has only one
+    codes[count] = 0;  // for a pair with only one value
     SHOAL_INDEPENDENT
     for (size_t i = 0; i < count; ++i) {
       const int32_t bits = std::bit_cast<int32_t>(block[i] / largest);
       const int32_t magnitude = bits & 0x7fffffff;
-      // Half of the last place of the exponent: from 1.5 times a power of two on, the next one.
+      // Adds half of an exponent step: from 1.5 times a power of two on, rounds up to the next.
       const int32_t exponent = ((magnitude + (1 << 22)) >> 23) - 120;
       const int32_t smallest = magnitude >= (120 << 23) ? 1 : 0;  // 2^-7: half of 2^-6
       const int32_t code = exponent > smallest ? exponent : smallest;
@@ -61,7 +62,7 @@ inline float Decoded(int32_t code, float scale) {
   return std::bit_cast<float>(bits | ((code & 8) << 28)) * scale;
 }
 
-// False: not what an encoder writes.
+// Returns false if no encoder writes these bytes.
 SHOAL_VECTORIZE
 bool DecodeE3m0(const char* bytes, float* out, size_t size) {
   for (size_t begin = 0; begin < size; begin += kBlockValues) {

@@ -1,12 +1,12 @@
 // Whole numbers from -127 to 127 times a scale, in blocks:
 //
 //   encoding = block*                       the last block may be shorter
-//   block = scale, code*                    little-endian float32, then a signed byte a value
+//   block = scale, code*                    little-endian float32, then a signed byte per value
 //   scale = the largest magnitude / 127     without its 7 last bits, so that 127 scale is exact,
 //                                           and decoding and encoding again changes nothing
 //
-// Error up to the block's largest magnitude / 254; of blocks below 1.5e-36, which come back as
-// zeros, up to that. A block with a value that is not finite comes back as not-a-number.
+// The error is up to the block's largest magnitude / 254. Blocks below 1.5e-36 decode to zeros,
+// with an error up to that. A block with a non-finite value decodes to not-a-number.
 #include <cmath>
 
 #include "common/compression/blocks.h"
@@ -17,7 +17,7 @@ namespace shoal {
 namespace {
 
 constexpr int kLargestCode = 127;
-// To add it rounds to whole numbers, the nearest, ties to even, in the last bits of the sum.
+// Adding it rounds to whole numbers, to nearest, ties to even, in the last bits of the sum.
 constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23
 
 uint32_t ScaleBits(uint32_t largest_magnitude) {
@@ -48,7 +48,7 @@ void EncodeInt8(const float* values, size_t size, char* out) {
   }
 }
 
-// False: not what an encoder writes.
+// Returns false if no encoder writes these bytes.
 SHOAL_VECTORIZE
 bool DecodeInt8(const char* bytes, float* out, size_t size) {
   constexpr float kLargestScale = std::numeric_limits<float>::max() / kLargestCode;

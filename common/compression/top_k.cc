@@ -3,10 +3,9 @@
 //   encoding = index*, value*    k little-endian uint32, rising; k little-endian float32
 //   k = fraction times the number of values, rounded up
 //
-// Of equal magnitudes the first ones. What is sent is exact; what is not is the residual, which
-// whoever encodes adds to what he sends next ("error feedback", Aji and Heafield,
-// arXiv:1704.05021). Not-a-number and infinity count as the largest of all, and are sent as they
-// are.
+// Of equal magnitudes the first ones are sent. Sent values are exact. The others are the residual,
+// which the encoding side adds to its next values ("error feedback", Aji and Heafield,
+// arXiv:1704.05021). Not-a-number and infinity count as the largest, and are sent unchanged.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -25,14 +24,14 @@ namespace {
 
 uint32_t Magnitude(float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffff; }
 
-// What is above `magnitude` is sent, and the first `equal` of those that are as large.
+// Values above `magnitude` are sent, and the first `equal` of those with that magnitude.
 struct Threshold {
   uint32_t magnitude = 0;
   size_t equal = 0;
 };
 
-// The exponent and four bits more sort all values into buckets; only the one in which the last of k
-// falls is looked at closer.
+// The exponent and the four next bits sort all values into buckets. Only the bucket with the k-th
+// largest value is examined further.
 Threshold ThresholdOf(std::span<const float> values, size_t k) {
   constexpr int kBucketShift = 19;
   std::array<uint32_t, (uint32_t{1} << 31 >> kBucketShift)> counts{};
@@ -82,7 +81,7 @@ class TopK : public Codec {
     if (!size.ok()) return size;
     std::fill(out.begin(), out.end(), 0.0f);
     const size_t k = Kept(out.size());
-    uint64_t next = 0;  // the least that the index may be
+    uint64_t next = 0;  // the min valid value of the next index
     for (size_t i = 0; i < k; ++i) {
       uint32_t index;
       std::memcpy(&index, bytes.data() + i * sizeof(index), sizeof(index));
@@ -110,7 +109,7 @@ class TopK : public Codec {
 
 }  // namespace
 
-// More than half would be more bytes than the values themselves.
+// More than half the values would take more bytes than sending all of them.
 std::unique_ptr<const Codec> MakeTopK(JsonObject& options) {
   double fraction = 0.01;
   options.ReadNumber("fraction", {.min = 0, .max = 0.5, .above_min = true}, &fraction);
