@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kAppliedSetsAnyJobMayHave = 1 << 30;
 
-// The smallest chunk_bytes, a multiple of 64, with which there are no more chunks than `most`.
+// The smallest chunk_bytes, a multiple of 64, that gives at most `most` chunks.
 int64_t ChunkBytesFor(int64_t variable_bytes, int64_t most) {
   return ((variable_bytes + most - 1) / most + 63) / 64 * 64;
 }

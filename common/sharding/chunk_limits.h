@@ -9,23 +9,23 @@
 
 namespace shoal {
 
-// Of the largest chunk that a job may ask for. Each travels in one message, for which the transport
-// must have room (kMostExchangeBytes of common/rpc/grpc_network.h).
+// The max size of a chunk that a job may set. Each chunk is one message, so the transport must have
+// room for it (kMostExchangeBytes of common/rpc/grpc_network.h).
 inline constexpr int64_t kMostChunkBytes = 16 << 20;
 
-// Chunks that the variables of a job may be cut into. Each is a message of every step, some 30 us
-// on a busy machine: with more a step would come near the time that a lease has.
+// The max number of chunks of a job's variables. Each is a message in every step and takes some 30
+// us on a busy machine: with more, a step would come close to the lease timeout.
 inline constexpr int64_t kMostChunks = 1 << 18;
 
-// Bytes of a ps that the applied set of one chunk takes.
+// The memory of a ps for the applied set of one chunk, in bytes.
 inline int64_t AppliedSetBytes(uint64_t window_steps) {
   return static_cast<int64_t>((window_steps + 63) / 64 * 8);
 }
 
-// Whether variables may be cut so, which is to be asked before a ShardMap is made: at most
-// kMostChunks, applied sets that take no more than 1 GiB, or than the variables themselves where
-// those are larger, and no variable that must be one chunk above kMostChunkBytes. kInvalidArgument:
-// names the fields of the job, the variable, the sizes and what would be right.
+// Checks that the variables may be cut with these options; call it before making a ShardMap. Allows
+// at most kMostChunks chunks, and applied sets of at most 1 GiB or, if that is more, the size of
+// the variables. Rejects a variable above kMostChunkBytes that must be one chunk. kInvalidArgument
+// names the fields of the job, the variable, the sizes and a valid setting.
 absl::Status CheckChunks(const std::vector<Variable>& variables, const ShardingOptions& options,
                          uint64_t window_steps);
 

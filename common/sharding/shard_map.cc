@@ -31,7 +31,7 @@ const char* RuleName(UpdateRule rule) {
   return "";
 }
 
-// A variable's rows in as many parts as ps_count and the least shard size allow.
+// Splits a variable's rows into as many parts as ps_count and the min shard size allow.
 std::vector<Shard> Split(int index, const Shape& shape, int ps_count, int64_t min_shard_bytes) {
   const int64_t rows = RowCount(shape);
   const int64_t row_bytes = RowSize(shape) * static_cast<int64_t>(sizeof(float));
@@ -49,10 +49,10 @@ std::vector<Shard> Split(int index, const Shape& shape, int ps_count, int64_t mi
   return parts;
 }
 
-// Lays the shards of one ps into its slab and cuts that into chunks.
+// Places the shards of one ps in its slab and cuts the slab into chunks.
 class SlabFiller {
  public:
-  // No chunk ends within a variable that the optimizer updates, where `whole_variables`.
+  // With `whole_variables`, no chunk ends within a variable that the optimizer updates.
   SlabFiller(const std::vector<Variable>& variables, int64_t chunk_size, bool whole_variables,
              PsShards* ps)
       : variables_(variables),
