@@ -6,9 +6,9 @@
 
 namespace shoal {
 
-// Which batches a step is made of: one, or of the strategy local a block of them in a row, fewer
-// where an epoch ends (docs/protocol.md, section 14). A pure function of the job, never of who
-// computes it. Plain arithmetic, thread-safe.
+// Maps steps to batches. A step has one batch or, with the strategy local, a block of consecutive
+// batches; fewer at the end of an epoch (docs/protocol.md, section 14). A pure function of the job,
+// independent of the worker that computes it. Plain arithmetic, thread-safe.
 class BatchPlan {
  public:
   struct Options {
@@ -18,12 +18,12 @@ class BatchPlan {
     uint64_t epochs = 0;  // exactly one of epochs and steps is not 0
     uint64_t steps = 0;
   };
-  // What StepPlan takes, and batches_per_step > 0; anything else ends the process.
+  // Requires the same as StepPlan, and batches_per_step > 0; otherwise the process ends.
   explicit BatchPlan(const Options& options);
 
-  // Of steps: what everybody counts. A step takes the examples of all its batches.
+  // The plan of steps, the unit that all parts count. A step has the examples of all its batches.
   const StepPlan& steps() const { return steps_; }
-  // Of batches, numbered through the job; a step has one or more of them.
+  // The plan of batches, numbered through the job; a step has one or more of them.
   const StepPlan& batches() const { return batches_; }
 
   struct Block {
@@ -34,7 +34,7 @@ class BatchPlan {
   Block BatchesOf(uint64_t step) const;
 
  private:
-  // The first batch of the step, or of the one after the last.
+  // The first batch of the step; also valid for one step past the last.
   uint64_t FirstOf(uint64_t step) const;
 
   uint64_t batches_per_step_;

@@ -25,8 +25,7 @@ int HalfBits(uint64_t size) {
 
 IndexPermutation::IndexPermutation(uint64_t size, uint64_t seed, uint64_t epoch)
     : size_(size), half_bits_(HalfBits(size)) {
-  // Mixed one after the other, so that (seed, epoch + 1) and (seed + 1, epoch) have nothing in
-  // common.
+  // Mixes one after the other, so that (seed, epoch + 1) and (seed + 1, epoch) are unrelated.
   uint64_t state = Mix(Mix(seed) ^ epoch);
   for (uint64_t& key : keys_) {
     state += kGolden;

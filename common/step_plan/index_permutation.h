@@ -5,13 +5,14 @@
 namespace shoal {
 
 // A seeded permutation of [0, size) in constant memory: a Feistel network over the next power of
-// four, walked until it lands inside (format-preserving encryption by cycle walking; J. Black and
-// P. Rogaway, "Ciphers with Arbitrary Finite Domains"). Less than four walks are needed on average.
-// A value, for ever the same for the same arguments: checkpoints rely on it. Thread-safe.
+// four, applied until the result is inside [0, size) (format-preserving encryption by cycle
+// walking; J. Black and P. Rogaway, "Ciphers with Arbitrary Finite Domains"). Takes fewer than four
+// applications on average. The result for given arguments must never change: checkpoints rely on
+// it. Thread-safe.
 class IndexPermutation {
  public:
   IndexPermutation(uint64_t size, uint64_t seed, uint64_t epoch);
-  // Where position `i` < size goes.
+  // Returns the image of position `i` < size.
   uint64_t operator()(uint64_t i) const;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// Steps in a row whose gradients become one update, their mean (docs/protocol.md, section 13).
+// Consecutive steps whose gradients become one update, their mean (docs/protocol.md, section 13).
 struct Round {
   uint64_t first = 0;
   uint32_t count = 0;   // at least 1

@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// The round that a lease, or a push, says it is of; none: it says none. For each message with a
+// Returns the round of a lease or a push; nothing if the message has none. For each message with a
 // proto::Round called `round`.
 template <typename Message>
 std::optional<Round> RoundOf(const Message& message) {

@@ -7,23 +7,23 @@
 
 namespace shoal {
 
-// Which step belongs to which round of the strategy sync (docs/protocol.md, section 13): so many
-// steps in a row, and what is left where an epoch or the job ends. A pure function of the plan,
-// never of who is there. Plain arithmetic, thread-safe.
+// Maps steps to rounds of the strategy sync (docs/protocol.md, section 13): a fixed number of
+// consecutive steps, and the rest at the end of an epoch or of the job. A pure function of the
+// plan, independent of the workers present. Plain arithmetic, thread-safe.
 class RoundPlan {
  public:
-  // `most_steps` > 0 are those of a round; anything else ends the process.
+  // Requires `most_steps` > 0, the max number of steps in a round; otherwise the process ends.
   RoundPlan(const StepPlan& plan, uint64_t most_steps);
 
-  // Of the step; a step of the job.
+  // The round of `step`, which must be a step of the job.
   Round Of(uint64_t step) const;
-  // First step of the round that the step is in: all below it are in whole rounds. Of the step
-  // after the last one, that step.
+  // The first step of the round of `step`: all steps below it are in whole rounds. For the step
+  // after the last, returns that step.
   uint64_t StartAt(uint64_t step) const;
-  // The first step from this one on with which a round begins, or the job ends.
+  // The first step, from `step` on, at which a round begins or the job ends.
   uint64_t NextStart(uint64_t step) const;
   bool StartsAt(uint64_t step) const { return StartAt(step) == step; }
-  // Rounds of which all steps are below this one.
+  // The number of rounds whose steps are all below `step`.
   uint64_t WholeBelow(uint64_t step) const;
   uint64_t most_steps() const { return most_steps_; }
 

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// Quotient rounded up, where a + b - 1 might overflow.
+// Quotient rounded up, without the overflow of a + b - 1.
 uint64_t DivideRoundingUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 uint64_t SaturatingMultiply(uint64_t a, uint64_t b) {

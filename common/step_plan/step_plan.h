@@ -13,18 +13,18 @@ struct StepRange {
   uint64_t count = 0;
 };
 
-// Which step takes which examples: the pure function of promise 1. Plain arithmetic, thread-safe.
-// Steps are numbered through all epochs; the last step of an epoch takes what is left of it.
-// An IndexPermutation of the epoch turns the order's positions into examples.
+// Maps steps to examples: the pure function of promise 1. Plain arithmetic, thread-safe. Steps are
+// numbered through all epochs; the last step of an epoch has the rest of its examples. An
+// IndexPermutation of the epoch maps positions in the order to examples.
 class StepPlan {
  public:
-  // Exactly one of `epochs` and `steps` is not 0; examples and batch_size > 0: anything else ends
-  // the process. A product that no uint64_t holds becomes the largest one.
+  // Requires examples and batch_size > 0, and exactly one of `epochs` and `steps` to be nonzero;
+  // otherwise the process ends. A product too large for uint64_t is clamped to the max.
   StepPlan(uint64_t examples, uint64_t batch_size, uint64_t epochs, uint64_t steps);
 
   uint64_t total_steps() const { return total_steps_; }
   uint64_t steps_per_epoch() const { return steps_per_epoch_; }
-  // Number of epochs, the last one possibly cut short by `steps`.
+  // The number of epochs; `steps` may cut the last one short.
   uint64_t epochs() const;
   uint64_t examples() const { return examples_; }
   uint64_t batch_size() const { return batch_size_; }
