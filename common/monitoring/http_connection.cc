@@ -10,7 +10,7 @@ namespace shoal {
 namespace {
 
 constexpr size_t kMaxRequestBytes = 8192;
-// Of what comes after the answer, in one go: others wait meanwhile.
+// The max bytes to discard at once after the answer: other connections wait meanwhile.
 constexpr size_t kMostDiscardedBytes = 64 << 10;
 
 bool WouldBlock() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -78,7 +78,7 @@ void HttpConnection::Write() {
     written_ += count;
     deadline_ = Clock::now() + patience_;
   }
-  // Closing what has unread bytes would take back the answer.
+  // Closing a socket with unread bytes would discard the answer.
   shutdown(fd_, SHUT_WR);
   state_ = State::kEnding;
   Discard();

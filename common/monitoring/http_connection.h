@@ -10,7 +10,8 @@
 
 namespace shoal {
 
-// A connection of one request and its answer; closes its descriptor in the end. Not thread-safe.
+// A connection for one request and its answer. The destructor closes its descriptor. Not
+// thread-safe.
 //
 //            request is whole          Answer               all is sent
 //   reading ─────────────────▶ asked ─────────▶ answering ─────────────▶ ending ──▶ over
@@ -20,7 +21,7 @@ class HttpConnection {
   using Clock = std::chrono::steady_clock;
   enum class State { kReading, kAsked, kAnswering, kEnding, kOver };
 
-  // `patience`: for the whole request, and for each step of taking the answer.
+  // `patience` is the timeout for the whole request, and for each step of sending the answer.
   HttpConnection(int fd, Clock::duration patience);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
@@ -28,13 +29,14 @@ class HttpConnection {
 
   State state() const { return state_; }
   int fd() const { return fd_; }
-  // What it waits for: POLLIN, POLLOUT, or nothing.
+  // The events to poll for: POLLIN, POLLOUT, or none.
   short events() const;
-  // When its time is over; nothing while it is asked, which is not the client's fault.
+  // The time at which the client is too slow. Nothing while the server makes the answer, because
+  // that is not the client's fault.
   std::optional<Clock::time_point> deadline() const;
 
-  // Reads or writes what can be at once, but no more than a little of what a client sends without
-  // end. The request, when it has become whole.
+  // Reads or writes without blocking, but reads only a little from a client that sends endlessly.
+  // Returns the request once it is whole.
   std::optional<HttpRequest> Proceed();
   void Answer(std::string text);
 

@@ -6,17 +6,17 @@
 
 namespace shoal {
 
-// What a client asks for, by the first line of its request.
+// A request, from the first line of the client's message.
 struct HttpRequest {
   std::string method;
-  std::string path;  // without what follows a "?"
+  std::string path;  // without "?" and the text after it
 };
 
-// Where the head of a request ends in `text`, behind the empty line; npos while that has not come.
+// Returns the end of a request's head in `text`, after the empty line; npos if it is incomplete.
 size_t EndOfHead(std::string_view text);
 
-// Reads "GET /path HTTP/1.1", the first line of `head`; nothing when it is not of that form. The
-// fields that follow say nothing that matters here.
+// Parses "GET /path HTTP/1.1", the first line of `head`; nothing if it has another form. Ignores
+// the header fields.
 std::optional<HttpRequest> ParseHttpRequest(std::string_view head);
 
 }  // namespace shoal

@@ -28,10 +28,10 @@ namespace {
 using Clock = HttpConnection::Clock;
 
 constexpr size_t kMaxConnections = 64;
-// Of them, one may collect figures (Monitoring::Metrics); the others ask the loop, which has
-// answered all of them or none.
+// One of these threads may collect stats (Monitoring::Metrics). The others ask the event loop,
+// which answers all of them or none.
 constexpr int kHandlerThreads = 4;
-// Until it is tried again to accept when there was no descriptor.
+// The wait before accepting again after running out of descriptors.
 constexpr auto kPause = std::chrono::milliseconds(100);
 
 const char* StatusText(int status) {
@@ -77,7 +77,7 @@ class PollingHttpServer : public HttpServer {
   std::string address() const override { return socket_.address(); }
 
  private:
-  // Who asks stays where it is until it is answered.
+  // A list: a connection must not move before it is answered.
   using Connections = std::list<HttpConnection>;
   struct Asked {
     HttpConnection* connection;
@@ -88,7 +88,7 @@ class PollingHttpServer : public HttpServer {
     std::string text;
   };
 
-  // The thread that reads and writes.
+  // The body of the thread that reads and writes.
   void Poll() {
     pthread_setname_np(pthread_self(), "http");
     while (true) {
@@ -102,7 +102,7 @@ class PollingHttpServer : public HttpServer {
       std::optional<Clock::time_point> first;
       if (no_descriptor_) first = Clock::now() + kPause;
       for (const HttpConnection& each : connections_) {
-        // Of one that is asked, not even that its client has gone is of interest.
+        // Does not poll a connection that is being answered, not even for the client's disconnect.
         waiting.push_back({each.events() == 0 ? -1 : each.fd(), each.events(), 0});
         if (each.deadline() && (!first || *each.deadline() < *first)) first = each.deadline();
       }
@@ -131,7 +131,7 @@ class PollingHttpServer : public HttpServer {
     asked_changed_.NotifyOne();
   }
 
-  // False when the server is to end.
+  // Returns false if the server must end.
   bool TakeAnswers() {
     eventfd_t count;
     eventfd_read(wake_, &count);
@@ -158,7 +158,8 @@ class PollingHttpServer : public HttpServer {
     }
   }
 
-  // All ask, and none would make room: who comes now waits in the system's queue.
+  // Whether all connections are being answered, so that no one can make room. New clients then wait
+  // in the system's queue.
   bool IsFull() const {
     return connections_.size() >= kMaxConnections &&
            std::all_of(connections_.begin(), connections_.end(), [](const HttpConnection& each) {
@@ -166,7 +167,7 @@ class PollingHttpServer : public HttpServer {
            });
   }
 
-  // Of those that are not being answered the first to have come goes, silent ones before others.
+  // Closes the oldest connection that is not being answered; prefers those without a whole request.
   void MakeRoom() {
     using State = HttpConnection::State;
     for (const State state : {State::kReading, State::kEnding, State::kAnswering}) {
@@ -179,7 +180,7 @@ class PollingHttpServer : public HttpServer {
     }
   }
 
-  // The threads that make answers.
+  // The body of the threads that make answers.
   void Handle() {
     pthread_setname_np(pthread_self(), "http-handler");
     while (true) {
@@ -204,18 +205,18 @@ class PollingHttpServer : public HttpServer {
   }
 
   const ListeningSocket socket_;
-  const int wake_;  // An eventfd: there are answers, or it is the end.
+  const int wake_;  // An eventfd: there are answers, or the server must end.
   const Options options_;
-  // Of the thread that polls.
+  // Used only by the polling thread.
   Connections connections_;
-  bool no_descriptor_ = false;  // for the last that wanted to connect
+  bool no_descriptor_ = false;  // no descriptor was left for the last client
 
   Mutex mutex_;
   CondVar asked_changed_;
   std::deque<Asked> asked_ ABSL_GUARDED_BY(mutex_);
   std::vector<Answered> answered_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;  // last, so that they start when all else is there
+  std::vector<std::thread> threads_;  // last, so that they start after all other members exist
 };
 
 }  // namespace

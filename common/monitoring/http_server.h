@@ -15,30 +15,33 @@ struct HttpReply {
   std::string content_type = "text/plain; charset=utf-8";
 };
 
-// Answers GET and HEAD over HTTP/1.1 from small pages made in memory; no file is ever served, one
-// request a connection. One thread reads and writes, so that a client that sends nothing costs a
-// descriptor and no thread; a few others make the answers. What clients can take is limited: a few
-// connections, 8 KiB a request, a second or two to send it and to take the answer. Where there are
-// more clients, the one that has been silent for longest makes room: who asks, is answered. Runs
-// from Start to its destruction, which waits for the answers at hand. Thread-safe.
+// Answers GET and HEAD over HTTP/1.1 with small pages made in memory, one request per connection.
+// It never serves files. One thread reads and writes, so that a silent client costs a descriptor
+// but no thread; a few other threads make the answers.
+//
+// Limits on clients: a few connections, 8 KiB per request, a second or two to send it and to
+// receive the answer. If there are more clients, the one that has been silent for longest is
+// closed, so that a client with a request gets its answer.
+//
+// Runs from Start to its destructor, which waits for the answers in progress. Thread-safe.
 class HttpServer {
  public:
-  // The answer to `path`; called on the server's threads, several at a time.
+  // Returns the answer for `path`; called on the server's threads, several at a time.
   using Handler = std::function<HttpReply(const std::string& path)>;
 
   struct Options {
     Handler handler;
-    // For a whole request, and for each step of taking the answer.
+    // The timeout for a whole request, and for each step of sending the answer.
     std::chrono::milliseconds patience = std::chrono::seconds(2);
   };
 
-  // Serves at `address`, "127.0.0.1:9640"; port 0 takes a free one. Errors name the address and
-  // what to do.
+  // Serves at `address`, such as "127.0.0.1:9640"; port 0 picks a free port. Errors name the
+  // address and the remedy.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address,
                                                            Options options);
   virtual ~HttpServer() = default;
 
-  // With the port that it has.
+  // The address with its actual port.
   virtual std::string address() const = 0;
 };
 

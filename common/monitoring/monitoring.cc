@@ -11,12 +11,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Figures as old as this are good enough.
+// The max age of reused stats.
 constexpr auto kFresh = std::chrono::milliseconds(200);
 
 }  // namespace
 
-// What the loop says; shared with it, as it may answer when nobody waits any more.
+// The loop's answer. Shared with the loop, which may answer after the caller has stopped waiting.
 struct Monitoring::Reply {
   std::string not_ready;
   MetricSamples samples;
@@ -24,7 +24,7 @@ struct Monitoring::Reply {
   Mutex mutex;
   CondVar over_changed;
   bool answered ABSL_GUARDED_BY(mutex) = false;
-  bool over ABSL_GUARDED_BY(mutex) = false;  // answered, or never to be
+  bool over ABSL_GUARDED_BY(mutex) = false;  // answered, or an answer is impossible
 
   void End(bool with_answer) {
     MutexLock lock(&mutex);
@@ -42,7 +42,7 @@ struct Monitoring::Reply {
 
 std::shared_ptr<const Monitoring::Reply> Monitoring::Ask(
     std::function<void(Reply*)> question) const {
-  // A loop that has ended drops what is posted, which ends the waiting.
+  // A loop that has ended drops posted functions; the destructor then ends the wait.
   struct Asked {
     std::shared_ptr<Reply> reply = std::make_shared<Reply>();
     ~Asked() { reply->End(false); }
@@ -104,7 +104,7 @@ std::string Monitoring::CollectMetrics() const {
     reply->samples.Add("shoal_event_loop_lag_seconds", lag.count());
     options_.collect(&reply->samples);
   });
-  // Also when the loop is stuck, which is when the rest is of interest.
+  // Report these even if the loop is stuck, because then they matter most.
   MetricSamples samples;
   if (reply != nullptr) samples = reply->samples;
   CollectProcessFigures(&samples);

@@ -13,35 +13,37 @@
 
 namespace shoal {
 
-// What a daemon shows to those who watch it:
+// The pages of a daemon for monitoring:
 //
-//   /metrics   its figures, for Prometheus (docs/metrics.md)
+//   /metrics   its stats, for Prometheus (docs/metrics.md)
 //   /healthz   200 while its event loop answers and peers can connect, else 503
-//   /readyz    200 while it can do its own work, which never means a peer; else 503 and why
+//   /readyz    200 while it can do its own work, which never depends on a peer; else 503 and why
 //
-// The figures are plain numbers that belong to the loop's thread: a scrape asks the loop to copy
-// them, so that counting costs no lock and no atomic. However often they are asked for, the loop is
-// asked a few times a second at most. Thread-safe; to be destroyed before the loop and whatever the
-// callbacks use, and not on the loop while it runs.
+// The stats are plain numbers that belong to the loop's thread. A scrape asks the loop to copy
+// them, so that counting needs no lock and no atomic. However many scrapes come, the loop is asked
+// at most a few times a second. Thread-safe. Destroy it before the loop and everything that the
+// callbacks use, and not on the loop's thread while the loop runs.
 class Monitoring {
  public:
   struct Options {
     EventLoop* loop = nullptr;  // outlives this
     // Both are called on the loop.
     std::function<void(MetricSamples*)> collect;
-    std::function<std::string()> not_ready;  // why not, in a line; empty: ready
-    // Why nobody can connect to the daemon, in a line; empty: they can. Any thread. May be null.
+    std::function<std::string()> not_ready;  // one line with the reason; empty: ready
+    // Returns one line with the reason why peers cannot connect to the daemon; empty: they can. Any
+    // thread. May be null.
     std::function<std::string()> deaf;
-    // Figures of the system, which may be slow: called on a thread of the server. May be null.
+    // Collects the system's stats, which may be slow; called on a thread of the server. May be
+    // null.
     std::function<void(MetricSamples*)> collect_off_loop;
-    // A loop that does not answer within this time is not healthy.
+    // A loop that takes longer than this to answer is unhealthy.
     std::chrono::milliseconds patience = std::chrono::seconds(5);
   };
   explicit Monitoring(Options options) : options_(std::move(options)) {}
 
-  // Serves the pages from now on. Errors are HttpServer::Start's.
+  // Starts to serve the pages. Errors are HttpServer::Start's.
   absl::Status Listen(const std::string& address);
-  // Where, once Listen was OK.
+  // The address of the server. Requires Listen to be OK.
   std::string address() const { return server_->address(); }
 
   HttpReply Answer(const std::string& path);
@@ -49,19 +51,19 @@ class Monitoring {
  private:
   struct Reply;
 
-  // Has `question` run on the loop; null when that did not come to it in time, or has ended.
+  // Runs `question` on the loop. Returns null if the loop did not answer in time, or has ended.
   std::shared_ptr<const Reply> Ask(std::function<void(Reply*)> question) const;
   HttpReply Metrics();
   std::string CollectMetrics() const;
 
   const Options options_;
   Mutex mutex_;
-  // By one thread of the server at a time: a disk that hangs must not take all of them, and with
-  // them /healthz. Whoever comes meanwhile gets the figures before.
+  // Only one thread of the server collects at a time. Otherwise a hanging disk could block all of
+  // them, and with them /healthz. Scrapes in that time get the last stats.
   bool collecting_ ABSL_GUARDED_BY(mutex_) = false;
   std::string metrics_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point collected_at_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<HttpServer> server_;  // last: it uses the rest
+  std::unique_ptr<HttpServer> server_;  // last: it uses all other members
 };
 
 }  // namespace shoal

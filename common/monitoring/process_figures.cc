@@ -18,7 +18,7 @@
 namespace shoal {
 namespace {
 
-// Seconds since 1970 at which this machine was booted; 0 when that is not known.
+// The boot time of this machine in seconds since 1970; 0 if not known.
 double BootTime() {
   std::ifstream stat("/proc/stat");
   for (std::string line; std::getline(stat, line);) {
@@ -46,7 +46,7 @@ void CollectProcessFigures(MetricSamples* out) {
            static_cast<double>(stat->resident_pages * sysconf(_SC_PAGESIZE)));
   out->Add("process_start_time_seconds", BootTime() + seconds(stat->start_ticks));
   std::error_code error;
-  int64_t open = -1;  // one is the listing itself
+  int64_t open = -1;  // do not count the listing itself
   std::filesystem::directory_iterator file("/proc/self/fd", error);
   for (; !error && file != std::filesystem::directory_iterator(); file.increment(error)) ++open;
   if (!error) out->Add("process_open_fds", static_cast<double>(open));

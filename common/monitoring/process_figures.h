@@ -4,8 +4,8 @@
 
 namespace shoal {
 
-// CPU, memory, descriptors, threads and lost log lines of this process, and its version. Any
-// thread. What the system does not tell is left out.
+// Adds CPU, memory, descriptors, threads and lost log lines of this process, and its version. Any
+// thread. Omits stats that the system does not report.
 void CollectProcessFigures(MetricSamples* out);
 
 }  // namespace shoal

@@ -10,10 +10,10 @@
 
 namespace shoal {
 
-// Serves the pages of Monitoring, with `network` as its loop and the network's figures among them,
-// at the daemon's --http_port, on loopback where `own` (the task's address) is one, else on all
-// interfaces; null without that setting. An error when the port cannot be had, unless
-// --http_optional is given, which makes it null and a warning.
+// Serves the pages of Monitoring at the daemon's --http_port, with `network` as their loop and with
+// the network's stats. Listens on loopback if `own` (the task's address) is one, else on all
+// interfaces. Returns null without --http_port. An error if the port is not available; with
+// --http_optional, null and a warning instead.
 absl::StatusOr<std::unique_ptr<Monitoring>> StartMonitoring(const Daemon& daemon,
                                                             const Address& own,
                                                             GrpcNetwork* network,
