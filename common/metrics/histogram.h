@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// Counts values by the buckets of its metric. For the hot path: no lock, no allocation. Belongs to
+// Counts values in the buckets of its metric. For the hot path: no lock, no allocation. Use it from
 // one thread.
 class Histogram {
  public:
@@ -25,7 +25,7 @@ class Histogram {
   }
 
   MetricName metric() const { return metric_; }
-  // How many values each bucket got by itself; the last one is for what is above all bounds.
+  // The count of each bucket alone (not cumulative); the last is for values above all bounds.
   const std::vector<uint64_t>& counts() const { return counts_; }
   double sum() const { return sum_; }
 

@@ -9,13 +9,13 @@ namespace shoal {
 
 enum class MetricKind { kCounter, kGauge, kHistogram };
 
-// One metric as Prometheus and people see it.
+// One metric, as Prometheus and people see it.
 struct MetricDescription {
   std::string_view name;
-  std::string_view daemon;  // which has it: "every", "coordinator", "ps", "worker"
+  std::string_view daemon;  // the daemon with the metric: "every", "coordinator", "ps", "worker"
   MetricKind kind = MetricKind::kGauge;
   std::string_view help;                        // a sentence
-  std::array<std::string_view, 3> labels = {};  // the last ones empty
+  std::array<std::string_view, 3> labels = {};  // unused ones are last and empty
   std::span<const double> bounds = {};          // of a histogram's buckets, ascending
 };
 
@@ -25,9 +25,9 @@ inline constexpr double kApplyBounds[] = {1e-6, 1e-5, 5e-5, 1e-4, 2.5e-4, 5e-4,
 inline constexpr double kStepBounds[] = {1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1,
                                          0.25, 0.5,  1,    2.5,  5,    10,     30};
 
-// Every metric that Shoal has: the one place that names and describes them. docs/metrics.md is made
-// from it. Code names a metric by its text (see MetricName), so that what is read in Prometheus can
-// be searched for here.
+// All of Shoal's metrics: the only place that names and describes them. docs/metrics.md is made
+// from it. Code names a metric by its text (see MetricName), so that a name seen in Prometheus can
+// be searched for in the code.
 inline constexpr MetricDescription kMetricCatalog[] = {
     // The process.
     {"process_cpu_seconds_total", "every", MetricKind::kCounter,
@@ -251,7 +251,7 @@ inline constexpr MetricDescription kMetricCatalog[] = {
      "Gradients sent to and values received from a ps; transport is tcp or unix.",
      {"ps", "direction", "transport"}},
 
-    // Of a worker on a GPU, as NVIDIA's driver says it.
+    // Of a worker on a GPU, as NVIDIA's driver reports it.
     {"shoal_gpu_busy_ratio",
      "worker",
      MetricKind::kGauge,
@@ -272,8 +272,7 @@ inline constexpr MetricDescription kMetricCatalog[] = {
 };
 inline constexpr size_t kMetricCount = std::size(kMetricCatalog);
 
-// A metric of the catalog, found by its name when the code is compiled: a name that is not in it
-// does not compile.
+// A metric of the catalog. The compiler looks up the name; an unknown name does not compile.
 class MetricName {
  public:
   consteval MetricName(const char* name) : index_(IndexOf(name)) {}  // NOLINT: meant to be implicit

@@ -11,18 +11,17 @@
 
 namespace shoal {
 
-// What a scrape finds: filled by whoever has figures, on the thread that owns them. Not
-// thread-safe.
+// The samples of one scrape. Each owner of stats adds its own, on its thread. Not thread-safe.
 class MetricSamples {
  public:
   struct Sample {
     MetricName metric;
     std::vector<std::string> labels;  // values, in the catalog's order
-    double value = 0;                 // a histogram's: the sum of what it counted
-    std::vector<uint64_t> counts;     // of a histogram, as Histogram::counts
+    double value = 0;                 // for a histogram: the sum of the counted values
+    std::vector<uint64_t> counts;     // for a histogram, as Histogram::counts
   };
 
-  // `labels`: as many as the catalog has for the metric.
+  // `labels` must be as many as in the catalog.
   void Add(MetricName metric, double value, std::vector<std::string> labels = {}) {
     samples_.push_back({metric, std::move(labels), value, {}});
   }
