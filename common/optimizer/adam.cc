@@ -1,8 +1,7 @@
 // Keras's Adam and AdamW (keras/src/optimizers/adam.py, adamw.py):
 //   m += (g - m)(1 - beta_1),  v += (g g - v)(1 - beta_2),
 //   w -= alpha m / (sqrt(v) + epsilon)  with  alpha = lr sqrt(1 - beta_2^t) / (1 - beta_1^t).
-// With amsgrad the largest v so far stands in the place of v. AdamW is the same with another
-// default of weight_decay.
+// With amsgrad the largest v so far replaces v. AdamW differs only in its default of weight_decay.
 #include <algorithm>
 #include <cmath>
 
@@ -75,7 +74,7 @@ class Adam : public Optimizer {
   }
 
   std::unique_ptr<const Update> PrepareAhead(uint64_t iteration, double more) const override {
-    if (iteration == 0) return nullptr;  // there was no update yet
+    if (iteration == 0) return nullptr;  // no update yet
     const auto alpha = static_cast<float>(more * Alpha(iteration, LearningRate(iteration)));
     const auto epsilon = static_cast<float>(epsilon_);
     const size_t second = amsgrad_ ? 2 : 1;

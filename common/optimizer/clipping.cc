@@ -25,7 +25,7 @@ void Limit(float* values, size_t size, float limit) {
   for (size_t i = 0; i < size; ++i) values[i] = std::min(std::max(values[i], -limit), limit);
 }
 
-// What a gradient of this norm is multiplied by. Not-a-number stays one.
+// The factor for a gradient of this norm. Not-a-number if the norm is.
 float Factor(double norm, double limit) {
   return static_cast<float>(limit / std::max(norm, limit));
 }

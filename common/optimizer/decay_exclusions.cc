@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr char kKey[] = "exclude_from_weight_decay";
 constexpr size_t kMostEntries = 4096;
 constexpr size_t kMostEntryBytes = 1000;
-// Of one pattern; a name of a layer's variable needs a few hundred.
+// RE2's memory limit per pattern; a pattern for a variable's name needs a few hundred bytes.
 constexpr int64_t kMostPatternBytes = 64 << 10;
 
 std::string LastPart(const std::string& variable) {
@@ -81,7 +81,7 @@ void DecayExclusions::ReadEntry(const json& value, const std::string& path, Json
                            " bytes of a pattern (\"bias\") or of a path (\"dense/bias\")"));
   }
   if (!IsPath(entry.text)) {
-    // A pattern of a job file neither runs long nor needs much: RE2 keeps to linear time.
+    // Limits a job file's pattern in time and memory: RE2 takes linear time.
     re2::RE2::Options options;
     options.set_log_errors(false);
     options.set_max_mem(kMostPatternBytes);

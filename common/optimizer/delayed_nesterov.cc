@@ -1,10 +1,12 @@
 // Delayed Nesterov momentum (Liu et al., "Asynchronous Local-SGD Training for Language Modeling",
-// https://arxiv.org/abs/2401.09135, algorithm 3 with c = 0), for differences that come one by one:
+// https://arxiv.org/abs/2401.09135, algorithm 3 with c = 0), for differences that arrive one by
+// one:
 //   B += g,  w -= lr g / N;  each N-th update also  m = momentum m + B / N,  w -= lr momentum m,
 //   B = 0.
-// N differences in a row do what their mean does through Nesterov's momentum at once, m = momentum
-// m + g and w -= lr (g + momentum m), while nobody waits for the others. How many the buffer has is
-// the number of the update modulo N, so that it needs no slot. Weights decay by an N-th with each.
+// N differences in a row have the same effect as one update of Nesterov's momentum with their mean,
+// m = momentum m + g and w -= lr (g + momentum m), but no worker waits for the others. The number
+// of differences in the buffer is the update's number modulo N, so it needs no slot. Each update
+// applies an N-th of the weight decay.
 #include "common/optimizer/loop_update.h"
 
 namespace shoal {

@@ -31,7 +31,7 @@ inline float Next(float g, float value, float before, float after, float* linear
   return (clipped - z) / (after * factors.one_over_rate + factors.twice_l2);
 }
 
-// The usual power, 1/2.
+// For the usual power, 1/2.
 SHOAL_VECTORIZE
 void ApplyRoot(const UnalignedFloat* gradient, const float* values, float* out, float* accumulator,
                float* linear, size_t size, Factors factors) {

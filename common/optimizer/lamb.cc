@@ -2,8 +2,8 @@
 // Learning":
 //   m += (g - m)(1 - beta_1),  v += (g g - v)(1 - beta_2),
 //   u = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon),
-//   w -= lr |w| / |u| u,
-// with the norms of the whole variable, after its decay; 1 for their ratio where one is 0.
+//   w -= lr |w| / |u| u.
+// The norms cover the whole variable, after its decay. Their ratio is 1 if one of them is 0.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,7 @@ inline float StepOf(float m, float v, const Factors& factors) {
          (std::sqrt(v / factors.second_correction) + factors.epsilon);
 }
 
-// Moves the slots, and writes the decayed values and the steps.
+// Updates the slots, and writes the decayed values and the steps.
 SHOAL_VECTORIZE
 void MoveSlots(const UnalignedFloat* gradient, const float* values, float* out, float* first,
                float* second, float* steps, size_t size, Factors factors) {
@@ -51,7 +51,7 @@ void TakeSteps(const float* first, const float* second, float* out, size_t size,
   for (size_t i = 0; i < size; ++i) out[i] -= rate * StepOf(first[i], second[i], factors);
 }
 
-// Goes over the variable twice: what it takes to know the steps again lies in the slots.
+// Goes over the variable twice: the second pass recomputes the steps from the slots.
 void ApplyLamb(const Elements& e, const Factors& factors) {
   constexpr size_t kBlock = 1024;
   float steps[kBlock];

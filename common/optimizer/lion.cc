@@ -25,7 +25,7 @@ void ApplyLion(const UnalignedFloat* gradient, const float* values, float* out, 
     const float value = values[i] - values[i] * decay;
     const float direction = beta_1 * momentum[i] + one_minus_beta_1 * g;
     momentum[i] = beta_2 * momentum[i] + one_minus_beta_2 * g;
-    // Zero and not-a-number are their own sign.
+    // The sign of zero and of not-a-number is the number itself.
     const float sign = direction > 0 ? 1.0f : (direction < 0 ? -1.0f : direction);
     out[i] = value - rate * sign;
   }

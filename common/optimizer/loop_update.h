@@ -10,12 +10,12 @@
 
 namespace shoal {
 
-// The elements that a loop of an optimizer goes over. `values` and `out` may be the same.
+// The elements that a loop of an optimizer processes. `values` and `out` may be the same.
 struct Elements {
   const UnalignedFloat* gradient;
   const float* values;
   float* out;
-  float* const* slots;  // each as long
+  float* const* slots;  // each has `size` elements
   size_t size;
 };
 
@@ -34,7 +34,7 @@ class LoopUpdate : public Update {
   const Loop loop_;
 };
 
-// An update that has `loop`, a function of Elements, go over each run of them.
+// Returns an update that calls `loop`, a function of Elements, for each run of elements.
 template <typename Loop>
 std::unique_ptr<const Update> UpdateOf(Loop loop) {
   return std::make_unique<LoopUpdate<Loop>>(std::move(loop));

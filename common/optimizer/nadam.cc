@@ -14,7 +14,7 @@ namespace shoal {
 namespace {
 
 struct Factors {
-  float of_m;  // what the learning rate and the corrections come to
+  float of_m;  // factor of m, from the learning rate and the corrections
   float of_gradient;
   float of_v;
   float one_minus_beta_1;

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// Keras takes null for none. AdamW's default is another than none.
+// In Keras null means none. The default of AdamW is not none.
 double ReadWeightDecay(KerasOptions& options, double otherwise) {
   constexpr NumberRange kRange = {.min = 0, .max = 1000};
   constexpr char kKey[] = "weight_decay";
@@ -28,7 +28,7 @@ double ReadWeightDecay(KerasOptions& options, double otherwise) {
   return decay;
 }
 
-// Keras 2's optimizers of before 2.11 have "decay", a schedule; 0 is none.
+// Optimizers of Keras 2 before 2.11 have "decay", a schedule; 0 means none.
 void RejectLegacyDecay(JsonObject& config) {
   const json* value = config.Find("decay");
   if (value == nullptr || value->is_null() || *value == 0) return;
@@ -39,12 +39,12 @@ void RejectLegacyDecay(JsonObject& config) {
                    "schedule InverseTimeDecay as learning_rate"));
 }
 
-// What every optimizer of Keras has and Shoal has not.
+// Rejects options that every Keras optimizer has and Shoal lacks.
 void RejectWhatIsMissing(JsonObject& config) {
   RejectUnlessNull(config, "loss_scale_factor", "loss scaling");
   RejectUnlessNull(config, "gradient_accumulation_steps", "accumulation of gradients");
   RejectLegacyDecay(config);
-  // These say nothing of the numbers.
+  // These do not affect the numbers.
   for (const char* key : {"jit_compile", "is_legacy_optimizer"}) config.Ignore(key);
 }
 

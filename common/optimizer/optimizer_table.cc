@@ -1,6 +1,6 @@
 #include "common/optimizer/optimizer_table.h"
 
-// Every optimizer, a line each: Keras's class. MakeCLASS stands in the file of its name.
+// Every optimizer in one line: Keras's class. The file of its name defines MakeCLASS.
 #define SHOAL_OPTIMIZERS(OPTIMIZER) \
   OPTIMIZER(SGD)                    \
   OPTIMIZER(Adam)                   \
@@ -14,7 +14,7 @@
   OPTIMIZER(Lion)                   \
   OPTIMIZER(Lamb)
 
-// Those that Keras has not.
+// Optimizers that Keras lacks.
 #define SHOAL_OUTER_OPTIMIZERS(OPTIMIZER) OPTIMIZER(DelayedNesterov)
 
 namespace shoal {

@@ -10,7 +10,7 @@ namespace shoal {
 // All of Keras's optimizers.
 KerasTable<std::unique_ptr<Optimizer>> OptimizerTable();
 
-// These, and those that only the ps of the strategy local apply.
+// All of Keras's optimizers, and those only for the ps of the strategy local.
 KerasTable<std::unique_ptr<Optimizer>> OuterOptimizerTable();
 
 }  // namespace shoal

@@ -1,6 +1,6 @@
 // Keras's RMSprop (keras/src/optimizers/rmsprop.py):
 //   v = rho v + (1 - rho) g g,  d = lr g / sqrt(v + epsilon),  w -= d.
-// Centered: a = rho a + (1 - rho) g, and v - a a stands in the place of v in d. With momentum:
+// Centered: a = rho a + (1 - rho) g, and v - a a replaces v in d. With momentum:
 //   m = momentum m + d,  w -= m.
 #include <cmath>
 
@@ -18,7 +18,7 @@ struct Factors {
   float decay;
 };
 
-// `averages` and `momenta` are null where there are none; the compiler makes a loop of each case.
+// `averages` and `momenta` are null if unused; the compiler makes a loop for each case.
 SHOAL_VECTORIZE
 void ApplyRmsprop(const UnalignedFloat* gradient, const float* values, float* out,
                   float* velocities, float* averages, float* momenta, size_t size,

@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// In as many sums as a vector has room for.
+// Uses as many sums as fit into a vector register.
 SHOAL_VECTORIZE
 double SumOfSquares(const float* values, size_t size) {
   constexpr size_t kSums = 16;

@@ -4,7 +4,7 @@
 
 namespace shoal {
 
-// In double precision; the same for the same values in the same order.
+// Sums in double precision; the same values in the same order always give the same result.
 double SumOfSquares(const float* values, size_t size);
 
 }  // namespace shoal

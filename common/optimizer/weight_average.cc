@@ -50,7 +50,7 @@ WeightAverage ReadWeightAverage(KerasOptions& options) {
   average.overwrite_frequency =
       options.IntegerOrNull("ema_overwrite_frequency", {1, int64_t{1} << 40}).value_or(0);
   if (average.used) return average;
-  // They change nothing then, nor what job this is.
+  // The options have no effect then, and must not change the job's identity.
   options.Resolve("ema_momentum", defaults.momentum, "");
   options.Resolve("ema_overwrite_frequency", nullptr, "");
   return defaults;

@@ -8,10 +8,10 @@
 
 namespace shoal {
 
-// Keras's use_ema (keras/src/optimizers/base_optimizer.py): beside each value a moving average of
-// what it is after each update,
+// Keras's use_ema (keras/src/optimizers/base_optimizer.py): for each value a moving average over
+// the updates,
 //   average = momentum average + (1 - momentum) value,  with momentum 0 for the first update.
-// After every overwrite_frequency updates the value is set to it. Plain data.
+// Every overwrite_frequency updates the average replaces the value. Plain data.
 struct WeightAverage {
   bool used = false;
   double momentum = 0.99;
@@ -21,8 +21,8 @@ struct WeightAverage {
 // Reads "use_ema", "ema_momentum" and "ema_overwrite_frequency".
 WeightAverage ReadWeightAverage(KerasOptions& options);
 
-// Update number `iteration`: `update`, then the average, for which it has one more slot than
-// `update`, the last.
+// Update number `iteration`: runs `update`, then updates the average in the last slot, which
+// `update` does not have.
 std::unique_ptr<const Update> AveragingUpdate(const WeightAverage& average, uint64_t iteration,
                                               std::unique_ptr<const Update> update);
 

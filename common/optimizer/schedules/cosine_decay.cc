@@ -1,8 +1,8 @@
 // Keras's CosineDecay (keras/src/optimizers/schedules/learning_rate_schedule.py):
 //   from ((1 - alpha) (1 + cos(pi p)) / 2 + alpha)  with  p = min(updates, decay_steps) /
-//   decay_steps
-// from initial_learning_rate. With warmup_target, the first warmup_steps lead from
-// initial_learning_rate to it in a straight line, and the decay begins there, from it.
+//   decay_steps,  from = initial_learning_rate.
+// With warmup_target, the rate grows linearly from initial_learning_rate to warmup_target in the
+// first warmup_steps. The decay begins there, with from = warmup_target.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

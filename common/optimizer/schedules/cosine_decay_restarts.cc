@@ -1,7 +1,7 @@
 // Keras's CosineDecayRestarts (keras/src/optimizers/schedules/learning_rate_schedule.py):
 //   initial_learning_rate ((1 - alpha) m_mul^i (1 + cos(pi p)) / 2 + alpha)
-// where p is the part of period i that is over; the first takes first_decay_steps, each other t_mul
-// times as long as the one before.
+// where p is the elapsed part of period i. The first period has first_decay_steps; each other one
+// is t_mul times as long as the one before.
 #include <cmath>
 #include <numbers>
 
@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// Of a period: what is nearer to its end than this is the beginning of the next.
+// A fraction of a period. Anything closer to its end counts as the beginning of the next period.
 constexpr double kRounding = 1e-9;
 
 Schedule MakeCosineDecayRestarts(KerasOptions& options) {
@@ -29,7 +29,7 @@ Schedule MakeCosineDecayRestarts(KerasOptions& options) {
       };
       period = std::floor(std::log(1 + firsts * (t_mul - 1)) / std::log(t_mul));
       p = part_of(period);
-      // The logarithm of a restart may be rounded down.
+      // Rounding may make the logarithm at a restart too small.
       if (p > 1 - kRounding) p = part_of(++period);
     }
     const double cosine = 0.5 * std::pow(m_mul, period) * (1 + std::cos(std::numbers::pi * p));

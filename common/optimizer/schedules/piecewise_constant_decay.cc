@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr size_t kMostBoundaries = 10'000;
 
-// A list of numbers in `range`; empty after an error.
+// Reads a list of numbers in `range`; empty after an error.
 std::vector<double> ReadNumbers(KerasOptions& options, const char* key, const char* meaning,
                                 NumberRange range, const std::string& description) {
   JsonObject& given = options.given();

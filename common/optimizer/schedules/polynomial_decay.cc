@@ -1,7 +1,7 @@
 // Keras's PolynomialDecay (keras/src/optimizers/schedules/learning_rate_schedule.py):
 //   (initial_learning_rate - end_learning_rate)(1 - p)^power + end_learning_rate
-// with p = min(updates, decay_steps) / decay_steps; with `cycle`, in place of the minimum, the
-// first multiple of decay_steps that is not below `updates` stands for decay_steps.
+// with p = min(updates, decay_steps) / decay_steps. With `cycle`, p = updates / d, where d is the
+// first multiple of decay_steps that is not below `updates`.
 #include <algorithm>
 #include <cmath>
 

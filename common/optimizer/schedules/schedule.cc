@@ -14,7 +14,7 @@ Schedule ReadLearningRate(KerasOptions& options, double otherwise) {
   constexpr char kKey[] = "learning_rate";
   JsonObject& given = options.given();
   double rate = otherwise;
-  Schedule schedule;  // not to be used after an error
+  Schedule schedule;  // invalid after an error
   json resolved;
   const json* value = given.Find(kKey);
   if (value != nullptr && value->is_object()) {

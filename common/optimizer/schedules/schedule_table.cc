@@ -1,6 +1,6 @@
 #include "common/optimizer/schedules/schedule_table.h"
 
-// Every schedule, a line each: Keras's class. MakeCLASS stands in the file of its name.
+// Every schedule in one line: Keras's class. The file of its name defines MakeCLASS.
 #define SHOAL_SCHEDULES(SCHEDULE)  \
   SCHEDULE(ExponentialDecay)       \
   SCHEDULE(PiecewiseConstantDecay) \
